@@ -1,0 +1,34 @@
+# External libraries, each as one imported target. Which module may use which: docs/architecture.md.
+#
+#   fmt::fmt spdlog::spdlog rapidjson::rapidjson yaml-cpp::yaml-cpp CLI11::CLI11 libmd::libmd xxhash::xxhash
+#   Boost::headers thrift::thrift TBB::tbb prometheus-cpp::core ZLIB::ZLIB Catch2::Catch2 Threads::Threads
+
+set(THREADS_PREFER_PTHREAD_FLAG ON)
+find_package(Threads REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(fmt REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(RapidJSON REQUIRED)
+find_package(yaml-cpp REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(Boost 1.81 REQUIRED)
+find_package(TBB REQUIRED)
+find_package(prometheus-cpp REQUIRED COMPONENTS core)
+find_package(Catch2 2 REQUIRED)
+
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(libmd REQUIRED IMPORTED_TARGET GLOBAL libmd)
+pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET GLOBAL libxxhash)
+pkg_check_modules(thrift REQUIRED IMPORTED_TARGET GLOBAL thrift)
+add_library(libmd::libmd ALIAS PkgConfig::libmd)
+add_library(xxhash::xxhash ALIAS PkgConfig::xxhash)
+add_library(thrift::thrift ALIAS PkgConfig::thrift)
+
+if(NOT TARGET rapidjson::rapidjson)
+  add_library(rapidjson::rapidjson INTERFACE IMPORTED GLOBAL)
+  target_include_directories(rapidjson::rapidjson SYSTEM INTERFACE ${RAPIDJSON_INCLUDE_DIRS} ${RapidJSON_INCLUDE_DIRS})
+endif()
+if(NOT TARGET yaml-cpp::yaml-cpp)
+  add_library(yaml-cpp::yaml-cpp INTERFACE IMPORTED GLOBAL)
+  target_link_libraries(yaml-cpp::yaml-cpp INTERFACE yaml-cpp)
+endif()
