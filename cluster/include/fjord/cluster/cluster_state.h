@@ -1,0 +1,140 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <ostream>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fjord/cluster/node.h"
+#include "fjord/common/result.h"
+
+namespace fjord {
+
+/// The state of a node, or of the cluster as a whole (which is never Retired or Maintenance). In the state string each is
+/// one letter: u i d r m s.
+enum class NodeState : std::uint8_t { Up = 1, Initializing = 2, Down = 3, Retired = 4, Maintenance = 5, Stopping = 6 };
+
+/// "up", "initializing", "down", "retired", "maintenance", "stopping".
+std::string_view to_string(NodeState state);
+/// The letter of the state string.
+char to_letter(NodeState state);
+/// The state of a letter. Errors: InvalidArgument.
+Result<NodeState> node_state_from_letter(std::string_view letter);
+inline std::ostream& operator<<(std::ostream& out, NodeState state) { return out << to_string(state); }
+
+/// True if a node in state `a` can do more than one in state `b`: up > retired > initializing > stopping > down >
+/// maintenance.
+bool is_above(NodeState a, NodeState b);
+/// An operator's wanted state takes effect only if it is below what the node itself reports.
+inline bool wanted_may_override(NodeState reported, NodeState wanted) { return is_above(reported, wanted); }
+
+/// Below this progress an initializing node still lists its buckets and cannot be asked for anything.
+inline constexpr double kListingProgressLimit = 0.01;
+/// Distribution bits and used bits where a state does not name them.
+inline constexpr unsigned kDefaultDistributionBits = 16;
+
+/// What a cluster state says about one node; also what a node reports about itself.
+struct NodeStateInfo {
+  NodeState state = NodeState::Up;
+  /// Weight in the placement, relative to other nodes. Storage nodes only.
+  double capacity = 1.0;
+  /// From 0 to 1; means something only while the node is Initializing.
+  double init_progress = 0.0;
+  /// When the node's process started, in seconds since 1970; 0 unknown. Tells a restarted node from a blip.
+  std::uint64_t start_time = 0;
+  /// The version of the cluster state in which the node last became available after it had been down or restarted; 0: it
+  /// always was. What was known about the node's buckets under an older version has to be fetched again.
+  std::uint64_t up_since_version = 0;
+  /// The fewest bits that a bucket on the node uses. Only reported; not part of a cluster state.
+  unsigned min_used_bits = kDefaultDistributionBits;
+  /// Why the node is in this state, for people.
+  std::string description;
+
+  /// Reads the form that to_string() prints: "s:u c:2.4 t:5 b:12 m:Foo\x20bar". Keys it does not know are ignored; for a
+  /// distributor the capacity is too. Errors: InvalidArgument names the key and the value.
+  static Result<NodeStateInfo> parse(std::string_view text, NodeType type = NodeType::Storage);
+  /// Always starts with s:, then what differs from the defaults.
+  std::string to_string() const;
+
+  /// True if `other` needs no new cluster state: descriptions, start times and used bits do not count, and the progress
+  /// only by the side of kListingProgressLimit it is on.
+  bool is_similar(const NodeStateInfo& other) const;
+  /// As is_similar(), and the progress does not count at all.
+  bool is_similar_ignoring_progress(const NodeStateInfo& other) const;
+
+  friend bool operator==(const NodeStateInfo&, const NodeStateInfo&) = default;
+};
+
+/// The versioned list of node states that all nodes agree on.
+///
+/// Text form: `version:7 bits:8 distributor:3 storage:6 .2.s:d .4.s:r`; see README.md of this module for all keys. A node
+/// beyond the count of its type is down. A value; shared between components as std::shared_ptr<const ClusterState>.
+class ClusterState {
+ public:
+  enum class Print { Normal, WithDescriptions };
+
+  /// Version 0, no nodes, cluster up.
+  ClusterState() = default;
+
+  /// Errors: InvalidArgument names the token.
+  static Result<ClusterState> parse(std::string_view text);
+  /// The canonical text: keys with default values are left out, and so are nodes at the end that are plainly down.
+  std::string to_string(Print print = Print::Normal) const;
+
+  std::uint64_t version() const { return version_; }
+  /// The cluster as a whole: Up, Down, Initializing or Stopping.
+  NodeState cluster() const { return cluster_; }
+  bool is_cluster_up() const { return cluster_ == NodeState::Up; }
+  const std::string& description() const { return description_; }
+  /// Distribution bits: buckets are placed by their first so many bits. From 1 to 58.
+  unsigned bits() const { return bits_; }
+  /// One more than the index of the last node of the type that the state knows.
+  std::uint16_t node_count(NodeType type) const { return static_cast<std::uint16_t>(nodes(type).size()); }
+  /// The reference lives until the state is changed or destroyed.
+  const NodeStateInfo& node(NodeId id) const {
+    const std::vector<NodeStateInfo>& list = nodes(id.type);
+    return id.index < list.size() ? list[id.index] : down_node();
+  }
+  bool is_up(NodeId id) const { return node(id).state == NodeState::Up; }
+
+  void set_version(std::uint64_t version) { version_ = version; }
+  /// `state` is one of Up, Down, Initializing, Stopping.
+  void set_cluster(NodeState state);
+  void set_description(std::string description) { description_ = std::move(description); }
+  /// `bits` is from 1 to 58.
+  void set_bits(unsigned bits);
+  /// Nodes between the old count and the index become down; nodes at the end that are plainly down are cut off.
+  void set_node(NodeId id, NodeStateInfo info);
+  /// The same with only the state changed.
+  void set_node_state(NodeId id, NodeState state);
+
+  /// True if `other` need not be published as a new version: the same bits, cluster state and similar nodes; the version
+  /// and descriptions do not count, and two states in which the cluster is down are always similar.
+  bool is_similar(const ClusterState& other) const;
+  bool is_similar_ignoring_progress(const ClusterState& other) const;
+  /// What changes from this state to `next`, for people: "version: 3 => 4, storage: [2: Up => Down]". Empty if nothing.
+  std::string diff(const ClusterState& next) const;
+
+  friend bool operator==(const ClusterState&, const ClusterState&) = default;
+
+ private:
+  const std::vector<NodeStateInfo>& nodes(NodeType type) const {
+    return type == NodeType::Storage ? storage_ : distributors_;
+  }
+  std::vector<NodeStateInfo>& nodes(NodeType type) { return type == NodeType::Storage ? storage_ : distributors_; }
+  static const NodeStateInfo& down_node();
+
+  std::uint64_t version_ = 0;
+  NodeState cluster_ = NodeState::Up;
+  unsigned bits_ = kDefaultDistributionBits;
+  std::string description_;
+  std::vector<NodeStateInfo> distributors_;
+  std::vector<NodeStateInfo> storage_;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const ClusterState& state) { return out << state.to_string(); }
+
+}  // namespace fjord

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "fjord/cluster/cluster_state.h"
+#include "fjord/cluster/distribution.h"
+#include "fjord/cluster/ownership.h"
+#include "fjord/cluster/placement.h"
+#include "fjord/document/bucket_id.h"
+
+namespace fjord {
+
+/// What a component acts on: a cluster state with the distribution configuration that goes with it. Neither is null.
+/// A value; copies share the snapshots.
+struct ClusterView {
+  std::shared_ptr<const ClusterState> state = std::make_shared<const ClusterState>();
+  std::shared_ptr<const DistributionConfig> distribution = std::make_shared<const DistributionConfig>();
+
+  static ClusterView make(ClusterState cluster_state, DistributionConfig config) {
+    return {std::make_shared<const ClusterState>(std::move(cluster_state)),
+            std::make_shared<const DistributionConfig>(std::move(config))};
+  }
+
+  std::uint64_t version() const { return state->version(); }
+  unsigned bits() const { return state->bits(); }
+  unsigned redundancy() const { return distribution->redundancy(); }
+  const NodeStateInfo& node(NodeId id) const { return state->node(id); }
+  bool is_up(NodeId id) const { return state->is_up(id); }
+  /// By Straw2Placement.
+  NodeList ideal_nodes(BucketId bucket) const { return Straw2Placement().ideal_nodes(bucket, *state, *distribution); }
+  NodeList ideal_nodes(BucketId bucket, const PlacementAlgorithm& algorithm) const {
+    return algorithm.ideal_nodes(bucket, *state, *distribution);
+  }
+  std::optional<std::uint16_t> owner(BucketId bucket) const { return distributor_of(bucket, *state); }
+  bool owns(std::uint16_t distributor, BucketId bucket) const { return owner(bucket) == distributor; }
+};
+
+/// Ideal nodes and owners under one view, computed when first asked for and kept in flat arrays by the 2^bits distribution
+/// buckets, so that each further question costs an array access. Above kMaxCachedBits distribution bits it computes each
+/// time.
+///
+/// Threading: confined to one executor. Lifetime: `algorithm` outlives the cache.
+class PlacementCache {
+ public:
+  static constexpr unsigned kMaxCachedBits = 20;
+
+  /// By Straw2Placement.
+  explicit PlacementCache(ClusterView view);
+  PlacementCache(ClusterView view, const PlacementAlgorithm& algorithm);
+
+  const ClusterView& view() const { return view_; }
+  NodeList ideal_nodes(BucketId bucket);
+  std::optional<std::uint16_t> owner(BucketId bucket);
+  bool owns(std::uint16_t distributor, BucketId bucket) { return owner(bucket) == distributor; }
+
+ private:
+  ClusterView view_;
+  const PlacementAlgorithm& algorithm_;
+  bool is_cached_;
+  /// Per distribution bucket: how many ideal nodes (or kUnknownSize), and redundancy() entries of `nodes_`.
+  std::vector<std::uint8_t> sizes_;
+  std::vector<std::uint16_t> nodes_;
+  std::vector<std::uint32_t> owners_;
+};
+
+}  // namespace fjord

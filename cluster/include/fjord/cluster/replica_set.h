@@ -1,0 +1,34 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fjord {
+
+/// Which storage nodes hold all acknowledged writes of a bucket since cluster state version `epoch`. Every replica
+/// stores it beside its documents; a distributor that has lost its memory reads from the newest one which replicas may
+/// be served and which must be merged first (docs/design/0001-first-architecture.md, "Replica sets").
+/// Epoch 0 means: this replica was never part of a set (it is being filled).
+struct ReplicaSet {
+  std::uint64_t epoch = 0;
+  std::vector<std::uint16_t> nodes;  ///< Primary first.
+
+  bool contains(std::uint16_t node) const { return std::find(nodes.begin(), nodes.end(), node) != nodes.end(); }
+  friend bool operator==(const ReplicaSet&, const ReplicaSet&) = default;
+};
+
+/// What a replica of a bucket holds. `checksum` is the sum over all entries of a hash of (gid, timestamp, removed), so it
+/// does not depend on order: two replicas with equal entries and checksum hold the same versions.
+struct BucketInfo {
+  std::uint64_t entries = 0;    ///< Newest version of each document id, removes included.
+  std::uint64_t documents = 0;  ///< Without removes.
+  std::uint64_t bytes = 0;      ///< Of the documents' parts.
+  std::uint64_t checksum = 0;
+  std::uint64_t max_timestamp_us = 0;
+
+  friend bool operator==(const BucketInfo&, const BucketInfo&) = default;
+};
+
+}  // namespace fjord
