@@ -1,0 +1,77 @@
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace fjord {
+
+static_assert(std::endian::native == std::endian::little, "files and wire are little-endian; swap here for others");
+
+template <typename T>
+void put_fixed(std::string& out, T value) {
+  char bytes[sizeof(T)];
+  std::memcpy(bytes, &value, sizeof(T));
+  out.append(bytes, sizeof(T));
+}
+
+template <typename T>
+T load_fixed(const char* at) {
+  T value;
+  std::memcpy(&value, at, sizeof(T));
+  return value;
+}
+
+template <typename T>
+void store_fixed(char* at, T value) {
+  std::memcpy(at, &value, sizeof(T));
+}
+
+/// LEB128: seven bits a byte, low ones first.
+void put_varint(std::string& out, std::uint64_t value);
+/// A varint length and the bytes.
+void put_string(std::string& out, std::string_view value);
+
+/// Reads what the functions above wrote. After the first failure every read fails, so a reader checks once at the end.
+/// Lifetime: views point into the bytes given to the constructor.
+class ByteReader {
+ public:
+  explicit ByteReader(std::string_view bytes) : bytes_(bytes) {}
+
+  template <typename T>
+  T fixed() {
+    if (bytes_.size() < sizeof(T)) return fail<T>();
+    T value = load_fixed<T>(bytes_.data());
+    bytes_.remove_prefix(sizeof(T));
+    return value;
+  }
+  std::uint64_t varint();
+  std::string_view bytes(std::size_t n) {
+    if (bytes_.size() < n) return fail<std::string_view>();
+    std::string_view value = bytes_.substr(0, n);
+    bytes_.remove_prefix(n);
+    return value;
+  }
+  std::string_view string() { return bytes(static_cast<std::size_t>(varint())); }
+
+  bool ok() const { return ok_; }
+  bool at_end() const { return ok_ && bytes_.empty(); }
+  std::size_t remaining() const { return bytes_.size(); }
+  std::string_view rest() const { return bytes_; }
+
+ private:
+  template <typename T>
+  T fail() {
+    ok_ = false;
+    bytes_ = {};
+    return T{};
+  }
+
+  std::string_view bytes_;
+  bool ok_ = true;
+};
+
+}  // namespace fjord

@@ -1,0 +1,62 @@
+#include "fjord/common/log.h"
+
+#include <spdlog/logger.h>
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include <atomic>
+#include <memory>
+
+namespace fjord::log {
+
+namespace {
+
+// The one exception to "no globals": every component logs, and the lines of a process share one stream anyway.
+std::atomic<Level> current_level{Level::Info};
+
+spdlog::level::level_enum to_spdlog(Level level) {
+  switch (level) {
+    case Level::Debug:
+      return spdlog::level::debug;
+    case Level::Info:
+      return spdlog::level::info;
+    case Level::Warning:
+      return spdlog::level::warn;
+    case Level::Error:
+      return spdlog::level::err;
+    case Level::Off:
+      break;
+  }
+  return spdlog::level::off;
+}
+
+spdlog::logger& logger() {
+  static spdlog::logger* const instance = [] {
+    auto made = std::make_unique<spdlog::logger>("fjord", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+    made->set_pattern("%Y-%m-%dT%H:%M:%S.%f%z %l %v");
+    made->set_level(spdlog::level::trace);  // enabled() decides
+    return made.release();                  // never destroyed: threads may log while the process ends
+  }();
+  return *instance;
+}
+
+}  // namespace
+
+void set_level(Level level) { current_level.store(level, std::memory_order_relaxed); }
+
+Level level_from_string(std::string_view name) {
+  if (name == "debug") return Level::Debug;
+  if (name == "warning") return Level::Warning;
+  if (name == "error") return Level::Error;
+  if (name == "off") return Level::Off;
+  return Level::Info;
+}
+
+bool enabled(Level level) {
+  return level != Level::Off && level >= current_level.load(std::memory_order_relaxed);
+}
+
+void write(Level level, std::string_view component, const std::string& line) {
+  logger().log(to_spdlog(level), "{}: {}", component, line);
+}
+
+}  // namespace fjord::log

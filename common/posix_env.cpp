@@ -1,0 +1,222 @@
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "fjord/common/env.h"
+
+namespace fjord {
+
+namespace {
+
+Status errno_status(int error, std::string_view operation, const std::string& path) {
+  StatusCode code = StatusCode::IoError;
+  if (error == ENOSPC || error == EDQUOT) code = StatusCode::NoSpace;
+  if (error == ENOENT) code = StatusCode::NotFound;
+  if (error == EEXIST) code = StatusCode::AlreadyExists;
+  std::string message = path;
+  message.append(": ").append(operation).append(": ").append(std::generic_category().message(error));
+  return Status(code, std::move(message));
+}
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  ~FileDescriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+class PosixFile final : public RandomAccessFile {
+ public:
+  PosixFile(FileDescriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+
+  Result<std::size_t> read(std::uint64_t offset, std::span<char> into) const override {
+    std::size_t done = 0;
+    while (done < into.size()) {
+      const ssize_t n = ::pread(fd_.get(), into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
+      if (n == 0) break;
+      if (n < 0) {
+        if (errno == EINTR) continue;
+        return errno_status(errno, "read", path_);
+      }
+      done += static_cast<std::size_t>(n);
+    }
+    return done;
+  }
+
+  Status write(std::uint64_t offset, std::string_view data) override {
+    while (!data.empty()) {
+      const ssize_t n = ::pwrite(fd_.get(), data.data(), data.size(), static_cast<off_t>(offset));
+      if (n < 0) {
+        if (errno == EINTR) continue;
+        return errno_status(errno, "write", path_);
+      }
+      offset += static_cast<std::uint64_t>(n);
+      data.remove_prefix(static_cast<std::size_t>(n));
+    }
+    return Status::ok();
+  }
+
+  Status sync() override {
+    // Also writes the size. Not tried again, not even after EINTR: see the promise in the header.
+    if (::fdatasync(fd_.get()) != 0) return errno_status(errno, "sync", path_);
+    return Status::ok();
+  }
+
+  Result<std::uint64_t> size() const override {
+    struct stat info;
+    if (::fstat(fd_.get(), &info) != 0) return errno_status(errno, "stat", path_);
+    return static_cast<std::uint64_t>(info.st_size);
+  }
+
+  Status allocate(std::uint64_t size) override {
+    FJORD_TRY_ASSIGN(const std::uint64_t old_size, this->size());
+    if (size <= old_size) return truncate(size);
+    int error;
+    do {
+      error = ::posix_fallocate(fd_.get(), static_cast<off_t>(old_size), static_cast<off_t>(size - old_size));
+    } while (error == EINTR);
+    if (error == 0) return Status::ok();
+    Status status = errno_status(error, "allocate", path_);
+    if (error == EOPNOTSUPP || error == EINVAL) status = write_zeros(old_size, size);
+    if (!status) static_cast<void>(truncate(old_size));  // gives back what was reserved before it failed
+    return status;
+  }
+
+  Status truncate(std::uint64_t size) override {
+    int result;
+    do {
+      result = ::ftruncate(fd_.get(), static_cast<off_t>(size));
+    } while (result != 0 && errno == EINTR);
+    if (result != 0) return errno_status(errno, "truncate", path_);
+    return Status::ok();
+  }
+
+ private:
+  /// What reserves space on a file system that has no call for it.
+  Status write_zeros(std::uint64_t from, std::uint64_t to) {
+    const std::string zeros(64 * 1024, '\0');
+    while (from < to) {
+      const std::uint64_t n = std::min<std::uint64_t>(zeros.size(), to - from);
+      FJORD_TRY(write(from, std::string_view(zeros).substr(0, n)));
+      from += n;
+    }
+    return Status::ok();
+  }
+
+  FileDescriptor fd_;
+  std::string path_;
+};
+
+class PosixEnv final : public Env {
+ public:
+  Result<std::unique_ptr<RandomAccessFile>> open_random_access(const std::string& path) override {
+    return open_file(path, O_RDWR);
+  }
+
+  Result<std::unique_ptr<RandomAccessFile>> create_random_access(const std::string& path) override {
+    return open_file(path, O_RDWR | O_CREAT | O_TRUNC);
+  }
+
+  Result<bool> exists(const std::string& path) override {
+    struct stat info;
+    if (::stat(path.c_str(), &info) == 0) return true;
+    if (errno == ENOENT || errno == ENOTDIR) return false;
+    return errno_status(errno, "stat", path);
+  }
+
+  Result<std::vector<std::string>> list_directory(const std::string& path) override {
+    const auto close = [](DIR* d) { ::closedir(d); };
+    const std::unique_ptr<DIR, decltype(close)> directory(::opendir(path.c_str()), close);
+    if (!directory) return errno_status(errno, "open directory", path);
+    std::vector<std::string> names;
+    while (true) {
+      errno = 0;
+      const dirent* entry = ::readdir(directory.get());
+      if (entry == nullptr) break;
+      const std::string_view name = entry->d_name;
+      if (name != "." && name != "..") names.emplace_back(name);
+    }
+    if (errno != 0) return errno_status(errno, "read directory", path);
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  Status create_directories(const std::string& path) override {
+    std::error_code error;
+    std::filesystem::create_directories(path, error);
+    if (error) return errno_status(error.value(), "create directory", path);
+    return Status::ok();
+  }
+
+  Status remove_file(const std::string& path) override {
+    if (::unlink(path.c_str()) != 0) return errno_status(errno, "remove", path);
+    return Status::ok();
+  }
+
+  Status remove_all(const std::string& path) override {
+    std::error_code error;
+    std::filesystem::remove_all(path, error);
+    if (error) return errno_status(error.value(), "remove directory", path);
+    return Status::ok();
+  }
+
+  Status rename(const std::string& from, const std::string& to) override {
+    if (std::rename(from.c_str(), to.c_str()) != 0) return errno_status(errno, "rename to " + to, from);
+    return Status::ok();
+  }
+
+  Status sync_directory(const std::string& path) override {
+    FJORD_TRY_ASSIGN(const FileDescriptor fd, open_descriptor(path, O_RDONLY | O_DIRECTORY));
+    if (::fsync(fd.get()) != 0) return errno_status(errno, "sync directory", path);
+    return Status::ok();
+  }
+
+  Result<SpaceInfo> space(const std::string& path) override {
+    struct statvfs info;
+    int result;
+    do {
+      result = ::statvfs(path.c_str(), &info);
+    } while (result != 0 && errno == EINTR);
+    if (result != 0) return errno_status(errno, "statvfs", path);
+    const std::uint64_t block = info.f_frsize;
+    return SpaceInfo{.total_bytes = info.f_blocks * block, .free_bytes = info.f_bavail * block};
+  }
+
+ private:
+  static Result<FileDescriptor> open_descriptor(const std::string& path, int flags) {
+    int fd;
+    do {
+      fd = ::open(path.c_str(), flags | O_CLOEXEC, 0644);
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0) return errno_status(errno, "open", path);
+    return FileDescriptor(fd);
+  }
+
+  static Result<std::unique_ptr<RandomAccessFile>> open_file(const std::string& path, int flags) {
+    FJORD_TRY_ASSIGN(FileDescriptor fd, open_descriptor(path, flags));
+    return std::unique_ptr<RandomAccessFile>(std::make_unique<PosixFile>(std::move(fd), path));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Env> make_posix_env() { return std::make_unique<PosixEnv>(); }
+
+}  // namespace fjord

@@ -1,0 +1,158 @@
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "fjord/common/check.h"
+#include "fjord/common/scheduler.h"
+#include "fjord/common/thread_annotations.h"
+
+namespace fjord {
+
+namespace {
+
+using SteadyTime = std::chrono::steady_clock::time_point;
+
+class ThreadExecutor;
+thread_local const ThreadExecutor* current_executor = nullptr;
+
+/// One thread that drains a queue. Only the queue is shared; the heap of timers belongs to the thread.
+class ThreadExecutor final : public Executor {
+ public:
+  explicit ThreadExecutor(const std::string& name) : thread_([this] { run(); }) {
+    ::pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
+  }
+
+  ~ThreadExecutor() override {
+    FJORD_CHECK_MSG(!is_current(), "an executor was destroyed by one of its own tasks");
+    {
+      std::lock_guard lock(mutex_);
+      stopping_.store(true, std::memory_order_relaxed);
+    }
+    wake_.notify_one();
+    thread_.join();
+    // A destroyed capture may post again; that finds `stopping_` and is dropped too. The queue is taken out under the
+    // lock and destroyed without it.
+    std::vector<Task> tasks;
+    std::vector<Timer> timers;
+    {
+      std::lock_guard lock(mutex_);
+      tasks.swap(tasks_);
+      timers.swap(new_timers_);
+    }
+  }
+
+  void post(Task task) override {
+    bool wake = false;
+    {
+      std::lock_guard lock(mutex_);
+      if (stopping_.load(std::memory_order_relaxed)) return;  // `task` dies with the caller's frame, unlocked
+      tasks_.push_back(std::move(task));
+      wake = std::exchange(asleep_, false);
+    }
+    if (wake) wake_.notify_one();
+  }
+
+  void post_after(Duration delay, Task task) override {
+    // Far beyond the life of a process, and far from overflowing the clock's nanoseconds.
+    constexpr Duration kForever = std::chrono::hours(24 * 365 * 50);
+    const SteadyTime due = std::chrono::steady_clock::now() + std::clamp(delay, Duration::zero(), kForever);
+    bool wake = false;
+    {
+      std::lock_guard lock(mutex_);
+      if (stopping_.load(std::memory_order_relaxed)) return;
+      new_timers_.push_back({due, next_sequence_++, std::move(task)});
+      wake = std::exchange(asleep_, false);
+    }
+    if (wake) wake_.notify_one();
+  }
+
+  bool is_current() const override { return current_executor == this; }
+
+ private:
+  struct Timer {
+    SteadyTime due;
+    std::uint64_t sequence = 0;
+    Task task;
+  };
+  struct LaterFirst {
+    bool operator()(const Timer& a, const Timer& b) const {
+      return a.due != b.due ? a.due > b.due : a.sequence > b.sequence;
+    }
+  };
+
+  void run() {
+    current_executor = this;
+    std::vector<Task> batch;
+    std::vector<Timer> arrived;
+    std::vector<Timer> heap;
+    while (take_work(batch, arrived, heap)) {
+      for (Timer& timer : arrived) {
+        heap.push_back(std::move(timer));
+        std::push_heap(heap.begin(), heap.end(), LaterFirst{});
+      }
+      arrived.clear();
+      for (Task& task : batch) {
+        if (stopping_.load(std::memory_order_relaxed)) break;
+        task();
+        task = nullptr;  // captures go before the next task runs, as if the task were popped
+      }
+      batch.clear();
+      run_due(heap);
+    }
+  }
+
+  void run_due(std::vector<Timer>& heap) {
+    if (heap.empty()) return;
+    const SteadyTime now = std::chrono::steady_clock::now();
+    while (!heap.empty() && heap.front().due <= now && !stopping_.load(std::memory_order_relaxed)) {
+      std::pop_heap(heap.begin(), heap.end(), LaterFirst{});
+      Task task = std::move(heap.back().task);
+      heap.pop_back();
+      task();
+    }
+  }
+
+  /// Waits for posts or the first timer and takes all posts at once; false when it is time to stop.
+  bool take_work(std::vector<Task>& batch, std::vector<Timer>& arrived, const std::vector<Timer>& heap) {
+    std::unique_lock lock(mutex_);
+    while (true) {
+      if (stopping_.load(std::memory_order_relaxed)) return false;
+      if (!tasks_.empty() || !new_timers_.empty()) {
+        batch.swap(tasks_);
+        arrived.swap(new_timers_);
+        return true;
+      }
+      asleep_ = true;
+      if (heap.empty()) {
+        wake_.wait(lock);
+      } else if (wake_.wait_until(lock, heap.front().due) == std::cv_status::timeout) {
+        asleep_ = false;
+        return !stopping_.load(std::memory_order_relaxed);
+      }
+      asleep_ = false;
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::vector<Task> tasks_ FJORD_GUARDED_BY(mutex_);
+  std::vector<Timer> new_timers_ FJORD_GUARDED_BY(mutex_);
+  std::uint64_t next_sequence_ FJORD_GUARDED_BY(mutex_) = 0;
+  bool asleep_ FJORD_GUARDED_BY(mutex_) = false;  // spares the system call of a wake-up nobody waits for
+  std::atomic<bool> stopping_{false};             // written under the mutex, read between tasks without it
+  std::thread thread_;                            // last: it uses everything above
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> ThreadScheduler::make_executor(const std::string& name) {
+  return std::make_unique<ThreadExecutor>(name);
+}
+
+}  // namespace fjord

@@ -1,0 +1,51 @@
+#include "fjord/common/tunable.h"
+
+#include <fmt/core.h>
+
+#include "fjord/common/log.h"
+
+namespace fjord {
+
+Tunable::Tunable(Declaration declaration) : declaration_(std::move(declaration)), value_(declaration_.default_value) {
+  FJORD_CHECK_MSG(declaration_.min <= declaration_.default_value && declaration_.default_value <= declaration_.max,
+                  declaration_.name);
+}
+
+Status Tunable::set(std::int64_t value) {
+  if (value < declaration_.min || value > declaration_.max) {
+    return Status(StatusCode::InvalidArgument, fmt::format("{}: {} is outside of [{}, {}]", declaration_.name, value,
+                                                           declaration_.min, declaration_.max));
+  }
+  value_.store(value, std::memory_order_relaxed);
+  return Status::ok();
+}
+
+Tunable& TunableRegistry::declare(const Tunable::Declaration& declaration) {
+  std::lock_guard lock(mutex_);
+  auto [it, made] = tunables_.try_emplace(declaration.name, declaration);
+  if (made) {
+    if (auto early = early_values_.find(declaration.name); early != early_values_.end()) {
+      Status status = it->second.set(early->second);
+      if (!status) log::warning("tunables", "{}; the default {} stays", status.message(), declaration.default_value);
+      early_values_.erase(early);
+    }
+  }
+  return it->second;
+}
+
+Status TunableRegistry::set(const std::string& name, std::int64_t value) {
+  std::lock_guard lock(mutex_);
+  if (auto it = tunables_.find(name); it != tunables_.end()) return it->second.set(value);
+  early_values_[name] = value;
+  return Status(StatusCode::NotFound, fmt::format("no setting is called \"{}\" yet", name));
+}
+
+std::vector<const Tunable*> TunableRegistry::all() const {
+  std::lock_guard lock(mutex_);
+  std::vector<const Tunable*> result;
+  result.reserve(tunables_.size());
+  for (const auto& [name, tunable] : tunables_) result.push_back(&tunable);
+  return result;
+}
+
+}  // namespace fjord
