@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "fjord/cluster/cluster_state.h"
+#include "fjord/cluster/cluster_view.h"
+#include "fjord/cluster/distribution.h"
+#include "fjord/common/result.h"
+#include "fjord/common/thread_annotations.h"
+#include "fjord/document/document_type.h"
+#include "fjord/rpc/messages.h"
+
+namespace fjord::rpc {
+
+/// One version of everything that all nodes agree on, parsed: cluster state, distribution, addresses, document types.
+/// Immutable and shared; the document types always include the built-in ones of MapReduce.
+class ClusterSnapshot {
+ public:
+  /// `newer` completed with what it leaves out and `old` has (`old` may be null). Returns `old` itself if `newer` brings
+  /// nothing newer. Errors: InvalidArgument if a part does not parse.
+  static Result<std::shared_ptr<const ClusterSnapshot>> update(const std::shared_ptr<const ClusterSnapshot>& old,
+                                                               const ClusterInfo& newer);
+
+  /// Complete.
+  const ClusterInfo& info() const { return info_; }
+  std::uint64_t state_version() const { return info_.state_version; }
+  std::uint64_t schema_version() const { return info_.schema_version; }
+  const ClusterState& state() const { return *state_; }
+  const DistributionConfig& distribution() const { return *distribution_; }
+  const std::shared_ptr<const DocumentTypeRepo>& types() const { return types_; }
+  unsigned distribution_bits() const { return state_->bits(); }
+
+  /// Ordered; at most `redundancy` storage nodes that are up.
+  const NodeList& ideal_nodes(BucketId bucket) const { return placement_->ideal_nodes(bucket); }
+  std::optional<std::uint16_t> distributor_of(BucketId bucket) const { return placement_->distributor_of(bucket); }
+  /// The bucket of a document while buckets are not split: the first `distribution_bits` bits.
+  BucketId bucket_of(const GlobalId& gid) const { return fjord::bucket_of(gid, state_->bits()); }
+  bool storage_up(std::uint16_t node) const;
+
+  /// What `info` should say to somebody who knows these versions: newer parts only.
+  ClusterInfo info_newer_than(std::uint64_t state_version, std::uint64_t schema_version) const;
+
+ private:
+  ClusterSnapshot() = default;
+
+  ClusterInfo info_;
+  std::shared_ptr<const ClusterState> state_;
+  std::shared_ptr<const DistributionConfig> distribution_;
+  std::shared_ptr<const DocumentTypeRepo> types_;
+  std::shared_ptr<const PlacementCache> placement_;
+};
+
+/// The newest snapshot of a process, for readers on every thread.
+class SnapshotHolder {
+ public:
+  /// Null until the first update.
+  std::shared_ptr<const ClusterSnapshot> get() const;
+  /// Takes `newer` in if it is; returns true if the snapshot changed. Errors as ClusterSnapshot::update.
+  Result<bool> update(const ClusterInfo& newer);
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const ClusterSnapshot> current_ FJORD_GUARDED_BY(mutex_);
+};
+
+/// The .sd texts of the types that Fjord itself stores: fjord_tuples, fjord_result.
+const std::vector<std::string>& builtin_schemas();
+
+}  // namespace fjord::rpc

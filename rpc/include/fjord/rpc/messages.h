@@ -1,0 +1,429 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "fjord/cluster/replica_set.h"
+#include "fjord/common/status.h"
+#include "fjord/document/bucket_id.h"
+#include "fjord/document/document_id.h"
+
+/// What nodes and clients say to each other: plain structs, one request and one answer a call. The wire numbers are in
+/// api/fjord.thrift, the translation in rpc/codec. Every data message is a batch, and each operation in it has its own
+/// status. Document parts are opaque bytes here (document/FORMAT.md).
+namespace fjord::rpc {
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Cluster state
+
+/// What a client or node needs to know to find its way. Empty strings mean "as you have it".
+struct ClusterInfo {
+  std::uint64_t state_version = 0;
+  std::string state;         ///< Cluster state string.
+  std::string distribution;  ///< Text of the DistributionConfig.
+  std::vector<std::string> distributor_addresses;  ///< By index, host:port.
+  std::vector<std::string> storage_addresses;      ///< By index, host:port.
+  std::uint64_t schema_version = 0;
+  std::vector<std::string> schemas;  ///< .sd texts.
+  friend bool operator==(const ClusterInfo&, const ClusterInfo&) = default;
+};
+
+struct GetClusterInfoReply {
+  Status status;
+  ClusterInfo info;
+};
+struct GetClusterInfo {
+  using Reply = GetClusterInfoReply;
+  static constexpr const char* kName = "getClusterInfo";
+  std::uint64_t known_state_version = 0;   ///< Leave out state and addresses if they are no newer.
+  std::uint64_t known_schema_version = 0;  ///< Leave out the schemas if they are no newer.
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Document operations: client to distributor
+
+enum class OperationKind : std::int32_t { Unknown = 0, Get = 1, Put = 2, Remove = 3 };
+
+struct Operation {
+  OperationKind kind = OperationKind::Unknown;
+  std::string id;
+  std::string header;  ///< Put: wire form of the header part.
+  std::string body;    ///< Put: wire form of the body part.
+  std::string json;    ///< Put instead of header and body: the document's fields as a JSON object.
+  /// Rising number of the operation within its client, from 1; 0 if the client does not want duplicates recognised.
+  std::uint64_t sequence = 0;
+  bool want_json = false;  ///< Get: answer with json instead of header and body.
+};
+
+struct OperationResult {
+  Status status;
+  std::uint64_t timestamp_us = 0;  ///< Of the version that was written or read.
+  bool existed = false;            ///< Put, remove: a document of that id was there before.
+  std::string header;              ///< Get.
+  std::string body;                ///< Get.
+  std::string json;                ///< Get with want_json: {"put": id, "fields": {...}}.
+};
+
+struct ExecuteReply {
+  Status status;  ///< Of the batch as a whole; OK even if single operations failed.
+  std::vector<OperationResult> results;  ///< One an operation, in order.
+  ClusterInfo newer_info;  ///< With WRONG_DISTRIBUTION results: the state that the sender should have.
+};
+struct Execute {
+  using Reply = ExecuteReply;
+  static constexpr const char* kName = "execute";
+  std::uint64_t state_version = 0;  ///< Under which the client chose this distributor.
+  std::uint64_t client_id = 0;      ///< 0: anonymous, no duplicates are recognised.
+  /// All operations of this client with a smaller sequence are settled; a late copy of one of them is refused.
+  std::uint64_t first_unsettled = 0;
+  std::int64_t timeout_us = 0;  ///< 0: the server's default.
+  std::vector<Operation> operations;
+};
+
+struct BucketNode {
+  BucketId bucket;
+  Status status;           ///< Unavailable or NotReady if no replica may be read now.
+  std::uint16_t node = 0;  ///< One in-sync replica, chosen at random.
+};
+struct GetBucketNodesReply {
+  Status status;
+  std::vector<BucketNode> buckets;
+  ClusterInfo newer_info;
+};
+/// Which storage node to visit for each bucket. Buckets that hold nothing yet are left out of the answer for `all`.
+struct GetBucketNodes {
+  using Reply = GetBucketNodesReply;
+  static constexpr const char* kName = "getBucketNodes";
+  std::uint64_t state_version = 0;
+  bool all = false;  ///< Every bucket that this distributor owns.
+  std::vector<BucketId> buckets;
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Distributor to storage node
+
+struct StorageOperation {
+  OperationKind kind = OperationKind::Unknown;
+  BucketId bucket;
+  std::uint64_t timestamp_us = 0;
+  std::string id;
+  std::string header;
+  std::string body;
+};
+struct ApplyReply {
+  Status status;
+  std::vector<OperationResult> results;
+  std::uint64_t state_version = 0;  ///< The storage node's, with WRONG_DISTRIBUTION.
+};
+/// Gets, puts and removes. Operations on one bucket are applied in order.
+struct Apply {
+  using Reply = ApplyReply;
+  static constexpr const char* kName = "apply";
+  std::uint64_t state_version = 0;
+  std::uint16_t distributor = 0;
+  std::vector<StorageOperation> operations;
+};
+
+struct BucketReport {
+  BucketId bucket;
+  BucketInfo info;
+  ReplicaSet replica_set;
+};
+struct GetBucketInfoReply {
+  Status status;
+  std::vector<BucketReport> reports;
+  std::uint64_t state_version = 0;
+};
+/// The asking distributor takes over (or checks) its buckets: after the answer, no write of another distributor or of an
+/// older cluster state reaches them. Refused with WRONG_DISTRIBUTION until the node has that state version.
+struct GetBucketInfo {
+  using Reply = GetBucketInfoReply;
+  static constexpr const char* kName = "getBucketInfo";
+  std::uint64_t state_version = 0;
+  std::uint16_t distributor = 0;
+  bool all = false;               ///< Every bucket that this distributor owns under `state_version`.
+  std::vector<BucketId> buckets;  ///< Otherwise these; those that are not there are left out.
+};
+
+struct BucketReplicaSet {
+  BucketId bucket;
+  ReplicaSet replica_set;
+};
+struct SetReplicaSetsReply {
+  Status status;
+  std::vector<Status> statuses;
+  std::uint64_t state_version = 0;
+};
+/// Creates the buckets that are not there and stores the replica sets.
+struct SetReplicaSets {
+  using Reply = SetReplicaSetsReply;
+  static constexpr const char* kName = "setReplicaSets";
+  std::uint64_t state_version = 0;
+  std::uint16_t distributor = 0;
+  std::vector<BucketReplicaSet> buckets;
+};
+
+struct MergeBucketReply {
+  Status status;
+  std::uint64_t entries_copied = 0;
+  std::uint64_t bytes_copied = 0;
+  BucketInfo info;  ///< Of the receiver afterwards.
+  std::uint64_t state_version = 0;
+};
+/// The receiver fetches from each source the entries that are newer there. Newest timestamp wins.
+struct MergeBucket {
+  using Reply = MergeBucketReply;
+  static constexpr const char* kName = "mergeBucket";
+  std::uint64_t state_version = 0;
+  std::uint16_t distributor = 0;
+  BucketId bucket;
+  std::vector<std::uint16_t> sources;
+};
+
+/// Surplus replicas whose bucket is complete elsewhere.
+struct DeleteBucketsReply {
+  Status status;
+  std::vector<Status> statuses;
+  std::uint64_t state_version = 0;
+};
+struct DeleteBuckets {
+  using Reply = DeleteBucketsReply;
+  static constexpr const char* kName = "deleteBuckets";
+  std::uint64_t state_version = 0;
+  std::uint16_t distributor = 0;
+  std::vector<BucketId> buckets;
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Storage node to storage node (merge)
+
+struct EntryKey {
+  GlobalId gid;
+  std::uint64_t timestamp_us = 0;
+  bool removed = false;
+};
+struct ListEntriesReply {
+  Status status;
+  std::vector<EntryKey> entries;  ///< By rising gid.
+  bool more = false;
+};
+struct ListEntries {
+  using Reply = ListEntriesReply;
+  static constexpr const char* kName = "listEntries";
+  BucketId bucket;
+  GlobalId after;            ///< Start behind this gid; all zero: at the beginning.
+  bool from_start = true;    ///< Ignore `after`.
+  std::uint32_t max_entries = 0;
+};
+struct FetchEntriesReply {
+  Status status;
+  std::uint32_t done = 0;  ///< How many of `gids` were dealt with; ask again for the rest.
+  std::string docblock;
+};
+struct FetchEntries {
+  using Reply = FetchEntriesReply;
+  static constexpr const char* kName = "fetchEntries";
+  BucketId bucket;
+  std::vector<GlobalId> gids;
+  std::uint32_t max_bytes = 0;
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Fleet controller to nodes, and administration
+
+struct PollReply {
+  Status status;
+  std::string node_state;  ///< As in the state string: "s:u t:123".
+  std::uint64_t incarnation = 0;  ///< Changes with every start of the process.
+  std::uint64_t state_version = 0;   ///< In use at the node.
+  std::uint64_t schema_version = 0;
+  std::uint64_t buckets = 0;
+  std::uint64_t documents = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t buckets_out_of_sync = 0;  ///< Distributor: buckets that wait for a merge.
+  std::uint64_t buckets_unavailable = 0;  ///< Distributor: buckets that cannot be served now.
+};
+/// Asks a node how it is; the current cluster state is piggybacked if the node's is older.
+struct Poll {
+  using Reply = PollReply;
+  static constexpr const char* kName = "poll";
+  ClusterInfo info;
+};
+
+struct DeploySchemasReply {
+  Status status;
+  std::uint64_t schema_version = 0;
+  std::vector<std::string> warnings;
+};
+/// Adds document types or replaces them by name. Sent to any distributor, decided by the fleet controller.
+struct DeploySchemas {
+  using Reply = DeploySchemasReply;
+  static constexpr const char* kName = "deploySchemas";
+  std::vector<std::string> schemas;
+};
+
+struct NodeStatus {
+  std::string node;     ///< "storage.2"
+  std::string address;
+  std::string state;    ///< "up", "down", ...
+  std::string reason;
+  PollReply last;       ///< The last answer to a poll.
+  std::int64_t answered_us_ago = -1;  ///< -1: never.
+};
+struct GetStatusReply {
+  Status status;
+  ClusterInfo info;
+  std::vector<NodeStatus> nodes;
+};
+struct GetStatus {
+  using Reply = GetStatusReply;
+  static constexpr const char* kName = "getStatus";
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Visitors: client to storage node
+
+struct Parameter {
+  std::string name;
+  std::string value;
+  friend bool operator==(const Parameter&, const Parameter&) = default;
+};
+
+struct CreateVisitorReply {
+  Status status;
+};
+struct CreateVisitor {
+  using Reply = CreateVisitorReply;
+  static constexpr const char* kName = "createVisitor";
+  std::uint64_t visitor_id = 0;  ///< Chosen by the client, random; creating the same id again is fine.
+  std::string library;           ///< Name of the server-side visitor, e.g. "dump".
+  std::vector<Parameter> parameters;
+  std::vector<BucketId> buckets;
+  std::string selection;
+  bool ids_only = false;
+  std::uint32_t docblock_bytes = 0;  ///< 0: the server's default (1 MiB).
+  std::uint32_t buckets_at_once = 0;  ///< 0: 1
+  std::uint64_t schema_version = 0;  ///< The visitor needs at least this one.
+};
+
+/// Something that a visitor has for its client.
+struct VisitorEvent {
+  std::uint64_t sequence = 0;  ///< From 1, without gaps.
+  BucketId bucket;
+  std::string docblock;     ///< Documents of that bucket; empty if there are none in this event.
+  bool bucket_done = false;  ///< The bucket was read to its end, or `status` says why not.
+  Status status;
+  std::string result;  ///< With bucket_done: what the visitor says of the bucket (for MapReduce: TaskReport).
+};
+struct VisitorNextReply {
+  Status status;  ///< NotFound: the node does not know the visitor (any more).
+  std::vector<VisitorEvent> events;
+  bool finished = false;  ///< No event will follow these.
+};
+/// Waits (at most `wait_us`) for events. Events up to `acknowledged` are dropped at the node; later ones that were
+/// sent before are sent again, so a lost answer loses nothing.
+struct VisitorNext {
+  using Reply = VisitorNextReply;
+  static constexpr const char* kName = "visitorNext";
+  std::uint64_t visitor_id = 0;
+  std::uint64_t acknowledged = 0;
+  std::uint32_t max_bytes = 0;
+  std::int64_t wait_us = 0;
+};
+struct DestroyVisitorReply {
+  Status status;
+};
+struct DestroyVisitor {
+  using Reply = DestroyVisitorReply;
+  static constexpr const char* kName = "destroyVisitor";
+  std::uint64_t visitor_id = 0;
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Jobs: client to distributor
+
+struct JobSpec {
+  std::string application;
+  std::string document_type;
+  std::string selection;
+  std::vector<Parameter> parameters;
+  std::string output_namespace;  ///< Empty: "results".
+  std::uint32_t output_buckets = 0;     ///< 0: chosen by the system.
+  std::uint32_t visitors_per_node = 0;  ///< 0: chosen by the system.
+  friend bool operator==(const JobSpec&, const JobSpec&) = default;
+};
+
+enum class JobPhase : std::int32_t { Unknown = 0, Queued = 1, Map = 2, Reduce = 3, CleanUp = 4, Done = 5, Failed = 6, Cancelled = 7 };
+
+struct JobStatus {
+  std::string job_id;
+  JobSpec spec;
+  JobPhase phase = JobPhase::Unknown;
+  Status error;
+  std::uint64_t map_tasks = 0;
+  std::uint64_t map_tasks_done = 0;
+  std::uint64_t reduce_tasks = 0;
+  std::uint64_t reduce_tasks_done = 0;
+  std::uint64_t documents_read = 0;    ///< Input documents that matched, each counted once.
+  std::uint64_t bytes_read = 0;
+  std::uint64_t tuples = 0;            ///< Emitted by map.
+  std::uint64_t tuple_documents = 0;   ///< Put between map and reduce.
+  std::uint64_t results = 0;           ///< Result documents.
+  std::uint64_t tasks_repeated = 0;
+  std::int64_t submitted_unix_us = 0;
+  std::int64_t finished_unix_us = 0;   ///< 0: not finished.
+  std::uint32_t output_buckets = 0;
+  std::uint64_t output_base = 0;       ///< Location of output bucket 0.
+};
+
+struct SubmitJobReply {
+  Status status;
+  std::string job_id;
+};
+struct SubmitJob {
+  using Reply = SubmitJobReply;
+  static constexpr const char* kName = "submitJob";
+  std::string job_id;  ///< Chosen by the client, so that sending again is fine.
+  JobSpec spec;
+};
+struct ListJobsReply {
+  Status status;
+  std::vector<JobStatus> jobs;
+};
+/// The jobs that this distributor runs or ran.
+struct ListJobs {
+  using Reply = ListJobsReply;
+  static constexpr const char* kName = "listJobs";
+  std::string job_id;  ///< Empty: all.
+};
+struct CancelJobReply {
+  Status status;
+};
+struct CancelJob {
+  using Reply = CancelJobReply;
+  static constexpr const char* kName = "cancelJob";
+  std::string job_id;
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+/// Every request of the system. The order is not on the wire; calls go by name.
+using Request = std::variant<GetClusterInfo, Execute, GetBucketNodes, Apply, GetBucketInfo, SetReplicaSets, MergeBucket,
+                             DeleteBuckets, ListEntries, FetchEntries, Poll, DeploySchemas, GetStatus, CreateVisitor,
+                             VisitorNext, DestroyVisitor, SubmitJob, ListJobs, CancelJob>;
+using Reply = std::variant<GetClusterInfoReply, ExecuteReply, GetBucketNodesReply, ApplyReply, GetBucketInfoReply,
+                           SetReplicaSetsReply, MergeBucketReply, DeleteBucketsReply, ListEntriesReply,
+                           FetchEntriesReply, PollReply, DeploySchemasReply, GetStatusReply, CreateVisitorReply,
+                           VisitorNextReply, DestroyVisitorReply, SubmitJobReply, ListJobsReply, CancelJobReply>;
+static_assert(std::variant_size_v<Request> == std::variant_size_v<Reply>, "the answer of request i is reply i");
+
+/// "execute" for an Execute, and so on.
+const char* name_of(const Request& request);
+/// The answer that belongs to `request`, holding nothing but `status`.
+Reply error_reply(const Request& request, Status status);
+/// The status at the head of any answer.
+const Status& status_of(const Reply& reply);
+
+}  // namespace fjord::rpc

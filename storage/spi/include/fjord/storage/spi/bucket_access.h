@@ -1,0 +1,18 @@
+#pragma once
+
+#include "fjord/common/executor.h"
+#include "fjord/storage/spi/persistence_provider.h"
+
+namespace fjord::spi {
+
+/// The way to a storage node's buckets for services that run beside it, such as visitors.
+/// Threading: from anywhere. Lifetime: the storage node outlives every service that was given it.
+class BucketAccess {
+ public:
+  virtual ~BucketAccess() = default;
+  /// Runs `task` on the executor of the stripe that owns `bucket`, with the provider of that stripe. An iterator made
+  /// there is used and destroyed there.
+  virtual void on_stripe(BucketId bucket, UniqueFunction<void(PersistenceProvider&)> task) = 0;
+};
+
+}  // namespace fjord::spi
