@@ -1,0 +1,177 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "fjord/common/result.h"
+#include "fjord/document/document_id.h"
+#include "fjord/document/document_type.h"
+#include "fjord/document/value.h"
+
+namespace fjord {
+
+/// The wire form of a document, two parts that are stored and read apart. Format: document/FORMAT.md.
+struct EncodedDocument {
+  std::string header;
+  std::string body;  ///< Empty if no field of the body is set.
+
+  std::size_t size() const { return header.size() + body.size(); }
+  friend bool operator==(const EncodedDocument&, const EncodedDocument&) = default;
+};
+
+/// A document under construction, or fully read.
+///
+/// Lifetime: `type` outlives the document (keep the DocumentTypeRepo it came from).
+class Document {
+ public:
+  Document(const DocumentType& type, DocumentId id) : type_(&type), id_(std::move(id)) {}
+
+  const DocumentType& type() const { return *type_; }
+  const DocumentId& id() const { return id_; }
+
+  /// Sets or replaces a field. Errors: InvalidField if the type has no such field or the value does not fit it.
+  Status set(std::string_view field_name, FieldValue value);
+  /// `field` belongs to the document's type.
+  Status set(const Field& field, FieldValue value);
+  /// Null if the field is not set.
+  const FieldValue* get(std::string_view field_name) const;
+  const FieldValue* get(const Field& field) const;
+  bool has(std::string_view field_name) const { return get(field_name) != nullptr; }
+  /// True if the field was set.
+  bool remove(std::string_view field_name);
+
+  /// The fields that are set, in the order of their ids.
+  const std::vector<std::pair<const Field*, FieldValue>>& fields() const { return fields_; }
+
+  /// Same type name, id and fields.
+  friend bool operator==(const Document& a, const Document& b);
+
+ private:
+  const DocumentType* type_;
+  DocumentId id_;
+  std::vector<std::pair<const Field*, FieldValue>> fields_;  // sorted by field id
+};
+
+EncodedDocument encode(const Document& document);
+
+/// The value of one field (or element, or member) inside the bytes of a document. A view: copies nothing, lives as long
+/// as the bytes. Scalars have the size of their kind; what is inside a collection or struct is checked while it is read.
+struct FieldSlice {
+  TypeTag tag = TypeTag::None;
+  std::string_view bytes;
+
+  bool is_integer() const;  ///< Int, Long, Byte or Bool
+  bool is_number() const;   ///< an integer, Float or Double
+  /// Integers; Float and Double cut off towards zero, at the ends of the range if beyond; 0 for what is no number.
+  std::int64_t as_int64() const;
+  /// Any number; 0 for what is none.
+  double as_double() const;
+  bool as_bool() const { return as_int64() != 0; }
+  /// The bytes of a String or Raw; empty for others.
+  std::string_view as_string_view() const;
+  /// A struct's member; empty if not set, or if this is no struct, or if the bytes before it are malformed.
+  std::optional<FieldSlice> member(std::uint32_t field_id) const;
+
+  /// An owning copy. Errors: Corruption.
+  Result<FieldValue> value() const;
+};
+
+/// Walks the elements of an array, weighted set or map without copying:
+///   for (ElementCursor at(slice); at.next();) use(at.key(), at.value());
+class ElementCursor {
+ public:
+  /// A `collection` of another kind has no elements.
+  explicit ElementCursor(const FieldSlice& collection);
+
+  /// Steps to the next element; false at the end, and from the first malformed byte on (see ok()).
+  bool next();
+  /// False once something malformed was met.
+  bool ok() const { return ok_; }
+  /// How many elements the collection says it has.
+  std::uint64_t count() const { return count_; }
+
+  /// The position of the current element, from 0.
+  std::uint64_t index() const { return index_ - 1; }
+  /// Map: the key. Weighted set: the element. Array: empty.
+  const FieldSlice& key() const { return key_; }
+  /// Map: the value. Array: the element. Weighted set: the weight, as an Int.
+  const FieldSlice& value() const { return value_; }
+
+ private:
+  std::optional<std::string_view> take(TypeTag tag);
+
+  std::string_view rest_;
+  TypeTag key_tag_ = TypeTag::None;
+  TypeTag value_tag_ = TypeTag::None;
+  std::uint64_t count_ = 0;
+  std::uint64_t index_ = 0;
+  FieldSlice key_;
+  FieldSlice value_;
+  bool ok_ = true;
+};
+
+/// Walks a sequence of fields: a part of a document, or the bytes of a struct.
+class FieldCursor {
+ public:
+  explicit FieldCursor(std::string_view fields) : rest_(fields) {}
+
+  bool next();
+  bool ok() const { return ok_; }
+  std::uint32_t field_id() const { return field_id_; }
+  const FieldSlice& slice() const { return slice_; }
+
+ private:
+  std::string_view rest_;
+  std::uint32_t field_id_ = 0;
+  FieldSlice slice_;
+  bool ok_ = true;
+};
+
+/// Reads an encoded document in place. No copies, no allocation; every read stays within the bytes, whatever they are.
+///
+/// Lifetime: the bytes of both parts and the repo outlive the view.
+class DocumentView {
+ public:
+  /// Checks the header's prefix (version, type, id) and nothing beyond it; a type that `repo` does not know is no
+  /// error. The body may be left empty if only fields of the header are asked for. Errors: Corruption.
+  static Result<DocumentView> open(const DocumentTypeRepo& repo, std::string_view header, std::string_view body);
+
+  std::string_view id() const { return id_; }
+  std::uint32_t type_id() const { return type_id_; }
+  /// Null if the repo does not know the type.
+  const DocumentType* type() const { return type_; }
+
+  /// Empty if the field is not set, or if the bytes before it are malformed (validate() and document() tell which).
+  std::optional<FieldSlice> field(const Field& field) const;
+  /// The same by name; also empty if the type has no such field.
+  std::optional<FieldSlice> field(std::string_view name) const;
+  /// Looks in both parts; works for unknown types.
+  std::optional<FieldSlice> field_by_id(std::uint32_t field_id) const;
+  bool has_field(const Field& f) const { return field(f).has_value(); }
+
+  /// The encoded fields of each part, for FieldCursor.
+  std::string_view header_fields() const { return header_fields_; }
+  std::string_view body_fields() const { return body_fields_; }
+
+  /// An owning copy of everything. Errors: Corruption; UnknownType; InvalidField if a field is not of the type.
+  Result<Document> document() const;
+
+ private:
+  DocumentView() = default;
+
+  std::string_view id_;
+  std::string_view header_fields_;
+  std::string_view body_fields_;
+  std::uint32_t type_id_ = 0;
+  const DocumentType* type_ = nullptr;
+};
+
+/// Checks every byte of an encoded document against its type. Errors: UnknownType; InvalidId; InvalidField for a field
+/// that the type does not have, that has another type or is in the wrong part; Corruption for anything malformed.
+Status validate(const DocumentTypeRepo& repo, std::string_view header, std::string_view body);
+
+}  // namespace fjord

@@ -1,0 +1,127 @@
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <string_view>
+
+#include "fjord/common/result.h"
+#include "fjord/document/bucket_id.h"
+
+namespace fjord {
+
+class DocumentId;
+
+/// 96-bit name of a document id: the low 32 bits of its location, then 64 bits of the MD5 of the id string. Enough to
+/// compute the document's bucket at any number of used bits.
+struct GlobalId {
+  std::array<std::uint8_t, 12> bytes{};
+
+  static GlobalId of(const DocumentId& id);
+  /// The inverse of view(); `twelve_bytes` must have that size.
+  static GlobalId from_bytes(std::string_view twelve_bytes);
+
+  std::string_view view() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+  /// The bits that buckets take from the location.
+  std::uint32_t location_bits() const { return load<std::uint32_t>(0); }
+  /// The 64 bits of MD5: well mixed, independent of the location. Buckets use the low 26 of them.
+  std::uint64_t hash_bits() const { return load<std::uint64_t>(4); }
+  /// "gid(0x64000000dd4c4b431749f95f)", bytes in order.
+  std::string to_string() const;
+
+  friend auto operator<=>(const GlobalId&, const GlobalId&) = default;
+
+ private:
+  template <typename T>
+  T load(std::size_t at) const {
+    T value;
+    std::memcpy(&value, bytes.data() + at, sizeof(T));
+    return value;
+  }
+};
+
+/// The bucket with `used_bits` bits that the document belongs to; the same as DocumentId::bucket().
+BucketId bucket_of(const GlobalId& gid, unsigned used_bits);
+
+/// The name of a document. Schemes:
+///   id:<namespace>:<type>:[n=<uint64>|g=<group>]:<user part>
+///   doc:<namespace>:<user part>   userdoc:<namespace>:<uint64>:<user part>   groupdoc:<namespace>:<group>:<user part>
+/// Ids with the same number or group share a location, hence their buckets up to 32 used bits.
+///
+/// A value: parsed and hashed once, cheap to move, readable from any thread. The views it hands out live as long as it
+/// does and is not moved.
+class DocumentId {
+ public:
+  static constexpr std::size_t kBytesMax = 65536;       ///< Of the whole id string: less than this.
+  static constexpr std::size_t kPrefixBytesMax = 65280;  ///< Of everything before the user part.
+
+  /// An empty id that names nothing; for members that are set later.
+  DocumentId() = default;
+
+  /// Errors: InvalidId with the input (shortened), the position and what was expected there. An id is UTF-8 without
+  /// control characters.
+  static Result<DocumentId> parse(std::string_view text);
+
+  const std::string& str() const { return text_; }
+  bool empty() const { return text_.empty(); }
+  std::string_view scheme() const;
+  std::string_view namespace_() const { return part(scheme_end_ + 1u, namespace_end_); }
+  /// The document type's name; empty in the old schemes, which name none.
+  std::string_view type() const { return scheme_ == Scheme::Id ? part(namespace_end_ + 1u, type_end_) : ""; }
+  /// The number of n= and userdoc.
+  std::optional<std::uint64_t> number() const {
+    return has_number_ ? std::optional<std::uint64_t>(location_) : std::nullopt;
+  }
+  /// The group of g= and groupdoc.
+  std::optional<std::string_view> group() const;
+  std::string_view user_part() const { return std::string_view(text_).substr(user_part_); }
+
+  /// The number; or the first 8 bytes of the MD5 of the group; or of the user part; or (doc:) of the whole id.
+  std::uint64_t location() const { return location_; }
+  const GlobalId& gid() const { return gid_; }
+  /// The document's bucket with `used_bits` bits, at most BucketId::kUsedBitsMax.
+  BucketId bucket(unsigned used_bits) const { return bucket_of(gid_, used_bits); }
+
+  friend bool operator==(const DocumentId& a, const DocumentId& b) { return a.text_ == b.text_; }
+  friend auto operator<=>(const DocumentId& a, const DocumentId& b) { return a.text_ <=> b.text_; }
+
+ private:
+  friend class DocumentIdParser;
+  enum class Scheme : std::uint8_t { Id, Doc, UserDoc, GroupDoc };
+
+  std::string_view part(std::size_t begin, std::size_t end) const {
+    return begin >= end ? std::string_view() : std::string_view(text_).substr(begin, end - begin);
+  }
+
+  std::string text_;
+  std::uint64_t location_ = 0;
+  GlobalId gid_;
+  std::uint16_t scheme_end_ = 0;
+  std::uint16_t namespace_end_ = 0;
+  std::uint16_t type_end_ = 0;
+  std::uint16_t group_begin_ = 0;
+  std::uint16_t user_part_ = 0;
+  Scheme scheme_ = Scheme::Id;
+  bool has_number_ = false;
+  bool has_group_ = false;
+};
+
+inline std::ostream& operator<<(std::ostream& out, const DocumentId& id) { return out << id.str(); }
+inline std::ostream& operator<<(std::ostream& out, const GlobalId& gid) { return out << gid.to_string(); }
+
+}  // namespace fjord
+
+template <>
+struct std::hash<fjord::GlobalId> {
+  std::size_t operator()(const fjord::GlobalId& gid) const noexcept { return gid.hash_bits(); }
+};
+
+template <>
+struct std::hash<fjord::DocumentId> {
+  std::size_t operator()(const fjord::DocumentId& id) const noexcept { return id.gid().hash_bits(); }
+};
