@@ -1,0 +1,253 @@
+#include "fjord/cluster/cluster_state.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+#include "node_state_keys.h"
+#include "text.h"
+
+namespace fjord {
+namespace {
+
+constexpr unsigned kMaxDistributionBits = 58;
+constexpr std::array<NodeType, 2> kPrintOrder = {NodeType::Distributor, NodeType::Storage};
+
+bool is_legal_cluster_state(NodeState state) {
+  return state != NodeState::Retired && state != NodeState::Maintenance;
+}
+
+Status bad_token(std::string_view token, std::string_view why) {
+  return {StatusCode::InvalidArgument, fmt::format("cluster state: '{}': {}", token, why)};
+}
+
+/// Down with nothing else worth keeping. A capacity counts: the weights of groups include nodes that are down.
+bool is_plainly_down(const NodeStateInfo& node) { return node.state == NodeState::Down && node.capacity == 1.0; }
+
+void trim(std::vector<NodeStateInfo>& nodes) {
+  while (!nodes.empty() && is_plainly_down(nodes.back()) && nodes.back().description.empty()) nodes.pop_back();
+}
+
+/// Reads tokens into lists of nodes; the node tokens belong to the count before them.
+struct Parser {
+  std::uint64_t version = 0;
+  NodeState cluster = NodeState::Up;
+  unsigned bits = kDefaultDistributionBits;
+  std::string description;
+  std::vector<NodeStateInfo> distributors;
+  std::vector<NodeStateInfo> storage;
+  std::vector<NodeStateInfo>* current = nullptr;
+  NodeType current_type = NodeType::Storage;
+
+  Status read(std::string_view token) {
+    const std::size_t colon = token.find(':');
+    if (colon == std::string_view::npos) return bad_token(token, "expected <key>:<value>");
+    const std::string_view key = token.substr(0, colon);
+    const std::string_view value = token.substr(colon + 1);
+    if (key.starts_with('.')) return read_node_key(token, key.substr(1), value);
+    if (key == "version") {
+      const auto number = cluster_text::parse_number<std::uint64_t>(value);
+      if (!number) return bad_token(token, "expected a version number");
+      version = *number;
+    } else if (key == "cluster") {
+      const Result<NodeState> state = node_state_from_letter(value);
+      if (!state) return state.error().with_context("cluster state");
+      if (!is_legal_cluster_state(*state)) return bad_token(token, "a cluster is only up, down, initializing or stopping");
+      cluster = *state;
+    } else if (key == "bits") {
+      const auto number = cluster_text::parse_number<unsigned>(value);
+      if (!number || *number < 1 || *number > kMaxDistributionBits) return bad_token(token, "expected 1 to 58 bits");
+      bits = *number;
+    } else if (key == "distributor" || key == "storage") {
+      return read_count(token, key == "storage" ? NodeType::Storage : NodeType::Distributor, value);
+    } else if (key == "m") {
+      FJORD_TRY_ASSIGN(description, cluster_text::unescape(value));
+    }
+    return Status::ok();  // a key of a later release
+  }
+
+  Status read_count(std::string_view token, NodeType type, std::string_view value) {
+    const auto count = cluster_text::parse_number<std::uint16_t>(value);
+    if (!count) return bad_token(token, "expected a number of nodes up to 65535");
+    current_type = type;
+    current = type == NodeType::Storage ? &storage : &distributors;
+    current->assign(*count, NodeStateInfo{});
+    return Status::ok();
+  }
+
+  Status read_node_key(std::string_view token, std::string_view key, std::string_view value) {
+    const std::size_t dot = std::min(key.find('.'), key.size());
+    const auto index = cluster_text::parse_number<std::uint16_t>(key.substr(0, dot));
+    if (!index) return bad_token(token, "expected .<node index>.<key>:<value>");
+    if (current == nullptr) return bad_token(token, "comes before the number of nodes");
+    if (*index >= current->size()) {
+      return bad_token(token, fmt::format("there is no {} node {} of {}", to_string(current_type), *index, current->size()));
+    }
+    const std::string_view node_key = dot < key.size() ? key.substr(dot + 1) : std::string_view{};
+    const Status status = set_node_state_key((*current)[*index], current_type, node_key, value);
+    return status.is_ok() ? status : status.with_context(fmt::format("cluster state: {} node {}", to_string(current_type), *index));
+  }
+
+  void finish(std::vector<NodeStateInfo>& nodes, NodeType type) {
+    for (NodeStateInfo& node : nodes) {
+      normalize_node_state(node, type);
+      node.min_used_bits = kDefaultDistributionBits;
+    }
+    trim(nodes);
+  }
+};
+
+template <typename T>
+void add_difference(std::string& out, std::string_view name, const T& before, const T& after) {
+  if (before == after) return;
+  fmt::format_to(std::back_inserter(out), "{}{}: {} => {}", out.empty() ? "" : ", ", name, before, after);
+}
+
+/// Without the node's index; several differences in brackets.
+std::string node_difference(const NodeStateInfo& before, const NodeStateInfo& after) {
+  std::string out;
+  int count = 0;
+  const auto add = [&](std::string_view name, const auto& a, const auto& b) {
+    if (a == b) return;
+    ++count;
+    add_difference(out, name, a, b);
+  };
+  if (before.state != after.state) {
+    out = fmt::format("{} => {}", to_string(before.state), to_string(after.state));
+    ++count;
+  }
+  add("capacity", before.capacity, after.capacity);
+  // Progress ends with the state; that is no news of its own.
+  if (before.state == after.state) add("progress", before.init_progress, after.init_progress);
+  add("start time", before.start_time, after.start_time);
+  add("up since version", before.up_since_version, after.up_since_version);
+  add("description", before.description, after.description);
+  return count > 1 ? "[" + out + "]" : out;
+}
+
+}  // namespace
+
+const NodeStateInfo& ClusterState::down_node() {
+  static const NodeStateInfo kDown = [] {
+    NodeStateInfo info;
+    info.state = NodeState::Down;
+    return info;
+  }();
+  return kDown;
+}
+
+Result<ClusterState> ClusterState::parse(std::string_view text) {
+  Parser parser;
+  while (const auto token = cluster_text::next_token(text)) FJORD_TRY(parser.read(*token));
+  parser.finish(parser.distributors, NodeType::Distributor);
+  parser.finish(parser.storage, NodeType::Storage);
+
+  ClusterState state;
+  state.version_ = parser.version;
+  state.cluster_ = parser.cluster;
+  state.bits_ = parser.bits;
+  state.description_ = std::move(parser.description);
+  state.distributors_ = std::move(parser.distributors);
+  state.storage_ = std::move(parser.storage);
+  return state;
+}
+
+std::string ClusterState::to_string(Print print) const {
+  std::string out;
+  const auto add = [&](std::string_view key, const auto& value) {
+    fmt::format_to(std::back_inserter(out), "{}{}:{}", out.empty() ? "" : " ", key, value);
+  };
+  const bool verbose = print == Print::WithDescriptions;
+  if (version_ != 0) add("version", version_);
+  if (cluster_ != NodeState::Up) add("cluster", to_letter(cluster_));
+  if (bits_ != kDefaultDistributionBits) add("bits", bits_);
+  if (verbose && !description_.empty()) add("m", cluster_text::escape(description_));
+  for (const NodeType type : kPrintOrder) {
+    const std::vector<NodeStateInfo>& list = nodes(type);
+    std::size_t count = list.size();
+    while (!verbose && count > 0 && is_plainly_down(list[count - 1])) --count;
+    if (count == 0) continue;
+    add(fjord::to_string(type), count);
+    for (std::size_t index = 0; index < count; ++index) {
+      append_node_state(out, list[index], fmt::format(".{}.", index),
+                        verbose ? NodeStateKeys::ClusterWithDescription : NodeStateKeys::Cluster);
+    }
+  }
+  return out;
+}
+
+void ClusterState::set_cluster(NodeState state) {
+  FJORD_CHECK(is_legal_cluster_state(state));
+  cluster_ = state;
+}
+
+void ClusterState::set_bits(unsigned bits) {
+  FJORD_CHECK(bits >= 1 && bits <= kMaxDistributionBits);
+  bits_ = bits;
+}
+
+void ClusterState::set_node(NodeId id, NodeStateInfo info) {
+  FJORD_CHECK(id.index < kMaxNodeCount);
+  std::vector<NodeStateInfo>& list = nodes(id.type);
+  normalize_node_state(info, id.type);
+  info.min_used_bits = kDefaultDistributionBits;
+  if (id.index >= list.size()) list.resize(id.index + std::size_t{1}, down_node());
+  list[id.index] = std::move(info);
+  trim(list);
+}
+
+void ClusterState::set_node_state(NodeId id, NodeState state) {
+  NodeStateInfo info = node(id);
+  info.state = state;
+  set_node(id, std::move(info));
+}
+
+namespace {
+
+template <typename Similar>
+bool are_nodes_similar(const ClusterState& a, const ClusterState& b, Similar similar) {
+  for (const NodeType type : kPrintOrder) {
+    const std::uint16_t count = std::max(a.node_count(type), b.node_count(type));
+    for (std::uint16_t index = 0; index < count; ++index) {
+      if (!similar(a.node({type, index}), b.node({type, index}))) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool ClusterState::is_similar(const ClusterState& other) const {
+  if (cluster_ == NodeState::Down && other.cluster_ == NodeState::Down) return true;
+  return cluster_ == other.cluster_ && bits_ == other.bits_ &&
+         are_nodes_similar(*this, other, [](const auto& a, const auto& b) { return a.is_similar(b); });
+}
+
+bool ClusterState::is_similar_ignoring_progress(const ClusterState& other) const {
+  if (cluster_ == NodeState::Down && other.cluster_ == NodeState::Down) return true;
+  return cluster_ == other.cluster_ && bits_ == other.bits_ &&
+         are_nodes_similar(*this, other, [](const auto& a, const auto& b) { return a.is_similar_ignoring_progress(b); });
+}
+
+std::string ClusterState::diff(const ClusterState& next) const {
+  std::string out;
+  add_difference(out, "version", version_, next.version_);
+  add_difference(out, "cluster", fjord::to_string(cluster_), fjord::to_string(next.cluster_));
+  add_difference(out, "bits", bits_, next.bits_);
+  add_difference(out, "description", description_, next.description_);
+  for (const NodeType type : {NodeType::Storage, NodeType::Distributor}) {
+    std::string changed;
+    const std::uint16_t count = std::max(node_count(type), next.node_count(type));
+    for (std::uint16_t index = 0; index < count; ++index) {
+      const std::string change = node_difference(node({type, index}), next.node({type, index}));
+      if (change.empty()) continue;
+      fmt::format_to(std::back_inserter(changed), "{}{}: {}", changed.empty() ? "" : ", ", index, change);
+    }
+    if (changed.empty()) continue;
+    fmt::format_to(std::back_inserter(out), "{}{}: [{}]", out.empty() ? "" : ", ", fjord::to_string(type), changed);
+  }
+  return out;
+}
+
+}  // namespace fjord

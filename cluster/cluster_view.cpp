@@ -1,0 +1,50 @@
+#include "fjord/cluster/cluster_view.h"
+
+namespace fjord {
+namespace {
+
+constexpr std::uint8_t kUnknownSize = 0xff;
+constexpr std::uint32_t kUnknownOwner = 0xffffffff;
+constexpr std::uint32_t kNoOwner = 0xfffffffe;
+
+const Straw2Placement& default_algorithm() {
+  static const Straw2Placement kAlgorithm;
+  return kAlgorithm;
+}
+
+}  // namespace
+
+PlacementCache::PlacementCache(ClusterView view) : PlacementCache(std::move(view), default_algorithm()) {}
+
+PlacementCache::PlacementCache(ClusterView view, const PlacementAlgorithm& algorithm)
+    : view_(std::move(view)), algorithm_(algorithm), is_cached_(view_.bits() <= kMaxCachedBits) {}
+
+NodeList PlacementCache::ideal_nodes(BucketId bucket) {
+  if (!is_cached_) return view_.ideal_nodes(bucket, algorithm_);
+  const std::size_t redundancy = view_.redundancy();
+  if (sizes_.empty()) {
+    sizes_.assign(std::size_t{1} << view_.bits(), kUnknownSize);
+    nodes_.resize(sizes_.size() * redundancy);
+  }
+  const std::size_t key = placement_key(bucket, view_.bits());
+  const auto begin = nodes_.begin() + static_cast<std::ptrdiff_t>(key * redundancy);
+  if (sizes_[key] == kUnknownSize) {
+    const NodeList list = view_.ideal_nodes(bucket, algorithm_);
+    FJORD_CHECK(list.size() <= redundancy);
+    std::copy(list.begin(), list.end(), begin);
+    sizes_[key] = static_cast<std::uint8_t>(list.size());
+    return list;
+  }
+  return NodeList(std::span<const std::uint16_t>(begin, sizes_[key]));
+}
+
+std::optional<std::uint16_t> PlacementCache::owner(BucketId bucket) {
+  if (!is_cached_) return view_.owner(bucket);
+  if (owners_.empty()) owners_.assign(std::size_t{1} << view_.bits(), kUnknownOwner);
+  std::uint32_t& owner = owners_[placement_key(bucket, view_.bits())];
+  if (owner == kUnknownOwner) owner = view_.owner(bucket).value_or(kNoOwner);
+  if (owner == kNoOwner) return std::nullopt;
+  return static_cast<std::uint16_t>(owner);
+}
+
+}  // namespace fjord

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "fjord/common/result.h"
+
+namespace fjord::cluster_text {
+
+/// The next token of a state string, or nothing at its end; `text` loses what was read. Any white space separates tokens.
+std::optional<std::string_view> next_token(std::string_view& text);
+
+/// Spaces, control characters, backslashes and bytes above 0x7e as \t \n \r \f \\ or \xHH.
+std::string escape(std::string_view text);
+/// The inverse. Errors: InvalidArgument.
+Result<std::string> unescape(std::string_view text);
+
+/// The whole text as an unsigned decimal number, or nothing.
+template <typename T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+/// The whole text as a finite number that is not negative, or nothing.
+std::optional<double> parse_amount(std::string_view text);
+
+}  // namespace fjord::cluster_text
