@@ -47,6 +47,9 @@ endif()
 if(FJORD_SANITIZE)
   add_compile_options(-O1 -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_compile_definitions(_GLIBCXX_ASSERTIONS)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-Wno-maybe-uninitialized)  # mistaken about the standard library once it is instrumented
+  endif()
   if(FJORD_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     add_compile_options(-Wno-tsan)  # Boost.Asio contains fences, which g++ reports once per use
   endif()
