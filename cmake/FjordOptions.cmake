@@ -59,11 +59,11 @@ if(FJORD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(FJORD_CCACHE_PROGRAM ccache)
   mark_as_advanced(FJORD_CCACHE_PROGRAM)
   if(FJORD_CCACHE_PROGRAM)
-    # The sloppiness is what ccache needs to see through precompiled headers. Without the build folder in the hash, one
-    # cache serves all presets' folders; debug information then names the folder that compiled the file first.
+    # The sloppiness is what ccache needs to see through precompiled headers. With the build folder kept out of the hash,
+    # one cache serves every build folder; debug information then names the one that compiled the file first.
     set(CMAKE_CXX_COMPILER_LAUNCHER env
         CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_NOHASHDIR=true
-        ${FJORD_CCACHE_PROGRAM})
+        CCACHE_BASEDIR=${PROJECT_BINARY_DIR} ${FJORD_CCACHE_PROGRAM})
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       add_compile_options(-fpch-preprocess)
     endif()
