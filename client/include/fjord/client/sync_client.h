@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fjord/client/client.h"
+
+namespace fjord {
+
+/// The Client for programs that wait: each call returns when its operation has ended.
+///
+/// Threading: any thread except the client's executor (checked), several at once.
+/// Lifetime: `client` outlives it and every call.
+class SyncClient {
+ public:
+  /// Zero as `timeout`, here and in each call: the client's default.
+  explicit SyncClient(Client& client, Duration timeout = Duration(0)) : client_(client), timeout_(timeout) {}
+
+  Client& client() const { return client_; }
+
+  OperationOutcome execute(rpc::Operation operation);
+  OperationOutcome get(std::string id);
+  OperationOutcome get_json(std::string id);
+  OperationOutcome put(std::string id, EncodedDocument document);
+  OperationOutcome put_json(std::string id, std::string fields);
+  OperationOutcome remove(std::string id);
+
+  /// Errors: NotReady that names each address and its reason.
+  Status wait_ready();
+  Status refresh_schemas();
+
+  /// Returns the schema version and the parser's warnings; waits until this client knows that version.
+  /// Errors: InvalidArgument with the place in the text; transport errors.
+  Result<rpc::DeploySchemasReply> deploy_schemas(std::vector<std::string> schemas);
+  Result<rpc::GetStatusReply> status();
+
+  /// An empty `job_id` is replaced by a random one. Returns the job's id.
+  Result<std::string> submit_job(rpc::JobSpec spec, std::string job_id = {});
+  /// The jobs of all distributors that are up, oldest first; an empty `job_id` means all. Errors: if a distributor does
+  /// not answer, as a list with gaps would look complete.
+  Result<std::vector<rpc::JobStatus>> list_jobs(std::string job_id = {});
+  /// Errors: NotFound if no distributor knows the job.
+  Status cancel_job(std::string job_id);
+
+  /// Client::call_any, waited for.
+  template <typename R>
+  Result<typename R::Reply> call_any(R request) {
+    Result<rpc::Reply> reply = call_any_request(rpc::Request(std::move(request)));
+    if (!reply) return reply.error();
+    return std::get<typename R::Reply>(std::move(*reply));
+  }
+
+ private:
+  Result<rpc::Reply> call_any_request(rpc::Request request);
+  Result<std::vector<Client::Answer>> call_all_request(rpc::Request request);
+
+  Client& client_;
+  Duration timeout_;
+};
+
+}  // namespace fjord
