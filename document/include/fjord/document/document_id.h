@@ -57,8 +57,8 @@ BucketId bucket_of(const GlobalId& gid, unsigned used_bits);
 /// does and is not moved.
 class DocumentId {
  public:
-  static constexpr std::size_t kBytesMax = 65536;       ///< Of the whole id string: less than this.
-  static constexpr std::size_t kPrefixBytesMax = 65280;  ///< Of everything before the user part.
+  static constexpr std::size_t kBytesMax = 65536;        ///< Of the whole id string, at most.
+  static constexpr std::size_t kPrefixBytesMax = 65280;  ///< Of everything before the user part and its colon.
 
   /// An empty id that names nothing; for members that are set later.
   DocumentId() = default;

@@ -69,6 +69,8 @@ class DocumentType {
  public:
   /// `fields` have distinct ids. Schemas make these through DocumentTypeRepo::build().
   DocumentType(std::string name, std::vector<Field> fields, std::vector<std::string> ancestors = {});
+  DocumentType(const DocumentType&) = delete;
+  DocumentType& operator=(const DocumentType&) = delete;
 
   const std::string& name() const { return name_; }
   std::uint32_t id() const { return id_; }

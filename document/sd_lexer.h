@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "sd_parser.h"
+
+namespace fjord {
+
+struct SdToken {
+  enum class Kind { Word, String, Symbol, End, Bad };
+
+  Kind kind = Kind::End;
+  std::string_view text;  ///< As in the schema; of a Bad token, what is wrong with it.
+  SdPosition at;
+
+  bool is(char symbol) const { return kind == Kind::Symbol && text[0] == symbol; }
+  bool is_word(std::string_view word) const { return kind == Kind::Word && text == word; }
+  std::string to_string() const;  ///< For "found ..."
+};
+
+/// Cuts a schema into words (letters, digits, '_', '-', '.'), strings in double quotes and single symbols; drops white
+/// space and comments (# to the end of the line).
+class SdLexer {
+ public:
+  SdLexer(std::string_view text, std::size_t text_number);
+
+  const SdToken& peek() const { return token_; }
+  SdToken take();
+
+ private:
+  void step();
+  void advance();
+  void skip_space();
+
+  std::string_view text_;
+  std::size_t at_ = 0;
+  SdPosition position_;
+  SdToken token_;
+};
+
+}  // namespace fjord

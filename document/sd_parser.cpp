@@ -1,0 +1,270 @@
+#include "sd_parser.h"
+
+#include <fmt/format.h>
+
+#include "fjord/document/document_format.h"
+#include "sd_lexer.h"
+
+namespace fjord {
+
+std::string SdPosition::to_string() const { return fmt::format("text {}, line {}, column {}", text, line, column); }
+
+void SdWarnings::passed_over(std::string_view kind, const SdPosition& at) {
+  const auto [known, added] = by_kind_.emplace(kind, lines_.size());
+  if (added) {
+    lines_.push_back({at, fmt::format("\"{}\" has no meaning here and is passed over", kind)});
+  } else {
+    ++lines_[known->second].count;
+  }
+}
+
+void SdWarnings::add(const SdPosition& at, std::string_view message) { lines_.push_back({at, std::string(message)}); }
+
+std::vector<std::string> SdWarnings::lines() const {
+  std::vector<std::string> lines;
+  for (const Line& line : lines_) {
+    const std::string times = line.count > 1 ? fmt::format(" ({} times)", line.count) : "";
+    lines.push_back(fmt::format("{}: {}{}", line.at.to_string(), line.message, times));
+  }
+  return lines;
+}
+
+namespace {
+
+using Kind = SdToken::Kind;
+
+bool is_identifier(std::string_view text) {
+  return text.find_first_of("-.") == std::string_view::npos && !(text[0] >= '0' && text[0] <= '9');
+}
+
+class SdParser {
+ public:
+  SdParser(std::string_view text, std::size_t text_number, SdWarnings& warnings)
+      : lexer_(text, text_number), warnings_(warnings) {}
+
+  Result<std::vector<SdDocument>> parse() {
+    while (peek().kind != Kind::End) {
+      if (peek().is_word("schema") || peek().is_word("search")) {
+        FJORD_TRY(parse_schema());
+      } else if (peek().is_word("document")) {
+        FJORD_TRY(parse_document({}));
+      } else {
+        return expected("schema, search or document");
+      }
+    }
+    return std::move(documents_);
+  }
+
+ private:
+  const SdToken& peek() const { return lexer_.peek(); }
+
+  Status error_at(const SdPosition& at, std::string_view what) const {
+    return {StatusCode::InvalidArgument, fmt::format("schema, {}: {}", at.to_string(), what)};
+  }
+  Status expected(std::string_view what) const {
+    return error_at(peek().at, fmt::format("expected {}, found {}", what, peek().to_string()));
+  }
+
+  Status take_symbol(char symbol, std::string_view after) {
+    if (!peek().is(symbol)) return expected(fmt::format("'{}' {}", symbol, after));
+    lexer_.take();
+    return Status::ok();
+  }
+
+  Result<std::string> take_name(std::string_view what) {
+    if (peek().kind != Kind::Word || !is_identifier(peek().text)) return expected(what);
+    return std::string(lexer_.take().text);
+  }
+
+  /// [inherits A [, B]...]
+  Result<std::vector<std::string>> take_inherits() {
+    std::vector<std::string> names;
+    if (!peek().is_word("inherits")) return names;
+    do {
+      lexer_.take();
+      FJORD_TRY_ASSIGN(std::string name, take_name("the name of a type to inherit"));
+      names.push_back(std::move(name));
+    } while (peek().is(','));
+    return names;
+  }
+
+  Status parse_schema() {
+    const SdPosition at = lexer_.take().at;
+    std::string name;
+    if (!peek().is('{')) {
+      FJORD_TRY_ASSIGN(name, take_name("the name of the schema"));
+    }
+    if (peek().is_word("inherits")) {
+      warnings_.passed_over("schema inherits", peek().at);
+      FJORD_TRY_ASSIGN(auto ignored, take_inherits());
+    }
+    FJORD_TRY(take_symbol('{', "after the name of the schema"));
+    const std::size_t before = documents_.size();
+    while (!peek().is('}')) {
+      if (peek().is_word("document")) {
+        FJORD_TRY(parse_document(name));
+      } else {
+        FJORD_TRY(pass_over_statement("outside of the document"));
+      }
+    }
+    lexer_.take();
+    if (documents_.size() == before) return error_at(at, "expected a document in the schema, found none");
+    return Status::ok();
+  }
+
+  Status parse_document(const std::string& schema_name) {
+    SdDocument document;
+    document.at = lexer_.take().at;
+    document.name = schema_name;
+    if (!(peek().is('{') || peek().is_word("inherits")) || schema_name.empty()) {
+      FJORD_TRY_ASSIGN(document.name, take_name("the name of the document type"));
+    }
+    FJORD_TRY_ASSIGN(document.inherits, take_inherits());
+    FJORD_TRY(take_symbol('{', "before the fields of the document"));
+    while (!peek().is('}')) {
+      if (peek().is_word("field")) {
+        FJORD_TRY_ASSIGN(SdField field, parse_field());
+        document.fields.push_back(std::move(field));
+      } else if (peek().is_word("struct")) {
+        FJORD_TRY_ASSIGN(SdStruct declared, parse_struct());
+        document.structs.push_back(std::move(declared));
+      } else {
+        FJORD_TRY(pass_over_statement("in a document"));
+      }
+    }
+    lexer_.take();
+    documents_.push_back(std::move(document));
+    return Status::ok();
+  }
+
+  Result<SdStruct> parse_struct() {
+    SdStruct declared;
+    declared.at = lexer_.take().at;
+    FJORD_TRY_ASSIGN(declared.name, take_name("the name of the struct"));
+    FJORD_TRY_ASSIGN(declared.inherits, take_inherits());
+    FJORD_TRY(take_symbol('{', "before the fields of the struct"));
+    while (!peek().is('}')) {
+      if (peek().is_word("field")) {
+        FJORD_TRY_ASSIGN(SdField field, parse_field());
+        declared.fields.push_back(std::move(field));
+      } else {
+        FJORD_TRY(pass_over_statement("in a struct"));
+      }
+    }
+    lexer_.take();
+    return declared;
+  }
+
+  Result<SdField> parse_field() {
+    SdField field;
+    field.at = lexer_.take().at;
+    FJORD_TRY_ASSIGN(field.name, take_name("the name of the field"));
+    if (!peek().is_word("type")) return expected("\"type\" after the name of the field");
+    lexer_.take();
+    FJORD_TRY_ASSIGN(field.type, parse_type(0));
+    FJORD_TRY(take_symbol('{', "after the type of the field"));
+    std::optional<std::string> part;
+    while (!peek().is('}')) {
+      if (peek().is_word("header") || peek().is_word("body")) {
+        const SdToken word = lexer_.take();
+        if (part && *part != word.text) return error_at(word.at, "expected either header or body, found both");
+        part = std::string(word.text);
+      } else {
+        FJORD_TRY(pass_over_statement("in a field"));
+      }
+    }
+    lexer_.take();
+    field.in_header = part == "header";
+    return field;
+  }
+
+  /// name [<type, ...>] [(...)] []...; the last form is an older way to write array<...>.
+  Result<SdType> parse_type(int depth) {
+    if (depth == kValueDepthMax) return error_at(peek().at, fmt::format("more than {} types nested", kValueDepthMax));
+    SdType type;
+    type.at = peek().at;
+    FJORD_TRY_ASSIGN(type.name, take_name("a type"));
+    if (peek().is('<')) {
+      do {
+        lexer_.take();
+        FJORD_TRY_ASSIGN(SdType argument, parse_type(depth + 1));
+        type.arguments.push_back(std::move(argument));
+      } while (peek().is(','));
+      FJORD_TRY(take_symbol('>', "after the types that a type is made of"));
+    }
+    if (peek().is('(')) FJORD_TRY(pass_over_parentheses());
+    for (int arrays = depth + 1; peek().is('['); ++arrays) {
+      if (arrays >= kValueDepthMax) return error_at(peek().at, fmt::format("more than {} types nested", kValueDepthMax));
+      lexer_.take();
+      FJORD_TRY(take_symbol(']', "after '['"));
+      SdType array{"array", {}, type.at};
+      array.arguments.push_back(std::move(type));
+      type = std::move(array);
+    }
+    return type;
+  }
+
+  Status pass_over_parentheses() {
+    const SdPosition opened = peek().at;
+    int depth = 0;
+    do {
+      if (peek().is('(')) ++depth;
+      if (peek().is(')')) --depth;
+      if (peek().kind == Kind::End || peek().kind == Kind::Bad) {
+        return expected(fmt::format("')' for the '(' of {}", opened.to_string()));
+      }
+      lexer_.take();
+    } while (depth > 0);
+    return Status::ok();
+  }
+
+  Status pass_over_block() {
+    const SdPosition opened = peek().at;
+    int depth = 0;
+    do {
+      if (peek().is('{')) ++depth;
+      if (peek().is('}')) --depth;
+      if (peek().kind == Kind::End || peek().kind == Kind::Bad) {
+        return expected(fmt::format("'}}' for the '{{' of {}", opened.to_string()));
+      }
+      last_line_ = peek().at.line;
+      lexer_.take();
+    } while (depth > 0);
+    return Status::ok();
+  }
+
+  /// A statement goes to the end of its line, and over every block that begins on it or right after it.
+  Status pass_over_statement(std::string_view where) {
+    if (peek().kind != Kind::Word) return expected(fmt::format("a statement or '}}' {}", where));
+    const SdToken word = lexer_.take();
+    warnings_.passed_over(word.text == "field" ? "field outside of the document" : word.text, word.at);
+    std::size_t line = word.at.line;
+    while (peek().kind != Kind::End && !peek().is('}')) {
+      if (peek().kind == Kind::Bad) return expected("a statement");
+      if (peek().is('{')) {
+        FJORD_TRY(pass_over_block());
+        line = last_line_;
+        // What follows a block on the line of its closing brace belongs to the statement only if it goes on with '|'
+        // or another operator; a word begins the next statement.
+        if (peek().kind == Kind::Word) return Status::ok();
+        continue;
+      }
+      if (peek().at.line != line) break;
+      lexer_.take();
+    }
+    return Status::ok();
+  }
+
+  SdLexer lexer_;
+  SdWarnings& warnings_;
+  std::vector<SdDocument> documents_;
+  std::size_t last_line_ = 0;  // of the brace that closed the last block
+};
+
+}  // namespace
+
+Result<std::vector<SdDocument>> parse_sd(std::string_view text, std::size_t text_number, SdWarnings& warnings) {
+  return SdParser(text, text_number, warnings).parse();
+}
+
+}  // namespace fjord

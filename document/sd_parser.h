@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fjord/common/result.h"
+
+/// The syntax of schemas (.sd). Names are resolved by DocumentTypeRepo::build().
+namespace fjord {
+
+struct SdPosition {
+  std::size_t text = 0;  ///< Number of the text, from 1.
+  std::size_t line = 1;
+  std::size_t column = 1;
+
+  std::string to_string() const;  ///< "text 1, line 2, column 3"
+};
+
+struct SdType {
+  std::string name;  ///< "array", "int", a struct's name
+  std::vector<SdType> arguments;
+  SdPosition at;
+};
+
+struct SdField {
+  std::string name;
+  SdType type;
+  bool in_header = false;
+  SdPosition at;
+};
+
+struct SdStruct {
+  std::string name;
+  std::vector<std::string> inherits;
+  std::vector<SdField> fields;
+  SdPosition at;
+};
+
+struct SdDocument {
+  std::string name;
+  std::vector<std::string> inherits;
+  std::vector<SdStruct> structs;
+  std::vector<SdField> fields;
+  SdPosition at;
+};
+
+/// What was passed over, by kind, with the place of its first occurrence.
+class SdWarnings {
+ public:
+  void passed_over(std::string_view kind, const SdPosition& at);
+  /// For one occurrence that needs a line of its own.
+  void add(const SdPosition& at, std::string_view message);
+  /// One line each, in the order of first occurrence.
+  std::vector<std::string> lines() const;
+
+ private:
+  struct Line {
+    SdPosition at;
+    std::string message;
+    std::size_t count = 1;
+  };
+  std::vector<Line> lines_;
+  std::map<std::string, std::size_t, std::less<>> by_kind_;
+};
+
+/// Errors: InvalidArgument with the place, what was expected and what was found.
+Result<std::vector<SdDocument>> parse_sd(std::string_view text, std::size_t text_number, SdWarnings& warnings);
+
+}  // namespace fjord

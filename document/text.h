@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace fjord {
+
+/// How many bytes at the beginning of `text` are well-formed UTF-8; text.size() if all are.
+std::size_t utf8_prefix(std::string_view text);
+inline bool is_utf8(std::string_view text) { return utf8_prefix(text) == text.size(); }
+
+/// `text` in quotes for an error message: shortened, and with everything that is not printable ASCII as \xHH.
+std::string quoted(std::string_view text, std::size_t bytes_max = 80);
+
+}  // namespace fjord
