@@ -1,0 +1,562 @@
+/**
+ * What Fjord's processes and its clients in any language say to each other.
+ *
+ * Transport: framed TCP (a 4-byte big-endian length before each message), compact protocol; frames in the binary protocol
+ * are understood too and answered in kind. A connection carries any number of calls at once; answers may come in another
+ * order and are matched by sequence id. Frames above 64 MiB close the connection.
+ *
+ * Rules of change are in README.md: field numbers are never used again, fields are only added, every field is optional,
+ * zero in an enum means unknown.
+ *
+ * Unsigned 64-bit numbers (bucket ids, checksums, client ids, ...) travel as i64 with the same bits: a value of 2^63 or
+ * more looks negative to a language without unsigned numbers.
+ */
+namespace cpp fjord.api
+namespace py fjord_api
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Status
+
+/** Values of Status.code. */
+enum StatusCode {
+  UNKNOWN = 0,
+  OK = 1,
+  // Transient: certainly not applied, send it again.
+  BUSY = 10,
+  /** The receiver does not own the bucket; its newer cluster state is in `newer_info`. */
+  WRONG_DISTRIBUTION = 11,
+  UNAVAILABLE = 12,
+  NOT_READY = 13,
+  // In doubt: it may have been applied.
+  TIMEOUT = 20,
+  // Permanent: nothing was stored, a retry gives the same answer.
+  INVALID_ID = 30,
+  UNKNOWN_TYPE = 31,
+  INVALID_FIELD = 32,
+  INVALID_SELECTION = 33,
+  TOO_LARGE = 34,
+  NO_SPACE = 35,
+  UNAUTHORIZED = 36,
+  INVALID_ARGUMENT = 37,
+  TEST_AND_SET_FAILED = 38,
+  // Facts about what was looked for.
+  NOT_FOUND = 50,
+  ALREADY_EXISTS = 51,
+  // The machine or the program.
+  CORRUPTION = 60,
+  IO_ERROR = 61,
+  CANCELLED = 62,
+  NOT_IMPLEMENTED = 63,
+}
+
+/** A missing status, or one without a code, is UNKNOWN and never success. */
+struct Status {
+  /** A StatusCode. */
+  1: optional i32 code = 0
+  /** For people: names the node, the value, the limit. */
+  2: optional string message = ""
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Cluster state
+
+/** What a client or node needs to find its way. Empty strings mean "as you have it". */
+struct ClusterInfo {
+  1: optional i64 state_version = 0
+  /** Cluster state string: "version:7 distributor:2 storage:4 .2.s:d". */
+  2: optional string state = ""
+  /** Text of the distribution configuration. */
+  3: optional string distribution = ""
+  /** By index, host:port. */
+  4: optional list<string> distributor_addresses = []
+  5: optional list<string> storage_addresses = []
+  6: optional i64 schema_version = 0
+  /** Schemas, each the text of a .sd file. */
+  7: optional list<string> schemas = []
+}
+
+struct GetClusterInfo {
+  /** State and addresses are left out of the answer if they are no newer than this. */
+  1: optional i64 known_state_version = 0
+  2: optional i64 known_schema_version = 0
+}
+
+struct GetClusterInfoReply {
+  1: optional Status status
+  2: optional ClusterInfo info
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Document operations
+
+enum OperationKind {
+  UNKNOWN = 0,
+  GET = 1,
+  PUT = 2,
+  REMOVE = 3,
+}
+
+struct Operation {
+  1: optional OperationKind kind = OperationKind.UNKNOWN
+  /** Document id, e.g. "id:music:album::42". */
+  2: optional string id = ""
+  /** Put: wire form of the header and body part (document/FORMAT.md). */
+  3: optional binary header = ""
+  4: optional binary body = ""
+  /** Put instead of header and body: the document's fields as a JSON object. */
+  5: optional string json = ""
+  /** Rising number of the operation within its client, from 1; 0: duplicates are not recognised. */
+  6: optional i64 sequence = 0
+  /** Get: answer with json instead of header and body. */
+  7: optional bool want_json = false
+}
+
+struct OperationResult {
+  1: optional Status status
+  /** Of the version that was written or read: microseconds since 1970. */
+  2: optional i64 timestamp_us = 0
+  /** Put, remove: a document of that id was there before. */
+  3: optional bool existed = false
+  4: optional binary header = ""
+  5: optional binary body = ""
+  /** Get with want_json: {"put": id, "fields": {...}}. */
+  6: optional string json = ""
+}
+
+/** Operations on documents that one distributor owns; up to some hundred in one call is fast. */
+struct Execute {
+  /** The state version under which the distributor was chosen; 0: chosen without knowing. */
+  1: optional i64 state_version = 0
+  /** Random number of the client; 0: anonymous. */
+  2: optional i64 client_id = 0
+  /** Every operation of this client with a smaller sequence is settled; a late copy of one is refused. */
+  3: optional i64 first_unsettled = 0
+  /** 0: the server's default. */
+  4: optional i64 timeout_us = 0
+  5: optional list<Operation> operations = []
+}
+
+struct ExecuteReply {
+  /** Of the batch as a whole; OK even if single operations failed. */
+  1: optional Status status
+  /** One an operation, in order. */
+  2: optional list<OperationResult> results = []
+  /** With WRONG_DISTRIBUTION results. */
+  3: optional ClusterInfo newer_info
+}
+
+/** Which storage node to visit for each bucket. */
+struct GetBucketNodes {
+  1: optional i64 state_version = 0
+  /** Every bucket that this distributor owns and that holds something. */
+  2: optional bool all = false
+  3: optional list<i64> buckets = []
+}
+
+struct BucketNode {
+  1: optional i64 bucket = 0
+  2: optional Status status
+  /** Index of a storage node with an in-sync replica. */
+  3: optional i32 node = 0
+}
+
+struct GetBucketNodesReply {
+  1: optional Status status
+  2: optional list<BucketNode> buckets = []
+  3: optional ClusterInfo newer_info
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Distributor to storage node
+
+struct StorageOperation {
+  1: optional OperationKind kind = OperationKind.UNKNOWN
+  2: optional i64 bucket = 0
+  3: optional i64 timestamp_us = 0
+  4: optional string id = ""
+  5: optional binary header = ""
+  6: optional binary body = ""
+  /** Epoch of the replica set under which it is sent; refused if the replica knows a newer one. */
+  7: optional i64 epoch = 0
+}
+
+/** Operations on one bucket are applied in order. */
+struct Apply {
+  1: optional i64 state_version = 0
+  2: optional i32 distributor = 0
+  3: optional list<StorageOperation> operations = []
+}
+
+struct ApplyReply {
+  1: optional Status status
+  2: optional list<OperationResult> results = []
+  /** The storage node's, with WRONG_DISTRIBUTION. */
+  3: optional i64 state_version = 0
+}
+
+/** What a replica of a bucket holds. */
+struct BucketInfo {
+  1: optional i64 entries = 0
+  2: optional i64 documents = 0
+  3: optional i64 bytes = 0
+  4: optional i64 checksum = 0
+  5: optional i64 max_timestamp_us = 0
+}
+
+/** The storage nodes that hold every acknowledged write of a bucket since `epoch`. */
+struct ReplicaSet {
+  /** A cluster state version and, in the low 20 bits, a step that counts the sets made under it. */
+  1: optional i64 epoch = 0
+  /** Primary first. */
+  2: optional list<i32> nodes = []
+}
+
+/** After the answer, no write of another distributor or of an older cluster state reaches these buckets. */
+struct GetBucketInfo {
+  1: optional i64 state_version = 0
+  2: optional i32 distributor = 0
+  /** Every bucket that this distributor owns under `state_version`; otherwise those of `buckets` that exist. */
+  3: optional bool all = false
+  4: optional list<i64> buckets = []
+}
+
+struct BucketReport {
+  1: optional i64 bucket = 0
+  2: optional BucketInfo info
+  3: optional ReplicaSet replica_set
+}
+
+struct GetBucketInfoReply {
+  1: optional Status status
+  2: optional list<BucketReport> reports = []
+  3: optional i64 state_version = 0
+}
+
+struct BucketReplicaSet {
+  1: optional i64 bucket = 0
+  2: optional ReplicaSet replica_set
+}
+
+/** Creates the buckets that are not there and stores the replica sets. */
+struct SetReplicaSets {
+  1: optional i64 state_version = 0
+  2: optional i32 distributor = 0
+  3: optional list<BucketReplicaSet> buckets = []
+}
+
+struct SetReplicaSetsReply {
+  1: optional Status status
+  2: optional list<Status> statuses = []
+  3: optional i64 state_version = 0
+}
+
+/** The receiver fetches from each source the entries that are newer there. */
+struct MergeBucket {
+  1: optional i64 state_version = 0
+  2: optional i32 distributor = 0
+  3: optional i64 bucket = 0
+  4: optional list<i32> sources = []
+}
+
+struct MergeBucketReply {
+  1: optional Status status
+  2: optional i64 entries_copied = 0
+  3: optional i64 bytes_copied = 0
+  /** Of the receiver afterwards. */
+  4: optional BucketInfo info
+  5: optional i64 state_version = 0
+}
+
+/** Surplus replicas whose bucket is complete elsewhere. */
+struct DeleteBuckets {
+  1: optional i64 state_version = 0
+  2: optional i32 distributor = 0
+  3: optional list<i64> buckets = []
+}
+
+struct DeleteBucketsReply {
+  1: optional Status status
+  2: optional list<Status> statuses = []
+  3: optional i64 state_version = 0
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Storage node to storage node
+
+struct EntryKey {
+  /** 12 bytes. */
+  1: optional binary gid = ""
+  2: optional i64 timestamp_us = 0
+  3: optional bool removed = false
+}
+
+struct ListEntries {
+  1: optional i64 bucket = 0
+  /** Start behind this gid (12 bytes). */
+  2: optional binary after = ""
+  /** Ignore `after`. */
+  3: optional bool from_start = true
+  4: optional i64 max_entries = 0
+}
+
+struct ListEntriesReply {
+  1: optional Status status
+  /** By rising gid. */
+  2: optional list<EntryKey> entries = []
+  3: optional bool more = false
+}
+
+struct FetchEntries {
+  1: optional i64 bucket = 0
+  /** 12 bytes each. */
+  2: optional list<binary> gids = []
+  3: optional i64 max_bytes = 0
+}
+
+struct FetchEntriesReply {
+  1: optional Status status
+  /** How many of `gids` were dealt with; ask again for the rest. */
+  2: optional i64 done = 0
+  3: optional binary docblock = ""
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Fleet controller to nodes, and administration
+
+/** Asks a node how it is; the current cluster state travels along if the node's is older. */
+struct Poll {
+  1: optional ClusterInfo info
+}
+
+struct PollReply {
+  1: optional Status status
+  /** As in the cluster state string: "s:u t:123". */
+  2: optional string node_state = ""
+  /** Changes with every start of the process. */
+  3: optional i64 incarnation = 0
+  4: optional i64 state_version = 0
+  5: optional i64 schema_version = 0
+  6: optional i64 buckets = 0
+  7: optional i64 documents = 0
+  8: optional i64 bytes = 0
+  /** Distributor: buckets that wait for a merge. */
+  9: optional i64 buckets_out_of_sync = 0
+  /** Distributor: buckets that cannot be served now. */
+  10: optional i64 buckets_unavailable = 0
+}
+
+/** Adds document types or replaces them by name. Any distributor takes it. */
+struct DeploySchemas {
+  /** Each the text of a .sd file. */
+  1: optional list<string> schemas = []
+}
+
+struct DeploySchemasReply {
+  1: optional Status status
+  2: optional i64 schema_version = 0
+  3: optional list<string> warnings = []
+}
+
+struct GetStatus {
+}
+
+struct NodeStatus {
+  /** "storage.2". */
+  1: optional string node = ""
+  2: optional string address = ""
+  /** "up", "down", ... */
+  3: optional string state = ""
+  4: optional string reason = ""
+  /** The last answer to a poll. */
+  5: optional PollReply last
+  /** -1: never. */
+  6: optional i64 answered_us_ago = -1
+}
+
+struct GetStatusReply {
+  1: optional Status status
+  2: optional ClusterInfo info
+  3: optional list<NodeStatus> nodes = []
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Visitors
+
+struct Parameter {
+  1: optional string name = ""
+  2: optional string value = ""
+}
+
+struct CreateVisitor {
+  /** Chosen by the client, random; creating the same id again is fine. */
+  1: optional i64 visitor_id = 0
+  /** Name of the server-side visitor, e.g. "dump". */
+  2: optional string library = ""
+  3: optional list<Parameter> parameters = []
+  4: optional list<i64> buckets = []
+  5: optional string selection = ""
+  6: optional bool ids_only = false
+  /** 0: the server's default. */
+  7: optional i64 docblock_bytes = 0
+  8: optional i64 buckets_at_once = 0
+  /** The visitor needs at least this schema version. */
+  9: optional i64 schema_version = 0
+}
+
+struct CreateVisitorReply {
+  1: optional Status status
+}
+
+struct VisitorEvent {
+  /** From 1, without gaps. */
+  1: optional i64 sequence = 0
+  2: optional i64 bucket = 0
+  /** Documents of that bucket. */
+  3: optional binary docblock = ""
+  /** The bucket was read to its end, or `status` says why not. */
+  4: optional bool bucket_done = false
+  5: optional Status status
+  /** With bucket_done: what the visitor says of the bucket. */
+  6: optional binary result = ""
+}
+
+/** Waits for events. Later events than `acknowledged` that were sent before are sent again. */
+struct VisitorNext {
+  1: optional i64 visitor_id = 0
+  2: optional i64 acknowledged = 0
+  3: optional i64 max_bytes = 0
+  4: optional i64 wait_us = 0
+}
+
+struct VisitorNextReply {
+  /** NOT_FOUND: the node does not know the visitor (any more). */
+  1: optional Status status
+  2: optional list<VisitorEvent> events = []
+  /** No event will follow these. */
+  3: optional bool finished = false
+}
+
+struct DestroyVisitor {
+  1: optional i64 visitor_id = 0
+}
+
+struct DestroyVisitorReply {
+  1: optional Status status
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Jobs
+
+struct JobSpec {
+  1: optional string application = ""
+  2: optional string document_type = ""
+  3: optional string selection = ""
+  4: optional list<Parameter> parameters = []
+  /** Empty: "results". */
+  5: optional string output_namespace = ""
+  /** 0: chosen by the system. */
+  6: optional i64 output_buckets = 0
+  7: optional i64 visitors_per_node = 0
+}
+
+enum JobPhase {
+  UNKNOWN = 0,
+  QUEUED = 1,
+  MAP = 2,
+  REDUCE = 3,
+  CLEAN_UP = 4,
+  DONE = 5,
+  FAILED = 6,
+  CANCELLED = 7,
+}
+
+struct JobStatus {
+  1: optional string job_id = ""
+  2: optional JobSpec spec
+  3: optional JobPhase phase = JobPhase.UNKNOWN
+  4: optional Status error
+  5: optional i64 map_tasks = 0
+  6: optional i64 map_tasks_done = 0
+  7: optional i64 reduce_tasks = 0
+  8: optional i64 reduce_tasks_done = 0
+  /** Input documents that matched, each counted once. */
+  9: optional i64 documents_read = 0
+  10: optional i64 bytes_read = 0
+  /** Emitted by map. */
+  11: optional i64 tuples = 0
+  /** Put between map and reduce. */
+  12: optional i64 tuple_documents = 0
+  /** Result documents. */
+  13: optional i64 results = 0
+  14: optional i64 tasks_repeated = 0
+  15: optional i64 submitted_unix_us = 0
+  /** 0: not finished. */
+  16: optional i64 finished_unix_us = 0
+  17: optional i64 output_buckets = 0
+  /** Location of output bucket 0. */
+  18: optional i64 output_base = 0
+}
+
+struct SubmitJob {
+  /** Chosen by the client, so that sending again is fine. */
+  1: optional string job_id = ""
+  2: optional JobSpec spec
+}
+
+struct SubmitJobReply {
+  1: optional Status status
+  2: optional string job_id = ""
+}
+
+struct ListJobs {
+  /** Empty: all that this distributor runs or ran. */
+  1: optional string job_id = ""
+}
+
+struct ListJobsReply {
+  1: optional Status status
+  2: optional list<JobStatus> jobs = []
+}
+
+struct CancelJob {
+  1: optional string job_id = ""
+}
+
+struct CancelJobReply {
+  1: optional Status status
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+
+/** For clients. Every distributor answers. */
+service DistributorService {
+  /** The cluster state, the addresses of all nodes and the schemas. Ask once, then follow `newer_info`. */
+  GetClusterInfoReply getClusterInfo(1: GetClusterInfo request)
+  /** Gets, puts and removes documents. */
+  ExecuteReply execute(1: Execute request)
+  GetBucketNodesReply getBucketNodes(1: GetBucketNodes request)
+  DeploySchemasReply deploySchemas(1: DeploySchemas request)
+  GetStatusReply getStatus(1: GetStatus request)
+  SubmitJobReply submitJob(1: SubmitJob request)
+  ListJobsReply listJobs(1: ListJobs request)
+  CancelJobReply cancelJob(1: CancelJob request)
+}
+
+/** For distributors, other storage nodes, and clients that visit. */
+service StorageService {
+  ApplyReply apply(1: Apply request)
+  GetBucketInfoReply getBucketInfo(1: GetBucketInfo request)
+  SetReplicaSetsReply setReplicaSets(1: SetReplicaSets request)
+  MergeBucketReply mergeBucket(1: MergeBucket request)
+  DeleteBucketsReply deleteBuckets(1: DeleteBuckets request)
+  ListEntriesReply listEntries(1: ListEntries request)
+  FetchEntriesReply fetchEntries(1: FetchEntries request)
+  CreateVisitorReply createVisitor(1: CreateVisitor request)
+  VisitorNextReply visitorNext(1: VisitorNext request)
+  DestroyVisitorReply destroyVisitor(1: DestroyVisitor request)
+}
+
+/** Of every node, for the fleet controller. */
+service NodeService {
+  PollReply poll(1: Poll request)
+}

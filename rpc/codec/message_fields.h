@@ -1,0 +1,392 @@
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "fjord/rpc/messages.h"
+
+/// The fields of each message with their numbers in api/fjord.thrift: the one description from which both directions of
+/// the codec come. `visit(number, member)` leaves a member out when it has its type's zero value; `visit.always` is for
+/// members whose default is another.
+///
+/// The wire type follows from the member's: bool, enum and uint16_t (i32), larger integers and BucketId (i64), string and
+/// GlobalId (binary), vector (list), everything else a struct.
+namespace fjord::rpc {
+
+template <typename M, typename T>
+concept Is = std::same_as<std::remove_const_t<M>, T>;
+
+template <typename V, Is<ClusterInfo> M>
+void fields(V& visit, M& m) {
+  visit(1, m.state_version);
+  visit(2, m.state);
+  visit(3, m.distribution);
+  visit(4, m.distributor_addresses);
+  visit(5, m.storage_addresses);
+  visit(6, m.schema_version);
+  visit(7, m.schemas);
+}
+template <typename V, Is<GetClusterInfo> M>
+void fields(V& visit, M& m) {
+  visit(1, m.known_state_version);
+  visit(2, m.known_schema_version);
+}
+template <typename V, Is<GetClusterInfoReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.info);
+}
+
+template <typename V, Is<Operation> M>
+void fields(V& visit, M& m) {
+  visit(1, m.kind);
+  visit(2, m.id);
+  visit(3, m.header);
+  visit(4, m.body);
+  visit(5, m.json);
+  visit(6, m.sequence);
+  visit(7, m.want_json);
+}
+template <typename V, Is<OperationResult> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.timestamp_us);
+  visit(3, m.existed);
+  visit(4, m.header);
+  visit(5, m.body);
+  visit(6, m.json);
+}
+template <typename V, Is<Execute> M>
+void fields(V& visit, M& m) {
+  visit(1, m.state_version);
+  visit(2, m.client_id);
+  visit(3, m.first_unsettled);
+  visit(4, m.timeout_us);
+  visit(5, m.operations);
+}
+template <typename V, Is<ExecuteReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.results);
+  visit(3, m.newer_info);
+}
+
+template <typename V, Is<GetBucketNodes> M>
+void fields(V& visit, M& m) {
+  visit(1, m.state_version);
+  visit(2, m.all);
+  visit(3, m.buckets);
+}
+template <typename V, Is<BucketNode> M>
+void fields(V& visit, M& m) {
+  visit(1, m.bucket);
+  visit(2, m.status);
+  visit(3, m.node);
+}
+template <typename V, Is<GetBucketNodesReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.buckets);
+  visit(3, m.newer_info);
+}
+
+template <typename V, Is<StorageOperation> M>
+void fields(V& visit, M& m) {
+  visit(1, m.kind);
+  visit(2, m.bucket);
+  visit(3, m.timestamp_us);
+  visit(4, m.id);
+  visit(5, m.header);
+  visit(6, m.body);
+  visit(7, m.epoch);
+}
+template <typename V, Is<Apply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.state_version);
+  visit(2, m.distributor);
+  visit(3, m.operations);
+}
+template <typename V, Is<ApplyReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.results);
+  visit(3, m.state_version);
+}
+
+template <typename V, Is<BucketInfo> M>
+void fields(V& visit, M& m) {
+  visit(1, m.entries);
+  visit(2, m.documents);
+  visit(3, m.bytes);
+  visit(4, m.checksum);
+  visit(5, m.max_timestamp_us);
+}
+template <typename V, Is<ReplicaSet> M>
+void fields(V& visit, M& m) {
+  visit(1, m.epoch);
+  visit(2, m.nodes);
+}
+template <typename V, Is<GetBucketInfo> M>
+void fields(V& visit, M& m) {
+  visit(1, m.state_version);
+  visit(2, m.distributor);
+  visit(3, m.all);
+  visit(4, m.buckets);
+}
+template <typename V, Is<BucketReport> M>
+void fields(V& visit, M& m) {
+  visit(1, m.bucket);
+  visit(2, m.info);
+  visit(3, m.replica_set);
+}
+template <typename V, Is<GetBucketInfoReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.reports);
+  visit(3, m.state_version);
+}
+template <typename V, Is<BucketReplicaSet> M>
+void fields(V& visit, M& m) {
+  visit(1, m.bucket);
+  visit(2, m.replica_set);
+}
+template <typename V, Is<SetReplicaSets> M>
+void fields(V& visit, M& m) {
+  visit(1, m.state_version);
+  visit(2, m.distributor);
+  visit(3, m.buckets);
+}
+template <typename V, Is<SetReplicaSetsReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.statuses);
+  visit(3, m.state_version);
+}
+template <typename V, Is<MergeBucket> M>
+void fields(V& visit, M& m) {
+  visit(1, m.state_version);
+  visit(2, m.distributor);
+  visit(3, m.bucket);
+  visit(4, m.sources);
+}
+template <typename V, Is<MergeBucketReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.entries_copied);
+  visit(3, m.bytes_copied);
+  visit(4, m.info);
+  visit(5, m.state_version);
+}
+template <typename V, Is<DeleteBuckets> M>
+void fields(V& visit, M& m) {
+  visit(1, m.state_version);
+  visit(2, m.distributor);
+  visit(3, m.buckets);
+}
+template <typename V, Is<DeleteBucketsReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.statuses);
+  visit(3, m.state_version);
+}
+
+template <typename V, Is<EntryKey> M>
+void fields(V& visit, M& m) {
+  visit(1, m.gid);
+  visit(2, m.timestamp_us);
+  visit(3, m.removed);
+}
+template <typename V, Is<ListEntries> M>
+void fields(V& visit, M& m) {
+  visit(1, m.bucket);
+  visit(2, m.after);
+  visit.always(3, m.from_start);
+  visit(4, m.max_entries);
+}
+template <typename V, Is<ListEntriesReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.entries);
+  visit(3, m.more);
+}
+template <typename V, Is<FetchEntries> M>
+void fields(V& visit, M& m) {
+  visit(1, m.bucket);
+  visit(2, m.gids);
+  visit(3, m.max_bytes);
+}
+template <typename V, Is<FetchEntriesReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.done);
+  visit(3, m.docblock);
+}
+
+template <typename V, Is<Poll> M>
+void fields(V& visit, M& m) {
+  visit(1, m.info);
+}
+template <typename V, Is<PollReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.node_state);
+  visit(3, m.incarnation);
+  visit(4, m.state_version);
+  visit(5, m.schema_version);
+  visit(6, m.buckets);
+  visit(7, m.documents);
+  visit(8, m.bytes);
+  visit(9, m.buckets_out_of_sync);
+  visit(10, m.buckets_unavailable);
+}
+template <typename V, Is<DeploySchemas> M>
+void fields(V& visit, M& m) {
+  visit(1, m.schemas);
+}
+template <typename V, Is<DeploySchemasReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.schema_version);
+  visit(3, m.warnings);
+}
+template <typename V, Is<GetStatus> M>
+void fields(V&, M&) {}
+template <typename V, Is<NodeStatus> M>
+void fields(V& visit, M& m) {
+  visit(1, m.node);
+  visit(2, m.address);
+  visit(3, m.state);
+  visit(4, m.reason);
+  visit(5, m.last);
+  visit.always(6, m.answered_us_ago);
+}
+template <typename V, Is<GetStatusReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.info);
+  visit(3, m.nodes);
+}
+
+template <typename V, Is<Parameter> M>
+void fields(V& visit, M& m) {
+  visit(1, m.name);
+  visit(2, m.value);
+}
+template <typename V, Is<CreateVisitor> M>
+void fields(V& visit, M& m) {
+  visit(1, m.visitor_id);
+  visit(2, m.library);
+  visit(3, m.parameters);
+  visit(4, m.buckets);
+  visit(5, m.selection);
+  visit(6, m.ids_only);
+  visit(7, m.docblock_bytes);
+  visit(8, m.buckets_at_once);
+  visit(9, m.schema_version);
+}
+template <typename V, Is<CreateVisitorReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+}
+template <typename V, Is<VisitorEvent> M>
+void fields(V& visit, M& m) {
+  visit(1, m.sequence);
+  visit(2, m.bucket);
+  visit(3, m.docblock);
+  visit(4, m.bucket_done);
+  visit(5, m.status);
+  visit(6, m.result);
+}
+template <typename V, Is<VisitorNext> M>
+void fields(V& visit, M& m) {
+  visit(1, m.visitor_id);
+  visit(2, m.acknowledged);
+  visit(3, m.max_bytes);
+  visit(4, m.wait_us);
+}
+template <typename V, Is<VisitorNextReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.events);
+  visit(3, m.finished);
+}
+template <typename V, Is<DestroyVisitor> M>
+void fields(V& visit, M& m) {
+  visit(1, m.visitor_id);
+}
+template <typename V, Is<DestroyVisitorReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+}
+
+template <typename V, Is<JobSpec> M>
+void fields(V& visit, M& m) {
+  visit(1, m.application);
+  visit(2, m.document_type);
+  visit(3, m.selection);
+  visit(4, m.parameters);
+  visit(5, m.output_namespace);
+  visit(6, m.output_buckets);
+  visit(7, m.visitors_per_node);
+}
+template <typename V, Is<JobStatus> M>
+void fields(V& visit, M& m) {
+  visit(1, m.job_id);
+  visit(2, m.spec);
+  visit(3, m.phase);
+  visit(4, m.error);
+  visit(5, m.map_tasks);
+  visit(6, m.map_tasks_done);
+  visit(7, m.reduce_tasks);
+  visit(8, m.reduce_tasks_done);
+  visit(9, m.documents_read);
+  visit(10, m.bytes_read);
+  visit(11, m.tuples);
+  visit(12, m.tuple_documents);
+  visit(13, m.results);
+  visit(14, m.tasks_repeated);
+  visit(15, m.submitted_unix_us);
+  visit(16, m.finished_unix_us);
+  visit(17, m.output_buckets);
+  visit(18, m.output_base);
+}
+template <typename V, Is<SubmitJob> M>
+void fields(V& visit, M& m) {
+  visit(1, m.job_id);
+  visit(2, m.spec);
+}
+template <typename V, Is<SubmitJobReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.job_id);
+}
+template <typename V, Is<ListJobs> M>
+void fields(V& visit, M& m) {
+  visit(1, m.job_id);
+}
+template <typename V, Is<ListJobsReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.jobs);
+}
+template <typename V, Is<CancelJob> M>
+void fields(V& visit, M& m) {
+  visit(1, m.job_id);
+}
+template <typename V, Is<CancelJobReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+}
+
+template <typename T>
+inline constexpr bool kIsVector = false;
+template <typename T>
+inline constexpr bool kIsVector<std::vector<T>> = true;
+
+/// Neither a number, a string, a list nor a Status: has fields() of its own.
+template <typename T>
+inline constexpr bool kIsMessage = !std::is_arithmetic_v<T> && !std::is_enum_v<T> && !std::is_same_v<T, std::string> &&
+                                   !std::is_same_v<T, BucketId> && !std::is_same_v<T, GlobalId> &&
+                                   !std::is_same_v<T, Status> && !kIsVector<T>;
+
+}  // namespace fjord::rpc
