@@ -1,0 +1,43 @@
+#include "fjord/common/hash.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+#include <string>
+
+namespace fjord {
+namespace {
+
+// These values are in files and on the wire: a change here is a change of every format.
+TEST_CASE("hash: the values never change") {
+  CHECK(hash64("") == 0x2d06800538d394c2);
+  CHECK(hash64("a") == 0xe6c632b61e964e1f);
+  CHECK(hash64("abc") == 0x78af5f94892f3950);
+  CHECK(hash64("fjord", 42) == 0xadd8f56eaba31f3e);
+  CHECK(hash64(std::string(1000, 'x')) == 0xc0a4877b962cba82);
+  CHECK(checksum32("abc") == 0x892f3950);
+  CHECK(mix64(0, 0) == 0xa706dd2f4d197e6f);
+  CHECK(mix64(1, 2) == 0xbcd9dbb49673066b);
+}
+
+TEST_CASE("hash: the seed and every byte count") {
+  CHECK(hash64("abc", 1) != hash64("abc", 2));
+  CHECK(checksum32("abc", 1) != checksum32("abc", 2));
+  const std::string bytes(200, 'x');
+  std::set<std::uint32_t> seen = {checksum32(bytes)};
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    std::string changed = bytes;
+    changed[i] = 'y';
+    seen.insert(checksum32(changed));
+  }
+  CHECK(seen.size() == 201);
+}
+
+TEST_CASE("hash: mix64 depends on the order of its numbers and spreads small ones") {
+  CHECK(mix64(1, 2) != mix64(2, 1));
+  std::set<std::uint64_t> high_bytes;
+  for (std::uint64_t i = 0; i < 4096; ++i) high_bytes.insert(mix64(i / 64, i % 64) >> 56);
+  CHECK(high_bytes.size() == 256);
+}
+
+}  // namespace
+}  // namespace fjord

@@ -1,0 +1,49 @@
+#include "fjord/common/status.h"
+
+#include <catch2/catch.hpp>
+
+namespace fjord {
+namespace {
+
+constexpr StatusCode kCodes[] = {
+    StatusCode::Ok,           StatusCode::Busy,           StatusCode::WrongDistribution, StatusCode::Unavailable,
+    StatusCode::NotReady,     StatusCode::Timeout,        StatusCode::InvalidId,         StatusCode::UnknownType,
+    StatusCode::InvalidField, StatusCode::InvalidSelection, StatusCode::TooLarge,        StatusCode::NoSpace,
+    StatusCode::Unauthorized, StatusCode::InvalidArgument, StatusCode::TestAndSetFailed, StatusCode::NotFound,
+    StatusCode::AlreadyExists, StatusCode::Corruption,    StatusCode::IoError,           StatusCode::Cancelled,
+    StatusCode::NotImplemented,
+};
+
+TEST_CASE("status: every code has a name of its own that leads back to it") {
+  for (StatusCode code : kCodes) {
+    INFO(to_string(code));
+    CHECK(status_code_from_string(to_string(code)) == code);
+  }
+  CHECK(to_string(StatusCode::WrongDistribution) == "WRONG_DISTRIBUTION");
+  CHECK(status_code_from_string("wrong_distribution") == StatusCode::Unknown);
+  CHECK(to_string(static_cast<StatusCode>(9999)) == "UNKNOWN");
+}
+
+TEST_CASE("status: only what was certainly not applied is transient") {
+  CHECK(is_transient(StatusCode::Busy));
+  CHECK(is_transient(StatusCode::WrongDistribution));
+  CHECK(is_transient(StatusCode::Unavailable));
+  CHECK(is_transient(StatusCode::NotReady));
+  CHECK_FALSE(is_transient(StatusCode::Timeout));
+  CHECK_FALSE(is_transient(StatusCode::Ok));
+  CHECK_FALSE(is_transient(StatusCode::Unknown));
+  CHECK_FALSE(is_transient(StatusCode::NoSpace));
+}
+
+TEST_CASE("status: context goes before the message and leaves the code and success alone") {
+  const Status error(StatusCode::NotFound, "no such file");
+  CHECK(error.to_string() == "NOT_FOUND: no such file");
+  CHECK(error.with_context("bucket 7") == Status(StatusCode::NotFound, "bucket 7: no such file"));
+  CHECK(Status::ok().with_context("x") == Status::ok());
+  CHECK(Status::ok().to_string() == "OK");
+  CHECK_FALSE(error);
+  CHECK(Status());
+}
+
+}  // namespace
+}  // namespace fjord
