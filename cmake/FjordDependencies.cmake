@@ -3,7 +3,6 @@
 #   fmt::fmt spdlog::spdlog rapidjson::rapidjson yaml-cpp::yaml-cpp CLI11::CLI11 libmd::libmd xxhash::xxhash
 #   Boost::headers thrift::thrift TBB::tbb prometheus-cpp::core ZLIB::ZLIB Catch2::Catch2 Threads::Threads
 
-set(THREADS_PREFER_PTHREAD_FLAG ON)
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(fmt REQUIRED)

@@ -25,6 +25,21 @@ function(_fjord_set_folder target)
   set_target_properties(${target} PROPERTIES FOLDER "${folder}")
 endfunction()
 
+# The standard headers that most sources include, compiled once. Sources include what they use all the same: the preset dev
+# builds without this.
+if(FJORD_PCH)
+  add_library(fjord_standard_headers OBJECT ${PROJECT_SOURCE_DIR}/cmake/link_check_main.cpp)
+  target_precompile_headers(fjord_standard_headers PRIVATE
+    <algorithm> <chrono> <cstdint> <functional> <map> <memory> <optional> <span> <string> <string_view> <unordered_map>
+    <utility> <variant> <vector>)
+  set_target_properties(fjord_standard_headers PROPERTIES FOLDER cmake)
+endif()
+function(_fjord_use_standard_headers target)
+  if(FJORD_PCH)
+    target_precompile_headers(${target} REUSE_FROM fjord_standard_headers)
+  endif()
+endfunction()
+
 # fjord_module(<name> HEADERS ... [SOURCES ...] [DEPENDS ...] [PRIVATE_DEPENDS ...])
 #
 # Makes the library fjord_<name> with the alias fjord::<name>. HEADERS are the public ones, below include/; DEPENDS is what
@@ -50,6 +65,7 @@ function(fjord_module name)
     target_include_directories(${target} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR})
     target_compile_options(${target} PRIVATE ${FJORD_WARNING_OPTIONS})
     target_link_libraries(${target} PUBLIC ${ARG_DEPENDS} PRIVATE ${ARG_PRIVATE_DEPENDS})
+    _fjord_use_standard_headers(${target})
     set(scope PUBLIC)
   endif()
   add_library(fjord::${name} ALIAS ${target})
@@ -92,6 +108,7 @@ function(fjord_executable name)
   target_compile_options(${name} PRIVATE ${FJORD_WARNING_OPTIONS})
   target_link_libraries(${name} PRIVATE ${ARG_DEPENDS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+  _fjord_use_standard_headers(${name})
   _fjord_set_folder(${name})
 endfunction()
 
