@@ -42,7 +42,10 @@ std::optional<std::uint16_t> PlacementCache::owner(BucketId bucket) {
   if (!is_cached_) return view_.owner(bucket);
   if (owners_.empty()) owners_.assign(std::size_t{1} << view_.bits(), kUnknownOwner);
   std::uint32_t& owner = owners_[placement_key(bucket, view_.bits())];
-  if (owner == kUnknownOwner) owner = view_.owner(bucket).value_or(kNoOwner);
+  if (owner == kUnknownOwner) {
+    const std::optional<std::uint16_t> found = view_.owner(bucket);
+    owner = found ? *found : kNoOwner;
+  }
   if (owner == kNoOwner) return std::nullopt;
   return static_cast<std::uint16_t>(owner);
 }

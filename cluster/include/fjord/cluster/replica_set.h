@@ -7,11 +7,19 @@
 
 namespace fjord {
 
-/// Which storage nodes hold all acknowledged writes of a bucket since cluster state version `epoch`. Every replica
+/// Which storage nodes hold all acknowledged writes of a bucket since `epoch`. Every replica
 /// stores it beside its documents; a distributor that has lost its memory reads from the newest one which replicas may
 /// be served and which must be merged first (docs/design/0001-first-architecture.md, "Replica sets").
 /// Epoch 0 means: this replica was never part of a set (it is being filled).
+///
+/// An epoch is a cluster state version and, in the low kStepBits bits, a step that counts the sets made under it.
 struct ReplicaSet {
+  static constexpr unsigned kStepBits = 20;
+  static constexpr std::uint64_t make_epoch(std::uint64_t state_version, std::uint64_t step) {
+    return (state_version << kStepBits) + step;
+  }
+  std::uint64_t state_version() const { return epoch >> kStepBits; }
+
   std::uint64_t epoch = 0;
   std::vector<std::uint16_t> nodes;  ///< Primary first.
 

@@ -1,0 +1,107 @@
+#include <catch2/catch.hpp>
+
+#include "fjord/cluster/cluster_state.h"
+
+namespace fjord {
+
+TEST_CASE("cluster state: a default state is empty and equals the empty text", "[cluster]") {
+  const ClusterState state;
+  CHECK(state.to_string().empty());
+  CHECK(ClusterState::parse("").value() == state);
+  CHECK(state.node(NodeId::storage(0)).state == NodeState::Down);
+  CHECK(state.bits() == 16);
+}
+
+TEST_CASE("cluster state: the design's example reads back and prints the same", "[cluster]") {
+  const std::string text = "version:7 bits:8 distributor:3 storage:6 .2.s:d .4.s:r";
+  const ClusterState state = ClusterState::parse(text).value();
+  CHECK(state.version() == 7);
+  CHECK(state.bits() == 8);
+  CHECK(state.is_up(NodeId::distributor(2)));
+  CHECK_FALSE(state.is_up(NodeId::distributor(3)));
+  CHECK(state.node(NodeId::storage(2)).state == NodeState::Down);
+  CHECK(state.node(NodeId::storage(4)).state == NodeState::Retired);
+  CHECK(state.to_string() == text);
+}
+
+TEST_CASE("cluster state: versions have 64 bits", "[cluster]") {
+  const std::string text = "version:18446744073709551615 storage:1";
+  CHECK(ClusterState::parse(text).value().to_string() == text);
+  CHECK_FALSE(ClusterState::parse("version:18446744073709551616"));
+}
+
+TEST_CASE("cluster state: the version in which a node came up is kept and counts as news", "[cluster]") {
+  const std::string text = "version:9 storage:3 .1.t:1700000000 .1.v:8";
+  const ClusterState state = ClusterState::parse(text).value();
+  CHECK(state.node(NodeId::storage(1)).up_since_version == 8);
+  CHECK(state.to_string() == text);
+  ClusterState later = state;
+  NodeStateInfo node = state.node(NodeId::storage(1));
+  node.up_since_version = 9;
+  later.set_node(NodeId::storage(1), node);
+  CHECK_FALSE(state.is_similar(later));
+  CHECK(state.diff(later) == "storage: [1: up since version: 8 => 9]");
+}
+
+TEST_CASE("cluster state: the capacity of a last node that is down is not lost", "[cluster]") {
+  const std::string text = "storage:3 .2.s:d .2.c:2";
+  const ClusterState state = ClusterState::parse(text).value();
+  CHECK(state.node(NodeId::storage(2)).capacity == 2.0);
+  CHECK(state.to_string() == text);
+}
+
+TEST_CASE("cluster state: malformed values are refused with the token", "[cluster]") {
+  for (const char* text : {"version:-1", "version:", "bits:0", "bits:59", "storage:65536", "storage:2 .0.c:-1",
+                           "storage:2 .0.c:nan", "storage:2 .0.c:inf", "storage:2 .0.i:1.5", "storage:2 .0.t:x",
+                           "storage:2 .2.s:d", "storage:2 .0.s:up", "storage:2 .0.m:\\q", "storage:2 .0.m:\\x4",
+                           "storage:2 .:1", "storage:2 .-1.s:d"}) {
+    INFO(text);
+    const Result<ClusterState> state = ClusterState::parse(text);
+    REQUIRE_FALSE(state);
+    CHECK(state.error().code() == StatusCode::InvalidArgument);
+    CHECK_FALSE(state.error().message().empty());
+  }
+}
+
+TEST_CASE("cluster state: descriptions of any bytes survive the verbose text", "[cluster]") {
+  std::string description;
+  for (int c = 1; c < 256; ++c) description += static_cast<char>(c);
+  ClusterState state;
+  NodeStateInfo node;
+  node.state = NodeState::Maintenance;
+  node.description = description;
+  state.set_node(NodeId::storage(3), node);
+  state.set_description("all: of it\\");
+  const std::string text = state.to_string(ClusterState::Print::WithDescriptions);
+  CHECK(ClusterState::parse(text).value() == state);
+  CHECK(state.to_string() == "storage:4 .0.s:d .1.s:d .2.s:d .3.s:m");
+}
+
+TEST_CASE("cluster state: a distributor has no capacity", "[cluster]") {
+  ClusterState state;
+  NodeStateInfo node;
+  node.capacity = 3.0;
+  state.set_node(NodeId::distributor(0), node);
+  CHECK(state.node(NodeId::distributor(0)).capacity == 1.0);
+}
+
+TEST_CASE("cluster state: two states in which the cluster is down are similar, other differences are not", "[cluster]") {
+  const auto parse = [](const char* text) { return ClusterState::parse(text).value(); };
+  CHECK(parse("version:3 storage:2").is_similar(parse("version:4 storage:2")));
+  CHECK(parse("cluster:d storage:2").is_similar(parse("cluster:d bits:20 storage:9")));
+  CHECK_FALSE(parse("cluster:d storage:2").is_similar(parse("storage:2")));
+  CHECK_FALSE(parse("bits:8 storage:2").is_similar(parse("storage:2")));
+  CHECK_FALSE(parse("storage:2 .1.c:2").is_similar(parse("storage:2")));
+  CHECK(parse("storage:2 .1.t:2").is_similar(parse("storage:2")));
+}
+
+TEST_CASE("node ids: names outside the range are refused", "[cluster]") {
+  CHECK(NodeId::parse("storage.65534").value() == NodeId::storage(65534));
+  for (const char* text : {"storage.65535", "storage.-1", "storage.", "storage.1x", ".1", "Storage.1"}) {
+    INFO(text);
+    CHECK_FALSE(NodeId::parse(text));
+  }
+  CHECK(NodeId::storage(2) < NodeId::storage(3));
+}
+
+}  // namespace fjord
