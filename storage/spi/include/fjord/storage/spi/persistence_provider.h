@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <memory>
@@ -16,6 +17,9 @@
 #include "fjord/document/selection.h"
 
 namespace fjord::spi {
+
+/// The largest header or body part that an engine takes; a larger one is TooLarge.
+inline constexpr std::size_t kPartBytesMax = std::size_t{64} << 20;
 
 /// A put or a remove on its way into a bucket. The views are read during the call only.
 struct Write {

@@ -1,0 +1,210 @@
+#include "fjord/storage/memory/memory_provider.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "fjord/storage/spi/entry_filter.h"
+
+namespace fjord {
+
+namespace {
+
+using spi::EntryMeta;
+using spi::IterateOptions;
+using spi::StoredDocument;
+using spi::Write;
+using spi::WriteResult;
+
+struct Entry {
+  Timestamp timestamp;
+  bool removed = false;
+  std::string id;
+  std::string header;
+  std::string body;
+};
+
+struct Bucket {
+  std::uint64_t incarnation = 0;  ///< Tells a bucket from one of the same id that was deleted.
+  ReplicaSet set;
+  std::map<GlobalId, Entry> entries;
+};
+
+using BucketMap = std::map<BucketId, Bucket>;
+
+Status no_bucket(BucketId bucket) { return Status(StatusCode::NotFound, bucket.to_string() + " is not here"); }
+
+EntryView view_of(const GlobalId& gid, const Entry& entry) {
+  return EntryView{.gid = gid,
+                   .timestamp = entry.timestamp,
+                   .removed = entry.removed,
+                   .id = entry.id,
+                   .header = entry.header,
+                   .body = entry.body};
+}
+
+class MemoryIterator final : public spi::DocumentIterator {
+ public:
+  MemoryIterator(const BucketMap& buckets, BucketId bucket, std::uint64_t incarnation, const IterateOptions& options)
+      : buckets_(buckets), bucket_(bucket), incarnation_(incarnation), filter_(options) {}
+
+  Result<bool> next(DocBlockBuilder& into, std::size_t max_bytes) override {
+    const auto found = buckets_.find(bucket_);
+    if (found == buckets_.end() || found->second.incarnation != incarnation_) return no_bucket(bucket_);
+    const auto& entries = found->second.entries;
+    auto at = started_ ? entries.upper_bound(last_) : entries.begin();
+    const std::size_t count_before = into.count();
+    for (; at != entries.end() && (into.count() == count_before || into.size() < max_bytes); ++at) {
+      started_ = true;
+      last_ = at->first;
+      emit(at->first, at->second, into);
+    }
+    return at != entries.end();
+  }
+
+ private:
+  void emit(const GlobalId& gid, const Entry& entry, DocBlockBuilder& into) const {
+    if (!filter_.wants(entry.timestamp, entry.removed)) return;
+    EntryView view = view_of(gid, entry);
+    if (!entry.removed) {
+      if (filter_.has_selection() && !filter_.matches(entry.header, entry.body)) return;
+      view.header = filter_.project(entry.header);
+      if (!filter_.wants_body()) view.body = {};
+    }
+    into.add(view);
+  }
+
+  const BucketMap& buckets_;
+  const BucketId bucket_;
+  const std::uint64_t incarnation_;
+  const spi::EntryFilter filter_;
+  bool started_ = false;
+  GlobalId last_;  ///< The last one that was looked at, once started.
+};
+
+class MemoryProvider final : public spi::PersistenceProvider {
+ public:
+  std::vector<BucketId> list_buckets() const override {
+    std::vector<BucketId> result;
+    for (const auto& [id, bucket] : buckets_) result.push_back(id);
+    return result;
+  }
+
+  Status create_bucket(BucketId bucket) override {
+    const auto [at, made] = buckets_.try_emplace(bucket);
+    if (made) at->second.incarnation = ++incarnations_;
+    return Status::ok();
+  }
+
+  Status delete_bucket(BucketId bucket) override {
+    buckets_.erase(bucket);
+    return Status::ok();
+  }
+
+  Result<BucketInfo> bucket_info(BucketId bucket) const override {
+    const auto found = buckets_.find(bucket);
+    if (found == buckets_.end()) return no_bucket(bucket);
+    BucketInfo info;
+    for (const auto& [gid, entry] : found->second.entries) {
+      ++info.entries;
+      if (!entry.removed) ++info.documents;
+      info.bytes += entry.header.size() + entry.body.size();
+      info.checksum += spi::entry_hash(gid, entry.timestamp, entry.removed);
+      info.max_timestamp_us = std::max(info.max_timestamp_us, entry.timestamp.us);
+    }
+    return info;
+  }
+
+  Result<ReplicaSet> replica_set(BucketId bucket) const override {
+    const auto found = buckets_.find(bucket);
+    if (found == buckets_.end()) return no_bucket(bucket);
+    return found->second.set;
+  }
+
+  Status set_replica_set(BucketId bucket, const ReplicaSet& set) override {
+    const auto found = buckets_.find(bucket);
+    if (found == buckets_.end()) return no_bucket(bucket);
+    found->second.set = set;
+    return Status::ok();
+  }
+
+  void apply(BucketId bucket, std::span<const Write> writes, std::span<WriteResult> results) override {
+    FJORD_CHECK(writes.size() == results.size());
+    const auto found = buckets_.find(bucket);
+    for (std::size_t i = 0; i < writes.size(); ++i) {
+      results[i] = found == buckets_.end() ? WriteResult{.status = no_bucket(bucket)}
+                                           : apply_one(found->second, writes[i]);
+    }
+  }
+
+  Result<StoredDocument> get(BucketId bucket, const GlobalId& gid) override {
+    const auto found = buckets_.find(bucket);
+    if (found == buckets_.end()) return no_bucket(bucket);
+    const auto at = found->second.entries.find(gid);
+    if (at == found->second.entries.end()) {
+      return Status(StatusCode::NotFound, gid.to_string() + " is not in " + bucket.to_string());
+    }
+    const Entry& entry = at->second;
+    return StoredDocument{
+        .timestamp = entry.timestamp, .removed = entry.removed, .header = entry.header, .body = entry.body};
+  }
+
+  Result<std::unique_ptr<spi::DocumentIterator>> iterate(BucketId bucket, const IterateOptions& options) override {
+    const auto found = buckets_.find(bucket);
+    if (found == buckets_.end()) return no_bucket(bucket);
+    return std::unique_ptr<spi::DocumentIterator>(
+        std::make_unique<MemoryIterator>(buckets_, bucket, found->second.incarnation, options));
+  }
+
+  Result<std::vector<EntryMeta>> list_entries(BucketId bucket) const override {
+    const auto found = buckets_.find(bucket);
+    if (found == buckets_.end()) return no_bucket(bucket);
+    std::vector<EntryMeta> result;
+    for (const auto& [gid, entry] : found->second.entries) {
+      result.push_back({.gid = gid, .timestamp = entry.timestamp, .removed = entry.removed});
+    }
+    return result;
+  }
+
+  Result<std::size_t> read_entries(BucketId bucket, std::span<const GlobalId> gids, DocBlockBuilder& into,
+                                   std::size_t max_bytes) override {
+    const auto found = buckets_.find(bucket);
+    if (found == buckets_.end()) return no_bucket(bucket);
+    std::size_t done = 0;
+    for (; done < gids.size() && (done == 0 || into.size() < max_bytes); ++done) {
+      const auto at = found->second.entries.find(gids[done]);
+      if (at != found->second.entries.end()) into.add(view_of(at->first, at->second));
+    }
+    return done;
+  }
+
+ private:
+  static WriteResult apply_one(Bucket& bucket, const Write& write) {
+    if (write.header.size() > spi::kPartBytesMax || write.body.size() > spi::kPartBytesMax) {
+      return WriteResult{.status = Status(StatusCode::TooLarge, "a document part may have 64 MiB at most")};
+    }
+    WriteResult result;
+    const auto [at, made] = bucket.entries.try_emplace(write.gid);
+    Entry& entry = at->second;
+    if (!made) {
+      result.existed = !entry.removed;
+      result.superseded = entry.timestamp >= write.timestamp;
+      if (result.superseded) return result;
+    }
+    entry.timestamp = write.timestamp;
+    entry.removed = write.remove;
+    entry.id = write.id;
+    entry.header = write.remove ? std::string_view{} : write.header;
+    entry.body = write.remove ? std::string_view{} : write.body;
+    return result;
+  }
+
+  BucketMap buckets_;
+  std::uint64_t incarnations_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<spi::PersistenceProvider> make_memory_provider() { return std::make_unique<MemoryProvider>(); }
+
+}  // namespace fjord

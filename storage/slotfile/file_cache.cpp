@@ -1,0 +1,40 @@
+#include "file_cache.h"
+
+#include <utility>
+
+namespace fjord::slotfile {
+
+void FileCache::link_front(CachedFile& file) {
+  file.newer_ = nullptr;
+  file.older_ = newest_;
+  if (newest_ != nullptr) newest_->newer_ = &file;
+  newest_ = &file;
+  if (oldest_ == nullptr) oldest_ = &file;
+}
+
+void FileCache::unlink(CachedFile& file) {
+  (file.newer_ != nullptr ? file.newer_->older_ : newest_) = file.older_;
+  (file.older_ != nullptr ? file.older_->newer_ : oldest_) = file.newer_;
+}
+
+Result<RandomAccessFile*> CachedFile::get() {
+  if (file_ == nullptr) {
+    while (cache_.open_ >= cache_.limit_ && cache_.oldest_ != nullptr) cache_.oldest_->close();
+    FJORD_TRY_ASSIGN(file_, cache_.env_.open_random_access(path_));
+    ++cache_.open_;
+    cache_.link_front(*this);
+  } else if (cache_.newest_ != this) {
+    cache_.unlink(*this);
+    cache_.link_front(*this);
+  }
+  return file_.get();
+}
+
+void CachedFile::close() {
+  if (file_ == nullptr) return;
+  file_.reset();
+  cache_.unlink(*this);
+  --cache_.open_;
+}
+
+}  // namespace fjord::slotfile

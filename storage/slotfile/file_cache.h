@@ -1,0 +1,58 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "fjord/common/env.h"
+
+namespace fjord::slotfile {
+
+class CachedFile;
+
+/// Keeps at most `limit` files open and closes the one used longest ago.
+/// Threading: confined to its engine. Lifetime: outlives its CachedFiles; `env` outlives it.
+class FileCache {
+ public:
+  FileCache(Env& env, unsigned limit) : env_(env), limit_(limit) {}
+  FileCache(const FileCache&) = delete;
+  FileCache& operator=(const FileCache&) = delete;
+
+  unsigned open_files() const { return open_; }
+
+ private:
+  friend class CachedFile;  // the two halves of one intrusive list
+
+  void link_front(CachedFile& file);
+  void unlink(CachedFile& file);
+
+  Env& env_;
+  const unsigned limit_;
+  unsigned open_ = 0;
+  CachedFile* newest_ = nullptr;
+  CachedFile* oldest_ = nullptr;
+};
+
+/// A file by path that is opened when it is needed.
+class CachedFile {
+ public:
+  CachedFile(FileCache& cache, std::string path) : cache_(cache), path_(std::move(path)) {}
+  ~CachedFile() { close(); }
+  CachedFile(const CachedFile&) = delete;
+  CachedFile& operator=(const CachedFile&) = delete;
+
+  /// The pointer is good until get() of another file of the cache, or close().
+  Result<RandomAccessFile*> get();
+  void close();
+  const std::string& path() const { return path_; }
+
+ private:
+  friend class FileCache;
+
+  FileCache& cache_;
+  const std::string path_;
+  std::unique_ptr<RandomAccessFile> file_;
+  CachedFile* newer_ = nullptr;
+  CachedFile* older_ = nullptr;
+};
+
+}  // namespace fjord::slotfile

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "fjord/common/env.h"
+
+namespace fjord::slotfile {
+
+/// Reads ranges of a file that rise, with few long calls: what was read ahead is kept for the next range.
+/// Lifetime: a view is good until the next call.
+class ReadWindow {
+ public:
+  static constexpr std::uint64_t kBytesMax = 1 << 20;
+
+  void forget() { size_ = 0; }
+  bool contains(std::uint64_t begin, std::uint64_t length) const {
+    return size_ != 0 && begin >= begin_ && begin + length <= begin_ + size_;
+  }
+  /// One past the last byte that was read.
+  std::uint64_t end() const { return begin_ + size_; }
+
+  /// The bytes [begin, begin + length), shorter only at the end of the file. If it has to read, it reads on towards
+  /// `ahead_end`, up to kBytesMax in all.
+  Result<std::string_view> read(const RandomAccessFile& file, std::uint64_t begin, std::uint64_t length,
+                                std::uint64_t ahead_end) {
+    if (!contains(begin, length)) {
+      const std::uint64_t end = std::max(begin + length, std::min(ahead_end, begin + kBytesMax));
+      if (end - begin > capacity_) {
+        capacity_ = std::max(end - begin, std::min(capacity_ * 2, kBytesMax));
+        buffer_ = std::make_unique_for_overwrite<char[]>(capacity_);
+      }
+      size_ = 0;
+      begin_ = begin;
+      FJORD_TRY_ASSIGN(size_, file.read(begin, {buffer_.get(), static_cast<std::size_t>(end - begin)}));
+    }
+    const std::uint64_t skip = begin - begin_;
+    if (skip >= size_) return std::string_view();
+    return std::string_view(buffer_.get() + skip, std::min<std::uint64_t>(length, size_ - skip));
+  }
+
+ private:
+  std::unique_ptr<char[]> buffer_;
+  std::uint64_t capacity_ = 0;
+  std::uint64_t begin_ = 0;
+  std::uint64_t size_ = 0;
+};
+
+}  // namespace fjord::slotfile

@@ -1,0 +1,54 @@
+#include "slot_index.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "fjord/common/check.h"
+
+namespace fjord::slotfile {
+
+std::size_t SlotIndex::home(const GlobalId& gid) const {
+  // Multiplicative hashing: some of the bits are the same for all documents of a slotfile, the product's high ones not.
+  return static_cast<std::size_t>(((gid.hash_bits() ^ gid.location_bits()) * 0x9e3779b97f4a7c15ULL) >> shift_);
+}
+
+void SlotIndex::reserve(std::size_t count) {
+  if (count > entries_.capacity()) entries_.reserve(std::max(count, entries_.capacity() + entries_.capacity() / 2));
+  if (count * 4 <= table_.size() * 3) return;
+  const std::size_t size = std::bit_ceil(std::max<std::size_t>(16, count * 4 / 3 + 1));
+  table_.assign(size, kNone);
+  shift_ = 64U - static_cast<unsigned>(std::countr_zero(size));
+  for (std::uint32_t i = 0; i < entries_.size(); ++i) place(i);
+}
+
+void SlotIndex::place(std::uint32_t number) {
+  std::size_t at = home(entries_[number].gid);
+  while (table_[at] != kNone) at = (at + 1) & (table_.size() - 1);
+  table_[at] = number;
+}
+
+std::uint32_t SlotIndex::find(const GlobalId& gid) const {
+  if (table_.empty()) return kNone;
+  for (std::size_t at = home(gid); table_[at] != kNone; at = (at + 1) & (table_.size() - 1)) {
+    if (entries_[table_[at]].gid == gid) return table_[at];
+  }
+  return kNone;
+}
+
+std::uint32_t SlotIndex::insert(const MetaEntry& entry) {
+  FJORD_CHECK((entries_.size() + 1) * 4 <= table_.size() * 3);
+  const auto number = static_cast<std::uint32_t>(entries_.size());
+  entries_.push_back(entry);
+  place(number);
+  return number;
+}
+
+void SlotIndex::remove_last() {
+  const auto number = static_cast<std::uint32_t>(entries_.size() - 1);
+  std::size_t at = home(entries_[number].gid);
+  while (table_[at] != number) at = (at + 1) & (table_.size() - 1);
+  table_[at] = kNone;  // no later insert has probed past it, so no chain is cut
+  entries_.pop_back();
+}
+
+}  // namespace fjord::slotfile

@@ -1,0 +1,85 @@
+#include "fjord/testing/engine.h"
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "fjord/common/check.h"
+#include "fjord/storage/memory/memory_provider.h"
+
+namespace fjord::testing {
+
+namespace {
+
+class MemoryEngine final : public Engine {
+ public:
+  spi::PersistenceProvider& provider() override { return *provider_; }
+  void reopen() override {}
+
+ private:
+  std::unique_ptr<spi::PersistenceProvider> provider_ = make_memory_provider();
+};
+
+class SlotfileEngine final : public Engine {
+ public:
+  SlotfileEngine(std::unique_ptr<Env> env, SlotfileOptions options, std::string scratch = {})
+      : env_(std::move(env)), options_(std::move(options)), scratch_(std::move(scratch)) {
+    reopen();
+  }
+  ~SlotfileEngine() override {
+    provider_.reset();
+    if (!scratch_.empty()) static_cast<void>(env_->remove_all(scratch_));
+  }
+  spi::PersistenceProvider& provider() override { return *provider_; }
+  void reopen() override {
+    provider_.reset();
+    auto opened = open_slotfile_provider(*env_, options_);
+    FJORD_CHECK_MSG(opened.has_value(), opened.status().to_string());
+    provider_ = std::move(*opened);
+  }
+
+ private:
+  std::unique_ptr<Env> env_;
+  const SlotfileOptions options_;
+  const std::string scratch_;
+  std::unique_ptr<spi::PersistenceProvider> provider_;
+};
+
+std::string make_scratch_directory() {
+  std::string path = (std::filesystem::temp_directory_path() / "fjord-provider-XXXXXX").string();
+  FJORD_CHECK(::mkdtemp(path.data()) != nullptr);
+  return path;
+}
+
+}  // namespace
+
+SlotfileOptions tiny_slotfile_options(const std::string& directory) {
+  SlotfileOptions options;
+  options.directory = directory;
+  options.file_bytes_max = 12 << 10;
+  options.entries_max = 24;
+  options.slotfiles_max = 8;
+  options.file_bytes_initial = 5 << 10;
+  options.entries_initial = 4;
+  options.open_files_max = 3;
+  return options;
+}
+
+std::vector<std::string> engine_names() { return {"memory", "slotfile", "slotfile tiny", "slotfile sync"}; }
+
+std::unique_ptr<Engine> make_engine(const std::string& name) {
+  if (name == "memory") return std::make_unique<MemoryEngine>();
+  if (name == "slotfile") {
+    const std::string scratch = make_scratch_directory();
+    SlotfileOptions options;
+    options.directory = scratch + "/buckets";
+    return std::make_unique<SlotfileEngine>(make_posix_env(), options, scratch);
+  }
+  SlotfileOptions options = tiny_slotfile_options("/node/buckets");
+  if (name == "slotfile sync") options.durability = Durability::Sync;
+  FJORD_CHECK(name == "slotfile tiny" || name == "slotfile sync");
+  return std::make_unique<SlotfileEngine>(std::make_unique<sim::SimEnv>(), options);
+}
+
+}  // namespace fjord::testing

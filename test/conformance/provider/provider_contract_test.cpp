@@ -1,0 +1,290 @@
+#include <algorithm>
+
+#include "fjord/testing/engine.h"
+#include "fjord/testing/test_documents.h"
+
+namespace fjord::testing {
+
+namespace {
+
+const BucketId kBucket(8, 0x12);
+
+/// Each case runs once for every engine.
+std::unique_ptr<Engine> next_engine() {
+  const std::string name = GENERATE(from_range(engine_names()));
+  UNSCOPED_INFO("engine: " << name);
+  return make_engine(name);
+}
+
+std::unique_ptr<Engine> engine_with_bucket() {
+  std::unique_ptr<Engine> engine = next_engine();
+  REQUIRE(engine->provider().create_bucket(kBucket).is_ok());
+  return engine;
+}
+
+}  // namespace
+
+TEST_CASE("provider: buckets are listed by rising raw id and survive a restart") {
+  const auto engine = next_engine();
+  CHECK(engine->provider().list_buckets().empty());
+  const std::vector<BucketId> buckets{BucketId(1, 1), BucketId(8, 0x12), BucketId(8, 0x13), BucketId(58, 0x123456789)};
+  for (const BucketId bucket : {buckets[2], buckets[0], buckets[3], buckets[1]}) {
+    REQUIRE(engine->provider().create_bucket(bucket).is_ok());
+  }
+  CHECK(engine->provider().list_buckets() == buckets);
+  engine->reopen();
+  CHECK(engine->provider().list_buckets() == buckets);
+}
+
+TEST_CASE("provider: a new bucket is empty and belongs to no replica set; making it again changes nothing") {
+  const auto engine = engine_with_bucket();
+  auto& provider = engine->provider();
+  CHECK(provider.bucket_info(kBucket).value() == BucketInfo{});
+  CHECK(provider.replica_set(kBucket).value() == ReplicaSet{});
+  REQUIRE(apply(provider, kBucket, test_put(1, 10)).status.is_ok());
+  const ReplicaSet set{.epoch = 7, .nodes = {3, 1}};
+  REQUIRE(provider.set_replica_set(kBucket, set).is_ok());
+  REQUIRE(provider.create_bucket(kBucket).is_ok());
+  CHECK(provider.bucket_info(kBucket)->documents == 1);
+  CHECK(provider.replica_set(kBucket).value() == set);
+}
+
+TEST_CASE("provider: a bucket that is not there is not found, by any call") {
+  const auto engine = next_engine();
+  auto& provider = engine->provider();
+  const GlobalId gid = test_id(1).gid();
+  DocBlockBuilder block;
+  CHECK(provider.bucket_info(kBucket).status().code() == StatusCode::NotFound);
+  CHECK(provider.replica_set(kBucket).status().code() == StatusCode::NotFound);
+  CHECK(provider.set_replica_set(kBucket, {}).code() == StatusCode::NotFound);
+  CHECK(provider.get(kBucket, gid).status().code() == StatusCode::NotFound);
+  CHECK(provider.iterate(kBucket, {}).status().code() == StatusCode::NotFound);
+  CHECK(provider.list_entries(kBucket).status().code() == StatusCode::NotFound);
+  CHECK(provider.read_entries(kBucket, std::span(&gid, 1), block, 100).status().code() == StatusCode::NotFound);
+  CHECK(apply(provider, kBucket, test_put(1, 1)).status.code() == StatusCode::NotFound);
+  CHECK(provider.delete_bucket(kBucket).is_ok());
+}
+
+TEST_CASE("provider: the replica set is kept over a restart, whatever its size") {
+  const auto engine = engine_with_bucket();
+  for (const ReplicaSet& set : {ReplicaSet{.epoch = 1, .nodes = {}}, ReplicaSet{.epoch = 1ULL << 60, .nodes = {65535}},
+                                ReplicaSet{.epoch = 9, .nodes = {4, 2, 0, 7}}}) {
+    REQUIRE(engine->provider().set_replica_set(kBucket, set).is_ok());
+    engine->reopen();
+    CHECK(engine->provider().replica_set(kBucket).value() == set);
+  }
+}
+
+TEST_CASE("provider: a document is given back as it was put, before and after a restart") {
+  const auto engine = engine_with_bucket();
+  const OwnedWrite put = test_put(1, 10, std::string(3000, 'x'));
+  const OwnedWrite without_body = test_put(2, 11, "");
+  REQUIRE(without_body.body.empty());
+  for (const OwnedWrite& write : {put, without_body}) {
+    const spi::WriteResult result = apply(engine->provider(), kBucket, write);
+    REQUIRE(result.status.is_ok());
+    CHECK_FALSE(result.existed);
+    CHECK_FALSE(result.superseded);
+  }
+  for (int round = 0; round < 2; ++round) {
+    for (const OwnedWrite& write : {put, without_body}) {
+      const auto got = engine->provider().get(kBucket, write.gid);
+      REQUIRE(got);
+      CHECK(got->timestamp == write.timestamp);
+      CHECK_FALSE(got->removed);
+      CHECK(got->header == write.header);
+      CHECK(got->body == write.body);
+    }
+    CHECK(engine->provider().get(kBucket, test_id(3).gid()).status().code() == StatusCode::NotFound);
+    engine->reopen();
+  }
+}
+
+TEST_CASE("provider: only a newer timestamp replaces an entry") {
+  const auto engine = engine_with_bucket();
+  auto& provider = engine->provider();
+  REQUIRE(apply(provider, kBucket, test_put(1, 10, "ten")).status.is_ok());
+
+  const spi::WriteResult older = apply(provider, kBucket, test_put(1, 9, "nine"));
+  CHECK(older.status.is_ok());
+  CHECK(older.superseded);
+  CHECK(older.existed);
+  const BucketInfo before = provider.bucket_info(kBucket).value();
+  const spi::WriteResult equal = apply(provider, kBucket, test_put(1, 10, "another ten"));
+  CHECK(equal.status.is_ok());
+  CHECK(equal.superseded);
+  CHECK(provider.bucket_info(kBucket).value() == before);
+  CHECK(provider.get(kBucket, test_id(1).gid())->body == test_put(1, 10, "ten").body);
+  const spi::WriteResult old_remove = apply(provider, kBucket, test_remove(1, 8));
+  CHECK(old_remove.superseded);
+
+  const spi::WriteResult newer = apply(provider, kBucket, test_put(1, 11, "eleven"));
+  CHECK(newer.status.is_ok());
+  CHECK(newer.existed);
+  CHECK_FALSE(newer.superseded);
+  CHECK(provider.get(kBucket, test_id(1).gid())->timestamp == Timestamp{11});
+}
+
+TEST_CASE("provider: a remove leaves an entry, also of a document that was never there") {
+  const auto engine = engine_with_bucket();
+  REQUIRE(apply(engine->provider(), kBucket, test_put(1, 10)).existed == false);
+  CHECK(apply(engine->provider(), kBucket, test_remove(1, 11)).existed);
+  CHECK_FALSE(apply(engine->provider(), kBucket, test_remove(2, 12)).existed);
+  for (int round = 0; round < 2; ++round) {
+    auto& provider = engine->provider();
+    for (int number : {1, 2}) {
+      const auto got = provider.get(kBucket, test_id(number).gid());
+      REQUIRE(got);
+      CHECK(got->removed);
+      CHECK(got->timestamp == Timestamp{static_cast<std::uint64_t>(10 + number)});
+      CHECK(got->header.empty());
+      CHECK(got->body.empty());
+    }
+    const BucketInfo info = provider.bucket_info(kBucket).value();
+    CHECK(info.entries == 2);
+    CHECK(info.documents == 0);
+    CHECK(info.bytes == 0);
+    CHECK(info.max_timestamp_us == 12);
+    CHECK(apply(provider, kBucket, test_put(2, 5)).superseded);  // no old put passes a remove
+    engine->reopen();
+  }
+  CHECK_FALSE(apply(engine->provider(), kBucket, test_put(1, 20)).existed);
+  CHECK_FALSE(engine->provider().get(kBucket, test_id(1).gid())->removed);
+}
+
+TEST_CASE("provider: a batch is applied in order, also for one document") {
+  const auto engine = engine_with_bucket();
+  const std::vector<OwnedWrite> writes{test_put(1, 10, "a"), test_put(2, 11, "b"), test_remove(1, 12),
+                                       test_put(1, 11, "late"), test_put(1, 13, "c"), test_put(2, 11, "again")};
+  const auto results = apply(engine->provider(), kBucket, writes);
+  const std::vector<bool> existed{false, false, true, false, false, true};
+  const std::vector<bool> superseded{false, false, false, true, false, true};
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    INFO("write " << i);
+    CHECK(results[i].status.is_ok());
+    CHECK(results[i].existed == existed[i]);
+    CHECK(results[i].superseded == superseded[i]);
+  }
+  engine->reopen();
+  CHECK(engine->provider().get(kBucket, test_id(1).gid())->body == writes[4].body);
+  CHECK(engine->provider().get(kBucket, test_id(2).gid())->body == writes[1].body);
+}
+
+TEST_CASE("provider: info counts entries, documents, bytes and the newest timestamp") {
+  const auto engine = engine_with_bucket();
+  const OwnedWrite first = test_put(1, 10, "some text");
+  const OwnedWrite second = test_put(2, 30, "other");
+  apply(engine->provider(), kBucket, test_put(1, 5, "replaced"));
+  apply(engine->provider(), kBucket, first);
+  apply(engine->provider(), kBucket, second);
+  apply(engine->provider(), kBucket, test_remove(3, 20));
+  const BucketInfo info = engine->provider().bucket_info(kBucket).value();
+  CHECK(info.entries == 3);
+  CHECK(info.documents == 2);
+  CHECK(info.bytes == first.header.size() + first.body.size() + second.header.size() + second.body.size());
+  CHECK(info.max_timestamp_us == 30);
+  CHECK(info.checksum == spi::entry_hash(first.gid, Timestamp{10}, false) +
+                             spi::entry_hash(second.gid, Timestamp{30}, false) +
+                             spi::entry_hash(test_id(3).gid(), Timestamp{20}, true));
+  engine->reopen();
+  CHECK(engine->provider().bucket_info(kBucket).value() == info);
+}
+
+TEST_CASE("provider: info is equal for equal content in any order, and differs otherwise") {
+  const auto engine = engine_with_bucket();
+  auto& provider = engine->provider();
+  const BucketId other(8, 0x34);
+  REQUIRE(provider.create_bucket(other).is_ok());
+  std::vector<OwnedWrite> writes;
+  for (int i = 0; i < 40; ++i) {
+    writes.push_back(test_put(i % 20, static_cast<std::uint64_t>(100 + i), std::string(static_cast<std::size_t>(i), 'x')));
+    writes.push_back(test_remove(i % 7, static_cast<std::uint64_t>(200 + i)));
+  }
+  for (const OwnedWrite& write : writes) apply(provider, kBucket, write);
+  std::reverse(writes.begin(), writes.end());
+  apply(provider, other, writes);
+  CHECK(provider.bucket_info(kBucket).value() == provider.bucket_info(other).value());
+  CHECK(provider.list_entries(kBucket).value() == provider.list_entries(other).value());
+  apply(provider, other, test_remove(3, 1000));
+  CHECK(provider.bucket_info(kBucket)->checksum != provider.bucket_info(other)->checksum);
+}
+
+TEST_CASE("provider: a part of 64 MiB is taken, one byte more is too large, and the others of the batch are written") {
+  const auto engine = engine_with_bucket();
+  std::vector<OwnedWrite> writes{test_put(1, 10, "a"), test_put(2, 11, "b"), test_put(3, 12, "c"), test_put(4, 13, "d")};
+  writes[1].body.assign(spi::kPartBytesMax + 1, 'y');
+  writes[2].body.assign(spi::kPartBytesMax, 'z');
+  const auto results = apply(engine->provider(), kBucket, writes);
+  CHECK(results[0].status.is_ok());
+  CHECK(results[1].status.code() == StatusCode::TooLarge);
+  CHECK(results[2].status.is_ok());
+  CHECK(results[3].status.is_ok());
+  CHECK(engine->provider().get(kBucket, writes[1].gid).status().code() == StatusCode::NotFound);
+  engine->reopen();
+  CHECK((engine->provider().get(kBucket, writes[2].gid)->body == writes[2].body));
+  CHECK(engine->provider().bucket_info(kBucket)->documents == 3);
+}
+
+TEST_CASE("provider: a deleted bucket is gone, and one of the same id begins empty") {
+  const auto engine = engine_with_bucket();
+  for (int i = 0; i < 60; ++i) apply(engine->provider(), kBucket, test_put(i, 10, std::string(400, 'x')));
+  REQUIRE(engine->provider().set_replica_set(kBucket, {.epoch = 3, .nodes = {1}}).is_ok());
+  REQUIRE(engine->provider().delete_bucket(kBucket).is_ok());
+  CHECK(engine->provider().list_buckets().empty());
+  CHECK(engine->provider().get(kBucket, test_id(1).gid()).status().code() == StatusCode::NotFound);
+  engine->reopen();
+  CHECK(engine->provider().list_buckets().empty());
+  REQUIRE(engine->provider().create_bucket(kBucket).is_ok());
+  CHECK(engine->provider().bucket_info(kBucket).value() == BucketInfo{});
+  CHECK(engine->provider().replica_set(kBucket).value() == ReplicaSet{});
+  REQUIRE(apply(engine->provider(), kBucket, test_put(1, 5)).status.is_ok());
+  engine->reopen();
+  CHECK(engine->provider().bucket_info(kBucket)->documents == 1);
+  REQUIRE(engine->provider().delete_bucket(kBucket).is_ok());
+  REQUIRE(engine->provider().delete_bucket(kBucket).is_ok());
+}
+
+TEST_CASE("provider: entries are listed by rising gid, removed ones included") {
+  const auto engine = engine_with_bucket();
+  std::vector<spi::EntryMeta> expected;
+  for (int i = 0; i < 50; ++i) {
+    const auto timestamp = static_cast<std::uint64_t>(10 + i);
+    const OwnedWrite write = i % 3 == 0 ? test_remove(i, timestamp) : test_put(i, timestamp, std::string(300, 'x'));
+    REQUIRE(apply(engine->provider(), kBucket, write).status.is_ok());
+    expected.push_back({.gid = write.gid, .timestamp = write.timestamp, .removed = write.remove});
+  }
+  std::sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return a.gid < b.gid; });
+  CHECK(engine->provider().list_entries(kBucket).value() == expected);
+  engine->reopen();
+  CHECK(engine->provider().list_entries(kBucket).value() == expected);
+}
+
+TEST_CASE("provider: entries are read in the order asked for until the block is full; unknown ids are passed over") {
+  const auto engine = engine_with_bucket();
+  auto& provider = engine->provider();
+  for (int i = 0; i < 10; ++i) apply(provider, kBucket, test_put(i, 10, std::string(500, 'x')));
+  apply(provider, kBucket, test_remove(4, 20));
+  std::vector<GlobalId> gids;
+  for (int i : {7, 4, 100, 2, 9}) gids.push_back(test_id(i).gid());
+
+  DocBlockBuilder block;
+  CHECK(provider.read_entries(kBucket, gids, block, 1 << 20).value() == 5);
+  const auto entries = entries_of(block.take());
+  REQUIRE(entries.size() == 4);
+  CHECK(entries[0].id == test_id(7).str());
+  CHECK(entries[0].body == test_put(7, 10, std::string(500, 'x')).body);
+  CHECK(entries[1].removed);
+  CHECK(entries[1].id == test_id(4).str());
+  CHECK(entries[1].timestamp_us == 20);
+  CHECK(entries[3].id == test_id(9).str());
+
+  DocBlockBuilder small;
+  CHECK(provider.read_entries(kBucket, gids, small, 1).value() == 1);
+  CHECK(small.count() == 1);
+  DocBlockBuilder two;
+  CHECK(provider.read_entries(kBucket, gids, two, 700).value() == 4);  // 7, 4, nothing, 2
+  CHECK(two.count() == 3);
+  CHECK(provider.read_entries(kBucket, {}, two, 700).value() == 0);
+}
+
+}  // namespace fjord::testing
