@@ -1,0 +1,369 @@
+#include "selection_parser.h"
+
+#include <fmt/format.h>
+
+#include <optional>
+#include <utility>
+
+#include "selection_lexer.h"
+
+namespace fjord::selection {
+namespace {
+
+std::optional<CompareOp> compare_op_of(const Token& token) {
+  for (const CompareOp op : {CompareOp::Equal, CompareOp::NotEqual, CompareOp::Less, CompareOp::LessOrEqual,
+                             CompareOp::Greater, CompareOp::GreaterOrEqual, CompareOp::Glob}) {
+    if (token.is_symbol(to_string(op))) return op;
+  }
+  return std::nullopt;
+}
+
+std::optional<IdPart> id_part_of(const Token& token) {
+  constexpr std::pair<std::string_view, IdPart> kParts[] = {
+      {"scheme", IdPart::Scheme}, {"namespace", IdPart::Namespace}, {"type", IdPart::Type},
+      {"user", IdPart::User},     {"group", IdPart::Group},         {"specific", IdPart::Specific}};
+  for (const auto& [name, part] : kParts) {
+    if (token.is_keyword(name)) return part;
+  }
+  return std::nullopt;
+}
+
+/// What stands where either a value or a condition may. A field alone, or true and false, can become either.
+struct Operand {
+  enum class Kind { Condition, Value, Field, Bool };
+
+  std::size_t column = 1;
+  Kind kind = Kind::Condition;
+  std::unique_ptr<Condition> condition;
+  std::unique_ptr<Expression> value;
+  bool bool_value = false;
+  int bool_parentheses = 0;
+};
+
+class Parser {
+ public:
+  Parser(std::string_view text, const DocumentTypeRepo& repo) : lexer_(text), repo_(repo) {}
+
+  Result<std::shared_ptr<const Condition>> parse() {
+    FJORD_TRY(lexer_.advance());
+    if (current().kind == TokenKind::End) return std::shared_ptr<const Condition>(make_constant(true));
+    FJORD_TRY_ASSIGN(Operand operand, parse_or());
+    if (current().kind != TokenKind::End) return unexpected(expected_after(operand));
+    FJORD_TRY_ASSIGN(std::unique_ptr<Condition> root, to_condition(std::move(operand)));
+    return std::shared_ptr<const Condition>(std::move(root));
+  }
+
+ private:
+  /// Counts how deep the parser is in parentheses and negations.
+  struct Nesting {
+    explicit Nesting(int& depth) : depth_(++depth) {}
+    ~Nesting() { --depth_; }
+    Nesting(const Nesting&) = delete;
+    Nesting& operator=(const Nesting&) = delete;
+    int& depth_;
+  };
+
+  const Token& current() const { return lexer_.current(); }
+  Status unexpected(std::string_view expected) const {
+    if (current().is_symbol("=~")) return error_at(current().column, "unknown operator '=~'");
+    return error_at(current().column, fmt::format("unexpected {}: expected {}", current().describe(), expected));
+  }
+  static std::string_view expected_after(const Operand& operand) {
+    const bool is_value = operand.kind != Operand::Kind::Condition;
+    return is_value ? "a comparison, 'and', 'or' or the end" : "'and', 'or' or the end";
+  }
+  Status check_depth() const {
+    if (depth_ <= Selection::kDepthMax) return Status::ok();
+    return error_at(current().column, fmt::format("nested deeper than {} levels", Selection::kDepthMax));
+  }
+
+  Result<std::unique_ptr<Condition>> to_condition(Operand operand) const {
+    switch (operand.kind) {
+      case Operand::Kind::Condition: return std::move(operand.condition);
+      case Operand::Kind::Field: return make_existence(std::move(operand.value));
+      case Operand::Kind::Bool: {
+        std::unique_ptr<Condition> constant = make_constant(operand.bool_value);
+        for (int i = 0; i < operand.bool_parentheses; ++i) constant = make_parentheses(std::move(constant));
+        return constant;
+      }
+      case Operand::Kind::Value: break;
+    }
+    return error_at(operand.column, "a value is no condition: expected a document type, a field, true, false or a comparison");
+  }
+
+  Result<std::unique_ptr<Expression>> to_value(Operand operand) const {
+    if (operand.kind == Operand::Kind::Condition) {
+      return error_at(operand.column, "a condition or document type is no value: expected a literal, a field or a part of the id");
+    }
+    if (operand.kind != Operand::Kind::Bool) return std::move(operand.value);
+    std::unique_ptr<Expression> literal = make_bool_literal(operand.bool_value);
+    for (int i = 0; i < operand.bool_parentheses; ++i) literal = make_parentheses(std::move(literal));
+    return literal;
+  }
+
+  static Operand condition_at(std::size_t column, std::unique_ptr<Condition> condition) {
+    Operand operand;
+    operand.column = column;
+    operand.condition = std::move(condition);
+    return operand;
+  }
+  static Operand value_at(std::size_t column, std::unique_ptr<Expression> value, Operand::Kind kind = Operand::Kind::Value) {
+    Operand operand;
+    operand.column = column;
+    operand.kind = kind;
+    operand.value = std::move(value);
+    return operand;
+  }
+
+  Result<Operand> parse_or() { return parse_junction("or", &Parser::parse_and, make_or); }
+  Result<Operand> parse_and() { return parse_junction("and", &Parser::parse_not, make_and); }
+
+  template <typename Part, typename Make>
+  Result<Operand> parse_junction(std::string_view keyword, Part parse_part, Make make) {
+    FJORD_TRY_ASSIGN(Operand first, (this->*parse_part)());
+    if (!current().is_keyword(keyword)) return first;
+    const std::size_t column = first.column;
+    std::vector<std::unique_ptr<Condition>> parts;
+    FJORD_TRY_ASSIGN(std::unique_ptr<Condition> first_condition, to_condition(std::move(first)));
+    parts.push_back(std::move(first_condition));
+    while (current().is_keyword(keyword)) {
+      FJORD_TRY(lexer_.advance());
+      FJORD_TRY_ASSIGN(Operand next, (this->*parse_part)());
+      FJORD_TRY_ASSIGN(std::unique_ptr<Condition> condition, to_condition(std::move(next)));
+      parts.push_back(std::move(condition));
+    }
+    return condition_at(column, make(std::move(parts)));
+  }
+
+  Result<Operand> parse_not() {
+    if (!current().is_keyword("not")) return parse_comparison();
+    const Nesting nesting(depth_);
+    FJORD_TRY(check_depth());
+    const std::size_t column = current().column;
+    FJORD_TRY(lexer_.advance());
+    FJORD_TRY_ASSIGN(Operand inner, parse_not());
+    FJORD_TRY_ASSIGN(std::unique_ptr<Condition> condition, to_condition(std::move(inner)));
+    return condition_at(column, make_not(std::move(condition)));
+  }
+
+  Result<Operand> parse_comparison() {
+    FJORD_TRY_ASSIGN(Operand left, parse_operand());
+    const std::optional<CompareOp> op = compare_op_of(current());
+    if (!op) {
+      if (current().is_symbol("=~")) return unexpected("");
+      return left;
+    }
+    if (left.kind == Operand::Kind::Condition) return unexpected(expected_after(left));
+    const std::size_t column = left.column;
+    FJORD_TRY(lexer_.advance());
+    FJORD_TRY_ASSIGN(Operand right, parse_operand());
+    FJORD_TRY_ASSIGN(std::unique_ptr<Expression> left_value, to_value(std::move(left)));
+    FJORD_TRY_ASSIGN(std::unique_ptr<Expression> right_value, to_value(std::move(right)));
+    return condition_at(column, make_comparison(std::move(left_value), *op, std::move(right_value)));
+  }
+
+  Result<Operand> parse_operand() {
+    FJORD_TRY_ASSIGN(Operand operand, parse_primary());
+    if (!current().is_symbol(".")) return operand;
+    FJORD_TRY(lexer_.advance());
+    if (current().kind != TokenKind::Identifier) return unexpected("a name after '.'");
+    return unknown_function(current());
+  }
+
+  static Status unknown_function(const Token& token) {
+    return error_at(token.column, fmt::format("unknown function {}", token.describe()));
+  }
+
+  Result<Operand> parse_primary() {
+    const std::size_t column = current().column;
+    switch (current().kind) {
+      case TokenKind::String: {
+        std::string text = current().string;
+        FJORD_TRY(lexer_.advance());
+        return value_at(column, make_literal(Value::of_string({}), std::move(text)));
+      }
+      case TokenKind::Integer:
+      case TokenKind::Float: return parse_number(false);
+      case TokenKind::Identifier: return parse_name();
+      case TokenKind::Symbol:
+        if (current().is_symbol("(")) return parse_parentheses();
+        if (current().is_symbol("-") || current().is_symbol("+")) {
+          const bool is_negative = current().is_symbol("-");
+          FJORD_TRY(lexer_.advance());
+          return parse_number(is_negative);
+        }
+        break;
+      case TokenKind::End: break;
+    }
+    return unexpected("a document type, a field, a literal, a part of the id, 'not' or '('");
+  }
+
+  Result<Operand> parse_number(bool is_negative) {
+    const Token token = current();
+    if (token.kind != TokenKind::Integer && token.kind != TokenKind::Float) return unexpected("a number after the sign");
+    FJORD_TRY(lexer_.advance());
+    if (token.kind == TokenKind::Float) {
+      return value_at(token.column, make_literal(Value::of_double(is_negative ? -token.number : token.number), {}));
+    }
+    // As unsigned numbers, where the negation of the smallest integer is defined.
+    const auto bits = static_cast<std::uint64_t>(token.integer);
+    return value_at(token.column, make_literal(Value::of(static_cast<std::int64_t>(is_negative ? 0 - bits : bits)), {}));
+  }
+
+  Result<Operand> parse_parentheses() {
+    const Nesting nesting(depth_);
+    FJORD_TRY(check_depth());
+    const std::size_t column = current().column;
+    FJORD_TRY(lexer_.advance());
+    FJORD_TRY_ASSIGN(Operand inner, parse_or());
+    if (!current().is_symbol(")")) return unexpected("')'");
+    FJORD_TRY(lexer_.advance());
+    inner.column = column;
+    switch (inner.kind) {
+      case Operand::Kind::Condition: inner.condition = make_parentheses(std::move(inner.condition)); break;
+      case Operand::Kind::Bool: ++inner.bool_parentheses; break;
+      default: inner.value = make_parentheses(std::move(inner.value));
+    }
+    return inner;
+  }
+
+  Result<Operand> parse_name() {
+    const Token name = current();
+    if (name.is_keyword("and") || name.is_keyword("or") || name.is_keyword("not")) {
+      return unexpected("a document type, a field, a literal or a part of the id");
+    }
+    FJORD_TRY(lexer_.advance());
+    if (current().is_symbol("(")) return unknown_function(name);
+    if (name.is_keyword("true") || name.is_keyword("false")) {
+      Operand operand;
+      operand.column = name.column;
+      operand.kind = Operand::Kind::Bool;
+      operand.bool_value = name.is_keyword("true");
+      return operand;
+    }
+    if (name.is_keyword("null")) return value_at(name.column, make_literal(Value::null(), {}));
+    if (name.is_keyword("id")) return parse_id(name.column);
+
+    const DocumentType* type = repo_.find(name.text);
+    if (type == nullptr) return error_at(name.column, fmt::format("unknown document type {}", name.describe()));
+    if (!current().is_symbol(".")) return condition_at(name.column, make_type_test(type->name(), type->id()));
+    return parse_field(name, *type);
+  }
+
+  Result<Operand> parse_id(std::size_t column) {
+    if (!current().is_symbol(".")) return value_at(column, make_id(IdPart::Whole));
+    FJORD_TRY(lexer_.advance());
+    const Token part = current();
+    if (part.kind != TokenKind::Identifier) return unexpected("a part of the id");
+    FJORD_TRY(lexer_.advance());
+    if (current().is_symbol("(")) return unknown_function(part);
+    const std::optional<IdPart> id_part = id_part_of(part);
+    if (!id_part) {
+      return error_at(part.column, fmt::format("unknown part of the id {}: expected scheme, namespace, type, user, group "
+                                               "or specific", part.describe()));
+    }
+    return value_at(column, make_id(*id_part));
+  }
+
+  Result<Operand> parse_field(const Token& type_name, const DocumentType& type) {
+    FJORD_TRY(lexer_.advance());
+    const Token name = current();
+    if (name.kind != TokenKind::Identifier) return unexpected("the name of a field");
+    FJORD_TRY(lexer_.advance());
+    if (current().is_symbol("(")) return unknown_function(name);
+    const Field* field = type.field(name.text);
+    if (field == nullptr) {
+      return error_at(name.column, fmt::format("document type '{}' has no field {}", type.name(), name.describe()));
+    }
+    std::vector<PathStep> steps;
+    const DataType* reached = field->type.get();  // null behind a step that does not fit
+    while (current().is_symbol(".") || current().is_symbol("[") || current().is_symbol("{")) {
+      if (steps.size() >= static_cast<std::size_t>(Selection::kDepthMax)) {
+        return error_at(current().column, fmt::format("a path of more than {} steps", Selection::kDepthMax));
+      }
+      FJORD_TRY_ASSIGN(PathStep step, parse_step(reached));
+      reached = reached == nullptr ? nullptr : type_after(*reached, step);
+      steps.push_back(std::move(step));
+    }
+    std::vector<std::uint32_t> ids;
+    for (const auto& candidate : repo_.types()) {
+      if (candidate->is_a(type.name())) ids.push_back(candidate->id());
+    }
+    return value_at(type_name.column, make_field(type.name(), std::move(ids), *field, std::move(steps)),
+                    Operand::Kind::Field);
+  }
+
+  Result<PathStep> parse_step(const DataType* type) {
+    if (current().is_symbol("[")) return parse_index();
+    if (current().is_symbol("{")) return parse_key();
+    FJORD_TRY(lexer_.advance());
+    const Token name = current();
+    if (name.kind != TokenKind::Identifier) return unexpected("a name after '.'");
+    FJORD_TRY(lexer_.advance());
+    if (current().is_symbol("(")) return unknown_function(name);
+    PathStep step;
+    step.name = name.text;
+    const bool is_map_side = type != nullptr && type->tag() == TypeTag::Map && (step.name == "key" || step.name == "value");
+    if (is_map_side) return step;
+    while (type != nullptr && (type->tag() == TypeTag::Array || type->tag() == TypeTag::Map)) type = type->element();
+    if (type == nullptr || type->tag() != TypeTag::Struct) return step;
+    const Field* member = type->field(name.text);
+    if (member == nullptr) {
+      return error_at(name.column, fmt::format("struct '{}' has no field {}", type->name(), name.describe()));
+    }
+    step.member_id = member->id;
+    return step;
+  }
+
+  Result<PathStep> parse_index() {
+    FJORD_TRY(lexer_.advance());
+    if (current().is_symbol("$")) return error_at(current().column, "unknown variable in an index: expected a number");
+    if (current().kind != TokenKind::Integer || current().integer < 0) return unexpected("an index, a number from 0");
+    PathStep step;
+    step.kind = PathStep::Kind::Index;
+    step.number = current().integer;
+    FJORD_TRY(lexer_.advance());
+    if (!current().is_symbol("]")) return unexpected("']'");
+    FJORD_TRY(lexer_.advance());
+    return step;
+  }
+
+  Result<PathStep> parse_key() {
+    PathStep step;
+    step.kind = PathStep::Kind::Key;
+    const char first = lexer_.peek();
+    if (first == '"' || first == '\'') {
+      FJORD_TRY(lexer_.advance());
+      step.name = current().string;
+      FJORD_TRY(lexer_.advance());
+    } else {
+      const std::optional<std::string_view> bare = lexer_.bare_key();
+      if (!bare) return error_at(current().column, "'{' without '}'");
+      const std::size_t begin = std::min(bare->find_first_not_of(" \t\r\n"), bare->size());
+      const std::size_t end = bare->find_last_not_of(" \t\r\n") + 1;
+      const std::size_t column = current().column + 1 + begin;
+      if (begin >= end) return error_at(column, "expected a key");
+      step.name = bare->substr(begin, end - begin);
+      if (step.name[0] == '$') return error_at(column, fmt::format("unknown variable '{}': expected a key", step.name));
+      const std::optional<std::int64_t> number = parse_integer(step.name);
+      step.is_number = number.has_value();
+      step.number = number.value_or(0);
+      FJORD_TRY(lexer_.skip(bare->size()));
+    }
+    if (!current().is_symbol("}")) return unexpected("'}'");
+    FJORD_TRY(lexer_.advance());
+    return step;
+  }
+
+  Lexer lexer_;
+  const DocumentTypeRepo& repo_;
+  int depth_ = 0;
+};
+
+}  // namespace
+
+Result<std::shared_ptr<const Condition>> parse(std::string_view text, const DocumentTypeRepo& repo) {
+  return Parser(text, repo).parse();
+}
+
+}  // namespace fjord::selection

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "fjord/common/result.h"
+#include "fjord/document/document_type.h"
+#include "selection_node.h"
+
+namespace fjord::selection {
+
+/// Recursive descent over the grammar of document/README.md. Errors: as Selection::parse().
+Result<std::shared_ptr<const Condition>> parse(std::string_view text, const DocumentTypeRepo& repo);
+
+}  // namespace fjord::selection

@@ -1,0 +1,294 @@
+#include "selection_value.h"
+
+#include <compare>
+#include <optional>
+
+namespace fjord::selection {
+namespace {
+
+/// Deeper values than the format allows do not occur; malformed ones end here.
+constexpr int kDepthMax = 40;
+
+bool is_several(const Value& value) { return value.kind == Value::Kind::Collection || value.kind == Value::Kind::Each; }
+bool is_number(const Value& value) { return value.kind == Value::Kind::Integer || value.kind == Value::Kind::Double; }
+double to_double(const Value& value) {
+  return value.kind == Value::Kind::Double ? value.number : static_cast<double>(value.integer);
+}
+
+Match holds(CompareOp op, std::partial_ordering order) {
+  switch (op) {
+    case CompareOp::Equal:
+    case CompareOp::Glob: return to_match(order == 0);
+    case CompareOp::NotEqual: return to_match(order != 0);
+    case CompareOp::Less: return to_match(order < 0);
+    case CompareOp::LessOrEqual: return to_match(order <= 0);
+    case CompareOp::Greater: return to_match(order > 0);
+    case CompareOp::GreaterOrEqual: return to_match(order >= 0);
+  }
+  return Match::Invalid;
+}
+
+/// The operator with its sides exchanged.
+CompareOp mirror(CompareOp op) {
+  switch (op) {
+    case CompareOp::Less: return CompareOp::Greater;
+    case CompareOp::LessOrEqual: return CompareOp::GreaterOrEqual;
+    case CompareOp::Greater: return CompareOp::Less;
+    case CompareOp::GreaterOrEqual: return CompareOp::LessOrEqual;
+    default: return op;
+  }
+}
+
+/// True if one of several results is, else Invalid if one is.
+class AnyOf {
+ public:
+  /// False once the result is known.
+  bool add(Match match) {
+    if (match == Match::True || (match == Match::Invalid && result_ == Match::False)) result_ = match;
+    return result_ != Match::True;
+  }
+  Match result() const { return result_; }
+
+ private:
+  Match result_ = Match::False;
+};
+
+/// The slice that an element counts as in a comparison of whole collections: the key where there is one.
+const FieldSlice& main_slice(const ElementCursor& at, TypeTag tag) { return tag == TypeTag::Array ? at.value() : at.key(); }
+
+/// Calls `visit(value)` for each value until it returns false. Values that are not set are left out.
+template <typename Visit>
+bool for_each(const Value& value, const Visit& visit, int depth = 0) {
+  if (depth > kDepthMax) return true;
+  if (!is_several(value)) return value.kind == Value::Kind::Null || visit(value);
+  for (ElementCursor at(value.slice); at.next();) {
+    std::span<const PathStep> steps = value.steps;
+    FieldSlice slice = main_slice(at, value.slice.tag);
+    if (value.kind == Value::Kind::Each && value.slice.tag == TypeTag::Map) {
+      // `.key` and `.value` choose a side of a map; other members are those of its values.
+      const bool is_key = steps[0].name == "key";
+      const bool is_side = is_key || steps[0].name == "value";
+      if (!is_key) slice = at.value();
+      if (is_side) steps = steps.subspan(1);
+    }
+    if (!for_each(resolve(slice, steps), visit, depth + 1)) return false;
+  }
+  return true;
+}
+
+bool has_any(const Value& value) {
+  return !for_each(value, [](const Value&) { return false; });
+}
+
+Match compare_slices(const FieldSlice& left, CompareOp op, const FieldSlice& right, int depth);
+
+/// Equal: the same number of elements and all equal. Orders: the same number, and each element is in that order.
+Match compare_whole(const FieldSlice& left, CompareOp op, const FieldSlice& right, int depth) {
+  if (left.tag != right.tag) return Match::Invalid;
+  if (op == CompareOp::NotEqual) return negate(compare_whole(left, CompareOp::Equal, right, depth));
+  if (left.tag == TypeTag::Struct) {
+    FieldCursor a(left.bytes);
+    FieldCursor b(right.bytes);
+    for (;;) {
+      const bool has_a = a.next();
+      const bool has_b = b.next();
+      if (!has_a || !has_b) return to_match(has_a == has_b);
+      if (a.field_id() != b.field_id()) return Match::False;
+      if (const Match match = compare_slices(a.slice(), op, b.slice(), depth + 1); match != Match::True) return match;
+    }
+  }
+  ElementCursor a(left);
+  ElementCursor b(right);
+  if (a.count() != b.count()) return Match::False;
+  while (a.next() && b.next()) {
+    if (left.tag != TypeTag::Array) {
+      if (const Match match = compare_slices(a.key(), op, b.key(), depth + 1); match != Match::True) return match;
+    }
+    if (const Match match = compare_slices(a.value(), op, b.value(), depth + 1); match != Match::True) return match;
+  }
+  return Match::True;
+}
+
+Match compare_single(const Value& left, CompareOp op, const Value& right) {
+  if (left.kind == Value::Kind::Null || right.kind == Value::Kind::Null) {
+    const bool both = left.kind == right.kind;
+    if (op == CompareOp::Equal || op == CompareOp::Glob) return to_match(both);
+    return op == CompareOp::NotEqual ? to_match(!both) : Match::Invalid;
+  }
+  if (is_number(left) && is_number(right)) {
+    if (left.kind == Value::Kind::Integer && right.kind == Value::Kind::Integer) {
+      return holds(op, left.integer <=> right.integer);
+    }
+    return holds(op, to_double(left) <=> to_double(right));
+  }
+  if (left.kind == Value::Kind::String && right.kind == Value::Kind::String) {
+    if (op == CompareOp::Glob) return to_match(glob_matches(left.string, right.string));
+    return holds(op, left.string.compare(right.string) <=> 0);
+  }
+  return Match::Invalid;
+}
+
+Match compare_slices(const FieldSlice& left, CompareOp op, const FieldSlice& right, int depth) {
+  if (depth > kDepthMax) return Match::Invalid;
+  const bool left_whole = is_collection(left.tag) || left.tag == TypeTag::Struct;
+  const bool right_whole = is_collection(right.tag) || right.tag == TypeTag::Struct;
+  if (left_whole && right_whole) return compare_whole(left, op, right, depth);
+  return compare_single(resolve(left, {}), op, resolve(right, {}));
+}
+
+Value value_of(const FieldSlice& slice) {
+  switch (slice.tag) {
+    case TypeTag::None: return Value::null();
+    case TypeTag::String:
+    case TypeTag::Raw: return Value::of_string(slice.as_string_view());
+    case TypeTag::Int:
+    case TypeTag::Long:
+    case TypeTag::Bool:
+    case TypeTag::Byte: return Value::of(slice.as_int64());
+    case TypeTag::Float:
+    case TypeTag::Double: return Value::of_double(slice.as_double());
+    case TypeTag::Array:
+    case TypeTag::WeightedSet:
+    case TypeTag::Map: {
+      if (ElementCursor(slice).count() == 0) return Value::null();
+      Value value;
+      value.kind = Value::Kind::Collection;
+      value.slice = slice;
+      return value;
+    }
+    case TypeTag::Struct: {
+      if (slice.bytes.empty()) return Value::null();
+      Value value;
+      value.kind = Value::Kind::Struct;
+      value.slice = slice;
+      return value;
+    }
+  }
+  return Value::invalid();
+}
+
+bool is_key(const FieldSlice& slice, const PathStep& step) {
+  if (slice.is_integer()) return step.is_number && slice.as_int64() == step.number;
+  return slice.as_string_view() == step.name && (slice.tag == TypeTag::String || slice.tag == TypeTag::Raw);
+}
+
+Value resolve_element(const FieldSlice& slice, std::span<const PathStep> steps) {
+  const PathStep& step = steps[0];
+  const bool by_index = step.kind == PathStep::Kind::Index;
+  if (by_index ? slice.tag != TypeTag::Array : slice.tag != TypeTag::Map && slice.tag != TypeTag::WeightedSet) {
+    return Value::invalid();
+  }
+  for (ElementCursor at(slice); at.next();) {
+    const bool is_it = by_index ? static_cast<std::int64_t>(at.index()) == step.number : is_key(at.key(), step);
+    if (is_it) return resolve(at.value(), steps.subspan(1));
+  }
+  return Value::null();
+}
+
+}  // namespace
+
+std::string_view to_string(CompareOp op) {
+  constexpr std::string_view kNames[] = {"==", "!=", "<", "<=", ">", ">=", "="};
+  return kNames[static_cast<std::size_t>(op)];
+}
+
+Value Value::null() {
+  Value value;
+  value.kind = Kind::Null;
+  return value;
+}
+
+Value Value::of(std::int64_t integer) {
+  Value value;
+  value.kind = Kind::Integer;
+  value.integer = integer;
+  return value;
+}
+
+Value Value::of_double(double number) {
+  Value value;
+  value.kind = Kind::Double;
+  value.number = number;
+  return value;
+}
+
+Value Value::of_string(std::string_view string) {
+  Value value;
+  value.kind = Kind::String;
+  value.string = string;
+  return value;
+}
+
+Value resolve(const FieldSlice& slice, std::span<const PathStep> steps) {
+  if (steps.empty()) return value_of(slice);
+  if (steps[0].kind != PathStep::Kind::Member) return resolve_element(slice, steps);
+  if (slice.tag == TypeTag::Struct) {
+    const auto member = slice.member(steps[0].member_id);
+    return member ? resolve(*member, steps.subspan(1)) : Value::null();
+  }
+  if (slice.tag != TypeTag::Array && slice.tag != TypeTag::Map) return Value::invalid();
+  if (ElementCursor(slice).count() == 0) return Value::null();
+  Value value;
+  value.kind = Value::Kind::Each;
+  value.slice = slice;
+  value.steps = steps;
+  return value;
+}
+
+Match compare(const Value& left, CompareOp op, const Value& right) {
+  if (left.kind == Value::Kind::Invalid || right.kind == Value::Kind::Invalid) return Match::Invalid;
+  const auto is_whole = [](const Value& v) { return v.kind == Value::Kind::Collection || v.kind == Value::Kind::Struct; };
+  if (is_whole(left) && is_whole(right)) return compare_slices(left.slice, op, right.slice, 0);
+  if (is_several(left)) {
+    if (right.kind == Value::Kind::Null || !has_any(left)) {
+      return compare_single(has_any(left) ? Value::of(0) : Value::null(), op, right);
+    }
+    AnyOf any;
+    for_each(left, [&](const Value& one) { return any.add(compare(one, op, right)); });
+    return any.result();
+  }
+  if (is_several(right) && op != CompareOp::Glob) return compare(right, mirror(op), left);
+  if (is_several(right)) {
+    AnyOf any;
+    for_each(right, [&](const Value& one) { return any.add(compare(left, op, one)); });
+    return has_any(right) ? any.result() : compare_single(left, op, Value::null());
+  }
+  return compare_single(left, op, right);
+}
+
+bool glob_matches(std::string_view text, std::string_view pattern) {
+  const auto is_continuation = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
+  std::size_t t = 0;
+  std::size_t p = 0;
+  std::optional<std::size_t> star;  // the pattern after the last '*', tried from ever later in the text
+  std::size_t retry = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = ++p;
+      retry = t;
+    } else if (p < pattern.size() && pattern[p] == '?') {
+      ++p;
+      for (++t; t < text.size() && is_continuation(text[t]);) ++t;
+    } else if (p < pattern.size() && pattern[p] == text[t]) {
+      ++p;
+      ++t;
+    } else if (star) {
+      p = *star;
+      for (++retry; retry < text.size() && is_continuation(text[retry]);) ++retry;
+      t = retry;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
+}
+
+Match negate(Match match) {
+  if (match == Match::Invalid) return match;
+  return match == Match::True ? Match::False : Match::True;
+}
+
+Match to_match(bool value) { return value ? Match::True : Match::False; }
+
+}  // namespace fjord::selection

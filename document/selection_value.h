@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "fjord/document/document.h"
+#include "fjord/document/selection.h"
+
+namespace fjord::selection {
+
+enum class CompareOp : std::uint8_t { Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual, Glob };
+
+/// "==", "=", ...
+std::string_view to_string(CompareOp op);
+
+/// One step of a field path after the field itself.
+struct PathStep {
+  enum class Kind : std::uint8_t { Member, Index, Key };
+  Kind kind = Kind::Member;
+  std::string name;              ///< Member: as written. Key: as written, without quotes.
+  std::uint32_t member_id = 0;   ///< Member of a struct.
+  std::int64_t number = 0;       ///< Index; Key, if it is a number.
+  bool is_number = false;        ///< Key: written as a number, without quotes.
+};
+
+/// What an expression yields for one document. Refers to the bytes of the document and of the expression; never allocates.
+struct Value {
+  enum class Kind : std::uint8_t {
+    Invalid,
+    Null,
+    Integer,
+    Double,
+    String,
+    Struct,
+    Collection,  ///< The elements of an array; the keys of a map or weighted set. Not empty.
+    Each,        ///< `steps` applied to each element of the collection `slice`.
+  };
+
+  Kind kind = Kind::Invalid;
+  std::int64_t integer = 0;
+  double number = 0.0;
+  std::string_view string;
+  FieldSlice slice;
+  std::span<const PathStep> steps;
+
+  static Value invalid() { return {}; }
+  static Value null();
+  static Value of(std::int64_t integer);
+  static Value of_double(double number);
+  static Value of_string(std::string_view string);
+};
+
+/// The value that a path leads to, from the value of its field. A step that does not fit the value gives Invalid; an
+/// element, key or member that is not there gives Null.
+Value resolve(const FieldSlice& slice, std::span<const PathStep> steps);
+
+/// Compares. Several values on a side match if one of them does, except that two whole collections or structs are compared
+/// element by element, where all have to match.
+Match compare(const Value& left, CompareOp op, const Value& right);
+
+/// `*` stands for any bytes, `?` for one character of UTF-8. Takes at most time proportional to the product of the sizes.
+bool glob_matches(std::string_view text, std::string_view pattern);
+
+Match negate(Match match);
+Match to_match(bool value);
+
+}  // namespace fjord::selection
