@@ -43,7 +43,7 @@ std::string GlobalId::to_string() const {
 
 BucketId bucket_of(const GlobalId& gid, unsigned used_bits) {
   FJORD_CHECK(used_bits <= BucketId::kUsedBitsMax);
-  return BucketId(used_bits, gid.location_bits() | (gid.hash_bits() << 32));
+  return BucketId(used_bits, gid.location_bits() | (gid.hash_bits() & ~std::uint64_t{0xffffffff}));
 }
 
 /// Takes an id apart from left to right; `at_` is the position that an error names.

@@ -29,7 +29,7 @@ struct GlobalId {
   std::string_view view() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
   /// The bits that buckets take from the location.
   std::uint32_t location_bits() const { return load<std::uint32_t>(0); }
-  /// The 64 bits of MD5: well mixed, independent of the location. Buckets use the low 26 of them.
+  /// The 64 bits of MD5: well mixed, independent of the location. Buckets use bits 32 to 57 of them.
   std::uint64_t hash_bits() const { return load<std::uint64_t>(4); }
   /// "gid(0x64000000dd4c4b431749f95f)", bytes in order.
   std::string to_string() const;

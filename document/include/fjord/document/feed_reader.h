@@ -46,30 +46,37 @@ class FeedReader {
 
  private:
   enum class Shape { Undecided, Lines, Array, Done };
+  struct Extent {
+    bool too_long = false;
+  };
 
-  Status fill();
-  bool ensure();
+  static Status error_at(StatusCode code, std::uint64_t line, std::uint64_t offset, std::string_view what);
+  Status error_here(StatusCode code, std::string_view what) const;
+  Status fatal(Status status);
+  bool fill();
   int peek();
   void take();
+  void step(Extent& extent);
   void skip_space();
+  void decide_shape();
+  Status end_of_source();
+  Result<Extent> scan_value();
   Result<std::optional<FeedText>> next_line();
   Result<std::optional<FeedText>> next_element();
-  Status skip_element();
-  Status decide_shape();
-  Status fatal(Status status);
-  std::string where(std::uint64_t line, std::uint64_t offset) const;
+  Result<std::optional<FeedText>> end_of_array();
 
   Source source_;
   Options options_;
   std::string buffer_;
-  std::size_t at_ = 0;     // in buffer_: the next byte
-  std::size_t keep_ = 0;   // in buffer_: the first byte that must survive a fill
-  std::uint64_t line_ = 1;
-  std::uint64_t offset_ = 0;  // of buffer_[at_]
+  std::size_t at_ = 0;         // in buffer_: the next byte
+  std::size_t keep_ = 0;       // in buffer_: the first byte that must survive a fill
+  std::uint64_t line_ = 1;     // of buffer_[at_]
+  std::uint64_t offset_ = 0;   // of buffer_[at_]
   Shape shape_ = Shape::Undecided;
   Status source_error_;
-  bool source_ended_ = false;
-  bool first_element_ = true;
+  bool ended_ = false;          // the source has nothing more
+  bool after_element_ = false;  // in an array: a comma has to come before the next element
+  bool comma_taken_ = false;    // in an array: an element has to come before the end
   bool failed_ = false;
 };
 

@@ -1,0 +1,153 @@
+#include "json_tree.h"
+
+#include <fmt/format.h>
+#include <rapidjson/error/en.h>
+#include <rapidjson/reader.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "fjord/document/json.h"
+#include "text.h"
+
+namespace fjord {
+namespace {
+
+constexpr unsigned kParseFlags =
+    rapidjson::kParseInsituFlag | rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag;
+
+Status invalid(std::size_t offset, std::string_view what) {
+  return {StatusCode::InvalidArgument, fmt::format("JSON, byte {}: {}", offset, what)};
+}
+
+/// What RapidJSON calls for each value. Returning false ends the parse; `failure_` then says why.
+class TreeBuilder {
+ public:
+  TreeBuilder(std::vector<JsonNode>& nodes, rapidjson::InsituStringStream& stream)
+      : nodes_(nodes), stream_(stream) {}
+
+  bool Null() { return add(JsonNode::Kind::Null) != nullptr; }
+  bool Bool(bool value) {
+    add(JsonNode::Kind::Bool)->boolean = value;
+    return true;
+  }
+  bool Int(int value) { return Int64(value); }
+  bool Uint(unsigned value) { return Int64(value); }
+  bool Int64(std::int64_t value) {
+    add(JsonNode::Kind::Int)->integer = value;
+    return true;
+  }
+  bool Uint64(std::uint64_t value) {
+    if (value <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
+      return Int64(static_cast<std::int64_t>(value));
+    }
+    add(JsonNode::Kind::Uint)->unsigned_integer = value;
+    return true;
+  }
+  bool Double(double value) {
+    add(JsonNode::Kind::Double)->number = value;
+    return true;
+  }
+  bool RawNumber(const char*, rapidjson::SizeType, bool) { return fail("unexpected number"); }
+  bool String(const char* text, rapidjson::SizeType length, bool) {
+    const std::string_view value(text, length);
+    if (!is_utf8(value)) return fail("a string that is not UTF-8");
+    add(JsonNode::Kind::String)->text = value;
+    return true;
+  }
+  bool Key(const char* text, rapidjson::SizeType length, bool) {
+    key_ = std::string_view(text, length);
+    return is_utf8(key_) || fail("a string that is not UTF-8");
+  }
+  bool StartObject() { return start(JsonNode::Kind::Object); }
+  bool StartArray() { return start(JsonNode::Kind::Array); }
+  bool EndObject(rapidjson::SizeType) { return end(); }
+  bool EndArray(rapidjson::SizeType) { return end(); }
+
+  const std::string& failure() const { return failure_; }
+  std::size_t offset() { return stream_.Tell(); }
+
+ private:
+  JsonNode* add(JsonNode::Kind kind) {
+    JsonNode& node = nodes_.emplace_back();
+    node.kind = kind;
+    node.key = std::exchange(key_, {});
+    node.offset = offset();
+    node.next = static_cast<std::uint32_t>(nodes_.size());
+    return &node;
+  }
+  bool start(JsonNode::Kind kind) {
+    if (open_.size() == static_cast<std::size_t>(kJsonDepthMax)) {
+      return fail(fmt::format("more than {} objects and arrays within one another", kJsonDepthMax));
+    }
+    add(kind);
+    open_.push_back(static_cast<std::uint32_t>(nodes_.size() - 1));
+    return true;
+  }
+  bool end() {
+    nodes_[open_.back()].next = static_cast<std::uint32_t>(nodes_.size());
+    open_.pop_back();
+    return true;
+  }
+  bool fail(std::string_view what) {
+    failure_ = what;
+    return false;
+  }
+
+  std::vector<JsonNode>& nodes_;
+  rapidjson::InsituStringStream& stream_;
+  std::vector<std::uint32_t> open_;
+  std::string_view key_;
+  std::string failure_;
+};
+
+}  // namespace
+
+std::string_view to_string(JsonNode::Kind kind) {
+  switch (kind) {
+    case JsonNode::Kind::Null: return "null";
+    case JsonNode::Kind::Bool: return "true or false";
+    case JsonNode::Kind::Int:
+    case JsonNode::Kind::Uint: return "an integer";
+    case JsonNode::Kind::Double: return "a number with a fraction or exponent";
+    case JsonNode::Kind::String: return "a string";
+    case JsonNode::Kind::Object: return "an object";
+    case JsonNode::Kind::Array: return "an array";
+  }
+  return "nothing";
+}
+
+Result<JsonTree> JsonTree::parse(std::string_view json) {
+  if (json.size() >= std::numeric_limits<std::uint32_t>::max()) return invalid(0, "more than 4 GiB");
+  JsonTree tree;
+  tree.text_.reserve(json.size() + 1);
+  tree.text_.assign(json.begin(), json.end());
+  tree.text_.push_back('\0');
+  tree.nodes_.reserve(16 + std::min<std::size_t>(json.size() / 16, 4096));
+
+  rapidjson::InsituStringStream stream(tree.text_.data());
+  TreeBuilder builder(tree.nodes_, stream);
+  // The parser's own stack holds one small state for each open bracket.
+  char stack_bytes[2048];
+  rapidjson::MemoryPoolAllocator<> allocator(stack_bytes, sizeof(stack_bytes));
+  rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, rapidjson::MemoryPoolAllocator<>> reader(&allocator, 256);
+  const rapidjson::ParseResult result = reader.Parse<kParseFlags>(stream, builder);
+  if (result.IsError()) {
+    if (result.Code() == rapidjson::kParseErrorTermination) return invalid(builder.offset(), builder.failure());
+    return invalid(result.Offset(), rapidjson::GetParseError_En(result.Code()));
+  }
+  // The reader takes a zero byte for the end.
+  if (stream.Tell() != json.size()) return invalid(stream.Tell(), "a zero byte");
+  return tree;
+}
+
+const JsonNode* JsonTree::member(const JsonNode& object, std::string_view key) const {
+  if (object.kind != JsonNode::Kind::Object) return nullptr;
+  for (std::uint32_t i = first(object); i != object.next; i = nodes_[i].next) {
+    if (nodes_[i].key == key) return &nodes_[i];
+  }
+  return nullptr;
+}
+
+}  // namespace fjord

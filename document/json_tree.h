@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fjord/common/result.h"
+
+namespace fjord {
+
+/// One JSON value. Nodes stand in document order: the first child of an object or array directly follows it, and
+/// `next` is the index after its last descendant.
+struct JsonNode {
+  enum class Kind : std::uint8_t { Null, Bool, Int, Uint, Double, String, Object, Array };
+
+  Kind kind = Kind::Null;
+  bool boolean = false;
+  std::uint32_t next = 0;
+  std::uint64_t offset = 0;   ///< Of the value in the JSON text.
+  std::string_view key;       ///< If it is a member of an object.
+  std::string_view text;      ///< String
+  union {
+    std::int64_t integer = 0;  ///< Int: all integers that fit in 64 bits with sign
+    std::uint64_t unsigned_integer;  ///< Uint: those above
+    double number;             ///< Double
+  };
+};
+
+std::string_view to_string(JsonNode::Kind kind);
+
+/// Parses JSON into a flat array of nodes. Strings point into a copy of the text that is unescaped in place, so a
+/// document costs a handful of allocations, however many values it has.
+///
+/// Lifetime: nodes and their strings live as long as the tree.
+class JsonTree {
+ public:
+  /// Errors: InvalidArgument with the offset: not JSON, text after the value, strings that are not UTF-8, deeper than
+  /// kJsonDepthMax.
+  static Result<JsonTree> parse(std::string_view json);
+
+  JsonTree(JsonTree&&) = default;
+  JsonTree& operator=(JsonTree&&) = default;
+  JsonTree(const JsonTree&) = delete;
+  JsonTree& operator=(const JsonTree&) = delete;
+
+  const JsonNode& root() const { return nodes_[0]; }
+
+  /// For walking the children of an object or array: for (i = first(node); i != node.next; i = at(i).next).
+  std::uint32_t first(const JsonNode& node) const { return static_cast<std::uint32_t>(&node - nodes_.data()) + 1; }
+  const JsonNode& at(std::uint32_t index) const { return nodes_[index]; }
+  /// The member of an object with this key; null if there is none.
+  const JsonNode* member(const JsonNode& object, std::string_view key) const;
+
+ private:
+  JsonTree() = default;
+
+  std::vector<char> text_;  // a vector, because moving a short std::string would move its bytes
+  std::vector<JsonNode> nodes_;
+};
+
+}  // namespace fjord
