@@ -29,7 +29,8 @@ namespace fjord {
 /// Threading: every member may be called from any thread and returns without waiting. All callbacks run on `executor`,
 /// never inside the call. Callbacks may call the client again.
 /// Lifetime: `runtime`, `transport` and `executor` outlive the client. The destructor does not wait: what is pending then
-/// ends as Cancelled on `executor` (or silently, if the executor is destroyed first); the transport is not used any more.
+/// ends as Cancelled on `executor` (or silently, if the executor is destroyed first), and such a callback must not use the
+/// client, which is gone. The transport is not called any more.
 class Client {
  public:
   using OperationDone = UniqueFunction<void(OperationOutcome)>;
@@ -61,11 +62,14 @@ class Client {
   /// and kept up to date by what answers carry; see also wait_ready().
   std::shared_ptr<const rpc::ClusterSnapshot> snapshot() const;
   const rpc::SnapshotHolder& snapshots() const;
-  /// OK as soon as there is a snapshot. Errors: NotReady that names each address and why it did not help.
+  /// OK as soon as there is a snapshot. Errors: NotReady that names each address and why it did not help. Here and below
+  /// a `timeout` of zero means the default one.
   void wait_ready(Duration timeout, StatusDone done);
   /// Asks a distributor for anything newer than the snapshot, schemas and state; OK once one has answered. For callers
   /// that met a document type which the snapshot does not know.
   void refresh_schemas(Duration timeout, StatusDone done);
+  /// OK as soon as the snapshot has the schemas of that version or a newer one. Errors: NotReady.
+  void wait_schema_version(std::uint64_t version, Duration timeout, StatusDone done);
   /// Takes in what somebody else's answer carried (newer_info of a message); nothing happens if it is not newer.
   void take_cluster_info(const rpc::ClusterInfo& info);
 
@@ -107,6 +111,9 @@ class Client {
                        done(Result<Answers>(std::move(out)));
                      });
   }
+
+  /// A random id for SubmitJob, "job-" and 16 hexadecimal digits.
+  std::string new_job_id();
 
   Executor& executor() const;
   rpc::Transport& transport() const;

@@ -48,7 +48,8 @@ class SyncClient {
   Result<typename R::Reply> call_any(R request) {
     Result<rpc::Reply> reply = call_any_request(rpc::Request(std::move(request)));
     if (!reply) return reply.error();
-    return std::get<typename R::Reply>(std::move(*reply));
+    if (auto* typed = std::get_if<typename R::Reply>(&*reply)) return std::move(*typed);
+    return Status(StatusCode::Corruption, "the answer is of another call");
   }
 
  private:

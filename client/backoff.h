@@ -1,0 +1,21 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "fjord/client/client_options.h"
+#include "fjord/common/random.h"
+
+namespace fjord {
+
+/// How long to wait after the `failures`-th failure in a row (from 1): the upper half of a range that doubles each time.
+inline Duration backoff_delay(const ClientOptions& options, std::uint32_t failures, Random& random) {
+  const std::int64_t most = options.backoff_max.count();
+  std::int64_t range = std::min(options.backoff_min.count(), most);
+  for (std::uint32_t i = 1; i < failures && range < most; ++i) range = std::min(range * 2, most);
+  if (range <= 1) return Duration(range);
+  const std::int64_t half = range / 2;
+  return Duration(range - half + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(half) + 1)));
+}
+
+}  // namespace fjord

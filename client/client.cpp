@@ -1,0 +1,193 @@
+#include "fjord/client/client.h"
+
+#include <fmt/core.h>
+
+#include <atomic>
+#include <utility>
+
+#include "fjord/common/check.h"
+#include "fjord/common/hash.h"
+
+#include "admin_caller.h"
+#include "cluster_watcher.h"
+#include "dispatcher.h"
+#include "transport_gate.h"
+
+namespace fjord {
+
+namespace {
+
+std::uint64_t draw_client_id(Random& random) {
+  std::uint64_t id = random.next();
+  while (id == 0) id = random.next();
+  return id;
+}
+
+}  // namespace
+
+std::string_view to_string(Outcome outcome) {
+  switch (outcome) {
+    case Outcome::Applied:
+      return "applied";
+    case Outcome::NotApplied:
+      return "not_applied";
+    case Outcome::InDoubt:
+      return "in_doubt";
+  }
+  return "unknown";
+}
+
+/// What tasks on the executor may still need when the Client itself is gone.
+struct Client::Parts : std::enable_shared_from_this<Parts> {
+  Parts(ClientOptions client_options, Runtime& runtime, rpc::Transport& transport, Executor& client_executor)
+      : options(std::make_shared<const ClientOptions>(std::move(client_options))),
+        executor(client_executor),
+        clock(runtime.clock),
+        random(runtime.random.fork()),
+        client_id(draw_client_id(random)),
+        gate(std::make_shared<TransportGate>(transport, executor)),
+        watcher(std::make_shared<ClusterWatcher>(options, clock, random.fork(), gate, executor)),
+        dispatcher(std::make_shared<Dispatcher>(options, clock, runtime.metrics, random.fork(), client_id, gate,
+                                                watcher, executor)),
+        admin(std::make_shared<AdminCaller>(options, clock, random.fork(), gate, watcher, executor)) {
+    watcher->set_on_change([weak = std::weak_ptr<Dispatcher>(dispatcher)] {
+      if (auto there = weak.lock()) there->on_snapshot_changed();
+    });
+  }
+
+  /// Runs `task(parts)` on the executor, or drops it if all of this is gone by then.
+  template <typename F>
+  void post(F task) {
+    executor.post([weak = weak_from_this(), task = std::move(task)]() mutable {
+      if (auto self = weak.lock()) task(*self);
+    });
+  }
+  MonotonicTime deadline(Duration timeout) const {
+    return clock.now() + (timeout > Duration(0) ? timeout : options->default_timeout);
+  }
+
+  std::shared_ptr<const ClientOptions> options;
+  Executor& executor;
+  const Clock& clock;
+  Random random;
+  const std::uint64_t client_id;
+  std::atomic<std::uint64_t> jobs{0};
+  std::shared_ptr<TransportGate> gate;
+  std::shared_ptr<ClusterWatcher> watcher;
+  std::shared_ptr<Dispatcher> dispatcher;
+  std::shared_ptr<AdminCaller> admin;
+};
+
+Client::Client(ClientOptions options, Runtime& runtime, rpc::Transport& transport, Executor& executor) {
+  FJORD_CHECK_MSG(!options.addresses.empty(), "a client needs the address of a distributor");
+  parts_ = std::make_shared<Parts>(std::move(options), runtime, transport, executor);
+}
+
+Client::~Client() {
+  parts_->gate->close();
+  // The task owns the parts, so that every answer that was posted before it still finds them.
+  parts_->executor.post([parts = parts_] {
+    parts->dispatcher->close();
+    parts->admin->close();
+    parts->watcher->close();
+  });
+}
+
+void Client::execute(rpc::Operation operation, Duration timeout, OperationDone done) {
+  parts_->dispatcher->submit(std::move(operation), timeout, std::move(done));
+}
+
+void Client::get(std::string id, Duration timeout, OperationDone done) {
+  rpc::Operation operation;
+  operation.kind = rpc::OperationKind::Get;
+  operation.id = std::move(id);
+  execute(std::move(operation), timeout, std::move(done));
+}
+
+void Client::get_json(std::string id, Duration timeout, OperationDone done) {
+  rpc::Operation operation;
+  operation.kind = rpc::OperationKind::Get;
+  operation.id = std::move(id);
+  operation.want_json = true;
+  execute(std::move(operation), timeout, std::move(done));
+}
+
+void Client::put(std::string id, EncodedDocument document, Duration timeout, OperationDone done) {
+  rpc::Operation operation;
+  operation.kind = rpc::OperationKind::Put;
+  operation.id = std::move(id);
+  operation.header = std::move(document.header);
+  operation.body = std::move(document.body);
+  execute(std::move(operation), timeout, std::move(done));
+}
+
+void Client::put_json(std::string id, std::string fields, Duration timeout, OperationDone done) {
+  rpc::Operation operation;
+  operation.kind = rpc::OperationKind::Put;
+  operation.id = std::move(id);
+  operation.json = std::move(fields);
+  execute(std::move(operation), timeout, std::move(done));
+}
+
+void Client::remove(std::string id, Duration timeout, OperationDone done) {
+  rpc::Operation operation;
+  operation.kind = rpc::OperationKind::Remove;
+  operation.id = std::move(id);
+  execute(std::move(operation), timeout, std::move(done));
+}
+
+std::size_t Client::pending() const { return parts_->dispatcher->pending(); }
+
+std::shared_ptr<const rpc::ClusterSnapshot> Client::snapshot() const { return parts_->watcher->snapshot(); }
+
+const rpc::SnapshotHolder& Client::snapshots() const { return parts_->watcher->snapshots(); }
+
+void Client::wait_ready(Duration timeout, StatusDone done) {
+  parts_->post([deadline = parts_->deadline(timeout), done = std::move(done)](Parts& parts) mutable {
+    parts.watcher->wait({}, deadline, std::move(done));
+  });
+}
+
+void Client::refresh_schemas(Duration timeout, StatusDone done) {
+  parts_->post([deadline = parts_->deadline(timeout), done = std::move(done)](Parts& parts) mutable {
+    parts.watcher->wait({.fresh = true}, deadline, std::move(done));
+  });
+}
+
+void Client::wait_schema_version(std::uint64_t version, Duration timeout, StatusDone done) {
+  parts_->post([version, deadline = parts_->deadline(timeout), done = std::move(done)](Parts& parts) mutable {
+    parts.watcher->wait({.schema_version = version}, deadline, std::move(done));
+  });
+}
+
+void Client::take_cluster_info(const rpc::ClusterInfo& info) {
+  if (info.state_version == 0 && info.schema_version == 0) return;
+  parts_->post([info](Parts& parts) { parts.watcher->take(info); });
+}
+
+void Client::call_any_request(rpc::Request request, Duration timeout, UniqueFunction<void(Result<rpc::Reply>)> done) {
+  parts_->post([request = std::move(request), deadline = parts_->deadline(timeout),
+                done = std::move(done)](Parts& parts) mutable {
+    parts.admin->call_any(std::move(request), deadline, std::move(done));
+  });
+}
+
+void Client::call_all_request(rpc::Request request, Duration timeout,
+                              UniqueFunction<void(Result<std::vector<Answer>>)> done) {
+  parts_->post([request = std::move(request), deadline = parts_->deadline(timeout),
+                done = std::move(done)](Parts& parts) mutable {
+    parts.admin->call_all(std::move(request), deadline, std::move(done));
+  });
+}
+
+std::string Client::new_job_id() {
+  return fmt::format("job-{:016x}", mix64(parts_->client_id, parts_->jobs.fetch_add(1) + 1));
+}
+
+Executor& Client::executor() const { return parts_->executor; }
+rpc::Transport& Client::transport() const { return parts_->gate->transport(); }
+const Clock& Client::clock() const { return parts_->clock; }
+const ClientOptions& Client::options() const { return *parts_->options; }
+std::uint64_t Client::client_id() const { return parts_->client_id; }
+
+}  // namespace fjord

@@ -1,0 +1,210 @@
+#include "cluster_watcher.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "fjord/common/check.h"
+#include "fjord/common/log.h"
+
+#include "backoff.h"
+
+namespace fjord {
+
+namespace {
+
+/// Operations that fail together ask for news together; one question a moment is enough.
+constexpr Duration kRefreshPause = milliseconds(20);
+
+void shuffle(std::vector<rpc::Address>& addresses, std::size_t begin, Random& random) {
+  for (std::size_t left = addresses.size() - begin; left > 1; --left) {
+    std::swap(addresses[begin + left - 1], addresses[begin + static_cast<std::size_t>(random.below(left))]);
+  }
+}
+
+}  // namespace
+
+ClusterWatcher::ClusterWatcher(std::shared_ptr<const ClientOptions> options, const Clock& clock, Random random,
+                               std::shared_ptr<TransportGate> gate, Executor& executor)
+    : options_(std::move(options)), clock_(clock), random_(random), gate_(std::move(gate)), executor_(executor) {}
+
+bool ClusterWatcher::take(const rpc::ClusterInfo& info) {
+  // Schemas alone do not make a snapshot that anything can be sent by.
+  if (closed_ || (info.state.empty() && (info.schemas.empty() || snapshot() == nullptr))) return false;
+  const Result<bool> changed = holder_.update(info);
+  if (!changed) {
+    log::warning("client", "cluster information that came with an answer is of no use: {}",
+                 changed.error().to_string());
+    return false;
+  }
+  if (!*changed) return false;
+  if (on_change_) on_change_();
+  serve_waiters();
+  return true;
+}
+
+void ClusterWatcher::refresh() {
+  if (closed_ || asking_ || pausing_) return;
+  if (answered_round_ > 0 && clock_.now() - answered_at_ < kRefreshPause) return;
+  start_round();
+}
+
+void ClusterWatcher::need_snapshot(MonotonicTime deadline) {
+  needed_until_ = std::max(needed_until_, deadline);
+  if (!closed_ && !asking_ && !pausing_ && is_needed()) start_round();
+}
+
+void ClusterWatcher::wait(Condition condition, MonotonicTime deadline, Done done) {
+  if (closed_) return done(Status(StatusCode::Cancelled, "the client was closed"));
+  Waiter waiter{next_waiter_++, condition.fresh ? round_ + 1 : 0, condition.schema_version, std::move(done)};
+  if (is_satisfied(waiter)) return waiter.done(Status::ok());
+  const Duration left = std::max(deadline - clock_.now(), Duration(0));
+  executor_.post_after(left, [weak = weak_from_this(), id = waiter.id] {
+    if (auto self = weak.lock()) self->expire(id);
+  });
+  waiters_.push_back(std::move(waiter));
+  if (!asking_ && !pausing_) start_round();
+}
+
+std::vector<rpc::Address> ClusterWatcher::candidates() {
+  std::vector<rpc::Address> addresses;
+  if (const auto known = snapshot()) {
+    const auto& all = known->info().distributor_addresses;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (!all[i].empty() && known->state().is_up({NodeType::Distributor, static_cast<std::uint16_t>(i)})) {
+        addresses.push_back(all[i]);
+      }
+    }
+    shuffle(addresses, 0, random_);
+  }
+  const std::size_t known_count = addresses.size();
+  for (const rpc::Address& address : options_->addresses) {
+    if (std::find(addresses.begin(), addresses.end(), address) == addresses.end()) addresses.push_back(address);
+  }
+  shuffle(addresses, known_count, random_);
+  return addresses;
+}
+
+void ClusterWatcher::start_round() {
+  FJORD_CHECK(executor_.is_current());
+  asking_ = true;
+  ++round_;
+  to_ask_ = candidates();
+  asked_ = 0;
+  ask_next();
+}
+
+void ClusterWatcher::ask_next() {
+  if (asked_ == to_ask_.size()) return finish_round(false);
+  const rpc::Address address = to_ask_[asked_++];
+  rpc::GetClusterInfo question;
+  if (const auto known = snapshot()) {
+    question.known_state_version = known->state_version();
+    question.known_schema_version = known->schema_version();
+  }
+  gate_->call(address, rpc::Request(question), options_->cluster_info_timeout,
+              [weak = weak_from_this(), round = round_, address](Result<rpc::Reply> answer) {
+                if (auto self = weak.lock()) self->on_answer(round, address, std::move(answer));
+              });
+}
+
+void ClusterWatcher::on_answer(std::uint64_t round, const rpc::Address& address, Result<rpc::Reply> answer) {
+  if (closed_ || !asking_ || round != round_) return;
+  std::string reason = use_answer(answer);
+  if (reason.empty()) {
+    reasons_.clear();
+    return finish_round(true);
+  }
+  reasons_[address] = std::move(reason);
+  ask_next();
+}
+
+std::string ClusterWatcher::use_answer(const Result<rpc::Reply>& answer) {
+  if (!answer) return answer.error().to_string();
+  const auto* reply = std::get_if<rpc::GetClusterInfoReply>(&*answer);
+  if (reply == nullptr) return "the answer is of another call";
+  if (!reply->status) return reply->status.to_string();
+  if (snapshot() == nullptr && (reply->info.state.empty() || reply->info.state_version == 0)) {
+    return "it has no cluster state yet";
+  }
+  const Result<bool> changed = holder_.update(reply->info);
+  if (!changed) return changed.error().to_string();
+  if (*changed && on_change_) on_change_();
+  return {};
+}
+
+void ClusterWatcher::finish_round(bool answered) {
+  asking_ = false;
+  if (answered) {
+    answered_round_ = round_;
+    answered_at_ = clock_.now();
+  }
+  serve_waiters();
+  if (!is_needed()) {
+    failures_ = 0;
+    return;
+  }
+  ++failures_;
+  pausing_ = true;
+  executor_.post_after(backoff_delay(*options_, failures_, random_), [weak = weak_from_this()] {
+    auto self = weak.lock();
+    if (!self || self->closed_) return;
+    self->pausing_ = false;
+    if (self->is_needed()) self->start_round();
+  });
+}
+
+bool ClusterWatcher::is_needed() const {
+  return !waiters_.empty() || (snapshot() == nullptr && clock_.now() < needed_until_);
+}
+
+bool ClusterWatcher::is_satisfied(const Waiter& waiter) const {
+  const auto known = snapshot();
+  return known != nullptr && answered_round_ >= waiter.round && known->schema_version() >= waiter.schema_version;
+}
+
+void ClusterWatcher::serve_waiters() {
+  // A callback may lead to new waiters, so the list is settled before any of them runs.
+  const auto first = std::stable_partition(waiters_.begin(), waiters_.end(),
+                                           [this](const Waiter& waiter) { return !is_satisfied(waiter); });
+  std::vector<Waiter> served(std::make_move_iterator(first), std::make_move_iterator(waiters_.end()));
+  waiters_.erase(first, waiters_.end());
+  for (Waiter& waiter : served) waiter.done(Status::ok());
+}
+
+void ClusterWatcher::expire(std::uint64_t waiter_id) {
+  const auto at = std::find_if(waiters_.begin(), waiters_.end(),
+                               [waiter_id](const Waiter& waiter) { return waiter.id == waiter_id; });
+  if (at == waiters_.end()) return;
+  Waiter waiter = std::move(*at);
+  waiters_.erase(at);
+  const auto known = snapshot();
+  if (known == nullptr || !reasons_.empty()) return waiter.done(why_not_ready());
+  waiter.done(Status(StatusCode::NotReady, known->schema_version() < waiter.schema_version
+                                               ? fmt::format("the distributors have schema version {}, not {} yet",
+                                                             known->schema_version(), waiter.schema_version)
+                                               : std::string("no distributor answered in time")));
+}
+
+Status ClusterWatcher::why_not_ready() const {
+  std::vector<rpc::Address> missing = options_->addresses;
+  std::string list;
+  for (const auto& [address, reason] : reasons_) {
+    list += fmt::format("{}{} ({})", list.empty() ? "" : ", ", address, reason);
+    missing.erase(std::remove(missing.begin(), missing.end(), address), missing.end());
+  }
+  for (const rpc::Address& address : missing) {
+    list += fmt::format("{}{} (has not answered)", list.empty() ? "" : ", ", address);
+  }
+  return Status(StatusCode::NotReady, "no distributor gives the cluster state: " + list);
+}
+
+void ClusterWatcher::close() {
+  closed_ = true;
+  std::vector<Waiter> waiters = std::move(waiters_);
+  waiters_.clear();
+  for (Waiter& waiter : waiters) waiter.done(Status(StatusCode::Cancelled, "the client was closed"));
+}
+
+}  // namespace fjord

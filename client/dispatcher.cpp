@@ -1,0 +1,462 @@
+#include "dispatcher.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fjord/common/check.h"
+
+#include "backoff.h"
+
+namespace fjord {
+
+namespace {
+
+/// Deadlines that lie closer together than this are served by one look at the list.
+constexpr Duration kSweepPause = milliseconds(2);
+
+/// What an answer means for the operation it was given to.
+enum class Verdict {
+  Done,
+  Definite,         // not applied, and a retry gives the same
+  Transient,        // not applied, a retry is right
+  DoubtfulRetry,    // maybe applied; a retry with the same sequence tells
+  DoubtfulForGood,  // maybe applied, and a retry is of no use
+};
+
+Verdict verdict_of(StatusCode code) {
+  if (code == StatusCode::Ok) return Verdict::Done;
+  if (is_transient(code)) return Verdict::Transient;
+  switch (code) {
+    case StatusCode::Timeout:
+    case StatusCode::Unknown:  // an answer without a status
+      return Verdict::DoubtfulRetry;
+    case StatusCode::InvalidId:
+    case StatusCode::UnknownType:
+    case StatusCode::InvalidField:
+    case StatusCode::InvalidSelection:
+    case StatusCode::TooLarge:
+    case StatusCode::NoSpace:
+    case StatusCode::Unauthorized:
+    case StatusCode::InvalidArgument:
+    case StatusCode::TestAndSetFailed:
+    case StatusCode::NotFound:
+    case StatusCode::AlreadyExists:
+    case StatusCode::NotImplemented:
+      return Verdict::Definite;
+    default:  // a replica's disk failed, the answer was garbled, or a newer peer has another code
+      return Verdict::DoubtfulForGood;
+  }
+}
+
+Status cancelled() { return Status(StatusCode::Cancelled, "the client was closed"); }
+
+}  // namespace
+
+ClientMetrics::ClientMetrics(MetricRegistry& metrics)
+    : applied(metrics.counter("fjord_client_operations_total", "Operations that ended, by outcome",
+                              {{"outcome", "applied"}})),
+      not_applied(metrics.counter("fjord_client_operations_total", "Operations that ended, by outcome",
+                                  {{"outcome", "not_applied"}})),
+      in_doubt(metrics.counter("fjord_client_operations_total", "Operations that ended, by outcome",
+                               {{"outcome", "in_doubt"}})),
+      retries(metrics.counter("fjord_client_retries_total", "Attempts beyond the first one of each operation")),
+      batches(metrics.counter("fjord_client_batches_total", "Batches of operations sent to distributors")),
+      operation_seconds(metrics.histogram("fjord_client_operation_seconds",
+                                          "From the start of an operation to its end, retries included")) {}
+
+Dispatcher::Dispatcher(std::shared_ptr<const ClientOptions> options, const Clock& clock, MetricRegistry& metrics,
+                       Random random, std::uint64_t client_id, std::shared_ptr<TransportGate> gate,
+                       std::shared_ptr<ClusterWatcher> watcher, Executor& executor)
+    : options_(std::move(options)),
+      clock_(clock),
+      metrics_(metrics),
+      random_(random),
+      client_id_(client_id),
+      gate_(std::move(gate)),
+      watcher_(std::move(watcher)),
+      executor_(executor) {}
+
+// --- Coming in ---------------------------------------------------------------------------------------------------------
+
+void Dispatcher::submit(rpc::Operation operation, Duration timeout, Client::OperationDone done) {
+  // The id is parsed and hashed here, on the caller's thread, which spares the one executor that all callers share.
+  auto pending = std::make_shared<PendingOperation>();
+  Result<DocumentId> id = DocumentId::parse(operation.id);
+  if (id) {
+    pending->gid = id->gid();
+  } else {
+    pending->invalid = id.error();
+  }
+  if (operation.kind == rpc::OperationKind::Unknown) {
+    pending->invalid = Status(StatusCode::InvalidArgument, "an operation of unknown kind on " + operation.id);
+  }
+  pending->operation = std::move(operation);
+  pending->started = clock_.now();
+  pending->deadline = pending->started + (timeout > Duration(0) ? timeout : options_->default_timeout);
+  pending->done = std::move(done);
+  pending_.fetch_add(1, std::memory_order_relaxed);
+  {
+    std::lock_guard lock(mutex_);
+    incoming_.push_back(std::move(pending));
+    if (std::exchange(drain_posted_, true)) return;
+  }
+  executor_.post([weak = weak_from_this()] {
+    if (auto self = weak.lock()) {
+      self->drain();
+      self->pump();
+    }
+  });
+}
+
+void Dispatcher::drain() {
+  FJORD_CHECK(executor_.is_current());
+  std::vector<PendingPtr> arrived;
+  {
+    std::lock_guard lock(mutex_);
+    arrived.swap(incoming_);
+    drain_posted_ = false;
+  }
+  for (PendingPtr& operation : arrived) admit(std::move(operation));
+}
+
+void Dispatcher::admit(PendingPtr operation) {
+  operation->live_index = live_.size();
+  live_.push_back(operation);
+  operation->operation.sequence = operation->is_write() ? next_sequence_++ : 0;
+  if (operation->is_write()) settled_.open(operation->operation.sequence);
+  if (closed_) return end(operation, cancelled(), {});
+  // Only operations with a valid id enter the order of their document.
+  if (!operation->invalid) return end(operation, operation->invalid, {});
+  arm_sweep(operation->deadline);
+  const auto [tail, is_first] = tails_.try_emplace(operation->gid, operation);
+  if (is_first) return route(operation);
+  tail->second->next = operation;
+  tail->second = std::move(operation);
+}
+
+// --- Going out ---------------------------------------------------------------------------------------------------------
+
+void Dispatcher::route(const PendingPtr& operation) {
+  const auto snapshot = watcher_->snapshot();
+  if (snapshot == nullptr) {
+    operation->place = Place::Parked;
+    parked_.push_back(operation);
+    watcher_->need_snapshot(operation->deadline);
+    return;
+  }
+  const auto owner = snapshot->distributor_of(snapshot->bucket_of(operation->gid));
+  const auto& addresses = snapshot->info().distributor_addresses;
+  if (!owner || *owner >= addresses.size() || addresses[*owner].empty()) {
+    operation->last = Status(StatusCode::Unavailable, "no distributor is up in cluster state version " +
+                                                          std::to_string(snapshot->state_version()));
+    watcher_->refresh();
+    retry_or_end(operation, false);
+    return;
+  }
+  enqueue(channel_of(*snapshot, *owner), operation);
+}
+
+Dispatcher::Channel& Dispatcher::channel_of(const rpc::ClusterSnapshot& snapshot, std::uint16_t distributor) {
+  const rpc::Address& address = snapshot.info().distributor_addresses[distributor];
+  const auto [at, is_new] = channels_.try_emplace(address);
+  if (is_new) at->second.address = address;
+  return at->second;
+}
+
+void Dispatcher::enqueue(Channel& channel, const PendingPtr& operation) {
+  operation->place = Place::Queued;
+  channel.queue_bytes += operation->bytes();
+  channel.queue.push_back(operation);
+  mark_dirty(channel);
+}
+
+void Dispatcher::mark_dirty(Channel& channel) {
+  if (!std::exchange(channel.dirty, true)) dirty_.push_back(&channel);
+}
+
+void Dispatcher::pump() {
+  schedule_pauses();
+  for (Channel* channel : std::exchange(dirty_, {})) {
+    channel->dirty = false;
+    while (may_send(*channel)) send(*channel);
+  }
+}
+
+bool Dispatcher::may_send(const Channel& channel) const {
+  if (closed_ || channel.queue.empty()) return false;
+  if (channel.in_flight == 0) return true;
+  const bool is_full = channel.queue.size() >= options_->batch_operations_max ||
+                       channel.queue_bytes >= options_->batch_bytes_max;
+  return is_full && channel.in_flight < std::max<std::size_t>(1, options_->batches_in_flight_max);
+}
+
+Dispatcher::Batch Dispatcher::take_batch(Channel& channel) {
+  Batch batch;
+  std::size_t bytes = 0;
+  while (!channel.queue.empty() && batch.size() < std::max<std::size_t>(1, options_->batch_operations_max)) {
+    PendingPtr& front = channel.queue.front();
+    const std::size_t size = front->bytes();
+    if (!front->settled) {
+      if (!batch.empty() && bytes + size > options_->batch_bytes_max) break;
+      bytes += size;
+      batch.push_back(std::move(front));
+    }
+    channel.queue_bytes -= size;
+    channel.queue.pop_front();
+  }
+  return batch;
+}
+
+void Dispatcher::send(Channel& channel) {
+  Batch batch = take_batch(channel);
+  if (batch.empty()) return;
+  const MonotonicTime now = clock_.now();
+  const auto snapshot = watcher_->snapshot();
+  Duration longest(1);
+  rpc::Execute request;
+  request.operations.reserve(batch.size());
+  for (const PendingPtr& operation : batch) {
+    longest = std::max(longest, operation->deadline - now);
+    operation->place = Place::InFlight;
+    if (operation->attempts++ > 0) metrics_.retries.add();
+    request.operations.push_back(operation->operation);  // a copy: the original is kept for the next attempt
+  }
+  const Duration timeout = std::min(longest, options_->attempt_timeout);
+  request.state_version = snapshot->state_version();
+  request.client_id = client_id_;
+  request.first_unsettled = settled_.first_unsettled();
+  request.timeout_us = timeout.count();
+  ++channel.in_flight;
+  metrics_.batches.add();
+  gate_->call(channel.address, rpc::Request(std::move(request)), timeout,
+              [weak = weak_from_this(), &channel, batch = std::move(batch),
+               version = snapshot->state_version()](Result<rpc::Reply> answer) mutable {
+                if (auto self = weak.lock()) self->on_reply(channel, std::move(batch), version, std::move(answer));
+              });
+}
+
+// --- Coming back -------------------------------------------------------------------------------------------------------
+
+void Dispatcher::on_reply(Channel& channel, Batch batch, std::uint64_t state_version, Result<rpc::Reply> answer) {
+  FJORD_CHECK(executor_.is_current());
+  --channel.in_flight;
+  mark_dirty(channel);
+  rpc::ExecuteReply reply;
+  if (!answer) {
+    reply.status = answer.error();
+  } else if (auto* typed = std::get_if<rpc::ExecuteReply>(&*answer)) {
+    reply = std::move(*typed);
+  } else {
+    reply.status = Status(StatusCode::Corruption, "the answer is of another call");
+  }
+  if (reply.status && reply.results.size() != batch.size()) {
+    reply.status = Status(StatusCode::Corruption, "the answer has " + std::to_string(reply.results.size()) +
+                                                      " results for " + std::to_string(batch.size()) + " operations");
+  }
+  watcher_->take(reply.newer_info);
+  const auto snapshot = watcher_->snapshot();
+  const bool newer_state = snapshot->state_version() > state_version;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (batch[i]->settled) continue;  // its own deadline came first
+    rpc::OperationResult result;
+    if (reply.status) {
+      result = std::move(reply.results[i]);
+    } else {
+      result.status = reply.status;
+    }
+    judge(batch[i], std::move(result), newer_state);
+  }
+  drain();  // what the callbacks started travels in the next batch already
+  pump();
+}
+
+void Dispatcher::judge(const PendingPtr& operation, rpc::OperationResult result, bool newer_state) {
+  const StatusCode code = result.status.code();
+  const Verdict verdict = verdict_of(code);
+  if (code == StatusCode::Busy) ++operation->busy_answers;
+  switch (verdict) {
+    case Verdict::Done:
+      operation->in_doubt = false;
+      [[fallthrough]];
+    case Verdict::Definite: {
+      Status status = std::move(result.status);
+      return end(operation, std::move(status), std::move(result));
+    }
+    case Verdict::DoubtfulForGood: {
+      operation->in_doubt = operation->is_write();
+      Status status = std::move(result.status);
+      return end(operation, std::move(status), {});
+    }
+    case Verdict::DoubtfulRetry:
+      operation->in_doubt = operation->is_write();
+      break;
+    case Verdict::Transient:
+      break;
+  }
+  operation->last = std::move(result.status);
+  // A wrong target that told the right one is no reason to wait. Versions only rise, so this cannot go on for ever.
+  const bool at_once = code == StatusCode::WrongDistribution && newer_state;
+  if (!at_once && code != StatusCode::Busy) watcher_->refresh();
+  retry_or_end(operation, at_once);
+}
+
+void Dispatcher::retry_or_end(const PendingPtr& operation, bool at_once) {
+  operation->place = Place::Pausing;
+  if (!at_once) ++operation->failures;
+  to_pause_[at_once ? 0 : operation->failures].push_back(operation);
+}
+
+void Dispatcher::schedule_pauses() {
+  // Ending and routing may add operations that fail without being sent, hence the loop.
+  while (!to_pause_.empty()) {
+    const auto node = to_pause_.extract(to_pause_.begin());
+    Batch& group = node.mapped();
+    if (node.key() == 0) {
+      for (const PendingPtr& operation : group) route(operation);
+      continue;
+    }
+    // What failed together is sent again together, after one timer.
+    const Duration delay = backoff_delay(*options_, node.key(), random_);
+    const MonotonicTime then = clock_.now() + delay;
+    Batch waiting;
+    for (PendingPtr& operation : group) {
+      if (then < operation->deadline) {
+        waiting.push_back(std::move(operation));
+      } else {
+        end(operation, operation->last, {});
+      }
+    }
+    if (waiting.empty()) continue;
+    executor_.post_after(delay, [weak = weak_from_this(), waiting = std::move(waiting)] {
+      if (auto self = weak.lock()) self->resume(waiting);
+    });
+  }
+}
+
+void Dispatcher::resume(const Batch& operations) {
+  for (const PendingPtr& operation : operations) {
+    if (!operation->settled) route(operation);
+  }
+  pump();
+}
+
+void Dispatcher::on_snapshot_changed() {
+  Batch moved = std::exchange(parked_, {});
+  for (auto& [address, channel] : channels_) {
+    moved.insert(moved.end(), std::make_move_iterator(channel.queue.begin()),
+                 std::make_move_iterator(channel.queue.end()));
+    channel.queue.clear();
+    channel.queue_bytes = 0;
+  }
+  if (moved.empty()) return;
+  for (const PendingPtr& operation : moved) {
+    if (!operation->settled) route(operation);
+  }
+  // Posted, as this may be called while a reply is worked on, which pumps at its end with more to send.
+  executor_.post([weak = weak_from_this()] {
+    if (auto self = weak.lock()) self->pump();
+  });
+}
+
+// --- Ending ------------------------------------------------------------------------------------------------------------
+
+void Dispatcher::end(const PendingPtr& ended, Status status, rpc::OperationResult result) {
+  const PendingPtr operation = ended;  // `ended` may be an element of live_
+  FJORD_CHECK(!operation->settled);
+  operation->settled = true;
+  if (operation->is_write()) settled_.settle(operation->operation.sequence);
+  live_.back()->live_index = operation->live_index;
+  std::swap(live_[operation->live_index], live_.back());
+  live_.pop_back();
+
+  OperationOutcome outcome;
+  outcome.outcome = status.is_ok()        ? Outcome::Applied
+                    : operation->in_doubt ? Outcome::InDoubt
+                                          : Outcome::NotApplied;
+  outcome.status = std::move(status);
+  outcome.timestamp_us = result.timestamp_us;
+  outcome.existed = result.existed;
+  outcome.header = std::move(result.header);
+  outcome.body = std::move(result.body);
+  outcome.json = std::move(result.json);
+  outcome.attempts = operation->attempts;
+  outcome.busy_answers = operation->busy_answers;
+  (outcome.outcome == Outcome::Applied   ? metrics_.applied
+   : outcome.outcome == Outcome::InDoubt ? metrics_.in_doubt
+                                         : metrics_.not_applied)
+      .add();
+  metrics_.operation_seconds.observe(clock_.now() - operation->started);
+
+  // The turn goes to the next one on the same id, if this one had it; one that ended while it waited is passed over.
+  if (operation->invalid && operation->place != Place::Behind) {
+    PendingPtr next = std::move(operation->next);
+    while (next != nullptr && next->settled) next = std::move(next->next);
+    if (next == nullptr) {
+      tails_.erase(operation->gid);
+    } else {
+      to_pause_[0].push_back(std::move(next));
+    }
+  }
+  pending_.fetch_sub(1, std::memory_order_relaxed);
+  Client::OperationDone done = std::move(operation->done);
+  operation->operation = {};
+  done(std::move(outcome));
+}
+
+void Dispatcher::arm_sweep(MonotonicTime deadline) {
+  if (sweep_at_ && *sweep_at_ <= deadline) return;
+  sweep_at_ = deadline;
+  executor_.post_after(std::max(deadline - clock_.now(), Duration(0)), [weak = weak_from_this(), deadline] {
+    if (auto self = weak.lock()) self->sweep(deadline);
+  });
+}
+
+void Dispatcher::sweep(MonotonicTime armed_for) {
+  if (sweep_at_ != armed_for) return;  // an earlier one was armed since
+  sweep_at_.reset();
+  const MonotonicTime now = clock_.now();
+  Batch expired;
+  std::optional<MonotonicTime> next;
+  for (const PendingPtr& operation : live_) {
+    if (operation->deadline <= now) {
+      expired.push_back(operation);
+    } else if (!next || operation->deadline < *next) {
+      next = operation->deadline;
+    }
+  }
+  if (next) arm_sweep(std::max(*next, now + kSweepPause));
+  for (const PendingPtr& operation : expired) {
+    if (!operation->settled) expire(operation);
+  }
+  pump();
+}
+
+void Dispatcher::expire(const PendingPtr& operation) {
+  Status status = operation->last;
+  if (operation->place == Place::InFlight) {
+    operation->in_doubt = operation->is_write();
+    status = Status(StatusCode::Timeout, "no answer before the deadline of the operation on " + operation->operation.id);
+  } else if (status.is_ok() && operation->place == Place::Parked) {
+    status = watcher_->why_not_ready();
+  } else if (status.is_ok()) {
+    status = Status(StatusCode::NotReady,
+                    operation->place == Place::Behind
+                        ? "not sent before its deadline: an earlier operation on the same id had not ended"
+                        : "not sent before its deadline: too much was waiting for the same distributor");
+  }
+  end(operation, std::move(status), {});
+}
+
+void Dispatcher::close() {
+  closed_ = true;
+  drain();
+  const Batch all = live_;
+  for (const PendingPtr& operation : all) {
+    if (operation->place == Place::InFlight) operation->in_doubt = operation->is_write();
+    end(operation, cancelled(), {});
+  }
+  to_pause_.clear();
+  drain();
+}
+
+}  // namespace fjord

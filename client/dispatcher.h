@@ -1,0 +1,115 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "fjord/client/client_options.h"
+#include "fjord/common/executor.h"
+#include "fjord/common/metrics.h"
+#include "fjord/common/random.h"
+#include "fjord/common/thread_annotations.h"
+
+#include "cluster_watcher.h"
+#include "pending_operation.h"
+#include "settled_window.h"
+#include "transport_gate.h"
+
+namespace fjord {
+
+struct ClientMetrics {
+  explicit ClientMetrics(MetricRegistry& metrics);
+
+  Counter& applied;
+  Counter& not_applied;
+  Counter& in_doubt;
+  Counter& retries;
+  Counter& batches;
+  Histogram& operation_seconds;
+};
+
+/// Takes operations through their lives: order by document id, route to a distributor, send in batches, judge the
+/// answers, repeat or end. The README tells the rules.
+///
+/// Threading: submit() and pending() from any thread, the rest on the executor.
+class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
+ public:
+  Dispatcher(std::shared_ptr<const ClientOptions> options, const Clock& clock, MetricRegistry& metrics, Random random,
+             std::uint64_t client_id, std::shared_ptr<TransportGate> gate, std::shared_ptr<ClusterWatcher> watcher,
+             Executor& executor);
+
+  void submit(rpc::Operation operation, Duration timeout, Client::OperationDone done);
+  std::size_t pending() const { return pending_.load(std::memory_order_relaxed); }
+
+  /// The watcher has another snapshot: what is queued may have another way.
+  void on_snapshot_changed();
+  /// Ends every operation with Cancelled.
+  void close();
+
+ private:
+  /// The way to one distributor.
+  struct Channel {
+    rpc::Address address;
+    std::deque<PendingPtr> queue;
+    std::size_t queue_bytes = 0;
+    std::size_t in_flight = 0;
+    bool dirty = false;  // in dirty_
+  };
+  using Batch = std::vector<PendingPtr>;
+
+  void drain();
+  void admit(PendingPtr operation);
+  void route(const PendingPtr& operation);
+  void enqueue(Channel& channel, const PendingPtr& operation);
+  Channel& channel_of(const rpc::ClusterSnapshot& snapshot, std::uint16_t distributor);
+  void mark_dirty(Channel& channel);
+  void pump();
+  bool may_send(const Channel& channel) const;
+  void send(Channel& channel);
+  Batch take_batch(Channel& channel);
+
+  void on_reply(Channel& channel, Batch batch, std::uint64_t state_version, Result<rpc::Reply> answer);
+  void judge(const PendingPtr& operation, rpc::OperationResult result, bool newer_state);
+  void retry_or_end(const PendingPtr& operation, bool at_once);
+  void schedule_pauses();
+  void resume(const Batch& operations);
+
+  void end(const PendingPtr& operation, Status status, rpc::OperationResult result);
+  void arm_sweep(MonotonicTime deadline);
+  void sweep(MonotonicTime armed_for);
+  void expire(const PendingPtr& operation);
+
+  std::shared_ptr<const ClientOptions> options_;
+  const Clock& clock_;
+  ClientMetrics metrics_;
+  Random random_;
+  const std::uint64_t client_id_;
+  std::shared_ptr<TransportGate> gate_;
+  std::shared_ptr<ClusterWatcher> watcher_;
+  Executor& executor_;
+  std::atomic<std::size_t> pending_{0};
+
+  std::mutex mutex_;
+  std::vector<PendingPtr> incoming_ FJORD_GUARDED_BY(mutex_);
+  bool drain_posted_ FJORD_GUARDED_BY(mutex_) = false;
+
+  bool closed_ = false;
+  std::uint64_t next_sequence_ = 1;
+  SettledWindow settled_;
+  std::vector<PendingPtr> live_;
+  std::unordered_map<GlobalId, PendingPtr> tails_;  // the last operation on each id that has any
+  Batch parked_;
+  std::map<rpc::Address, Channel> channels_;  // a channel stays where it is once made
+  std::vector<Channel*> dirty_;
+  std::map<std::uint32_t, Batch> to_pause_;  // by failures, while a reply is worked on
+  std::optional<MonotonicTime> sweep_at_;
+};
+
+}  // namespace fjord

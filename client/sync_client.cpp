@@ -1,0 +1,202 @@
+#include "fjord/client/sync_client.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <iterator>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "fjord/common/check.h"
+#include "fjord/common/thread_annotations.h"
+
+namespace fjord {
+
+namespace {
+
+/// Where the answer of one call is waited for.
+template <typename T>
+class Slot {
+ public:
+  void set(T value) {
+    std::lock_guard lock(mutex_);
+    value_.emplace(std::move(value));
+    changed_.notify_all();
+  }
+  void set_dropped() {
+    std::lock_guard lock(mutex_);
+    dropped_ = true;
+    changed_.notify_all();
+  }
+  std::optional<T> wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return value_.has_value() || dropped_; });
+    return std::move(value_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<T> value_ FJORD_GUARDED_BY(mutex_);
+  bool dropped_ FJORD_GUARDED_BY(mutex_) = false;
+};
+
+/// Tells the slot when the callback that owns it is destroyed, so that a callback that never ran ends the wait too.
+template <typename T>
+class SlotWriter {
+ public:
+  explicit SlotWriter(std::shared_ptr<Slot<T>> slot) : slot_(std::move(slot)) {}
+  SlotWriter(SlotWriter&&) noexcept = default;
+  SlotWriter& operator=(SlotWriter&&) = delete;
+  ~SlotWriter() {
+    if (slot_) slot_->set_dropped();
+  }
+  void operator()(T value) { slot_->set(std::move(value)); }
+
+ private:
+  std::shared_ptr<Slot<T>> slot_;
+};
+
+/// Calls `start(callback)` and waits until the callback was called; empty if it was destroyed instead.
+template <typename T, typename Start>
+std::optional<T> blocking_call(const Client& client, Start start) {
+  FJORD_CHECK_MSG(!client.executor().is_current(), "a blocking call on the executor that would end it");
+  auto slot = std::make_shared<Slot<T>>();
+  start(SlotWriter<T>(slot));
+  return slot->wait();
+}
+
+Status dropped() { return Status(StatusCode::Cancelled, "the client was closed"); }
+
+}  // namespace
+
+OperationOutcome SyncClient::execute(rpc::Operation operation) {
+  const bool is_write = operation.kind != rpc::OperationKind::Get;
+  auto outcome = blocking_call<OperationOutcome>(client_, [&](auto done) {
+    client_.execute(std::move(operation), timeout_, std::move(done));
+  });
+  if (outcome) return std::move(*outcome);
+  OperationOutcome unknown;
+  unknown.status = dropped();
+  unknown.outcome = is_write ? Outcome::InDoubt : Outcome::NotApplied;
+  return unknown;
+}
+
+OperationOutcome SyncClient::get(std::string id) {
+  rpc::Operation operation;
+  operation.kind = rpc::OperationKind::Get;
+  operation.id = std::move(id);
+  return execute(std::move(operation));
+}
+
+OperationOutcome SyncClient::get_json(std::string id) {
+  rpc::Operation operation;
+  operation.kind = rpc::OperationKind::Get;
+  operation.id = std::move(id);
+  operation.want_json = true;
+  return execute(std::move(operation));
+}
+
+OperationOutcome SyncClient::put(std::string id, EncodedDocument document) {
+  rpc::Operation operation;
+  operation.kind = rpc::OperationKind::Put;
+  operation.id = std::move(id);
+  operation.header = std::move(document.header);
+  operation.body = std::move(document.body);
+  return execute(std::move(operation));
+}
+
+OperationOutcome SyncClient::put_json(std::string id, std::string fields) {
+  rpc::Operation operation;
+  operation.kind = rpc::OperationKind::Put;
+  operation.id = std::move(id);
+  operation.json = std::move(fields);
+  return execute(std::move(operation));
+}
+
+OperationOutcome SyncClient::remove(std::string id) {
+  rpc::Operation operation;
+  operation.kind = rpc::OperationKind::Remove;
+  operation.id = std::move(id);
+  return execute(std::move(operation));
+}
+
+Status SyncClient::wait_ready() {
+  return blocking_call<Status>(client_, [&](auto done) { client_.wait_ready(timeout_, std::move(done)); })
+      .value_or(dropped());
+}
+
+Status SyncClient::refresh_schemas() {
+  return blocking_call<Status>(client_, [&](auto done) { client_.refresh_schemas(timeout_, std::move(done)); })
+      .value_or(dropped());
+}
+
+Result<rpc::DeploySchemasReply> SyncClient::deploy_schemas(std::vector<std::string> schemas) {
+  FJORD_TRY_ASSIGN(rpc::DeploySchemasReply reply, call_any(rpc::DeploySchemas{std::move(schemas)}));
+  FJORD_TRY(reply.status);
+  FJORD_TRY(blocking_call<Status>(client_, [&](auto done) {
+              client_.wait_schema_version(reply.schema_version, timeout_, std::move(done));
+            }).value_or(dropped()));
+  return reply;
+}
+
+Result<rpc::GetStatusReply> SyncClient::status() {
+  FJORD_TRY_ASSIGN(rpc::GetStatusReply reply, call_any(rpc::GetStatus{}));
+  FJORD_TRY(reply.status);
+  return reply;
+}
+
+Result<std::string> SyncClient::submit_job(rpc::JobSpec spec, std::string job_id) {
+  if (job_id.empty()) job_id = client_.new_job_id();
+  FJORD_TRY_ASSIGN(rpc::SubmitJobReply reply, call_any(rpc::SubmitJob{job_id, std::move(spec)}));
+  FJORD_TRY(reply.status);
+  return reply.job_id.empty() ? job_id : reply.job_id;
+}
+
+Result<std::vector<rpc::JobStatus>> SyncClient::list_jobs(std::string job_id) {
+  FJORD_TRY_ASSIGN(std::vector<Client::Answer> answers, call_all_request(rpc::ListJobs{job_id}));
+  std::vector<rpc::JobStatus> jobs;
+  Status error;
+  for (Client::Answer& answer : answers) {
+    auto* reply = answer.reply ? std::get_if<rpc::ListJobsReply>(&*answer.reply) : nullptr;
+    if (reply != nullptr && reply->status) {
+      std::move(reply->jobs.begin(), reply->jobs.end(), std::back_inserter(jobs));
+    } else if (reply == nullptr || reply->status.code() != StatusCode::NotFound) {
+      error = (reply != nullptr ? reply->status : answer.reply.status()).with_context(answer.address);
+    }
+  }
+  const bool is_found = !job_id.empty() && !jobs.empty();
+  if (!error && !is_found) return error;
+  std::sort(jobs.begin(), jobs.end(), [](const rpc::JobStatus& a, const rpc::JobStatus& b) {
+    return std::tie(a.submitted_unix_us, a.job_id) < std::tie(b.submitted_unix_us, b.job_id);
+  });
+  return jobs;
+}
+
+Status SyncClient::cancel_job(std::string job_id) {
+  FJORD_TRY_ASSIGN(std::vector<Client::Answer> answers, call_all_request(rpc::CancelJob{job_id}));
+  Status error(StatusCode::NotFound, "no distributor knows the job " + job_id);
+  for (const Client::Answer& answer : answers) {
+    const Status& status = answer.reply ? rpc::status_of(*answer.reply) : answer.reply.error();
+    if (status) return status;
+    if (status.code() != StatusCode::NotFound) error = status.with_context(answer.address);
+  }
+  return error;
+}
+
+Result<rpc::Reply> SyncClient::call_any_request(rpc::Request request) {
+  auto reply = blocking_call<Result<rpc::Reply>>(
+      client_, [&](auto done) { client_.call_any_request(std::move(request), timeout_, std::move(done)); });
+  if (!reply) return dropped();
+  return std::move(*reply);
+}
+
+Result<std::vector<Client::Answer>> SyncClient::call_all_request(rpc::Request request) {
+  auto answers = blocking_call<Result<std::vector<Client::Answer>>>(
+      client_, [&](auto done) { client_.call_all_request(std::move(request), timeout_, std::move(done)); });
+  if (!answers) return dropped();
+  return std::move(*answers);
+}
+
+}  // namespace fjord
