@@ -13,9 +13,7 @@ static_assert(std::endian::native == std::endian::little, "files and wire are li
 
 template <typename T>
 void put_fixed(std::string& out, T value) {
-  char bytes[sizeof(T)];
-  std::memcpy(bytes, &value, sizeof(T));
-  out.append(bytes, sizeof(T));
+  out.append(reinterpret_cast<const char*>(&value), sizeof(T));
 }
 
 template <typename T>

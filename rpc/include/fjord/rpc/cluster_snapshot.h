@@ -5,10 +5,12 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "fjord/cluster/cluster_state.h"
-#include "fjord/cluster/cluster_view.h"
 #include "fjord/cluster/distribution.h"
+#include "fjord/cluster/ownership.h"
+#include "fjord/cluster/placement.h"
 #include "fjord/common/result.h"
 #include "fjord/common/thread_annotations.h"
 #include "fjord/document/document_type.h"
@@ -35,23 +37,31 @@ class ClusterSnapshot {
   unsigned distribution_bits() const { return state_->bits(); }
 
   /// Ordered; at most `redundancy` storage nodes that are up.
-  const NodeList& ideal_nodes(BucketId bucket) const { return placement_->ideal_nodes(bucket); }
-  std::optional<std::uint16_t> distributor_of(BucketId bucket) const { return placement_->distributor_of(bucket); }
+  NodeList ideal_nodes(BucketId bucket) const { return placement_of(bucket).nodes; }
+  std::optional<std::uint16_t> distributor_of(BucketId bucket) const { return placement_of(bucket).owner; }
   /// The bucket of a document while buckets are not split: the first `distribution_bits` bits.
   BucketId bucket_of(const GlobalId& gid) const { return fjord::bucket_of(gid, state_->bits()); }
-  bool storage_up(std::uint16_t node) const;
+  bool storage_up(std::uint16_t node) const { return state_->is_up({NodeType::Storage, node}); }
 
   /// What `info` should say to somebody who knows these versions: newer parts only.
   ClusterInfo info_newer_than(std::uint64_t state_version, std::uint64_t schema_version) const;
 
  private:
+  struct Placement {
+    NodeList nodes;
+    std::optional<std::uint16_t> owner;
+  };
   ClusterSnapshot() = default;
+  void make_table();
+  Placement compute(BucketId bucket) const;
+  Placement placement_of(BucketId bucket) const;
 
   ClusterInfo info_;
   std::shared_ptr<const ClusterState> state_;
   std::shared_ptr<const DistributionConfig> distribution_;
   std::shared_ptr<const DocumentTypeRepo> types_;
-  std::shared_ptr<const PlacementCache> placement_;
+  /// By the bucket's lowest bits; empty with too many distribution bits for a table.
+  std::shared_ptr<const std::vector<Placement>> table_;
 };
 
 /// The newest snapshot of a process, for readers on every thread.

@@ -108,6 +108,8 @@ struct StorageOperation {
   OperationKind kind = OperationKind::Unknown;
   BucketId bucket;
   std::uint64_t timestamp_us = 0;
+  std::uint64_t epoch = 0;  ///< Replica set under which it is sent; refused if the replica knows a newer one.
+  GlobalId gid;             ///< Of `id`.
   std::string id;
   std::string header;
   std::string body;

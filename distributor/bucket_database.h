@@ -1,0 +1,60 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "fjord/cluster/replica_set.h"
+#include "fjord/document/bucket_id.h"
+
+namespace fjord::distributor {
+
+enum class BucketPhase {
+  Installing,   ///< Its replica set is being written down; operations wait.
+  Active,
+  Unavailable,  ///< Its documents may be on a node that is down.
+};
+
+/// What the owner knows of one bucket under one cluster state.
+struct BucketEntry {
+  BucketId bucket;
+  BucketPhase phase = BucketPhase::Installing;
+  ReplicaSet set;                      ///< Members: served, and every acknowledged write is on all of them.
+  std::vector<std::uint16_t> filling;  ///< Get every write, are not read, become members after a merge.
+  std::vector<std::uint16_t> stale;    ///< Replicas to be looked through once more and deleted.
+  std::string reason;                  ///< Why it is unavailable.
+  bool dirty = false;                  ///< Members may differ: reads ask all of them.
+  bool merging = false;
+  bool disturbed = false;              ///< A write did not reach every replica since the merge began.
+  bool paused = false;                 ///< No operation is started: the set is about to be extended.
+  std::uint64_t last_timestamp_us = 0;
+  std::uint32_t writes_under_way = 0;
+
+  bool serves() const { return phase == BucketPhase::Active && !paused; }
+  bool wants_merge() const { return dirty || !filling.empty() || !stale.empty(); }
+};
+
+/// All buckets that this distributor owns under the current cluster state, by rising raw id.
+class BucketDatabase {
+ public:
+  BucketEntry* find(BucketId bucket) {
+    auto it = entries_.find(bucket.raw());
+    return it == entries_.end() ? nullptr : &it->second;
+  }
+  BucketEntry& add(BucketId bucket) {
+    BucketEntry& entry = entries_[bucket.raw()];
+    entry.bucket = bucket;
+    return entry;
+  }
+  void clear() { entries_.clear(); }
+  std::size_t size() const { return entries_.size(); }
+  auto begin() { return entries_.begin(); }
+  auto end() { return entries_.end(); }
+
+ private:
+  std::map<std::uint64_t, BucketEntry> entries_;
+};
+
+}  // namespace fjord::distributor

@@ -1,0 +1,76 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <unordered_map>
+#include <vector>
+
+#include "fjord/common/clock.h"
+#include "fjord/rpc/messages.h"
+
+namespace fjord::distributor {
+
+/// Recognises copies of writes: each client numbers its operations and says below which number all are settled. Memory is
+/// bounded by the clients' windows. `Waiter` is what is kept for a copy that arrives while the first is under way.
+/// Confined to the distributor's executor.
+template <typename Waiter>
+class ClientWindows {
+ public:
+  enum class State { Pending, InDoubt, Settled };
+  struct Token {
+    State state = State::Pending;
+    std::uint64_t timestamp_us = 0;  ///< Given to the write; kept so that a repetition is the same write.
+    Status status;                   ///< When settled.
+    bool existed = false;
+    std::vector<Waiter> waiters;
+  };
+
+  /// Says that all operations of `client` below `first_unsettled` are settled.
+  void advance(std::uint64_t client, std::uint64_t first_unsettled, MonotonicTime now) {
+    Window& window = windows_[client];
+    window.last_seen = now;
+    if (first_unsettled <= window.first) return;
+    window.first = first_unsettled;
+    window.tokens.erase(window.tokens.begin(), window.tokens.lower_bound(first_unsettled));
+  }
+
+  /// True for an operation that its client has settled: a late copy.
+  bool is_settled_copy(std::uint64_t client, std::uint64_t sequence) const {
+    auto window = windows_.find(client);
+    return window != windows_.end() && sequence < window->second.first;
+  }
+
+  /// The token of an operation, made Pending if it is new (`second` tells).
+  std::pair<Token*, bool> find_or_add(std::uint64_t client, std::uint64_t sequence) {
+    auto [it, added] = windows_[client].tokens.try_emplace(sequence);
+    return {&it->second, added};
+  }
+
+  /// Null if its client has settled it meanwhile.
+  Token* find(std::uint64_t client, std::uint64_t sequence) {
+    auto window = windows_.find(client);
+    if (window == windows_.end()) return nullptr;
+    auto token = window->second.tokens.find(sequence);
+    return token == window->second.tokens.end() ? nullptr : &token->second;
+  }
+
+  void erase(std::uint64_t client, std::uint64_t sequence) {
+    auto window = windows_.find(client);
+    if (window != windows_.end()) window->second.tokens.erase(sequence);
+  }
+
+  /// Forgets clients not heard of since `before`.
+  void forget_idle(MonotonicTime before) {
+    std::erase_if(windows_, [&](const auto& entry) { return entry.second.last_seen < before; });
+  }
+
+ private:
+  struct Window {
+    std::uint64_t first = 0;
+    MonotonicTime last_seen;
+    std::map<std::uint64_t, Token> tokens;
+  };
+  std::unordered_map<std::uint64_t, Window> windows_;
+};
+
+}  // namespace fjord::distributor

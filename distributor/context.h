@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+
+#include "bucket_database.h"
+#include "fjord/common/runtime.h"
+#include "fjord/distributor/distributor_node.h"
+#include "fjord/rpc/cluster_snapshot.h"
+#include "fjord/rpc/transport.h"
+
+namespace fjord::distributor {
+
+/// What the parts of a distributor share. Confined to its executor, the snapshot holder apart.
+struct Context {
+  const DistributorOptions& options;
+  Clock& clock;
+  rpc::Transport& transport;
+  MetricRegistry& metrics;
+  Executor& executor;
+  Random random;
+  BucketDatabase buckets;
+  /// The cluster state that the database belongs to; null before the first.
+  std::shared_ptr<const rpc::ClusterSnapshot> snapshot;
+  /// Rises with every new cluster state: an answer to something that was asked under an older one is dropped.
+  std::uint64_t generation = 0;
+  /// The database is complete.
+  bool ready = false;
+
+  const rpc::Address& storage_address(std::uint16_t node) const { return snapshot->info().storage_addresses[node]; }
+  /// Configured storage nodes that are not up.
+  std::size_t absent_nodes() const {
+    std::size_t absent = 0;
+    for (const DistributionGroup::Node& node : snapshot->distribution().flat_nodes()) {
+      absent += snapshot->storage_up(node.index) ? 0 : 1;
+    }
+    return absent;
+  }
+  /// With so many nodes away, a bucket that nobody reported may still exist on them.
+  bool unreported_buckets_may_exist() const { return absent_nodes() >= snapshot->distribution().redundancy(); }
+};
+
+}  // namespace fjord::distributor

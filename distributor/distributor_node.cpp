@@ -1,0 +1,185 @@
+#include "fjord/distributor/distributor_node.h"
+
+#include "context.h"
+#include "fjord/common/log.h"
+#include "maintenance/bucket_maintainer.h"
+#include "operations/operation_engine.h"
+
+namespace fjord::distributor {
+
+class DistributorNode::Impl {
+ public:
+  Impl(const DistributorOptions& options, Runtime& runtime, rpc::Transport& transport)
+      : options_(options),
+        incarnation_(runtime.random.next() | 1),
+        executor_(runtime.scheduler.make_executor("distributor")),
+        context_{options_, runtime.clock, transport, runtime.metrics, *executor_, runtime.random.fork(), {}, nullptr},
+        maintainer_(context_, {[this](BucketId bucket) { operations_.bucket_ready(bucket); },
+                               [this] { operations_.state_ready(); }}),
+        operations_(context_, maintainer_),
+        buckets_(runtime.metrics.gauge("fjord_distributor_buckets", "Buckets owned")),
+        out_of_sync_(runtime.metrics.gauge("fjord_distributor_buckets_out_of_sync", "Buckets that wait for a merge")),
+        unavailable_(runtime.metrics.gauge("fjord_distributor_buckets_unavailable", "Buckets that cannot be served")) {}
+
+  ~Impl() { executor_.reset(); }
+
+  const rpc::SnapshotHolder& snapshots() const { return snapshots_; }
+
+  bool handle(rpc::Request& request, rpc::Responder& respond) {
+    bool known = std::holds_alternative<rpc::Execute>(request) || std::holds_alternative<rpc::Poll>(request) ||
+                 std::holds_alternative<rpc::GetBucketNodes>(request) ||
+                 std::holds_alternative<rpc::GetClusterInfo>(request) ||
+                 std::holds_alternative<rpc::DeploySchemas>(request) || std::holds_alternative<rpc::GetStatus>(request);
+    if (!known) return false;
+    executor_->post([this, request = std::move(request), respond = std::move(respond)]() mutable {
+      run(std::move(request), std::move(respond));
+    });
+    return true;
+  }
+
+ private:
+  void run(rpc::Request request, rpc::Responder respond) {
+    if (auto* batch = std::get_if<rpc::Execute>(&request)) {
+      operations_.execute(std::move(*batch), std::move(respond));
+    } else if (auto* asked = std::get_if<rpc::Poll>(&request)) {
+      respond(poll(*asked));
+    } else if (auto* nodes = std::get_if<rpc::GetBucketNodes>(&request)) {
+      respond(bucket_nodes(*nodes));
+    } else if (auto* get = std::get_if<rpc::GetClusterInfo>(&request)) {
+      respond(cluster_info(*get));
+    } else {
+      forward(std::move(request), std::move(respond));
+    }
+  }
+
+  rpc::PollReply poll(const rpc::Poll& request) {
+    rpc::PollReply reply;
+    Result<bool> updated = snapshots_.update(request.info);
+    if (!updated) {
+      reply.status = updated.error();
+      return reply;
+    }
+    if (*updated) adopt(snapshots_.get());
+    reply.node_state = "s:u";
+    reply.incarnation = incarnation_;
+    if (context_.snapshot != nullptr) {
+      reply.state_version = context_.snapshot->state_version();
+      reply.schema_version = context_.snapshot->schema_version();
+    }
+    reply.buckets = context_.buckets.size();
+    reply.buckets_out_of_sync = maintainer_.out_of_sync();
+    reply.buckets_unavailable = maintainer_.unavailable();
+    buckets_.set(static_cast<double>(reply.buckets));
+    out_of_sync_.set(static_cast<double>(reply.buckets_out_of_sync));
+    unavailable_.set(static_cast<double>(reply.buckets_unavailable));
+    return reply;
+  }
+
+  void adopt(std::shared_ptr<const rpc::ClusterSnapshot> snapshot) {
+    bool new_state = context_.snapshot == nullptr || context_.snapshot->state_version() != snapshot->state_version();
+    context_.snapshot = std::move(snapshot);
+    if (!new_state) return;
+    log::info("distributor", "cluster state {}", context_.snapshot->info().state);
+    ++context_.generation;
+    operations_.begin_state();
+    maintainer_.begin_state();
+  }
+
+  rpc::GetClusterInfoReply cluster_info(const rpc::GetClusterInfo& request) {
+    rpc::GetClusterInfoReply reply;
+    if (context_.snapshot == nullptr) {
+      reply.status = not_ready();
+    } else {
+      reply.info = context_.snapshot->info_newer_than(request.known_state_version, request.known_schema_version);
+    }
+    return reply;
+  }
+
+  Status not_ready() const {
+    return {StatusCode::NotReady, "distributor." + std::to_string(options_.index) + " has no cluster state yet"};
+  }
+
+  rpc::GetBucketNodesReply bucket_nodes(const rpc::GetBucketNodes& request) {
+    rpc::GetBucketNodesReply reply;
+    if (context_.snapshot == nullptr || !context_.ready) {
+      reply.status = context_.snapshot == nullptr
+                         ? not_ready()
+                         : Status(StatusCode::NotReady, "the distributor is collecting bucket information");
+      return reply;
+    }
+    reply.newer_info = context_.snapshot->info_newer_than(request.state_version, 0);
+    if (request.all && request.state_version != context_.snapshot->state_version()) {
+      reply.status = Status(StatusCode::WrongDistribution, "the cluster state changed");
+      return reply;
+    }
+    if (request.all && context_.unreported_buckets_may_exist()) {
+      reply.status = Status(StatusCode::Unavailable, std::to_string(context_.absent_nodes()) +
+                                                         " storage nodes are not up; some buckets may be there only");
+      return reply;
+    }
+    if (request.all) {
+      for (auto& [raw, entry] : context_.buckets) reply.buckets.push_back(node_of(entry));
+    } else {
+      for (BucketId bucket : request.buckets) reply.buckets.push_back(node_of(bucket));
+    }
+    return reply;
+  }
+
+  rpc::BucketNode node_of(BucketId bucket) {
+    if (context_.snapshot->distributor_of(bucket) != options_.index) {
+      return {bucket, Status(StatusCode::WrongDistribution, "another distributor owns the bucket")};
+    }
+    BucketEntry* entry = context_.buckets.find(bucket);
+    if (entry != nullptr) return node_of(*entry);
+    if (context_.unreported_buckets_may_exist()) {
+      return {bucket, Status(StatusCode::Unavailable, "it may be on a storage node that is not up")};
+    }
+    return {bucket, Status(StatusCode::NotFound, "there is no such bucket")};
+  }
+
+  rpc::BucketNode node_of(const BucketEntry& entry) {
+    if (entry.phase == BucketPhase::Unavailable) return {entry.bucket, Status(StatusCode::Unavailable, entry.reason)};
+    if (entry.phase != BucketPhase::Active || entry.dirty) {
+      return {entry.bucket, Status(StatusCode::NotReady, "its replicas are being brought in sync")};
+    }
+    std::vector<std::uint16_t> readable = entry.set.nodes;
+    if (options_.sabotage.read_out_of_sync) {
+      readable.insert(readable.end(), entry.filling.begin(), entry.filling.end());
+    }
+    return {entry.bucket, Status::ok(), readable[context_.random.below(readable.size())]};
+  }
+
+  /// Decisions of the fleet controller, which clients reach through any distributor.
+  void forward(rpc::Request request, rpc::Responder respond) {
+    auto original = std::make_shared<rpc::Request>(request);
+    context_.transport.call(options_.fleet_controller, std::move(request), options_.storage_timeout, *executor_,
+                            [this, original, respond = std::move(respond)](Result<rpc::Reply> reply) {
+                              if (reply) {
+                                respond(std::move(*reply));
+                              } else {
+                                respond(rpc::error_reply(*original, reply.error().with_context(
+                                                                        "fleet controller at " + options_.fleet_controller)));
+                              }
+                            });
+  }
+
+  DistributorOptions options_;
+  std::uint64_t incarnation_;
+  rpc::SnapshotHolder snapshots_;
+  std::unique_ptr<Executor> executor_;  // Ended first, by the destructor.
+  Context context_;
+  BucketMaintainer maintainer_;
+  OperationEngine operations_;
+  Gauge& buckets_;
+  Gauge& out_of_sync_;
+  Gauge& unavailable_;
+};
+
+DistributorNode::DistributorNode(const DistributorOptions& options, Runtime& runtime, rpc::Transport& transport)
+    : impl_(std::make_unique<Impl>(options, runtime, transport)) {}
+DistributorNode::~DistributorNode() = default;
+
+bool DistributorNode::handle(rpc::Request& request, rpc::Responder& respond) { return impl_->handle(request, respond); }
+const rpc::SnapshotHolder& DistributorNode::snapshots() const { return impl_->snapshots(); }
+
+}  // namespace fjord::distributor

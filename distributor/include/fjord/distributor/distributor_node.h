@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+
+#include "fjord/common/runtime.h"
+#include "fjord/rpc/cluster_snapshot.h"
+#include "fjord/rpc/transport.h"
+
+namespace fjord::distributor {
+
+/// Faults put in on purpose, to see that the simulation notices them. All off outside of it.
+struct Sabotage {
+  bool skip_replica = false;         ///< Writes go to one member of the replica set only.
+  bool read_out_of_sync = false;     ///< Reads also ask replicas that are still being filled.
+};
+
+struct DistributorOptions {
+  std::uint16_t index = 0;
+  rpc::Address fleet_controller;
+  /// How long a client's batch may take if it does not say.
+  Duration default_timeout = seconds(30);
+  /// How long a storage node may take to answer a batch before it is sent again.
+  Duration storage_timeout = seconds(10);
+  /// How long a merge command may take; a repetition goes on where the last one ended.
+  Duration merge_timeout = seconds(60);
+  /// Pause before something is sent again.
+  Duration retry_delay = milliseconds(25);
+  /// Merges at once, over all buckets.
+  unsigned merges_max = 8;
+  /// Bytes of operations under way; more are refused with BUSY.
+  std::size_t pending_bytes_max = std::size_t{256} << 20;
+  std::size_t document_bytes_max = std::size_t{64} << 20;
+  Sabotage sabotage;
+};
+
+/// Owns a share of the buckets: knows their replicas, orders and replicates writes, sends reads to replicas that are in sync,
+/// and brings replicas to their ideal state. docs/design/0001-first-architecture.md says by which rules.
+///
+/// Threading: `handle` from anywhere; all else on its own executor.
+/// Lifetime: `runtime` and `transport` outlive it; nothing calls it once its destructor has begun.
+class DistributorNode final : public rpc::Service {
+ public:
+  DistributorNode(const DistributorOptions& options, Runtime& runtime, rpc::Transport& transport);
+  ~DistributorNode() override;
+
+  bool handle(rpc::Request& request, rpc::Responder& respond) override;
+
+  /// What this node knows of the cluster.
+  const rpc::SnapshotHolder& snapshots() const;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fjord::distributor

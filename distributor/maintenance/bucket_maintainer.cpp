@@ -1,0 +1,349 @@
+#include "bucket_maintainer.h"
+
+#include <algorithm>
+
+#include "fjord/common/log.h"
+
+namespace fjord::distributor {
+namespace {
+
+// Pause before a failed merge is tried again.
+constexpr Duration kMergeRetryDelay = milliseconds(100);
+
+}  // namespace
+
+BucketMaintainer::BucketMaintainer(Context& context, Callbacks callbacks)
+    : context_(context),
+      callbacks_(std::move(callbacks)),
+      merges_(context.metrics.counter("fjord_distributor_merges_total", "Buckets merged to the end")),
+      merge_failures_(context.metrics.counter("fjord_distributor_merge_failures_total", "Merges to be repeated")) {}
+
+void BucketMaintainer::later(Duration delay, Task task) {
+  context_.executor.post_after(delay, [this, generation = context_.generation, task = std::move(task)] {
+    if (generation == context_.generation) task();
+  });
+}
+
+std::uint64_t BucketMaintainer::next_epoch(std::uint64_t epoch) const {
+  return std::max(ReplicaSet::make_epoch(context_.snapshot->state_version(), 1), epoch + 1);
+}
+
+// --- learning what is there ------------------------------------------------------------------------------------------
+
+void BucketMaintainer::begin_state() {
+  context_.buckets.clear();
+  context_.ready = false;
+  reports_.clear();
+  installs_.clear();
+  surplus_.clear();
+  merge_queue_.clear();
+  merges_under_way_ = 0;
+  reports_missing_ = 0;
+  for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
+    if (context_.snapshot->storage_up(node.index)) ++reports_missing_;
+  }
+  if (reports_missing_ == 0) {
+    build_database();
+    return;
+  }
+  for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
+    if (context_.snapshot->storage_up(node.index)) ask_node(node.index);
+  }
+}
+
+void BucketMaintainer::ask_node(std::uint16_t node) {
+  rpc::GetBucketInfo request;
+  request.state_version = context_.snapshot->state_version();
+  request.distributor = context_.options.index;
+  request.all = true;
+  rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
+            context_.executor,
+            [this, node, generation = context_.generation](Result<rpc::GetBucketInfoReply> reply) {
+              if (generation == context_.generation) on_reports(node, std::move(reply));
+            });
+}
+
+void BucketMaintainer::on_reports(std::uint16_t node, Result<rpc::GetBucketInfoReply> reply) {
+  if (!reply || !reply->status) {
+    // It has not got the state yet, or it is dying and a new state is about to come.
+    later(context_.options.retry_delay, [this, node] { ask_node(node); });
+    return;
+  }
+  for (rpc::BucketReport& report : reply->reports) {
+    reports_[report.bucket.raw()].push_back({node, report.info, std::move(report.replica_set)});
+  }
+  if (--reports_missing_ == 0) build_database();
+}
+
+void BucketMaintainer::build_database() {
+  std::vector<BucketId> to_install;
+  std::size_t absent = context_.absent_nodes();
+  for (const auto& [raw, reports] : reports_) {
+    BucketEntry& entry = context_.buckets.add(BucketId(raw));
+    RecoveryPlan plan = plan_recovery(reports, context_.snapshot->state(),
+                                      context_.snapshot->ideal_nodes(entry.bucket), absent);
+    entry.last_timestamp_us = plan.max_timestamp_us;
+    if (!plan.available) {
+      entry.phase = BucketPhase::Unavailable;
+      entry.reason = std::move(plan.reason);
+      continue;
+    }
+    entry.set = {plan.epoch, std::move(plan.members)};
+    entry.filling = std::move(plan.filling);
+    entry.stale = std::move(plan.stale);
+    entry.dirty = plan.differ;
+    if (entry.set.nodes.empty()) {  // Only replicas that were being filled, and no other node to ask: begin with them.
+      entry.set.nodes.swap(entry.filling);
+      plan.install = true;
+    }
+    if (plan.install) {
+      entry.set.epoch = next_epoch(plan.epoch);
+      to_install.push_back(entry.bucket);
+    } else {
+      entry.phase = BucketPhase::Active;
+      if (entry.wants_merge()) enqueue_merge(entry);
+    }
+  }
+  reports_.clear();
+  context_.ready = true;
+  install(to_install);
+  callbacks_.state_ready();
+  start_merges();
+}
+
+BucketEntry& BucketMaintainer::create(BucketId bucket) {
+  BucketEntry& entry = context_.buckets.add(bucket);
+  entry.set = {next_epoch(0), context_.snapshot->ideal_nodes(bucket).to_vector()};
+  install({bucket});
+  return entry;
+}
+
+// --- replica sets ----------------------------------------------------------------------------------------------------
+
+void BucketMaintainer::install(const std::vector<BucketId>& buckets) {
+  std::map<std::uint16_t, std::vector<BucketId>> by_node;
+  for (BucketId bucket : buckets) {
+    BucketEntry& entry = *context_.buckets.find(bucket);
+    entry.phase = BucketPhase::Installing;
+    std::set<std::uint16_t>& missing = installs_[bucket.raw()];
+    missing.clear();
+    missing.insert(entry.set.nodes.begin(), entry.set.nodes.end());
+    missing.insert(entry.filling.begin(), entry.filling.end());
+    for (std::uint16_t node : missing) by_node[node].push_back(bucket);
+  }
+  for (auto& [node, list] : by_node) send_install(node, std::move(list));
+}
+
+void BucketMaintainer::send_install(std::uint16_t node, std::vector<BucketId> buckets) {
+  rpc::SetReplicaSets request;
+  request.state_version = context_.snapshot->state_version();
+  request.distributor = context_.options.index;
+  for (BucketId bucket : buckets) {
+    const BucketEntry& entry = *context_.buckets.find(bucket);
+    request.buckets.push_back({bucket, entry.set.contains(node) ? entry.set : ReplicaSet{}});
+  }
+  rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
+            context_.executor,
+            [this, node, generation = context_.generation,
+             buckets = std::move(buckets)](Result<rpc::SetReplicaSetsReply> reply) mutable {
+              if (generation == context_.generation) on_installed(node, buckets, std::move(reply));
+            });
+}
+
+void BucketMaintainer::on_installed(std::uint16_t node, const std::vector<BucketId>& buckets,
+                                    Result<rpc::SetReplicaSetsReply> reply) {
+  bool answered = reply && reply->status && reply->statuses.size() == buckets.size();
+  std::vector<BucketId> again;
+  for (std::size_t i = 0; i < buckets.size(); ++i) {
+    if (!answered || !reply->statuses[i]) {
+      again.push_back(buckets[i]);
+      continue;
+    }
+    std::set<std::uint16_t>& missing = installs_[buckets[i].raw()];
+    missing.erase(node);
+    if (missing.empty()) {
+      installs_.erase(buckets[i].raw());
+      installed(*context_.buckets.find(buckets[i]));
+    }
+  }
+  if (!again.empty()) {
+    later(context_.options.retry_delay, [this, node, again = std::move(again)] { send_install(node, again); });
+  }
+}
+
+void BucketMaintainer::installed(BucketEntry& entry) {
+  entry.phase = BucketPhase::Active;
+  entry.paused = false;
+  auto surplus = surplus_.find(entry.bucket.raw());
+  if (surplus != surplus_.end()) {
+    delete_surplus(entry, surplus->second);
+    surplus_.erase(surplus);
+  }
+  callbacks_.bucket_ready(entry.bucket);
+  if (entry.wants_merge()) enqueue_merge(entry);
+  start_merges();
+}
+
+// --- merges ----------------------------------------------------------------------------------------------------------
+
+void BucketMaintainer::repair(BucketEntry& entry) {
+  entry.dirty = true;
+  entry.disturbed = true;
+  enqueue_merge(entry);
+  start_merges();
+}
+
+void BucketMaintainer::enqueue_merge(BucketEntry& entry) {
+  if (entry.merging) return;
+  entry.merging = true;
+  merge_queue_.push_back(entry.bucket);
+}
+
+void BucketMaintainer::start_merges() {
+  while (merges_under_way_ < context_.options.merges_max && !merge_queue_.empty()) {
+    BucketId bucket = merge_queue_.front();
+    merge_queue_.pop_front();
+    ++merges_under_way_;
+    merge_primary(bucket);
+  }
+}
+
+void BucketMaintainer::merge_primary(BucketId bucket) {
+  BucketEntry& entry = *context_.buckets.find(bucket);
+  if (entry.phase != BucketPhase::Active) {
+    merge_done(bucket, false);
+    return;
+  }
+  entry.disturbed = false;
+  std::vector<std::uint16_t> sources(entry.set.nodes.begin() + 1, entry.set.nodes.end());
+  sources.insert(sources.end(), entry.filling.begin(), entry.filling.end());
+  sources.insert(sources.end(), entry.stale.begin(), entry.stale.end());
+  std::uint16_t primary = entry.set.nodes.front();
+  if (sources.empty()) {
+    merge_others(bucket);
+    return;
+  }
+  send_merge(bucket, primary, std::move(sources), [this, bucket](bool ok) {
+    if (ok) {
+      merge_others(bucket);
+    } else {
+      merge_done(bucket, false);
+    }
+  });
+}
+
+void BucketMaintainer::merge_others(BucketId bucket) {
+  BucketEntry& entry = *context_.buckets.find(bucket);
+  std::vector<std::uint16_t> targets(entry.set.nodes.begin() + 1, entry.set.nodes.end());
+  targets.insert(targets.end(), entry.filling.begin(), entry.filling.end());
+  if (targets.empty()) {
+    merge_done(bucket, true);
+    return;
+  }
+  struct Count {
+    std::size_t left;
+    bool ok = true;
+  };
+  auto count = std::make_shared<Count>(Count{targets.size()});
+  for (std::uint16_t target : targets) {
+    send_merge(bucket, target, {entry.set.nodes.front()}, [this, bucket, count](bool ok) {
+      count->ok = count->ok && ok;
+      if (--count->left == 0) merge_done(bucket, count->ok);
+    });
+  }
+}
+
+void BucketMaintainer::send_merge(BucketId bucket, std::uint16_t target, std::vector<std::uint16_t> sources,
+                                  UniqueFunction<void(bool)> done) {
+  rpc::MergeBucket request;
+  request.state_version = context_.snapshot->state_version();
+  request.distributor = context_.options.index;
+  request.bucket = bucket;
+  request.sources = std::move(sources);
+  rpc::call(context_.transport, context_.storage_address(target), std::move(request), context_.options.merge_timeout,
+            context_.executor,
+            [this, generation = context_.generation, done = std::move(done)](Result<rpc::MergeBucketReply> reply) {
+              if (generation == context_.generation) done(reply && reply->status);
+            });
+}
+
+void BucketMaintainer::merge_done(BucketId bucket, bool ok) {
+  --merges_under_way_;
+  BucketEntry& entry = *context_.buckets.find(bucket);
+  if (ok && !entry.disturbed) {
+    // From here on no write starts until the new set is installed, so nothing can reach one replica only.
+    entry.paused = true;
+    if (entry.writes_under_way == 0) extend_set(entry);
+  } else {
+    merge_failures_.add();
+    later(kMergeRetryDelay, [this, bucket] {
+      BucketEntry& again = *context_.buckets.find(bucket);
+      again.merging = false;
+      enqueue_merge(again);
+      start_merges();
+    });
+  }
+  start_merges();
+}
+
+void BucketMaintainer::drained(BucketEntry& entry) {
+  if (!entry.paused || entry.phase != BucketPhase::Active) return;
+  if (!entry.disturbed) {
+    extend_set(entry);
+    return;
+  }
+  entry.paused = false;
+  entry.merging = false;
+  callbacks_.bucket_ready(entry.bucket);
+  enqueue_merge(entry);
+  start_merges();
+}
+
+void BucketMaintainer::extend_set(BucketEntry& entry) {
+  merges_.add();
+  std::vector<std::uint16_t> ideal = context_.snapshot->ideal_nodes(entry.bucket).to_vector();
+  std::vector<std::uint16_t> surplus = entry.stale;
+  for (std::uint16_t node : entry.set.nodes) {
+    if (std::find(ideal.begin(), ideal.end(), node) == ideal.end()) surplus.push_back(node);
+  }
+  entry.set = {next_epoch(entry.set.epoch), std::move(ideal)};
+  entry.filling.clear();
+  entry.stale.clear();
+  entry.dirty = false;
+  entry.merging = false;
+  if (!surplus.empty()) surplus_[entry.bucket.raw()] = std::move(surplus);
+  install({entry.bucket});
+}
+
+void BucketMaintainer::delete_surplus(BucketEntry& entry, const std::vector<std::uint16_t>& nodes) {
+  for (std::uint16_t node : nodes) {
+    rpc::DeleteBuckets request;
+    request.state_version = context_.snapshot->state_version();
+    request.distributor = context_.options.index;
+    request.buckets = {entry.bucket};
+    // If it fails, the replica is found stale under the next cluster state and deleted then.
+    rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
+              context_.executor, [node](Result<rpc::DeleteBucketsReply> reply) {
+                if (!reply) {
+                  log::debug("distributor", "surplus replica on storage.{} was not deleted: {}", node,
+                             reply.error().to_string());
+                }
+              });
+  }
+}
+
+std::size_t BucketMaintainer::out_of_sync() const {
+  std::size_t count = 0;
+  for (auto& [raw, entry] : context_.buckets) {
+    count += entry.phase != BucketPhase::Unavailable && entry.wants_merge() ? 1 : 0;
+  }
+  return count;
+}
+
+std::size_t BucketMaintainer::unavailable() const {
+  std::size_t count = 0;
+  for (auto& [raw, entry] : context_.buckets) count += entry.phase == BucketPhase::Unavailable ? 1 : 0;
+  return count;
+}
+
+}  // namespace fjord::distributor

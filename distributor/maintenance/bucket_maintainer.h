@@ -1,0 +1,74 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "context.h"
+#include "maintenance/recovery.h"
+
+namespace fjord::distributor {
+
+/// Brings the bucket database up after a change of the cluster state, and every bucket to its ideal replicas:
+/// asks storage nodes for reports, installs replica sets, merges, deletes what is surplus. Confined to the executor.
+class BucketMaintainer {
+ public:
+  struct Callbacks {
+    std::function<void(BucketId)> bucket_ready;  ///< Operations that waited for the bucket may go on.
+    std::function<void()> state_ready;           ///< The database is complete.
+  };
+  BucketMaintainer(Context& context, Callbacks callbacks);
+
+  /// The context has a new snapshot: forgets everything and begins again.
+  void begin_state();
+  /// Makes a bucket that no storage node holds; bucket_ready follows.
+  BucketEntry& create(BucketId bucket);
+  /// A write did not reach every replica, or members were found to differ.
+  void repair(BucketEntry& entry);
+  /// The last write under way in a paused bucket has ended.
+  void drained(BucketEntry& entry);
+
+  std::size_t out_of_sync() const;
+  std::size_t unavailable() const;
+
+ private:
+  void ask_node(std::uint16_t node);
+  void on_reports(std::uint16_t node, Result<rpc::GetBucketInfoReply> reply);
+  void build_database();
+
+  /// Writes the entry's set down on its members and creates the bucket on the nodes that are being filled.
+  void install(const std::vector<BucketId>& buckets);
+  void send_install(std::uint16_t node, std::vector<BucketId> buckets);
+  void on_installed(std::uint16_t node, const std::vector<BucketId>& buckets, Result<rpc::SetReplicaSetsReply> reply);
+  void installed(BucketEntry& entry);
+
+  void enqueue_merge(BucketEntry& entry);
+  void start_merges();
+  void merge_primary(BucketId bucket);
+  void merge_others(BucketId bucket);
+  void merge_done(BucketId bucket, bool ok);
+  void extend_set(BucketEntry& entry);
+  void delete_surplus(BucketEntry& entry, const std::vector<std::uint16_t>& nodes);
+  void send_merge(BucketId bucket, std::uint16_t target, std::vector<std::uint16_t> sources,
+                  UniqueFunction<void(bool)> done);
+
+  /// Runs `task` later unless the cluster state has changed by then.
+  void later(Duration delay, Task task);
+  std::uint64_t next_epoch(std::uint64_t epoch) const;
+
+  Context& context_;
+  Callbacks callbacks_;
+  std::size_t reports_missing_ = 0;
+  std::map<std::uint64_t, std::vector<ReplicaReport>> reports_;  // By raw bucket id, until the database is built.
+  std::map<std::uint64_t, std::set<std::uint16_t>> installs_;    // Nodes whose answer is missing.
+  std::map<std::uint64_t, std::vector<std::uint16_t>> surplus_;  // To delete when the set is installed.
+  std::deque<BucketId> merge_queue_;
+  unsigned merges_under_way_ = 0;
+  Counter& merges_;
+  Counter& merge_failures_;
+};
+
+}  // namespace fjord::distributor

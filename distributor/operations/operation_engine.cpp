@@ -1,0 +1,511 @@
+#include "operation_engine.h"
+
+#include <algorithm>
+
+#include "fjord/document/document.h"
+#include "fjord/document/document_format.h"
+#include "fjord/document/json.h"
+
+namespace fjord::distributor {
+namespace {
+
+// A client that says nothing for so long has no copies of its operations under way any more.
+constexpr Duration kForgetClientAfter = seconds(600);
+
+OperationMetrics::PerKind make_kind(MetricRegistry& registry, const std::string& operation) {
+  const char* help = "Operations by how they ended";
+  auto outcome = [&](const char* name) -> Counter& {
+    return registry.counter("fjord_distributor_operations_total", help, {{"operation", operation}, {"outcome", name}});
+  };
+  return {outcome("applied"), outcome("not_applied"), outcome("in_doubt"),
+          registry.histogram("fjord_distributor_operation_seconds", "From arrival to answer", {{"operation", operation}})};
+}
+
+}  // namespace
+
+OperationMetrics::OperationMetrics(MetricRegistry& registry)
+    : get(make_kind(registry, "get")),
+      put(make_kind(registry, "put")),
+      remove(make_kind(registry, "remove")),
+      duplicates(registry.counter("fjord_distributor_duplicates_total", "Copies of writes that were recognised")),
+      pending(registry.gauge("fjord_distributor_pending_operations", "Operations under way")) {}
+
+void OperationMetrics::count(rpc::OperationKind kind, const Status& status, Duration took) {
+  PerKind& metrics = kind == rpc::OperationKind::Get ? get : kind == rpc::OperationKind::Put ? put : remove;
+  metrics.seconds.observe(took);
+  if (status || status.code() == StatusCode::NotFound) {
+    metrics.applied.add();
+  } else if (status.code() == StatusCode::Timeout) {
+    metrics.in_doubt.add();
+  } else {
+    metrics.not_applied.add();
+  }
+}
+
+OperationEngine::OperationEngine(Context& context, BucketMaintainer& maintainer)
+    : context_(context), maintainer_(maintainer), metrics_(context.metrics) {}
+
+bool OperationEngine::is_retryable(const Status& status) {
+  return is_transient(status.code()) || status.code() == StatusCode::Timeout;
+}
+
+// --- arrival ---------------------------------------------------------------------------------------------------------
+
+void OperationEngine::execute(rpc::Execute request, rpc::Responder respond) {
+  auto batch = std::make_shared<Batch>();
+  batch->start = context_.clock.now();
+  for (const rpc::Operation& operation : request.operations) {
+    batch->bytes += operation.header.size() + operation.body.size() + operation.json.size() + operation.id.size();
+  }
+  if (pending_bytes_ > 0 && pending_bytes_ + batch->bytes > context_.options.pending_bytes_max) {
+    rpc::ExecuteReply reply;
+    reply.status = Status(StatusCode::Busy, "distributor." + std::to_string(context_.options.index) + " has " +
+                                                std::to_string(pending_bytes_) +
+                                                " bytes of operations under way (distributor.pending_bytes_max)");
+    respond(std::move(reply));
+    return;
+  }
+  batch->deadline = batch->start + (request.timeout_us > 0 ? Duration(request.timeout_us) : context_.options.default_timeout);
+  batch->respond = std::move(respond);
+  batch->request = std::move(request);
+  batch->ops.resize(batch->request.operations.size());
+  batch->left = batch->ops.size();
+  pending_operations_ += batch->left;
+  pending_bytes_ += batch->bytes;
+  metrics_.pending.set(static_cast<double>(pending_operations_));
+  if (batch->left == 0) {
+    answer(*batch);
+    return;
+  }
+  if (batch->request.client_id != 0) {
+    windows_.advance(batch->request.client_id, batch->request.first_unsettled, batch->start);
+    if (batch->start - last_forget_ > kForgetClientAfter) {
+      last_forget_ = batch->start;
+      windows_.forget_idle(batch->start - kForgetClientAfter);
+    }
+  }
+  batches_.push_back(batch);
+  while (batches_.front().expired()) batches_.pop_front();
+  context_.executor.post_after(batch->deadline - batch->start, [this, weak = std::weak_ptr<Batch>(batch)] {
+    if (auto alive = weak.lock()) on_deadline(alive);
+  });
+  for (std::uint32_t i = 0; i < batch->ops.size(); ++i) admit({batch, i, 0});
+  flush();
+}
+
+void OperationEngine::admit(const OpRef& ref) {
+  if (Status prepared = prepare(ref); !prepared) {
+    settle(ref, std::move(prepared));
+    return;
+  }
+  if (context_.snapshot == nullptr) {
+    settle(ref, Status(StatusCode::NotReady, "distributor." + std::to_string(context_.options.index) +
+                                                 " has no cluster state yet"));
+    return;
+  }
+  if (ref.is_write() && recognise_copy(ref)) return;
+  dispatch(ref);
+}
+
+Status OperationEngine::prepare(const OpRef& ref) {
+  rpc::Operation& operation = ref.batch->request.operations[ref.index];
+  FJORD_TRY_ASSIGN(DocumentId id, DocumentId::parse(operation.id));
+  ref.op().gid = id.gid();
+  if (operation.kind == rpc::OperationKind::Unknown) return {StatusCode::InvalidArgument, "an operation without a kind"};
+  if (operation.kind != rpc::OperationKind::Put || context_.snapshot == nullptr) return Status::ok();
+  const DocumentTypeRepo& types = *context_.snapshot->types();
+  if (!operation.json.empty()) {
+    const DocumentType* type = types.find(id.type());
+    if (type == nullptr) {
+      return {StatusCode::UnknownType, "there is no document type '" + std::string(id.type()) + "'"};
+    }
+    FJORD_TRY_ASSIGN(EncodedDocument document, fields_from_json(*type, id, operation.json));
+    operation.header = std::move(document.header);
+    operation.body = std::move(document.body);
+    operation.json.clear();
+  } else {
+    FJORD_TRY(validate(types, operation.header, operation.body));
+    if (document_id_of_header(operation.header) != operation.id) {
+      return {StatusCode::InvalidId, "the document's header part names another id than the operation, " + operation.id};
+    }
+  }
+  std::size_t size = operation.header.size() + operation.body.size();
+  if (size > context_.options.document_bytes_max) {
+    return {StatusCode::TooLarge, operation.id + " has " + std::to_string(size) + " bytes; the limit is " +
+                                      std::to_string(context_.options.document_bytes_max)};
+  }
+  return Status::ok();
+}
+
+/// True if the operation is a copy of one that was seen: it is answered with the outcome of the first.
+bool OperationEngine::recognise_copy(const OpRef& ref) {
+  std::uint64_t client = ref.batch->request.client_id;
+  std::uint64_t sequence = ref.request().sequence;
+  if (client == 0 || sequence == 0) return false;
+  if (windows_.is_settled_copy(client, sequence)) {
+    metrics_.duplicates.add();
+    settle(ref, Status(StatusCode::InvalidArgument, "a late copy of an operation that its client has settled"));
+    return true;
+  }
+  auto [token, added] = windows_.find_or_add(client, sequence);
+  if (added) return false;
+  metrics_.duplicates.add();
+  if (token->state == Windows::State::Pending) {
+    token->waiters.push_back(ref);
+    return true;
+  }
+  if (token->state == Windows::State::InDoubt) {  // The same write once more: settles the doubt.
+    token->state = Windows::State::Pending;
+    ref.op().timestamp_us = token->timestamp_us;
+    ref.op().sent = true;
+    return false;
+  }
+  ref.op().result.timestamp_us = token->timestamp_us;
+  ref.op().result.existed = token->existed;
+  Status status = token->status;
+  settle(ref, std::move(status));
+  return true;
+}
+
+// --- dispatch --------------------------------------------------------------------------------------------------------
+
+void OperationEngine::dispatch(OpRef ref) {
+  Op& op = ref.op();
+  ref.attempt = ++op.attempt;
+  op.bucket = context_.snapshot->bucket_of(op.gid);
+  if (context_.snapshot->distributor_of(op.bucket) != context_.options.index) {
+    ref.batch->wrong_distribution = true;
+    settle(ref, op.sent && ref.is_write()
+                    ? Status(StatusCode::Timeout, "the bucket changed its distributor while the operation was under way")
+                    : Status(StatusCode::WrongDistribution,
+                             "distributor." + std::to_string(context_.options.index) + " does not own " +
+                                 op.bucket.to_string() + " in cluster state " +
+                                 std::to_string(context_.snapshot->state_version())));
+    return;
+  }
+  if (!context_.ready) {
+    op.last_problem = Status(StatusCode::NotReady, "the distributor is collecting bucket information");
+    waiting_for_state_.push_back(ref);
+    return;
+  }
+  BucketEntry* entry = context_.buckets.find(op.bucket);
+  if (entry == nullptr) {
+    if (context_.unreported_buckets_may_exist()) {
+      settle(ref, Status(StatusCode::Unavailable, "the bucket may be on one of the " +
+                                                      std::to_string(context_.absent_nodes()) +
+                                                      " storage nodes that are not up"));
+      return;
+    }
+    if (!ref.is_write()) {
+      settle(ref, Status(StatusCode::NotFound, "there is no document " + ref.request().id));
+      return;
+    }
+    if (context_.snapshot->ideal_nodes(op.bucket).empty()) {
+      settle(ref, Status(StatusCode::Unavailable, "no storage node is up"));
+      return;
+    }
+    entry = &maintainer_.create(op.bucket);
+  }
+  if (entry->phase == BucketPhase::Unavailable) {
+    settle(ref, op.sent && ref.is_write() ? Status(StatusCode::Timeout, entry->reason)
+                                          : Status(StatusCode::Unavailable, op.bucket.to_string() + ": " + entry->reason));
+    return;
+  }
+  if (!entry->serves()) {
+    op.last_problem = Status(StatusCode::NotReady, "the bucket's replica set is being written down");
+    waiting_for_bucket_[op.bucket.raw()].push_back(ref);
+    return;
+  }
+  if (ref.is_write()) {
+    dispatch_write(ref, *entry);
+  } else {
+    dispatch_read(ref, *entry);
+  }
+}
+
+void OperationEngine::dispatch_write(const OpRef& ref, BucketEntry& entry) {
+  Op& op = ref.op();
+  if (op.timestamp_us == 0) {
+    op.timestamp_us = std::max<std::uint64_t>(static_cast<std::uint64_t>(context_.clock.wall_now().us),
+                                              entry.last_timestamp_us + 1);
+  }
+  entry.last_timestamp_us = std::max(entry.last_timestamp_us, op.timestamp_us);
+  if (!op.counted) {
+    op.counted = true;
+    ++entry.writes_under_way;
+  }
+  op.missing = entry.set.nodes;
+  if (context_.options.sabotage.skip_replica) op.missing.resize(1);
+  op.missing.insert(op.missing.end(), entry.filling.begin(), entry.filling.end());
+  op.acknowledged = 0;
+  op.partial = false;
+  // `missing` changes only with answers, which come later.
+  for (std::uint16_t node : op.missing) send(ref, node, entry.set.epoch);
+}
+
+void OperationEngine::dispatch_read(const OpRef& ref, BucketEntry& entry) {
+  Op& op = ref.op();
+  op.missing.clear();
+  op.result = {};
+  if (entry.dirty) {
+    op.missing = entry.set.nodes;
+  } else {
+    std::vector<std::uint16_t> candidates = entry.set.nodes;
+    if (context_.options.sabotage.read_out_of_sync) {
+      candidates.insert(candidates.end(), entry.filling.begin(), entry.filling.end());
+    }
+    op.missing.push_back(candidates[context_.random.below(candidates.size())]);
+  }
+  for (std::uint16_t node : op.missing) send(ref, node, entry.set.epoch);
+}
+
+void OperationEngine::send(const OpRef& ref, std::uint16_t node, std::uint64_t epoch) {
+  const rpc::Operation& operation = ref.request();
+  rpc::StorageOperation out;
+  out.kind = operation.kind;
+  out.bucket = ref.op().bucket;
+  out.timestamp_us = ref.op().timestamp_us;
+  out.epoch = epoch;
+  out.gid = ref.op().gid;
+  out.id = operation.id;
+  out.header = operation.header;
+  out.body = operation.body;
+  ref.op().sent = true;
+  Outgoing& outgoing = outbox_[node];
+  outgoing.operations.push_back(std::move(out));
+  outgoing.refs.push_back(ref);
+}
+
+void OperationEngine::flush() {
+  for (auto& [node, outgoing] : outbox_) {
+    if (outgoing.operations.empty()) continue;
+    rpc::Apply request;
+    request.state_version = context_.snapshot->state_version();
+    request.distributor = context_.options.index;
+    request.operations = std::exchange(outgoing.operations, {});
+    rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
+              context_.executor,
+              [this, node = node, refs = std::exchange(outgoing.refs, {})](Result<rpc::ApplyReply> reply) {
+                on_reply(node, refs, std::move(reply));
+                flush();
+              });
+  }
+}
+
+// --- answers ---------------------------------------------------------------------------------------------------------
+
+void OperationEngine::on_reply(std::uint16_t node, const std::vector<OpRef>& refs, Result<rpc::ApplyReply> reply) {
+  Status whole = reply ? reply->status : reply.error();
+  if (whole && reply->results.size() != refs.size()) {
+    whole = Status(StatusCode::Timeout, "the storage node gave another number of results than operations");
+  }
+  std::vector<OpRef> again;
+  for (std::size_t i = 0; i < refs.size(); ++i) {
+    if (!refs[i].is_current()) continue;
+    rpc::OperationResult result;
+    if (whole) {
+      result = std::move(reply->results[i]);
+    } else {
+      result.status = whole;
+    }
+    bool corrupt_read = !refs[i].is_write() && !result.status && result.status.code() != StatusCode::NotFound;
+    if (is_retryable(result.status) || corrupt_read) {  // What is corrupt here may be whole on another replica.
+      refs[i].op().last_problem = result.status.with_context("storage." + std::to_string(node));
+      again.push_back(refs[i]);
+    } else if (refs[i].is_write()) {
+      on_write_result(refs[i], node, std::move(result));
+    } else {
+      on_read_result(refs[i], node, std::move(result));
+    }
+  }
+  if (!again.empty()) retry_later(node, std::move(again));
+}
+
+void OperationEngine::retry_later(std::uint16_t node, std::vector<OpRef> refs) {
+  context_.executor.post_after(context_.options.retry_delay, [this, node, refs = std::move(refs)] {
+    for (const OpRef& ref : refs) {
+      if (!ref.is_current()) continue;
+      BucketEntry* entry = context_.buckets.find(ref.op().bucket);
+      if (entry == nullptr) continue;
+      if (ref.is_write()) {
+        send(ref, node, entry->set.epoch);
+      } else {
+        dispatch(ref);
+      }
+    }
+    flush();
+  });
+}
+
+void OperationEngine::on_write_result(const OpRef& ref, std::uint16_t node, rpc::OperationResult result) {
+  Op& op = ref.op();
+  auto place = std::find(op.missing.begin(), op.missing.end(), node);
+  if (place == op.missing.end()) return;
+  op.missing.erase(place);
+  if (result.status) {
+    ++op.acknowledged;
+    op.result.existed = op.result.existed || result.existed;
+  } else {
+    op.partial = true;
+    op.last_problem = result.status.with_context("storage." + std::to_string(node));
+  }
+  if (op.missing.empty()) finish_write(ref);
+}
+
+void OperationEngine::finish_write(const OpRef& ref) {
+  Op& op = ref.op();
+  op.result.timestamp_us = op.timestamp_us;
+  if (!op.partial) {
+    settle(ref, Status::ok());
+  } else if (op.acknowledged == 0) {
+    settle(ref, op.last_problem);
+  } else {
+    // Some replicas have it and some refused it: a merge will bring it to all that can take it.
+    if (BucketEntry* entry = context_.buckets.find(op.bucket)) maintainer_.repair(*entry);
+    settle(ref, Status(StatusCode::Timeout, "not every replica took it: " + op.last_problem.to_string()));
+  }
+}
+
+void OperationEngine::on_read_result(const OpRef& ref, std::uint16_t node, rpc::OperationResult result) {
+  Op& op = ref.op();
+  auto place = std::find(op.missing.begin(), op.missing.end(), node);
+  if (place == op.missing.end()) return;
+  op.missing.erase(place);
+  bool newer = op.acknowledged == 0 || result.timestamp_us > op.result.timestamp_us;
+  ++op.acknowledged;
+  if (newer) op.result = std::move(result);
+  if (!op.missing.empty()) return;
+  op.acknowledged = 0;
+  Status status = std::move(op.result.status);
+  if (status.code() == StatusCode::NotFound) {
+    status = Status(StatusCode::NotFound, "there is no document " + ref.request().id);
+  }
+  settle(ref, std::move(status));
+}
+
+// --- the end ---------------------------------------------------------------------------------------------------------
+
+void OperationEngine::on_deadline(const std::shared_ptr<Batch>& batch) {
+  for (std::uint32_t i = 0; i < batch->ops.size(); ++i) {
+    Op& op = batch->ops[i];
+    if (op.settled) continue;
+    OpRef ref{batch, i, op.attempt};
+    std::string why = op.last_problem.is_ok() ? "no answer from storage in time" : op.last_problem.to_string();
+    if (ref.is_write() && op.sent) {
+      if (BucketEntry* entry = op.counted ? context_.buckets.find(op.bucket) : nullptr) maintainer_.repair(*entry);
+      settle(ref, Status(StatusCode::Timeout, why));
+    } else {
+      settle(ref, Status(StatusCode::Unavailable, "not served in time: " + why));
+    }
+  }
+  flush();
+}
+
+void OperationEngine::settle(const OpRef& ref, Status status) {
+  Op& op = ref.op();
+  op.settled = true;
+  if (op.counted) {
+    op.counted = false;
+    BucketEntry* entry = context_.buckets.find(op.bucket);
+    if (entry != nullptr && --entry->writes_under_way == 0) maintainer_.drained(*entry);
+  }
+  if (ref.is_write()) settle_token(ref, status);
+  op.result.status = std::move(status);
+  if (op.result.status && ref.request().want_json) to_json(ref);
+  metrics_.count(ref.request().kind, op.result.status, context_.clock.now() - ref.batch->start);
+  --pending_operations_;
+  if (--ref.batch->left == 0) answer(*ref.batch);
+}
+
+void OperationEngine::settle_token(const OpRef& ref, const Status& status) {
+  std::uint64_t client = ref.batch->request.client_id;
+  std::uint64_t sequence = ref.request().sequence;
+  if (client == 0 || sequence == 0 || ref.op().attempt == 0) return;
+  Windows::Token* token = windows_.find(client, sequence);
+  if (token == nullptr) return;
+  std::vector<OpRef> waiters = std::move(token->waiters);
+  if (status.code() == StatusCode::Timeout) {
+    token->state = Windows::State::InDoubt;
+    token->timestamp_us = ref.op().timestamp_us;
+    token->waiters.clear();
+  } else if (is_transient(status.code())) {
+    windows_.erase(client, sequence);  // Certainly not applied: a repetition is a new attempt.
+  } else {
+    token->state = Windows::State::Settled;
+    token->timestamp_us = ref.op().result.timestamp_us;
+    token->status = status;
+    token->existed = ref.op().result.existed;
+    token->waiters.clear();
+  }
+  for (const OpRef& waiter : waiters) {
+    if (waiter.op().settled) continue;
+    waiter.op().result.timestamp_us = ref.op().result.timestamp_us;
+    waiter.op().result.existed = ref.op().result.existed;
+    settle(waiter, status);
+  }
+}
+
+void OperationEngine::to_json(const OpRef& ref) {
+  rpc::OperationResult& result = ref.op().result;
+  if (ref.is_write()) return;
+  Result<DocumentView> view = DocumentView::open(*context_.snapshot->types(), result.header, result.body);
+  Result<std::string> json = view ? to_json_document(*view) : Result<std::string>(view.error());
+  if (json) {
+    result.json = std::move(*json);
+  } else {
+    result.status = json.error();
+  }
+  result.header.clear();
+  result.body.clear();
+}
+
+void OperationEngine::answer(Batch& batch) {
+  pending_bytes_ -= batch.bytes;
+  metrics_.pending.set(static_cast<double>(pending_operations_));
+  rpc::ExecuteReply reply;
+  reply.results.reserve(batch.ops.size());
+  for (Op& op : batch.ops) reply.results.push_back(std::move(op.result));
+  if (context_.snapshot != nullptr && context_.snapshot->state_version() > batch.request.state_version) {
+    reply.newer_info = context_.snapshot->info_newer_than(batch.request.state_version, 0);
+  }
+  batch.respond(std::move(reply));
+}
+
+// --- changes of the cluster state ------------------------------------------------------------------------------------
+
+void OperationEngine::begin_state() {
+  waiting_for_state_.clear();
+  waiting_for_bucket_.clear();
+  outbox_.clear();
+  for (const std::weak_ptr<Batch>& weak : batches_) {
+    std::shared_ptr<Batch> batch = weak.lock();
+    if (batch == nullptr) continue;
+    for (std::uint32_t i = 0; i < batch->ops.size(); ++i) {
+      Op& op = batch->ops[i];
+      if (op.settled || op.attempt == 0) continue;  // Settled, or a copy that waits for another.
+      op.counted = false;  // The database that counted it is gone.
+      waiting_for_state_.push_back({batch, i, ++op.attempt});
+    }
+  }
+}
+
+void OperationEngine::state_ready() {
+  std::vector<OpRef> waiting = std::exchange(waiting_for_state_, {});
+  for (const OpRef& ref : waiting) {
+    if (ref.is_current()) dispatch(ref);
+  }
+  flush();
+}
+
+void OperationEngine::bucket_ready(BucketId bucket) {
+  auto waiting = waiting_for_bucket_.find(bucket.raw());
+  if (waiting == waiting_for_bucket_.end()) return;
+  std::vector<OpRef> refs = std::move(waiting->second);
+  waiting_for_bucket_.erase(waiting);
+  for (const OpRef& ref : refs) {
+    if (ref.is_current()) dispatch(ref);
+  }
+  flush();
+}
+
+}  // namespace fjord::distributor

@@ -1,0 +1,124 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "client_window.h"
+#include "context.h"
+#include "maintenance/bucket_maintainer.h"
+
+namespace fjord::distributor {
+
+struct OperationMetrics {
+  explicit OperationMetrics(MetricRegistry& registry);
+  void count(rpc::OperationKind kind, const Status& status, Duration took);
+
+  struct PerKind {
+    Counter& applied;
+    Counter& not_applied;
+    Counter& in_doubt;
+    Histogram& seconds;
+  };
+  PerKind get;
+  PerKind put;
+  PerKind remove;
+  Counter& duplicates;
+  Gauge& pending;
+};
+
+/// Runs clients' operations: finds the bucket, gives writes their timestamp, sends each to the replicas that must have it,
+/// repeats what got no answer, and answers when it is settled. Confined to the executor.
+class OperationEngine {
+ public:
+  OperationEngine(Context& context, BucketMaintainer& maintainer);
+
+  void execute(rpc::Execute request, rpc::Responder respond);
+
+  /// Operations under way belong to an older cluster state: they wait for the new database.
+  void begin_state();
+  /// The database is complete: what waited is tried again.
+  void state_ready();
+  void bucket_ready(BucketId bucket);
+
+  std::size_t pending() const { return pending_operations_; }
+
+ private:
+  /// One operation of a client's batch.
+  struct Op {
+    GlobalId gid;
+    BucketId bucket;
+    std::uint64_t timestamp_us = 0;
+    std::uint32_t attempt = 0;         ///< Answers to an older attempt are dropped.
+    bool settled = false;
+    bool sent = false;                 ///< Some storage node may have it.
+    bool counted = false;              ///< In its bucket's writes_under_way.
+    bool partial = false;              ///< Some replica refused it for good.
+    std::uint16_t acknowledged = 0;    ///< Replicas that have it.
+    std::vector<std::uint16_t> missing;  ///< Replicas whose answer is missing.
+    Status last_problem;
+    rpc::OperationResult result;
+  };
+  struct Batch {
+    rpc::Execute request;
+    rpc::Responder respond;
+    std::vector<Op> ops;
+    std::size_t left = 0;
+    std::size_t bytes = 0;
+    MonotonicTime start;
+    MonotonicTime deadline;
+    bool wrong_distribution = false;
+  };
+  struct OpRef {
+    std::shared_ptr<Batch> batch;
+    std::uint32_t index = 0;
+    std::uint32_t attempt = 0;
+
+    Op& op() const { return batch->ops[index]; }
+    const rpc::Operation& request() const { return batch->request.operations[index]; }
+    bool is_write() const { return request().kind != rpc::OperationKind::Get; }
+    bool is_current() const { return !op().settled && op().attempt == attempt; }
+  };
+  using Windows = ClientWindows<OpRef>;
+
+  void admit(const OpRef& ref);
+  Status prepare(const OpRef& ref);
+  bool recognise_copy(const OpRef& ref);
+  void dispatch(OpRef ref);
+  void dispatch_write(const OpRef& ref, BucketEntry& entry);
+  void dispatch_read(const OpRef& ref, BucketEntry& entry);
+  void send(const OpRef& ref, std::uint16_t node, std::uint64_t epoch);
+  void flush();
+  void on_reply(std::uint16_t node, const std::vector<OpRef>& refs, Result<rpc::ApplyReply> reply);
+  void on_write_result(const OpRef& ref, std::uint16_t node, rpc::OperationResult result);
+  void on_read_result(const OpRef& ref, std::uint16_t node, rpc::OperationResult result);
+  void retry_later(std::uint16_t node, std::vector<OpRef> refs);
+  void finish_write(const OpRef& ref);
+  void on_deadline(const std::shared_ptr<Batch>& batch);
+  void settle(const OpRef& ref, Status status);
+  void settle_token(const OpRef& ref, const Status& status);
+  void answer(Batch& batch);
+  void to_json(const OpRef& ref);
+  static bool is_retryable(const Status& status);
+
+  Context& context_;
+  BucketMaintainer& maintainer_;
+  OperationMetrics metrics_;
+  Windows windows_;
+  MonotonicTime last_forget_;
+  std::vector<OpRef> waiting_for_state_;
+  std::map<std::uint64_t, std::vector<OpRef>> waiting_for_bucket_;  // By raw bucket id.
+  struct Outgoing {
+    std::vector<rpc::StorageOperation> operations;
+    std::vector<OpRef> refs;
+  };
+  std::map<std::uint16_t, Outgoing> outbox_;
+  std::size_t pending_operations_ = 0;
+  std::size_t pending_bytes_ = 0;
+  std::deque<std::weak_ptr<Batch>> batches_;  // In order of arrival; for state changes.
+};
+
+}  // namespace fjord::distributor

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fjord/common/runtime.h"
+#include "fjord/rpc/cluster_snapshot.h"
+#include "fjord/rpc/transport.h"
+#include "fjord/storage/spi/bucket_access.h"
+#include "fjord/storage/spi/persistence_provider.h"
+
+namespace fjord::storage {
+
+struct StorageNodeOptions {
+  std::uint16_t index = 0;
+  /// How many executors share the buckets; a power of two. May change between starts.
+  unsigned stripes = 2;
+  /// One page of a merge's metadata exchange.
+  std::uint32_t merge_page_entries = 20'000;
+  /// One block of a merge's documents.
+  std::uint32_t merge_block_bytes = 1U << 20;
+  /// How long a peer may take for one page or block of a merge.
+  Duration peer_timeout = seconds(10);
+};
+
+/// Opens the engine of one stripe.
+using ProviderFactory =
+    std::function<Result<std::unique_ptr<spi::PersistenceProvider>>(unsigned stripe, unsigned stripes)>;
+
+/// Holds buckets: applies what distributors send, reports what it has, fetches what it lacks from peers.
+///
+/// Threading: `handle` and `on_stripe` from anywhere; a bucket is touched on its stripe's executor alone.
+/// Lifetime: `runtime` and `transport` outlive it; nothing calls it once its destructor has begun.
+class StorageNode final : public rpc::Service, public spi::BucketAccess {
+ public:
+  /// Opens all stripes. Errors: those of the engine.
+  static Result<std::unique_ptr<StorageNode>> open(const StorageNodeOptions& options, Runtime& runtime,
+                                                   rpc::Transport& transport, const ProviderFactory& providers);
+  ~StorageNode() override;
+
+  bool handle(rpc::Request& request, rpc::Responder& respond) override;
+  void on_stripe(BucketId bucket, UniqueFunction<void(spi::PersistenceProvider&)> task) override;
+
+  /// What this node knows of the cluster.
+  const rpc::SnapshotHolder& snapshots() const { return snapshots_; }
+
+  /// Cluster state version in use; 0 before the first poll of the fleet controller.
+  std::uint64_t state_version() const;
+
+ private:
+  class Stripe;
+  friend class BucketMerge;  // Works for a stripe.
+  StorageNode(const StorageNodeOptions& options, Runtime& runtime);
+
+  std::size_t stripe_of(BucketId bucket) const { return bucket.raw() & (stripes_.size() - 1); }
+  void apply(rpc::Apply request, rpc::Responder respond);
+  void get_bucket_info(rpc::GetBucketInfo request, rpc::Responder respond);
+  void set_replica_sets(rpc::SetReplicaSets request, rpc::Responder respond);
+  void delete_buckets(rpc::DeleteBuckets request, rpc::Responder respond);
+  void poll(rpc::Poll request, rpc::Responder respond);
+
+  StorageNodeOptions options_;
+  Clock& clock_;
+  std::uint64_t incarnation_;
+  rpc::SnapshotHolder snapshots_;
+  std::vector<std::unique_ptr<Stripe>> stripes_;
+};
+
+}  // namespace fjord::storage

@@ -1,0 +1,210 @@
+#include "fjord/storage/storage_node.h"
+
+#include <algorithm>
+
+#include "stripe.h"
+
+namespace fjord::storage {
+namespace {
+
+/// Collects what each stripe says; the last one answers. Stripes write to places of their own, so only the count is
+/// shared.
+template <typename ReplyType>
+struct Join {
+  Join(std::size_t parts, rpc::Responder responder) : left(parts), respond(std::move(responder)) {}
+  void done() {
+    if (left.fetch_sub(1, std::memory_order_acq_rel) == 1) respond(std::move(reply));
+  }
+  std::atomic<std::size_t> left;
+  ReplyType reply;
+  rpc::Responder respond;
+};
+
+}  // namespace
+
+StorageNode::StorageNode(const StorageNodeOptions& options, Runtime& runtime)
+    : options_(options), clock_(runtime.clock), incarnation_(runtime.random.next() | 1) {}
+
+StorageNode::~StorageNode() = default;
+
+Result<std::unique_ptr<StorageNode>> StorageNode::open(const StorageNodeOptions& options, Runtime& runtime,
+                                                       rpc::Transport& transport, const ProviderFactory& providers) {
+  if (options.stripes == 0 || (options.stripes & (options.stripes - 1)) != 0) {
+    return Status(StatusCode::InvalidArgument,
+                  "storage.stripes is " + std::to_string(options.stripes) + ", which is not a power of two");
+  }
+  std::unique_ptr<StorageNode> node(new StorageNode(options, runtime));
+  for (unsigned i = 0; i < options.stripes; ++i) {
+    FJORD_TRY_ASSIGN(std::unique_ptr<spi::PersistenceProvider> provider, providers(i, options.stripes));
+    node->stripes_.push_back(
+        std::make_unique<Stripe>(node->options_, runtime, transport, node->snapshots_, std::move(provider), i));
+  }
+  return node;
+}
+
+std::uint64_t StorageNode::state_version() const {
+  std::shared_ptr<const rpc::ClusterSnapshot> snapshot = snapshots_.get();
+  return snapshot == nullptr ? 0 : snapshot->state_version();
+}
+
+void StorageNode::on_stripe(BucketId bucket, UniqueFunction<void(spi::PersistenceProvider&)> task) {
+  Stripe& stripe = *stripes_[stripe_of(bucket)];
+  stripe.executor().post([&stripe, task = std::move(task)] { task(stripe.provider()); });
+}
+
+bool StorageNode::handle(rpc::Request& request, rpc::Responder& respond) {
+  if (auto* batch = std::get_if<rpc::Apply>(&request)) {
+    apply(std::move(*batch), std::move(respond));
+  } else if (auto* info = std::get_if<rpc::GetBucketInfo>(&request)) {
+    get_bucket_info(std::move(*info), std::move(respond));
+  } else if (auto* sets = std::get_if<rpc::SetReplicaSets>(&request)) {
+    set_replica_sets(std::move(*sets), std::move(respond));
+  } else if (auto* deletes = std::get_if<rpc::DeleteBuckets>(&request)) {
+    delete_buckets(std::move(*deletes), std::move(respond));
+  } else if (auto* asked = std::get_if<rpc::Poll>(&request)) {
+    poll(std::move(*asked), std::move(respond));
+  } else if (auto* merge = std::get_if<rpc::MergeBucket>(&request)) {
+    Stripe& stripe = *stripes_[stripe_of(merge->bucket)];
+    stripe.executor().post([&stripe, r = std::move(*merge), respond = std::move(respond)]() mutable {
+      stripe.merge(std::move(r), std::move(respond));
+    });
+  } else if (auto* list = std::get_if<rpc::ListEntries>(&request)) {
+    Stripe& stripe = *stripes_[stripe_of(list->bucket)];
+    stripe.executor().post([&stripe, r = std::move(*list), respond = std::move(respond)] {
+      respond(stripe.list_entries(r));
+    });
+  } else if (auto* fetch = std::get_if<rpc::FetchEntries>(&request)) {
+    Stripe& stripe = *stripes_[stripe_of(fetch->bucket)];
+    stripe.executor().post([&stripe, r = std::move(*fetch), respond = std::move(respond)] {
+      respond(stripe.fetch_entries(r));
+    });
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void StorageNode::apply(rpc::Apply request, rpc::Responder respond) {
+  std::vector<std::vector<std::uint32_t>> parts(stripes_.size());
+  for (std::uint32_t i = 0; i < request.operations.size(); ++i) {
+    parts[stripe_of(request.operations[i].bucket)].push_back(i);
+  }
+  std::size_t used = 0;
+  for (const auto& part : parts) used += part.empty() ? 0 : 1;
+  auto join = std::make_shared<Join<rpc::ApplyReply>>(std::max<std::size_t>(used, 1), std::move(respond));
+  join->reply.results.resize(request.operations.size());
+  join->reply.state_version = state_version();
+  if (used == 0) {
+    join->done();
+    return;
+  }
+  auto shared = std::make_shared<const rpc::Apply>(std::move(request));
+  for (std::size_t s = 0; s < parts.size(); ++s) {
+    if (parts[s].empty()) continue;
+    stripes_[s]->executor().post([&stripe = *stripes_[s], join, shared, indexes = std::move(parts[s])] {
+      stripe.apply(*shared, indexes, join->reply.results);
+      join->done();
+    });
+  }
+}
+
+void StorageNode::get_bucket_info(rpc::GetBucketInfo request, rpc::Responder respond) {
+  struct Collected {
+    explicit Collected(std::size_t parts) : reports(parts), statuses(parts) {}
+    std::vector<std::vector<rpc::BucketReport>> reports;
+    std::vector<Status> statuses;
+  };
+  auto collected = std::make_shared<Collected>(stripes_.size());
+  auto left = std::make_shared<std::atomic<std::size_t>>(stripes_.size());
+  auto answer = std::make_shared<rpc::Responder>(std::move(respond));
+  auto shared = std::make_shared<const rpc::GetBucketInfo>(std::move(request));
+  for (std::size_t s = 0; s < stripes_.size(); ++s) {
+    stripes_[s]->executor().post([this, s, collected, left, answer, shared] {
+      rpc::GetBucketInfo part = *shared;
+      std::erase_if(part.buckets, [&](BucketId bucket) { return stripe_of(bucket) != s; });
+      Result<std::vector<rpc::BucketReport>> reports = stripes_[s]->bucket_info(part);
+      if (reports) {
+        collected->reports[s] = std::move(*reports);
+      } else {
+        collected->statuses[s] = reports.error();
+      }
+      if (left->fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+      rpc::GetBucketInfoReply reply;
+      reply.state_version = state_version();
+      for (std::size_t i = 0; i < collected->reports.size(); ++i) {
+        if (!collected->statuses[i]) reply.status = collected->statuses[i];
+        reply.reports.insert(reply.reports.end(), collected->reports[i].begin(), collected->reports[i].end());
+      }
+      if (!reply.status) reply.reports.clear();
+      (*answer)(std::move(reply));
+    });
+  }
+}
+
+void StorageNode::set_replica_sets(rpc::SetReplicaSets request, rpc::Responder respond) {
+  auto join = std::make_shared<Join<rpc::SetReplicaSetsReply>>(request.buckets.size() + 1, std::move(respond));
+  join->reply.statuses.resize(request.buckets.size());
+  join->reply.state_version = state_version();
+  auto shared = std::make_shared<const rpc::SetReplicaSets>(std::move(request));
+  for (std::size_t i = 0; i < shared->buckets.size(); ++i) {
+    Stripe& stripe = *stripes_[stripe_of(shared->buckets[i].bucket)];
+    stripe.executor().post([&stripe, join, shared, i] {
+      join->reply.statuses[i] = stripe.set_replica_set(*shared, shared->buckets[i]);
+      join->done();
+    });
+  }
+  join->done();
+}
+
+void StorageNode::delete_buckets(rpc::DeleteBuckets request, rpc::Responder respond) {
+  auto join = std::make_shared<Join<rpc::DeleteBucketsReply>>(request.buckets.size() + 1, std::move(respond));
+  join->reply.statuses.resize(request.buckets.size());
+  join->reply.state_version = state_version();
+  auto shared = std::make_shared<const rpc::DeleteBuckets>(std::move(request));
+  for (std::size_t i = 0; i < shared->buckets.size(); ++i) {
+    Stripe& stripe = *stripes_[stripe_of(shared->buckets[i])];
+    stripe.executor().post([&stripe, join, shared, i] {
+      join->reply.statuses[i] = stripe.delete_bucket(*shared, shared->buckets[i]);
+      join->done();
+    });
+  }
+  join->done();
+}
+
+void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
+  Result<bool> updated = snapshots_.update(request.info);
+  if (!updated) {
+    rpc::PollReply reply;
+    reply.status = updated.error();
+    respond(std::move(reply));
+    return;
+  }
+  struct Collected {
+    explicit Collected(std::size_t stripes) : totals(stripes), left(stripes) {}
+    std::vector<Stripe::Totals> totals;
+    std::atomic<std::size_t> left;
+  };
+  // The answer goes through every stripe: a node whose stripes stand still is not well.
+  auto collected = std::make_shared<Collected>(stripes_.size());
+  auto answer = std::make_shared<rpc::Responder>(std::move(respond));
+  for (std::size_t s = 0; s < stripes_.size(); ++s) {
+    stripes_[s]->executor().post([this, s, collected, answer] {
+      collected->totals[s] = stripes_[s]->totals();
+      if (collected->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+      std::shared_ptr<const rpc::ClusterSnapshot> snapshot = snapshots_.get();
+      rpc::PollReply reply;
+      reply.node_state = "s:u";
+      reply.incarnation = incarnation_;
+      reply.state_version = snapshot->state_version();
+      reply.schema_version = snapshot->schema_version();
+      for (const Stripe::Totals& part : collected->totals) {
+        reply.buckets += part.buckets;
+        reply.documents += part.documents;
+        reply.bytes += part.bytes;
+      }
+      (*answer)(std::move(reply));
+    });
+  }
+}
+
+}  // namespace fjord::storage

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fjord/common/runtime.h"
+#include "fjord/rpc/cluster_snapshot.h"
+#include "fjord/rpc/transport.h"
+#include "fjord/storage/spi/persistence_provider.h"
+#include "fjord/storage/storage_node.h"
+
+namespace fjord::storage {
+
+struct StripeMetrics {
+  explicit StripeMetrics(MetricRegistry& registry);
+  Counter& puts;
+  Counter& gets;
+  Counter& removes;
+  Counter& errors;
+  Counter& refused;
+  Counter& merges;
+  Counter& merged_entries;
+  Histogram& put_seconds;
+  Histogram& get_seconds;
+  Histogram& remove_seconds;
+};
+
+/// The buckets of one stripe. Confined to its executor; all calls below run on it.
+class StorageNode::Stripe {
+ public:
+  Stripe(const StorageNodeOptions& options, Runtime& runtime, rpc::Transport& transport,
+         const rpc::SnapshotHolder& snapshots, std::unique_ptr<spi::PersistenceProvider> provider, unsigned index);
+
+  Executor& executor() { return *executor_; }
+  spi::PersistenceProvider& provider() { return *provider_; }
+
+  /// Executes the operations named by `indexes` and writes their results into `results` at the same places.
+  void apply(const rpc::Apply& request, const std::vector<std::uint32_t>& indexes,
+             std::vector<rpc::OperationResult>& results);
+  Result<std::vector<rpc::BucketReport>> bucket_info(const rpc::GetBucketInfo& request);
+  Status set_replica_set(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry);
+  Status delete_bucket(const rpc::DeleteBuckets& request, BucketId bucket);
+  void merge(rpc::MergeBucket request, rpc::Responder respond);
+  rpc::ListEntriesReply list_entries(const rpc::ListEntries& request);
+  rpc::FetchEntriesReply fetch_entries(const rpc::FetchEntries& request);
+
+  struct Totals {
+    std::uint64_t buckets = 0;
+    std::uint64_t documents = 0;
+    std::uint64_t bytes = 0;
+  };
+  Totals totals() const;
+
+ private:
+  friend class BucketMerge;
+
+  /// OK if `distributor` may change `bucket` under cluster state `version`.
+  Status check_owner(std::uint64_t version, std::uint16_t distributor, BucketId bucket) const;
+  void apply_bucket(const rpc::Apply& request, std::span<const std::uint32_t> indexes,
+                    std::vector<rpc::OperationResult>& results);
+  void write_run(const rpc::Apply& request, std::span<const std::uint32_t> run,
+                 std::vector<rpc::OperationResult>& results);
+  void read(const rpc::StorageOperation& operation, rpc::OperationResult& result);
+
+  const StorageNodeOptions& options_;
+  Clock& clock_;
+  rpc::Transport& transport_;
+  const rpc::SnapshotHolder& snapshots_;
+  StripeMetrics metrics_;
+  std::unique_ptr<spi::PersistenceProvider> provider_;
+  std::vector<spi::Write> writes_;              // Kept between calls for their capacity.
+  std::vector<spi::WriteResult> write_results_;
+  std::vector<std::uint32_t> write_indexes_;
+  std::unique_ptr<Executor> executor_;  // Last: its tasks use all of the above.
+};
+
+}  // namespace fjord::storage
