@@ -1,0 +1,67 @@
+#include "io_loop.h"
+
+#include <pthread.h>
+
+#include <boost/asio/post.hpp>
+
+#include <future>
+
+#include "fjord/common/check.h"
+
+namespace fjord::rpc {
+
+void LoopInbox::submit(Task task) {
+  std::lock_guard lock(mutex_);
+  if (context_ == nullptr) return;  // `task` dies with the caller's frame, unlocked
+  tasks_.push_back(std::move(task));
+  if (tasks_.size() == 1) boost::asio::post(*context_, [this] { drain(); });
+}
+
+void LoopInbox::run_or_submit(Task task) {
+  if (std::this_thread::get_id() == thread_) {
+    task();
+  } else {
+    submit(std::move(task));
+  }
+}
+
+void LoopInbox::drain() {
+  {
+    std::lock_guard lock(mutex_);
+    batch_.swap(tasks_);
+  }
+  for (Task& task : batch_) task();
+  batch_.clear();
+}
+
+void LoopInbox::close() {
+  std::vector<Task> tasks;  // destroyed unlocked: a capture may submit again
+  std::lock_guard lock(mutex_);
+  context_ = nullptr;
+  tasks.swap(tasks_);
+}
+
+IoLoop::IoLoop(const std::string& name)
+    : work_(boost::asio::make_work_guard(context_)), inbox_(std::make_shared<LoopInbox>(context_)) {
+  std::promise<void> started;
+  thread_ = std::thread([this, &started] {
+    inbox_->thread_ = std::this_thread::get_id();
+    started.set_value();
+    context_.run();
+  });
+  started.get_future().wait();
+  ::pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
+}
+
+IoLoop::~IoLoop() { stop(); }
+
+void IoLoop::stop() {
+  if (!thread_.joinable()) return;
+  FJORD_CHECK_MSG(std::this_thread::get_id() != thread_.get_id(), "an I/O loop cannot end itself");
+  context_.stop();
+  thread_.join();
+  inbox_->thread_ = std::thread::id();
+  inbox_->close();
+}
+
+}  // namespace fjord::rpc

@@ -1,0 +1,140 @@
+#include "server_connection.h"
+
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+
+#include <utility>
+
+#include "fjord/common/log.h"
+#include "fjord/rpc/dispatch.h"
+
+namespace fjord::rpc {
+
+namespace asio = boost::asio;
+
+ServerConnection::ServerConnection(asio::ip::tcp::socket socket, Context context)
+    : socket_(std::move(socket)), context_(std::move(context)), input_(context_.options.max_frame_bytes) {
+  Error error;
+  const auto endpoint = socket_.remote_endpoint(error);
+  peer_ = error ? "?" : endpoint.address().to_string() + ":" + std::to_string(endpoint.port());
+  socket_.set_option(asio::ip::tcp::no_delay(true), error);
+  context_.metrics.connections.add(1);
+}
+
+ServerConnection::~ServerConnection() {
+  context_.metrics.unanswered.add(-static_cast<double>(unanswered_));
+  if (!closed_) context_.metrics.connections.add(-1);
+}
+
+void ServerConnection::start() { read(); }
+
+void ServerConnection::read() {
+  socket_.async_read_some(input_.prepare(), [self = shared_from_this()](const Error& error, std::size_t bytes) {
+    if (self->closed_) return;
+    if (error) {
+      self->close(error == asio::error::eof ? "" : error.message());
+      return;
+    }
+    self->context_.metrics.bytes_received.add(bytes);
+    self->input_.commit(bytes);
+    self->process();
+  });
+}
+
+bool ServerConnection::is_full() const {
+  return unanswered_ >= context_.options.unanswered_max ||
+         unanswered_bytes_ + output_.bytes_waiting() >= context_.options.unanswered_bytes_max;
+}
+
+void ServerConnection::process() {
+  processing_ = true;
+  while (!closed_ && !is_full()) {
+    const auto frame = input_.next();
+    if (!frame) break;
+    context_.metrics.frames_received.add();
+    if (!handle(*frame)) break;
+  }
+  processing_ = false;
+  if (closed_) return;
+  if (input_.too_long()) {
+    context_.metrics.bad_frames.add();
+    close("a frame longer than " + std::to_string(context_.options.max_frame_bytes) + " bytes");
+  } else if (is_full()) {
+    if (!paused_) context_.metrics.reading_paused.add();
+    paused_ = true;
+  } else {
+    paused_ = false;
+    read();
+  }
+}
+
+bool ServerConnection::handle(std::string_view frame) {
+  auto decoded = decode_request(frame);
+  if (!decoded) {
+    context_.metrics.bad_frames.add();
+    close(decoded.error().message());
+    return false;
+  }
+  ++unanswered_;
+  unanswered_bytes_ += frame.size();
+  context_.metrics.unanswered.add(1);
+  dispatch(std::move(*decoded), context_.services,
+           [weak = weak_from_this(), inbox = context_.inbox, bytes = frame.size()](const CallHeader& call,
+                                                                                   Result<Reply> answer) {
+             // The connection is locked on its own thread only, so that it can also only die there.
+             inbox->run_or_submit([weak, call, answer = std::move(answer), bytes]() mutable {
+               if (const auto self = weak.lock()) self->reply(call, std::move(answer), bytes);
+             });
+           });
+  return true;
+}
+
+void ServerConnection::reply(const CallHeader& call, Result<Reply> reply, std::size_t request_bytes) {
+  --unanswered_;
+  unanswered_bytes_ -= request_bytes;
+  context_.metrics.unanswered.add(-1);
+  if (closed_) return;
+  output_.add(encode_reply(call, reply));
+  ++frames_queued_;
+  if (!flush_scheduled_ && !output_.writing()) {
+    flush_scheduled_ = true;
+    asio::post(socket_.get_executor(), [self = shared_from_this()] {
+      self->flush_scheduled_ = false;
+      self->flush();
+    });
+  }
+  if (paused_ && !processing_ && !is_full()) process();
+}
+
+void ServerConnection::flush() {
+  if (closed_ || output_.empty() || output_.writing()) return;
+  const std::uint64_t frames = std::exchange(frames_queued_, 0);
+  asio::async_write(socket_, output_.start_writing(),
+                    [self = shared_from_this(), frames](const Error& error, std::size_t bytes) {
+                      self->output_.written(bytes);
+                      if (self->closed_) return;
+                      self->context_.metrics.bytes_sent.add(bytes);
+                      if (error) {
+                        self->close(error.message());
+                        return;
+                      }
+                      self->context_.metrics.frames_sent.add(frames);
+                      self->flush();
+                      if (self->paused_ && !self->processing_ && !self->is_full()) self->process();
+                    });
+}
+
+void ServerConnection::close(const std::string& why) {
+  if (closed_) return;
+  if (!why.empty()) log::warning("rpc", "connection from {} closed: {}", peer_, why);
+  closed_ = true;
+  context_.metrics.connections.add(-1);
+  context_.metrics.broken_connections.add();
+  Error ignored;
+  socket_.close(ignored);
+  // The caller's frame or a handler holds a reference until it returns.
+  const auto self = shared_from_this();
+  context_.on_closed(this);
+}
+
+}  // namespace fjord::rpc

@@ -1,0 +1,115 @@
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
+
+#include <unordered_map>
+#include <utility>
+
+#include "fjord/common/check.h"
+#include "fjord/common/log.h"
+#include "fjord/rpc/thrift_transport.h"
+#include "io_loop.h"
+#include "server_connection.h"
+
+namespace fjord::rpc {
+
+namespace asio = boost::asio;
+using asio::ip::tcp;
+
+class ThriftServer::Impl {
+ public:
+  Impl(const ThriftServerOptions& options, std::vector<Service*> services, MetricRegistry& registry)
+      : options_(options), services_(std::move(services)), metrics_(registry) {
+    FJORD_CHECK(options.io_threads > 0);
+    for (int i = 0; i < options.io_threads; ++i) loops_.push_back(std::make_unique<Loop>("rpc-server-" + std::to_string(i)));
+    acceptor_ = std::make_unique<tcp::acceptor>(loops_[0]->io.context());
+    accept_again_ = std::make_unique<asio::steady_timer>(loops_[0]->io.context());
+  }
+
+  ~Impl() {
+    for (const auto& loop : loops_) loop->io.stop();
+    accept_again_.reset();
+    acceptor_.reset();
+  }
+
+  Status listen() {
+    const std::size_t colon = options_.address.rfind(':');
+    if (colon == std::string::npos) {
+      return Status(StatusCode::InvalidArgument, "the address to listen on is not host:port: " + options_.address);
+    }
+    boost::system::error_code error;
+    tcp::resolver resolver(loops_[0]->io.context());
+    const auto found = resolver.resolve(options_.address.substr(0, colon), options_.address.substr(colon + 1),
+                                        tcp::resolver::passive, error);
+    if (error || found.empty()) {
+      return Status(StatusCode::InvalidArgument, "cannot listen on " + options_.address + ": " + error.message());
+    }
+    const tcp::endpoint endpoint = found.begin()->endpoint();
+    acceptor_->open(endpoint.protocol(), error);
+    if (!error) acceptor_->set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor_->bind(endpoint, error);
+    if (!error) acceptor_->listen(tcp::acceptor::max_listen_connections, error);
+    const tcp::endpoint bound = error ? tcp::endpoint() : acceptor_->local_endpoint(error);
+    if (error) return Status(StatusCode::IoError, "cannot listen on " + options_.address + ": " + error.message());
+    address_ = options_.address.substr(0, colon) + ":" + std::to_string(bound.port());
+    loops_[0]->io.inbox()->submit([this] { accept(); });
+    return Status::ok();
+  }
+
+  const Address& address() const { return address_; }
+
+ private:
+  struct Loop {
+    explicit Loop(const std::string& name) : io(name) {}
+    IoLoop io;
+    std::unordered_map<ServerConnection*, std::shared_ptr<ServerConnection>> connections;  ///< Of the loop's thread.
+  };
+
+  void accept() {
+    Loop& loop = *loops_[next_loop_++ % loops_.size()];
+    acceptor_->async_accept(loop.io.context(), [this, &loop](const boost::system::error_code& error, tcp::socket socket) {
+      if (error == asio::error::operation_aborted) return;
+      if (error) {
+        // Mostly too many open files: trying again at once would only spin.
+        log::warning("rpc", "cannot accept a connection on {}: {}", address_, error.message());
+        accept_again_->expires_after(std::chrono::milliseconds(100));
+        accept_again_->async_wait([this](const boost::system::error_code& cancelled) {
+          if (!cancelled) accept();
+        });
+        return;
+      }
+      loop.io.inbox()->run_or_submit([this, &loop, socket = std::move(socket)]() mutable { start(loop, std::move(socket)); });
+      accept();
+    });
+  }
+
+  void start(Loop& loop, tcp::socket socket) {
+    auto connection = std::make_shared<ServerConnection>(
+        std::move(socket), ServerConnection::Context{options_, services_, metrics_, loop.io.inbox(),
+                                                     [&loop](ServerConnection* c) { loop.connections.erase(c); }});
+    loop.connections.emplace(connection.get(), connection);
+    connection->start();
+  }
+
+  const ThriftServerOptions options_;
+  const std::vector<Service*> services_;
+  RpcServerMetrics metrics_;
+  Address address_;
+  std::vector<std::unique_ptr<Loop>> loops_;
+  std::unique_ptr<tcp::acceptor> acceptor_;
+  std::unique_ptr<asio::steady_timer> accept_again_;
+  std::size_t next_loop_ = 0;  ///< Of the first loop's thread.
+};
+
+ThriftServer::ThriftServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ThriftServer::~ThriftServer() = default;
+
+const Address& ThriftServer::address() const { return impl_->address(); }
+
+Result<std::unique_ptr<ThriftServer>> ThriftServer::listen(const ThriftServerOptions& options,
+                                                           std::vector<Service*> services, MetricRegistry& metrics) {
+  auto impl = std::make_unique<Impl>(options, std::move(services), metrics);
+  FJORD_TRY(impl->listen());
+  return std::unique_ptr<ThriftServer>(new ThriftServer(std::move(impl)));
+}
+
+}  // namespace fjord::rpc

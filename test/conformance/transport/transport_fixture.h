@@ -1,0 +1,31 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "fjord/common/executor.h"
+#include "fjord/rpc/transport.h"
+
+namespace fjord::rpc::test {
+
+/// What the suite needs of a world in which a Transport lives.
+class TransportFixture {
+ public:
+  virtual ~TransportFixture() = default;
+  virtual Transport& transport() = 0;
+  virtual Executor& executor() = 0;
+  /// Where nobody listens.
+  virtual Address dead_address() = 0;
+  virtual Address listen(std::vector<Service*> services) = 0;
+  virtual void stop_listening(const Address& address) = 0;
+  /// Lets time pass until `done()`, which is called on the test's thread; false if that takes longer than 20 s.
+  virtual bool run_until(const std::function<bool()>& done) = 0;
+  /// Runs `task` where services answer from: some other executor than the transport's own.
+  virtual void elsewhere(Task task) = 0;
+};
+
+std::unique_ptr<TransportFixture> make_thrift_fixture();
+std::unique_ptr<TransportFixture> make_sim_fixture();
+
+}  // namespace fjord::rpc::test
