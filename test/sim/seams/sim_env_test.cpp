@@ -148,6 +148,20 @@ TEST_CASE("sim env: syncing either directory makes a rename between them durable
   CHECK(*read_file(env, "/b/g") == "x");
 }
 
+TEST_CASE("sim env: a name that a synced rename took away does not come back with an older change") {
+  SimEnv env({.power_loss = true});
+  REQUIRE(env.create_directories("/a"));
+  REQUIRE(env.create_directories("/b"));
+  REQUIRE(env.sync_directory("/"));
+  REQUIRE(create(env, "/a/f", "x")->sync());
+  REQUIRE(env.rename("/a/f", "/b/g"));
+  REQUIRE(env.sync_directory("/b"));
+  REQUIRE(env.sync_directory("/a"));
+  env.lose_power_and_all_unsynced();
+  CHECK_FALSE(*env.exists("/a/f"));
+  CHECK(*read_file(env, "/b/g") == "x");
+}
+
 TEST_CASE("sim env: removals come back unless the directory was synced") {
   SimEnv env({.power_loss = true});
   create_durable(env, "/f", "x");
