@@ -99,7 +99,9 @@ Status Lexer::read_number() {
     ++at_;
   }
   const std::string_view text = text_.substr(begin, at_ - begin);
-  const auto integer = is_float ? std::nullopt : parse_integer(text);
+  auto integer = is_float ? std::nullopt : parse_integer(text);
+  token_.needs_minus = text == "9223372036854775808";
+  if (token_.needs_minus) integer = std::numeric_limits<std::int64_t>::min();
   const auto number = is_float ? parse_double(text) : std::nullopt;
   if (!integer && !number) return error_at(begin + 1, fmt::format("'{}' is no number, or is out of range", shorten(text)));
   token_.kind = integer ? TokenKind::Integer : TokenKind::Float;

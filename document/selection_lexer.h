@@ -16,6 +16,7 @@ struct Token {
   std::string_view text;  ///< As written.
   std::size_t column = 1;
   std::int64_t integer = 0;
+  bool needs_minus = false;  ///< The integer is 2^63, which exists only as a negative number.
   double number = 0.0;
   std::string string;  ///< Of a String, without quotes and escapes.
 

@@ -201,6 +201,7 @@ class Parser {
   Result<Operand> parse_number(bool is_negative) {
     const Token token = current();
     if (token.kind != TokenKind::Integer && token.kind != TokenKind::Float) return unexpected("a number after the sign");
+    if (token.needs_minus && !is_negative) return error_at(token.column, fmt::format("{} is out of range", token.describe()));
     FJORD_TRY(lexer_.advance());
     if (token.kind == TokenKind::Float) {
       return value_at(token.column, make_literal(Value::of_double(is_negative ? -token.number : token.number), {}));

@@ -9,7 +9,7 @@
 
 namespace fjord::selection {
 
-/// Recursive descent over the grammar of document/README.md. Errors: as Selection::parse().
+/// Recursive descent over the grammar of document/SELECTION.md. Errors: as Selection::parse().
 Result<std::shared_ptr<const Condition>> parse(std::string_view text, const DocumentTypeRepo& repo);
 
 }  // namespace fjord::selection

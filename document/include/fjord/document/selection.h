@@ -25,7 +25,7 @@ enum class Match : std::uint8_t { False, True, Invalid };
 std::string_view to_string(Match match);
 inline std::ostream& operator<<(std::ostream& out, Match match) { return out << to_string(match); }
 
-/// A compiled condition on documents; the language is described in document/README.md. Names of types and fields are
+/// A compiled condition on documents; the language is described in document/SELECTION.md. Names of types and fields are
 /// looked up once, when parsing.
 ///
 /// A value: immutable, cheap to copy, readable from any thread; does not keep or need the repo it was parsed with.

@@ -1,0 +1,240 @@
+#include <catch2/catch.hpp>
+#include <functional>
+
+#include "fjord/document/selection.h"
+#include "selection_node.h"
+#include "selection_value.h"
+
+namespace fjord {
+namespace {
+
+Field field(const std::string& name, std::shared_ptr<const DataType> type, bool in_header) {
+  return {name, stable_id(name), std::move(type), in_header};
+}
+
+std::shared_ptr<const DocumentTypeRepo> make_repo() {
+  const auto text = DataType::primitive(TypeTag::String);
+  const auto number = DataType::primitive(TypeTag::Int);
+  const auto track = DataType::struct_of("track", {field("title", text, true), field("seconds", number, true)});
+  std::vector<std::unique_ptr<const DocumentType>> types;
+  const std::vector<Field> music = {field("title", text, true), field("year", number, true), field("lyrics", text, false),
+                                    field("tracks", DataType::array_of(track), true),
+                                    field("scores", DataType::map_of(text, number), true)};
+  types.push_back(std::make_unique<DocumentType>("music", music));
+  types.push_back(std::make_unique<DocumentType>("jazz", music, std::vector<std::string>{"music"}));
+  types.push_back(std::make_unique<DocumentType>("book", std::vector<Field>{field("title", text, true)}));
+  return DocumentTypeRepo::of(std::move(types)).value();
+}
+
+Selection parse(const std::string& text) {
+  Result<Selection> selection = Selection::parse(text, *make_repo());
+  INFO(text << ": " << selection.status());
+  REQUIRE(selection);
+  return *selection;
+}
+
+std::string error_of(const std::string& text) {
+  const Result<Selection> selection = Selection::parse(text, *make_repo());
+  INFO(text);
+  REQUIRE_FALSE(selection);
+  CHECK(selection.error().code() == StatusCode::InvalidSelection);
+  return selection.error().message();
+}
+
+std::vector<std::uint32_t> types_of(const std::string& text) {
+  const Selection selection = parse(text);
+  return selection.possible_types() == nullptr ? std::vector<std::uint32_t>{1} : *selection.possible_types();
+}
+
+std::vector<std::uint32_t> ids(std::vector<std::string> names) {
+  std::vector<std::uint32_t> result;
+  for (const std::string& name : names) result.push_back(stable_id(name));
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+Match evaluate(const std::string& text, const std::string& type_name, const std::function<void(Document&)>& fill) {
+  const auto repo = make_repo();
+  Document document(*repo->find(type_name), DocumentId::parse("id:ns:" + type_name + ":n=7:x").value());
+  fill(document);
+  const EncodedDocument encoded = encode(document);
+  const auto view = DocumentView::open(*repo, encoded.header, encoded.body);
+  REQUIRE(view);
+  const auto selection = Selection::parse(text, *repo);
+  INFO(text << ": " << selection.status());
+  REQUIRE(selection);
+  return selection->evaluate(*view);
+}
+
+}  // namespace
+
+TEST_CASE("selection: errors name the column, what was found and what was expected", "[selection]") {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"film", "column 1: unknown document type 'film'"},
+      {"music and film.title == 1", "column 11: unknown document type 'film'"},
+      {"music.artist == 'x'", "column 7: document type 'music' has no field 'artist'"},
+      {"music.tracks.artist == 'x'", "column 14: struct 'track' has no field 'artist'"},
+      {"music.title.lowercase() == 'x'", "column 13: unknown function 'lowercase'"},
+      {"'x'.hash() == 1", "column 5: unknown function 'hash'"},
+      {"music.year > now()", "column 14: unknown function 'now'"},
+      {"music.title =~ 'x'", "column 13: unknown operator '=~'"},
+      {"music.year + 1 == 2", "column 12: unexpected '+': expected a comparison"},
+      {"music.year ==", "column 14: unexpected the end"},
+      {"music == 1", "column 7: unexpected '=='"},
+      {"1 == 1 == 1", "column 8: unexpected '=='"},
+      {"1", "column 1: a value is no condition"},
+      {"(music.year == 1", "column 17: unexpected the end: expected ')'"},
+      {"music.year == 'x", "column 15: string without a closing quote"},
+      {"music.year == '\\q'", "column 16: unknown escape"},
+      {"music.year == 99999999999999999999", "column 15: '99999999999999999999' is no number"},
+      {"music # book", "column 7: unexpected character"},
+      {"id.order == 1", "column 4: unknown part of the id 'order'"},
+      {"music.tracks[$x].title == 'x'", "column 14: unknown variable"},
+      {"music.scores{} == 1", "column 14: expected a key"},
+      {"music.scores{a == 1", "'{' without '}'"},
+      {"not", "column 4: unexpected the end"},
+      {"music and", "column 10: unexpected the end"},
+      {"and", "column 1: unexpected 'and'"},
+  };
+  for (const auto& [text, part] : cases) {
+    INFO(text);
+    CHECK_THAT(error_of(text), Catch::Contains(part));
+  }
+}
+
+TEST_CASE("selection: nesting and size are limited, chains are not", "[selection]") {
+  const auto repeat = [](const std::string& unit, int count) {
+    std::string text;
+    for (int i = 0; i < count; ++i) text += unit;
+    return text;
+  };
+  CHECK_THAT(error_of(repeat("not ", 10000) + "true"), Catch::Contains("nested deeper than 256 levels"));
+  CHECK_THAT(error_of(repeat("(", 10000) + "true" + repeat(")", 10000)), Catch::Contains("nested deeper"));
+  CHECK_THAT(error_of("music.tracks" + repeat(".title", 50000) + " == 1"), Catch::Contains("more than 256 steps"));
+  CHECK_THAT(error_of(std::string(Selection::kBytesMax + 1, ' ')), Catch::Contains("limit"));
+  CHECK(parse(repeat("not ", 200) + "true").is_trivial());
+  CHECK(parse("true" + repeat(" and true", 5000)).is_trivial());
+}
+
+TEST_CASE("selection: parts of ids of all schemes", "[selection]") {
+  const auto match = [](const std::string& text, const char* id) { return parse(text).evaluate_id(id); };
+  const char* plain = "id:ns:music::a:b";
+  const char* numbered = "id:ns:music:n=18446744073709551615:x";
+  CHECK(match("id == 'id:ns:music::a:b'", plain) == Match::True);
+  CHECK(match("id.specific == 'a:b' and id.namespace == 'ns' and id.type == 'music'", plain) == Match::True);
+  CHECK(match("id.user == null and id.group == null", plain) == Match::True);
+  CHECK(match("id.user == 0xffffffffffffffff", numbered) == Match::True);
+  CHECK(match("id.group == 'g' and id.specific == 'x'", "id:ns:music:g=g:x") == Match::True);
+  CHECK(match("id.user == 5 and id.specific == 'a:b' and id.scheme == 'userdoc'", "userdoc:ns:5:a:b") == Match::True);
+  CHECK(match("id.group = 'g*' and id.scheme == 'groupdoc'", "groupdoc:ns:grp:x") == Match::True);
+  CHECK(match("id.type == 'music'", "doc:ns:x") == Match::Invalid);
+  CHECK(match("music", "doc:ns:x") == Match::Invalid);
+  CHECK(match("music", plain) == Match::True);
+  CHECK(match("book", plain) == Match::False);
+  CHECK(match("id.user == 1", "no id") == Match::Invalid);
+}
+
+TEST_CASE("selection: without fields comparisons are Invalid unless logic decides", "[selection]") {
+  const char* id = "id:ns:music::x";
+  CHECK(parse("music.year == 1").evaluate_id(id) == Match::Invalid);
+  CHECK(parse("not music.year == 1").evaluate_id(id) == Match::Invalid);
+  CHECK(parse("book and music.year == 1").evaluate_id(id) == Match::False);
+  CHECK(parse("music.year == 1 and book").evaluate_id(id) == Match::False);
+  CHECK(parse("music.year == 1 or music").evaluate_id(id) == Match::True);
+  CHECK(parse("music.year == 1 or book").evaluate_id(id) == Match::Invalid);
+  CHECK_FALSE(parse("music.year == 1 or book").matches_id(id));
+}
+
+TEST_CASE("selection: the table of three-valued logic", "[selection]") {
+  const std::map<std::string, Match> leaves = {{"true", Match::True}, {"false", Match::False}, {"1 == 'x'", Match::Invalid}};
+  for (const auto& [left, a] : leaves) {
+    for (const auto& [right, b] : leaves) {
+      Match both = Match::Invalid;
+      if (a == Match::False || b == Match::False) both = Match::False;
+      else if (a == Match::True && b == Match::True) both = Match::True;
+      Match either = Match::Invalid;
+      if (a == Match::True || b == Match::True) either = Match::True;
+      else if (a == Match::False && b == Match::False) either = Match::False;
+      CHECK(parse(left + " and " + right).evaluate_id("id:a:b::c") == both);
+      CHECK(parse(left + " or " + right).evaluate_id("id:a:b::c") == either);
+    }
+  }
+}
+
+TEST_CASE("selection: the types that can match follow from the logic", "[selection]") {
+  CHECK(types_of("music") == ids({"music"}));
+  CHECK(types_of("music or book") == ids({"music", "book"}));
+  CHECK(types_of("music and book").empty());
+  CHECK(types_of("music.year == 1") == ids({"music", "jazz"}));
+  CHECK(types_of("jazz.year == 1 and music.title == 'x'") == ids({"jazz"}));
+  CHECK(types_of("not music.year == 1") == ids({"music", "jazz"}));
+  CHECK(types_of("not (music.year == 1 or book.title == 'x')").empty());
+  CHECK(types_of("false").empty());
+  CHECK(parse("not music").possible_types() == nullptr);
+  CHECK(parse("id.user == 1").possible_types() == nullptr);
+  CHECK(parse("music or id.user == 1").possible_types() == nullptr);
+}
+
+TEST_CASE("selection: what is trivial and what needs the body", "[selection]") {
+  for (const char* text : {"", "  ", "true", "(true)", "not false", "true or music.year == 1"}) CHECK(parse(text).is_trivial());
+  for (const char* text : {"false", "music", "true and music", "1 == 1"}) CHECK_FALSE(parse(text).is_trivial());
+  CHECK(Selection().is_trivial());
+  CHECK(parse("music and not (music.lyrics = '*x*')").needs_body());
+  CHECK_FALSE(parse("music.title = '*x*' or book").needs_body());
+}
+
+TEST_CASE("selection: fields of a subtype can be selected through its ancestor", "[selection]") {
+  const auto fill = [](Document& d) { REQUIRE(d.set("year", std::int32_t{1959}).is_ok()); };
+  CHECK(evaluate("music.year == 1959", "jazz", fill) == Match::True);
+  CHECK(evaluate("jazz.year == 1959", "music", fill) == Match::Invalid);
+  CHECK(evaluate("music", "jazz", fill) == Match::False);
+  CHECK(evaluate("book.title == 'x' or music.year < 1960.5", "music", fill) == Match::True);
+}
+
+TEST_CASE("selection: paths that do not fit the type are Invalid whether the field is set or not", "[selection]") {
+  const auto set = [](Document& d) { REQUIRE(d.set("title", "x").is_ok()); };
+  for (const char* text : {"music.title.foo == 'x'", "music.title[0] == 'x'", "music.title{a} == 'x'", "music.scores[0] == 1"}) {
+    CHECK(evaluate(text, "music", set) == Match::Invalid);
+    CHECK(evaluate(text, "music", [](Document&) {}) == Match::Invalid);
+  }
+}
+
+TEST_CASE("selection: a collection on the right side is searched as on the left", "[selection]") {
+  const auto fill = [](Document& d) {
+    MapValue scores;
+    scores.entries.emplace_back("a", std::int32_t{3});
+    scores.entries.emplace_back("b", std::int32_t{9});
+    REQUIRE(d.set("scores", scores).is_ok());
+  };
+  CHECK(evaluate("5 < music.scores.value", "music", fill) == Match::True);
+  CHECK(evaluate("not 9 < music.scores.value", "music", fill) == Match::True);
+  CHECK(evaluate("3 != music.scores.value", "music", fill) == Match::True);
+  CHECK(evaluate("'b' == music.scores", "music", fill) == Match::True);
+  CHECK(evaluate("music.scores{b} == 9 and music.scores{'a'} <= 3 and music.scores{c} == null", "music", fill) == Match::True);
+  CHECK(evaluate("music.scores.key = '?'", "music", fill) == Match::True);
+  CHECK(evaluate("music.scores == music.scores and not music.scores != music.scores", "music", fill) == Match::True);
+}
+
+TEST_CASE("selection: globs count characters and take no exponential time", "[selection]") {
+  using selection::glob_matches;
+  CHECK(glob_matches("为什", "??"));
+  CHECK_FALSE(glob_matches("为什", "???"));
+  CHECK(glob_matches("a*b", "a*b"));
+  CHECK(glob_matches("axxbxxb", "a*b"));
+  CHECK_FALSE(glob_matches("axxbxxc", "a*b"));
+  std::string pattern;
+  for (int i = 0; i < 50; ++i) pattern += "*a";
+  CHECK_FALSE(glob_matches(std::string(5000, 'a'), pattern + "b"));
+}
+
+TEST_CASE("selection: the canonical text reads back to itself", "[selection]") {
+  for (const char* text :
+       {"music", "not (music or book) and id.user == 5", "music.tracks[1].title == \"x\\x00\\xff\\\"\"", "1.0 < -2.5",
+        "music.scores{\"a b\"} >= -9223372036854775808", "music.tracks.seconds != null", "1e999 > 1e+20",
+        "((true)) and (false) == (1)", "id.specific = \"*\"", "music.scores{7} == 1"}) {
+    CHECK(parse(text).to_string() == text);
+  }
+  CHECK(parse("1==1 OR nOt TRUE").to_string() == "1 == 1 or not true");
+}
+
+}  // namespace fjord
