@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fjord/common/clock.h"
+#include "fjord/common/metrics.h"
+#include "fjord/common/result.h"
+
+namespace fjord {
+
+/// What /health says. `healthy` decides between 200 and 503.
+struct Health {
+  bool healthy = false;
+  std::string status;  ///< One word: "up", "initializing", ...
+  std::string node;    ///< "storage.2"
+  std::uint64_t state_version = 0;
+  std::vector<std::string> reasons;  ///< Why it is not healthy.
+};
+
+struct MetricHttpServerOptions {
+  std::string address = "127.0.0.1:0";  ///< host:port; port 0: the system chooses.
+  std::size_t request_bytes_max = 8192;
+  Duration idle_timeout = seconds(30);
+};
+
+/// A small HTTP/1.1 server: /metrics (Prometheus' text format, with the process's resources), /health (JSON) and an index
+/// page at /. GET and HEAD only.
+///
+/// Threading: one thread of its own, on which `health` is called; it must not wait.
+/// Lifetime: `registry` and what `health` refers to outlive it.
+class MetricHttpServer {
+ public:
+  /// Errors: InvalidArgument for something that is not host:port; IoError if the address cannot be had.
+  static Result<std::unique_ptr<MetricHttpServer>> listen(const MetricHttpServerOptions& options, MetricRegistry& registry,
+                                                          std::function<Health()> health);
+  ~MetricHttpServer();
+
+  /// host:port with the port that it listens on.
+  const std::string& address() const;
+
+ private:
+  class Impl;
+  explicit MetricHttpServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fjord

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "fjord/common/metrics.h"
+
+namespace fjord {
+
+/// Puts what this process uses of the machine into metrics: fjord_process_cpu_seconds, _resident_bytes, _open_fds,
+/// _threads. Threading: one thread at a time. Lifetime: the registry outlives it.
+class ResourceSampler {
+ public:
+  explicit ResourceSampler(MetricRegistry& registry);
+  /// Reads /proc/self; what cannot be read keeps its last value.
+  void sample();
+
+ private:
+  Gauge& cpu_seconds_;
+  Gauge& resident_bytes_;
+  Gauge& open_fds_;
+  Gauge& threads_;
+};
+
+}  // namespace fjord

@@ -1,0 +1,52 @@
+#include "fjord/monitoring/resource_sampler.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <system_error>
+
+namespace fjord {
+namespace {
+
+double seconds_of(const timeval& time) { return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6; }
+
+/// Entries of a folder of /proc; -1 if it cannot be read.
+long count_entries(const char* folder) {
+  std::error_code error;
+  std::filesystem::directory_iterator it(folder, error);
+  long count = 0;
+  while (!error && it != std::filesystem::directory_iterator()) {
+    ++count;
+    it.increment(error);
+  }
+  return error ? -1 : count;
+}
+
+}  // namespace
+
+ResourceSampler::ResourceSampler(MetricRegistry& registry)
+    : cpu_seconds_(registry.gauge("fjord_process_cpu_seconds", "CPU time used by the process, user and system.")),
+      resident_bytes_(registry.gauge("fjord_process_resident_bytes", "Memory of the process that is in RAM.")),
+      open_fds_(registry.gauge("fjord_process_open_fds", "Open file descriptors of the process.")),
+      threads_(registry.gauge("fjord_process_threads", "Threads of the process.")) {}
+
+void ResourceSampler::sample() {
+  rusage usage{};
+  if (::getrusage(RUSAGE_SELF, &usage) == 0) cpu_seconds_.set(seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime));
+
+  std::ifstream statm("/proc/self/statm");
+  double total_pages = 0;
+  double resident_pages = 0;
+  if (statm >> total_pages >> resident_pages) {
+    resident_bytes_.set(resident_pages * static_cast<double>(::sysconf(_SC_PAGESIZE)));
+  }
+  // The listing itself holds one descriptor open.
+  if (const long fds = count_entries("/proc/self/fd"); fds > 0) open_fds_.set(static_cast<double>(fds - 1));
+  if (const long threads = count_entries("/proc/self/task"); threads > 0) threads_.set(static_cast<double>(threads));
+}
+
+}  // namespace fjord
