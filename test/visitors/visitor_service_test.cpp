@@ -1,0 +1,218 @@
+#include "fjord/visitors/visitor_service.h"
+
+#include <catch2/catch.hpp>
+
+#include "visitors/visitor_world.h"
+
+namespace fjord {
+namespace {
+
+using test::VisitorWorld;
+
+constexpr const char* kSchema = "document city { field name type string { header } field text type string { body } }";
+
+std::string id_of(int location, int n) {
+  return "id:t:city:n=" + std::to_string(location) + ":" + std::to_string(n);
+}
+
+void put_city(VisitorWorld& world, int location, int n, std::size_t bytes = 100) {
+  Document document(*world.types().find("city"), *DocumentId::parse(id_of(location, n)));
+  REQUIRE(document.set("name", "city " + std::to_string(n)).is_ok());
+  REQUIRE(document.set("text", std::string(bytes, 'x')).is_ok());
+  world.put(document);
+}
+
+template <typename R>
+typename R::Reply ask(VisitorWorld& world, R request, Duration limit = seconds(30)) {
+  std::optional<Result<typename R::Reply>> got;
+  rpc::call(world.transport, "storage0", std::move(request), limit, *world.executor,
+            [&](Result<typename R::Reply> reply) { got = std::move(reply); });
+  REQUIRE(world.run_until([&] { return got.has_value(); }));
+  REQUIRE(got->has_value());
+  return std::move(**got);
+}
+
+rpc::CreateVisitor dump_of(std::vector<BucketId> buckets) {
+  rpc::CreateVisitor create;
+  create.visitor_id = 7;
+  create.library = "dump";
+  create.buckets = std::move(buckets);
+  return create;
+}
+
+rpc::VisitorNextReply poll(VisitorWorld& world, std::uint64_t acknowledged, Duration wait = seconds(1)) {
+  rpc::VisitorNext next;
+  next.visitor_id = 7;
+  next.acknowledged = acknowledged;
+  next.wait_us = wait.count();
+  return ask(world, next);
+}
+
+std::size_t documents_in(const std::vector<rpc::VisitorEvent>& events) {
+  std::size_t count = 0;
+  for (const auto& event : events) {
+    DocBlockReader reader(event.docblock);
+    while (reader.next()) ++count;
+  }
+  return count;
+}
+
+TEST_CASE("a dump visitor gives every document of its buckets, then says that they are done") {
+  VisitorWorld world(1, 1, kSchema);
+  for (int i = 0; i < 20; ++i) put_city(world, i % 2, i);
+  CHECK(ask(world, dump_of({BucketId(4, 0), BucketId(4, 1)})).status.is_ok());
+  std::vector<rpc::VisitorEvent> events;
+  bool finished = false;
+  while (!finished) {
+    auto reply = poll(world, events.size());
+    REQUIRE(reply.status.is_ok());
+    for (auto& event : reply.events) {
+      CHECK(event.sequence == events.size() + 1);
+      events.push_back(std::move(event));
+    }
+    finished = reply.finished;
+  }
+  CHECK(documents_in(events) == 20);
+  CHECK(std::count_if(events.begin(), events.end(), [](const auto& e) { return e.bucket_done && e.status; }) == 2);
+}
+
+TEST_CASE("a visitor stops reading while its client acknowledges nothing, and goes on when it does") {
+  VisitorWorld world(2, 1, kSchema);
+  for (int i = 0; i < 200; ++i) put_city(world, 1, i, 1000);
+  auto create = dump_of({BucketId(4, 1)});
+  create.docblock_bytes = 4000;
+  REQUIRE(ask(world, create).status.is_ok());
+  world.scheduler.run_for(seconds(10));
+  const auto reply = poll(world, 0);
+  CHECK(reply.events.size() == 4);
+  const int tasks = world.nodes[0].buckets->stripe_tasks;
+  world.scheduler.run_for(seconds(10));
+  CHECK(world.nodes[0].buckets->stripe_tasks == tasks);
+
+  CHECK(poll(world, 0).events.size() == 4);
+  poll(world, 2);
+  world.scheduler.run_for(seconds(1));
+  CHECK(world.nodes[0].buckets->stripe_tasks == tasks + 2);
+  CHECK(poll(world, 2).events.size() == 4);
+}
+
+TEST_CASE("events that were sent but not acknowledged are sent again") {
+  VisitorWorld world(3, 1, kSchema);
+  put_city(world, 1, 1);
+  REQUIRE(ask(world, dump_of({BucketId(4, 1)})).status.is_ok());
+  world.scheduler.run_for(seconds(1));
+  const auto first = poll(world, 0);
+  const auto again = poll(world, 0);
+  REQUIRE(first.events.size() == 2);
+  REQUIRE(again.events.size() == 2);
+  CHECK(again.finished);
+  CHECK(again.events[0].docblock == first.events[0].docblock);
+  const auto rest = poll(world, 1);
+  REQUIRE(rest.events.size() == 1);
+  CHECK(rest.events[0].bucket_done);
+}
+
+TEST_CASE("creating a visitor again with its id changes nothing") {
+  VisitorWorld world(4, 1, kSchema);
+  put_city(world, 1, 1);
+  CHECK(ask(world, dump_of({BucketId(4, 1)})).status.is_ok());
+  CHECK(ask(world, dump_of({BucketId(4, 1)})).status.is_ok());
+  world.scheduler.run_for(seconds(1));
+  CHECK(documents_in(poll(world, 0).events) == 1);
+}
+
+TEST_CASE("what cannot be visited is refused with a reason") {
+  VisitorWorld world(5, 1, kSchema);
+  auto create = dump_of({BucketId(4, 1)});
+  SECTION("unknown visitor") {
+    create.library = "nonsense";
+    const Status status = ask(world, create).status;
+    CHECK(status.code() == StatusCode::InvalidArgument);
+    CHECK(status.message().find("dump") != std::string::npos);
+  }
+  SECTION("selection that does not parse") {
+    create.selection = "city.name ==";
+    CHECK(ask(world, create).status.code() == StatusCode::InvalidSelection);
+  }
+  SECTION("schema that the node does not have yet") {
+    create.schema_version = 2;
+    CHECK(ask(world, create).status.code() == StatusCode::NotReady);
+  }
+  SECTION("no buckets") {
+    create.buckets.clear();
+    CHECK(ask(world, create).status.code() == StatusCode::InvalidArgument);
+  }
+  CHECK(poll(world, 0).status.code() == StatusCode::NotFound);
+}
+
+TEST_CASE("a bucket that is not there, or is still being filled, ends with that status") {
+  VisitorWorld world(6, 1, kSchema);
+  world.create_bucket(world.nodes[0], BucketId(4, 3), 0);
+  REQUIRE(ask(world, dump_of({BucketId(4, 2), BucketId(4, 3)})).status.is_ok());
+  world.scheduler.run_for(seconds(1));
+  const auto reply = poll(world, 0);
+  REQUIRE(reply.events.size() == 2);
+  CHECK(reply.events[0].status.code() == StatusCode::NotFound);
+  CHECK(reply.events[1].status.code() == StatusCode::NotReady);
+  CHECK(reply.events[1].bucket_done);
+}
+
+TEST_CASE("a bucket that is deleted while it is visited ends with NotFound, not as done") {
+  VisitorWorld world(7, 1, kSchema);
+  for (int i = 0; i < 100; ++i) put_city(world, 1, i, 1000);
+  auto create = dump_of({BucketId(4, 1)});
+  create.docblock_bytes = 4000;
+  REQUIRE(ask(world, create).status.is_ok());
+  world.scheduler.run_for(seconds(1));
+  REQUIRE(world.nodes[0].buckets->provider(BucketId(4, 1)).delete_bucket(BucketId(4, 1)).is_ok());
+  poll(world, 4);
+  world.scheduler.run_for(seconds(1));
+  const auto reply = poll(world, 4);
+  REQUIRE(reply.finished);
+  CHECK(reply.events.back().status.code() == StatusCode::NotFound);
+}
+
+TEST_CASE("a visitor whose client is silent is destroyed; a client that polls keeps it") {
+  VisitorWorld world(8, 1, kSchema, {.idle_max = seconds(10)});
+  put_city(world, 1, 1);
+  REQUIRE(ask(world, dump_of({BucketId(4, 1)})).status.is_ok());
+  for (int i = 0; i < 5; ++i) {
+    world.scheduler.run_for(seconds(8));
+    CHECK(poll(world, 0).status.is_ok());
+  }
+  world.scheduler.run_for(seconds(12));
+  CHECK(poll(world, 0).status.code() == StatusCode::NotFound);
+}
+
+TEST_CASE("visitors beyond the limit wait and run when another one is destroyed") {
+  VisitorWorld world(9, 1, kSchema, {.cpus = 2});
+  REQUIRE(world.nodes[0].runtime->tunables.set("storage.visitors_max", 1).is_ok());
+  for (int i = 0; i < 100; ++i) put_city(world, 1, i, 1000);
+  auto hog = dump_of({BucketId(4, 1)});
+  hog.visitor_id = 1;
+  hog.docblock_bytes = 4000;  // stays, as nobody acknowledges
+  REQUIRE(ask(world, hog).status.is_ok());
+  REQUIRE(ask(world, dump_of({BucketId(4, 1)})).status.is_ok());
+  CHECK(poll(world, 0).events.empty());
+  REQUIRE(ask(world, rpc::DestroyVisitor{.visitor_id = 1}).status.is_ok());
+  CHECK_FALSE(poll(world, 0).events.empty());
+}
+
+TEST_CASE("a poll waits for events at most as long as asked") {
+  VisitorWorld world(10, 1, kSchema);
+  REQUIRE(world.nodes[0].runtime->tunables.set("storage.visitors_max", 1).is_ok());
+  for (int i = 0; i < 100; ++i) put_city(world, 1, i, 1000);
+  auto hog = dump_of({BucketId(4, 1)});
+  hog.visitor_id = 1;
+  hog.docblock_bytes = 4000;
+  REQUIRE(ask(world, hog).status.is_ok());
+  REQUIRE(ask(world, dump_of({BucketId(4, 1)})).status.is_ok());
+  const MonotonicTime before = world.scheduler.clock().now();
+  CHECK(poll(world, 0, seconds(3)).events.empty());
+  const Duration waited = world.scheduler.clock().now() - before;
+  CHECK(waited >= seconds(3));
+  CHECK(waited < seconds(4));
+}
+
+}  // namespace
+}  // namespace fjord

@@ -1,0 +1,311 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fjord/common/bulk_executor.h"
+#include "fjord/common/check.h"
+#include "fjord/common/env.h"
+#include "fjord/common/runtime.h"
+#include "fjord/document/document.h"
+#include "fjord/rpc/cluster_snapshot.h"
+#include "fjord/rpc/transport.h"
+#include "fjord/sim/sim_scheduler.h"
+#include "fjord/storage/memory/memory_provider.h"
+#include "fjord/storage/spi/bucket_access.h"
+#include "fjord/visitors/visitor_service.h"
+#include "fjord/visitors/visitor_session.h"
+
+namespace fjord::test {
+
+/// Carries calls between services of one SimScheduler, a millisecond each way.
+class DirectTransport final : public rpc::Transport {
+ public:
+  explicit DirectTransport(sim::SimScheduler& scheduler) : scheduler_(scheduler) {}
+
+  void serve(const rpc::Address& address, rpc::Service* service) { services_[address] = service; }
+  void stop_serving(const rpc::Address& address) { services_.erase(address); }
+  /// The next answers to calls of that name are lost: the caller sees Timeout.
+  void lose_answers(const std::string& call, int count) { lose_[call] += count; }
+  int calls(const std::string& name) const { return calls_.contains(name) ? calls_.at(name) : 0; }
+  /// Sees each answer on its way.
+  std::function<void(const rpc::Request&, rpc::Reply&)> on_reply;
+
+  void call(const rpc::Address& to, rpc::Request request, Duration timeout, Executor& executor,
+            rpc::ReplyFunction done) override {
+    const std::string name = rpc::name_of(request);
+    ++calls_[name];
+    auto once = std::make_shared<rpc::ReplyFunction>(std::move(done));
+    const auto finish = [once, &executor](Result<rpc::Reply> reply) {
+      if (!*once) return;
+      executor.post([function = std::move(*once), shared = std::make_shared<Result<rpc::Reply>>(std::move(reply))] {
+        function(std::move(*shared));
+      });
+      *once = nullptr;
+    };
+    const bool lost = lose_[name] > 0;
+    if (lost) --lose_[name];
+    scheduler_.outside().post_after(timeout, [finish] { finish(Status(StatusCode::Timeout, "no answer")); });
+    auto copy = std::make_shared<rpc::Request>(request);
+    auto original = std::make_shared<rpc::Request>(std::move(request));
+    scheduler_.outside().post_after(milliseconds(1), [this, to, copy, original, lost, finish] {
+      const auto it = services_.find(to);
+      if (it == services_.end()) {
+        finish(Status(StatusCode::NotReady, "no connection to " + to));
+        return;
+      }
+      rpc::Responder respond = [this, copy, lost, finish](rpc::Reply reply) {
+        if (lost) return;
+        auto shared = std::make_shared<rpc::Reply>(std::move(reply));
+        scheduler_.outside().post_after(milliseconds(1), [this, copy, shared, finish] {
+          if (on_reply) on_reply(*copy, *shared);
+          finish(std::move(*shared));
+        });
+      };
+      const bool taken = it->second->handle(*original, respond);
+      FJORD_CHECK(taken);
+    });
+  }
+
+ private:
+  sim::SimScheduler& scheduler_;
+  std::map<rpc::Address, rpc::Service*> services_;
+  std::map<std::string, int> lose_;
+  std::map<std::string, int> calls_;
+};
+
+/// A Runtime whose executors and time are simulated.
+class SimRuntime {
+ public:
+  SimRuntime(sim::SimScheduler& scheduler, const std::string& name, std::uint64_t seed)
+      : scheduler_(scheduler.make_node_scheduler(name)),
+        bulk_(make_inline_bulk_executor()),
+        env_(make_posix_env()),
+        random_(seed),
+        runtime{scheduler.clock(), *scheduler_, *bulk_, *env_, random_, metrics, tunables} {}
+
+ private:
+  std::unique_ptr<sim::SimNodeScheduler> scheduler_;
+  std::unique_ptr<BulkExecutor> bulk_;
+  std::unique_ptr<Env> env_;
+  Random random_;
+
+ public:
+  MetricRegistry metrics;
+  TunableRegistry tunables;
+  Runtime runtime;
+};
+
+/// Two stripes with a memory provider each.
+class StripedNode final : public spi::BucketAccess {
+ public:
+  explicit StripedNode(Scheduler& scheduler) {
+    for (int i = 0; i < 2; ++i) {
+      providers.push_back(make_memory_provider());
+      stripes.push_back(scheduler.make_executor("stripe"));
+    }
+  }
+  void on_stripe(BucketId bucket, UniqueFunction<void(spi::PersistenceProvider&)> task) override {
+    ++stripe_tasks;
+    stripes[bucket.bit(0)]->post([&provider = *providers[bucket.bit(0)], t = std::move(task)] { t(provider); });
+  }
+  spi::PersistenceProvider& provider(BucketId bucket) { return *providers[bucket.bit(0)]; }
+
+  std::vector<std::unique_ptr<spi::PersistenceProvider>> providers;
+  std::vector<std::unique_ptr<Executor>> stripes;
+  int stripe_tasks = 0;
+};
+
+/// One distributor that knows where the buckets are, and storage nodes that hold them in memory. All nodes hold all
+/// buckets; the distributor names the nodes of a bucket that are up in turn.
+class VisitorWorld final : public rpc::Service {
+ public:
+  struct StorageNode {
+    std::unique_ptr<SimRuntime> runtime;
+    std::unique_ptr<StripedNode> buckets;
+    std::unique_ptr<visitors::VisitorRegistry> registry;
+    std::unique_ptr<visitors::VisitorService> service;
+    bool up = true;
+  };
+
+  VisitorWorld(std::uint64_t seed, std::uint16_t storage_nodes, const std::string& schema,
+               visitors::VisitorServiceOptions options = {})
+      : scheduler(seed), transport(scheduler), client_runtime(scheduler, "client", seed + 1), options_(options) {
+    info.state_version = 1;
+    info.state = state_string(storage_nodes);
+    info.distribution = DistributionConfig::flat(storage_nodes, 2).to_string();
+    info.distributor_addresses = {"distributor"};
+    for (int i = 0; i < storage_nodes; ++i) info.storage_addresses.push_back("storage" + std::to_string(i));
+    info.schema_version = 1;
+    info.schemas = {schema};
+    update(snapshot);
+    executor = client_runtime.runtime.scheduler.make_executor("client");
+    transport.serve("distributor", this);
+    for (std::uint16_t i = 0; i < storage_nodes; ++i) add_node(i);
+  }
+  ~VisitorWorld() override {
+    for (StorageNode& node : nodes) node.service.reset();
+  }
+
+  static std::string state_string(int storage_nodes) {
+    return "version:1 bits:4 distributor:1 storage:" + std::to_string(storage_nodes);
+  }
+
+  void update(rpc::SnapshotHolder& holder) {
+    const auto changed = holder.update(info);
+    FJORD_CHECK(changed.has_value());
+  }
+
+  void add_node(std::uint16_t index) {
+    StorageNode& node = nodes.emplace_back();
+    node.runtime = std::make_unique<SimRuntime>(scheduler, "storage" + std::to_string(index), index + 100);
+    node.buckets = std::make_unique<StripedNode>(node.runtime->runtime.scheduler);
+    node.registry = std::make_unique<visitors::VisitorRegistry>();
+    visitors::add_builtin_visitors(*node.registry);
+    node.service = std::make_unique<visitors::VisitorService>(options_, node.runtime->runtime, *node.buckets, snapshot,
+                                                              *node.registry);
+    transport.serve("storage" + std::to_string(index), node.service.get());
+  }
+
+  /// The process is gone; the fleet controller notices it at once if `noticed`.
+  void kill_node(std::size_t index, bool noticed) {
+    transport.stop_serving("storage" + std::to_string(index));
+    nodes[index].service.reset();
+    nodes[index].up = false;
+    if (!noticed) return;
+    ++info.state_version;
+    info.state = "version:" + std::to_string(info.state_version) +
+                 " bits:4 distributor:1 storage:" + std::to_string(nodes.size()) + " ." + std::to_string(index) + ".s:d";
+  }
+
+  const DocumentTypeRepo& types() const { return *snapshot.get()->types(); }
+
+  /// To every node.
+  void put(const std::string& id_text, const std::string& header, const std::string& body) {
+    const auto id = DocumentId::parse(id_text);
+    FJORD_CHECK_MSG(id.has_value(), id_text);
+    write({.gid = id->gid(), .timestamp = Timestamp{++timestamp_}, .remove = false, .id = id_text, .header = header,
+           .body = body}, id->bucket(4));
+    ++puts;
+  }
+  void put(const Document& document) {
+    const EncodedDocument encoded = encode(document);
+    put(document.id().str(), encoded.header, encoded.body);
+  }
+  void remove(const std::string& id_text) {
+    const auto id = DocumentId::parse(id_text);
+    FJORD_CHECK(id.has_value());
+    write({.gid = id->gid(), .timestamp = Timestamp{++timestamp_}, .remove = true, .id = id_text, .header = {},
+           .body = {}}, id->bucket(4));
+  }
+  void create_bucket(StorageNode& node, BucketId bucket, std::uint64_t epoch = 1 << 20) {
+    FJORD_CHECK(node.buckets->provider(bucket).create_bucket(bucket).is_ok());
+    FJORD_CHECK(node.buckets->provider(bucket).set_replica_set(bucket, {.epoch = epoch, .nodes = {0}}).is_ok());
+  }
+
+  /// All documents of a node whose id holds `part`: id to (header, body).
+  std::map<std::string, std::pair<std::string, std::string>> stored(const std::string& part, std::size_t node = 0) {
+    std::map<std::string, std::pair<std::string, std::string>> found;
+    for (auto& provider : nodes[node].buckets->providers) {
+      for (const BucketId bucket : provider->list_buckets()) {
+        spi::IterateOptions everything;
+        everything.types = snapshot.get()->types();
+        auto iterator = provider->iterate(bucket, everything);
+        FJORD_CHECK(iterator.has_value());
+        DocBlockBuilder block;
+        while (*(*iterator)->next(block, 1 << 20)) {
+        }
+        const std::string bytes = block.take();
+        DocBlockReader reader(bytes);
+        while (const auto entry = reader.next()) {
+          const auto view = DocumentView::open(types(), entry->header, entry->body);
+          FJORD_CHECK(view.has_value());
+          if (view->id().find(part) == std::string_view::npos) continue;
+          found[std::string(view->id())] = {std::string(entry->header), std::string(entry->body)};
+        }
+      }
+    }
+    return found;
+  }
+
+  bool handle(rpc::Request& request, rpc::Responder& respond) override {
+    if (auto* get = std::get_if<rpc::GetClusterInfo>(&request)) {
+      rpc::GetClusterInfoReply reply;
+      if (info.state_version > get->known_state_version || info.schema_version > get->known_schema_version) {
+        reply.info = info;
+      }
+      respond(std::move(reply));
+    } else if (auto* buckets = std::get_if<rpc::GetBucketNodes>(&request)) {
+      respond(bucket_nodes(*buckets));
+    } else {
+      return other_service != nullptr && other_service->handle(request, respond);
+    }
+    return true;
+  }
+
+  bool run_until(const std::function<bool()>& done, Duration limit = seconds(600)) {
+    return scheduler.run_until(done, limit);
+  }
+
+  sim::SimScheduler scheduler;
+  DirectTransport transport;
+  rpc::ClusterInfo info;
+  rpc::SnapshotHolder snapshot;
+  SimRuntime client_runtime;
+  std::unique_ptr<Executor> executor;
+  std::deque<StorageNode> nodes;
+  std::set<BucketId> unavailable;
+  rpc::Service* other_service = nullptr;  ///< Offered by the distributor too.
+  int puts = 0;
+
+ private:
+  void write(const spi::Write& write, BucketId bucket) {
+    for (StorageNode& node : nodes) {
+      if (!node.buckets->provider(bucket).bucket_info(bucket)) create_bucket(node, bucket);
+      spi::WriteResult result;
+      node.buckets->provider(bucket).apply(bucket, {&write, 1}, {&result, 1});
+      FJORD_CHECK(result.status.is_ok());
+    }
+    known_buckets_.insert(bucket);
+  }
+
+  rpc::GetBucketNodesReply bucket_nodes(const rpc::GetBucketNodes& request) {
+    rpc::GetBucketNodesReply reply;
+    if (request.state_version < info.state_version) {
+      reply.status = Status(StatusCode::WrongDistribution, "older state");
+      reply.newer_info = info;
+      return reply;
+    }
+    const std::vector<BucketId> asked =
+        request.all ? std::vector<BucketId>(known_buckets_.begin(), known_buckets_.end()) : request.buckets;
+    for (const BucketId bucket : asked) {
+      rpc::BucketNode& found = reply.buckets.emplace_back();
+      found.bucket = bucket;
+      if (!known_buckets_.contains(bucket)) {
+        found.status = Status(StatusCode::NotFound, "nothing there");
+      } else if (unavailable.contains(bucket)) {
+        found.status = Status(StatusCode::Unavailable, "no replica is up");
+      } else {
+        do {
+          next_node_ = (next_node_ + 1) % nodes.size();
+        } while (!nodes[next_node_].up);
+        found.node = static_cast<std::uint16_t>(next_node_);
+      }
+    }
+    return reply;
+  }
+
+  visitors::VisitorServiceOptions options_;
+  std::set<BucketId> known_buckets_;
+  std::uint64_t timestamp_ = 1000;
+  std::size_t next_node_ = 0;
+};
+
+}  // namespace fjord::test

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+
+#include "fjord/common/executor.h"
+#include "fjord/common/thread_annotations.h"
+
+namespace fjord::visitors {
+
+/// The way to an executor for those who may outlive it: replies from stripes, clients and other services. Copies share
+/// one state. After close() tasks are dropped.
+///
+/// Threading: every thread. The lock is held only while a task is handed over.
+/// Lifetime: the owner of the executor closes the mailbox before it destroys the executor.
+class Mailbox {
+ public:
+  /// Leads nowhere: every task is dropped.
+  Mailbox() = default;
+  explicit Mailbox(Executor& executor) : state_(std::make_shared<State>(executor)) {}
+
+  void post(Task task) const {
+    if (state_ == nullptr) return;
+    const std::lock_guard lock(state_->mutex);
+    if (state_->executor != nullptr) state_->executor->post(std::move(task));
+  }
+  void close() const {
+    if (state_ == nullptr) return;
+    const std::lock_guard lock(state_->mutex);
+    state_->executor = nullptr;
+  }
+
+ private:
+  struct State {
+    explicit State(Executor& e) : executor(&e) {}
+    std::mutex mutex;
+    Executor* executor FJORD_GUARDED_BY(mutex);
+  };
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace fjord::visitors

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "fjord/common/clock.h"
+#include "fjord/common/executor.h"
+#include "fjord/common/random.h"
+#include "fjord/rpc/cluster_snapshot.h"
+#include "fjord/rpc/transport.h"
+
+namespace fjord::visitors {
+
+struct VisitorSessionOptions {
+  std::string library = "dump";
+  std::vector<rpc::Parameter> parameters;
+  std::string selection;
+  bool ids_only = false;
+  /// Absent: every bucket of the cluster that holds something.
+  std::optional<std::vector<BucketId>> buckets;
+  /// Distributors to ask while `snapshot` is empty.
+  std::vector<rpc::Address> bootstrap;
+
+  std::uint32_t visitors_per_node = 4;
+  std::uint32_t buckets_per_visitor = 0;  ///< 0: chosen so that a node's work is cut into a few rounds, at most 64.
+  std::uint32_t buckets_at_once = 1;
+  std::uint32_t docblock_bytes = 0;  ///< 0: the server's default
+  std::uint64_t schema_version = 0;  ///< Servers need at least this one; raised to that of the snapshot.
+  /// Documents of a bucket that has to be read again are given once. Keeps the gids of unfinished buckets in memory.
+  bool deduplicate = true;
+
+  Duration deadline{0};                     ///< For the whole visit; 0: none.
+  Duration no_progress_limit = seconds(60);  ///< Fails with the last reason when nothing moved for so long.
+  /// A bucket whose visitor reports an error (not: is not available now) is tried so often.
+  unsigned bucket_tries_max = 5;
+  Duration poll_wait = seconds(2);
+  Duration call_timeout = seconds(5);
+  Duration retry_first = milliseconds(50);
+  Duration retry_max = seconds(2);
+};
+
+struct VisitProgress {
+  std::uint64_t buckets_total = 0;  ///< 0 until the buckets are known.
+  std::uint64_t buckets_done = 0;
+  std::uint64_t buckets_repeated = 0;  ///< Times that a bucket was begun again.
+  std::uint64_t docblock_bytes = 0;
+};
+
+/// All on the session's executor; none is called after on_finished, cancel() or the session's destruction.
+struct VisitorSessionCallbacks {
+  /// Documents of one bucket. Returning acknowledges them; to be given no more for now, pause() the session.
+  std::function<void(BucketId, std::string docblock)> on_docblock;
+  /// Once a bucket. `result` is what the visitor said of it; empty also for a bucket that holds nothing.
+  std::function<void(BucketId, std::string result)> on_bucket_done;
+  /// How many buckets there are, before the first of them is begun.
+  std::function<void(std::uint64_t buckets)> on_buckets_known;
+  /// OK only if every bucket was read to its end.
+  std::function<void(Status)> on_finished;
+};
+
+/// The client half of a visit: finds the nodes, creates visitors there, polls them, and begins a bucket again elsewhere
+/// when its node fails. Every document that matched throughout is seen.
+///
+/// Errors that a repetition would repeat (InvalidSelection, UnknownType, InvalidArgument, InvalidField, TooLarge,
+/// NotImplemented, Unauthorized) end the visit at once; a bucket that is not available is asked for again until the
+/// deadline, or until nothing has moved for `no_progress_limit`.
+///
+/// Threading: confined to `executor`. Lifetime: may be destroyed at any time on its executor, also inside a callback;
+/// `transport`, `clock` and `snapshot` outlive it.
+class VisitorSession {
+ public:
+  VisitorSession(VisitorSessionOptions options, VisitorSessionCallbacks callbacks, rpc::Transport& transport,
+                 rpc::SnapshotHolder& snapshot, Clock& clock, Random random, Executor& executor);
+  ~VisitorSession();
+  VisitorSession(const VisitorSession&) = delete;
+  VisitorSession& operator=(const VisitorSession&) = delete;
+
+  void start();
+  /// Destroys the visitors and ends without a further callback. `settled` (may be empty) runs when all nodes have
+  /// answered, or did not in time.
+  void cancel(UniqueFunction<void()> settled = {});
+  /// Stops polling (what is under way still arrives) and starts it again.
+  void pause();
+  void resume();
+  VisitProgress progress() const;
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace fjord::visitors

@@ -1,0 +1,205 @@
+#include "server_visitor.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "fjord/common/check.h"
+
+namespace fjord::visitors {
+
+ReadMetrics::ReadMetrics(MetricRegistry& registry)
+    : buckets_ok(registry.counter("fjord_visitor_buckets_total", "Buckets that visitors finished, by outcome.",
+                                  {{"outcome", "ok"}})),
+      buckets_failed(registry.counter("fjord_visitor_buckets_total", "Buckets that visitors finished, by outcome.",
+                                      {{"outcome", "failed"}})),
+      docblocks(registry.counter("fjord_visitor_docblocks_total", "Blocks of documents read by visitors.")),
+      docblock_bytes(registry.counter("fjord_visitor_docblock_bytes_total", "Bytes of documents read by visitors.")) {}
+
+struct ServerVisitor::StripeIterator {
+  std::unique_ptr<spi::DocumentIterator> iterator;
+};
+
+struct ServerVisitor::Block {
+  Status status;
+  std::string bytes;
+  bool more = false;
+};
+
+ServerVisitor::ServerVisitor(spi::BucketAccess& access, ReadMetrics& metrics, ReadPlan plan)
+    : access_(access), metrics_(metrics), plan_(std::move(plan)) {
+  lanes_.resize(std::max(1u, std::min<unsigned>(plan_.buckets_at_once, static_cast<unsigned>(plan_.buckets.size()))));
+}
+
+ServerVisitor::~ServerVisitor() {
+  for (Lane& lane : lanes_) release_iterator(lane);
+}
+
+Status ServerVisitor::make_visitor(const VisitorFactory& factory, const Parameters& parameters) {
+  FJORD_TRY_ASSIGN(visitor_, factory(*this, parameters));
+  return Status::ok();
+}
+
+void ServerVisitor::assign(Mailbox mailbox, VisitorOutput output) {
+  mailbox_ = std::move(mailbox);
+  output_ = std::move(output);
+}
+
+void ServerVisitor::start() {
+  if (cancelled()) {
+    finish();
+  } else {
+    fill_lanes();
+  }
+}
+
+void ServerVisitor::stop() {
+  if (finished_) return;
+  for (Lane& lane : lanes_) {
+    if (lane.number == 0) continue;
+    release_iterator(lane);
+    lane.number = 0;
+    visitor_->abandon_bucket(lane.bucket);
+  }
+  finish();
+}
+
+void ServerVisitor::finish() {
+  finished_ = true;
+  visitor_.reset();
+  output_.on_finished();
+}
+
+void ServerVisitor::fill_lanes() {
+  if (finished_) return;
+  bool any_open = false;
+  for (Lane& lane : lanes_) {
+    while (lane.number == 0 && next_bucket_ < plan_.buckets.size()) open(lane, plan_.buckets[next_bucket_++]);
+    read_if_allowed(lane);
+    any_open = any_open || lane.number != 0;
+  }
+  if (!any_open) finish();
+}
+
+void ServerVisitor::open(Lane& lane, BucketId bucket) {
+  lane = Lane{.bucket = bucket, .number = next_number_++, .iterator = std::make_shared<StripeIterator>()};
+  const Status status = visitor_->begin_bucket(bucket);
+  if (!status) close(lane, {status, {}});
+}
+
+void ServerVisitor::read_if_allowed(Lane& lane) {
+  if (lane.number == 0 || lane.reading || lane.exhausted) return;
+  if (blocks_read_ + blocks_unacked_ >= plan_.docblocks_pending) return;
+  lane.reading = true;
+  ++blocks_read_;
+  // The task may outlive this object, so it holds nothing of it but the way back.
+  access_.on_stripe(lane.bucket, [weak = weak_from_this(), mailbox = mailbox_, iterator = lane.iterator,
+                                  bucket = lane.bucket, number = lane.number, options = plan_.iterate,
+                                  lane_index = static_cast<std::size_t>(&lane - lanes_.data()),
+                                  bytes_max = plan_.docblock_bytes](spi::PersistenceProvider& provider) {
+    Block block;
+    const auto read = [&]() -> Status {
+      if (iterator->iterator == nullptr) {
+        FJORD_TRY_ASSIGN(const ReplicaSet set, provider.replica_set(bucket));
+        if (set.epoch == 0) {
+          return Status(StatusCode::NotReady, bucket.to_string() + " is being filled on this node");
+        }
+        FJORD_TRY_ASSIGN(iterator->iterator, provider.iterate(bucket, options));
+      }
+      DocBlockBuilder builder;
+      FJORD_TRY_ASSIGN(block.more, iterator->iterator->next(builder, bytes_max));
+      block.bytes = builder.take();
+      return Status::ok();
+    };
+    block.status = read();
+    if (!block.more || !block.status) iterator->iterator.reset();
+    mailbox.post([weak, lane_index, number, shared_block = std::make_shared<Block>(std::move(block))] {
+      if (const auto self = weak.lock()) self->on_block(lane_index, number, std::move(*shared_block));
+    });
+  });
+}
+
+void ServerVisitor::on_block(std::size_t lane_index, std::uint64_t number, Block block) {
+  if (finished_) return;
+  Lane& lane = lanes_[lane_index];
+  if (lane.number != number) {  // failed meanwhile
+    --blocks_read_;
+    return;
+  }
+  lane.reading = false;
+  lane.exhausted = !block.more;
+  if (!block.status) {
+    --blocks_read_;
+    fail(lane, block.status);
+    return;
+  }
+  metrics_.docblocks.add();
+  metrics_.docblock_bytes.add(block.bytes.size());
+  read_if_allowed(lane);  // the next block is read while this one is visited
+  const Status status = block.bytes.empty() ? Status::ok() : visitor_->visit(lane.bucket, std::move(block.bytes));
+  --blocks_read_;
+  if (!status) {
+    fail(lane, status);
+  } else if (lane.exhausted) {
+    end(lane_index);
+  } else {
+    for (Lane& waiting : lanes_) read_if_allowed(waiting);
+  }
+}
+
+void ServerVisitor::end(std::size_t lane_index) {
+  Lane& lane = lanes_[lane_index];
+  release_iterator(lane);
+  // Always by message, so that a visitor that answers at once does not make the stack grow with every bucket.
+  visitor_->end_bucket(lane.bucket, [weak = weak_from_this(), mailbox = mailbox_, lane_index,
+                                     number = lane.number](BucketResult result) {
+    mailbox.post([weak, lane_index, number, shared_result = std::make_shared<BucketResult>(std::move(result))] {
+      const auto self = weak.lock();
+      if (self == nullptr || self->finished_ || self->lanes_[lane_index].number != number) return;
+      self->close(self->lanes_[lane_index], std::move(*shared_result));
+      self->fill_lanes();
+    });
+  });
+}
+
+void ServerVisitor::fail(Lane& lane, const Status& status) {
+  visitor_->abandon_bucket(lane.bucket);
+  close(lane, {status, {}});
+  fill_lanes();
+}
+
+void ServerVisitor::close(Lane& lane, BucketResult result) {
+  release_iterator(lane);
+  lane.number = 0;
+  (result.status ? metrics_.buckets_ok : metrics_.buckets_failed).add();
+  rpc::VisitorEvent event;
+  event.bucket = lane.bucket;
+  event.bucket_done = true;
+  event.status = std::move(result.status);
+  event.result = std::move(result.result);
+  output_.on_event(std::move(event));
+}
+
+void ServerVisitor::release_iterator(Lane& lane) {
+  if (lane.iterator == nullptr) return;
+  access_.on_stripe(lane.bucket, [iterator = std::move(lane.iterator)](spi::PersistenceProvider&) {
+    iterator->iterator.reset();
+  });
+  lane.iterator = nullptr;
+}
+
+void ServerVisitor::send(BucketId bucket, std::string docblock) {
+  ++blocks_unacked_;
+  rpc::VisitorEvent event;
+  event.bucket = bucket;
+  event.docblock = std::move(docblock);
+  output_.on_event(std::move(event));
+}
+
+void ServerVisitor::on_acknowledged(unsigned docblocks) {
+  if (finished_) return;
+  blocks_unacked_ -= std::min(blocks_unacked_, docblocks);
+  for (Lane& lane : lanes_) read_if_allowed(lane);
+}
+
+}  // namespace fjord::visitors

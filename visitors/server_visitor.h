@@ -1,0 +1,103 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fjord/common/metrics.h"
+#include "fjord/storage/spi/bucket_access.h"
+#include "fjord/visitors/visitor.h"
+
+namespace fjord::visitors {
+
+/// How one visitor reads.
+struct ReadPlan {
+  std::vector<BucketId> buckets;
+  spi::IterateOptions iterate;
+  std::uint32_t docblock_bytes = 0;
+  unsigned buckets_at_once = 1;
+  unsigned docblocks_pending = 4;
+};
+
+struct ReadMetrics {
+  explicit ReadMetrics(MetricRegistry& registry);
+
+  Counter& buckets_ok;
+  Counter& buckets_failed;
+  Counter& docblocks;
+  Counter& docblock_bytes;
+};
+
+/// Takes what a visitor says. The sequence numbers of events are given there.
+struct VisitorOutput {
+  UniqueFunction<void(rpc::VisitorEvent)> on_event;
+  UniqueFunction<void()> on_finished;  ///< Once, after the last event.
+};
+
+/// Drives one Visitor over its buckets.
+///
+/// Threading: made on the service's executor; assign() once there; then everything but cancel() and cancelled() on the
+/// executor behind the mailbox that it was assigned. Lifetime: held by shared_ptr; `access` and `metrics` outlive it.
+class ServerVisitor final : public VisitContext, public std::enable_shared_from_this<ServerVisitor> {
+ public:
+  ServerVisitor(spi::BucketAccess& access, ReadMetrics& metrics, ReadPlan plan);
+  ~ServerVisitor() override;
+
+  /// Before anything else.
+  Status make_visitor(const VisitorFactory& factory, const Parameters& parameters);
+  void assign(Mailbox mailbox, VisitorOutput output);
+  void start();
+  /// The client has dealt with `docblocks` more.
+  void on_acknowledged(unsigned docblocks);
+  /// Any thread. Follow it with stop() on the visitor's executor.
+  void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  void stop();
+
+  const std::shared_ptr<const DocumentTypeRepo>& types() const override { return plan_.iterate.types; }
+  Mailbox mailbox() const override { return mailbox_; }
+  void send(BucketId bucket, std::string docblock) override;
+  bool cancelled() const override { return cancelled_.load(std::memory_order_relaxed); }
+
+ private:
+  /// Lives on the stripe: made and emptied there.
+  struct StripeIterator;
+  struct Block;
+
+  /// A bucket that is being read.
+  struct Lane {
+    BucketId bucket;
+    std::uint64_t number = 0;  ///< Unique in this visitor; 0: nothing is open here.
+    std::shared_ptr<StripeIterator> iterator;
+    bool reading = false;
+    bool exhausted = false;
+  };
+
+  void fill_lanes();
+  void open(Lane& lane, BucketId bucket);
+  void read_if_allowed(Lane& lane);
+  void on_block(std::size_t lane_index, std::uint64_t number, Block block);
+  void end(std::size_t lane_index);
+  void fail(Lane& lane, const Status& status);
+  void close(Lane& lane, BucketResult result);
+  void release_iterator(Lane& lane);
+  void finish();
+
+  spi::BucketAccess& access_;
+  ReadMetrics& metrics_;
+  ReadPlan plan_;
+  std::unique_ptr<Visitor> visitor_;
+  Mailbox mailbox_;
+  VisitorOutput output_;
+  std::atomic<bool> cancelled_{false};
+
+  std::vector<Lane> lanes_;
+  std::size_t next_bucket_ = 0;
+  std::uint64_t next_number_ = 1;
+  unsigned blocks_read_ = 0;     ///< Being read, or read and not yet visited.
+  unsigned blocks_unacked_ = 0;  ///< Sent to the client.
+  bool finished_ = false;
+};
+
+}  // namespace fjord::visitors

@@ -1,0 +1,368 @@
+#include "fjord/visitors/visitor_service.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fjord/common/check.h"
+#include "fjord/document/selection.h"
+#include "server_visitor.h"
+
+namespace fjord::visitors {
+namespace {
+
+constexpr Duration kSweepInterval = seconds(1);
+
+rpc::VisitorNextReply not_found(const char* why) {
+  rpc::VisitorNextReply reply;
+  reply.status = Status(StatusCode::NotFound, why);
+  return reply;
+}
+
+struct ServiceMetrics {
+  explicit ServiceMetrics(MetricRegistry& registry)
+      : created(registry.counter("fjord_visitor_created_total", "Visitors created.")),
+        expired(registry.counter("fjord_visitor_expired_total", "Visitors destroyed because their client was silent.")),
+        running(registry.gauge("fjord_visitor_running", "Visitors that have an executor.")),
+        queued(registry.gauge("fjord_visitor_queued", "Visitors that wait for an executor.")),
+        events_resent(registry.counter("fjord_visitor_events_resent_total", "Events given to a client again.")) {}
+
+  Counter& created;
+  Counter& expired;
+  Gauge& running;
+  Gauge& queued;
+  Counter& events_resent;
+};
+
+}  // namespace
+
+/// Confined to `executor_`, but for the first lines of handle().
+class VisitorService::Impl {
+ public:
+  Impl(const VisitorServiceOptions& options, Runtime& runtime, spi::BucketAccess& access,
+       const rpc::SnapshotHolder& snapshot, const VisitorRegistry& registry)
+      : options_(options),
+        runtime_(runtime),
+        access_(access),
+        snapshot_(snapshot),
+        registry_(registry),
+        metrics_(runtime.metrics),
+        read_metrics_(runtime.metrics),
+        visitors_max_(runtime.tunables.declare(
+            {.name = "storage.visitors_max",
+             .unit = Unit::Count,
+             .default_value = std::max<std::int64_t>(1, (5 * std::int64_t{options.cpus} + 1) / 2),
+             .min = 1,
+             .max = 1024,
+             .help = "Visitors that run at once on a storage node; others wait. Default: 2.5 a CPU, rounded up."})),
+        executor_(runtime.scheduler.make_executor("visitors")),
+        mailbox_(*executor_) {}
+
+  ~Impl() {
+    mailbox_.close();
+    executor_.reset();
+    for (auto& [id, record] : records_) record.visitor->cancel();
+    for (auto& slot : slots_) {
+      slot->mailbox.close();
+      slot->executor.reset();
+    }
+  }
+
+  void post(Task task) { mailbox_.post(std::move(task)); }
+  void create(const rpc::CreateVisitor& request, rpc::Responder respond);
+  void next(const rpc::VisitorNext& request, rpc::Responder respond);
+  void destroy(std::uint64_t id) {
+    if (const auto it = records_.find(id); it != records_.end()) remove(it);
+  }
+
+ private:
+  struct Slot {
+    std::unique_ptr<Executor> executor;
+    Mailbox mailbox;
+    bool busy = false;
+  };
+  struct Waiter {
+    rpc::Responder respond;
+    std::uint32_t max_bytes = 0;
+    std::uint64_t number = 0;
+  };
+  struct Record {
+    std::shared_ptr<ServerVisitor> visitor;
+    Slot* slot = nullptr;  ///< Null while queued and after the visitor finished.
+    bool finished = false;
+    std::uint64_t next_sequence = 1;
+    std::uint64_t sent = 0;                 ///< Highest sequence given to the client so far.
+    std::deque<rpc::VisitorEvent> events;   ///< Not acknowledged.
+    std::optional<Waiter> waiter;
+    MonotonicTime last_call;
+  };
+  using Records = std::map<std::uint64_t, Record>;
+
+  Result<ReadPlan> plan(const rpc::CreateVisitor& request, const rpc::ClusterSnapshot& snapshot) const;
+  Status check(const rpc::CreateVisitor& request, const rpc::ClusterSnapshot* snapshot) const;
+  void start_queued();
+  Slot* free_slot();
+  void on_event(std::uint64_t id, rpc::VisitorEvent event);
+  void on_finished(std::uint64_t id, Slot& slot);
+  void acknowledge(Record& record, std::uint64_t sequence);
+  void answer(Record& record, rpc::Responder& respond, std::uint32_t max_bytes);
+  void answer_waiter(Record& record);
+  void remove(Records::iterator it);
+  void sweep_later();
+  void sweep();
+
+  VisitorServiceOptions options_;
+  Runtime& runtime_;
+  spi::BucketAccess& access_;
+  const rpc::SnapshotHolder& snapshot_;
+  const VisitorRegistry& registry_;
+  ServiceMetrics metrics_;
+  ReadMetrics read_metrics_;
+  Tunable& visitors_max_;
+
+  Records records_;
+  std::deque<std::uint64_t> queue_;
+  std::vector<std::unique_ptr<Slot>> slots_;
+  std::uint64_t next_waiter_ = 1;
+  std::size_t running_ = 0;
+  bool sweeping_ = false;
+  std::unique_ptr<Executor> executor_;
+  Mailbox mailbox_;
+};
+
+Status VisitorService::Impl::check(const rpc::CreateVisitor& request, const rpc::ClusterSnapshot* snapshot) const {
+  if (snapshot == nullptr) return Status(StatusCode::NotReady, "this node has no cluster state yet");
+  if (snapshot->schema_version() < request.schema_version) {
+    return Status(StatusCode::NotReady, "this node has schema version " + std::to_string(snapshot->schema_version()) +
+                                            ", the visit needs " + std::to_string(request.schema_version));
+  }
+  if (request.buckets.empty()) return Status(StatusCode::InvalidArgument, "a visitor without buckets");
+  for (const BucketId bucket : request.buckets) {
+    if (!bucket.is_valid()) return Status(StatusCode::InvalidArgument, "no bucket id: " + bucket.to_string());
+  }
+  return Status::ok();
+}
+
+Result<ReadPlan> VisitorService::Impl::plan(const rpc::CreateVisitor& request,
+                                            const rpc::ClusterSnapshot& snapshot) const {
+  ReadPlan plan;
+  plan.buckets = request.buckets;
+  plan.iterate.types = snapshot.types();
+  if (!request.selection.empty()) {
+    FJORD_TRY_ASSIGN(Selection selection, Selection::parse(request.selection, *snapshot.types()));
+    plan.iterate.selection = std::make_shared<const Selection>(std::move(selection));
+  }
+  plan.iterate.fields = request.ids_only ? spi::FieldSet::IdOnly : spi::FieldSet::All;
+  plan.docblock_bytes =
+      request.docblock_bytes == 0 ? options_.docblock_bytes : std::min(request.docblock_bytes, options_.docblock_bytes);
+  plan.buckets_at_once = std::clamp(request.buckets_at_once, 1u, 64u);
+  plan.docblocks_pending = std::max(1u, options_.docblocks_pending);
+  return plan;
+}
+
+void VisitorService::Impl::create(const rpc::CreateVisitor& request, rpc::Responder respond) {
+  if (const auto it = records_.find(request.visitor_id); it != records_.end()) {
+    it->second.last_call = runtime_.clock.now();
+    respond(rpc::CreateVisitorReply{});
+    return;
+  }
+  const auto make = [&]() -> Result<std::shared_ptr<ServerVisitor>> {
+    const auto snapshot = snapshot_.get();
+    FJORD_TRY(check(request, snapshot.get()));
+    const VisitorFactory* factory = registry_.find(request.library);
+    if (factory == nullptr) {
+      std::string known;
+      for (const std::string& name : registry_.names()) known += (known.empty() ? "" : ", ") + name;
+      return Status(StatusCode::InvalidArgument, "no visitor \"" + request.library + "\"; there are: " + known);
+    }
+    FJORD_TRY_ASSIGN(ReadPlan read_plan, plan(request, *snapshot));
+    auto visitor = std::make_shared<ServerVisitor>(access_, read_metrics_, std::move(read_plan));
+    FJORD_TRY(visitor->make_visitor(*factory, request.parameters));
+    return visitor;
+  };
+  auto made = make();
+  if (made) {
+    Record& record = records_[request.visitor_id];
+    record.visitor = std::move(*made);
+    record.last_call = runtime_.clock.now();
+    queue_.push_back(request.visitor_id);
+    metrics_.created.add();
+    start_queued();
+    sweep_later();
+  }
+  respond(rpc::CreateVisitorReply{.status = made.status()});
+}
+
+VisitorService::Impl::Slot* VisitorService::Impl::free_slot() {
+  const auto it = std::find_if(slots_.begin(), slots_.end(), [](const auto& slot) { return !slot->busy; });
+  if (it != slots_.end()) return it->get();
+  auto slot = std::make_unique<Slot>();
+  slot->executor = runtime_.scheduler.make_executor("visitor-" + std::to_string(slots_.size()));
+  slot->mailbox = Mailbox(*slot->executor);
+  return slots_.emplace_back(std::move(slot)).get();
+}
+
+void VisitorService::Impl::start_queued() {
+  while (!queue_.empty() && running_ < static_cast<std::size_t>(visitors_max_.value())) {
+    const std::uint64_t id = queue_.front();
+    queue_.pop_front();
+    Record& record = records_.at(id);
+    Slot* slot = free_slot();
+    slot->busy = true;
+    ++running_;
+    record.slot = slot;
+    VisitorOutput output;
+    output.on_event = [this, id, mailbox = mailbox_](rpc::VisitorEvent event) {
+      mailbox.post([this, id, shared = std::make_shared<rpc::VisitorEvent>(std::move(event))] {
+        on_event(id, std::move(*shared));
+      });
+    };
+    output.on_finished = [this, id, slot, mailbox = mailbox_] {
+      mailbox.post([this, id, slot] { on_finished(id, *slot); });
+    };
+    record.visitor->assign(slot->mailbox, std::move(output));
+    slot->mailbox.post([visitor = record.visitor] { visitor->start(); });
+  }
+  metrics_.running.set(static_cast<double>(running_));
+  metrics_.queued.set(static_cast<double>(queue_.size()));
+}
+
+void VisitorService::Impl::on_event(std::uint64_t id, rpc::VisitorEvent event) {
+  const auto it = records_.find(id);
+  if (it == records_.end()) return;
+  event.sequence = it->second.next_sequence++;
+  it->second.events.push_back(std::move(event));
+  answer_waiter(it->second);
+}
+
+void VisitorService::Impl::on_finished(std::uint64_t id, Slot& slot) {
+  slot.busy = false;
+  --running_;
+  if (const auto it = records_.find(id); it != records_.end()) {
+    it->second.finished = true;
+    it->second.slot = nullptr;
+    answer_waiter(it->second);
+  }
+  start_queued();
+}
+
+void VisitorService::Impl::next(const rpc::VisitorNext& request, rpc::Responder respond) {
+  const auto it = records_.find(request.visitor_id);
+  if (it == records_.end()) {
+    respond(not_found("no such visitor on this node"));
+    return;
+  }
+  Record& record = it->second;
+  record.last_call = runtime_.clock.now();
+  acknowledge(record, request.acknowledged);
+  answer_waiter(record);  // an older call of the same client, whose answer is no longer waited for
+  const Duration wait = std::min(Duration(request.wait_us), options_.poll_wait_max);
+  if (!record.events.empty() || record.finished || wait <= Duration(0)) {
+    answer(record, respond, request.max_bytes);
+    return;
+  }
+  const std::uint64_t number = next_waiter_++;
+  record.waiter = Waiter{std::move(respond), request.max_bytes, number};
+  executor_->post_after(wait, [this, id = request.visitor_id, number] {
+    const auto found = records_.find(id);
+    if (found == records_.end() || !found->second.waiter || found->second.waiter->number != number) return;
+    found->second.last_call = runtime_.clock.now();
+    answer_waiter(found->second);
+  });
+}
+
+void VisitorService::Impl::acknowledge(Record& record, std::uint64_t sequence) {
+  unsigned docblocks = 0;
+  while (!record.events.empty() && record.events.front().sequence <= sequence) {
+    if (!record.events.front().docblock.empty()) ++docblocks;
+    record.events.pop_front();
+  }
+  if (docblocks == 0 || record.slot == nullptr) return;
+  record.slot->mailbox.post([visitor = record.visitor, docblocks] { visitor->on_acknowledged(docblocks); });
+}
+
+void VisitorService::Impl::answer(Record& record, rpc::Responder& respond, std::uint32_t max_bytes) {
+  const std::size_t limit = max_bytes == 0 ? options_.reply_bytes_max : std::min(max_bytes, options_.reply_bytes_max);
+  rpc::VisitorNextReply reply;
+  std::size_t bytes = 0;
+  for (const rpc::VisitorEvent& event : record.events) {
+    bytes += event.docblock.size() + event.result.size();
+    if (!reply.events.empty() && bytes > limit) break;
+    if (event.sequence <= record.sent) metrics_.events_resent.add();
+    record.sent = std::max(record.sent, event.sequence);
+    reply.events.push_back(event);
+  }
+  reply.finished = record.finished && reply.events.size() == record.events.size();
+  respond(std::move(reply));
+}
+
+void VisitorService::Impl::answer_waiter(Record& record) {
+  if (!record.waiter) return;
+  Waiter waiter = std::move(*record.waiter);
+  record.waiter.reset();
+  answer(record, waiter.respond, waiter.max_bytes);
+}
+
+void VisitorService::Impl::remove(Records::iterator it) {
+  Record& record = it->second;
+  record.visitor->cancel();
+  if (record.slot != nullptr) {
+    record.slot->mailbox.post([visitor = record.visitor] { visitor->stop(); });
+  } else if (!record.finished) {
+    std::erase(queue_, it->first);
+  }
+  if (record.waiter) {
+    record.waiter->respond(not_found("the visitor was destroyed"));
+  }
+  records_.erase(it);
+  start_queued();
+}
+
+void VisitorService::Impl::sweep_later() {
+  if (sweeping_ || records_.empty()) return;
+  sweeping_ = true;
+  executor_->post_after(kSweepInterval, [this] { sweep(); });
+}
+
+void VisitorService::Impl::sweep() {
+  sweeping_ = false;
+  const MonotonicTime now = runtime_.clock.now();
+  for (auto it = records_.begin(); it != records_.end();) {
+    const auto current = it++;
+    if (current->second.waiter || now - current->second.last_call < options_.idle_max) continue;
+    metrics_.expired.add();
+    remove(current);
+  }
+  sweep_later();
+}
+
+VisitorService::VisitorService(const VisitorServiceOptions& options, Runtime& runtime, spi::BucketAccess& access,
+                               const rpc::SnapshotHolder& snapshot, const VisitorRegistry& registry)
+    : impl_(std::make_unique<Impl>(options, runtime, access, snapshot, registry)) {}
+
+VisitorService::~VisitorService() = default;
+
+bool VisitorService::handle(rpc::Request& request, rpc::Responder& respond) {
+  Impl* impl = impl_.get();
+  if (auto* create = std::get_if<rpc::CreateVisitor>(&request)) {
+    impl->post([impl, taken = std::move(*create), answer = std::move(respond)]() mutable {
+      impl->create(taken, std::move(answer));
+    });
+  } else if (auto* next = std::get_if<rpc::VisitorNext>(&request)) {
+    impl->post([impl, taken = *next, answer = std::move(respond)]() mutable { impl->next(taken, std::move(answer)); });
+  } else if (auto* destroy = std::get_if<rpc::DestroyVisitor>(&request)) {
+    impl->post([impl, id = destroy->visitor_id, answer = std::move(respond)]() mutable {
+      impl->destroy(id);
+      answer(rpc::DestroyVisitorReply{});
+    });
+  } else {
+    return false;
+  }
+  return true;
+}
+
+}  // namespace fjord::visitors

@@ -1,0 +1,142 @@
+#include "fjord/visitors/visitor_session.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "fjord/common/check.h"
+#include "visitor_session_impl.h"
+
+namespace fjord::visitors {
+namespace {
+
+constexpr Duration kTick = milliseconds(500);
+
+}  // namespace
+
+VisitorSession::Impl::Impl(VisitorSessionOptions options, VisitorSessionCallbacks callbacks,
+                           rpc::Transport& transport, rpc::SnapshotHolder& snapshot, Clock& clock, Random random,
+                           Executor& executor)
+    : options_(std::move(options)),
+      callbacks_(std::move(callbacks)),
+      transport_(transport),
+      snapshot_(snapshot),
+      clock_(clock),
+      random_(random),
+      executor_(executor) {}
+
+void VisitorSession::Impl::start() {
+  started_ = clock_.now();
+  moved();
+  if (options_.buckets) {
+    listed_ = true;
+    std::sort(options_.buckets->begin(), options_.buckets->end());
+    for (const BucketId bucket : *options_.buckets) {
+      if (buckets_.try_emplace(bucket).second) due_.emplace(clock_.now(), bucket);
+    }
+    progress_.buckets_total = buckets_.size();
+    if (callbacks_.on_buckets_known) callbacks_.on_buckets_known(buckets_.size());
+    if (finished_) return;
+  }
+  if (buckets_.empty() && listed_) {
+    executor_.post(guarded([](Impl& self) { self.finish({}); }));
+    return;
+  }
+  tick();
+}
+
+/// Everything that is not an answer to something happens here.
+void VisitorSession::Impl::tick() {
+  wake_at(clock_.now() + kTick);
+  check_limits();
+  if (finished_) return;
+  if (snapshot_.get() == nullptr) {
+    refresh_info();
+    return;
+  }
+  drop_runs_of_dead_nodes();
+  if (!listed_) {
+    if (listing_ == 0 && clock_.now() >= next_listing_) list_all();
+  } else {
+    resolve_due();
+  }
+  create_visitors();
+}
+
+void VisitorSession::Impl::wake_at(MonotonicTime time) {
+  if (awake_at_ && *awake_at_ <= time) return;
+  awake_at_ = time;
+  executor_.post_after(std::max(Duration(0), time - clock_.now()), guarded([time](Impl& self) {
+                         if (self.awake_at_ != time) return;  // an earlier one was asked for meanwhile
+                         self.awake_at_.reset();
+                         self.tick();
+                       }));
+}
+
+void VisitorSession::Impl::check_limits() {
+  if (paused_) moved();
+  const MonotonicTime now = clock_.now();
+  const std::string why = last_reason_ ? "" : ": " + last_reason_.to_string();
+  if (options_.deadline > Duration(0) && now - started_ > options_.deadline) {
+    finish(Status(StatusCode::Timeout, "the visit's deadline has passed" + why));
+  } else if (now - last_moved_ > options_.no_progress_limit) {
+    finish(Status(last_reason_ ? StatusCode::Timeout : last_reason_.code(), "the visit makes no progress" + why));
+  }
+}
+
+void VisitorSession::Impl::finish_if_done() {
+  if (listed_ && buckets_.empty() && !finished_) finish({});
+}
+
+void VisitorSession::Impl::finish(Status status) {
+  if (finished_) return;
+  finished_ = true;
+  for (const auto& [id, run] : runs_) destroy_visitor(run);
+  runs_.clear();
+  const auto on_finished = std::move(callbacks_.on_finished);
+  if (on_finished) on_finished(std::move(status));
+}
+
+void VisitorSession::Impl::cancel(UniqueFunction<void()> settled) {
+  if (finished_) {
+    if (settled) executor_.post(std::move(settled));
+    return;
+  }
+  finished_ = true;
+  settling_ = runs_.size();
+  settled_ = std::move(settled);
+  for (const auto& [id, run] : runs_) {
+    // Holds this object until the nodes have answered.
+    rpc::call(transport_, run.address, rpc::DestroyVisitor{.visitor_id = id}, options_.call_timeout, executor_,
+              [self = shared_from_this()](const Result<rpc::DestroyVisitorReply>&) {
+                if (--self->settling_ == 0 && self->settled_) self->settled_();
+              });
+  }
+  if (runs_.empty() && settled_) executor_.post(std::move(settled_));
+  runs_.clear();
+}
+
+void VisitorSession::Impl::resume() {
+  if (!paused_) return;
+  paused_ = false;
+  moved();
+  for (auto& [id, run] : runs_) {
+    if (!run.polling && !run.creating) poll(run);
+  }
+  create_visitors();
+}
+
+VisitorSession::VisitorSession(VisitorSessionOptions options, VisitorSessionCallbacks callbacks,
+                               rpc::Transport& transport, rpc::SnapshotHolder& snapshot, Clock& clock, Random random,
+                               Executor& executor)
+    : impl_(std::make_shared<Impl>(std::move(options), std::move(callbacks), transport, snapshot, clock, random,
+                                   executor)) {}
+
+VisitorSession::~VisitorSession() { impl_->cancel({}); }
+
+void VisitorSession::start() { impl_->start(); }
+void VisitorSession::cancel(UniqueFunction<void()> settled) { impl_->cancel(std::move(settled)); }
+void VisitorSession::pause() { impl_->pause(); }
+void VisitorSession::resume() { impl_->resume(); }
+VisitProgress VisitorSession::progress() const { return impl_->progress(); }
+
+}  // namespace fjord::visitors

@@ -1,0 +1,140 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "fjord/document/document_id.h"
+#include "fjord/visitors/visitor_session.h"
+
+namespace fjord::visitors {
+
+class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(VisitorSessionOptions options, VisitorSessionCallbacks callbacks, rpc::Transport& transport,
+       rpc::SnapshotHolder& snapshot, Clock& clock, Random random, Executor& executor);
+
+  void start();
+  void cancel(UniqueFunction<void()> settled);
+  void pause() { paused_ = true; }
+  void resume();
+  VisitProgress progress() const { return progress_; }
+
+ private:
+  /// A bucket that is not done.
+  struct Bucket {
+    unsigned attempts = 0;         ///< Times begun.
+    unsigned errors = 0;           ///< Times that its visitor reported an error.
+    Duration backoff{0};
+    std::unordered_set<GlobalId> given;
+  };
+  struct Run {
+    std::uint64_t id = 0;
+    std::uint16_t node = 0;
+    rpc::Address address;
+    std::set<BucketId> unfinished;
+    std::uint64_t acknowledged = 0;
+    unsigned silent_calls = 0;
+    bool creating = true;
+    bool polling = false;
+  };
+  struct Node {
+    std::deque<BucketId> queue;
+    unsigned runs = 0;
+  };
+  enum class Fault { NotHere, TryAgain, Permanent };
+
+  static Fault classify(const Status& status);
+
+  // Finding out (visitor_session_resolve.cpp).
+  void tick();
+  /// tick() not later than this.
+  void wake_at(MonotonicTime time);
+  /// Asks some distributor for what is newer, unless that was done a moment ago.
+  void refresh_info();
+  void take_info(const rpc::ClusterInfo& info);
+  rpc::Address any_distributor();
+  void list_all();
+  void on_listed(std::uint64_t listing, Result<rpc::GetBucketNodesReply> reply);
+  void listing_failed(const Status& reason);
+  void listing_complete();
+  void resolve_due();
+  void resolve(std::uint16_t distributor, std::vector<BucketId> buckets);
+  void on_resolved(const std::vector<BucketId>& asked, Result<rpc::GetBucketNodesReply> reply);
+  void on_bucket_node(const rpc::BucketNode& found);
+  void again_later(BucketId bucket, const Status& reason);
+
+  // Running visitors (visitor_session_run.cpp).
+  void create_visitors();
+  void create_visitor(std::uint16_t node, std::vector<BucketId> buckets);
+  std::uint32_t batch_size(std::size_t queued) const;
+  void on_created(std::uint64_t run_id, Result<rpc::CreateVisitorReply> reply);
+  void poll(Run& run);
+  void on_polled(std::uint64_t run_id, Result<rpc::VisitorNextReply> reply);
+  bool on_event(Run& run, rpc::VisitorEvent event);
+  void give(BucketId bucket, std::string docblock);
+  void bucket_complete(BucketId bucket, std::string result);
+  void on_bucket_error(BucketId bucket, const Status& status);
+  void drop_run(std::uint64_t run_id, const Status& reason);
+  void abandon_queue(std::uint16_t node, const Status& reason);
+  void destroy_visitor(const Run& run);
+  bool node_up(std::uint16_t node) const;
+  void drop_runs_of_dead_nodes();
+
+  void moved() { last_moved_ = clock_.now(); }
+  void check_limits();
+  void finish(Status status);
+  void finish_if_done();
+
+  /// `f(self, ...)` wherever an answer arrives, unless the session is gone or over.
+  template <typename F>
+  auto guarded(F f) {
+    return [weak = weak_from_this(), f = std::move(f)](auto&&... arguments) mutable {
+      const auto self = weak.lock();
+      if (self != nullptr && !self->finished_) f(*self, std::forward<decltype(arguments)>(arguments)...);
+    };
+  }
+
+  VisitorSessionOptions options_;
+  VisitorSessionCallbacks callbacks_;
+  rpc::Transport& transport_;
+  rpc::SnapshotHolder& snapshot_;
+  Clock& clock_;
+  Random random_;
+  Executor& executor_;
+
+  bool finished_ = false;
+  bool paused_ = false;
+  VisitProgress progress_;
+  MonotonicTime started_;
+  MonotonicTime last_moved_;
+  Status last_reason_;
+
+  std::optional<MonotonicTime> awake_at_;
+
+  // Finding out.
+  bool refreshing_ = false;
+  MonotonicTime refreshed_{-1'000'000'000};
+  bool listed_ = false;            ///< The buckets are known.
+  std::uint64_t listing_ = 0;      ///< Number of the listing under way; 0: none.
+  std::uint64_t listings_ = 0;
+  std::size_t listing_open_ = 0;   ///< Distributors that have not answered it.
+  std::vector<rpc::BucketNode> listing_found_;
+  MonotonicTime next_listing_;
+  Duration listing_backoff_{0};
+  std::set<std::pair<MonotonicTime, BucketId>> due_;  ///< Buckets to ask for, and when.
+  std::size_t settling_ = 0;  ///< Answers that cancel() waits for.
+  UniqueFunction<void()> settled_;
+
+  std::map<BucketId, Bucket> buckets_;
+  std::map<std::uint16_t, Node> nodes_;
+  std::map<std::uint64_t, Run> runs_;
+};
+
+}  // namespace fjord::visitors

@@ -1,0 +1,214 @@
+// The part of a session that finds out which buckets there are and which node to read each from.
+
+#include <algorithm>
+#include <utility>
+
+#include "visitor_session_impl.h"
+
+namespace fjord::visitors {
+namespace {
+
+constexpr Duration kRefreshInterval = milliseconds(200);
+
+std::vector<std::uint16_t> distributors_up(const rpc::ClusterSnapshot& snapshot) {
+  std::vector<std::uint16_t> up;
+  for (std::size_t i = 0; i < snapshot.info().distributor_addresses.size(); ++i) {
+    const auto index = static_cast<std::uint16_t>(i);
+    if (snapshot.state().is_up({NodeType::Distributor, index})) up.push_back(index);
+  }
+  return up;
+}
+
+}  // namespace
+
+rpc::Address VisitorSession::Impl::any_distributor() {
+  if (const auto snapshot = snapshot_.get()) {
+    const auto up = distributors_up(*snapshot);
+    if (!up.empty()) return snapshot->info().distributor_addresses[up[random_.below(up.size())]];
+    const auto& all = snapshot->info().distributor_addresses;
+    if (!all.empty()) return all[random_.below(all.size())];
+  }
+  if (options_.bootstrap.empty()) return {};
+  return options_.bootstrap[random_.below(options_.bootstrap.size())];
+}
+
+void VisitorSession::Impl::refresh_info() {
+  if (refreshing_ || clock_.now() - refreshed_ < kRefreshInterval) return;
+  const rpc::Address address = any_distributor();
+  if (address.empty()) {
+    last_reason_ = Status(StatusCode::NotReady, "no distributor is known");
+    return;
+  }
+  refreshing_ = true;
+  rpc::GetClusterInfo request;
+  if (const auto snapshot = snapshot_.get()) {
+    request.known_state_version = snapshot->state_version();
+    request.known_schema_version = snapshot->schema_version();
+  }
+  rpc::call(transport_, address, request, options_.call_timeout, executor_,
+            guarded([](Impl& self, Result<rpc::GetClusterInfoReply> reply) {
+              self.refreshing_ = false;
+              self.refreshed_ = self.clock_.now();
+              if (!reply || !reply->status) {
+                self.last_reason_ = reply ? reply->status : reply.error();
+                return;
+              }
+              const bool first = self.snapshot_.get() == nullptr;
+              self.take_info(reply->info);
+              if (first) self.tick();
+            }));
+}
+
+void VisitorSession::Impl::take_info(const rpc::ClusterInfo& info) {
+  if (info.state_version == 0 && info.schema_version == 0) return;
+  const auto changed = snapshot_.update(info);
+  if (!changed) {
+    last_reason_ = changed.error();
+  } else if (*changed) {
+    drop_runs_of_dead_nodes();
+  }
+}
+
+void VisitorSession::Impl::list_all() {
+  const auto snapshot = snapshot_.get();
+  const auto up = distributors_up(*snapshot);
+  listing_ = ++listings_;
+  listing_open_ = up.size();
+  listing_found_.clear();
+  if (up.empty()) {
+    listing_failed(Status(StatusCode::NotReady, "no distributor is up"));
+    return;
+  }
+  const rpc::GetBucketNodes request{.state_version = snapshot->state_version(), .all = true, .buckets = {}};
+  for (const std::uint16_t distributor : up) {
+    rpc::call(transport_, snapshot->info().distributor_addresses[distributor], request, options_.call_timeout,
+              executor_, guarded([listing = listing_](Impl& self, Result<rpc::GetBucketNodesReply> reply) {
+                self.on_listed(listing, std::move(reply));
+              }));
+  }
+}
+
+void VisitorSession::Impl::on_listed(std::uint64_t listing, Result<rpc::GetBucketNodesReply> reply) {
+  if (listing != listing_) return;
+  if (reply) take_info(reply->newer_info);
+  if (!reply || !reply->status) {
+    listing_failed(reply ? reply->status : reply.error());
+    return;
+  }
+  // The answers belong together only under one state: each bucket has one owner then. A single bucket that is in the
+  // wrong place says that the distributor's state is another one.
+  for (const rpc::BucketNode& found : reply->buckets) {
+    if (found.status.code() == StatusCode::WrongDistribution) {
+      listing_failed(found.status);
+      return;
+    }
+  }
+  std::move(reply->buckets.begin(), reply->buckets.end(), std::back_inserter(listing_found_));
+  if (--listing_open_ == 0) listing_complete();
+}
+
+void VisitorSession::Impl::listing_failed(const Status& reason) {
+  listing_ = 0;
+  last_reason_ = reason;
+  listing_backoff_ = std::clamp(listing_backoff_ * 2, options_.retry_first, options_.retry_max);
+  next_listing_ = clock_.now() + listing_backoff_;
+  refresh_info();
+  wake_at(next_listing_);
+}
+
+void VisitorSession::Impl::listing_complete() {
+  listing_ = 0;
+  listed_ = true;
+  moved();
+  std::sort(listing_found_.begin(), listing_found_.end(),
+            [](const rpc::BucketNode& a, const rpc::BucketNode& b) { return a.bucket < b.bucket; });
+  for (const rpc::BucketNode& found : listing_found_) buckets_.try_emplace(found.bucket);
+  progress_.buckets_total = buckets_.size();
+  if (callbacks_.on_buckets_known) callbacks_.on_buckets_known(buckets_.size());
+  if (finished_) return;
+  const auto found_buckets = std::move(listing_found_);
+  for (const rpc::BucketNode& found : found_buckets) {
+    on_bucket_node(found);
+    if (finished_) return;
+  }
+  create_visitors();
+  finish_if_done();
+}
+
+void VisitorSession::Impl::resolve_due() {
+  const auto snapshot = snapshot_.get();
+  std::map<std::uint16_t, std::vector<BucketId>> by_distributor;
+  std::vector<BucketId> without;
+  while (!due_.empty() && due_.begin()->first <= clock_.now()) {
+    const BucketId bucket = due_.begin()->second;
+    due_.erase(due_.begin());
+    if (const auto distributor = snapshot->distributor_of(bucket);
+        distributor && *distributor < snapshot->info().distributor_addresses.size()) {
+      by_distributor[*distributor].push_back(bucket);
+    } else {
+      without.push_back(bucket);
+    }
+  }
+  if (!without.empty()) refresh_info();
+  for (const BucketId bucket : without) {
+    again_later(bucket, Status(StatusCode::Unavailable, "no distributor is up for " + bucket.to_string()));
+  }
+  for (auto& [distributor, buckets] : by_distributor) resolve(distributor, std::move(buckets));
+  if (!due_.empty()) wake_at(due_.begin()->first);
+}
+
+void VisitorSession::Impl::resolve(std::uint16_t distributor, std::vector<BucketId> buckets) {
+  const auto snapshot = snapshot_.get();
+  rpc::GetBucketNodes request{.state_version = snapshot->state_version(), .all = false, .buckets = buckets};
+  rpc::call(transport_, snapshot->info().distributor_addresses[distributor], std::move(request), options_.call_timeout,
+            executor_, guarded([asked = std::move(buckets)](Impl& self, Result<rpc::GetBucketNodesReply> reply) {
+              self.on_resolved(asked, std::move(reply));
+            }));
+}
+
+void VisitorSession::Impl::on_resolved(const std::vector<BucketId>& asked, Result<rpc::GetBucketNodesReply> reply) {
+  if (reply) take_info(reply->newer_info);
+  if (!reply || !reply->status) {
+    const Status reason = reply ? reply->status : reply.error();
+    refresh_info();
+    for (const BucketId bucket : asked) again_later(bucket, reason);
+    return;
+  }
+  std::map<BucketId, const rpc::BucketNode*> answers;
+  for (const rpc::BucketNode& found : reply->buckets) answers[found.bucket] = &found;
+  for (const BucketId bucket : asked) {
+    const auto it = answers.find(bucket);
+    if (it == answers.end()) {
+      again_later(bucket, Status(StatusCode::Unknown, "the distributor did not answer for " + bucket.to_string()));
+    } else {
+      on_bucket_node(*it->second);
+    }
+    if (finished_) return;
+  }
+  create_visitors();
+  finish_if_done();
+}
+
+void VisitorSession::Impl::on_bucket_node(const rpc::BucketNode& found) {
+  if (!buckets_.contains(found.bucket)) return;
+  if (found.status) {
+    nodes_[found.node].queue.push_back(found.bucket);
+  } else if (found.status.code() == StatusCode::NotFound && options_.buckets) {
+    bucket_complete(found.bucket, {});  // nothing was ever put there
+  } else {
+    if (found.status.code() == StatusCode::WrongDistribution) refresh_info();
+    again_later(found.bucket, found.status);
+  }
+}
+
+void VisitorSession::Impl::again_later(BucketId bucket, const Status& reason) {
+  last_reason_ = reason;
+  Duration& backoff = buckets_.at(bucket).backoff;
+  backoff = std::clamp(backoff * 2, options_.retry_first, options_.retry_max);
+  const auto jitter = Duration(static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(backoff.count()))));
+  const MonotonicTime due = clock_.now() + backoff / 2 + jitter / 2;
+  due_.emplace(due, bucket);
+  wake_at(due);
+}
+
+}  // namespace fjord::visitors

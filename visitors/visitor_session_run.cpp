@@ -1,0 +1,254 @@
+// The part of a session that creates visitors, polls them and deals with what they say.
+
+#include <algorithm>
+#include <utility>
+
+#include "fjord/document/docblock.h"
+#include "visitor_session_impl.h"
+
+namespace fjord::visitors {
+namespace {
+
+constexpr std::uint32_t kVisitorsPerNodeDefault = 16;  // the node runs as many as it sees fit and queues the others
+constexpr std::uint32_t kBatchMax = 64;
+constexpr std::uint32_t kRounds = 4;
+constexpr unsigned kSilentCallsMax = 3;
+
+}  // namespace
+
+VisitorSession::Impl::Fault VisitorSession::Impl::classify(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::Busy:
+    case StatusCode::WrongDistribution:
+    case StatusCode::Unavailable:
+    case StatusCode::NotReady:
+    case StatusCode::NotFound:
+      return Fault::NotHere;
+    case StatusCode::InvalidId:
+    case StatusCode::UnknownType:
+    case StatusCode::InvalidField:
+    case StatusCode::InvalidSelection:
+    case StatusCode::InvalidArgument:
+    case StatusCode::TooLarge:
+    case StatusCode::Unauthorized:
+    case StatusCode::NotImplemented:
+      return Fault::Permanent;
+    default:
+      return Fault::TryAgain;
+  }
+}
+
+bool VisitorSession::Impl::node_up(std::uint16_t node) const {
+  const auto snapshot = snapshot_.get();
+  return snapshot != nullptr && snapshot->storage_up(node) && node < snapshot->info().storage_addresses.size();
+}
+
+std::uint32_t VisitorSession::Impl::batch_size(std::size_t queued) const {
+  if (options_.buckets_per_visitor != 0) return options_.buckets_per_visitor;
+  const std::size_t visitors = options_.visitors_per_node == 0 ? kVisitorsPerNodeDefault : options_.visitors_per_node;
+  return std::clamp(static_cast<std::uint32_t>(queued / (visitors * kRounds)), 1u, kBatchMax);
+}
+
+void VisitorSession::Impl::create_visitors() {
+  if (finished_ || paused_) return;
+  const std::uint32_t limit = options_.visitors_per_node == 0 ? kVisitorsPerNodeDefault : options_.visitors_per_node;
+  for (auto& [index, node] : nodes_) {
+    while (!node.queue.empty() && node.runs < limit && node_up(index)) {
+      const std::size_t count = std::min<std::size_t>(batch_size(node.queue.size()), node.queue.size());
+      const auto end = node.queue.begin() + static_cast<std::ptrdiff_t>(count);
+      std::vector<BucketId> batch(node.queue.begin(), end);
+      node.queue.erase(node.queue.begin(), end);
+      ++node.runs;
+      create_visitor(index, std::move(batch));
+    }
+  }
+}
+
+void VisitorSession::Impl::create_visitor(std::uint16_t node, std::vector<BucketId> buckets) {
+  const auto snapshot = snapshot_.get();
+  Run run;
+  do {
+    run.id = random_.next();
+  } while (run.id == 0 || runs_.contains(run.id));
+  run.node = node;
+  run.address = snapshot->info().storage_addresses[node];
+  run.unfinished.insert(buckets.begin(), buckets.end());
+  for (const BucketId bucket : buckets) {
+    if (++buckets_.at(bucket).attempts > 1) ++progress_.buckets_repeated;
+  }
+  rpc::CreateVisitor request;
+  request.visitor_id = run.id;
+  request.library = options_.library;
+  request.parameters = options_.parameters;
+  request.buckets = std::move(buckets);
+  request.selection = options_.selection;
+  request.ids_only = options_.ids_only;
+  request.docblock_bytes = options_.docblock_bytes;
+  request.buckets_at_once = options_.buckets_at_once;
+  request.schema_version = std::max(options_.schema_version, snapshot->schema_version());
+  const std::uint64_t id = run.id;
+  const rpc::Address address = run.address;
+  runs_.emplace(id, std::move(run));
+  rpc::call(transport_, address, std::move(request), options_.call_timeout, executor_,
+            guarded([id](Impl& self, Result<rpc::CreateVisitorReply> reply) { self.on_created(id, std::move(reply)); }));
+}
+
+void VisitorSession::Impl::on_created(std::uint64_t run_id, Result<rpc::CreateVisitorReply> reply) {
+  const auto it = runs_.find(run_id);
+  if (it == runs_.end()) return;
+  if (!reply) {
+    refresh_info();
+    abandon_queue(it->second.node, reply.error());
+    drop_run(run_id, reply.error());
+  } else if (reply->status) {
+    it->second.creating = false;
+    poll(it->second);
+  } else if (classify(reply->status) == Fault::Permanent) {
+    finish(reply->status);
+  } else {
+    drop_run(run_id, reply->status);
+  }
+}
+
+void VisitorSession::Impl::poll(Run& run) {
+  run.polling = !paused_;
+  if (paused_) return;
+  const rpc::VisitorNext request{
+      .visitor_id = run.id, .acknowledged = run.acknowledged, .max_bytes = 0, .wait_us = options_.poll_wait.count()};
+  rpc::call(transport_, run.address, request, options_.poll_wait + options_.call_timeout, executor_,
+            guarded([id = run.id](Impl& self, Result<rpc::VisitorNextReply> reply) {
+              self.on_polled(id, std::move(reply));
+            }));
+}
+
+void VisitorSession::Impl::on_polled(std::uint64_t run_id, Result<rpc::VisitorNextReply> reply) {
+  const auto it = runs_.find(run_id);
+  if (it == runs_.end()) return;
+  Run& run = it->second;
+  if (!reply) {
+    refresh_info();
+    if (++run.silent_calls < kSilentCallsMax && node_up(run.node)) {
+      // The call or its answer was lost; what was in it comes again.
+      executor_.post_after(options_.retry_first * 4, guarded([run_id](Impl& self) {
+                             const auto again = self.runs_.find(run_id);
+                             if (again != self.runs_.end()) self.poll(again->second);
+                           }));
+      return;
+    }
+    abandon_queue(run.node, reply.error());
+    drop_run(run_id, reply.error());
+    return;
+  }
+  run.polling = false;
+  run.silent_calls = 0;
+  if (!reply->status) {
+    drop_run(run_id, reply->status);
+    return;
+  }
+  if (reply->events.empty()) moved();  // the visitor lives and is busy
+  for (rpc::VisitorEvent& event : reply->events) {
+    if (!on_event(run, std::move(event))) return;
+  }
+  if (reply->finished) {
+    drop_run(run_id, Status(StatusCode::Unknown, "the visitor ended before its buckets"));
+    finish_if_done();
+  } else {
+    poll(run);
+  }
+}
+
+/// False if the run is no more.
+bool VisitorSession::Impl::on_event(Run& run, rpc::VisitorEvent event) {
+  if (event.sequence <= run.acknowledged) return true;  // sent again before our acknowledgement arrived
+  if (event.sequence != run.acknowledged + 1) {
+    drop_run(run.id, Status(StatusCode::Corruption, "events of a visitor are missing"));
+    return false;
+  }
+  run.acknowledged = event.sequence;
+  if (!run.unfinished.contains(event.bucket)) return true;
+  if (!event.docblock.empty()) {
+    moved();
+    give(event.bucket, std::move(event.docblock));
+  }
+  if (!finished_ && event.bucket_done) {
+    run.unfinished.erase(event.bucket);
+    if (event.status) {
+      moved();
+      bucket_complete(event.bucket, std::move(event.result));
+    } else {
+      on_bucket_error(event.bucket, event.status);
+    }
+  }
+  return !finished_;
+}
+
+void VisitorSession::Impl::give(BucketId bucket, std::string docblock) {
+  if (options_.deduplicate) {
+    auto& given = buckets_.at(bucket).given;
+    bool any_old = false;
+    DocBlockBuilder fresh;
+    DocBlockReader reader(docblock);
+    while (const auto entry = reader.next()) {
+      if (given.insert(entry->gid).second) {
+        fresh.add(*entry);
+      } else {
+        any_old = true;
+      }
+    }
+    if (any_old) docblock = fresh.take();
+    if (docblock.empty()) return;
+  }
+  progress_.docblock_bytes += docblock.size();
+  if (callbacks_.on_docblock) callbacks_.on_docblock(bucket, std::move(docblock));
+}
+
+void VisitorSession::Impl::bucket_complete(BucketId bucket, std::string result) {
+  buckets_.erase(bucket);
+  ++progress_.buckets_done;
+  if (callbacks_.on_bucket_done) callbacks_.on_bucket_done(bucket, std::move(result));
+}
+
+void VisitorSession::Impl::on_bucket_error(BucketId bucket, const Status& status) {
+  const Fault fault = classify(status);
+  if (fault == Fault::Permanent) {
+    finish(status);
+  } else if (fault == Fault::TryAgain && ++buckets_.at(bucket).errors >= options_.bucket_tries_max) {
+    finish(status.with_context(bucket.to_string() + " failed " + std::to_string(options_.bucket_tries_max) + " times"));
+  } else {
+    again_later(bucket, status);
+  }
+}
+
+void VisitorSession::Impl::drop_run(std::uint64_t run_id, const Status& reason) {
+  const auto it = runs_.find(run_id);
+  const Run run = std::move(it->second);
+  runs_.erase(it);
+  --nodes_.at(run.node).runs;
+  destroy_visitor(run);
+  for (const BucketId bucket : run.unfinished) again_later(bucket, reason);
+  create_visitors();
+}
+
+void VisitorSession::Impl::abandon_queue(std::uint16_t node, const Status& reason) {
+  const auto queue = std::exchange(nodes_[node].queue, {});
+  for (const BucketId bucket : queue) again_later(bucket, reason);
+}
+
+void VisitorSession::Impl::drop_runs_of_dead_nodes() {
+  const Status reason(StatusCode::NotReady, "the storage node went down");
+  for (auto& [index, node] : nodes_) {
+    if (!node_up(index)) abandon_queue(index, reason);
+  }
+  std::vector<std::uint64_t> dead;
+  for (const auto& [id, run] : runs_) {
+    if (!node_up(run.node)) dead.push_back(id);
+  }
+  for (const std::uint64_t id : dead) drop_run(id, reason);
+}
+
+void VisitorSession::Impl::destroy_visitor(const Run& run) {
+  rpc::call(transport_, run.address, rpc::DestroyVisitor{.visitor_id = run.id}, options_.call_timeout, executor_,
+            [](const Result<rpc::DestroyVisitorReply>&) {});
+}
+
+}  // namespace fjord::visitors
