@@ -316,6 +316,22 @@ TEST_CASE("placement: in a hierarchy the failure of a node is carried by its own
   }
 }
 
+TEST_CASE("placement: a group keeps its share while one of its nodes is down", "[placement]") {
+  const DistributionConfig config = config_of("redundancy:2 (root (a 0-3) (b 4-7) (c (c1 8 9) (c2 10 11)))");
+  const auto before = place_all(state_of("storage:12"), config);
+  for (const char* state : {"storage:12 .1.s:d", "storage:12 .10.s:d", "storage:12 .11.s:m"}) {
+    const auto after = place_all(state_of(state), config);
+    const ClusterState with_failure = state_of(state);
+    for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
+      for (std::size_t i = 0; i < 2; ++i) {
+        const std::uint16_t node = before[bucket][i];
+        REQUIRE(node / 4 == after[bucket][i] / 4);
+        if (with_failure.is_up(NodeId::storage(node))) REQUIRE(after[bucket][i] == node);
+      }
+    }
+  }
+}
+
 TEST_CASE("placement: a new host in a hierarchy moves little more than its share", "[placement]") {
   const auto before = place_all(state_of("storage:30"), config_of("redundancy:3 (root (a 0-9) (b 10-19) (c 20-29))"));
   const auto host = place_all(state_of("storage:31"), config_of("redundancy:3 (root (a 0-9 30) (b 10-19) (c 20-29))"));
