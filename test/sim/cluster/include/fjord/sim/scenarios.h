@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fjord/sim/sim_cluster.h"
+
+namespace fjord::sim {
+
+struct ScenarioOptions {
+  std::uint64_t seed = 1;
+  Bug bug = Bug::None;
+  std::size_t keep_trace = 0;
+};
+
+struct ScenarioResult {
+  std::string failure;  ///< Empty: every invariant held.
+  std::uint64_t trace_hash = 0;
+  std::uint64_t events = 0;
+  std::string summary;  ///< What the run did, in a line.
+  std::vector<std::string> trace;
+};
+
+/// Random puts, gets and removes against a model, with crashes and restarts of nodes and delayed, lost and doubled messages
+/// (I1, I2, I3, I6).
+ScenarioResult run_operations(const ScenarioOptions& options);
+/// A MapReduce job over documents that do not change, with crashes at random moments (I9).
+ScenarioResult run_job(const ScenarioOptions& options);
+
+}  // namespace fjord::sim

@@ -1,0 +1,223 @@
+#include <fmt/format.h>
+
+#include "fjord/document/document.h"
+#include "fjord/document/document_format.h"
+#include "fjord/sim/history.h"
+#include "fjord/sim/scenarios.h"
+
+namespace fjord::sim {
+namespace {
+
+constexpr const char* kSchema = R"(document item {
+  field value type string { header }
+  field filler type string { body }
+}
+)";
+
+/// Clients that work on a few documents until they are told to stop.
+class Workload {
+ public:
+  Workload(SimCluster& cluster, unsigned clients, unsigned keys) : cluster_(cluster), keys_(keys) {
+    for (unsigned i = 0; i < clients; ++i) clients_.push_back(&cluster.add_client());
+  }
+
+  void start() {
+    for (std::size_t i = 0; i < clients_.size(); ++i) {
+      for (int lane = 0; lane < 3; ++lane) next(i);
+    }
+  }
+  void stop() { stopped_ = true; }
+  bool idle() const { return under_way_ == 0; }
+  const History& history() const { return history_; }
+
+  /// Reads every document once.
+  bool read_all() {
+    std::size_t left = keys_;
+    bool ok = true;
+    for (unsigned key = 0; key < keys_; ++key) {
+      read(*clients_.front(), id(key), [&](Outcome outcome) {
+        ok = ok && outcome == Outcome::Applied;
+        --left;
+      });
+    }
+    return cluster_.run_until([&] { return left == 0; }, seconds(60)) && ok;
+  }
+
+ private:
+  static std::string id(unsigned key) { return fmt::format("id:sim:item::{}", key); }
+
+  void next(std::size_t client) {
+    if (stopped_) return;
+    Random& random = cluster_.random();
+    std::string key = id(static_cast<unsigned>(random.below(keys_)));
+    std::uint64_t dice = random.below(10);
+    ++under_way_;
+    auto again = [this, client](Outcome) {
+      --under_way_;
+      cluster_.scheduler().outside().post_after(Duration(cluster_.random().below(100'000)), [this, client] { next(client); });
+    };
+    if (dice < 4) {
+      read(*clients_[client], key, again);
+    } else {
+      write(*clients_[client], key, dice < 8, again);
+    }
+  }
+
+  void write(Client& client, const std::string& key, bool put, std::function<void(Outcome)> done) {
+    MonotonicTime now = cluster_.scheduler().clock().now();
+    Duration timeout = seconds(2 + static_cast<std::int64_t>(cluster_.random().below(20)));
+    std::string value = put ? fmt::format("v{}", ++values_) : "";
+    std::size_t event = history_.begin(put ? History::Kind::Put : History::Kind::Remove, key, value, now);
+    auto finish = [this, event, done](OperationOutcome outcome) {
+      // A copy that was recognised too late says nothing of the first: the client counts it as in doubt.
+      history_.end(event, outcome.outcome, "", cluster_.scheduler().clock().now());
+      done(outcome.outcome);
+    };
+    if (put) {
+      std::string filler(cluster_.random().below(400), 'x');
+      client.put_json(key, fmt::format(R"({{"value": "{}", "filler": "{}"}})", value, filler), timeout, finish);
+    } else {
+      client.remove(key, timeout, finish);
+    }
+  }
+
+  void read(Client& client, const std::string& key, std::function<void(Outcome)> done) {
+    std::size_t event = history_.begin(History::Kind::Get, key, "", cluster_.scheduler().clock().now());
+    client.get(key, seconds(20), [this, event, key, done, &client](OperationOutcome got) {
+      Outcome outcome = got.outcome;
+      std::string value;
+      if (got.is_ok()) {
+        Result<DocumentView> view = DocumentView::open(*client.snapshot()->types(), got.header, got.body);
+        value = view && view->id() == key ? std::string(view->field("value")->as_string_view()) : "malformed";
+        outcome = Outcome::Applied;
+      } else if (got.status.code() == StatusCode::NotFound) {
+        outcome = Outcome::Applied;
+      }
+      history_.end(event, outcome, value, cluster_.scheduler().clock().now());
+      done(outcome);
+    });
+  }
+
+  SimCluster& cluster_;
+  unsigned keys_;
+  std::vector<Client*> clients_;
+  History history_;
+  std::uint64_t values_ = 0;
+  std::size_t under_way_ = 0;
+  bool stopped_ = false;
+};
+
+/// Kills and restarts processes: at most redundancy - 1 storage nodes are away at once, and the next one goes only when
+/// the last one is back, which need not mean in sync.
+class Chaos {
+ public:
+  explicit Chaos(SimCluster& cluster) : cluster_(cluster) {}
+  void start() { schedule(); }
+  void stop() { stopped_ = true; }
+  unsigned crashes() const { return crashes_; }
+
+ private:
+  void schedule() {
+    cluster_.scheduler().outside().post_after(Duration(200'000 + cluster_.random().below(4'000'000)), [this] {
+      if (stopped_) return;
+      step();
+      schedule();
+    });
+  }
+
+  void step() {
+    Random& random = cluster_.random();
+    std::uint64_t dice = random.below(10);
+    if (dice < 7) {
+      std::vector<unsigned> away;
+      for (unsigned i = 0; i < cluster_.options().storage_nodes; ++i) {
+        if (!cluster_.storage_alive(i)) away.push_back(i);
+      }
+      if (away.size() + 1 >= cluster_.options().redundancy && !away.empty()) {
+        cluster_.restart_storage(away[random.below(away.size())]);
+      } else {
+        ++crashes_;
+        cluster_.crash_storage(static_cast<unsigned>(random.below(cluster_.options().storage_nodes)));
+      }
+    } else if (dice < 9) {
+      unsigned index = static_cast<unsigned>(random.below(cluster_.options().distributors));
+      if (cluster_.distributor_alive(index)) {
+        ++crashes_;
+        cluster_.crash_distributor(index);
+      } else {
+        cluster_.restart_distributor(index);
+      }
+    } else {
+      ++crashes_;
+      cluster_.crash_controller();
+      cluster_.restart_controller();
+    }
+  }
+
+  SimCluster& cluster_;
+  bool stopped_ = false;
+  unsigned crashes_ = 0;
+};
+
+NetworkFaults random_faults(Random& random) {
+  NetworkFaults faults;
+  if (random.chance(0.7)) faults.lose = random.uniform() * 0.05;
+  if (random.chance(0.7)) faults.duplicate = random.uniform() * 0.1;
+  if (random.chance(0.5)) faults.delay_max = Duration(500 + random.below(20'000));
+  if (random.chance(0.5)) faults.delay_spike = random.uniform() * 0.02;
+  faults.delay_spike_max = milliseconds(100 + static_cast<std::int64_t>(random.below(3000)));
+  return faults;
+}
+
+}  // namespace
+
+ScenarioResult run_operations(const ScenarioOptions& options) {
+  Random random(mix64(options.seed, 0x6f7073));
+  SimClusterOptions shape;
+  shape.seed = options.seed;
+  shape.redundancy = 2 + static_cast<unsigned>(random.below(2));
+  shape.storage_nodes = shape.redundancy + static_cast<unsigned>(random.below(3));
+  shape.distributors = 1 + static_cast<unsigned>(random.below(3));
+  shape.bits = 1 + static_cast<unsigned>(random.below(4));
+  shape.stripes = 1U << random.below(2);
+  if (shape.stripes > (1U << shape.bits)) shape.stripes = 1;
+  shape.schemas = {kSchema};
+  shape.bug = options.bug;
+  SimCluster cluster(shape);
+  cluster.scheduler().keep_trace(options.keep_trace);
+  cluster.start();
+
+  cluster.network().set_faults(random_faults(random));
+  Workload workload(cluster, 3, 8 + static_cast<unsigned>(random.below(40)));
+  Chaos chaos(cluster);
+  workload.start();
+  chaos.start();
+  cluster.scheduler().run_for(seconds(20));
+  chaos.stop();
+  workload.stop();
+  bool all_ended = cluster.run_until([&] { return workload.idle(); }, seconds(60));
+
+  cluster.network().set_faults({});
+  cluster.restart_everything();
+  bool steady = cluster.run_until_steady(seconds(60));
+  bool readable = steady && workload.read_all();
+
+  ScenarioResult result;
+  const History& history = workload.history();
+  result.failure = history.check();
+  if (result.failure.empty() && !all_ended) result.failure = "I16: an operation never ended";
+  if (result.failure.empty() && !steady) result.failure = "I3: replicas did not converge: " + cluster.check_replicas();
+  if (result.failure.empty() && !readable) result.failure = "I16: a document could not be read when all faults were over";
+  result.trace_hash = cluster.scheduler().trace_hash();
+  result.events = cluster.scheduler().events_run();
+  result.summary = fmt::format(
+      "{} storage nodes, {} distributors, redundancy {}, {} crashes, {} messages ({} lost), {} operations ({} in doubt, "
+      "{} not applied)",
+      shape.storage_nodes, shape.distributors, shape.redundancy, chaos.crashes(), cluster.network().messages_sent(),
+      cluster.network().messages_lost(), history.events().size(), history.count(Outcome::InDoubt),
+      history.count(Outcome::NotApplied));
+  result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
+  return result;
+}
+
+}  // namespace fjord::sim

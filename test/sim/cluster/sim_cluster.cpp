@@ -1,0 +1,299 @@
+#include "fjord/sim/sim_cluster.h"
+
+#include <algorithm>
+#include <map>
+
+#include "fjord/fleetcontroller/fleet_controller.h"
+#include "fjord/storage/slotfile/slotfile_provider.h"
+#include "fjord/storage/storage_node.h"
+#include "sim_process.h"
+#include "sim_services.h"
+
+namespace fjord::sim {
+namespace {
+
+// The simulated network loses messages where a real one would not, so what got lost is sent again soon.
+constexpr Duration kCallTimeout = milliseconds(800);
+
+template <typename T>
+T must(Result<T> result) {
+  FJORD_CHECK_MSG(result.has_value(), result.status().to_string());
+  return std::move(*result);
+}
+
+}  // namespace
+
+std::string to_string(Bug bug) {
+  switch (bug) {
+    case Bug::None: return "none";
+    case Bug::SkipReplica: return "skip-replica";
+    case Bug::ForgetTuple: return "forget-tuple";
+    case Bug::ReadOutOfSync: return "read-out-of-sync";
+  }
+  return "unknown";
+}
+
+Result<Bug> bug_from_string(const std::string& name) {
+  for (Bug bug : {Bug::None, Bug::SkipReplica, Bug::ForgetTuple, Bug::ReadOutOfSync}) {
+    if (to_string(bug) == name) return bug;
+  }
+  return Status(StatusCode::InvalidArgument, "there is no bug '" + name + "'");
+}
+
+class SimCluster::StorageProcess final : public Process {
+ public:
+  StorageProcess(SimCluster& cluster, unsigned index)
+      : Process(cluster, "storage." + std::to_string(index)), index_(index) {}
+
+  /// The engine that holds `bucket`.
+  spi::PersistenceProvider& provider(BucketId bucket) { return *providers_[bucket.raw() & (providers_.size() - 1)]; }
+  const std::vector<spi::PersistenceProvider*>& providers() const { return providers_; }
+
+ protected:
+  void begin() override {
+    storage::StorageNodeOptions options;
+    options.index = static_cast<std::uint16_t>(index_);
+    options.stripes = cluster_.options_.stripes;
+    options.peer_timeout = kCallTimeout;
+    options.merge_page_entries = 7;  // Small, so that merges have many steps.
+    options.merge_block_bytes = 500;
+    providers_.clear();
+    node_ = must(storage::StorageNode::open(
+        options, life_->runtime, *life_->transport,
+        [this](unsigned stripe, unsigned stripes) -> Result<std::unique_ptr<spi::PersistenceProvider>> {
+          SlotfileOptions slotfile;
+          slotfile.directory = "/data";
+          slotfile.stripe = stripe;
+          slotfile.stripes = stripes;
+          slotfile.file_bytes_initial = 1024;
+          slotfile.entries_initial = 4;
+          slotfile.file_bytes_max = 8192;  // Small, so that slotfiles split.
+          slotfile.entries_max = 32;
+          FJORD_TRY_ASSIGN(std::unique_ptr<spi::PersistenceProvider> provider, open_slotfile_provider(env_, slotfile));
+          providers_.push_back(provider.get());
+          return provider;
+        }));
+    services_ = std::make_unique<StorageServices>(life_->runtime, *life_->transport, *node_,
+                                                  cluster_.distributor_addresses(), cluster_.options_.bug);
+    cluster_.network_.listen(address(), services_->list(*node_), name_);
+  }
+  void end() override {
+    services_.reset();
+    node_.reset();
+    providers_.clear();
+  }
+
+ private:
+  unsigned index_;
+  std::vector<spi::PersistenceProvider*> providers_;
+  std::unique_ptr<storage::StorageNode> node_;
+  std::unique_ptr<StorageServices> services_;
+};
+
+class SimCluster::DistributorProcess final : public Process {
+ public:
+  DistributorProcess(SimCluster& cluster, unsigned index)
+      : Process(cluster, "distributor." + std::to_string(index)), index_(index) {}
+
+  std::shared_ptr<const rpc::ClusterSnapshot> snapshot() const { return node_->snapshots().get(); }
+
+ protected:
+  void begin() override {
+    distributor::DistributorOptions options;
+    options.index = static_cast<std::uint16_t>(index_);
+    options.fleet_controller = "fleetcontroller.0:1";
+    options.storage_timeout = kCallTimeout;
+    options.merge_timeout = seconds(5);
+    options.sabotage.skip_replica = cluster_.options_.bug == Bug::SkipReplica;
+    options.sabotage.read_out_of_sync = cluster_.options_.bug == Bug::ReadOutOfSync;
+    node_ = std::make_unique<distributor::DistributorNode>(options, life_->runtime, *life_->transport);
+    services_ = std::make_unique<DistributorServices>(life_->runtime, *life_->transport,
+                                                      cluster_.distributor_addresses());
+    cluster_.network_.listen(address(), services_->list(*node_), name_);
+  }
+  void end() override {
+    services_.reset();
+    node_.reset();
+  }
+
+ private:
+  unsigned index_;
+  std::unique_ptr<distributor::DistributorNode> node_;
+  std::unique_ptr<DistributorServices> services_;
+};
+
+class SimCluster::ControllerProcess final : public Process {
+ public:
+  explicit ControllerProcess(SimCluster& cluster) : Process(cluster, "fleetcontroller.0") {}
+
+ protected:
+  void begin() override {
+    fleetcontroller::FleetControllerOptions options;
+    options.distributors = cluster_.distributor_addresses();
+    options.storage = cluster_.storage_addresses();
+    options.distribution = DistributionConfig::flat(static_cast<std::uint16_t>(cluster_.options_.storage_nodes),
+                                                    cluster_.options_.redundancy)
+                               .to_string();
+    options.distribution_bits = cluster_.options_.bits;
+    options.directory = "/controller";
+    node_ = must(fleetcontroller::FleetController::open(options, life_->runtime, *life_->transport));
+    cluster_.network_.listen(address(), {node_.get()}, name_);
+  }
+  void end() override { node_.reset(); }
+
+ private:
+  std::unique_ptr<fleetcontroller::FleetController> node_;
+};
+
+class SimCluster::ClientProcess final : public Process {
+ public:
+  ClientProcess(SimCluster& cluster, std::size_t index) : Process(cluster, "client." + std::to_string(index)) {}
+  Client& client() { return *client_; }
+
+ protected:
+  void begin() override {
+    ClientOptions options;
+    options.addresses = cluster_.distributor_addresses();
+    options.attempt_timeout = seconds(2);
+    executor_ = life_->scheduler->make_executor("client");
+    client_ = std::make_unique<Client>(options, life_->runtime, *life_->transport, *executor_);
+  }
+  void end() override {
+    client_.reset();
+    executor_.reset();
+  }
+
+ private:
+  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<Client> client_;
+};
+
+SimCluster::SimCluster(const SimClusterOptions& options)
+    : options_(options),
+      scheduler_(options.seed),
+      random_(mix64(options.seed, 0x636c7573746572)),
+      network_(scheduler_, random_.fork()),
+      bulk_(make_inline_bulk_executor()) {
+  for (unsigned i = 0; i < options_.storage_nodes; ++i) storage_.push_back(std::make_unique<StorageProcess>(*this, i));
+  for (unsigned i = 0; i < options_.distributors; ++i) {
+    distributors_.push_back(std::make_unique<DistributorProcess>(*this, i));
+  }
+  controller_ = std::make_unique<ControllerProcess>(*this);
+}
+
+SimCluster::~SimCluster() {
+  for (auto& process : clients_) process->crash();
+  for (auto& process : distributors_) process->crash();
+  for (auto& process : storage_) process->crash();
+  controller_->crash();
+}
+
+std::vector<rpc::Address> SimCluster::distributor_addresses() const {
+  std::vector<rpc::Address> addresses;
+  for (const auto& process : distributors_) addresses.push_back(process->address());
+  return addresses;
+}
+
+std::vector<rpc::Address> SimCluster::storage_addresses() const {
+  std::vector<rpc::Address> addresses;
+  for (const auto& process : storage_) addresses.push_back(process->address());
+  return addresses;
+}
+
+void SimCluster::crash_storage(unsigned index) { storage_[index]->crash(); }
+void SimCluster::restart_storage(unsigned index) { storage_[index]->start(); }
+bool SimCluster::storage_alive(unsigned index) const { return storage_[index]->alive(); }
+void SimCluster::crash_distributor(unsigned index) { distributors_[index]->crash(); }
+void SimCluster::restart_distributor(unsigned index) { distributors_[index]->start(); }
+bool SimCluster::distributor_alive(unsigned index) const { return distributors_[index]->alive(); }
+void SimCluster::crash_controller() { controller_->crash(); }
+void SimCluster::restart_controller() { controller_->start(); }
+
+void SimCluster::restart_everything() {
+  controller_->start();
+  for (auto& process : storage_) process->start();
+  for (auto& process : distributors_) process->start();
+}
+
+Client& SimCluster::add_client() {
+  clients_.push_back(std::make_unique<ClientProcess>(*this, clients_.size()));
+  clients_.back()->start();
+  return clients_.back()->client();
+}
+
+void SimCluster::start() {
+  restart_everything();
+  Client& admin = add_client();
+  bool deployed = false;
+  rpc::DeploySchemas request;
+  request.schemas = options_.schemas;
+  admin.call_any(std::move(request), seconds(20), [&](Result<rpc::DeploySchemasReply> reply) {
+    FJORD_CHECK_MSG(reply && reply->status, reply ? reply->status.to_string() : reply.error().to_string());
+    deployed = true;
+  });
+  FJORD_CHECK(run_until([&] { return deployed; }, seconds(30)));
+  FJORD_CHECK(run_until_steady(seconds(30)));
+}
+
+bool SimCluster::run_until_steady(Duration limit) {
+  Client& client = clients_.front()->client();
+  MonotonicTime end = scheduler_.clock().now() + limit;
+  while (scheduler_.clock().now() < end) {
+    bool answered = false;
+    bool steady = false;
+    client.call_any(rpc::GetStatus{}, seconds(2), [&](Result<rpc::GetStatusReply> reply) {
+      answered = true;
+      if (!reply || !reply->status || reply->nodes.empty()) return;
+      steady = std::all_of(reply->nodes.begin(), reply->nodes.end(), [&](const rpc::NodeStatus& node) {
+        return node.state == "up" && node.answered_us_ago >= 0 && node.answered_us_ago < 1'000'000 &&
+               node.last.state_version == reply->info.state_version &&
+               node.last.schema_version == reply->info.schema_version && node.last.buckets_out_of_sync == 0 &&
+               node.last.buckets_unavailable == 0;
+      });
+    });
+    scheduler_.run_until([&] { return answered; }, seconds(5));
+    if (steady) {
+      // The report may be one poll old; what it says must hold for two in a row.
+      static constexpr Duration kTwoPolls = milliseconds(800);
+      scheduler_.run_for(kTwoPolls);
+      if (check_replicas().empty()) return true;
+    } else {
+      scheduler_.run_for(milliseconds(200));
+    }
+  }
+  return false;
+}
+
+std::string SimCluster::check_replicas() {
+  std::shared_ptr<const rpc::ClusterSnapshot> snapshot = distributors_.front()->snapshot();
+  std::map<BucketId, std::vector<unsigned>> holders;
+  for (unsigned i = 0; i < storage_.size(); ++i) {
+    for (spi::PersistenceProvider* provider : storage_[i]->providers()) {
+      for (BucketId bucket : provider->list_buckets()) holders[bucket].push_back(i);
+    }
+  }
+  for (auto& [bucket, nodes] : holders) {
+    NodeList ideal = snapshot->ideal_nodes(bucket);
+    if (nodes.size() != ideal.size()) {
+      return bucket.to_string() + " is on " + std::to_string(nodes.size()) + " nodes instead of " +
+             std::to_string(ideal.size());
+    }
+    std::vector<spi::EntryMeta> first;
+    for (std::uint16_t node : ideal) {
+      if (std::find(nodes.begin(), nodes.end(), node) == nodes.end()) {
+        return bucket.to_string() + " is not on storage." + std::to_string(node);
+      }
+      Result<std::vector<spi::EntryMeta>> entries = storage_[node]->provider(bucket).list_entries(bucket);
+      if (!entries) return bucket.to_string() + ": " + entries.error().to_string();
+      if (node == ideal.front()) {
+        first = std::move(*entries);
+      } else if (*entries != first) {
+        return bucket.to_string() + " differs between storage." + std::to_string(ideal.front()) + " and storage." +
+               std::to_string(node);
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace fjord::sim

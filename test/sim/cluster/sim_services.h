@@ -1,0 +1,39 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "fjord/common/runtime.h"
+#include "fjord/distributor/distributor_node.h"
+#include "fjord/rpc/transport.h"
+#include "fjord/sim/sim_cluster.h"
+#include "fjord/storage/storage_node.h"
+
+namespace fjord::sim {
+
+/// What runs beside a storage node in its process: visitors, and the client by which map tasks put their output.
+class StorageServices {
+ public:
+  StorageServices(Runtime& runtime, rpc::Transport& transport, storage::StorageNode& node,
+                  std::vector<rpc::Address> distributors, Bug bug);
+  ~StorageServices();
+  std::vector<rpc::Service*> list(storage::StorageNode& node);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+/// What runs beside a distributor: jobs.
+class DistributorServices {
+ public:
+  DistributorServices(Runtime& runtime, rpc::Transport& transport, std::vector<rpc::Address> distributors);
+  ~DistributorServices();
+  std::vector<rpc::Service*> list(distributor::DistributorNode& node);
+
+ private:
+  struct Parts;
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace fjord::sim
