@@ -5,6 +5,7 @@
 #include <rapidjson/reader.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -14,8 +15,8 @@
 namespace fjord {
 namespace {
 
-constexpr unsigned kParseFlags =
-    rapidjson::kParseInsituFlag | rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag;
+// The recursive parser is the faster one; TreeBuilder ends the parse at kJsonDepthMax, so the stack is bounded anyway.
+constexpr unsigned kParseFlags = rapidjson::kParseInsituFlag | rapidjson::kParseFullPrecisionFlag;
 
 Status invalid(std::size_t offset, std::string_view what) {
   return {StatusCode::InvalidArgument, fmt::format("JSON, byte {}: {}", offset, what)};
@@ -27,9 +28,15 @@ class TreeBuilder {
   TreeBuilder(std::vector<JsonNode>& nodes, rapidjson::InsituStringStream& stream)
       : nodes_(nodes), stream_(stream) {}
 
-  bool Null() { return add(JsonNode::Kind::Null) != nullptr; }
+  // Words and brackets are already taken from the stream when they are told; strings and numbers are not.
+  bool Null() {
+    add(JsonNode::Kind::Null)->offset -= 4;
+    return true;
+  }
   bool Bool(bool value) {
-    add(JsonNode::Kind::Bool)->boolean = value;
+    JsonNode* node = add(JsonNode::Kind::Bool);
+    node->boolean = value;
+    node->offset -= value ? 4 : 5;
     return true;
   }
   bool Int(int value) { return Int64(value); }
@@ -78,16 +85,15 @@ class TreeBuilder {
     return &node;
   }
   bool start(JsonNode::Kind kind) {
-    if (open_.size() == static_cast<std::size_t>(kJsonDepthMax)) {
+    if (depth_ == open_.size()) {
       return fail(fmt::format("more than {} objects and arrays within one another", kJsonDepthMax));
     }
-    add(kind);
-    open_.push_back(static_cast<std::uint32_t>(nodes_.size() - 1));
+    add(kind)->offset -= 1;
+    open_[depth_++] = static_cast<std::uint32_t>(nodes_.size() - 1);
     return true;
   }
   bool end() {
-    nodes_[open_.back()].next = static_cast<std::uint32_t>(nodes_.size());
-    open_.pop_back();
+    nodes_[open_[--depth_]].next = static_cast<std::uint32_t>(nodes_.size());
     return true;
   }
   bool fail(std::string_view what) {
@@ -97,7 +103,8 @@ class TreeBuilder {
 
   std::vector<JsonNode>& nodes_;
   rapidjson::InsituStringStream& stream_;
-  std::vector<std::uint32_t> open_;
+  std::array<std::uint32_t, kJsonDepthMax> open_{};
+  std::size_t depth_ = 0;  // how many of open_ there are
   std::string_view key_;
   std::string failure_;
 };
@@ -128,8 +135,7 @@ Result<JsonTree> JsonTree::parse(std::string_view json) {
 
   rapidjson::InsituStringStream stream(tree.text_.data());
   TreeBuilder builder(tree.nodes_, stream);
-  // The parser's own stack holds one small state for each open bracket.
-  char stack_bytes[2048];
+  char stack_bytes[1024];  // for what the parser itself keeps, so that it allocates nothing
   rapidjson::MemoryPoolAllocator<> allocator(stack_bytes, sizeof(stack_bytes));
   rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, rapidjson::MemoryPoolAllocator<>> reader(&allocator, 256);
   const rapidjson::ParseResult result = reader.Parse<kParseFlags>(stream, builder);

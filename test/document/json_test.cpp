@@ -129,6 +129,16 @@ TEST_CASE("json: an error in a value names its place in the text and in the docu
         std::string::npos);
 }
 
+TEST_CASE("json: the offset is that of the value, whatever its kind") {
+  for (const char* value : {"null", "true", "false", "17", "-1.5", "\"x\"", "{}", "[ ]"}) {
+    INFO(value);
+    // An array of arrays of integers, where none of these but the integer fits.
+    const Status status = field_error(std::string(R"({"grid":[[1, )") + value + (value[0] == '1' ? "e0" : "") + "]]}");
+    CHECK(status.message().find("field grid[0][1]: JSON, byte 48: expected an integer") != std::string::npos);
+    INFO(status);
+  }
+}
+
 TEST_CASE("json: values of another kind or out of range are refused") {
   for (const char* fields :
        {R"({"year":2147483648})", R"({"year":-2147483649})", R"({"year":1.5})", R"({"year":1e3})", R"({"year":"1"})",
