@@ -1,0 +1,244 @@
+#include <boost/asio/connect.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/write.hpp>
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "fjord/common/scheduler.h"
+#include "fjord/rpc/codec.h"
+#include "fjord/rpc/thrift_transport.h"
+
+/// What only real sockets can show: bytes that are no message, limits, lost connections.
+namespace fjord::rpc {
+namespace {
+
+namespace asio = boost::asio;
+
+class HoldingService final : public Service {
+ public:
+  bool handle(Request& request, Responder& respond) override {
+    if (!std::holds_alternative<CancelJob>(request)) return false;
+    std::lock_guard lock(mutex_);
+    if (echo) {
+      respond(CancelJobReply{});
+    } else {
+      held_.push_back(std::move(respond));
+    }
+    return true;
+  }
+  std::size_t held() {
+    std::lock_guard lock(mutex_);
+    return held_.size();
+  }
+  std::vector<Responder> take() {
+    std::lock_guard lock(mutex_);
+    return std::exchange(held_, {});
+  }
+  std::atomic<bool> echo{true};
+
+ private:
+  std::mutex mutex_;
+  std::vector<Responder> held_;
+};
+
+/// A client that sends what it likes.
+class RawClient {
+ public:
+  explicit RawClient(const Address& address) : socket_(context_) {
+    asio::ip::tcp::resolver resolver(context_);
+    const auto colon = address.rfind(':');
+    asio::connect(socket_, resolver.resolve(address.substr(0, colon), address.substr(colon + 1)));
+  }
+  void send(const std::string& bytes) {
+    boost::system::error_code ignored;
+    asio::write(socket_, asio::buffer(bytes), ignored);
+  }
+  static std::string framed(const std::string& frame) {
+    std::string result;
+    for (int shift = 24; shift >= 0; shift -= 8) result.push_back(static_cast<char>(frame.size() >> shift));
+    return result + frame;
+  }
+  /// The next frame; empty if the connection ended.
+  std::string receive() {
+    boost::system::error_code error;
+    unsigned char length[4];
+    asio::read(socket_, asio::buffer(length), error);
+    if (error) return {};
+    std::string frame((std::size_t{length[0]} << 24) | (std::size_t{length[1]} << 16) | (std::size_t{length[2]} << 8) | length[3], '\0');
+    asio::read(socket_, asio::buffer(frame), error);
+    return error ? std::string() : frame;
+  }
+
+ private:
+  asio::io_context context_;
+  asio::ip::tcp::socket socket_;
+};
+
+struct Fixture {
+  explicit Fixture(ThriftServerOptions options = {}) {
+    auto listening = ThriftServer::listen(options, {&service}, metrics);
+    REQUIRE(listening);
+    server = std::move(*listening);
+  }
+  std::uint64_t counter(const std::string& name, const std::string& side = "server") {
+    return metrics.counter(name, "", {{"side", side}}).value();
+  }
+  template <typename F>
+  static bool eventually(F done) {
+    for (int i = 0; i < 5000 && !done(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return done();
+  }
+  StatusCode call(Transport& transport, const Address& to, Duration timeout = seconds(5)) {
+    std::atomic<int> code{-1};
+    rpc::call(transport, to, CancelJob{"a"}, timeout, *executor, [&](Result<CancelJobReply> result) {
+      code = static_cast<int>(result ? result->status.code() : result.error().code());
+    });
+    REQUIRE(eventually([&] { return code != -1; }));
+    return static_cast<StatusCode>(code.load());
+  }
+
+  MetricRegistry metrics;
+  ThreadScheduler scheduler;
+  std::unique_ptr<Executor> executor = scheduler.make_executor("test");
+  HoldingService service;
+  std::unique_ptr<ThriftServer> server;
+};
+
+TEST_CASE("thrift server: bytes that are no call close their connection and disturb nobody else", "[rpc]") {
+  ThriftServerOptions options;
+  options.max_frame_bytes = 10'000;
+  Fixture f(options);
+  RawClient survivor(f.server->address());
+  const auto ask = [&](std::int32_t seqid) {
+    survivor.send(RawClient::framed(encode_request(CancelJob{"a"}, seqid)));
+    const auto reply = decode_reply(survivor.receive());
+    REQUIRE(reply);
+    CHECK(reply->seqid == seqid);
+  };
+  ask(1);
+  const std::string hostile[] = {std::string("\x7f\xff\xff\xff") + "abc", RawClient::framed(std::string(10'001, 'a')),
+                                 "GET / HTTP/1.1\r\n\r\n", RawClient::framed("hello"), RawClient::framed("\x82\x21\x01\x7f"),
+                                 RawClient::framed("")};
+  std::uint64_t closed = 0;
+  for (const std::string& bytes : hostile) {
+    RawClient attacker(f.server->address());
+    attacker.send(bytes);
+    CHECK(attacker.receive().empty());
+    CHECK(f.eventually([&] { return f.counter("fjord_rpc_bad_frames_total") == closed + 1; }));
+    ++closed;
+    ask(static_cast<std::int32_t>(closed) + 1);
+  }
+  CHECK(f.metrics.gauge("fjord_rpc_connections", "", {{"side", "server"}}).value() == 1);
+}
+
+TEST_CASE("thrift server: answers in the protocol of the request, frames cut anywhere", "[rpc]") {
+  Fixture f;
+  RawClient client(f.server->address());
+  const std::string bytes = RawClient::framed(encode_request(CancelJob{"a"}, 1, WireProtocol::Binary)) +
+                            RawClient::framed(encode_request(CancelJob{"b"}, 2, WireProtocol::Compact));
+  for (const char c : bytes) client.send(std::string(1, c));
+  const std::string first = client.receive();
+  const std::string second = client.receive();
+  CHECK(first[0] == '\x80');
+  CHECK(second[0] == '\x82');
+  CHECK(decode_reply(first)->seqid == 1);
+  CHECK(decode_reply(second)->seqid == 2);
+}
+
+TEST_CASE("thrift server: a connection with too much unanswered is not read from until it has less", "[rpc]") {
+  ThriftServerOptions options;
+  options.unanswered_max = 10;
+  Fixture f(options);
+  f.service.echo = false;
+  RawClient client(f.server->address());
+  std::string calls;
+  for (int i = 0; i < 35; ++i) calls += RawClient::framed(encode_request(CancelJob{"a"}, i));
+  client.send(calls);
+  std::size_t answered = 0;
+  while (answered < 35) {
+    const std::size_t expected = std::min<std::size_t>(10, 35 - answered);
+    REQUIRE(f.eventually([&] { return f.service.held() == expected; }));
+    // Long enough for the eleventh to arrive if it were read.
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    CHECK(f.service.held() == expected);
+    auto held = f.service.take();
+    answered += held.size();
+
+    for (Responder& respond : held) respond(CancelJobReply{});
+    for (std::size_t i = 0; i < held.size(); ++i) CHECK_FALSE(client.receive().empty());
+  }
+  CHECK(f.metrics.counter("fjord_rpc_reading_paused_total", "").value() >= 1);
+}
+
+TEST_CASE("thrift transport: refused connects are NotReady at once, and a new server is found again", "[rpc]") {
+  Fixture f;
+  ThriftTransportOptions options;
+  options.back_off_min = milliseconds(20);
+  options.back_off_max = milliseconds(20);
+  ThriftTransport transport(options, f.metrics);
+  const Address address = f.server->address();
+  CHECK(f.call(transport, address) == StatusCode::Ok);
+  f.server.reset();
+  CHECK(f.eventually([&] { return f.call(transport, address) == StatusCode::NotReady; }));
+  CHECK(f.call(transport, address) == StatusCode::NotReady);
+  ThriftServerOptions again;
+  again.address = address;
+  auto listening = ThriftServer::listen(again, {&f.service}, f.metrics);
+  REQUIRE(listening);
+  CHECK(f.eventually([&] { return f.call(transport, address) == StatusCode::Ok; }));
+  CHECK(f.call(transport, "no port here") == StatusCode::NotReady);
+}
+
+TEST_CASE("thrift transport: a request longer than a frame may be is TooLarge", "[rpc]") {
+  Fixture f;
+  ThriftTransportOptions options;
+  options.max_frame_bytes = 1000;
+  ThriftTransport transport(options, f.metrics);
+  std::atomic<int> code{-1};
+  call(transport, f.server->address(), CancelJob{std::string(2000, 'a')}, seconds(5), *f.executor,
+       [&](Result<CancelJobReply> result) { code = result ? -2 : static_cast<int>(result.error().code()); });
+  CHECK(f.eventually([&] { return code == static_cast<int>(StatusCode::TooLarge); }));
+  CHECK(f.call(transport, f.server->address()) == StatusCode::Ok);
+}
+
+TEST_CASE("thrift transport: many threads call at once over several loops", "[rpc]") {
+  ThriftServerOptions server_options;
+  server_options.io_threads = 2;
+  Fixture f(server_options);
+  ThriftTransportOptions options;
+  options.io_threads = 2;
+  ThriftTransport transport(options, f.metrics);
+  std::atomic<int> good{0};
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&] {
+      for (int i = 0; i < 2000; ++i) {
+        call(transport, f.server->address(), CancelJob{"a"}, seconds(20), *f.executor, [&](Result<CancelJobReply> result) {
+          if (result && result->status.is_ok()) ++good;
+        });
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(f.eventually([&] { return good == 8000; }));
+  CHECK(f.counter("fjord_rpc_frames_received_total", "client") == 8000);
+}
+
+TEST_CASE("thrift server: an address that cannot be had is an error", "[rpc]") {
+  Fixture f;
+  ThriftServerOptions options;
+  options.address = f.server->address();
+  CHECK(ThriftServer::listen(options, {&f.service}, f.metrics).status().code() == StatusCode::IoError);
+  options.address = "nonsense";
+  CHECK(ThriftServer::listen(options, {&f.service}, f.metrics).status().code() == StatusCode::InvalidArgument);
+}
+
+}  // namespace
+}  // namespace fjord::rpc
