@@ -76,7 +76,7 @@ void AdminCaller::on_any_reply(std::uint64_t id, Result<rpc::Reply> reply) {
 void AdminCaller::pause(std::uint64_t id) {
   AnyCall& call = any_.at(id);
   const Duration delay = backoff_delay(*options_, ++call.failures, random_);
-  if (clock_.now() + delay >= call.deadline) return finish_any(id, failure(call));
+  if (clock_.now() + delay + kRetryTimeMin > call.deadline) return finish_any(id, failure(call));
   watcher_->refresh();
   executor_.post_after(delay, [weak = weak_from_this(), id] {
     auto self = weak.lock();

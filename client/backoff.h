@@ -8,6 +8,10 @@
 
 namespace fjord {
 
+/// With less time than this left there is no further attempt: it would hardly be answered, and would turn an operation
+/// that was certainly not applied into one in doubt.
+inline constexpr Duration kRetryTimeMin = milliseconds(5);
+
 /// How long to wait after the `failures`-th failure in a row (from 1): the upper half of a range that doubles each time.
 inline Duration backoff_delay(const ClientOptions& options, std::uint32_t failures, Random& random) {
   const std::int64_t most = options.backoff_max.count();

@@ -219,6 +219,7 @@ void Dispatcher::send(Channel& channel) {
     longest = std::max(longest, operation->deadline - now);
     operation->place = Place::InFlight;
     if (operation->attempts++ > 0) metrics_.retries.add();
+    operation->operation.attempt = operation->attempts;
     request.operations.push_back(operation->operation);  // a copy: the original is kept for the next attempt
   }
   const Duration timeout = std::min(longest, options_->attempt_timeout);
@@ -317,10 +318,10 @@ void Dispatcher::schedule_pauses() {
     }
     // What failed together is sent again together, after one timer.
     const Duration delay = backoff_delay(*options_, node.key(), random_);
-    const MonotonicTime then = clock_.now() + delay;
+    const MonotonicTime latest = clock_.now() + delay + kRetryTimeMin;
     Batch waiting;
     for (PendingPtr& operation : group) {
-      if (then < operation->deadline) {
+      if (latest <= operation->deadline) {
         waiting.push_back(std::move(operation));
       } else {
         end(operation, operation->last, {});

@@ -206,6 +206,18 @@ TEST_CASE("the pauses between retries double up to their maximum and are never l
   }
 }
 
+TEST_CASE("a refused operation is not made doubtful by an attempt too late to be answered", "[client]") {
+  ClientWorld world;
+  world.transport.set_delay(milliseconds(3));
+  world.answer_batches({StatusCode::Busy});
+  for (int ms = 20; ms < 120; ++ms) {
+    const OperationOutcome outcome = world.put_and_run(id_of(1), milliseconds(ms));
+    CAPTURE(ms);
+    CHECK(outcome.status.code() == StatusCode::Busy);
+    CHECK(outcome.outcome == Outcome::NotApplied);
+  }
+}
+
 TEST_CASE("a permanent error is not retried", "[client]") {
   const StatusCode code = GENERATE(StatusCode::TooLarge, StatusCode::NoSpace, StatusCode::UnknownType,
                                    StatusCode::TestAndSetFailed, StatusCode::NotImplemented);
