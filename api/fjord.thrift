@@ -109,6 +109,8 @@ struct Operation {
   6: optional i64 sequence = 0
   /** Get: answer with json instead of header and body. */
   7: optional bool want_json = false
+  /** Rising with every time the client sends it again: a late copy of an attempt that was refused stays refused. */
+  8: optional i32 attempt = 0
 }
 
 struct OperationResult {
@@ -178,6 +180,8 @@ struct StorageOperation {
   6: optional binary body = ""
   /** Epoch of the replica set under which it is sent; refused if the replica knows a newer one. */
   7: optional i64 epoch = 0
+  /** 12 bytes, of `id`. */
+  8: optional binary gid = ""
 }
 
 /** Operations on one bucket are applied in order. */

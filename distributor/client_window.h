@@ -16,11 +16,17 @@ namespace fjord::distributor {
 template <typename Waiter>
 class ClientWindows {
  public:
-  enum class State { Pending, InDoubt, Settled };
+  enum class State {
+    Pending,
+    InDoubt,
+    Refused,  ///< Certainly not applied; a newer attempt may be.
+    Settled,
+  };
   struct Token {
     State state = State::Pending;
+    std::uint32_t attempt = 0;       ///< The newest that was let in.
     std::uint64_t timestamp_us = 0;  ///< Given to the write; kept so that a repetition is the same write.
-    Status status;                   ///< When settled.
+    Status status;                   ///< When settled or refused.
     bool existed = false;
     std::vector<Waiter> waiters;
   };
@@ -52,11 +58,6 @@ class ClientWindows {
     if (window == windows_.end()) return nullptr;
     auto token = window->second.tokens.find(sequence);
     return token == window->second.tokens.end() ? nullptr : &token->second;
-  }
-
-  void erase(std::uint64_t client, std::uint64_t sequence) {
-    auto window = windows_.find(client);
-    if (window != windows_.end()) window->second.tokens.erase(sequence);
   }
 
   /// Forgets clients not heard of since `before`.

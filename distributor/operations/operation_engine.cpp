@@ -148,10 +148,22 @@ bool OperationEngine::recognise_copy(const OpRef& ref) {
     return true;
   }
   auto [token, added] = windows_.find_or_add(client, sequence);
+  std::uint32_t attempt = ref.request().attempt;
+  bool newer_attempt = attempt > token->attempt;
+  token->attempt = std::max(token->attempt, attempt);
   if (added) return false;
+  if (token->state == Windows::State::Refused && newer_attempt) {
+    token->state = Windows::State::Pending;
+    return false;
+  }
   metrics_.duplicates.add();
   if (token->state == Windows::State::Pending) {
     token->waiters.push_back(ref);
+    ref.op().sent = true;  // As far as this copy knows.
+    return true;
+  }
+  if (token->state == Windows::State::InDoubt && !newer_attempt) {
+    settle(ref, Status(StatusCode::Timeout, "a copy of an attempt that is in doubt"));
     return true;
   }
   if (token->state == Windows::State::InDoubt) {  // The same write once more: settles the doubt.
@@ -246,6 +258,7 @@ void OperationEngine::dispatch_write(const OpRef& ref, BucketEntry& entry) {
 void OperationEngine::dispatch_read(const OpRef& ref, BucketEntry& entry) {
   Op& op = ref.op();
   op.missing.clear();
+  op.acknowledged = 0;
   op.result = {};
   if (entry.dirty) {
     op.missing = entry.set.nodes;
@@ -423,19 +436,15 @@ void OperationEngine::settle_token(const OpRef& ref, const Status& status) {
   if (client == 0 || sequence == 0 || ref.op().attempt == 0) return;
   Windows::Token* token = windows_.find(client, sequence);
   if (token == nullptr) return;
-  std::vector<OpRef> waiters = std::move(token->waiters);
+  std::vector<OpRef> waiters = std::exchange(token->waiters, {});
   if (status.code() == StatusCode::Timeout) {
     token->state = Windows::State::InDoubt;
     token->timestamp_us = ref.op().timestamp_us;
-    token->waiters.clear();
-  } else if (is_transient(status.code())) {
-    windows_.erase(client, sequence);  // Certainly not applied: a repetition is a new attempt.
   } else {
-    token->state = Windows::State::Settled;
+    token->state = is_transient(status.code()) ? Windows::State::Refused : Windows::State::Settled;
     token->timestamp_us = ref.op().result.timestamp_us;
     token->status = status;
     token->existed = ref.op().result.existed;
-    token->waiters.clear();
   }
   for (const OpRef& waiter : waiters) {
     if (waiter.op().settled) continue;

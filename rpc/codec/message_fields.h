@@ -46,6 +46,7 @@ void fields(V& visit, M& m) {
   visit(5, m.json);
   visit(6, m.sequence);
   visit(7, m.want_json);
+  visit(8, m.attempt);
 }
 template <typename V, Is<OperationResult> M>
 void fields(V& visit, M& m) {
@@ -99,6 +100,7 @@ void fields(V& visit, M& m) {
   visit(5, m.header);
   visit(6, m.body);
   visit(7, m.epoch);
+  visit(8, m.gid);
 }
 template <typename V, Is<Apply> M>
 void fields(V& visit, M& m) {

@@ -54,6 +54,8 @@ struct Operation {
   std::string json;    ///< Put instead of header and body: the document's fields as a JSON object.
   /// Rising number of the operation within its client, from 1; 0 if the client does not want duplicates recognised.
   std::uint64_t sequence = 0;
+  /// Rising with every time the client sends it again: a late copy of an attempt that was refused stays refused.
+  std::uint32_t attempt = 0;
   bool want_json = false;  ///< Get: answer with json instead of header and body.
 };
 
