@@ -135,6 +135,7 @@ VisitorSession::~VisitorSession() { impl_->cancel({}); }
 
 void VisitorSession::start() { impl_->start(); }
 void VisitorSession::cancel(UniqueFunction<void()> settled) { impl_->cancel(std::move(settled)); }
+void VisitorSession::abandon() { impl_->abandon(); }
 void VisitorSession::pause() { impl_->pause(); }
 void VisitorSession::resume() { impl_->resume(); }
 VisitProgress VisitorSession::progress() const { return impl_->progress(); }

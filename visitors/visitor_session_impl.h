@@ -22,6 +22,7 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
 
   void start();
   void cancel(UniqueFunction<void()> settled);
+  void abandon() { finished_ = true; }
   void pause() { paused_ = true; }
   void resume();
   VisitProgress progress() const { return progress_; }

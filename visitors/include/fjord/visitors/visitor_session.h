@@ -83,6 +83,9 @@ class VisitorSession {
   /// Destroys the visitors and ends without a further callback. `settled` (may be empty) runs when all nodes have
   /// answered, or did not in time.
   void cancel(UniqueFunction<void()> settled = {});
+  /// Ends without a word to anybody, the nodes included, whose visitors end by themselves after a while. For when the
+  /// executor is gone or going.
+  void abandon();
   /// Stops polling (what is under way still arrives) and starts it again.
   void pause();
   void resume();

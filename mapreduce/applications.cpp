@@ -1,0 +1,128 @@
+// The built-in applications but for fieldstats. The first four are those of the experiments that the default settings of
+// jobs and visitors come from.
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "applications.h"
+#include "fjord/common/coding.h"
+
+namespace fjord::mapreduce {
+namespace {
+
+/// The document at the cost of so many square roots. The result is used, so that the compiler cannot leave it out.
+class SquareRoots {
+ public:
+  Status configure(const ApplicationParameters& parameters) {
+    FJORD_TRY_ASSIGN(iterations_, parameters.integer("iterations", 0, std::numeric_limits<std::int64_t>::max()));
+    return Status::ok();
+  }
+  void compute(const Emitter& emitter) {
+    constexpr std::int64_t kBetweenLooks = 1'000'000;
+    double sum = 0;
+    for (std::int64_t done = 0; done < iterations_ && !emitter.cancelled();) {
+      const std::int64_t end = std::min(iterations_, done + kBetweenLooks);
+      for (; done < end; ++done) sum += std::sqrt(static_cast<double>(done));
+    }
+    sink_ = sum;
+  }
+
+ private:
+  std::int64_t iterations_ = 0;
+  volatile double sink_ = 0;  // a write to it is something the program does
+};
+
+class Noop final : public Application {
+ public:
+  Status configure(const ApplicationParameters&, const DocumentType&) override { return Status::ok(); }
+  Status map(const DocumentView&, Emitter&) override { return Status::ok(); }
+  Status reduce(std::string_view, std::span<const std::string_view>, ResultEmitter&) override { return Status::ok(); }
+};
+
+class HeavyCpu final : public Application {
+ public:
+  Status configure(const ApplicationParameters& parameters, const DocumentType&) override {
+    return roots_.configure(parameters);
+  }
+  Status map(const DocumentView&, Emitter& emitter) override {
+    roots_.compute(emitter);
+    return Status::ok();
+  }
+  Status reduce(std::string_view, std::span<const std::string_view>, ResultEmitter&) override { return Status::ok(); }
+
+ private:
+  SquareRoots roots_;
+};
+
+/// Counts documents by the text of a field. A value is a count, as eight bytes.
+class CityCount : public Application {
+ public:
+  Status configure(const ApplicationParameters& parameters, const DocumentType& type) override {
+    FJORD_TRY_ASSIGN(field_, scalar_field(type, parameters.text("field")));
+    return Status::ok();
+  }
+  Status map(const DocumentView& document, Emitter& emitter) override {
+    if (const auto value = document.field(*field_)) emitter.emit(scalar_text(*value, scratch_), encode(1));
+    return Status::ok();
+  }
+  bool combine(std::string_view, std::string& into, std::string_view value) override {
+    store_fixed(into.data(), decode(into) + decode(value));
+    return true;
+  }
+  Status reduce(std::string_view, std::span<const std::string_view> values, ResultEmitter& result) override {
+    std::uint64_t count = 0;
+    for (const std::string_view value : values) count += decode(value);
+    result.emit(std::to_string(count));
+    return Status::ok();
+  }
+
+ private:
+  std::string_view encode(std::uint64_t count) {
+    store_fixed(encoded_, count);
+    return {encoded_, sizeof(encoded_)};
+  }
+  static std::uint64_t decode(std::string_view value) {
+    return value.size() == 8 ? load_fixed<std::uint64_t>(value.data()) : 0;
+  }
+
+  const Field* field_ = nullptr;
+  std::string scratch_;
+  char encoded_[8] = {};
+};
+
+class HeavyCity final : public CityCount {
+ public:
+  Status configure(const ApplicationParameters& parameters, const DocumentType& type) override {
+    FJORD_TRY(roots_.configure(parameters));
+    return CityCount::configure(parameters, type);
+  }
+  Status map(const DocumentView& document, Emitter& emitter) override {
+    roots_.compute(emitter);
+    return CityCount::map(document, emitter);
+  }
+
+ private:
+  SquareRoots roots_;
+};
+
+}  // namespace
+
+void add_builtin_applications(ApplicationRegistry& registry) {
+  const ParameterInfo iterations{"iterations", "Square roots computed for each document.", "40000000"};
+  const ParameterInfo field{"field", "The field whose values are counted: a string, number or bool.", "city"};
+  registry.add({"noop", "Reads every document and does nothing with it: the cost of visiting. No results.", {},
+                [] { return std::make_unique<Noop>(); }});
+  registry.add({"heavycpu", "Computes for each document and gives no results: the cost of a map function.",
+                {iterations}, [] { return std::make_unique<HeavyCpu>(); }});
+  registry.add({"citycount",
+                "Counts documents by the value of a field. One result a value: the number of documents with it. "
+                "Documents without the field are not counted.",
+                {field}, [] { return std::make_unique<CityCount>(); }});
+  registry.add({"heavycity", "citycount with the computation of heavycpu.", {iterations, field},
+                [] { return std::make_unique<HeavyCity>(); }});
+  registry.add(fieldstats_info());
+}
+
+}  // namespace fjord::mapreduce

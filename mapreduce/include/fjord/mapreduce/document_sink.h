@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+
+#include "fjord/client/client.h"
+#include "fjord/common/unique_function.h"
+#include "fjord/document/document.h"
+#include "fjord/visitors/mailbox.h"
+
+namespace fjord::mapreduce {
+
+/// Where tasks put their documents: the cluster's ordinary write path, with its retries.
+/// Threading: from anywhere; `done` runs once on the executor behind `reply_to`, or never if that is gone.
+class DocumentSink {
+ public:
+  using Done = UniqueFunction<void(Status)>;
+  virtual ~DocumentSink() = default;
+  virtual void put(std::string id, EncodedDocument document, visitors::Mailbox reply_to, Done done) = 0;
+  virtual void remove(std::string id, visitors::Mailbox reply_to, Done done) = 0;
+};
+
+/// Through a client. Lifetime: `client` outlives it.
+class ClientSink final : public DocumentSink {
+ public:
+  /// `timeout` of one operation, retries included.
+  ClientSink(Client& client, Duration timeout) : client_(client), timeout_(timeout) {}
+  void put(std::string id, EncodedDocument document, visitors::Mailbox reply_to, Done done) override;
+  void remove(std::string id, visitors::Mailbox reply_to, Done done) override;
+
+ private:
+  Client& client_;
+  Duration timeout_;
+};
+
+}  // namespace fjord::mapreduce

@@ -1,0 +1,98 @@
+#include "fjord/mapreduce/job_results.h"
+
+#include <map>
+#include <set>
+
+#include "fjord/document/docblock.h"
+#include "fjord/document/document.h"
+#include "fjord/visitors/visitor_session.h"
+#include "task.h"
+
+namespace fjord::mapreduce {
+
+class JobResults::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(rpc::JobStatus job, rpc::Transport& transport, rpc::SnapshotHolder& snapshot, Clock& clock, Random random,
+       Executor& executor)
+      : job_(std::move(job)), transport_(transport), snapshot_(snapshot), clock_(clock), random_(random),
+        executor_(executor) {}
+
+  void start(Done done) {
+    done_ = std::move(done);
+    const auto snapshot = snapshot_.get();
+    if (job_.phase != rpc::JobPhase::Done || snapshot == nullptr) {
+      executor_.post([weak = weak_from_this()] {
+        if (const auto self = weak.lock()) {
+          self->finish(Status(StatusCode::InvalidArgument, "the job " + self->job_.job_id + " is not done"));
+        }
+      });
+      return;
+    }
+    TaskSpec spec;
+    spec.output_base = job_.output_base;
+    std::set<BucketId> buckets;
+    for (std::uint32_t i = 0; i < job_.output_buckets; ++i) {
+      buckets.insert(spec.bucket(i, snapshot->distribution_bits()));
+    }
+    visitors::VisitorSessionOptions options;
+    options.selection = std::string(kResultType) + ".job == \"" + job_.job_id + "\"";
+    options.buckets.emplace(buckets.begin(), buckets.end());
+    visitors::VisitorSessionCallbacks callbacks;
+    callbacks.on_docblock = [this](BucketId, const std::string& block) { take(block); };
+    callbacks.on_finished = [this](Status status) { finish(std::move(status)); };
+    session_ = std::make_unique<visitors::VisitorSession>(std::move(options), std::move(callbacks), transport_,
+                                                          snapshot_, clock_, random_, executor_);
+    session_->start();
+  }
+
+ private:
+  void take(const std::string& block) {
+    const auto types = snapshot_.get()->types();
+    DocBlockReader reader(block);
+    while (const auto entry = reader.next()) {
+      const auto view = DocumentView::open(*types, entry->header, entry->body);
+      const auto key = view ? view->field("key") : std::nullopt;
+      const auto value = view ? view->field("value") : std::nullopt;
+      if (key && value) {
+        results_[std::string(key->as_string_view())] = std::string(value->as_string_view());
+      } else {
+        malformed_ = true;
+      }
+    }
+    malformed_ = malformed_ || !reader.ok();
+  }
+
+  void finish(Status status) {
+    const auto self = shared_from_this();  // `done` may destroy the reader
+    const auto done = std::move(done_);
+    if (status && malformed_) status = Status(StatusCode::Corruption, "malformed result documents");
+    if (status && results_.size() != job_.results) {
+      status = Status(StatusCode::Corruption, "job " + job_.job_id + " put " + std::to_string(job_.results) +
+                                                  " results, " + std::to_string(results_.size()) + " are there");
+    }
+    if (!status) {
+      done(status);
+      return;
+    }
+    done(std::vector<KeyedResult>(results_.begin(), results_.end()));
+  }
+
+  rpc::JobStatus job_;
+  rpc::Transport& transport_;
+  rpc::SnapshotHolder& snapshot_;
+  Clock& clock_;
+  Random random_;
+  Executor& executor_;
+  Done done_;
+  std::map<std::string, std::string> results_;
+  bool malformed_ = false;
+  std::unique_ptr<visitors::VisitorSession> session_;
+};
+
+JobResults::JobResults(rpc::JobStatus job, rpc::Transport& transport, rpc::SnapshotHolder& snapshot, Clock& clock,
+                       Random random, Executor& executor)
+    : impl_(std::make_shared<Impl>(std::move(job), transport, snapshot, clock, random, executor)) {}
+JobResults::~JobResults() = default;
+void JobResults::start(Done done) { impl_->start(std::move(done)); }
+
+}  // namespace fjord::mapreduce

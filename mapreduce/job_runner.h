@@ -1,0 +1,62 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "fjord/mapreduce/job_service.h"
+#include "fjord/visitors/visitor_session.h"
+#include "task.h"
+
+namespace fjord::mapreduce {
+
+/// What a runner works with. Lifetime: all of it outlives the runner.
+struct RunnerEnvironment {
+  const JobServiceOptions& options;
+  Clock& clock;
+  rpc::Transport& transport;
+  rpc::SnapshotHolder& snapshot;
+  Executor& executor;
+  std::uint64_t task_memory_bytes;
+};
+
+/// Takes one job through its phases: map, reduce, clean-up.
+///
+/// Threading: confined to the environment's executor. Lifetime: destroying it stops the job without cleaning up.
+class JobRunner {
+ public:
+  /// `job` has id and spec. `on_finished` may destroy the runner.
+  JobRunner(rpc::JobStatus job, RunnerEnvironment environment, Random random, std::function<void()> on_finished);
+
+  void start();
+  /// Ends the job as Cancelled; the documents between map and reduce are removed first.
+  void cancel();
+  /// The executor is gone: does nothing any more, not even when destroyed.
+  void abandon();
+  /// The phase is Done, Failed or Cancelled once on_finished was called.
+  rpc::JobStatus status() const;
+
+ private:
+  visitors::VisitorSessionOptions session_options(const char* library) const;
+  void run(visitors::VisitorSessionOptions options, std::function<void(const TaskReport&)> on_task,
+           std::function<void(std::uint64_t)> on_known, std::function<void(Status)> on_finished);
+  void choose_output();
+  void map();
+  void reduce();
+  void clean_up();
+  void fail(const Status& status);
+  void end();
+
+  rpc::JobStatus job_;
+  RunnerEnvironment environment_;
+  Random random_;
+  std::function<void()> on_finished_;
+  TaskSpec spec_;
+  std::unique_ptr<visitors::VisitorSession> session_;
+  std::uint64_t repeated_before_ = 0;  ///< In the phases before this one.
+  std::uint64_t reduced_documents_ = 0;
+  rpc::JobPhase outcome_ = rpc::JobPhase::Done;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+}  // namespace fjord::mapreduce

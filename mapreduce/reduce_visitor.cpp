@@ -1,0 +1,242 @@
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
+
+#include <utility>
+
+#include "fjord/common/check.h"
+#include "task_visitors.h"
+
+namespace fjord::mapreduce {
+namespace {
+
+/// The tuples of one destination.
+struct Destination {
+  Destination(Application& application, std::size_t memory) : table(application, memory) {}
+  TupleTable table;
+  std::uint64_t documents = 0;
+};
+
+/// One output bucket; several destinations may lie in it.
+struct ReduceTask {
+  std::map<std::uint32_t, Destination> destinations;
+  std::unordered_set<GlobalId> seen;  ///< A document that is written again meanwhile may be given twice.
+  TaskReport report;
+  std::shared_ptr<SinkPump> pump;
+
+  // Where the pump is.
+  std::map<std::uint32_t, Destination>::iterator at;
+  bool keys_sorted = false;
+  std::vector<TupleTable::Key> keys;
+  std::size_t at_key = 0;
+  std::vector<std::string_view> values;
+};
+
+class OneResult final : public ResultEmitter {
+ public:
+  void emit(std::string json) override {
+    ++count;
+    value = std::move(json);
+  }
+  int count = 0;
+  std::string value;
+};
+
+bool is_json(const std::string& text) {
+  rapidjson::MemoryStream stream(text.data(), text.size());
+  rapidjson::BaseReaderHandler<> nothing;
+  rapidjson::Reader reader;
+  return !reader.Parse<rapidjson::kParseValidateEncodingFlag>(stream, nothing).IsError();
+}
+
+class ReduceVisitor final : public visitors::Visitor {
+ public:
+  ReduceVisitor(std::shared_ptr<TaskContext> shared, visitors::VisitContext& context, TaskSpec spec,
+                std::unique_ptr<Application> application)
+      : shared_(std::move(shared)), context_(context), spec_(std::move(spec)), application_(std::move(application)),
+        types_(context.types()) {}
+
+  Status begin_bucket(BucketId bucket) override {
+    tasks_[bucket] = std::make_unique<ReduceTask>();
+    return Status::ok();
+  }
+
+  Status visit(BucketId bucket, std::string docblock) override {
+    ReduceTask& task = *tasks_.at(bucket);
+    return for_each_document(docblock, context_, [&](const EntryView& entry, const DocumentView& view) {
+      if (!task.seen.insert(entry.gid).second) return Status::ok();
+      ++task.report.documents;
+      task.report.bytes += entry.header.size() + entry.body.size();
+      return add(task, view);
+    });
+  }
+
+  void end_bucket(BucketId bucket, visitors::BucketDone done) override {
+    ReduceTask& task = *tasks_.at(bucket);
+    if (Status complete = check_complete(bucket, task); !complete) {
+      tasks_.erase(bucket);
+      done({std::move(complete), {}});
+      return;
+    }
+    task.seen.clear();
+    task.at = task.destinations.begin();
+    task.pump = std::make_shared<SinkPump>(
+        shared_->sink, context_.mailbox(), shared_->options.writes_outstanding,
+        [this, &task](SinkOperation& operation) { return next(task, operation); },
+        [this, bucket, answer = std::move(done)](const Status& status) {
+          const auto node = tasks_.extract(bucket);
+          answer({status, status ? node.mapped()->report.encode() : std::string()});
+        });
+    task.pump->start();
+  }
+
+  void abandon_bucket(BucketId bucket) override { tasks_.erase(bucket); }
+
+ private:
+  Status add(ReduceTask& task, const DocumentView& view) {
+    const auto destination = view.field("destination");
+    const auto tuples = view.field("tuples");
+    if (!destination || !tuples) return Status(StatusCode::Corruption, "no tuples in it");
+    const auto number = static_cast<std::uint32_t>(destination->as_int64());
+    auto& into = task.destinations
+                     .try_emplace(number, *application_, static_cast<std::size_t>(shared_->memory.value()))
+                     .first->second;
+    ++into.documents;
+    return add_tuples(tuples->as_string_view(), into.table);
+  }
+
+  /// Exactly the documents that the map tasks have put: then the result is exact.
+  Status check_complete(BucketId bucket, const ReduceTask& task) const {
+    for (std::uint32_t destination = 0; destination < spec_.output_buckets; ++destination) {
+      if (spec_.bucket(destination, bucket.used_bits()) != bucket) continue;
+      const std::uint64_t expected =
+          destination < spec_.expected_documents.size() ? spec_.expected_documents[destination] : 0;
+      const auto it = task.destinations.find(destination);
+      const std::uint64_t found = it == task.destinations.end() ? 0 : it->second.documents;
+      if (found != expected) {
+        return Status(StatusCode::Corruption, "destination " + std::to_string(destination) + " of job " + spec_.job +
+                                                  " has " + std::to_string(found) + " tuple documents in " +
+                                                  bucket.to_string() + ", map put " + std::to_string(expected));
+      }
+    }
+    return Status::ok();
+  }
+
+  /// Reduces keys until one has a result.
+  Result<bool> next(ReduceTask& task, SinkOperation& operation) {
+    for (;;) {
+      if (context_.cancelled()) return Status(StatusCode::Cancelled, "the task was cancelled");
+      if (task.at == task.destinations.end()) return false;
+      const auto& [destination, tuples] = *task.at;
+      if (!std::exchange(task.keys_sorted, true)) task.keys = tuples.table.sorted_keys(1);
+      if (task.at_key == task.keys.size()) {
+        ++task.at;
+        task.keys_sorted = false;
+        task.at_key = 0;
+        continue;
+      }
+      const TupleTable::Key& key = task.keys[task.at_key++];
+      tuples.table.sorted_values(key, task.values);
+      OneResult result;
+      const Status status = application_->reduce(key.key, task.values, result);
+      if (!status) return status.with_context("key " + printable_key(key.key));
+      if (result.count == 0) continue;
+      if (result.count > 1 || !is_json(result.value)) {
+        return Status(StatusCode::InvalidArgument,
+                      spec_.application + " gave more than one result, or one that is not JSON, for the key " +
+                          printable_key(key.key));
+      }
+      FJORD_TRY(make_result(key.key, destination, std::move(result.value), operation));
+      ++task.report.results;
+      shared_->metrics.results.add();
+      return true;
+    }
+  }
+
+  Status make_result(std::string_view key, std::uint32_t destination, std::string value, SinkOperation& operation) {
+    FJORD_TRY_ASSIGN(const DocumentId id, DocumentId::parse(spec_.result_id(key, destination)));
+    const DocumentType* type = types_->find(kResultType);
+    FJORD_CHECK(type != nullptr);
+    Document document(*type, id);
+    FJORD_TRY(document.set("job", spec_.job));
+    FJORD_TRY(document.set("key", printable_key(key)));
+    FJORD_TRY(document.set("value", std::move(value)));
+    operation.id = id.str();
+    operation.document = encode(document);
+    return Status::ok();
+  }
+
+  std::shared_ptr<TaskContext> shared_;
+  visitors::VisitContext& context_;
+  TaskSpec spec_;
+  std::unique_ptr<Application> application_;
+  std::shared_ptr<const DocumentTypeRepo> types_;
+  std::map<BucketId, std::unique_ptr<ReduceTask>> tasks_;
+};
+
+/// Removes the tuple documents of a job.
+class RemoveVisitor final : public visitors::Visitor {
+ public:
+  RemoveVisitor(std::shared_ptr<TaskContext> shared, visitors::VisitContext& context)
+      : shared_(std::move(shared)), context_(context) {}
+
+  Status visit(BucketId bucket, std::string docblock) override {
+    auto& task = tasks_[bucket];
+    return for_each_document(docblock, context_, [&](const EntryView&, const DocumentView& view) {
+      const bool is_tuples = view.type() != nullptr && view.type()->name() == kTuplesType;
+      if (!is_tuples) return Status(StatusCode::InvalidArgument, "no intermediate document of a job");
+      task.ids.emplace_back(view.id());
+      return Status::ok();
+    });
+  }
+
+  void end_bucket(BucketId bucket, visitors::BucketDone done) override {
+    Task& task = tasks_[bucket];
+    task.pump = std::make_shared<SinkPump>(
+        shared_->sink, context_.mailbox(), shared_->options.writes_outstanding,
+        [&task](SinkOperation& operation) -> Result<bool> {
+          if (task.ids.empty()) return false;
+          operation.id = std::move(task.ids.back());
+          task.ids.pop_back();
+          return true;
+        },
+        [this, bucket, answer = std::move(done)](const Status& status) {
+          const auto node = tasks_.extract(bucket);
+          answer({status, {}});
+        });
+    task.pump->start();
+  }
+
+  void abandon_bucket(BucketId bucket) override { tasks_.erase(bucket); }
+
+ private:
+  struct Task {
+    std::vector<std::string> ids;
+    std::shared_ptr<SinkPump> pump;
+  };
+
+  std::shared_ptr<TaskContext> shared_;
+  visitors::VisitContext& context_;
+  std::map<BucketId, Task> tasks_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<visitors::Visitor>> make_reduce_visitor(std::shared_ptr<TaskContext> shared,
+                                                               visitors::VisitContext& context,
+                                                               const visitors::Parameters& parameters) {
+  FJORD_TRY_ASSIGN(TaskSpec spec, TaskSpec::from_parameters(parameters));
+  FJORD_TRY_ASSIGN(auto application, make_application(*shared, spec, *context.types()));
+  return std::unique_ptr<visitors::Visitor>(
+      new ReduceVisitor(std::move(shared), context, std::move(spec), std::move(application)));
+}
+
+Result<std::unique_ptr<visitors::Visitor>> make_remove_visitor(std::shared_ptr<TaskContext> shared,
+                                                               visitors::VisitContext& context,
+                                                               const visitors::Parameters& parameters) {
+  if (!parameters.empty()) {
+    return Status(StatusCode::InvalidArgument, std::string(kRemoveVisitor) + " takes no parameters");
+  }
+  return std::unique_ptr<visitors::Visitor>(new RemoveVisitor(std::move(shared), context));
+}
+
+}  // namespace fjord::mapreduce

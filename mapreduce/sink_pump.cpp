@@ -1,0 +1,42 @@
+#include "sink_pump.h"
+
+#include <utility>
+
+namespace fjord::mapreduce {
+
+void SinkPump::fill() {
+  while (!exhausted_ && outstanding_ < outstanding_max_) {
+    SinkOperation operation;
+    const Result<bool> more = next_(operation);
+    if (!more) error_ = more.error();
+    exhausted_ = !more || !*more;
+    if (exhausted_) break;
+    ++outstanding_;
+    std::string id = operation.id;
+    auto done = [weak = weak_from_this(), id = std::move(id)](const Status& status) {
+      if (const auto self = weak.lock()) self->on_done(id, status);
+    };
+    if (operation.document) {
+      sink_.put(std::move(operation.id), std::move(*operation.document), mailbox_, std::move(done));
+    } else {
+      sink_.remove(std::move(operation.id), mailbox_, std::move(done));
+    }
+  }
+  if (exhausted_ && outstanding_ == 0 && done_) {
+    const auto done = std::exchange(done_, nullptr);
+    done(error_);
+  }
+}
+
+void SinkPump::on_done(const std::string& id, const Status& status) {
+  --outstanding_;
+  if (!status && error_) {
+    // The write path has retried for long; for the task that is a failure like others, not a bucket to wait for.
+    const StatusCode code = is_transient(status.code()) ? StatusCode::Timeout : status.code();
+    error_ = Status(code, status.message()).with_context("writing " + id);
+    exhausted_ = true;
+  }
+  fill();
+}
+
+}  // namespace fjord::mapreduce

@@ -1,0 +1,233 @@
+#include "task.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/core.h>
+
+#include "fjord/common/coding.h"
+#include "fjord/common/hash.h"
+
+namespace fjord::mapreduce {
+namespace {
+
+constexpr std::uint8_t kTuplesVersion = 1;
+constexpr std::uint8_t kReportVersion = 1;
+constexpr std::string_view kApplicationPrefix = "application.";
+constexpr std::size_t kKeyInIdMax = 512;
+
+bool parse_number(std::string_view text, std::uint64_t& into) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool needs_escape(unsigned char c, bool escape_high) {
+  return c < 0x20 || c == 0x7f || c == '%' || (escape_high && c >= 0x80);
+}
+
+std::string percent_encoded(std::string_view key, bool escape_high) {
+  std::string text;
+  for (const char c : key) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (needs_escape(byte, escape_high)) {
+      text += fmt::format("%{:02X}", byte);
+    } else {
+      text += c;
+    }
+  }
+  return text;
+}
+
+/// The length of the UTF-8 character at the front, 0 if it is none.
+std::size_t utf8_length(std::string_view text) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  const unsigned char first = byte(0);
+  if (first < 0x80) return 1;
+  const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
+  for (std::size_t i = 1; i < length; ++i) {
+    if ((byte(i) & 0xc0) != 0x80) return 0;
+  }
+  const unsigned char second = byte(1);
+  if ((first == 0xe0 && second < 0xa0) || (first == 0xed && second >= 0xa0)) return 0;
+  if ((first == 0xf0 && second < 0x90) || (first == 0xf4 && second >= 0x90)) return 0;
+  return length;
+}
+
+}  // namespace
+
+bool is_plain_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0 || static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7f) return false;
+    // The control characters U+0080 to U+009F.
+    if (length == 2 && text[0] == '\xc2' && static_cast<unsigned char>(text[1]) < 0xa0) return false;
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+bool is_plain_name(std::string_view text) {
+  const auto is_plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
+           c == '_';
+  };
+  return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), is_plain);
+}
+
+std::string printable_key(std::string_view key) {
+  return is_plain_utf8(key) ? std::string(key) : percent_encoded(key, true);
+}
+
+std::string key_in_id(std::string_view key) {
+  std::string text = percent_encoded(key, !is_plain_utf8(key));
+  if (text.size() <= kKeyInIdMax) return text;
+  // A long key is told from others by its hash; what is left of it is for people.
+  std::size_t cut = 256;
+  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) --cut;
+  return text.substr(0, cut) + fmt::format("%~{:016x}{:016x}", hash64(key, 1), hash64(key, 2));
+}
+
+std::string TaskSpec::tuples_id(BucketId source, std::uint32_t destination, std::uint32_t counter) const {
+  return fmt::format("id:fjord:{}:n={}:{}/{:x}/{}/{}/map", kTuplesType, location(destination), job, source.raw(),
+                     destination, counter);
+}
+
+std::string TaskSpec::result_id(std::string_view key, std::uint32_t destination) const {
+  return fmt::format("id:{}:{}:n={}:{}/{}", output_namespace, kResultType, location(destination), job, key_in_id(key));
+}
+
+std::vector<rpc::Parameter> TaskSpec::to_parameters() const {
+  std::string expected;
+  for (const std::uint64_t count : expected_documents) expected += (expected.empty() ? "" : ",") + std::to_string(count);
+  std::vector<rpc::Parameter> all = {{"job", job},
+                                     {"application", application},
+                                     {"document_type", document_type},
+                                     {"output_namespace", output_namespace},
+                                     {"output_base", std::to_string(output_base)},
+                                     {"output_buckets", std::to_string(output_buckets)},
+                                     {"expected", expected}};
+  for (const rpc::Parameter& parameter : parameters) {
+    all.push_back({std::string(kApplicationPrefix) + parameter.name, parameter.value});
+  }
+  return all;
+}
+
+Result<TaskSpec> TaskSpec::from_parameters(const std::vector<rpc::Parameter>& parameters) {
+  TaskSpec spec;
+  bool ok = true;
+  for (const rpc::Parameter& parameter : parameters) {
+    std::uint64_t number = 0;
+    const std::string_view value = parameter.value;
+    if (parameter.name == "job") {
+      spec.job = value;
+    } else if (parameter.name == "application") {
+      spec.application = value;
+    } else if (parameter.name == "document_type") {
+      spec.document_type = value;
+    } else if (parameter.name == "output_namespace") {
+      spec.output_namespace = value;
+    } else if (parameter.name == "output_base") {
+      ok = ok && parse_number(value, spec.output_base);
+    } else if (parameter.name == "output_buckets") {
+      ok = ok && parse_number(value, number) && number > 0 && number <= 65536;
+      spec.output_buckets = static_cast<std::uint32_t>(number);
+    } else if (parameter.name == "expected") {
+      for (std::size_t at = 0; at < value.size();) {
+        const std::size_t end = std::min(value.find(',', at), value.size());
+        ok = ok && parse_number(value.substr(at, end - at), number);
+        spec.expected_documents.push_back(number);
+        at = end + 1;
+      }
+    } else if (parameter.name.starts_with(kApplicationPrefix)) {
+      spec.parameters.push_back({parameter.name.substr(kApplicationPrefix.size()), parameter.value});
+    } else {
+      ok = false;
+    }
+    if (!ok) {
+      return Status(StatusCode::InvalidArgument, "bad parameter of a task: " + parameter.name + "=" + parameter.value);
+    }
+  }
+  if (!is_plain_name(spec.job) || spec.output_buckets == 0) {
+    return Status(StatusCode::InvalidArgument, "a task without job or output buckets");
+  }
+  return spec;
+}
+
+std::string TaskReport::encode() const {
+  std::string out;
+  out.push_back(static_cast<char>(kReportVersion));
+  for (const std::uint64_t number : {documents, bytes, tuples, results}) put_varint(out, number);
+  put_varint(out, tuple_documents.size());
+  for (const auto& [destination, count] : tuple_documents) {
+    put_varint(out, destination);
+    put_varint(out, count);
+  }
+  return out;
+}
+
+Result<TaskReport> TaskReport::decode(std::string_view encoded) {
+  TaskReport report;
+  if (encoded.empty()) return report;  // a bucket that holds nothing
+  ByteReader in(encoded);
+  const bool known = in.fixed<std::uint8_t>() == kReportVersion;
+  report.documents = in.varint();
+  report.bytes = in.varint();
+  report.tuples = in.varint();
+  report.results = in.varint();
+  const std::uint64_t destinations = in.varint();
+  for (std::uint64_t i = 0; i < destinations && in.ok(); ++i) {
+    const auto destination = static_cast<std::uint32_t>(in.varint());
+    report.tuple_documents[destination] = in.varint();
+  }
+  if (!known || !in.at_end()) return Status(StatusCode::Corruption, "malformed report of a task");
+  return report;
+}
+
+std::optional<TupleDocuments::Block> TupleDocuments::next() {
+  if (at_key_ == keys_.size()) return std::nullopt;
+  const std::uint32_t destination = keys_[at_key_].destination;
+  if (destination_ != destination) {
+    destination_ = destination;
+    counter_ = 0;
+  }
+  Block block{destination, counter_++, {}};
+  block.tuples.push_back(static_cast<char>(kTuplesVersion));
+  while (at_key_ < keys_.size() && keys_[at_key_].destination == destination) {
+    const TupleTable::Key& key = keys_[at_key_];
+    if (at_value_ == 0) table_.sorted_values(key, values_);
+    // As many values as fit, and one in any case when the document is empty.
+    std::size_t size = block.tuples.size() + key.key.size() + 10;
+    std::size_t end = at_value_;
+    while (end < values_.size() && (size + values_[end].size() + 5 <= bytes_max_ ||
+                                    (end == at_value_ && block.tuples.size() == 1))) {
+      size += values_[end++].size() + 5;
+    }
+    if (end == at_value_) break;
+    put_string(block.tuples, key.key);
+    put_varint(block.tuples, end - at_value_);
+    for (; at_value_ < end; ++at_value_) put_string(block.tuples, values_[at_value_]);
+    if (end < values_.size()) break;
+    ++at_key_;
+    at_value_ = 0;
+  }
+  return block;
+}
+
+Status add_tuples(std::string_view tuples, TupleTable& into) {
+  ByteReader in(tuples);
+  const bool known = in.fixed<std::uint8_t>() == kTuplesVersion;
+  while (known && in.ok() && in.remaining() > 0) {
+    const std::string_view key = in.string();
+    const std::uint64_t count = in.varint();
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::string_view value = in.string();
+      if (!in.ok()) break;
+      FJORD_TRY(into.add(key, value));
+    }
+  }
+  if (!known || !in.ok()) return Status(StatusCode::Corruption, "malformed tuples");
+  return Status::ok();
+}
+
+}  // namespace fjord::mapreduce

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_set>
+
+#include "fjord/mapreduce/task_visitors.h"
+#include "sink_pump.h"
+#include "task.h"
+
+namespace fjord::mapreduce {
+
+struct TaskMetrics {
+  explicit TaskMetrics(MetricRegistry& registry);
+
+  Counter& documents;
+  Counter& tuples;
+  Counter& tuple_documents;
+  Counter& results;
+};
+
+/// What all tasks of a process share.
+struct TaskContext {
+  const ApplicationRegistry& applications;
+  DocumentSink& sink;
+  TaskOptions options;
+  Tunable& memory;
+  TaskMetrics metrics;
+};
+
+Result<std::unique_ptr<visitors::Visitor>> make_map_visitor(std::shared_ptr<TaskContext> shared,
+                                                            visitors::VisitContext& context,
+                                                            const visitors::Parameters& parameters);
+Result<std::unique_ptr<visitors::Visitor>> make_reduce_visitor(std::shared_ptr<TaskContext> shared,
+                                                               visitors::VisitContext& context,
+                                                               const visitors::Parameters& parameters);
+Result<std::unique_ptr<visitors::Visitor>> make_remove_visitor(std::shared_ptr<TaskContext> shared,
+                                                               visitors::VisitContext& context,
+                                                               const visitors::Parameters& parameters);
+
+/// A configured application for a task. Errors: UnknownType; those of ApplicationRegistry::create.
+Result<std::unique_ptr<Application>> make_application(const TaskContext& shared, const TaskSpec& spec,
+                                                      const DocumentTypeRepo& types);
+
+/// Calls `f(EntryView, DocumentView)` for every document of a block until one fails. Errors: Corruption; those of `f`;
+/// Cancelled once nobody wants the visit any more.
+template <typename F>
+Status for_each_document(std::string_view docblock, const visitors::VisitContext& context, F f) {
+  DocBlockReader reader(docblock);
+  while (const auto entry = reader.next()) {
+    if (context.cancelled()) return Status(StatusCode::Cancelled, "the task was cancelled");
+    if (entry->removed) continue;
+    FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*context.types(), entry->header, entry->body));
+    if (const Status status = f(*entry, view); !status) return status.with_context("document " + std::string(view.id()));
+  }
+  if (!reader.ok()) return Status(StatusCode::Corruption, "malformed block of documents");
+  return Status::ok();
+}
+
+}  // namespace fjord::mapreduce

@@ -1,0 +1,150 @@
+#include "task.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+
+#include "tuple_table.h"
+
+namespace fjord::mapreduce {
+namespace {
+
+/// Keeps all values; or, as asked, only how many bytes they had.
+class Values final : public Application {
+ public:
+  explicit Values(bool combines) : combines_(combines) {}
+  Status configure(const ApplicationParameters&, const DocumentType&) override { return Status::ok(); }
+  Status map(const DocumentView&, Emitter&) override { return Status::ok(); }
+  bool combine(std::string_view, std::string& into, std::string_view value) override {
+    if (combines_) into = std::to_string(std::stoi(into) + std::stoi(std::string(value)));
+    return combines_;
+  }
+  Status reduce(std::string_view, std::span<const std::string_view>, ResultEmitter&) override { return Status::ok(); }
+
+ private:
+  bool combines_;
+};
+
+using Content = std::map<std::string, std::vector<std::string>>;
+
+Content content_of(const TupleTable& table) {
+  Content content;
+  std::vector<std::string_view> values;
+  for (const auto& key : table.sorted_keys(1)) {
+    table.sorted_values(key, values);
+    content[std::string(key.key)].assign(values.begin(), values.end());
+  }
+  return content;
+}
+
+TEST_CASE("tuples of one key are combined, or kept and sorted") {
+  for (const bool combines : {true, false}) {
+    Values application(combines);
+    TupleTable table(application, 1 << 20);
+    for (int i = 9; i >= 0; --i) REQUIRE(table.add("key " + std::to_string(i % 2), std::to_string(i)).is_ok());
+    const Content expected = combines ? Content{{"key 0", {"20"}}, {"key 1", {"25"}}}
+                                      : Content{{"key 0", {"0", "2", "4", "6", "8"}}, {"key 1", {"1", "3", "5", "7", "9"}}};
+    CHECK(content_of(table) == expected);
+  }
+}
+
+TEST_CASE("a table with many keys finds each again") {
+  Values application(true);
+  TupleTable table(application, 64 << 20);
+  for (int round = 0; round < 2; ++round) {
+    for (int i = 0; i < 20'000; ++i) REQUIRE(table.add("key " + std::to_string(i), "1").is_ok());
+  }
+  const Content content = content_of(table);
+  CHECK(content.size() == 20'000);
+  CHECK(std::all_of(content.begin(), content.end(), [](const auto& e) { return e.second.front() == "2"; }));
+}
+
+TEST_CASE("a table beyond its memory says so and names the setting") {
+  Values application(false);
+  TupleTable table(application, 1 << 20);
+  Status status;
+  int added = 0;
+  while (status && added < 1'000'000) {
+    status = table.add("key", std::string(1000, 'x'));
+    ++added;
+  }
+  CHECK(status.code() == StatusCode::TooLarge);
+  CHECK(status.message().find("mapreduce.task_memory_bytes") != std::string::npos);
+  CHECK(added > 900);
+  CHECK(added < 1100);
+}
+
+TEST_CASE("tuples are cut into documents of bounded size, and read back whole") {
+  const std::size_t bytes_max = GENERATE(1, 50, 1000, 1'000'000);
+  Values application(false);
+  TupleTable table(application, 64 << 20);
+  for (int i = 0; i < 500; ++i) {
+    REQUIRE(table.add("key " + std::to_string(i % 7), "value " + std::to_string(i)).is_ok());
+  }
+  TupleDocuments documents(table, 3, bytes_max);
+  TupleTable back(application, 64 << 20);
+  std::map<std::uint32_t, std::uint32_t> counters;
+  while (const auto block = documents.next()) {
+    CHECK(block->counter == counters[block->destination]++);
+    if (bytes_max >= 50) CHECK(block->tuples.size() <= bytes_max);
+    TupleTable one(application, 64 << 20);
+    REQUIRE(add_tuples(block->tuples, one).is_ok());
+    for (const auto& key : one.sorted_keys(3)) CHECK(key.destination == block->destination);
+    REQUIRE(add_tuples(block->tuples, back).is_ok());
+  }
+  CHECK(content_of(back) == content_of(table));
+  if (bytes_max == 1) CHECK(counters.size() <= 3);
+}
+
+TEST_CASE("malformed tuples and reports are refused") {
+  Values application(false);
+  TupleTable table(application, 1 << 20);
+  CHECK_FALSE(add_tuples("", table).is_ok());
+  CHECK_FALSE(add_tuples("\x09", table).is_ok());
+  CHECK_FALSE(add_tuples(std::string("\1\3key\xff\xff\xff\x7f", 9), table).is_ok());
+  TaskReport report;
+  report.documents = 1000;
+  report.tuple_documents = {{0, 3}, {7, 1}};
+  const std::string bytes = report.encode();
+  REQUIRE(TaskReport::decode(bytes).has_value());
+  CHECK(TaskReport::decode(bytes)->tuple_documents == report.tuple_documents);
+  CHECK_FALSE(TaskReport::decode(bytes.substr(0, bytes.size() - 1)).has_value());
+}
+
+TEST_CASE("different keys have different ids, and all of them are document ids") {
+  TaskSpec spec;
+  spec.job = "job";
+  spec.output_namespace = "results";
+  const std::vector<std::string> keys = {"",        "a",   "%61", "a%",   std::string("\0", 1), "%00", "\xff", "%FF",
+                                         "\xc3\xb8", "a/b", "a:b", "\xc2\x85", std::string(600, 'a'), std::string(601, 'a'),
+                                         std::string(300, '\xff')};
+  std::set<std::string> ids;
+  for (const std::string& key : keys) {
+    const auto id = DocumentId::parse(spec.result_id(key, 0));
+    INFO(id.status());
+    REQUIRE(id.has_value());
+    ids.insert(id->str());
+  }
+  CHECK(ids.size() == keys.size());
+}
+
+TEST_CASE("a task's parameters say the same on the other side") {
+  TaskSpec spec;
+  spec.job = "job-1";
+  spec.application = "citycount";
+  spec.document_type = "place";
+  spec.output_base = 1ULL << 62;
+  spec.output_buckets = 3;
+  spec.parameters = {{"field", "a=b,c"}};
+  spec.expected_documents = {1, 0, 20};
+  const auto back = TaskSpec::from_parameters(spec.to_parameters());
+  REQUIRE(back.has_value());
+  CHECK(back->to_parameters() == spec.to_parameters());
+  CHECK(back->expected_documents == spec.expected_documents);
+  CHECK(back->output_base == spec.output_base);
+  CHECK_FALSE(TaskSpec::from_parameters({{"job", "x"}, {"output_buckets", "none"}}).has_value());
+  CHECK_FALSE(TaskSpec::from_parameters({{"job", "x"}}).has_value());
+}
+
+}  // namespace
+}  // namespace fjord::mapreduce
