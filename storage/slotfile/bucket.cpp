@@ -14,6 +14,9 @@ namespace {
 /// Bounds the memory of a run of writes, and how much a slotfile can overshoot before it is split.
 constexpr std::uint64_t kRunBytesMax = 4 << 20;
 
+/// Files below it are enlarged in longer steps: a rewrite costs more than the space.
+constexpr std::uint64_t kSmallFileBytes = 256 << 10;
+
 bool too_large(const spi::Write& write) {
   return write.header.size() > spi::kPartBytesMax || write.body.size() > spi::kPartBytesMax ||
          write.id.size() > spi::kPartBytesMax;
@@ -163,12 +166,13 @@ bool Bucket::should_split(const Slot& slot, const Room& need, bool one_document)
   return want.file_bytes() > bytes_limit || want.entries > std::uint64_t{options.entries_max} / 4 * 3;
 }
 
-/// Twice what is wanted, but not more than the limits while they can be kept. What is to spare goes to the three regions
+/// Four times what is wanted while that is little, then twice, but not more than the limits while they can be kept. What is to spare goes to the three regions
 /// as they were used so far.
 Room Bucket::capacity_for(const Room& want) const {
   const SlotfileOptions& options = context_.options;
   const std::uint64_t base = want.file_bytes();
-  std::uint64_t target = std::max(options.file_bytes_initial, base * 2);
+  const std::uint64_t factor = base < kSmallFileBytes ? 4 : 2;
+  std::uint64_t target = std::max(options.file_bytes_initial, base * factor);
   if (target > options.file_bytes_max) target = std::max(options.file_bytes_max, base + base / 3);
   const std::uint64_t spare = target - base;
 

@@ -13,11 +13,8 @@ bool all_zero(const char* bytes, std::size_t size) {
   return std::all_of(bytes, bytes + size, [](char c) { return c == 0; });
 }
 
-/// A write cut at a boundary of pages or sectors leaves one end of an entry unwritten.
-bool looks_torn(const char* entry) {
-  constexpr std::size_t kEnd = 4;
-  return all_zero(entry, kEnd) || all_zero(entry + kEntryBytes - kEnd, kEnd);
-}
+/// A write that was cut, at any byte, leaves one end of an entry empty.
+bool looks_torn(const char* entry) { return entry[0] == 0 || entry[kEntryBytes - 1] == 0; }
 
 bool plausible(const FileHeader& header, const MetaEntry& entry) {
   return entry.header_position + stored_bytes(entry.header_length()) <= header.header_capacity &&
@@ -70,9 +67,8 @@ MetadataList::MetadataList(const FileHeader& header, std::string_view bytes) {
   // What lies before a valid entry was acknowledged once; what lies behind may be an interrupted write.
   const std::uint64_t valid_end = used_;
   for (Bad& bad : bad_) {
-    if (bad.index < valid_end) {
-      bad.torn = false;
-    } else if (bad.torn) {
+    if (bad.index < valid_end) continue;
+    if (bad.torn) {
       ++torn_;
     } else {
       ++lost_;

@@ -24,7 +24,7 @@ class MetadataList {
   struct Bad {
     std::uint64_t index;
     GlobalId gid;  ///< As far as it can be read.
-    bool torn;     ///< Looks like the remains of an interrupted write, behind everything valid.
+    bool torn;     ///< Looks like the remains of an interrupted write.
   };
 
   /// `bytes` is the list, shorter if the file ends within it.
@@ -36,8 +36,9 @@ class MetadataList {
   const std::vector<Bad>& bad() const { return bad_; }
   /// Entries with one flipped bit that was found; they are among valid().
   std::uint64_t repaired() const { return repaired_; }
+  /// Torn ones behind everything valid: never acknowledged, unless the power failed.
   std::uint64_t torn() const { return torn_; }
-  /// Entries that were acknowledged once and are not valid: bad ones that are not torn, and empty ones before a valid
+  /// Entries that may have been acknowledged and are not valid: all others that are bad, and empty ones before a valid
   /// one.
   std::uint64_t lost() const { return lost_; }
   /// The first index that may be written: behind everything valid or lost.
@@ -46,8 +47,8 @@ class MetadataList {
   std::uint64_t header_bytes_used() const { return header_bytes_used_; }
   std::uint64_t body_bytes_used() const { return body_bytes_used_; }
 
-  /// The newest valid entry of each id. If a lost entry still shows an id, older entries of it are left out: they were
-  /// replaced by what is lost, and an old version must not come back.
+  /// The newest valid entry of each id. If a bad entry that is not torn still shows an id, older entries of it are left
+  /// out: they were replaced by what is lost, and an old version must not come back.
   std::vector<MetaEntry> newest() const;
 
  private:

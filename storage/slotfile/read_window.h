@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "fjord/common/env.h"
 
@@ -14,6 +15,20 @@ namespace fjord::slotfile {
 class ReadWindow {
  public:
   static constexpr std::uint64_t kBytesMax = 1 << 20;
+
+  /// Uses `buffer` of kBytesMax bytes (or null) instead of one of its own.
+  void lend(std::unique_ptr<char[]> buffer) {
+    capacity_ = buffer == nullptr ? 0 : kBytesMax;
+    buffer_ = std::move(buffer);
+    size_ = 0;
+  }
+  /// Gives up its buffer if that has kBytesMax bytes; else null.
+  std::unique_ptr<char[]> take_back() {
+    size_ = 0;
+    const bool usual_size = std::exchange(capacity_, 0) == kBytesMax;
+    std::unique_ptr<char[]> buffer = std::move(buffer_);
+    return usual_size ? std::move(buffer) : nullptr;
+  }
 
   void forget() { size_ = 0; }
   bool contains(std::uint64_t begin, std::uint64_t length) const {

@@ -71,6 +71,8 @@ struct EngineContext {
   FileCache files;
   SlotfileStats stats;
   WriteScratch scratch;
+  /// Of ReadWindow, for the next iterator: fresh pages from the system cost as much as reading into them.
+  std::vector<std::unique_ptr<char[]>> window_buffers;
 
   bool sync() const { return options.durability == Durability::Sync; }
 };

@@ -11,15 +11,34 @@ namespace {
 /// Reading over a gap of this size costs less than a call more.
 constexpr std::uint64_t kGapBytesMax = 64 << 10;
 
+constexpr std::size_t kBuffersKept = 8;
+
 }  // namespace
 
-SlotfileIterator::SlotfileIterator(const BucketMap& buckets, const Bucket& bucket, const spi::IterateOptions& options)
-    : buckets_(buckets),
+SlotfileIterator::SlotfileIterator(EngineContext& context, const BucketMap& buckets, const Bucket& bucket,
+                                   const spi::IterateOptions& options)
+    : context_(context),
+      buckets_(buckets),
       id_(bucket.id()),
       incarnation_(bucket.incarnation()),
       filter_(options),
       first_slot_bits_(bucket.slot_bits()),
-      generation_(bucket.generation()) {}
+      generation_(bucket.generation()) {
+  for (Side& side : sides_) {
+    if (context_.window_buffers.empty()) break;
+    side.window.lend(std::move(context_.window_buffers.back()));
+    context_.window_buffers.pop_back();
+  }
+}
+
+SlotfileIterator::~SlotfileIterator() {
+  for (Side& side : sides_) {
+    std::unique_ptr<char[]> buffer = side.window.take_back();
+    if (buffer != nullptr && context_.window_buffers.size() < kBuffersKept) {
+      context_.window_buffers.push_back(std::move(buffer));
+    }
+  }
+}
 
 Result<bool> SlotfileIterator::next(DocBlockBuilder& into, std::size_t max_bytes) {
   FJORD_TRY(resume());

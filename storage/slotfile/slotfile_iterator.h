@@ -19,7 +19,9 @@ using BucketMap = std::unordered_map<BucketId, std::unique_ptr<Bucket>>;
 /// replaced and when the file is rewritten. After a split the list is made again from the ids in it.
 class SlotfileIterator final : public spi::DocumentIterator {
  public:
-  SlotfileIterator(const BucketMap& buckets, const Bucket& bucket, const spi::IterateOptions& options);
+  SlotfileIterator(EngineContext& context, const BucketMap& buckets, const Bucket& bucket,
+                   const spi::IterateOptions& options);
+  ~SlotfileIterator() override;
 
   Result<bool> next(DocBlockBuilder& into, std::size_t max_bytes) override;
 
@@ -45,6 +47,7 @@ class SlotfileIterator final : public spi::DocumentIterator {
   std::uint64_t read_ahead(const Slot& slot, Part part, std::uint64_t begin, std::uint64_t length);
   std::uint64_t layout_version() const;
 
+  EngineContext& context_;
   const BucketMap& buckets_;
   const BucketId id_;
   const std::uint64_t incarnation_;

@@ -90,8 +90,14 @@ class Provider final : public SlotfileProvider {
 };
 
 Status Provider::open_all() {
-  FJORD_TRY(context_.env.create_directories(context_.options.directory));
-  FJORD_TRY_ASSIGN(const std::vector<std::string> names, context_.env.list_directory(context_.options.directory));
+  const std::string& directory = context_.options.directory;
+  FJORD_TRY(context_.env.create_directories(directory));
+  if (context_.sync()) {
+    const std::size_t slash = directory.find_last_of('/');
+    const std::string parent = slash == std::string::npos ? "." : directory.substr(0, std::max<std::size_t>(slash, 1));
+    FJORD_TRY(context_.env.sync_directory(parent));
+  }
+  FJORD_TRY_ASSIGN(const std::vector<std::string> names, context_.env.list_directory(directory));
   for (const std::string& name : names) FJORD_TRY(open_directory(name));
   return Status::ok();
 }
@@ -201,7 +207,8 @@ Result<StoredDocument> Provider::get(BucketId bucket, const GlobalId& gid) {
 Result<std::unique_ptr<spi::DocumentIterator>> Provider::iterate(BucketId bucket, const spi::IterateOptions& options) {
   const Bucket* found = find(bucket);
   if (found == nullptr) return no_bucket(bucket);
-  return std::unique_ptr<spi::DocumentIterator>(std::make_unique<SlotfileIterator>(buckets_, *found, options));
+  return std::unique_ptr<spi::DocumentIterator>(
+      std::make_unique<SlotfileIterator>(context_, buckets_, *found, options));
 }
 
 Result<std::vector<EntryMeta>> Provider::list_entries(BucketId bucket) const {

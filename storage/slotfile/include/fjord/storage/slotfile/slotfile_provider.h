@@ -27,7 +27,8 @@ struct SlotfileLimits {
 };
 
 struct SlotfileOptions {
-  /// Folder with one folder for each bucket; made if it is missing. Several stripes share it.
+  /// Folder with one folder for each bucket; made if it is missing. Several stripes share it. With
+  /// durability sync, what it is in has to be there already.
   std::string directory;
   /// This engine serves the buckets with (raw() & (stripes - 1)) == stripe, and touches no other.
   unsigned stripe = 0;
