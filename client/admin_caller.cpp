@@ -31,7 +31,7 @@ AdminCaller::AdminCaller(std::shared_ptr<const ClientOptions> options, const Clo
       watcher_(std::move(watcher)),
       executor_(executor) {}
 
-// --- One ---------------------------------------------------------------------------------------------------------------
+// --- One -------------------------------------------------------------------------------------------------------------
 
 void AdminCaller::call_any(rpc::Request request, MonotonicTime deadline, AnyDone done) {
   if (closed_) return done(cancelled());
@@ -105,18 +105,19 @@ Status AdminCaller::failure(const AnyCall& call) {
                 fmt::format("{}: no distributor answered in time: {}", rpc::name_of(call.request), list));
 }
 
-// --- All ---------------------------------------------------------------------------------------------------------------
+// --- All -------------------------------------------------------------------------------------------------------------
 
 void AdminCaller::call_all(rpc::Request request, MonotonicTime deadline, AllDone done) {
   if (closed_) return done(cancelled());
   const std::uint64_t id = next_id_++;
   all_[id].done = std::move(done);
-  watcher_->wait({}, deadline, [weak = weak_from_this(), id, deadline, request = std::move(request)](Status ready) mutable {
+  auto go_on = [weak = weak_from_this(), id, deadline, request = std::move(request)](Status ready) mutable {
     auto self = weak.lock();
     if (!self || !self->all_.contains(id)) return;
     if (!ready) return self->finish_all(id, std::move(ready));
     self->send_to_all(std::move(request), deadline, id);
-  });
+  };
+  watcher_->wait({}, deadline, std::move(go_on));
 }
 
 void AdminCaller::send_to_all(rpc::Request request, MonotonicTime deadline, std::uint64_t id) {
@@ -129,8 +130,9 @@ void AdminCaller::send_to_all(rpc::Request request, MonotonicTime deadline, std:
     call.answers.push_back({addresses[i], Status(StatusCode::NotReady, "not asked")});
   }
   if (call.answers.empty()) {
-    return finish_all(id, Status(StatusCode::Unavailable, fmt::format("no distributor is up in cluster state version {}",
-                                                                      snapshot->state_version())));
+    return finish_all(id, Status(StatusCode::Unavailable,
+                                 fmt::format("no distributor is up in cluster state version {}",
+                                             snapshot->state_version())));
   }
   call.missing = call.answers.size();
   const Duration left = std::max(deadline - clock_.now(), Duration(1));

@@ -12,7 +12,8 @@ namespace fjord {
 /// that was certainly not applied into one in doubt.
 inline constexpr Duration kRetryTimeMin = milliseconds(5);
 
-/// How long to wait after the `failures`-th failure in a row (from 1): the upper half of a range that doubles each time.
+/// How long to wait after the `failures`-th failure in a row (from 1): the upper half of a range that doubles each
+/// time.
 inline Duration backoff_delay(const ClientOptions& options, std::uint32_t failures, Random& random) {
   const std::int64_t most = options.backoff_max.count();
   std::int64_t range = std::min(options.backoff_min.count(), most);

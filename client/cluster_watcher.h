@@ -18,8 +18,9 @@
 
 namespace fjord {
 
-/// Keeps the client's snapshot of the cluster. It asks in rounds: one distributor after the other, in random order, until
-/// one gives a useful answer. Rounds repeat with growing pauses as long as somebody waits for what they did not bring.
+/// Keeps the client's snapshot of the cluster. It asks in rounds: one distributor after the other, in random order,
+/// until one gives a useful answer. Rounds repeat with growing pauses as long as somebody waits for what they did not
+/// bring.
 ///
 /// Threading: confined to the executor, except snapshots().
 class ClusterWatcher : public std::enable_shared_from_this<ClusterWatcher> {

@@ -76,7 +76,7 @@ Dispatcher::Dispatcher(std::shared_ptr<const ClientOptions> options, const Clock
       watcher_(std::move(watcher)),
       executor_(executor) {}
 
-// --- Coming in ---------------------------------------------------------------------------------------------------------
+// --- Coming in -------------------------------------------------------------------------------------------------------
 
 void Dispatcher::submit(rpc::Operation operation, Duration timeout, Client::OperationDone done) {
   // The id is parsed and hashed here, on the caller's thread, which spares the one executor that all callers share.
@@ -134,7 +134,7 @@ void Dispatcher::admit(PendingPtr operation) {
   tail->second = std::move(operation);
 }
 
-// --- Going out ---------------------------------------------------------------------------------------------------------
+// --- Going out -------------------------------------------------------------------------------------------------------
 
 void Dispatcher::route(const PendingPtr& operation) {
   const auto snapshot = watcher_->snapshot();
@@ -236,7 +236,7 @@ void Dispatcher::send(Channel& channel) {
               });
 }
 
-// --- Coming back -------------------------------------------------------------------------------------------------------
+// --- Coming back -----------------------------------------------------------------------------------------------------
 
 void Dispatcher::on_reply(Channel& channel, Batch batch, std::uint64_t state_version, Result<rpc::Reply> answer) {
   FJORD_CHECK(executor_.is_current());
@@ -359,7 +359,7 @@ void Dispatcher::on_snapshot_changed() {
   });
 }
 
-// --- Ending ------------------------------------------------------------------------------------------------------------
+// --- Ending ----------------------------------------------------------------------------------------------------------
 
 void Dispatcher::end(const PendingPtr& ended, Status status, rpc::OperationResult result) {
   const PendingPtr operation = ended;  // `ended` may be an element of live_
@@ -436,7 +436,8 @@ void Dispatcher::expire(const PendingPtr& operation) {
   Status status = operation->last;
   if (operation->place == Place::InFlight) {
     operation->in_doubt = operation->is_write();
-    status = Status(StatusCode::Timeout, "no answer before the deadline of the operation on " + operation->operation.id);
+    status = Status(StatusCode::Timeout,
+                    "no answer before the deadline of the operation on " + operation->operation.id);
   } else if (status.is_ok() && operation->place == Place::Parked) {
     status = watcher_->why_not_ready();
   } else if (status.is_ok()) {

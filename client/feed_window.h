@@ -5,8 +5,8 @@
 
 namespace fjord {
 
-/// How many operations a feed may have on their way: half as many after BUSY, at most once a window of results; a little
-/// more after each window without.
+/// How many operations a feed may have on their way: half as many after BUSY, at most once a window of results; a
+/// little more after each window without.
 class FeedWindow {
  public:
   FeedWindow(std::size_t min, std::size_t max)

@@ -32,8 +32,8 @@ inline rpc::OperationResult result_of(StatusCode code) {
   return result;
 }
 
-/// A client on virtual time before scripted distributors d0:1 and d1:1. Unless a test says otherwise they give `info` and
-/// answer every operation OK after 1 ms.
+/// A client on virtual time before scripted distributors d0:1 and d1:1. Unless a test says otherwise they give `info`
+/// and answer every operation OK after 1 ms.
 class ClientWorld {
  public:
   /// Answers one batch; empty: no answer.

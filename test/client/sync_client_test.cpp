@@ -156,7 +156,7 @@ TEST_CASE("jobs of all distributors are one list, and a job is cancelled where i
   CHECK(sync.status());
 }
 
-TEST_CASE("a list of jobs with a distributor missing is an error, unless the job in question was found", "[sync_client]") {
+TEST_CASE("a list of jobs with a distributor missing is an error, unless the job was found", "[sync_client]") {
   ThreadWorld world([](const rpc::Address& to, rpc::Request& request) -> std::optional<rpc::Reply> {
     if (!std::holds_alternative<rpc::ListJobs>(request)) return std::nullopt;
     rpc::ListJobsReply reply;

@@ -28,9 +28,9 @@ namespace fjord {
 ///
 /// Threading: every member may be called from any thread and returns without waiting. All callbacks run on `executor`,
 /// never inside the call. Callbacks may call the client again.
-/// Lifetime: `runtime`, `transport` and `executor` outlive the client. The destructor does not wait: what is pending then
-/// ends as Cancelled on `executor` (or silently, if the executor is destroyed first), and such a callback must not use the
-/// client, which is gone. The transport is not called any more.
+/// Lifetime: `runtime`, `transport` and `executor` outlive the client. The destructor does not wait: what is pending
+/// then ends as Cancelled on `executor` (or silently, if the executor is destroyed first), and such a callback must not
+/// use the client, which is gone. The transport is not called any more.
 class Client {
  public:
   using OperationDone = UniqueFunction<void(OperationOutcome)>;
@@ -62,8 +62,8 @@ class Client {
   /// and kept up to date by what answers carry; see also wait_ready().
   std::shared_ptr<const rpc::ClusterSnapshot> snapshot() const;
   const rpc::SnapshotHolder& snapshots() const;
-  /// OK as soon as there is a snapshot. Errors: NotReady that names each address and why it did not help. Here and below
-  /// a `timeout` of zero means the default one.
+  /// OK as soon as there is a snapshot. Errors: NotReady that names each address and why it did not help. Here and
+  /// below a `timeout` of zero means the default one.
   void wait_ready(Duration timeout, StatusDone done);
   /// Asks a distributor for anything newer than the snapshot, schemas and state; OK once one has answered. For callers
   /// that met a document type which the snapshot does not know.

@@ -31,8 +31,8 @@ struct FeedStats {
 /// operations and bytes. The window halves when the cluster answers BUSY and grows again by a few operations a window.
 ///
 /// Threading: any thread; several may submit at once.
-/// Lifetime: `client` outlives the feeder. The destructor does not wait for pending operations, but after it `on_result`
-/// is not called any more.
+/// Lifetime: `client` outlives the feeder. The destructor does not wait for pending operations, but after it
+/// `on_result` is not called any more.
 class Feeder {
  public:
   struct Options {
