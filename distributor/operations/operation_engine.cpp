@@ -84,8 +84,8 @@ void OperationEngine::execute(rpc::Execute request, rpc::Responder respond) {
       windows_.forget_idle(batch->start - kForgetClientAfter);
     }
   }
-  batches_.push_back(batch);
-  while (batches_.front().expired()) batches_.pop_front();
+  batch->number = next_batch_++;
+  batches_.emplace(batch->number, batch);
   context_.executor.post_after(batch->deadline - batch->start, [this, weak = std::weak_ptr<Batch>(batch)] {
     if (auto alive = weak.lock()) on_deadline(alive);
   });
@@ -187,12 +187,9 @@ void OperationEngine::dispatch(OpRef ref) {
   op.bucket = context_.snapshot->bucket_of(op.gid);
   if (context_.snapshot->distributor_of(op.bucket) != context_.options.index) {
     ref.batch->wrong_distribution = true;
-    settle(ref, op.sent && ref.is_write()
-                    ? Status(StatusCode::Timeout, "the bucket changed its distributor while the operation was under way")
-                    : Status(StatusCode::WrongDistribution,
-                             "distributor." + std::to_string(context_.options.index) + " does not own " +
-                                 op.bucket.to_string() + " in cluster state " +
-                                 std::to_string(context_.snapshot->state_version())));
+    refuse(ref, StatusCode::WrongDistribution,
+           "distributor." + std::to_string(context_.options.index) + " does not own " + op.bucket.to_string() +
+               " in cluster state " + std::to_string(context_.snapshot->state_version()));
     return;
   }
   if (!context_.ready) {
@@ -203,9 +200,9 @@ void OperationEngine::dispatch(OpRef ref) {
   BucketEntry* entry = context_.buckets.find(op.bucket);
   if (entry == nullptr) {
     if (context_.unreported_buckets_may_exist()) {
-      settle(ref, Status(StatusCode::Unavailable, "the bucket may be on one of the " +
-                                                      std::to_string(context_.absent_nodes()) +
-                                                      " storage nodes that are not up"));
+      refuse(ref, StatusCode::Unavailable, "the bucket may be on one of the " +
+                                               std::to_string(context_.absent_nodes()) +
+                                               " storage nodes that are not up");
       return;
     }
     if (!ref.is_write()) {
@@ -213,14 +210,13 @@ void OperationEngine::dispatch(OpRef ref) {
       return;
     }
     if (context_.snapshot->ideal_nodes(op.bucket).empty()) {
-      settle(ref, Status(StatusCode::Unavailable, "no storage node is up"));
+      refuse(ref, StatusCode::Unavailable, "no storage node is up");
       return;
     }
     entry = &maintainer_.create(op.bucket);
   }
   if (entry->phase == BucketPhase::Unavailable) {
-    settle(ref, op.sent && ref.is_write() ? Status(StatusCode::Timeout, entry->reason)
-                                          : Status(StatusCode::Unavailable, op.bucket.to_string() + ": " + entry->reason));
+    refuse(ref, StatusCode::Unavailable, op.bucket.to_string() + ": " + entry->reason);
     return;
   }
   if (!entry->serves()) {
@@ -404,12 +400,8 @@ void OperationEngine::on_deadline(const std::shared_ptr<Batch>& batch) {
     if (op.settled) continue;
     OpRef ref{batch, i, op.attempt};
     std::string why = op.last_problem.is_ok() ? "no answer from storage in time" : op.last_problem.to_string();
-    if (ref.is_write() && op.sent) {
-      if (BucketEntry* entry = op.counted ? context_.buckets.find(op.bucket) : nullptr) maintainer_.repair(*entry);
-      settle(ref, Status(StatusCode::Timeout, why));
-    } else {
-      settle(ref, Status(StatusCode::Unavailable, "not served in time: " + why));
-    }
+    if (BucketEntry* entry = op.counted ? context_.buckets.find(op.bucket) : nullptr) maintainer_.repair(*entry);
+    refuse(ref, StatusCode::Unavailable, "not served in time: " + why);
   }
   flush();
 }
@@ -477,7 +469,14 @@ void OperationEngine::answer(Batch& batch) {
   if (context_.snapshot != nullptr && context_.snapshot->state_version() > batch.request.state_version) {
     reply.newer_info = context_.snapshot->info_newer_than(batch.request.state_version, 0);
   }
-  batch.respond(std::move(reply));
+  rpc::Responder respond = std::move(batch.respond);
+  batches_.erase(batch.number);  // Perhaps the last that kept it.
+  respond(std::move(reply));
+}
+
+void OperationEngine::refuse(const OpRef& ref, StatusCode code, const std::string& why) {
+  bool in_doubt = ref.op().sent && ref.is_write();
+  settle(ref, Status(in_doubt ? StatusCode::Timeout : code, why));
 }
 
 // --- changes of the cluster state ------------------------------------------------------------------------------------
@@ -486,9 +485,7 @@ void OperationEngine::begin_state() {
   waiting_for_state_.clear();
   waiting_for_bucket_.clear();
   outbox_.clear();
-  for (const std::weak_ptr<Batch>& weak : batches_) {
-    std::shared_ptr<Batch> batch = weak.lock();
-    if (batch == nullptr) continue;
+  for (const auto& [number, batch] : batches_) {
     for (std::uint32_t i = 0; i < batch->ops.size(); ++i) {
       Op& op = batch->ops[i];
       if (op.settled || op.attempt == 0) continue;  // Settled, or a copy that waits for another.

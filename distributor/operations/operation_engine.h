@@ -1,6 +1,5 @@
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -63,6 +62,7 @@ class OperationEngine {
     rpc::OperationResult result;
   };
   struct Batch {
+    std::uint64_t number = 0;
     rpc::Execute request;
     rpc::Responder respond;
     std::vector<Op> ops;
@@ -102,6 +102,8 @@ class OperationEngine {
   void settle_token(const OpRef& ref, const Status& status);
   void answer(Batch& batch);
   void to_json(const OpRef& ref);
+  /// Ends an operation that cannot be served now; one that was sent already is in doubt instead.
+  void refuse(const OpRef& ref, StatusCode code, const std::string& why);
   static bool is_retryable(const Status& status);
 
   Context& context_;
@@ -118,7 +120,8 @@ class OperationEngine {
   std::map<std::uint16_t, Outgoing> outbox_;
   std::size_t pending_operations_ = 0;
   std::size_t pending_bytes_ = 0;
-  std::deque<std::weak_ptr<Batch>> batches_;  // In order of arrival; for state changes.
+  std::map<std::uint64_t, std::shared_ptr<Batch>> batches_;  // Those not answered yet, in order of arrival.
+  std::uint64_t next_batch_ = 1;
 };
 
 }  // namespace fjord::distributor

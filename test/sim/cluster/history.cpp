@@ -12,8 +12,8 @@ constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 std::string describe(const History::Event& event) {
   const char* kind = event.kind == History::Kind::Put ? "put" : event.kind == History::Kind::Remove ? "remove" : "get";
-  return fmt::format("{} {} '{}' [{}, {}] {}", kind, event.key, event.value, event.begin.us,
-                     event.finished ? std::to_string(event.end.us) : "-", to_string(event.outcome));
+  return fmt::format("{} {} '{}' [{}, {}] {} ({})", kind, event.key, event.value, event.begin.us,
+                     event.finished ? std::to_string(event.end.us) : "-", to_string(event.outcome), event.note);
 }
 
 /// When the event's effect was surely over: a write in doubt may take effect at any time.
@@ -24,15 +24,17 @@ std::int64_t settled_at(const History::Event& event) {
 }  // namespace
 
 std::size_t History::begin(Kind kind, const std::string& key, const std::string& value, MonotonicTime now) {
-  events_.push_back({kind, key, value, now, now});
+  events_.push_back({kind, key, value, now, now, Outcome::InDoubt, false, {}});
   return events_.size() - 1;
 }
 
-void History::end(std::size_t event, Outcome outcome, const std::string& value, MonotonicTime now) {
+void History::end(std::size_t event, Outcome outcome, const std::string& value, MonotonicTime now,
+                  std::string note) {
   Event& e = events_[event];
   e.finished = true;
   e.outcome = outcome;
   e.end = now;
+  e.note = std::move(note);
   if (e.kind == Kind::Get) e.value = value;
 }
 

@@ -69,8 +69,7 @@ class Workload {
     std::string value = put ? fmt::format("v{}", ++values_) : "";
     std::size_t event = history_.begin(put ? History::Kind::Put : History::Kind::Remove, key, value, now);
     auto finish = [this, event, done](OperationOutcome outcome) {
-      // A copy that was recognised too late says nothing of the first: the client counts it as in doubt.
-      history_.end(event, outcome.outcome, "", cluster_.scheduler().clock().now());
+      history_.end(event, outcome.outcome, "", cluster_.scheduler().clock().now(), outcome.status.to_string());
       done(outcome.outcome);
     };
     if (put) {
@@ -93,7 +92,7 @@ class Workload {
       } else if (got.status.code() == StatusCode::NotFound) {
         outcome = Outcome::Applied;
       }
-      history_.end(event, outcome, value, cluster_.scheduler().clock().now());
+      history_.end(event, outcome, value, cluster_.scheduler().clock().now(), got.status.to_string());
       done(outcome);
     });
   }

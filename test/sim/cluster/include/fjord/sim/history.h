@@ -28,12 +28,13 @@ class History {
     MonotonicTime end;
     Outcome outcome = Outcome::InDoubt;
     bool finished = false;
+    std::string note;  ///< What the client was told, for people.
   };
 
   /// Returns the number by which end() knows the event.
   std::size_t begin(Kind kind, const std::string& key, const std::string& value, MonotonicTime now);
   /// `value` is what a get read.
-  void end(std::size_t event, Outcome outcome, const std::string& value, MonotonicTime now);
+  void end(std::size_t event, Outcome outcome, const std::string& value, MonotonicTime now, std::string note = {});
 
   /// Empty if everything can be true, else the first contradiction.
   std::string check() const;
