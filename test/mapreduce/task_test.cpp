@@ -96,6 +96,55 @@ TEST_CASE("tuples are cut into documents of bounded size, and read back whole") 
   if (bytes_max == 1) CHECK(counters.size() <= 3);
 }
 
+/// What the map task of citycount, or of fieldstats over `value_field`, makes of documents that come in that order.
+std::vector<std::string> tuple_documents(const std::string& value_field, const std::vector<int>& order) {
+  const std::vector<std::string> schema = {
+      "document place { field city type string { header } field size type long { header } field price type double { body } }"};
+  const auto types = DocumentTypeRepo::build(schema);
+  REQUIRE(types.has_value());
+  const DocumentType& type = *(*types)->find("place");
+  ApplicationRegistry applications;
+  add_builtin_applications(applications);
+  const auto application =
+      value_field.empty() ? applications.create("citycount", {}, type)
+                          : applications.create("fieldstats", {{"group", "city"}, {"value", value_field}}, type);
+  REQUIRE(application.has_value());
+  TupleTable table(**application, 1 << 20);
+  struct ToTable final : Emitter {
+    explicit ToTable(TupleTable& t) : table(t) {}
+    void emit(std::string_view key, std::string_view value) override { REQUIRE(table.add(key, value).is_ok()); }
+    TupleTable& table;
+  } emitter(table);
+  for (const int n : order) {
+    Document document(type, *DocumentId::parse("id:t:place::" + std::to_string(n)));
+    REQUIRE(document.set("city", "city " + std::to_string(n % 17)).is_ok());
+    REQUIRE(document.set("size", std::int64_t{n} << 40).is_ok());
+    REQUIRE(document.set("price", (n % 3 == 0 ? 1e50 : 1e-10) * n * (n % 2 == 0 ? -0.1 : 0.1)).is_ok());
+    const EncodedDocument encoded = encode(document);
+    const auto view = DocumentView::open(**types, encoded.header, encoded.body);
+    REQUIRE(view.has_value());
+    REQUIRE((*application)->map(*view, emitter).is_ok());
+  }
+  TupleDocuments documents(table, 4, 400);
+  std::vector<std::string> all;
+  while (const auto block = documents.next()) {
+    all.push_back(std::to_string(block->destination) + "/" + std::to_string(block->counter) + "/" + block->tuples);
+  }
+  return all;
+}
+
+TEST_CASE("a map task makes the same bytes whatever order its documents come in") {
+  const std::string value_field = GENERATE("", "size", "price");
+  std::vector<int> order;
+  for (int i = 0; i < 200; ++i) order.push_back(i);
+  const auto first = tuple_documents(value_field, order);
+  CHECK(first.size() >= 4);
+  std::reverse(order.begin(), order.end());
+  CHECK(tuple_documents(value_field, order) == first);
+  for (std::size_t i = 0; i < order.size(); ++i) std::swap(order[i], order[i * i * 31 % order.size()]);
+  CHECK(tuple_documents(value_field, order) == first);
+}
+
 TEST_CASE("malformed tuples and reports are refused") {
   Values application(false);
   TupleTable table(application, 1 << 20);
