@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "bucket_database.h"
@@ -35,8 +36,14 @@ struct Context {
     }
     return absent;
   }
-  /// With so many nodes away, a bucket that nobody reported may still exist on them.
-  bool unreported_buckets_may_exist() const { return absent_nodes() >= snapshot->distribution().redundancy(); }
+  std::size_t nodes() const { return snapshot->distribution().flat_nodes().size(); }
+  /// Buckets are made with so many replicas and not with fewer; after that at least as many nodes hold a replica,
+  /// current or not.
+  std::size_t replicas_at_birth() const {
+    return std::min<std::size_t>(snapshot->distribution().redundancy(), nodes());
+  }
+  /// With so many nodes away, a bucket that nobody reported may still exist on them. With fewer it would be reported.
+  bool unreported_buckets_may_exist() const { return absent_nodes() >= replicas_at_birth(); }
 };
 
 }  // namespace fjord::distributor

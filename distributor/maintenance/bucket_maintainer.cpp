@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "fjord/common/log.h"
-
 namespace fjord::distributor {
 namespace {
 
@@ -107,8 +105,18 @@ void BucketMaintainer::build_database() {
   reports_.clear();
   context_.ready = true;
   install(to_install);
+  if (absent == 0 && context_.nodes() <= context_.snapshot->distribution().redundancy()) create_all();
   callbacks_.state_ready();
   start_merges();
+}
+
+void BucketMaintainer::create_all() {
+  unsigned bits = context_.snapshot->distribution_bits();
+  for (std::uint64_t i = 0; i < std::uint64_t{1} << bits; ++i) {
+    BucketId bucket(bits, i);
+    if (context_.snapshot->distributor_of(bucket) != context_.options.index) continue;
+    if (context_.buckets.find(bucket) == nullptr) create(bucket);
+  }
 }
 
 BucketEntry& BucketMaintainer::create(BucketId bucket) {
@@ -176,7 +184,7 @@ void BucketMaintainer::installed(BucketEntry& entry) {
   entry.paused = false;
   auto surplus = surplus_.find(entry.bucket.raw());
   if (surplus != surplus_.end()) {
-    delete_surplus(entry, surplus->second);
+    for (std::uint16_t node : surplus->second) delete_surplus(entry.bucket, node);
     surplus_.erase(surplus);
   }
   callbacks_.bucket_ready(entry.bucket);
@@ -315,21 +323,18 @@ void BucketMaintainer::extend_set(BucketEntry& entry) {
   install({entry.bucket});
 }
 
-void BucketMaintainer::delete_surplus(BucketEntry& entry, const std::vector<std::uint16_t>& nodes) {
-  for (std::uint16_t node : nodes) {
-    rpc::DeleteBuckets request;
-    request.state_version = context_.snapshot->state_version();
-    request.distributor = context_.options.index;
-    request.buckets = {entry.bucket};
-    // If it fails, the replica is found stale under the next cluster state and deleted then.
-    rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
-              context_.executor, [node](Result<rpc::DeleteBucketsReply> reply) {
-                if (!reply) {
-                  log::debug("distributor", "surplus replica on storage.{} was not deleted: {}", node,
-                             reply.error().to_string());
-                }
-              });
-  }
+void BucketMaintainer::delete_surplus(BucketId bucket, std::uint16_t node) {
+  rpc::DeleteBuckets request;
+  request.state_version = context_.snapshot->state_version();
+  request.distributor = context_.options.index;
+  request.buckets = {bucket};
+  rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
+            context_.executor,
+            [this, bucket, node, generation = context_.generation](Result<rpc::DeleteBucketsReply> reply) {
+              bool deleted = reply && reply->status && reply->statuses.size() == 1 && reply->statuses[0];
+              if (deleted || generation != context_.generation) return;
+              later(kMergeRetryDelay, [this, bucket, node] { delete_surplus(bucket, node); });
+            });
 }
 
 std::size_t BucketMaintainer::out_of_sync() const {

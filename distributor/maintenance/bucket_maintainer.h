@@ -38,6 +38,8 @@ class BucketMaintainer {
   void ask_node(std::uint16_t node);
   void on_reports(std::uint16_t node, Result<rpc::GetBucketInfoReply> reply);
   void build_database();
+  /// Without a spare node no bucket can be made while one is away, so all are made as long as nobody is.
+  void create_all();
 
   /// Writes the entry's set down on its members and creates the bucket on the nodes that are being filled.
   void install(const std::vector<BucketId>& buckets);
@@ -51,7 +53,7 @@ class BucketMaintainer {
   void merge_others(BucketId bucket);
   void merge_done(BucketId bucket, bool ok);
   void extend_set(BucketEntry& entry);
-  void delete_surplus(BucketEntry& entry, const std::vector<std::uint16_t>& nodes);
+  void delete_surplus(BucketId bucket, std::uint16_t node);
   void send_merge(BucketId bucket, std::uint16_t target, std::vector<std::uint16_t> sources,
                   UniqueFunction<void(bool)> done);
 

@@ -209,8 +209,9 @@ void OperationEngine::dispatch(OpRef ref) {
       settle(ref, Status(StatusCode::NotFound, "there is no document " + ref.request().id));
       return;
     }
-    if (context_.snapshot->ideal_nodes(op.bucket).empty()) {
-      refuse(ref, StatusCode::Unavailable, "no storage node is up");
+    if (context_.snapshot->ideal_nodes(op.bucket).size() < context_.replicas_at_birth()) {
+      refuse(ref, StatusCode::Unavailable,
+             "a new bucket needs " + std::to_string(context_.replicas_at_birth()) + " storage nodes that are up");
       return;
     }
     entry = &maintainer_.create(op.bucket);

@@ -19,6 +19,7 @@ struct Arguments {
   bool fresh = false;
   bool twice = false;
   bool verbose = false;
+  bool log = false;
   bool expect_failure = false;
   std::string scenario = "all";
   std::string bug = "none";
@@ -63,11 +64,12 @@ int main(int argc, char** argv) {
   app.add_flag("--expect-failure", arguments.expect_failure, "Succeed if a seed fails, and stop there");
   app.add_flag("--fresh", arguments.fresh, "Draw the first seed from the operating system");
   app.add_flag("--twice", arguments.twice, "Run each seed twice and compare the trace hashes");
+  app.add_flag("--log", arguments.log, "Let the nodes log to standard error");
   app.add_flag("-v,--verbose", arguments.verbose, "A line about every run");
   app.add_option("--trace", arguments.trace, "Print the last N events of every run");
   CLI11_PARSE(app, argc, argv);
 
-  fjord::log::set_level(fjord::log::Level::Off);
+  fjord::log::set_level(arguments.log ? fjord::log::Level::Info : fjord::log::Level::Off);
   fjord::Result<fjord::sim::Bug> bug = fjord::sim::bug_from_string(arguments.bug);
   if (!bug) {
     fmt::print(stderr, "fjord-sim: {}\n", bug.error().message());
