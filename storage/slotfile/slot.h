@@ -71,6 +71,9 @@ struct EngineContext {
   FileCache files;
   SlotfileStats stats;
   WriteScratch scratch;
+  /// For copying parts into a new file, used again like the next.
+  ReadWindow copy_window;
+  std::string copy_run;
   /// Of ReadWindow, for the next iterator: fresh pages from the system cost as much as reading into them.
   std::vector<std::unique_ptr<char[]>> window_buffers;
 

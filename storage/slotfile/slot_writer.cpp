@@ -11,7 +11,9 @@ namespace {
 /// Collects bytes for one region of a new file and writes them in long runs.
 class RunWriter {
  public:
-  RunWriter(RandomAccessFile& file, std::uint64_t offset) : file_(file), offset_(offset) {}
+  RunWriter(RandomAccessFile& file, std::uint64_t offset, std::string& run) : file_(file), offset_(offset), run_(run) {
+    run_.clear();
+  }
 
   Status add(std::string_view bytes) {
     run_.append(bytes);
@@ -28,17 +30,19 @@ class RunWriter {
  private:
   RandomAccessFile& file_;
   std::uint64_t offset_;
-  std::string run_;
+  std::string& run_;
 };
 
 /// Copies one part of all entries, in `order`, from `source` to the region at `region_offset`. Gives their new positions
 /// by entry.
-Result<std::vector<std::uint32_t>> copy_parts(Slot& source, std::span<const MetaEntry> entries,
+Result<std::vector<std::uint32_t>> copy_parts(EngineContext& context, Slot& source,
+                                              std::span<const MetaEntry> entries,
                                               std::span<const std::uint32_t> order, Part part, RandomAccessFile& into,
                                               std::uint64_t region_offset) {
   std::vector<std::uint32_t> positions(entries.size());
-  RunWriter writer(into, region_offset);
-  ReadWindow window;
+  RunWriter writer(into, region_offset, context.copy_run);
+  ReadWindow& window = context.copy_window;
+  window.forget();
   std::uint64_t position = 0;
   FJORD_TRY_ASSIGN(RandomAccessFile * from, source.file());
   for (const std::uint32_t i : order) {
@@ -74,9 +78,9 @@ Status fill_slotfile(EngineContext& context, const std::string& path, const File
   const std::vector<std::uint32_t> order = file_order(entries);
   if (!entries.empty()) {
     FJORD_TRY_ASSIGN(const std::vector<std::uint32_t> header_positions,
-                     copy_parts(*source, entries, order, Part::Header, *file, header.header_offset()));
+                     copy_parts(context, *source, entries, order, Part::Header, *file, header.header_offset()));
     FJORD_TRY_ASSIGN(const std::vector<std::uint32_t> body_positions,
-                     copy_parts(*source, entries, order, Part::Body, *file, header.body_offset()));
+                     copy_parts(context, *source, entries, order, Part::Body, *file, header.body_offset()));
     for (std::size_t i = 0; i < entries.size(); ++i) {
       entries[i].header_position = header_positions[i];
       entries[i].body_position = body_positions[i];

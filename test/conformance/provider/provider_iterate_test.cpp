@@ -151,7 +151,8 @@ TEST_CASE("provider: the time range includes both ends, for documents and remove
 }
 
 TEST_CASE("provider: writes during an iteration neither hide what stays nor give a version twice") {
-  const auto engine = engine_with_items(80);
+  const int count = GENERATE(15, 80);  // the fewer there are, the more splits come during the iteration
+  const auto engine = engine_with_items(count);
   auto& provider = engine->provider();
   auto iterator = provider.iterate(kBucket, {});
   REQUIRE(iterator);
@@ -172,13 +173,15 @@ TEST_CASE("provider: writes during an iteration neither hide what stays nor give
       CHECK(given.emplace(entry.id, entry.timestamp_us).second);
       ids.insert(entry.id);
     }
-    if (step > 400) continue;
+    if (step > 100) continue;
     // Replaces some, adds others: slotfiles are appended to, compacted, enlarged and split meanwhile.
-    apply(provider, kBucket, test_put(step * 7 % 80, ++timestamp, std::string(200, 'y')));
-    apply(provider, kBucket, test_put(1000 + step, ++timestamp, std::string(300, 'z')));
-    apply(provider, kBucket, test_remove(2000 + step, ++timestamp));
+    apply(provider, kBucket, test_put(step * 7 % count, ++timestamp, std::string(200, 'y')));
+    for (int i = 0; i < 5; ++i) {
+      apply(provider, kBucket, test_put(1000 + step * 5 + i, ++timestamp, std::string(300, 'z')));
+    }
+    apply(provider, kBucket, test_remove(9000 + step, ++timestamp));
   }
-  for (int i = 0; i < 80; ++i) CHECK(ids.contains(test_id(i).str()));
+  for (int i = 0; i < count; ++i) CHECK(ids.contains(test_id(i).str()));
 }
 
 TEST_CASE("provider: what is removed before its turn is not given") {

@@ -3,8 +3,11 @@
 #include <set>
 
 #include "fjord/sim/sim_env.h"
+#include "fjord/storage/slotfile/slotfile_inspect.h"
 #include "fjord/testing/engine.h"
 #include "fjord/testing/test_documents.h"
+
+#include "slotfile_format.h"
 
 namespace fjord {
 
@@ -111,6 +114,9 @@ class Run {
     CHECK(provider_->bucket_info(kBucket).value() == info);
     CHECK(iterate_count() == info.documents);
     CHECK(provider_->stats().corrupt_reads == 0);
+    const BucketReport files = inspect_bucket(env_, "/buckets/" + slotfile::bucket_directory_name(kBucket)).value();
+    CHECK(files.problems.empty());
+    CHECK(files.leftovers.empty());
     // And it goes on working.
     REQUIRE(apply(*provider_, kBucket, test_put(5000, 5000)).status.is_ok());
   }
