@@ -1,0 +1,84 @@
+#include "fjord/config/cluster_config.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "keys.h"
+
+namespace fjord::config {
+
+std::string_view to_string(Role role) {
+  switch (role) {
+    case Role::FleetController: return "fleetcontroller";
+    case Role::Distributor: return "distributor";
+    case Role::Storage: return "storage";
+  }
+  return "";
+}
+
+Result<ProcessName> ProcessName::parse(std::string_view text) {
+  const std::size_t dot = text.find('.');
+  if (dot != std::string_view::npos) {
+    for (const Role role : {Role::FleetController, Role::Distributor, Role::Storage}) {
+      if (text.substr(0, dot) != fjord::config::to_string(role)) continue;
+      std::uint16_t index = 0;
+      const char* end = text.data() + text.size();
+      const auto [stop, error] = std::from_chars(text.data() + dot + 1, end, index);
+      if (error == std::errc() && stop == end) return ProcessName{role, index};
+    }
+  }
+  return Status(StatusCode::InvalidArgument,
+                fmt::format("\"{}\" names no node; expected storage.N, distributor.N or fleetcontroller.0", text));
+}
+
+std::string ProcessName::to_string() const { return fmt::format("{}.{}", fjord::config::to_string(role), index); }
+
+ClusterConfig default_config() {
+  ClusterConfig config;
+  for (const Key& key : keys()) {
+    if (key.path.find("[]") == std::string::npos) key.store(config, 0, key.default_value);
+  }
+  return config;
+}
+
+const ProcessConfig* ClusterConfig::find(ProcessName name) const {
+  const auto element = [&](const std::vector<ProcessConfig>& list) {
+    return name.index < list.size() ? &list[name.index] : nullptr;
+  };
+  switch (name.role) {
+    case Role::FleetController: return name.index == 0 ? &fleetcontroller : nullptr;
+    case Role::Distributor: return element(distributors);
+    case Role::Storage: return element(storage);
+  }
+  return nullptr;
+}
+
+std::vector<ProcessName> ClusterConfig::names() const {
+  std::vector<ProcessName> all = {{Role::FleetController, 0}};
+  for (std::size_t i = 0; i < distributors.size(); ++i) all.push_back({Role::Distributor, static_cast<std::uint16_t>(i)});
+  for (std::size_t i = 0; i < storage.size(); ++i) all.push_back({Role::Storage, static_cast<std::uint16_t>(i)});
+  return all;
+}
+
+std::string ClusterConfig::distribution() const {
+  if (!groups.empty()) return fmt::format("redundancy:{} {}", redundancy, groups);
+  std::string nodes;
+  for (std::size_t i = 0; i < storage.size(); ++i) {
+    nodes += storage[i].capacity == 1.0 ? fmt::format(" {}", i) : fmt::format(" {}*{}", i, storage[i].capacity);
+  }
+  return fmt::format("redundancy:{} (root{})", redundancy, nodes);
+}
+
+namespace {
+std::vector<std::string> addresses_of(const std::vector<ProcessConfig>& processes) {
+  std::vector<std::string> addresses;
+  for (const ProcessConfig& process : processes) addresses.push_back(process.address);
+  return addresses;
+}
+}  // namespace
+
+std::vector<std::string> ClusterConfig::distributor_addresses() const { return addresses_of(distributors); }
+std::vector<std::string> ClusterConfig::storage_addresses() const { return addresses_of(storage); }
+
+}  // namespace fjord::config

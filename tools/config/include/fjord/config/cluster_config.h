@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fjord/common/result.h"
+
+namespace fjord::config {
+
+enum class Role { FleetController, Distributor, Storage };
+/// "fleetcontroller", "distributor", "storage".
+std::string_view to_string(Role role);
+
+/// Names one process of a cluster, e.g. storage.2.
+struct ProcessName {
+  Role role = Role::Storage;
+  std::uint16_t index = 0;
+
+  /// Reads what to_string() prints. Errors: InvalidArgument.
+  static Result<ProcessName> parse(std::string_view text);
+  std::string to_string() const;
+  friend bool operator==(const ProcessName&, const ProcessName&) = default;
+};
+
+/// Where one process listens and keeps its files.
+struct ProcessConfig {
+  std::string address;    ///< host:port for Thrift.
+  std::string http;       ///< host:port for /metrics and /health; empty: none.
+  std::string directory;  ///< Empty where a role keeps no files.
+  double capacity = 1.0;  ///< Storage nodes: relative weight in placement.
+};
+
+/// One cluster, as its YAML file describes it. The defaults, ranges and meanings are in the table of keys (keys.cpp),
+/// from which the reference page is generated; docs/reference/configuration.md.
+struct ClusterConfig {
+  bool allow_remote = false;
+  std::int64_t redundancy = 0;
+  std::int64_t distribution_bits = 0;
+  std::string groups;
+
+  ProcessConfig fleetcontroller;
+  std::int64_t poll_interval_ms = 0;
+  std::int64_t poll_timeout_ms = 0;
+  std::int64_t down_after_ms = 0;
+  std::int64_t start_grace_ms = 0;
+
+  std::vector<ProcessConfig> distributors;
+  std::vector<ProcessConfig> storage;
+
+  std::int64_t stripes = 0;  ///< 0: the largest power of two up to the number of CPUs, at most 2.
+  std::int64_t slotfile_bytes_max = 0;
+  std::int64_t entries_max = 0;
+  std::int64_t slotfiles_max = 0;
+  std::int64_t open_files_max = 0;
+  std::string durability;
+  std::int64_t visitors_max = 0;  ///< 0: from the number of CPUs.
+  std::int64_t docblock_bytes = 0;
+  std::int64_t visitor_idle_ms = 0;
+
+  std::int64_t merges_max = 0;
+  std::int64_t pending_bytes_max = 0;
+  std::int64_t document_bytes_max = 0;
+  std::int64_t operation_timeout_ms = 0;
+  std::int64_t storage_timeout_ms = 0;
+
+  std::int64_t io_threads = 0;
+  std::int64_t frame_bytes_max = 0;
+  std::string log_level;
+
+  /// Null if the configuration has no such process.
+  const ProcessConfig* find(ProcessName name) const;
+  /// Fleet controller, distributors, storage nodes.
+  std::vector<ProcessName> names() const;
+  /// Text of the DistributionConfig: redundancy and groups.
+  std::string distribution() const;
+  std::vector<std::string> distributor_addresses() const;
+  std::vector<std::string> storage_addresses() const;
+};
+
+/// All keys at their defaults, no nodes.
+ClusterConfig default_config();
+
+/// Reads YAML. `file` is what messages call it. Relative directories are taken from the folder of `file`.
+/// Errors: InvalidArgument "file:line: key: ..." that names the key, the value and what would be right.
+Result<ClusterConfig> parse_config(std::string_view yaml, const std::string& file);
+/// Errors: IoError, NotFound; as parse_config().
+Result<ClusterConfig> load_config(const std::string& file);
+
+/// The reference of all keys as a Markdown page (docs/reference/configuration.md is this text).
+std::string reference_page();
+/// The same for a terminal.
+std::string reference_text();
+
+}  // namespace fjord::config

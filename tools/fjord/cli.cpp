@@ -1,0 +1,43 @@
+#include "cli.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "fjord/client/connect.h"
+
+namespace fjord::cli {
+
+int exit_code(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::Ok: return kOk;
+    case StatusCode::NotFound: return kNotFound;
+    case StatusCode::Timeout: return kTimeout;
+    default: return kFailed;
+  }
+}
+
+void complain(const std::string& message) { std::fprintf(stderr, "fjord: %s\n", message.c_str()); }
+
+int report(const Status& status) {
+  complain(status.to_string());
+  return exit_code(status);
+}
+
+Result<std::unique_ptr<Connection>> connect_to(const Common& common) {
+  ConnectOptions options;
+  options.client.default_timeout = common.timeout();
+  options.ready_timeout = std::min<Duration>(options.ready_timeout, common.timeout());
+  auto connection = connect(common.cluster, options);
+  if (!connection) return connection.error().with_context("no cluster at " + common.cluster);
+  return connection;
+}
+
+void print_line(const std::string& line) {
+  std::fwrite(line.data(), 1, line.size(), stdout);
+  std::fputc('\n', stdout);
+  std::fflush(stdout);
+}
+
+void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+}  // namespace fjord::cli

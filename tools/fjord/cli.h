@@ -1,0 +1,52 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "fjord/common/clock.h"
+#include "fjord/common/result.h"
+
+namespace fjord {
+class Connection;
+}
+
+/// What the commands share. Data goes to standard output, messages to standard error.
+namespace fjord::cli {
+
+/// The exit codes of every command.
+enum Exit : int {
+  kOk = 0,
+  kFailed = 1,
+  kUsage = 2,
+  kNotFound = 3,
+  kPartial = 5,
+  kTimeout = 6,
+  kInDoubt = 7,
+};
+
+/// Options of every command that talks to a cluster.
+struct Common {
+  std::string cluster;
+  std::string output = "text";
+  double timeout_s = 30;
+
+  bool json() const { return output == "json"; }
+  Duration timeout() const { return Duration(static_cast<std::int64_t>(timeout_s * 1e6)); }
+};
+
+/// The exit code that says `status`.
+int exit_code(const Status& status);
+/// "fjord: <message>" on standard error.
+void complain(const std::string& message);
+/// The message of the status and its code on standard error; returns the exit code.
+int report(const Status& status);
+
+/// A connection to the cluster of the options, once a distributor has answered.
+Result<std::unique_ptr<Connection>> connect_to(const Common& common);
+
+/// One line to standard output, at once.
+void print_line(const std::string& line);
+/// To standard output as it is.
+void print(const std::string& text);
+
+}  // namespace fjord::cli

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fjord/rpc/messages.h"
+
+namespace fjord::cli {
+
+/// What `fjord status` says of a cluster.
+struct ClusterHealth {
+  int level = 0;  ///< 0: all well; 1: degraded; 2: something cannot be served.
+  std::vector<std::string> reasons;
+  std::uint64_t buckets = 0;
+  std::uint64_t buckets_in_sync = 0;
+  std::uint64_t buckets_out_of_sync = 0;
+  std::uint64_t buckets_unavailable = 0;
+  std::uint64_t document_copies = 0;  ///< On all storage nodes that are up: each document counts once a copy.
+  std::uint64_t bytes = 0;
+};
+
+ClusterHealth health_of(const rpc::GetStatusReply& status);
+
+}  // namespace fjord::cli

@@ -1,0 +1,81 @@
+#include <fmt/format.h>
+
+#include <functional>
+
+#include "commands.h"
+#include "feed_run.h"
+#include "feed_source.h"
+#include "fjord/client/connect.h"
+#include "import_source.h"
+
+namespace fjord::cli {
+namespace {
+
+using Open = std::function<Result<std::unique_ptr<RecordSource>>(std::unique_ptr<InputFile>,
+                                                                 std::shared_ptr<const DocumentTypeRepo>)>;
+
+int run_feeds(const FeedArgs& args, const Open& open) {
+  auto connection = connect_to(args.common);
+  if (!connection) return report(connection.error());
+  Client& client = (*connection)->client();
+  if (Status status = (*connection)->sync().refresh_schemas(); !status) return report(status);
+  const auto types = client.snapshot()->types();
+
+  FeedRunOptions options;
+  options.timeout = args.common.timeout();
+  options.errors_shown = args.errors_shown;
+  options.window_operations = args.in_flight;
+  options.progress = Progress::when(args.progress);
+  FeedRun run(client, options);
+  for (const std::string& path : args.files) {
+    auto file = InputFile::open(path);
+    if (!file) {
+      run.fail(file.error());
+      continue;
+    }
+    auto source = open(std::move(*file), types);
+    if (!source) {
+      run.fail(source.error());
+      continue;
+    }
+    run.feed(**source);
+  }
+  print_line(run.finish());
+  return run.exit_code();
+}
+
+bool is_jsonl(const std::string& path) {
+  std::string_view name = path;
+  if (name.ends_with(".gz")) name.remove_suffix(3);
+  return name.ends_with(".jsonl") || name.ends_with(".json") || name.ends_with(".ndjson");
+}
+
+}  // namespace
+
+int run_feed(const FeedArgs& args) {
+  return run_feeds(args, [](std::unique_ptr<InputFile> file, std::shared_ptr<const DocumentTypeRepo> types) {
+    return Result<std::unique_ptr<RecordSource>>(std::make_unique<FeedSource>(std::move(file), std::move(types)));
+  });
+}
+
+int run_import(const FeedArgs& args) {
+  if (args.id_row && args.files.size() > 1) {
+    complain("--id-row numbers the rows of one file; with several files their documents would have the same ids");
+    return kUsage;
+  }
+  const ImportOptions options{args.type, args.id_field, args.namespace_};
+  return run_feeds(args, [&](std::unique_ptr<InputFile> file, std::shared_ptr<const DocumentTypeRepo> types)
+                             -> Result<std::unique_ptr<RecordSource>> {
+    if (is_jsonl(file->name())) {
+      FJORD_TRY_ASSIGN(auto source, JsonImport::open(std::move(file), std::move(types), options));
+      return std::unique_ptr<RecordSource>(std::move(source));
+    }
+    std::vector<std::string> warnings;
+    auto source = CsvImport::open(std::move(file), std::move(types), options, warnings);
+    for (const std::string& warning : warnings) complain("warning: " + warning);
+    if (!source) return source.error();
+    return std::unique_ptr<RecordSource>(std::move(*source));
+  });
+}
+
+}  // namespace fjord::cli

@@ -1,0 +1,254 @@
+#include <fmt/format.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <ctime>
+#include <mutex>
+#include <thread>
+
+#include "commands.h"
+#include "fjord/client/connect.h"
+#include "fjord/mapreduce/job_results.h"
+#include "json_text.h"
+#include "progress.h"
+
+namespace fjord::cli {
+namespace {
+
+std::string_view phase_text(rpc::JobPhase phase) {
+  switch (phase) {
+    case rpc::JobPhase::Queued: return "queued";
+    case rpc::JobPhase::Map: return "map";
+    case rpc::JobPhase::Reduce: return "reduce";
+    case rpc::JobPhase::CleanUp: return "cleanup";
+    case rpc::JobPhase::Done: return "done";
+    case rpc::JobPhase::Failed: return "failed";
+    case rpc::JobPhase::Cancelled: return "cancelled";
+    case rpc::JobPhase::Unknown: break;
+  }
+  return "unknown";
+}
+
+bool ended(const rpc::JobStatus& job) {
+  return job.phase == rpc::JobPhase::Done || job.phase == rpc::JobPhase::Failed || job.phase == rpc::JobPhase::Cancelled;
+}
+
+double seconds_of(const rpc::JobStatus& job) {
+  if (job.finished_unix_us == 0) return 0;
+  return static_cast<double>(job.finished_unix_us - job.submitted_unix_us) / 1e6;
+}
+
+std::string as_json(const rpc::JobStatus& job) {
+  JsonText json;
+  json.begin_object().key("job").text(job.job_id).key("application").text(job.spec.application);
+  json.key("type").text(job.spec.document_type).key("selection").text(job.spec.selection);
+  json.key("parameters").begin_object();
+  for (const rpc::Parameter& parameter : job.spec.parameters) json.key(parameter.name).text(parameter.value);
+  json.end_object().key("output_namespace").text(job.spec.output_namespace).key("phase").text(phase_text(job.phase));
+  json.key("error").text(job.error.is_ok() ? "" : job.error.to_string());
+  json.key("map_tasks").number(job.map_tasks).key("map_tasks_done").number(job.map_tasks_done);
+  json.key("reduce_tasks").number(job.reduce_tasks).key("reduce_tasks_done").number(job.reduce_tasks_done);
+  json.key("tasks_repeated").number(job.tasks_repeated).key("documents_read").number(job.documents_read);
+  json.key("bytes_read").number(job.bytes_read).key("tuples").number(job.tuples);
+  json.key("tuple_documents").number(job.tuple_documents).key("results").number(job.results);
+  json.key("submitted_unix_us").integer(job.submitted_unix_us).key("finished_unix_us").integer(job.finished_unix_us);
+  json.key("seconds").real(seconds_of(job), 3).end_object();
+  return json.str();
+}
+
+std::string as_text(const rpc::JobStatus& job) {
+  std::string text = fmt::format("job          {}\napplication  {} on {}", job.job_id, job.spec.application, job.spec.document_type);
+  for (const rpc::Parameter& parameter : job.spec.parameters) text += fmt::format(" {}={}", parameter.name, parameter.value);
+  if (!job.spec.selection.empty()) text += " where " + job.spec.selection;
+  text += fmt::format("\nphase        {}\n", phase_text(job.phase));
+  if (!job.error.is_ok()) text += fmt::format("error        {}\n", job.error.to_string());
+  text += fmt::format("map          {} of {} tasks, {} documents, {} bytes\n", job.map_tasks_done, job.map_tasks,
+                      job.documents_read, job.bytes_read);
+  text += fmt::format("reduce       {} of {} tasks, {} results\n", job.reduce_tasks_done, job.reduce_tasks, job.results);
+  text += fmt::format("repeated     {} tasks\n", job.tasks_repeated);
+  if (ended(job)) text += fmt::format("time         {:.3f} s\n", seconds_of(job));
+  return text;
+}
+
+Result<rpc::JobStatus> find_job(SyncClient& client, const std::string& id) {
+  FJORD_TRY_ASSIGN(std::vector<rpc::JobStatus> jobs, client.list_jobs(id));
+  for (rpc::JobStatus& job : jobs) {
+    if (job.job_id == id) return std::move(job);
+  }
+  return Status(StatusCode::NotFound, fmt::format("no distributor that is up knows a job \"{}\"", id));
+}
+
+double part_done(const rpc::JobStatus& job) {
+  const auto part = [](std::uint64_t done, std::uint64_t total) {
+    return total == 0 ? 0.0 : static_cast<double>(done) / static_cast<double>(total);
+  };
+  return 0.75 * part(job.map_tasks_done, job.map_tasks) + 0.25 * part(job.reduce_tasks_done, job.reduce_tasks);
+}
+
+/// Asks for the job until it has ended. A job that cannot be asked for is asked for again until the timeout.
+Result<rpc::JobStatus> wait_for(SyncClient& client, const std::string& id, const JobArgs& args) {
+  using SteadyClock = std::chrono::steady_clock;
+  Progress progress("job", "docs", Progress::when(args.progress));
+  auto last_answer = SteadyClock::now();
+  auto pause = std::chrono::milliseconds(20);
+  while (true) {
+    auto job = find_job(client, id);
+    if (job) {
+      last_answer = SteadyClock::now();
+      progress.update(part_done(*job), job->documents_read, std::string(phase_text(job->phase)));
+      if (ended(*job)) return job;
+    } else if (SteadyClock::now() - last_answer > args.common.timeout()) {
+      return job.error();
+    }
+    std::this_thread::sleep_for(pause);
+    pause = std::min(pause * 3 / 2, std::chrono::milliseconds(250));
+  }
+}
+
+int print_end(const rpc::JobStatus& job, const Common& common) {
+  print_line(common.json() ? as_json(job) : as_text(job).substr(0, as_text(job).size() - 1));
+  if (job.phase == rpc::JobPhase::Done) return kOk;
+  complain(fmt::format("job {} {}{}", job.job_id, phase_text(job.phase), job.error.is_ok() ? "" : ": " + job.error.to_string()));
+  return job.error.is_ok() ? static_cast<int>(kFailed) : exit_code(job.error);
+}
+
+Result<rpc::JobSpec> spec_of(const JobArgs& args) {
+  rpc::JobSpec spec;
+  spec.application = args.application;
+  spec.document_type = args.type;
+  spec.selection = args.selection;
+  spec.output_namespace = args.output_namespace;
+  spec.visitors_per_node = args.visitors_per_node;
+  spec.output_buckets = args.output_buckets;
+  for (const std::string& text : args.parameters) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      return Status(StatusCode::InvalidArgument, fmt::format("--param {}: expected NAME=VALUE", text));
+    }
+    spec.parameters.push_back({text.substr(0, equals), text.substr(equals + 1)});
+  }
+  return spec;
+}
+
+Result<std::vector<mapreduce::KeyedResult>> read_results(Connection& connection, const rpc::JobStatus& job) {
+  rpc::SnapshotHolder holder;
+  if (const auto snapshot = connection.client().snapshot(); snapshot != nullptr) {
+    if (const auto updated = holder.update(snapshot->info()); !updated) return updated.error();
+  }
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::optional<Result<std::vector<mapreduce::KeyedResult>>> answer;
+  std::unique_ptr<mapreduce::JobResults> results;
+  Executor& executor = connection.executor();
+  executor.post([&] {
+    results = std::make_unique<mapreduce::JobResults>(job, connection.transport(), holder, connection.runtime().clock,
+                                                      Random::from_system(), executor);
+    results->start([&](Result<std::vector<mapreduce::KeyedResult>> got) {
+      executor.post([&, got = std::move(got)]() mutable {
+        results.reset();
+        const std::lock_guard lock(mutex);
+        answer = std::move(got);
+        changed.notify_one();
+      });
+    });
+  });
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return answer.has_value(); });
+  return std::move(*answer);
+}
+
+/// Runs `use(connection, client)` on a cluster that answers.
+template <typename F>
+int with_cluster(const Common& common, F use) {
+  auto connection = connect_to(common);
+  if (!connection) return report(connection.error());
+  SyncClient client = (*connection)->sync();
+  return use(**connection, client);
+}
+
+}  // namespace
+
+int run_job_run(const JobArgs& args) {
+  auto spec = spec_of(args);
+  if (!spec) {
+    report(spec.error());
+    return kUsage;
+  }
+  return with_cluster(args.common, [&](Connection&, SyncClient& client) {
+    const auto id = client.submit_job(std::move(*spec));
+    if (!id) return report(id.error());
+    if (!args.wait) {
+      print_line(args.common.json() ? JsonText().begin_object().key("job").text(*id).end_object().str() : *id);
+      return static_cast<int>(kOk);
+    }
+    complain("job " + *id + " is running");
+    const auto job = wait_for(client, *id, args);
+    return job ? print_end(*job, args.common) : report(job.error());
+  });
+}
+
+int run_job_list(const JobArgs& args) {
+  return with_cluster(args.common, [&](Connection&, SyncClient& client) {
+    const auto jobs = client.list_jobs();
+    if (!jobs) return report(jobs.error());
+    if (!args.common.json()) {
+      print_line(fmt::format("{:<24} {:<12} {:<16} {:<10} {:>12} {:>10} {:>9}", "JOB", "APPLICATION", "TYPE", "PHASE",
+                             "DOCUMENTS", "RESULTS", "SECONDS"));
+    }
+    for (const rpc::JobStatus& job : *jobs) {
+      print_line(args.common.json()
+                     ? as_json(job)
+                     : fmt::format("{:<24} {:<12} {:<16} {:<10} {:>12} {:>10} {:>9.3f}", job.job_id, job.spec.application,
+                                   job.spec.document_type, phase_text(job.phase), job.documents_read, job.results,
+                                   seconds_of(job)));
+    }
+    return static_cast<int>(kOk);
+  });
+}
+
+int run_job_show(const JobArgs& args) {
+  return with_cluster(args.common, [&](Connection&, SyncClient& client) {
+    const auto job = find_job(client, args.job);
+    if (!job) return report(job.error());
+    print(args.common.json() ? as_json(*job) + "\n" : as_text(*job));
+    return static_cast<int>(kOk);
+  });
+}
+
+int run_job_watch(const JobArgs& args) {
+  return with_cluster(args.common, [&](Connection&, SyncClient& client) {
+    if (const auto known = find_job(client, args.job); !known) return report(known.error());
+    const auto job = wait_for(client, args.job, args);
+    return job ? print_end(*job, args.common) : report(job.error());
+  });
+}
+
+int run_job_cancel(const JobArgs& args) {
+  return with_cluster(args.common, [&](Connection&, SyncClient& client) {
+    if (Status status = client.cancel_job(args.job); !status) return report(status);
+    print_line(args.common.json() ? JsonText().begin_object().key("job").text(args.job).key("cancelled").boolean(true).end_object().str()
+                                  : "cancelled " + args.job);
+    return static_cast<int>(kOk);
+  });
+}
+
+int run_job_results(const JobArgs& args) {
+  return with_cluster(args.common, [&](Connection& connection, SyncClient& client) {
+    const auto job = find_job(client, args.job);
+    if (!job) return report(job.error());
+    const auto results = read_results(connection, *job);
+    if (!results) return report(results.error());
+    std::string text;
+    for (const auto& [key, value] : *results) {
+      if (args.common.json()) {
+        text += JsonText().begin_object().key("key").text(key).key("value").raw(value).end_object().str() + "\n";
+      } else {
+        text += fmt::format("{}\t{}\n", key, value);
+      }
+    }
+    print(text);
+    return static_cast<int>(kOk);
+  });
+}
+
+}  // namespace fjord::cli

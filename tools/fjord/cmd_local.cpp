@@ -1,0 +1,161 @@
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "commands.h"
+#include "fjord/client/connect.h"
+#include "json_text.h"
+#include "local_cluster.h"
+
+namespace fjord::cli {
+namespace {
+
+using config::ProcessName;
+using SteadyClock = std::chrono::steady_clock;
+
+Result<LocalCluster> open_or_create(const LocalArgs& args) {
+  if (!LocalCluster::exists(args.directory)) {
+    LocalShape shape;
+    if (args.storage != 0) shape.storage = args.storage;
+    if (args.distributors != 0) shape.distributors = args.distributors;
+    shape.redundancy = args.redundancy != 0 ? args.redundancy : std::min(2, shape.storage);
+    FJORD_TRY(LocalCluster::create(args.directory, shape));
+    return LocalCluster::open(args.directory);
+  }
+  FJORD_TRY_ASSIGN(LocalCluster cluster, LocalCluster::open(args.directory));
+  const auto differs = [&](const char* option, int given, std::size_t is) {
+    return given != 0 && static_cast<std::size_t>(given) != is
+               ? Status(StatusCode::AlreadyExists, fmt::format("{} holds a cluster with {} {}; {} cannot be changed here", args.directory, is, option + 2, option))
+               : Status::ok();
+  };
+  FJORD_TRY(differs("--storage", args.storage, cluster.config().storage.size()));
+  FJORD_TRY(differs("--distributors", args.distributors, cluster.config().distributors.size()));
+  FJORD_TRY(differs("--redundancy", args.redundancy, static_cast<std::size_t>(cluster.config().redundancy)));
+  return cluster;
+}
+
+/// Empty if all that should be up is, else the first thing that is not.
+std::string not_ready(const rpc::GetStatusReply& status) {
+  for (const rpc::NodeStatus& node : status.nodes) {
+    if (node.state != "up") return fmt::format("{} is {}", node.node, node.state);
+    if (!node.reason.empty()) return fmt::format("{}: {}", node.node, node.reason);
+    if (node.last.state_version != status.info.state_version) return node.node + " has not taken in the cluster state";
+    if (node.last.buckets_unavailable != 0) return node.node + " has buckets that cannot be served yet";
+  }
+  return {};
+}
+
+/// Waits until every node is up and knows the cluster state. `started` are watched: if one ends, that is the error.
+Status wait_until_served(const LocalCluster& cluster, const std::vector<ProcessName>& started, double timeout_s) {
+  const auto deadline = SteadyClock::now() + std::chrono::duration<double>(timeout_s);
+  ConnectOptions options;
+  options.ready_timeout = Duration(0);
+  options.client.default_timeout = seconds(1);
+  FJORD_TRY_ASSIGN(const auto connection, connect(cluster.addresses(), options));
+  std::string missing = "no distributor answers";
+  while (SteadyClock::now() < deadline) {
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    for (const ProcessName& name : started) {
+      if (cluster.running(name) == 0) {
+        return Status(StatusCode::IoError, fmt::format("{} has ended; the end of {}:\n{}", name.to_string(),
+                                                       cluster.log_file(name), cluster.log_tail(name)));
+      }
+    }
+    const auto status = connection->sync().status();
+    missing = status ? not_ready(*status) : status.error().message();
+    if (missing.empty()) return Status::ok();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return Status(StatusCode::Timeout, fmt::format("the cluster does not serve after {} s: {}", timeout_s, missing));
+}
+
+Result<ProcessName> node_of(const LocalArgs& args, const LocalCluster& cluster) {
+  FJORD_TRY_ASSIGN(const ProcessName name, ProcessName::parse(args.node));
+  if (cluster.config().find(name) != nullptr) return name;
+  return Status(StatusCode::NotFound, fmt::format("the cluster in {} has no node {}", args.directory, args.node));
+}
+
+/// Opens the cluster and the node and runs `use(cluster, name)`.
+template <typename F>
+int with_node(const LocalArgs& args, F use) {
+  const auto cluster = LocalCluster::open(args.directory);
+  if (!cluster) return report(cluster.error());
+  const auto name = node_of(args, *cluster);
+  if (!name) {
+    const int code = report(name.error());
+    return code == kNotFound ? code : static_cast<int>(kUsage);
+  }
+  return use(*cluster, *name);
+}
+
+}  // namespace
+
+int run_local_start(const LocalArgs& args) {
+  const auto cluster = open_or_create(args);
+  if (!cluster) return report(cluster.error());
+  std::vector<ProcessName> started;
+  for (const ProcessName& name : cluster->config().names()) {
+    if (cluster->running(name) != 0) continue;
+    if (Status status = cluster->start(name); !status) return report(status);
+    started.push_back(name);
+  }
+  if (Status status = wait_until_served(*cluster, started, args.timeout_s); !status) return report(status);
+  complain(fmt::format("{} of {} processes started, logs in {}/logs", started.size(), cluster->config().names().size(), args.directory));
+  print_line("export FJORD_CLUSTER=" + cluster->addresses());
+  return kOk;
+}
+
+int run_local_stop(const LocalArgs& args) {
+  const auto cluster = LocalCluster::open(args.directory);
+  if (!cluster) return report(cluster.error());
+  for (const ProcessName& name : cluster->stop(cluster->config().names())) {
+    complain(name.to_string() + " did not end by itself and was killed");
+  }
+  return kOk;
+}
+
+int run_local_status(const LocalArgs& args) {
+  const auto cluster = LocalCluster::open(args.directory);
+  if (!cluster) return report(cluster.error());
+  bool all_run = true;
+  JsonText json;
+  json.begin_array();
+  std::string text = fmt::format("{:<18} {:<8} {:>8}  {:<22} {}\n", "NODE", "STATE", "PID", "ADDRESS", "METRICS");
+  for (const ProcessName& name : cluster->config().names()) {
+    const pid_t pid = cluster->running(name);
+    const config::ProcessConfig& process = *cluster->config().find(name);
+    all_run = all_run && pid != 0;
+    const char* state = pid != 0 ? "running" : "stopped";
+    json.begin_object().key("node").text(name.to_string()).key("state").text(state).key("pid").integer(pid);
+    json.key("address").text(process.address).key("http").text(process.http).key("log").text(cluster->log_file(name)).end_object();
+    text += fmt::format("{:<18} {:<8} {:>8}  {:<22} {}\n", name.to_string(), state, pid, process.address,
+                        process.http.empty() ? "" : "http://" + process.http + "/metrics");
+  }
+  json.end_array();
+  print(args.json() ? json.str() + "\n" : text + "export FJORD_CLUSTER=" + cluster->addresses() + "\n");
+  return all_run ? kOk : kFailed;
+}
+
+int run_local_kill(const LocalArgs& args) {
+  return with_node(args, [&](const LocalCluster& cluster, ProcessName name) -> int {
+    if (!cluster.send_signal(name, SIGKILL)) return report(Status(StatusCode::NotFound, name.to_string() + " does not run"));
+    while (cluster.running(name) != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    return kOk;
+  });
+}
+
+int run_local_restart(const LocalArgs& args) {
+  return with_node(args, [&](const LocalCluster& cluster, ProcessName name) -> int {
+    cluster.stop({name});
+    if (Status status = cluster.start(name); !status) return report(status);
+    if (Status status = wait_until_served(cluster, {name}, args.timeout_s); !status) return report(status);
+    return kOk;
+  });
+}
+
+}  // namespace fjord::cli

@@ -1,0 +1,84 @@
+#include <fmt/format.h>
+
+#include "commands.h"
+#include "fjord/client/connect.h"
+#include "input_file.h"
+#include "json_text.h"
+
+namespace fjord::cli {
+namespace {
+
+constexpr std::size_t kSchemaBytesMax = std::size_t{4} << 20;
+
+/// Parses each file for itself where that is possible, so that the message names the file.
+Status check_schema(const std::string& file, const std::string& text) {
+  const std::vector<std::string> one = {text};
+  const auto repo = DocumentTypeRepo::build(one);
+  if (repo || text.find("inherits") != std::string::npos) return Status::ok();
+  return repo.error().with_context(file);
+}
+
+std::string type_json(const DocumentType& type) {
+  JsonText json;
+  json.begin_object().key("type").text(type.name()).key("fields").begin_array();
+  for (const Field& field : type.fields()) {
+    json.begin_object().key("name").text(field.name).key("type").text(field.type->name());
+    json.key("header").boolean(field.in_header).end_object();
+  }
+  json.end_array().end_object();
+  return json.str();
+}
+
+std::string type_text(const DocumentType& type) {
+  std::string text = type.name() + "\n";
+  for (const Field& field : type.fields()) {
+    text += fmt::format("  {:<24} {}{}\n", field.name, field.type->name(), field.in_header ? "  (header)" : "");
+  }
+  return text;
+}
+
+}  // namespace
+
+int run_schema_deploy(const SchemaArgs& args) {
+  std::vector<std::string> schemas;
+  for (const std::string& path : args.files) {
+    const auto file = InputFile::open(path);
+    if (!file) return report(file.error());
+    auto text = (*file)->read_all(kSchemaBytesMax);
+    if (!text) return report(text.error().with_context((*file)->name()));
+    if (Status status = check_schema((*file)->name(), *text); !status) return report(status);
+    schemas.push_back(std::move(*text));
+  }
+  auto connection = connect_to(args.common);
+  if (!connection) return report(connection.error());
+  const auto reply = (*connection)->sync().deploy_schemas(std::move(schemas));
+  if (!reply) return report(reply.error());
+  for (const std::string& warning : reply->warnings) complain("warning: " + warning);
+  if (args.common.json()) {
+    JsonText json;
+    json.begin_object().key("schema_version").number(reply->schema_version).key("warnings").begin_array();
+    for (const std::string& warning : reply->warnings) json.text(warning);
+    json.end_array().end_object();
+    print_line(json.str());
+  } else {
+    print_line(fmt::format("schema version {}", reply->schema_version));
+  }
+  return kOk;
+}
+
+int run_schema_list(const SchemaArgs& args) {
+  auto connection = connect_to(args.common);
+  if (!connection) return report(connection.error());
+  if (Status status = (*connection)->sync().refresh_schemas(); !status) return report(status);
+  const auto snapshot = (*connection)->client().snapshot();
+  for (const auto& type : snapshot->types()->types()) {
+    if (args.common.json()) {
+      print_line(type_json(*type));
+    } else {
+      print(type_text(*type));
+    }
+  }
+  return kOk;
+}
+
+}  // namespace fjord::cli

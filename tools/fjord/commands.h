@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "cli.h"
+
+/// One function a command, with the options that main.cpp has read. Each returns the exit code.
+namespace fjord::cli {
+
+struct DevArgs {
+  std::string directory;
+};
+int run_dev(const DevArgs& args);
+
+struct LocalArgs {
+  std::string directory;
+  std::string node;
+  int storage = 0;       ///< 0: as the folder says, or the default.
+  int distributors = 0;
+  int redundancy = 0;
+  double timeout_s = 30;
+  std::string output = "text";
+  bool json() const { return output == "json"; }
+};
+int run_local_start(const LocalArgs& args);
+int run_local_stop(const LocalArgs& args);
+int run_local_status(const LocalArgs& args);
+int run_local_kill(const LocalArgs& args);
+int run_local_restart(const LocalArgs& args);
+
+struct SchemaArgs {
+  Common common;
+  std::vector<std::string> files;
+};
+int run_schema_deploy(const SchemaArgs& args);
+int run_schema_list(const SchemaArgs& args);
+
+struct FeedArgs {
+  Common common;
+  std::vector<std::string> files;
+  std::uint64_t errors_shown = 100;
+  std::size_t in_flight = 0;
+  std::string progress = "auto";
+  // import only
+  std::string type;
+  std::string id_field;
+  bool id_row = false;
+  std::string namespace_;
+};
+int run_feed(const FeedArgs& args);
+int run_import(const FeedArgs& args);
+
+struct DocumentArgs {
+  Common common;
+  std::vector<std::string> ids;  ///< get, remove
+  std::string id;                ///< put
+  std::string file;
+};
+int run_put(const DocumentArgs& args);
+int run_get(const DocumentArgs& args);
+int run_remove(const DocumentArgs& args);
+
+struct VisitArgs {
+  Common common;
+  std::string type;
+  std::string selection;
+  std::vector<std::string> fields;
+};
+int run_visit(const VisitArgs& args);
+
+struct JobArgs {
+  Common common;
+  std::string job;
+  std::string application;
+  std::string type;
+  std::string selection;
+  std::vector<std::string> parameters;
+  std::string output_namespace;
+  unsigned visitors_per_node = 0;
+  unsigned output_buckets = 0;
+  bool wait = false;
+  std::string progress = "auto";
+};
+int run_job_run(const JobArgs& args);
+int run_job_list(const JobArgs& args);
+int run_job_show(const JobArgs& args);
+int run_job_watch(const JobArgs& args);
+int run_job_cancel(const JobArgs& args);
+int run_job_results(const JobArgs& args);
+
+int run_status(const Common& common);
+
+}  // namespace fjord::cli

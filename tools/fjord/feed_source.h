@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "fjord/document/document_type.h"
+#include "fjord/document/feed_reader.h"
+#include "input_file.h"
+#include "record_source.h"
+
+namespace fjord::cli {
+
+/// A put as the operation that clients send.
+rpc::Operation put_operation(std::string id, std::string header, std::string body);
+
+/// A feed: JSONL or a JSON array of {"put": id, "fields": {...}} and {"remove": id}.
+class FeedSource : public RecordSource {
+ public:
+  FeedSource(std::unique_ptr<InputFile> file, std::shared_ptr<const DocumentTypeRepo> types);
+
+  const std::string& name() const override { return file_->name(); }
+  Result<std::optional<Record>> next() override;
+  bool failed() const override { return reader_.failed(); }
+  double part_read() const override { return file_->part_read(); }
+  Result<rpc::Operation> parse(const Record& record) const override;
+
+ protected:
+  const DocumentTypeRepo& types() const { return *types_; }
+
+ private:
+  std::unique_ptr<InputFile> file_;
+  std::shared_ptr<const DocumentTypeRepo> types_;
+  FeedReader reader_;
+};
+
+}  // namespace fjord::cli

@@ -1,0 +1,209 @@
+#include "local_cluster.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "free_ports.h"
+
+namespace fjord::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using config::ProcessName;
+
+constexpr int kBasePort = 19100;
+constexpr int kControllerOffset = 49;
+constexpr int kStorageOffset = 50;
+constexpr int kHttpOffset = 100;
+
+Status io_error(const std::string& what, int error) {
+  return Status(StatusCode::IoError, fmt::format("{}: {}", what, std::strerror(error)));
+}
+
+std::string read_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::ostringstream out;
+  out << in.rdbuf();
+  return out.str();
+}
+
+Status write_text(const std::string& path, const std::string& text) {
+  const std::string temporary = path + ".new";
+  {
+    std::ofstream out(temporary, std::ios::binary | std::ios::trunc);
+    out << text;
+    out.flush();
+    if (!out) return io_error(temporary, errno);
+  }
+  if (::rename(temporary.c_str(), path.c_str()) != 0) return io_error(path, errno);
+  return Status::ok();
+}
+
+/// When the process began, in clock ticks since the machine did; empty if there is none or it has ended.
+std::string start_time_of(pid_t pid) {
+  const std::string stat = read_text(fmt::format("/proc/{}/stat", pid));
+  const std::size_t name_end = stat.rfind(')');  // the name before it may hold anything
+  if (name_end == std::string::npos) return {};
+  std::istringstream fields(stat.substr(name_end + 1));
+  std::string field;
+  fields >> field;  // field 3: the state
+  if (field == "Z" || field == "X") return {};
+  constexpr int kStartTime = 22;
+  for (int i = 4; i <= kStartTime; ++i) fields >> field;
+  return fields ? field : std::string();
+}
+
+/// fjordd beside this program.
+std::string fjordd_path() {
+  std::error_code error;
+  const fs::path self = fs::read_symlink("/proc/self/exe", error);
+  return (self.parent_path() / "fjordd").string();
+}
+
+/// What the child does between fork and exec: system calls only.
+[[noreturn]] void become(const char* const* argv, int log) {
+  ::setsid();
+  const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (null < 0 || ::dup2(null, STDIN_FILENO) < 0 || ::dup2(log, STDOUT_FILENO) < 0 || ::dup2(log, STDERR_FILENO) < 0) {
+    ::_exit(127);
+  }
+  ::execv(argv[0], const_cast<char* const*>(argv));
+  ::_exit(127);
+}
+
+}  // namespace
+
+Result<std::string> make_local_yaml(const LocalShape& shape) {
+  std::vector<int> ports;
+  for (int http = 0; http <= kHttpOffset; http += kHttpOffset) {
+    for (int i = 0; i < shape.distributors; ++i) ports.push_back(kBasePort + http + i);
+    ports.push_back(kBasePort + http + kControllerOffset);
+    for (int i = 0; i < shape.storage; ++i) ports.push_back(kBasePort + http + kStorageOffset + i);
+  }
+  if (!all_free(ports)) {
+    FJORD_TRY_ASSIGN(ports, find_free_ports(ports.size()));
+  }
+  const std::size_t processes = ports.size() / 2;
+  std::size_t next = 0;
+  const auto addresses = [&](const char* indent) {
+    const std::string text = fmt::format("address: 127.0.0.1:{}\n{}http: 127.0.0.1:{}\n", ports[next], indent, ports[next + processes]);
+    ++next;
+    return text;
+  };
+  std::string distributors;
+  for (int i = 0; i < shape.distributors; ++i) distributors += "  - " + addresses("    ");
+  const std::string controller = "  " + addresses("  ") + "  directory: fleetcontroller.0\n";
+  std::string storage;
+  for (int i = 0; i < shape.storage; ++i) storage += "  - " + addresses("    ") + fmt::format("    directory: storage.{}\n", i);
+  return fmt::format(
+      "# A cluster on this machine, made by `fjord local start`. All keys: fjordd --help-config\n"
+      "cluster:\n  redundancy: {}\nfleetcontroller:\n{}distributors:\n{}storage:\n{}",
+      shape.redundancy, controller, distributors, storage);
+}
+
+bool LocalCluster::exists(const std::string& directory) { return fs::exists(directory + "/cluster.yaml"); }
+
+Status LocalCluster::create(const std::string& directory, const LocalShape& shape) {
+  if (exists(directory)) return Status(StatusCode::AlreadyExists, directory + " holds a cluster already");
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) return io_error(directory, error.value());
+  FJORD_TRY_ASSIGN(const std::string yaml, make_local_yaml(shape));
+  return write_text(directory + "/cluster.yaml", yaml);
+}
+
+Result<LocalCluster> LocalCluster::open(const std::string& directory) {
+  if (!exists(directory)) {
+    return Status(StatusCode::NotFound, fmt::format("{} holds no cluster; fjord local start --dir {} makes one", directory, directory));
+  }
+  const std::string absolute = fs::absolute(directory).lexically_normal().string();
+  FJORD_TRY_ASSIGN(config::ClusterConfig config, config::load_config(absolute + "/cluster.yaml"));
+  std::error_code error;
+  for (const char* folder : {"/logs", "/run"}) {
+    fs::create_directories(absolute + folder, error);
+    if (error) return io_error(absolute + folder, error.value());
+  }
+  return LocalCluster(absolute, std::move(config));
+}
+
+std::string LocalCluster::addresses() const {
+  return fmt::format("{}", fmt::join(config_.distributor_addresses(), ","));
+}
+
+std::string LocalCluster::log_file(ProcessName name) const { return fmt::format("{}/logs/{}.log", directory_, name.to_string()); }
+std::string LocalCluster::pid_file(ProcessName name) const { return fmt::format("{}/run/{}.pid", directory_, name.to_string()); }
+
+pid_t LocalCluster::running(ProcessName name) const {
+  std::istringstream in(read_text(pid_file(name)));
+  pid_t pid = 0;
+  std::string start_time;
+  in >> pid >> start_time;
+  if (!in || pid <= 1 || start_time.empty()) return 0;
+  return start_time_of(pid) == start_time ? pid : 0;
+}
+
+Status LocalCluster::start(ProcessName name) const {
+  const std::string program = fjordd_path();
+  if (::access(program.c_str(), X_OK) != 0) return io_error(program, errno);
+  const std::string config_file = directory_ + "/cluster.yaml";
+  const std::string node = name.to_string();
+  const char* argv[] = {program.c_str(), "--config", config_file.c_str(), "--node", node.c_str(), nullptr};
+  const int log = ::open(log_file(name).c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  if (log < 0) return io_error(log_file(name), errno);
+  const pid_t pid = ::fork();
+  if (pid == 0) become(argv, log);
+  const int error = errno;
+  ::close(log);
+  if (pid < 0) return io_error("fork", error);
+  return write_text(pid_file(name), fmt::format("{} {}\n", pid, start_time_of(pid)));
+}
+
+bool LocalCluster::send_signal(ProcessName name, int signal) const {
+  const pid_t pid = running(name);
+  return pid != 0 && ::kill(pid, signal) == 0;
+}
+
+std::vector<ProcessName> LocalCluster::stop(const std::vector<ProcessName>& names) const {
+  constexpr auto kPatience = std::chrono::seconds(10);
+  constexpr auto kPause = std::chrono::milliseconds(20);
+  std::vector<ProcessName> left;
+  for (const ProcessName& name : names) {
+    if (send_signal(name, SIGTERM)) left.push_back(name);
+  }
+  const auto forget_ended = [&] {
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    left.erase(std::remove_if(left.begin(), left.end(), [&](const ProcessName& name) { return running(name) == 0; }), left.end());
+  };
+  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  for (forget_ended(); !left.empty() && std::chrono::steady_clock::now() < deadline; forget_ended()) {
+    std::this_thread::sleep_for(kPause);
+  }
+  const std::vector<ProcessName> killed = left;
+  for (const ProcessName& name : killed) send_signal(name, SIGKILL);
+  for (forget_ended(); !left.empty(); forget_ended()) std::this_thread::sleep_for(kPause);
+  for (const ProcessName& name : names) ::unlink(pid_file(name).c_str());
+  return killed;
+}
+
+std::string LocalCluster::log_tail(ProcessName name) const {
+  constexpr std::size_t kTailBytes = 2000;
+  const std::string text = read_text(log_file(name));
+  if (text.size() <= kTailBytes) return text;
+  return text.substr(text.find('\n', text.size() - kTailBytes) + 1);
+}
+
+}  // namespace fjord::cli

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "fjord/config/cluster_config.h"
+
+namespace fjord::cli {
+
+/// What makes the cluster.yaml of a new cluster on this machine.
+struct LocalShape {
+  int storage = 3;
+  int distributors = 1;
+  int redundancy = 2;
+};
+
+/// YAML with addresses on loopback: 19100 and up if all of them are free, others otherwise. Directories are relative.
+Result<std::string> make_local_yaml(const LocalShape& shape);
+
+/// A cluster of separate processes whose configuration, data, logs and process ids are in one folder.
+/// Threading: one thread.
+class LocalCluster {
+ public:
+  /// Errors: NotFound if the folder has no cluster.yaml; those of the configuration.
+  static Result<LocalCluster> open(const std::string& directory);
+  /// Makes the folder and its cluster.yaml. Errors: AlreadyExists; IoError.
+  static Status create(const std::string& directory, const LocalShape& shape);
+  static bool exists(const std::string& directory);
+
+  const config::ClusterConfig& config() const { return config_; }
+  /// What FJORD_CLUSTER should be.
+  std::string addresses() const;
+  std::string log_file(config::ProcessName name) const;
+
+  /// The process id, or 0 if it does not run. A process that was given the id of one of ours later is not mistaken for it.
+  pid_t running(config::ProcessName name) const;
+  /// Starts fjordd in a session of its own. Errors: IoError.
+  Status start(config::ProcessName name) const;
+  /// True if it ran.
+  bool send_signal(config::ProcessName name, int signal) const;
+  /// SIGTERM, and SIGKILL for what still runs ten seconds later. Returns those that had to be killed.
+  std::vector<config::ProcessName> stop(const std::vector<config::ProcessName>& names) const;
+  /// The last lines of its log.
+  std::string log_tail(config::ProcessName name) const;
+
+ private:
+  LocalCluster(std::string directory, config::ClusterConfig config)
+      : directory_(std::move(directory)), config_(std::move(config)) {}
+  std::string pid_file(config::ProcessName name) const;
+
+  std::string directory_;  // absolute
+  config::ClusterConfig config_;
+};
+
+}  // namespace fjord::cli

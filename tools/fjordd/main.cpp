@@ -1,0 +1,85 @@
+// fjordd: one process of a cluster.
+
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <string>
+
+#include "fjord/common/log.h"
+#include "fjord/config/cluster_config.h"
+#include "fjord/node/node.h"
+
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kUsage = 2;
+
+int fail(const fjord::Status& status, int code) {
+  std::fprintf(stderr, "fjordd: %s\n", status.message().c_str());
+  return code;
+}
+
+/// Every thread inherits this, so that wait_for_end() is the only place where the signals arrive.
+sigset_t block_signals() {
+  std::signal(SIGPIPE, SIG_IGN);
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+void wait_for_end(const sigset_t& signals, const std::string& name) {
+  int signal = 0;
+  while (sigwait(&signals, &signal) != 0) {
+  }
+  fjord::log::info("fjordd", "{} ends on signal {}", name, signal);
+}
+
+int run(const std::string& file, const std::string& node_text) {
+  const auto name = fjord::config::ProcessName::parse(node_text);
+  if (!name) return fail(name.error().with_context("--node"), kUsage);
+  const auto config = fjord::config::load_config(file);
+  if (!config) return fail(config.error(), kUsage);
+  fjord::log::set_level(fjord::log::level_from_string(config->log_level));
+  const sigset_t signals = block_signals();
+  auto node = fjord::Node::start(*config, *name);
+  if (!node) {
+    return fail(node.error(), node.error().code() == fjord::StatusCode::InvalidArgument ? kUsage : kFailed);
+  }
+  wait_for_end(signals, node_text);
+  node->reset();
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("One process of a Fjord cluster.\n\nExample: fjordd --config cluster.yaml --node storage.2", "fjordd");
+  std::string file;
+  std::string node;
+  std::string help_format;
+  CLI::Option* config_option = app.add_option("--config", file, "The YAML file that describes the cluster")->type_name("FILE");
+  CLI::Option* node_option =
+      app.add_option("--node", node, "Which process this is: storage.N, distributor.N or fleetcontroller.0")->type_name("NODE");
+  app.add_flag("--help-config{text}", help_format,
+               "Lists all keys of the configuration file; =markdown prints the reference page")
+      ->check(CLI::IsMember({"text", "markdown"}));
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  if (!help_format.empty()) {
+    const std::string text = help_format == "markdown" ? fjord::config::reference_page() : fjord::config::reference_text();
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    return 0;
+  }
+  if (config_option->empty() || node_option->empty()) {
+    std::fprintf(stderr, "fjordd: --config and --node are needed, see fjordd --help\n");
+    return kUsage;
+  }
+  return run(file, node);
+}

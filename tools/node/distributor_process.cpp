@@ -1,0 +1,82 @@
+#include "fjord/common/log.h"
+#include "fjord/distributor/distributor_node.h"
+#include "fjord/mapreduce/job_service.h"
+#include "fjord/monitoring/metric_http_server.h"
+#include "fjord/node/node.h"
+#include "machine.h"
+
+namespace fjord {
+namespace {
+
+/// Runs jobs with what the distributor knows of the cluster. The two have a holder each: a job that learns of a newer
+/// cluster state takes it in for itself, while the distributor has to hear of it from the fleet controller.
+class Jobs final : public rpc::Service {
+ public:
+  Jobs(Runtime& runtime, rpc::Transport& transport, const distributor::DistributorNode& node) : node_(node) {
+    mapreduce::add_builtin_applications(applications_);
+    service_ = std::make_unique<mapreduce::JobService>(mapreduce::JobServiceOptions{}, runtime, transport, snapshots_,
+                                                       applications_);
+  }
+
+  bool handle(rpc::Request& request, rpc::Responder& respond) override {
+    if (const auto snapshot = node_.snapshots().get(); snapshot != nullptr) {
+      const Result<bool> updated = snapshots_.update(snapshot->info());
+      if (!updated) log::error("fjordd", "cluster state for jobs: {}", updated.error().to_string());
+    }
+    return service_->handle(request, respond);
+  }
+
+ private:
+  const distributor::DistributorNode& node_;
+  rpc::SnapshotHolder snapshots_;
+  mapreduce::ApplicationRegistry applications_;
+  std::unique_ptr<mapreduce::JobService> service_;
+};
+
+class DistributorProcess final : public Node {
+ public:
+  explicit DistributorProcess(const config::ClusterConfig& config) : machine_(config) {}
+
+  ~DistributorProcess() override {
+    machine_.stop_serving();
+    machine_.transport().close();
+  }
+
+  Status start(const config::ClusterConfig& config, config::ProcessName name) {
+    distributor::DistributorOptions options;
+    options.index = name.index;
+    options.fleet_controller = config.fleetcontroller.address;
+    options.default_timeout = milliseconds(config.operation_timeout_ms);
+    options.storage_timeout = milliseconds(config.storage_timeout_ms);
+    options.merges_max = static_cast<unsigned>(config.merges_max);
+    options.pending_bytes_max = static_cast<std::size_t>(config.pending_bytes_max);
+    options.document_bytes_max = static_cast<std::size_t>(config.document_bytes_max);
+    node_ = std::make_unique<distributor::DistributorNode>(options, machine_.runtime(), machine_.transport());
+    jobs_ = std::make_unique<Jobs>(machine_.runtime(), machine_.transport(), *node_);
+    return machine_.serve(config, name, {node_.get(), jobs_.get()}, [this, text = name.to_string()] { return health(text); });
+  }
+
+  const std::string& address() const override { return machine_.address(); }
+  std::string http_address() const override { return machine_.http_address(); }
+
+ private:
+  Health health(const std::string& name) const {
+    const auto snapshot = node_->snapshots().get();
+    if (snapshot == nullptr) return {false, "initializing", name, 0, {"no cluster state from the fleet controller yet"}};
+    return {true, "up", name, snapshot->state_version(), {}};
+  }
+
+  Machine machine_;
+  std::unique_ptr<distributor::DistributorNode> node_;
+  std::unique_ptr<Jobs> jobs_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Node>> start_distributor(const config::ClusterConfig& config, config::ProcessName name) {
+  auto process = std::make_unique<DistributorProcess>(config);
+  FJORD_TRY(process->start(config, name));
+  return std::unique_ptr<Node>(std::move(process));
+}
+
+}  // namespace fjord

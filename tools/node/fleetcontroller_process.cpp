@@ -1,0 +1,55 @@
+#include "directory_lock.h"
+#include "fjord/fleetcontroller/fleet_controller.h"
+#include "fjord/monitoring/metric_http_server.h"
+#include "fjord/node/node.h"
+#include "machine.h"
+
+namespace fjord {
+namespace {
+
+class FleetControllerProcess final : public Node {
+ public:
+  FleetControllerProcess(const config::ClusterConfig& config, DirectoryLock lock)
+      : lock_(std::move(lock)), machine_(config) {}
+
+  ~FleetControllerProcess() override {
+    machine_.stop_serving();
+    machine_.transport().close();
+  }
+
+  Status start(const config::ClusterConfig& config, config::ProcessName name) {
+    fleetcontroller::FleetControllerOptions options;
+    options.distributors = config.distributor_addresses();
+    options.storage = config.storage_addresses();
+    options.distribution = config.distribution();
+    options.distribution_bits = static_cast<unsigned>(config.distribution_bits);
+    options.directory = config.fleetcontroller.directory;
+    options.poll_interval = milliseconds(config.poll_interval_ms);
+    options.poll_timeout = milliseconds(config.poll_timeout_ms);
+    options.down_after = milliseconds(config.down_after_ms);
+    options.start_grace = milliseconds(config.start_grace_ms);
+    FJORD_TRY_ASSIGN(controller_,
+                     fleetcontroller::FleetController::open(options, machine_.runtime(), machine_.transport()));
+    return machine_.serve(config, name, {controller_.get()},
+                          [node = name.to_string()] { return Health{true, "up", node, 0, {}}; });
+  }
+
+  const std::string& address() const override { return machine_.address(); }
+  std::string http_address() const override { return machine_.http_address(); }
+
+ private:
+  DirectoryLock lock_;
+  Machine machine_;
+  std::unique_ptr<fleetcontroller::FleetController> controller_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Node>> start_fleetcontroller(const config::ClusterConfig& config, config::ProcessName name) {
+  FJORD_TRY_ASSIGN(DirectoryLock lock, DirectoryLock::acquire(config.fleetcontroller.directory, name.to_string()));
+  auto process = std::make_unique<FleetControllerProcess>(config, std::move(lock));
+  FJORD_TRY(process->start(config, name));
+  return std::unique_ptr<Node>(std::move(process));
+}
+
+}  // namespace fjord

@@ -1,0 +1,55 @@
+#include "machine.h"
+
+#include "fjord/common/log.h"
+#include "fjord/monitoring/metric_http_server.h"
+#include "fjord/rpc/thrift_transport.h"
+
+namespace fjord {
+namespace {
+
+std::unique_ptr<rpc::Transport> make_transport(const config::ClusterConfig& config, MetricRegistry& metrics) {
+  rpc::ThriftTransportOptions options;
+  options.io_threads = static_cast<int>(config.io_threads);
+  options.max_frame_bytes = static_cast<std::size_t>(config.frame_bytes_max);
+  return std::make_unique<rpc::ThriftTransport>(options, metrics);
+}
+
+}  // namespace
+
+Machine::Machine(const config::ClusterConfig& config)
+    : bulk_(make_tbb_bulk_executor()),
+      env_(make_posix_env()),
+      random_(Random::from_system()),
+      runtime_{clock_, scheduler_, *bulk_, *env_, random_, metrics_, tunables_},
+      transport_(std::make_unique<GatedTransport>(make_transport(config, metrics_))) {}
+
+Machine::~Machine() = default;
+
+Status Machine::serve(const config::ClusterConfig& config, config::ProcessName name,
+                      std::vector<rpc::Service*> services, std::function<Health()> health) {
+  const config::ProcessConfig& process = *config.find(name);
+  rpc::ThriftServerOptions options;
+  options.address = process.address;
+  options.io_threads = static_cast<int>(config.io_threads);
+  options.max_frame_bytes = static_cast<std::size_t>(config.frame_bytes_max);
+  auto server = rpc::ThriftServer::listen(options, std::move(services), metrics_);
+  if (!server) return server.error().with_context(name.to_string() + ": address");
+  server_ = std::move(*server);
+  address_ = server_->address();
+  if (!process.http.empty()) {
+    auto http = MetricHttpServer::listen({.address = process.http}, metrics_, std::move(health));
+    if (!http) return http.error().with_context(name.to_string() + ": http");
+    http_ = std::move(*http);
+    http_address_ = http_->address();
+  }
+  log::info("fjordd", "{} listens on {}{}", name.to_string(), address_,
+            http_address_.empty() ? std::string() : ", metrics on http://" + http_address_ + "/metrics");
+  return Status::ok();
+}
+
+void Machine::stop_serving() {
+  http_.reset();
+  server_.reset();
+}
+
+}  // namespace fjord

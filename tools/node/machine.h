@@ -1,0 +1,72 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fjord/common/bulk_executor.h"
+#include "fjord/common/clock.h"
+#include "fjord/common/env.h"
+#include "fjord/common/metrics.h"
+#include "fjord/common/random.h"
+#include "fjord/common/runtime.h"
+#include "fjord/common/scheduler.h"
+#include "fjord/common/tunable.h"
+#include "fjord/config/cluster_config.h"
+#include "fjord/rpc/transport.h"
+#include "gated_transport.h"
+
+namespace fjord::rpc {
+class ThriftServer;
+}
+namespace fjord {
+
+class MetricHttpServer;
+struct Health;
+
+/// The real seams, and the process's ways in and out. Each role has one of its own, so that roles in one process share
+/// neither metrics nor tunables.
+///
+/// Lifetime: declared before (so destroyed after) what uses it; the owner calls stop_serving() and transport().close()
+/// before it destroys that.
+class Machine {
+ public:
+  explicit Machine(const config::ClusterConfig& config);
+  ~Machine();
+
+  Runtime& runtime() { return runtime_; }
+  GatedTransport& transport() { return *transport_; }
+
+  /// Opens the ports of the process. Services and `health` live until stop_serving().
+  Status serve(const config::ClusterConfig& config, config::ProcessName name, std::vector<rpc::Service*> services,
+               std::function<Health()> health);
+  /// No call reaches a service after it.
+  void stop_serving();
+
+  const std::string& address() const { return address_; }
+  const std::string& http_address() const { return http_address_; }
+
+ private:
+  SystemClock clock_;
+  ThreadScheduler scheduler_;
+  std::unique_ptr<BulkExecutor> bulk_;
+  std::unique_ptr<Env> env_;
+  Random random_;
+  MetricRegistry metrics_;
+  TunableRegistry tunables_;
+  Runtime runtime_;
+  std::unique_ptr<GatedTransport> transport_;
+  std::unique_ptr<rpc::ThriftServer> server_;
+  std::unique_ptr<MetricHttpServer> http_;
+  std::string address_;
+  std::string http_address_;
+};
+
+/// The roles, each in a file of its own.
+class Node;
+Result<std::unique_ptr<Node>> start_fleetcontroller(const config::ClusterConfig& config, config::ProcessName name);
+Result<std::unique_ptr<Node>> start_distributor(const config::ClusterConfig& config, config::ProcessName name);
+Result<std::unique_ptr<Node>> start_storage(const config::ClusterConfig& config, config::ProcessName name);
+
+}  // namespace fjord

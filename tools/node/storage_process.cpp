@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <thread>
+
+#include "directory_lock.h"
+#include "fjord/client/client.h"
+#include "fjord/mapreduce/application.h"
+#include "fjord/mapreduce/document_sink.h"
+#include "fjord/mapreduce/task_visitors.h"
+#include "fjord/monitoring/metric_http_server.h"
+#include "fjord/node/node.h"
+#include "fjord/storage/slotfile/slotfile_provider.h"
+#include "fjord/storage/storage_node.h"
+#include "fjord/visitors/visitor_service.h"
+#include "machine.h"
+
+namespace fjord {
+namespace {
+
+unsigned cpu_count() { return std::max(1U, std::thread::hardware_concurrency()); }
+
+SlotfileOptions slotfile_options(const config::ClusterConfig& config, const std::string& directory) {
+  SlotfileOptions options;
+  options.directory = directory;
+  options.file_bytes_max = static_cast<std::uint64_t>(config.slotfile_bytes_max);
+  options.entries_max = static_cast<std::uint32_t>(config.entries_max);
+  options.slotfiles_max = static_cast<unsigned>(config.slotfiles_max);
+  options.open_files_max = static_cast<unsigned>(config.open_files_max);
+  options.durability = config.durability == "sync" ? Durability::Sync : Durability::Process;
+  return options;
+}
+
+class StorageProcess final : public Node {
+ public:
+  StorageProcess(const config::ClusterConfig& config, DirectoryLock lock)
+      : lock_(std::move(lock)),
+        machine_(config),
+        client_executor_(machine_.runtime().scheduler.make_executor("fjord-sink")),
+        client_(client_options(config), machine_.runtime(), machine_.transport(), *client_executor_),
+        sink_(client_, seconds(60)) {}
+
+  ~StorageProcess() override {
+    machine_.stop_serving();
+    machine_.transport().close();
+  }
+
+  Status start(const config::ClusterConfig& config, config::ProcessName name) {
+    Runtime& runtime = machine_.runtime();
+    storage::StorageNodeOptions options;
+    options.index = name.index;
+    options.stripes = config.stripes != 0 ? static_cast<unsigned>(config.stripes) : std::min(2U, cpu_count());
+    const SlotfileOptions engine = slotfile_options(config, config.find(name)->directory + "/buckets");
+    const auto open_engine = [&](unsigned stripe, unsigned stripes) {
+      SlotfileOptions of_stripe = engine;
+      of_stripe.stripe = stripe;
+      of_stripe.stripes = stripes;
+      return open_slotfile_provider(runtime.env, of_stripe);
+    };
+    FJORD_TRY_ASSIGN(node_, storage::StorageNode::open(options, runtime, machine_.transport(), open_engine));
+    FJORD_TRY(start_visitors(config));
+    return machine_.serve(config, name, {node_.get(), visitor_service_.get()},
+                          [this, text = name.to_string()] { return health(text); });
+  }
+
+  const std::string& address() const override { return machine_.address(); }
+  std::string http_address() const override { return machine_.http_address(); }
+
+ private:
+  Status start_visitors(const config::ClusterConfig& config) {
+    visitors::add_builtin_visitors(visitors_);
+    mapreduce::add_builtin_applications(applications_);
+    mapreduce::add_task_visitors(visitors_, applications_, sink_, machine_.runtime(), {});
+    visitors::VisitorServiceOptions options;
+    options.cpus = cpu_count();
+    options.docblock_bytes = static_cast<std::uint32_t>(config.docblock_bytes);
+    options.idle_max = milliseconds(config.visitor_idle_ms);
+    visitor_service_ = std::make_unique<visitors::VisitorService>(options, machine_.runtime(), *node_,
+                                                                  node_->snapshots(), visitors_);
+    if (config.visitors_max == 0) return Status::ok();
+    return machine_.runtime().tunables.set("storage.visitors_max", config.visitors_max);
+  }
+
+  Health health(const std::string& name) const {
+    const std::uint64_t version = node_->state_version();
+    if (version == 0) return {false, "initializing", name, 0, {"no cluster state from the fleet controller yet"}};
+    return {true, "up", name, version, {}};
+  }
+
+  static ClientOptions client_options(const config::ClusterConfig& config) {
+    ClientOptions options;
+    options.addresses = config.distributor_addresses();
+    return options;
+  }
+
+  DirectoryLock lock_;
+  Machine machine_;
+  // Through these the map and reduce tasks of this node write, like any other client.
+  std::unique_ptr<Executor> client_executor_;
+  Client client_;
+  mapreduce::ClientSink sink_;
+  mapreduce::ApplicationRegistry applications_;
+  std::unique_ptr<storage::StorageNode> node_;
+  visitors::VisitorRegistry visitors_;
+  std::unique_ptr<visitors::VisitorService> visitor_service_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Node>> start_storage(const config::ClusterConfig& config, config::ProcessName name) {
+  FJORD_TRY_ASSIGN(DirectoryLock lock, DirectoryLock::acquire(config.find(name)->directory, name.to_string()));
+  auto process = std::make_unique<StorageProcess>(config, std::move(lock));
+  FJORD_TRY(process->start(config, name));
+  return std::unique_ptr<Node>(std::move(process));
+}
+
+}  // namespace fjord
