@@ -1,5 +1,195 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "fjord/mapreduce/job_results.h"
 #include "fjord/sim/scenarios.h"
 
 namespace fjord::sim {
-ScenarioResult run_job(const ScenarioOptions&) { return {}; }
+namespace {
+
+constexpr const char* kSchema = R"(document item {
+  field city type string { header }
+  field price type long { header }
+  field filler type string { body }
 }
+)";
+
+struct Totals {
+  std::int64_t count = 0;
+  std::int64_t sum = 0;
+  std::int64_t min = 0;
+  std::int64_t max = 0;
+};
+
+/// Documents that do not change, and what a job over them must find.
+class Catalogue {
+ public:
+  Catalogue(SimCluster& cluster, Client& client, Random& random) : cluster_(cluster), client_(client), random_(random) {}
+
+  bool feed(unsigned documents) {
+    std::size_t left = documents;
+    bool ok = true;
+    for (unsigned i = 0; i < documents; ++i) {
+      std::string city = fmt::format("city-{}", random_.below(12));
+      auto price = static_cast<std::int64_t>(random_.below(2000)) - 500;
+      Totals& totals = expected_[city];
+      totals.min = totals.count == 0 ? price : std::min(totals.min, price);
+      totals.max = totals.count == 0 ? price : std::max(totals.max, price);
+      ++totals.count;
+      totals.sum += price;
+      std::string fields = fmt::format(R"({{"city": "{}", "price": {}, "filler": "{}"}})", city, price,
+                                       std::string(random_.below(200), 'f'));
+      client_.put_json(fmt::format("id:sim:item::{}", i), std::move(fields), seconds(60), [&](OperationOutcome outcome) {
+        ok = ok && outcome.is_ok();
+        --left;
+      });
+    }
+    return cluster_.run_until([&] { return left == 0; }, seconds(90)) && ok;
+  }
+
+  /// Empty if `results` are exactly right.
+  std::string compare(const std::vector<mapreduce::KeyedResult>& results) const {
+    if (results.size() != expected_.size()) {
+      return fmt::format("{} results instead of {}", results.size(), expected_.size());
+    }
+    for (const auto& [key, value] : results) {
+      auto expected = expected_.find(key);
+      if (expected == expected_.end()) return "a result for '" + key + "', which no document has";
+      const Totals& t = expected->second;
+      std::string start = fmt::format(R"({{"count":{},"sum":{},"min":{},"max":{},"avg":)", t.count, t.sum, t.min, t.max);
+      if (!value.starts_with(start)) return fmt::format("'{}' is {} instead of {}…", key, value, start);
+    }
+    return {};
+  }
+
+ private:
+  SimCluster& cluster_;
+  Client& client_;
+  Random& random_;
+  std::map<std::string, Totals> expected_;
+};
+
+/// Submits the job and follows it to its end. False if it never ended.
+bool run_to_end(SimCluster& cluster, Client& client, rpc::JobStatus& status) {
+  std::string id = client.new_job_id();
+  rpc::SubmitJob submit;
+  submit.job_id = id;
+  submit.spec.application = "fieldstats";
+  submit.spec.document_type = "item";
+  submit.spec.parameters = {{"group", "city"}, {"value", "price"}};
+  submit.spec.output_namespace = "out";
+  submit.spec.visitors_per_node = 1 + static_cast<std::uint32_t>(cluster.random().below(4));
+  submit.spec.output_buckets = 1 + static_cast<std::uint32_t>(cluster.random().below(8));
+  bool submitted = false;
+  client.call_any(std::move(submit), seconds(30), [&](Result<rpc::SubmitJobReply> reply) {
+    status.error = reply ? reply->status : reply.error();
+    submitted = true;
+  });
+  if (!cluster.run_until([&] { return submitted; }, seconds(60)) || !status.error) return false;
+
+  MonotonicTime end = cluster.scheduler().clock().now() + seconds(200);
+  while (cluster.scheduler().clock().now() < end) {
+    bool answered = false;
+    client.call_all(rpc::ListJobs{id}, seconds(2), [&](auto answers) {
+      answered = true;
+      if (!answers) return;
+      for (auto& [address, reply] : *answers) {
+        if (reply && reply->status && !reply->jobs.empty()) status = reply->jobs.front();
+      }
+    });
+    cluster.run_until([&] { return answered; }, seconds(10));
+    if (status.finished_unix_us != 0) return true;
+    cluster.scheduler().run_for(milliseconds(50));
+  }
+  return false;
+}
+
+NetworkFaults random_faults(Random& random) {
+  NetworkFaults faults;
+  if (random.chance(0.5)) faults.lose = random.uniform() * 0.03;
+  if (random.chance(0.5)) faults.duplicate = random.uniform() * 0.05;
+  if (random.chance(0.5)) faults.delay_max = Duration(500 + random.below(10'000));
+  return faults;
+}
+
+/// One storage node after the other dies at a random moment and comes back.
+void crash_at_random(SimCluster& cluster, bool& stop, unsigned& crashes) {
+  Duration wait(cluster.random().below(cluster.random().chance(0.5) ? 50'000 : 1'500'000));
+  cluster.scheduler().outside().post_after(wait, [&cluster, &stop, &crashes] {
+    if (stop) return;
+    auto victim = static_cast<unsigned>(cluster.random().below(cluster.options().storage_nodes));
+    ++crashes;
+    cluster.crash_storage(victim);
+    Duration away(100'000 + cluster.random().below(6'000'000));
+    cluster.scheduler().outside().post_after(away, [&cluster, victim, &stop, &crashes] {
+      cluster.restart_storage(victim);
+      if (!stop) crash_at_random(cluster, stop, crashes);
+    });
+  });
+}
+
+}  // namespace
+
+ScenarioResult run_job(const ScenarioOptions& options) {
+  Random random(mix64(options.seed, 0x6a6f62));
+  SimClusterOptions shape;
+  shape.seed = options.seed;
+  shape.redundancy = 2 + static_cast<unsigned>(random.below(2));
+  shape.storage_nodes = shape.redundancy + 1 + static_cast<unsigned>(random.below(2));
+  shape.distributors = 1 + static_cast<unsigned>(random.below(2));
+  shape.bits = 2 + static_cast<unsigned>(random.below(3));
+  shape.schemas = {kSchema};
+  shape.bug = options.bug;
+  SimCluster cluster(shape);
+  cluster.scheduler().keep_trace(options.keep_trace);
+  cluster.start();
+  Client& client = cluster.add_client();
+
+  ScenarioResult result;
+  Catalogue catalogue(cluster, client, random);
+  if (!catalogue.feed(100 + static_cast<unsigned>(random.below(150)))) result.failure = "I16: the documents could not be fed";
+
+  cluster.network().set_faults(random_faults(random));
+  bool stop = false;
+  unsigned crashes = 0;
+  crash_at_random(cluster, stop, crashes);
+  rpc::JobStatus status;
+  bool ended = run_to_end(cluster, client, status);
+  stop = true;
+  cluster.network().set_faults({});
+  cluster.restart_everything();
+
+  if (result.failure.empty() && !ended) {
+    result.failure = "I16: the job did not end: " + status.error.to_string();
+  } else if (result.failure.empty() && status.phase != rpc::JobPhase::Done) {
+    result.failure = "I9: the job failed: " + status.error.to_string();
+  }
+  if (result.failure.empty()) {
+    Result<std::vector<mapreduce::KeyedResult>> results = Status(StatusCode::Timeout, "no answer");
+    bool read = false;
+    rpc::SnapshotHolder snapshots;
+    FJORD_CHECK(snapshots.update(client.snapshot()->info()).has_value());
+    mapreduce::JobResults reader(status, client.transport(), snapshots, cluster.scheduler().clock(), random.fork(),
+                                 client.executor());
+    client.executor().post([&] {
+      reader.start([&](Result<std::vector<mapreduce::KeyedResult>> got) {
+        results = std::move(got);
+        read = true;
+      });
+    });
+    cluster.run_until([&] { return read; }, seconds(60));
+    result.failure = results ? catalogue.compare(*results) : "I9: results cannot be read: " + results.error().to_string();
+    if (results && !result.failure.empty()) result.failure = "I9: " + result.failure;
+  }
+  result.trace_hash = cluster.scheduler().trace_hash();
+  result.events = cluster.scheduler().events_run();
+  result.summary = fmt::format("{} storage nodes, redundancy {}, {} crashes, {} messages ({} lost), {} map tasks, {} repeated",
+                               shape.storage_nodes, shape.redundancy, crashes, cluster.network().messages_sent(),
+                               cluster.network().messages_lost(), status.map_tasks, status.tasks_repeated);
+  result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
+  return result;
+}
+
+}  // namespace fjord::sim

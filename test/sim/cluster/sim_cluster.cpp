@@ -107,8 +107,7 @@ class SimCluster::DistributorProcess final : public Process {
     options.sabotage.skip_replica = cluster_.options_.bug == Bug::SkipReplica;
     options.sabotage.read_out_of_sync = cluster_.options_.bug == Bug::ReadOutOfSync;
     node_ = std::make_unique<distributor::DistributorNode>(options, life_->runtime, *life_->transport);
-    services_ = std::make_unique<DistributorServices>(life_->runtime, *life_->transport,
-                                                      cluster_.distributor_addresses());
+    services_ = std::make_unique<DistributorServices>(life_->runtime, *life_->transport);
     cluster_.network_.listen(address(), services_->list(*node_), name_);
   }
   void end() override {

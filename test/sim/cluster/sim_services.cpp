@@ -1,15 +1,106 @@
 #include "sim_services.h"
 
+#include "fjord/mapreduce/document_sink.h"
+#include "fjord/mapreduce/job_service.h"
+#include "fjord/mapreduce/task_visitors.h"
+#include "fjord/visitors/visitor_service.h"
+
 namespace fjord::sim {
+namespace {
 
-struct StorageServices::Parts {};
-StorageServices::StorageServices(Runtime&, rpc::Transport&, storage::StorageNode&, std::vector<rpc::Address>, Bug) {}
+/// Says that a tuple document was put and puts it nowhere, now and then.
+class ForgetfulSink final : public mapreduce::DocumentSink {
+ public:
+  ForgetfulSink(mapreduce::DocumentSink& sink, Random random) : sink_(sink), random_(random) {}
+
+  void put(std::string id, EncodedDocument document, visitors::Mailbox reply_to, Done done) override {
+    if (id.starts_with("id:fjord:fjord_tuples:") && random_.chance(0.1)) {
+      reply_to.post([done = std::move(done)] { done(Status::ok()); });
+    } else {
+      sink_.put(std::move(id), std::move(document), std::move(reply_to), std::move(done));
+    }
+  }
+  void remove(std::string id, visitors::Mailbox reply_to, Done done) override {
+    sink_.remove(std::move(id), std::move(reply_to), std::move(done));
+  }
+
+ private:
+  mapreduce::DocumentSink& sink_;
+  Random random_;
+};
+
+ClientOptions client_options(std::vector<rpc::Address> distributors) {
+  ClientOptions options;
+  options.addresses = std::move(distributors);
+  options.attempt_timeout = seconds(2);
+  return options;
+}
+
+}  // namespace
+
+struct StorageServices::Parts {
+  Parts(Runtime& runtime, rpc::Transport& transport, storage::StorageNode& node, std::vector<rpc::Address> distributors,
+        Bug bug)
+      : executor(runtime.scheduler.make_executor("tasks")),
+        client(client_options(std::move(distributors)), runtime, transport, *executor),
+        sink(client, seconds(20)),
+        forgetful(sink, runtime.random.fork()) {
+    mapreduce::add_builtin_applications(applications);
+    visitors::add_builtin_visitors(registry);
+    mapreduce::TaskOptions task;
+    task.tuple_document_bytes = 300;  // Small, so that a task puts several.
+    task.writes_outstanding = 4;
+    mapreduce::DocumentSink& chosen =
+        bug == Bug::ForgetTuple ? static_cast<mapreduce::DocumentSink&>(forgetful) : static_cast<mapreduce::DocumentSink&>(sink);
+    mapreduce::add_task_visitors(registry, applications, chosen, runtime, task);
+    visitors::VisitorServiceOptions options;
+    options.docblock_bytes = 700;
+    visitors = std::make_unique<visitors::VisitorService>(options, runtime, node, node.snapshots(), registry);
+  }
+
+  std::unique_ptr<Executor> executor;
+  Client client;
+  mapreduce::ClientSink sink;
+  ForgetfulSink forgetful;
+  mapreduce::ApplicationRegistry applications;
+  visitors::VisitorRegistry registry;
+  std::unique_ptr<visitors::VisitorService> visitors;
+};
+
+StorageServices::StorageServices(Runtime& runtime, rpc::Transport& transport, storage::StorageNode& node,
+                                 std::vector<rpc::Address> distributors, Bug bug)
+    : parts_(std::make_unique<Parts>(runtime, transport, node, std::move(distributors), bug)) {}
 StorageServices::~StorageServices() = default;
-std::vector<rpc::Service*> StorageServices::list(storage::StorageNode& node) { return {&node}; }
 
-struct DistributorServices::Parts {};
-DistributorServices::DistributorServices(Runtime&, rpc::Transport&, std::vector<rpc::Address>) {}
+std::vector<rpc::Service*> StorageServices::list(storage::StorageNode& node) { return {&node, parts_->visitors.get()}; }
+
+struct DistributorServices::Parts final : rpc::Service {
+  Parts(Runtime& runtime, rpc::Transport& transport) {
+    mapreduce::add_builtin_applications(applications);
+    jobs = std::make_unique<mapreduce::JobService>(mapreduce::JobServiceOptions{}, runtime, transport, snapshots,
+                                                   applications);
+  }
+
+  /// Jobs begin with what the distributor knows; what they learn of a newer state stays theirs, because the distributor has to
+  /// hear of it from the fleet controller.
+  bool handle(rpc::Request& request, rpc::Responder& respond) override {
+    if (auto snapshot = node->snapshots().get()) FJORD_CHECK(snapshots.update(snapshot->info()).has_value());
+    return jobs->handle(request, respond);
+  }
+
+  distributor::DistributorNode* node = nullptr;
+  rpc::SnapshotHolder snapshots;
+  mapreduce::ApplicationRegistry applications;
+  std::unique_ptr<mapreduce::JobService> jobs;
+};
+
+DistributorServices::DistributorServices(Runtime& runtime, rpc::Transport& transport)
+    : parts_(std::make_unique<Parts>(runtime, transport)) {}
 DistributorServices::~DistributorServices() = default;
-std::vector<rpc::Service*> DistributorServices::list(distributor::DistributorNode& node) { return {&node}; }
+
+std::vector<rpc::Service*> DistributorServices::list(distributor::DistributorNode& node) {
+  parts_->node = &node;
+  return {&node, parts_.get()};
+}
 
 }  // namespace fjord::sim
