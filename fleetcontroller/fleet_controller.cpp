@@ -11,6 +11,12 @@
 #include "state_generator.h"
 
 namespace fjord::fleetcontroller {
+namespace {
+
+// Polls of one node at once: a lost answer must not hide the next one, and a slow answer is an answer.
+constexpr unsigned kPollsMax = 4;
+
+}  // namespace
 
 class FleetController::Impl {
  public:
@@ -55,7 +61,7 @@ class FleetController::Impl {
     rpc::Address address;
     NodeReport report;
     rpc::PollReply last;
-    bool poll_under_way = false;
+    unsigned polls_under_way = 0;
     bool poll_again = false;  // Something changed while a poll was under way.
   };
 
@@ -76,8 +82,8 @@ class FleetController::Impl {
 
   void poll(std::size_t i) {
     Node& node = nodes_[i];
-    if (node.poll_under_way) return;
-    node.poll_under_way = true;
+    if (node.polls_under_way >= kPollsMax) return;
+    ++node.polls_under_way;
     node.poll_again = false;
     rpc::Poll request;
     if (state_.version() > 0) request.info = info_newer_than(node.last.state_version, node.last.schema_version);
@@ -87,7 +93,7 @@ class FleetController::Impl {
 
   void on_answer(std::size_t i, Result<rpc::PollReply> reply) {
     Node& node = nodes_[i];
-    node.poll_under_way = false;
+    --node.polls_under_way;
     if (reply && reply->status) {
       node.report.answered = true;
       node.report.last_answer = clock_.now();

@@ -114,18 +114,18 @@ NetworkFaults random_faults(Random& random) {
   return faults;
 }
 
-/// One storage node after the other dies at a random moment and comes back.
-void crash_at_random(SimCluster& cluster, bool& stop, unsigned& crashes) {
+/// One storage node after the other dies at a random moment and comes back, for a while.
+void crash_at_random(SimCluster& cluster, MonotonicTime until, bool& stop, unsigned& crashes) {
   Duration wait(cluster.random().below(cluster.random().chance(0.5) ? 50'000 : 1'500'000));
-  cluster.scheduler().outside().post_after(wait, [&cluster, &stop, &crashes] {
-    if (stop) return;
+  cluster.scheduler().outside().post_after(wait, [&cluster, until, &stop, &crashes] {
+    if (stop || cluster.scheduler().clock().now() > until) return;
     auto victim = static_cast<unsigned>(cluster.random().below(cluster.options().storage_nodes));
     ++crashes;
     cluster.crash_storage(victim);
     Duration away(100'000 + cluster.random().below(6'000'000));
-    cluster.scheduler().outside().post_after(away, [&cluster, victim, &stop, &crashes] {
+    cluster.scheduler().outside().post_after(away, [&cluster, victim, until, &stop, &crashes] {
       cluster.restart_storage(victim);
-      if (!stop) crash_at_random(cluster, stop, crashes);
+      if (!stop) crash_at_random(cluster, until, stop, crashes);
     });
   });
 }
@@ -154,7 +154,7 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   cluster.network().set_faults(random_faults(random));
   bool stop = false;
   unsigned crashes = 0;
-  crash_at_random(cluster, stop, crashes);
+  crash_at_random(cluster, cluster.scheduler().clock().now() + seconds(30), stop, crashes);
   rpc::JobStatus status;
   bool ended = run_to_end(cluster, client, status);
   stop = true;
