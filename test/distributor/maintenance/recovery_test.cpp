@@ -1,0 +1,280 @@
+#include "maintenance/recovery.h"
+
+#include <map>
+#include <string>
+
+#include <catch2/catch.hpp>
+
+namespace fjord::distributor {
+namespace {
+
+using Nodes = std::vector<std::uint16_t>;
+
+std::uint64_t epoch(std::uint64_t state_version, std::uint64_t step = 1) {
+  return ReplicaSet::make_epoch(state_version, step);
+}
+
+/// A report of a replica with `checksum` as its content; equal checksums stand for equal entries.
+ReplicaReport says(std::uint16_t node, std::uint64_t replica_epoch, Nodes set, std::uint64_t checksum = 7) {
+  ReplicaReport report;
+  report.node = node;
+  report.info.entries = 3;
+  report.info.checksum = checksum;
+  report.info.max_timestamp_us = 100u + node;
+  report.set = {replica_epoch, std::move(set)};
+  return report;
+}
+
+/// Ten storage nodes up since state version 1, except those of `since`; 0 there means down.
+ClusterState state_with(const std::map<std::uint16_t, std::uint64_t>& since) {
+  ClusterState state;
+  state.set_version(20);
+  for (std::uint16_t i = 0; i < 10; ++i) {
+    NodeStateInfo info;
+    info.up_since_version = 1;
+    if (auto found = since.find(i); found != since.end()) {
+      info.state = found->second == 0 ? NodeState::Down : NodeState::Up;
+      info.up_since_version = found->second;
+    }
+    state.set_node(NodeId::storage(i), info);
+  }
+  return state;
+}
+
+struct Situation {
+  std::string what;
+  std::map<std::uint16_t, std::uint64_t> up_since = {};  ///< What differs from "up since version 1"; 0: down.
+  std::vector<ReplicaReport> reports = {};
+  NodeList ideal = {};
+  std::size_t absent = 0;
+  bool available = true;
+  Nodes members = {};
+  Nodes filling = {};
+  Nodes stale = {};
+  bool differ = false;
+  bool install = false;
+};
+
+void check(const Situation& s) {
+  INFO(s.what);
+  RecoveryPlan plan = plan_recovery(s.reports, state_with(s.up_since), s.ideal, s.absent);
+  CHECK(plan.available == s.available);
+  CHECK(plan.reason.empty() == s.available);
+  if (!s.available || !plan.available) return;
+  CHECK(plan.members == s.members);
+  CHECK(plan.filling == s.filling);
+  CHECK(plan.stale == s.stale);
+  CHECK(plan.differ == s.differ);
+  CHECK(plan.install == s.install);
+}
+
+const std::uint64_t kSet = epoch(10);
+
+}  // namespace
+
+TEST_CASE("recovery: a set whose nodes all report, or of which one was up all the time, may be served") {
+  check({.what = "all as it was: nothing to write down",
+         .reports = {says(1, kSet, {1, 2}), says(2, kSet, {1, 2})},
+         .ideal = {1, 2},
+         .members = {1, 2}});
+  check({.what = "the other member is away; the one that is up never was",
+         .up_since = {{2, 0}},
+         .reports = {says(1, kSet, {1, 2})},
+         .ideal = {1, 3},
+         .absent = 1,
+         .members = {1},
+         .filling = {3},
+         .install = true});
+  check({.what = "both members restarted, and both are back",
+         .up_since = {{1, 15}, {2, 16}},
+         .reports = {says(1, kSet, {1, 2}), says(2, kSet, {1, 2})},
+         .ideal = {1, 2},
+         .absent = 3,
+         .members = {1, 2},
+         .install = true});
+  check({.what = "a node counts as up without a break if it came up with the very version of the set",
+         .up_since = {{1, 10}, {2, 0}},
+         .reports = {says(1, kSet, {1, 2})},
+         .ideal = {1, 3},
+         .absent = 1,
+         .members = {1},
+         .filling = {3},
+         .install = true});
+  check({.what = "the step within a state version does not make a node younger than the set",
+         .up_since = {{1, 10}, {2, 0}},
+         .reports = {says(1, epoch(10, 77), {1, 2})},
+         .ideal = {1, 3},
+         .absent = 1,
+         .members = {1},
+         .filling = {3},
+         .install = true});
+}
+
+TEST_CASE("recovery: a replica that came back alone is not served while another may be newer") {
+  check({.what = "restarted, and the other member is away",
+         .up_since = {{1, 15}, {2, 0}},
+         .reports = {says(1, kSet, {1, 2})},
+         .ideal = {1, 3},
+         .absent = 1,
+         .available = false});
+  check({.what = "came up one version after the set was made",
+         .up_since = {{1, 11}, {2, 0}},
+         .reports = {says(1, kSet, {1, 2})},
+         .ideal = {1, 3},
+         .absent = 1,
+         .available = false});
+  check({.what = "two of three members are back, both restarted",
+         .up_since = {{1, 15}, {2, 15}, {3, 0}},
+         .reports = {says(1, kSet, {1, 2, 3}), says(2, kSet, {1, 2, 3})},
+         .ideal = {1, 2, 4},
+         .absent = 1,
+         .available = false});
+  check({.what = "the other member is up and lost its files, and a third node is away",
+         .up_since = {{1, 15}, {2, 16}, {3, 0}},
+         .reports = {says(1, kSet, {1, 2})},
+         .ideal = {1, 2},
+         .absent = 1,
+         .available = false});
+  check({.what = "the same reports with every node there: nobody is left who could know better",
+         .up_since = {{1, 15}, {2, 16}},
+         .reports = {says(1, kSet, {1, 2})},
+         .ideal = {1, 2},
+         .absent = 0,
+         .members = {1},
+         .filling = {2},
+         .install = true});
+  check({.what = "only a replica that was being filled, while a node is away: its members may be there",
+         .up_since = {{2, 0}},
+         .reports = {says(3, 0, {})},
+         .ideal = {3, 4},
+         .absent = 1,
+         .available = false});
+}
+
+TEST_CASE("recovery: a replica of an older set is no member, however long it was up") {
+  const std::uint64_t newer = epoch(12);
+  check({.what = "missed the newer set; is to be filled",
+         .reports = {says(1, newer, {1, 3}), says(2, kSet, {1, 2}), says(3, newer, {1, 3})},
+         .ideal = {1, 2},
+         .members = {1, 3},
+         .filling = {2},
+         .install = true});
+  check({.what = "missed the newer set and does not belong here any more: looked through and deleted",
+         .reports = {says(1, newer, {1, 3}), says(2, kSet, {1, 2}), says(3, newer, {1, 3})},
+         .ideal = {1, 3},
+         .members = {1, 3},
+         .stale = {2}});
+  check({.what = "two stale returners do not outvote the one member that is up",
+         .up_since = {{3, 0}},
+         .reports = {says(1, kSet, {1, 2, 4}), says(2, newer, {2, 3}), says(4, kSet, {1, 2, 4})},
+         .ideal = {1, 2},
+         .absent = 1,
+         .members = {2},
+         .filling = {1},
+         .stale = {4},
+         .install = true});
+  check({.what = "holds the newest set, which names it no more: it is no member",
+         .reports = {says(1, newer, {1, 3}), says(2, newer, {1, 3}), says(3, newer, {1, 3})},
+         .ideal = {1, 3},
+         .members = {1, 3},
+         .stale = {2}});
+  check({.what = "dropped from the set and up all the time, while all its members are away",
+         .up_since = {{1, 0}, {3, 0}},
+         .reports = {says(2, newer, {1, 3})},
+         .ideal = {2, 4},
+         .absent = 2,
+         .available = false});
+}
+
+TEST_CASE("recovery: a set that was written down on some of its nodes only is finished from those that have it") {
+  const std::uint64_t next = epoch(10, 2);
+  check({.what = "3 was filled and joined; 2 has not heard of it, so it is to be filled though it lacks nothing",
+         .reports = {says(1, next, {1, 2, 3}), says(2, kSet, {1, 2}), says(3, next, {1, 2, 3})},
+         .ideal = {1, 2, 3},
+         .members = {1, 3},
+         .filling = {2},
+         .install = true});
+  check({.what = "the same while other nodes are away: all nodes of the set are here, so nothing newer exists",
+         .up_since = {{1, 15}, {2, 15}, {3, 15}, {7, 0}},
+         .reports = {says(1, next, {1, 2, 3}), says(2, kSet, {1, 2}), says(3, next, {1, 2, 3})},
+         .ideal = {1, 2, 3},
+         .absent = 1,
+         .members = {1, 3},
+         .filling = {2},
+         .install = true});
+  check({.what = "one node alone got the new set before everybody restarted, and the third is away",
+         .up_since = {{1, 15}, {2, 15}, {3, 0}},
+         .reports = {says(1, next, {1, 2, 3}), says(2, kSet, {1, 2})},
+         .ideal = {1, 2},
+         .absent = 1,
+         .available = false});
+}
+
+TEST_CASE("recovery: the nodes of the ideal state are filled, surplus members are kept until then") {
+  check({.what = "the bucket moves to two other nodes",
+         .reports = {says(1, kSet, {1, 2}), says(2, kSet, {1, 2})},
+         .ideal = {3, 4},
+         .members = {1, 2},
+         .filling = {3, 4},
+         .install = true});
+  check({.what = "one member stays: the ideal order comes first",
+         .reports = {says(1, kSet, {1, 2}), says(2, kSet, {1, 2})},
+         .ideal = {2, 3},
+         .members = {2, 1},
+         .filling = {3},
+         .install = true});
+  check({.what = "a replica that is being filled already goes on being filled",
+         .reports = {says(1, kSet, {1}), says(2, 0, {})},
+         .ideal = {1, 2},
+         .members = {1},
+         .filling = {2},
+         .install = true});
+  check({.what = "a replica that was being filled and is not wanted any more",
+         .reports = {says(1, kSet, {1, 2}), says(2, kSet, {1, 2}), says(3, 0, {})},
+         .ideal = {1, 2},
+         .members = {1, 2},
+         .stale = {3}});
+  check({.what = "nothing but replicas that were being filled, with every node there",
+         .reports = {says(3, 0, {}), says(5, 0, {})},
+         .ideal = {3, 4},
+         .members = {3, 5},
+         .filling = {4},
+         .install = true});
+  check({.what = "more members than the redundancy, all of them up",
+         .reports = {says(1, kSet, {1, 2, 3}), says(2, kSet, {1, 2, 3}), says(3, kSet, {1, 2, 3})},
+         .ideal = {1, 3},
+         .members = {1, 3, 2}});
+}
+
+TEST_CASE("recovery: members are compared by checksum and number of entries, others are not") {
+  Situation equal{.what = "a replica that counts for nothing may hold anything",
+                  .reports = {says(1, kSet, {1, 2}, 7), says(2, kSet, {1, 2}, 7), says(3, epoch(4), {3}, 8)},
+                  .ideal = {1, 2},
+                  .members = {1, 2},
+                  .stale = {3}};
+  check(equal);
+  Situation differ = equal;
+  differ.what = "another checksum";
+  differ.reports[1].info.checksum = 8;
+  differ.differ = true;
+  check(differ);
+  differ.what = "another number of entries";
+  differ.reports[1].info.checksum = 7;
+  differ.reports[1].info.entries = 4;
+  check(differ);
+  differ.what = "the last of three differs";
+  differ.reports = {says(1, kSet, {1, 2, 4}), says(2, kSet, {1, 2, 4}), says(4, kSet, {1, 2, 4}, 9)};
+  differ.ideal = {1, 2, 4};
+  differ.members = {1, 2, 4};
+  differ.stale = {};
+  check(differ);
+}
+
+TEST_CASE("recovery: the plan says the newest epoch and the last timestamp of any replica") {
+  std::vector<ReplicaReport> reports = {says(1, kSet, {1, 2}), says(2, kSet, {1, 2}), says(3, epoch(4), {3})};
+  RecoveryPlan plan = plan_recovery(reports, state_with({}), {1, 2}, 0);
+  CHECK(plan.epoch == kSet);
+  CHECK(plan.max_timestamp_us == 103);  // Of the stale replica: a write may have reached it alone.
+}
+
+}  // namespace fjord::distributor
