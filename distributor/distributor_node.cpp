@@ -66,13 +66,25 @@ class DistributorNode::Impl {
       reply.state_version = context_.snapshot->state_version();
       reply.schema_version = context_.snapshot->schema_version();
     }
-    reply.buckets = context_.buckets.size();
+    reply.buckets = context_.ready ? context_.buckets.size() : owned_buckets();
     reply.buckets_out_of_sync = maintainer_.out_of_sync();
-    reply.buckets_unavailable = maintainer_.unavailable();
+    reply.buckets_unavailable = context_.ready ? maintainer_.unavailable() : reply.buckets;
     buckets_.set(static_cast<double>(reply.buckets));
     out_of_sync_.set(static_cast<double>(reply.buckets_out_of_sync));
     unavailable_.set(static_cast<double>(reply.buckets_unavailable));
     return reply;
+  }
+
+  /// All buckets of this distributor, whether they hold anything or not. Until the storage nodes have reported under a new
+  /// cluster state none of them is served, and "no buckets" would look like an empty cluster that is well.
+  std::uint64_t owned_buckets() const {
+    if (context_.snapshot == nullptr) return 0;
+    const unsigned bits = context_.snapshot->distribution_bits();
+    std::uint64_t owned = 0;
+    for (std::uint64_t i = 0; i < std::uint64_t{1} << bits; ++i) {
+      owned += context_.snapshot->distributor_of(BucketId(bits, i)) == options_.index ? 1 : 0;
+    }
+    return owned;
   }
 
   void adopt(std::shared_ptr<const rpc::ClusterSnapshot> snapshot) {

@@ -1,0 +1,123 @@
+#include <fstream>
+#include <sstream>
+
+#include "fjord/config/cluster_config.h"
+
+using fjord::config::ClusterConfig;
+using fjord::config::parse_config;
+using fjord::config::ProcessName;
+using fjord::config::Role;
+
+namespace {
+
+const std::string kGood = R"(cluster:
+  redundancy: 1
+fleetcontroller:
+  address: 127.0.0.1:1
+  directory: fc
+distributors:
+  - address: 127.0.0.1:2
+storage:
+  - address: 127.0.0.1:3
+    directory: s0
+  - address: 127.0.0.1:4
+    directory: /data/s1
+    capacity: 2.5
+)";
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const std::size_t at = text.find(from);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, from.size(), to);
+}
+
+std::string error_of(const std::string& yaml) {
+  const auto config = parse_config(yaml, "/etc/c.yaml");
+  REQUIRE_FALSE(config.has_value());
+  CHECK(config.error().code() == fjord::StatusCode::InvalidArgument);
+  return config.error().message();
+}
+
+}  // namespace
+
+TEST_CASE("config: values are taken from the file and the rest from the defaults", "[config]") {
+  const auto config = parse_config(kGood, "/etc/c.yaml");
+  REQUIRE(config.status() == fjord::Status::ok());
+  CHECK(config->redundancy == 1);
+  CHECK(config->distribution_bits == 8);
+  CHECK(config->durability == "process");
+  CHECK_FALSE(config->allow_remote);
+  CHECK(config->distribution() == "redundancy:1 (root 0 1*2.5)");
+  CHECK(config->storage_addresses() == std::vector<std::string>{"127.0.0.1:3", "127.0.0.1:4"});
+  CHECK(config->distributor_addresses() == std::vector<std::string>{"127.0.0.1:2"});
+}
+
+TEST_CASE("config: relative folders are below that of the file", "[config]") {
+  const auto config = parse_config(kGood, "/etc/c.yaml");
+  REQUIRE(config.has_value());
+  CHECK(config->fleetcontroller.directory == "/etc/fc");
+  CHECK(config->storage[0].directory == "/etc/s0");
+  CHECK(config->storage[1].directory == "/data/s1");
+}
+
+TEST_CASE("config: an unknown key is named with its line and the nearest known one", "[config]") {
+  CHECK(error_of(with(kGood, "redundancy", "redundance")) ==
+        "/etc/c.yaml:2: cluster.redundance: unknown key; did you mean cluster.redundancy?");
+  CHECK_THAT(error_of(with(kGood, "capacity", "capacty")),
+             Catch::Contains("/etc/c.yaml:13: storage[1].capacty: unknown key; did you mean storage[].capacity?"));
+  CHECK_THAT(error_of(kGood + "distributor:\n  merges_max: 1\n"), Catch::Contains("/etc/c.yaml:14: distributor: unknown key"));
+}
+
+TEST_CASE("config: a bad value is named with its key, its line and what would fit", "[config]") {
+  CHECK(error_of(with(kGood, "redundancy: 1", "redundancy: 17")) ==
+        "/etc/c.yaml:2: cluster.redundancy: \"17\" is not an integer from 1 to 16");
+  CHECK_THAT(error_of(with(kGood, "redundancy: 1", "redundancy: 1.5")), Catch::Contains("\"1.5\" is not an integer"));
+  CHECK_THAT(error_of(with(kGood, "2.5", "-1")), Catch::Contains("storage[1].capacity: \"-1\" is not a number from 0"));
+  CHECK_THAT(error_of(with(kGood, "127.0.0.1:3", "127.0.0.1:70000")), Catch::Contains("/etc/c.yaml:9: storage[0].address"));
+  CHECK_THAT(error_of(kGood + "log:\n  level: loud\n"), Catch::Contains("one of debug, info, warning, error, off"));
+  CHECK_THAT(error_of(kGood + "allow_remote: maybe\n"), Catch::Contains("\"maybe\" is not true or false"));
+  CHECK_THAT(error_of(kGood + "storage_options:\n  stripes: 3\n"), Catch::Contains("not a power of two"));
+  CHECK_THAT(error_of(kGood + "rpc:\n  - io_threads\n"), Catch::Contains("/etc/c.yaml:15: rpc: expected keys below it"));
+}
+
+TEST_CASE("config: missing, doubled and contradicting parts are errors", "[config]") {
+  CHECK_THAT(error_of(""), Catch::Contains("/etc/c.yaml:1"));
+  CHECK_THAT(error_of("a: [1, 2"), Catch::Contains("not YAML"));
+  CHECK_THAT(error_of(with(kGood, "  directory: fc\n", "")), Catch::Contains("fleetcontroller.directory is missing"));
+  CHECK_THAT(error_of(with(kGood, "    directory: s0\n", "")), Catch::Contains("storage[0].directory: is missing"));
+  CHECK_THAT(error_of(kGood + "cluster:\n  redundancy: 2\n"), Catch::Contains("/etc/c.yaml:14: cluster: is there twice"));
+  CHECK_THAT(error_of(with(kGood, "127.0.0.1:4", "127.0.0.1:3")), Catch::Contains("used twice"));
+  CHECK_THAT(error_of(with(kGood, "/data/s1", "s0")), Catch::Contains("used twice"));
+  CHECK_THAT(error_of(with(kGood, "redundancy: 1", "groups: (root 0)")), Catch::Contains("storage.1 is in no group"));
+  CHECK_THAT(error_of(with(kGood, "redundancy: 1", "groups: (root 0 1 2)")), Catch::Contains("names 3 nodes"));
+  CHECK_THAT(error_of(with(kGood, "redundancy: 1", "groups: (root")), Catch::Contains("cluster.groups"));
+}
+
+TEST_CASE("config: only loopback addresses unless others are allowed", "[config]") {
+  const std::string remote = with(kGood, "127.0.0.1:3", "0.0.0.0:3");
+  CHECK_THAT(error_of(remote), Catch::Contains("storage.0: \"0.0.0.0:3\"") && Catch::Contains("allow_remote"));
+  CHECK(parse_config(remote + "allow_remote: true\n", "c.yaml").has_value());
+}
+
+TEST_CASE("config: process names round-trip and others are refused", "[config]") {
+  for (const char* text : {"storage.2", "distributor.0", "fleetcontroller.0"}) {
+    const auto name = ProcessName::parse(text);
+    REQUIRE(name.has_value());
+    CHECK(name->to_string() == text);
+  }
+  for (const char* text : {"", "storage", "storage.", "storage.x", "storage.70000", "gateway.0", "storage.1.2"}) {
+    CHECK_FALSE(ProcessName::parse(text).has_value());
+  }
+  const auto config = parse_config(kGood, "c.yaml");
+  CHECK(config->find({Role::Storage, 2}) == nullptr);
+  CHECK(config->find({Role::FleetController, 1}) == nullptr);
+  CHECK(config->names().size() == 4);
+}
+
+TEST_CASE("config: the reference page is what the table of keys says", "[config]") {
+  std::ifstream in(FJORD_CONFIGURATION_PAGE, std::ios::binary);
+  std::ostringstream page;
+  page << in.rdbuf();
+  INFO("to bring it up to date: fjordd --help-config=markdown > docs/reference/configuration.md");
+  CHECK(page.str() == fjord::config::reference_page());
+}
