@@ -191,7 +191,11 @@ void VisitorSession::Impl::on_resolved(const std::vector<BucketId>& asked, Resul
 
 void VisitorSession::Impl::on_bucket_node(const rpc::BucketNode& found) {
   if (!buckets_.contains(found.bucket)) return;
-  if (found.status) {
+  if (found.status && !node_up(found.node)) {
+    // The distributor knows another state than we do; a bucket queued for this node would wait for ever.
+    refresh_info();
+    again_later(found.bucket, Status(StatusCode::NotReady, "storage." + std::to_string(found.node) + " is not up"));
+  } else if (found.status) {
     nodes_[found.node].queue.push_back(found.bucket);
   } else if (found.status.code() == StatusCode::NotFound && options_.buckets) {
     bucket_complete(found.bucket, {});  // nothing was ever put there

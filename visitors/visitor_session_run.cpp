@@ -179,6 +179,7 @@ bool VisitorSession::Impl::on_event(Run& run, rpc::VisitorEvent event) {
       on_bucket_error(event.bucket, event.status);
     }
   }
+  finish_if_done();  // Not later: the answer that says "finished" may be lost together with its node.
   return !finished_;
 }
 
