@@ -142,7 +142,8 @@ class FleetController::Impl {
     versions_.add();
     double up = 0;
     for (Node& node : nodes_) {
-      node.report.published_incarnation = node.report.incarnation;
+      // One that has not answered since our start keeps what the file said: it need not have restarted.
+      if (node.report.answered) node.report.published_incarnation = node.report.incarnation;
       up += state_.is_up(node.report.id) ? 1 : 0;
     }
     nodes_up_.set(up);

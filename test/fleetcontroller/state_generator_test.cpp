@@ -1,0 +1,204 @@
+#include "state_generator.h"
+
+#include <catch2/catch.hpp>
+
+namespace fjord::fleetcontroller {
+namespace {
+
+constexpr NodeId kS0 = NodeId::storage(0);
+constexpr NodeId kS1 = NodeId::storage(1);
+constexpr NodeId kD0 = NodeId::distributor(0);
+
+MonotonicTime at(std::int64_t ms) { return MonotonicTime{1'000'000'000} + milliseconds(ms); }
+
+/// A controller's knowledge of storage.0, storage.1 and distributor.0, and the state that follows from it.
+struct World {
+  World() {
+    for (NodeId id : {kS0, kS1, kD0}) {
+      NodeReport report;
+      report.id = id;
+      reports.push_back(report);
+    }
+  }
+  NodeReport& report(NodeId id) {
+    for (NodeReport& r : reports) {
+      if (r.id == id) return r;
+    }
+    FAIL("no such node");
+    return reports.front();
+  }
+  void answers(NodeId id, std::int64_t ms, std::uint64_t incarnation, NodeState says = NodeState::Up) {
+    NodeReport& r = report(id);
+    r.answered = true;
+    r.last_answer = at(ms);
+    r.incarnation = incarnation;
+    r.reported = says;
+  }
+  void all_answer(std::int64_t ms) {
+    for (NodeReport& r : reports) answers(r.id, ms, r.incarnation == 0 ? 50 : r.incarnation);
+  }
+  /// True if there is a new version.
+  bool generate(std::int64_t ms) {
+    ClusterState next = generate_state(state, reports, options, at(ms));
+    const bool is_new = next != state;
+    CHECK(next.version() == state.version() + (is_new ? 1 : 0));
+    if (is_new) {
+      for (NodeReport& r : reports) {
+        if (r.answered) r.published_incarnation = r.incarnation;
+      }
+    }
+    state = std::move(next);
+    return is_new;
+  }
+  /// A new controller process that remembers what was published.
+  void restart_controller(std::int64_t grace_until_ms) {
+    options.grace_until = at(grace_until_ms);
+    for (NodeReport& r : reports) {
+      NodeReport fresh;
+      fresh.id = r.id;
+      fresh.published_incarnation = r.published_incarnation;
+      r = fresh;
+    }
+  }
+  std::uint64_t since(NodeId id) const { return state.node(id).up_since_version; }
+
+  GeneratorOptions options{.distribution_bits = 8, .down_after = milliseconds(1800), .grace_until = at(2500)};
+  std::vector<NodeReport> reports;
+  ClusterState state;
+};
+
+}  // namespace
+
+TEST_CASE("state generator: the first state is version 1 with everybody up who answered, since version 1") {
+  World world;
+  world.all_answer(0);
+  REQUIRE(world.generate(10));
+  CHECK(world.state.version() == 1);
+  CHECK(world.state.bits() == 8);
+  for (NodeId id : {kS0, kS1, kD0}) {
+    CHECK(world.state.is_up(id));
+    CHECK(world.since(id) == 1);
+  }
+}
+
+TEST_CASE("state generator: there is a first state even if nobody answered") {
+  World world;
+  REQUIRE(world.generate(3000));
+  CHECK(world.state.version() == 1);
+  for (NodeId id : {kS0, kS1, kD0}) CHECK_FALSE(world.state.is_up(id));
+}
+
+TEST_CASE("state generator: without news the state stays as it is") {
+  World world;
+  world.all_answer(0);
+  REQUIRE(world.generate(10));
+  for (std::int64_t ms = 100; ms < 5000; ms += 100) {
+    world.all_answer(ms);
+    REQUIRE_FALSE(world.generate(ms + 50));
+  }
+  CHECK(world.state.version() == 1);
+}
+
+TEST_CASE("state generator: a node is down when it was silent for longer than down_after, not before") {
+  World world;
+  world.all_answer(0);
+  REQUIRE(world.generate(10));
+  world.answers(kS0, 1000, 50);
+  world.answers(kD0, 1000, 50);
+  CHECK_FALSE(world.generate(1800));
+  REQUIRE(world.generate(1801));
+  CHECK_FALSE(world.state.is_up(kS1));
+  CHECK(world.since(kS1) == 0);
+  CHECK(world.state.is_up(kS0));
+  CHECK(world.since(kS0) == 1);
+
+  // It comes back, the same process: what it holds may be old all the same.
+  world.answers(kS1, 1900, 50);
+  REQUIRE(world.generate(1950));
+  CHECK(world.state.is_up(kS1));
+  CHECK(world.since(kS1) == 3);
+  CHECK(world.since(kS0) == 1);
+}
+
+TEST_CASE("state generator: a node that says it is not up is not") {
+  const NodeState said = GENERATE(NodeState::Down, NodeState::Initializing, NodeState::Stopping);
+  World world;
+  world.all_answer(0);
+  REQUIRE(world.generate(10));
+  world.answers(kS1, 20, 50, said);
+  REQUIRE(world.generate(30));
+  CHECK(world.state.node(kS1).state == said);
+  world.answers(kS1, 40, 50);
+  REQUIRE(world.generate(50));
+  CHECK(world.since(kS1) == 3);
+}
+
+TEST_CASE("state generator: a restart between two answers is a new version with a new up_since_version") {
+  World world;
+  world.all_answer(0);
+  REQUIRE(world.generate(10));
+  world.answers(kS1, 300, 51);
+  REQUIRE(world.generate(310));
+  CHECK(world.state.is_up(kS1));
+  CHECK(world.since(kS1) == 2);
+  CHECK(world.since(kS0) == 1);
+  CHECK_FALSE(world.generate(320));  // Once.
+
+  world.answers(kD0, 400, 51);
+  REQUIRE(world.generate(410));
+  CHECK(world.since(kD0) == 3);
+}
+
+TEST_CASE("state generator: a restarted controller waits for nodes that were up, for as long as the grace lasts") {
+  World world;
+  world.all_answer(0);
+  REQUIRE(world.generate(10));
+  world.restart_controller(10'000);
+  CHECK_FALSE(world.generate(7600));
+  world.answers(kS0, 7700, 50);
+  CHECK_FALSE(world.generate(9500));
+  REQUIRE(world.generate(9501));  // It answered this controller, so no grace: it was silent for too long since.
+  CHECK_FALSE(world.state.is_up(kS0));
+  CHECK(world.state.is_up(kS1));
+}
+
+TEST_CASE("state generator: a restarted controller notices who restarted while it was away") {
+  World world;
+  world.all_answer(0);
+  REQUIRE(world.generate(10));
+  world.restart_controller(10'000);
+  world.answers(kS0, 7500, 50);
+  world.answers(kD0, 7500, 50);
+  CHECK_FALSE(world.generate(7600));
+  world.answers(kS1, 7700, 99);
+  REQUIRE(world.generate(7710));
+  CHECK(world.state.version() == 2);
+  CHECK(world.since(kS1) == 2);
+  CHECK(world.since(kS0) == 1);
+}
+
+TEST_CASE("state generator: when the grace is over, who did not answer is down") {
+  World world;
+  world.all_answer(0);
+  REQUIRE(world.generate(10));
+  world.restart_controller(10'000);
+  world.answers(kS0, 9900, 50);
+  world.answers(kD0, 9900, 50);
+  CHECK_FALSE(world.generate(9999));
+  REQUIRE(world.generate(10'000));
+  CHECK(world.state.is_up(kS0));
+  CHECK_FALSE(world.state.is_up(kS1));
+}
+
+TEST_CASE("state generator: other distribution bits are a new version") {
+  World world;
+  world.all_answer(0);
+  REQUIRE(world.generate(10));
+  world.options.distribution_bits = 9;
+  REQUIRE(world.generate(20));
+  CHECK(world.state.version() == 2);
+  CHECK(world.state.bits() == 9);
+  CHECK(world.since(kS0) == 1);
+}
+
+}  // namespace fjord::fleetcontroller
