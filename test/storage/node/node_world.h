@@ -1,0 +1,135 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fjord/common/coding.h"
+#include "fjord/document/document_id.h"
+#include "fjord/storage/memory/memory_provider.h"
+#include "fjord/storage/storage_node.h"
+#include "storage/node/test_process.h"
+
+namespace fjord::test {
+
+inline rpc::Address storage_address(std::uint16_t node) { return "storage." + std::to_string(node) + ":1"; }
+
+/// Storage nodes with the memory engine, and a test that plays the fleet controller and the distributors.
+class NodeWorld {
+ public:
+  explicit NodeWorld(std::uint16_t nodes, storage::StorageNodeOptions options = {}) : caller(world) {
+    for (std::uint16_t i = 0; i < nodes; ++i) {
+      options.index = i;
+      const std::string name = "storage." + std::to_string(i);
+      auto process = std::make_unique<TestProcess<storage::StorageNode>>(world, name, env_, i + 1u);
+      auto opened = storage::StorageNode::open(
+          options, process->runtime(), process->transport(),
+          [](unsigned, unsigned) -> Result<std::unique_ptr<spi::PersistenceProvider>> { return make_memory_provider(); });
+      REQUIRE(opened);
+      process->run(std::move(*opened));
+      nodes_[i] = std::move(process);
+    }
+  }
+
+  /// The cluster state that the tests use, of a version; every node is up.
+  rpc::ClusterInfo info(std::uint64_t version) const {
+    rpc::ClusterInfo info;
+    info.state_version = version;
+    info.state = "version:" + std::to_string(version) + " bits:3 distributor:2 storage:3";
+    info.distribution = DistributionConfig::flat(3, 2).to_string();
+    info.distributor_addresses = {"d0:1", "d1:1"};
+    info.storage_addresses = {storage_address(0), storage_address(1), storage_address(2)};
+    return info;
+  }
+  void give_state(std::uint64_t version) {
+    for (auto& [index, node] : nodes_) {
+      rpc::PollReply reply = ask(index, rpc::Poll{.info = info(version)});
+      REQUIRE(reply.status);
+      REQUIRE(reply.state_version == version);
+    }
+  }
+  std::uint16_t owner(BucketId bucket) {
+    return *nodes_.begin()->second->node().snapshots().get()->distributor_of(bucket);
+  }
+
+  template <typename R>
+  typename R::Reply ask(std::uint16_t node, R request) {
+    return caller.ask(storage_address(node), std::move(request));
+  }
+
+  Status install(std::uint16_t node, std::uint64_t version, BucketId bucket, ReplicaSet set) {
+    rpc::SetReplicaSets request;
+    request.state_version = version;
+    request.distributor = owner(bucket);
+    request.buckets = {{bucket, std::move(set)}};
+    rpc::SetReplicaSetsReply reply = ask(node, std::move(request));
+    REQUIRE(reply.status);
+    REQUIRE(reply.statuses.size() == 1);
+    return reply.statuses[0];
+  }
+  rpc::ApplyReply apply(std::uint16_t node, std::uint64_t version, std::uint16_t distributor,
+                        std::vector<rpc::StorageOperation> operations) {
+    rpc::Apply request;
+    request.state_version = version;
+    request.distributor = distributor;
+    request.operations = std::move(operations);
+    return ask(node, std::move(request));
+  }
+  /// One operation, sent by the owner.
+  rpc::OperationResult apply_one(std::uint16_t node, std::uint64_t version, rpc::StorageOperation operation) {
+    const std::uint16_t distributor = owner(operation.bucket);
+    rpc::ApplyReply reply = apply(node, version, distributor, {std::move(operation)});
+    REQUIRE(reply.status);
+    REQUIRE(reply.results.size() == 1);
+    return std::move(reply.results[0]);
+  }
+  rpc::GetBucketInfoReply reports(std::uint16_t node, std::uint64_t version, std::uint16_t distributor) {
+    rpc::GetBucketInfo request;
+    request.state_version = version;
+    request.distributor = distributor;
+    request.all = true;
+    return ask(node, std::move(request));
+  }
+
+  TestNetwork world{5};
+  TestCaller caller;
+
+ private:
+  sim::SimEnv env_;
+  std::map<std::uint16_t, std::unique_ptr<TestProcess<storage::StorageNode>>> nodes_;
+};
+
+/// An id in the bucket of `location` (all ids with the same one share a bucket).
+inline std::string id_in(unsigned location, int number) {
+  return "id:test:item:n=" + std::to_string(location) + ":" + std::to_string(number);
+}
+
+inline rpc::StorageOperation operation_on(rpc::OperationKind kind, const std::string& id, std::uint64_t timestamp_us,
+                                          const std::string& body = {}, std::uint64_t epoch = 0) {
+  rpc::StorageOperation operation;
+  operation.kind = kind;
+  operation.gid = DocumentId::parse(id)->gid();
+  operation.bucket = bucket_of(operation.gid, 3);
+  operation.timestamp_us = timestamp_us;
+  operation.epoch = epoch;
+  operation.id = id;
+  if (kind != rpc::OperationKind::Put) return operation;
+  operation.header = std::string("\x01" "type", 5);  // The beginning of document/FORMAT.md's header part.
+  put_string(operation.header, id);
+  operation.body = body;
+  return operation;
+}
+inline rpc::StorageOperation put_of(const std::string& id, std::uint64_t timestamp_us, const std::string& body,
+                                    std::uint64_t epoch = 0) {
+  return operation_on(rpc::OperationKind::Put, id, timestamp_us, body, epoch);
+}
+inline rpc::StorageOperation remove_of(const std::string& id, std::uint64_t timestamp_us, std::uint64_t epoch = 0) {
+  return operation_on(rpc::OperationKind::Remove, id, timestamp_us, {}, epoch);
+}
+inline rpc::StorageOperation get_of(const std::string& id, std::uint64_t epoch = 0) {
+  return operation_on(rpc::OperationKind::Get, id, 0, {}, epoch);
+}
+
+}  // namespace fjord::test

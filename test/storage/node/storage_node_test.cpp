@@ -1,0 +1,287 @@
+#include "fjord/storage/storage_node.h"
+
+#include <set>
+
+#include <catch2/catch.hpp>
+
+#include "storage/node/node_world.h"
+
+namespace fjord::test {
+namespace {
+
+constexpr std::uint64_t kState = 4;
+const std::string kId = id_in(1, 0);
+const BucketId kBucket = get_of(kId).bucket;
+
+std::uint64_t epoch(std::uint64_t state_version, std::uint64_t step = 1) {
+  return ReplicaSet::make_epoch(state_version, step);
+}
+
+StatusCode put_code(NodeWorld& nodes, std::uint64_t version, std::uint64_t with_epoch = epoch(kState)) {
+  return nodes.apply_one(0, version, put_of(kId, 100, "body", with_epoch)).status.code();
+}
+
+}  // namespace
+
+TEST_CASE("storage node: refuses everything before it has a cluster state") {
+  NodeWorld nodes(1);
+  rpc::ApplyReply applied = nodes.apply(0, 1, 0, {put_of(kId, 1, "x")});
+  REQUIRE(applied.results.size() == 1);
+  CHECK(applied.results[0].status.code() == StatusCode::NotReady);
+  CHECK(nodes.reports(0, 1, 0).status.code() == StatusCode::NotReady);
+  rpc::PollReply poll = nodes.ask(0, rpc::Poll{});
+  CHECK(poll.status);
+  CHECK(poll.state_version == 0);
+  CHECK(poll.incarnation != 0);
+}
+
+TEST_CASE("storage node: takes operations of the bucket's owner under exactly its own state version") {
+  NodeWorld nodes(1);
+  nodes.give_state(kState);
+  REQUIRE(nodes.install(0, kState, kBucket, {epoch(kState), {0}}));
+
+  CHECK(put_code(nodes, kState - 1) == StatusCode::WrongDistribution);
+  CHECK(put_code(nodes, kState + 1) == StatusCode::NotReady);
+  const auto other = static_cast<std::uint16_t>(1 - nodes.owner(kBucket));
+  rpc::ApplyReply reply = nodes.apply(0, kState, other, {put_of(kId, 100, "x", epoch(kState))});
+  CHECK(reply.results[0].status.code() == StatusCode::WrongDistribution);
+  CHECK(reply.state_version == kState);
+  CHECK(nodes.apply_one(0, kState, get_of(kId, epoch(kState))).status.code() == StatusCode::NotFound);
+  CHECK(put_code(nodes, kState) == StatusCode::Ok);
+
+  nodes.give_state(kState + 1);  // From now on nothing under the old state gets in, reads included.
+  CHECK(put_code(nodes, kState) == StatusCode::WrongDistribution);
+  CHECK(nodes.apply_one(0, kState, get_of(kId, epoch(kState))).status.code() == StatusCode::WrongDistribution);
+  CHECK(put_code(nodes, kState + 1) == StatusCode::Ok);
+}
+
+TEST_CASE("storage node: what changes replicas is refused to others than the owner under the current state") {
+  NodeWorld nodes(2);
+  nodes.give_state(kState);
+  const std::uint16_t owner = nodes.owner(kBucket);
+  const auto other = static_cast<std::uint16_t>(1 - owner);
+  REQUIRE(nodes.install(0, kState, kBucket, {epoch(kState), {0}}));
+  const auto [version, distributor, code] = GENERATE_COPY(table<std::uint64_t, std::uint16_t, StatusCode>({
+      {kState - 1, owner, StatusCode::WrongDistribution},
+      {kState + 1, owner, StatusCode::NotReady},
+      {kState, other, StatusCode::WrongDistribution},
+      {kState, owner, StatusCode::Ok},
+  }));
+  INFO("state " << version << ", distributor " << distributor);
+  rpc::SetReplicaSets set{.state_version = version, .distributor = distributor, .buckets = {{kBucket, {epoch(9), {1}}}}};
+  CHECK(nodes.ask(0, set).statuses.at(0).code() == code);
+  rpc::MergeBucket merge{
+      .state_version = version, .distributor = distributor, .bucket = kBucket, .sources = {1}};
+  CHECK(nodes.ask(0, merge).status.code() == code);
+  rpc::DeleteBuckets remove{.state_version = version, .distributor = distributor, .buckets = {kBucket}};
+  CHECK(nodes.ask(0, remove).statuses.at(0).code() == code);
+
+  rpc::GetBucketInfoReply reports = nodes.reports(0, kState, owner);
+  REQUIRE(reports.status);
+  if (code == StatusCode::Ok) {
+    CHECK(reports.reports.empty());  // Deleted.
+  } else {
+    REQUIRE(reports.reports.size() == 1);
+    CHECK(reports.reports[0].replica_set == ReplicaSet{epoch(kState), {0}});
+  }
+}
+
+TEST_CASE("storage node: refuses operations that were sent under an older replica set, one by one") {
+  NodeWorld nodes(1);
+  nodes.give_state(kState);
+  REQUIRE(nodes.install(0, kState, kBucket, {epoch(kState, 5), {0}}));
+  const std::uint16_t owner = nodes.owner(kBucket);
+  rpc::ApplyReply reply = nodes.apply(0, kState, owner,
+                                      {put_of(id_in(1, 1), 100, "old", epoch(kState, 4)),
+                                       put_of(id_in(1, 2), 101, "same", epoch(kState, 5)),
+                                       get_of(id_in(1, 2), epoch(kState, 4)),
+                                       put_of(id_in(1, 3), 102, "newer", epoch(kState, 6))});
+  REQUIRE(reply.results.size() == 4);
+  CHECK(reply.results[0].status.code() == StatusCode::WrongDistribution);
+  CHECK(reply.results[1].status);
+  CHECK(reply.results[2].status.code() == StatusCode::WrongDistribution);
+  CHECK(reply.results[3].status);
+  CHECK(nodes.apply_one(0, kState, get_of(id_in(1, 1), epoch(kState, 5))).status.code() == StatusCode::NotFound);
+}
+
+TEST_CASE("storage node: an operation on a bucket that is not there is refused and makes none") {
+  NodeWorld nodes(1);
+  nodes.give_state(kState);
+  CHECK(put_code(nodes, kState) == StatusCode::NotReady);
+  CHECK(nodes.apply_one(0, kState, get_of(kId)).status.code() == StatusCode::NotReady);
+  CHECK(nodes.reports(0, kState, nodes.owner(kBucket)).reports.empty());
+}
+
+TEST_CASE("storage node: an older replica set never replaces a newer one, and being filled keeps what was") {
+  NodeWorld nodes(1);
+  nodes.give_state(kState);
+  const auto set_now = [&] { return nodes.reports(0, kState, nodes.owner(kBucket)).reports.at(0).replica_set; };
+  REQUIRE(nodes.install(0, kState, kBucket, {}));
+  CHECK(set_now() == ReplicaSet{});
+  const ReplicaSet set{epoch(3, 2), {0, 2}};
+  REQUIRE(nodes.install(0, kState, kBucket, set));
+  CHECK(set_now() == set);
+  CHECK(nodes.install(0, kState, kBucket, {}));
+  CHECK(set_now() == set);
+  CHECK(nodes.install(0, kState, kBucket, {epoch(3, 1), {0}}));
+  CHECK(set_now() == set);
+  CHECK(nodes.install(0, kState, kBucket, {epoch(3, 2), {0}}));  // A copy of the same message, or nonsense.
+  CHECK(set_now() == set);
+  CHECK(nodes.install(0, kState, kBucket, {epoch(3, 3), {0, 1}}));
+  CHECK(set_now() == ReplicaSet{epoch(3, 3), {0, 1}});
+}
+
+TEST_CASE("storage node: operations on one bucket within a batch happen in their order, whatever lies between") {
+  NodeWorld nodes(1, {.stripes = 4});
+  nodes.give_state(kState);
+  std::uint16_t owner = nodes.owner(kBucket);
+  std::set<BucketId> made;
+  for (unsigned location = 0; location < 8; ++location) {
+    BucketId bucket = get_of(id_in(location, 0)).bucket;
+    if (nodes.owner(bucket) != owner || !made.insert(bucket).second) continue;
+    REQUIRE(nodes.install(0, kState, bucket, {epoch(kState), {0}}));
+  }
+  REQUIRE(made.size() >= 2);
+  std::vector<rpc::StorageOperation> batch;
+  std::vector<std::string> expected;  // What a get at that place reads; "-": nothing; "": it is a write.
+  for (int round = 0; round < 3; ++round) {
+    for (unsigned location = 0; location < 8; ++location) {
+      const std::string id = id_in(location, 0);
+      if (!made.contains(get_of(id).bucket)) continue;
+      const std::uint64_t base = 1000 * static_cast<std::uint64_t>(round) + 10 * location;
+      const std::string body = "r" + std::to_string(round) + " l" + std::to_string(location);
+      for (auto& [operation, reads] : std::vector<std::pair<rpc::StorageOperation, std::string>>{
+               {get_of(id), "-"},
+               {put_of(id, base + 1, "first " + body), ""},
+               {put_of(id, base + 2, body), ""},
+               {get_of(id), body},
+               {remove_of(id, base + 3), ""},
+               {get_of(id), "-"}}) {
+        operation.epoch = epoch(kState);
+        batch.push_back(std::move(operation));
+        expected.push_back(reads);
+      }
+    }
+  }
+  rpc::ApplyReply reply = nodes.apply(0, kState, owner, batch);
+  REQUIRE(reply.results.size() == batch.size());
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    INFO(i << " " << batch[i].id);
+    const rpc::OperationResult& result = reply.results[i];
+    if (expected[i] == "-") {
+      CHECK(result.status.code() == StatusCode::NotFound);
+    } else {
+      CHECK(result.status);
+      if (!expected[i].empty()) CHECK(result.body == expected[i]);
+      if (expected[i].empty()) CHECK(result.timestamp_us == batch[i].timestamp_us);
+    }
+  }
+}
+
+TEST_CASE("storage node: a write that comes late or twice changes nothing") {
+  NodeWorld nodes(1);
+  nodes.give_state(kState);
+  REQUIRE(nodes.install(0, kState, kBucket, {epoch(kState), {0}}));
+  const auto send = [&](rpc::StorageOperation operation) {
+    operation.epoch = epoch(kState);
+    return nodes.apply_one(0, kState, std::move(operation));
+  };
+  CHECK_FALSE(send(put_of(kId, 200, "new")).existed);
+  CHECK(send(put_of(kId, 200, "new")).status);
+  CHECK(send(put_of(kId, 100, "old")).status);
+  CHECK(send(remove_of(kId, 150)).status);
+  CHECK(send(get_of(kId)).body == "new");
+  CHECK(send(get_of(kId)).timestamp_us == 200);
+  CHECK(send(remove_of(kId, 300)).existed);
+  CHECK(send(put_of(kId, 250, "late")).status);
+  rpc::OperationResult gone = send(get_of(kId));
+  CHECK(gone.status.code() == StatusCode::NotFound);
+  CHECK(gone.timestamp_us == 300);  // So that a read of several replicas sees that the remove is the newest.
+}
+
+TEST_CASE("storage node: an operation of an unknown kind is refused, its neighbours are not") {
+  NodeWorld nodes(1);
+  nodes.give_state(kState);
+  REQUIRE(nodes.install(0, kState, kBucket, {epoch(kState), {0}}));
+  rpc::StorageOperation unknown = get_of(kId, epoch(kState));
+  unknown.kind = rpc::OperationKind::Unknown;
+  rpc::ApplyReply reply = nodes.apply(0, kState, nodes.owner(kBucket),
+                                      {put_of(kId, 5, "a", epoch(kState)), unknown, get_of(kId, epoch(kState))});
+  CHECK(reply.results.at(0).status);
+  CHECK(reply.results.at(1).status.code() == StatusCode::NotImplemented);
+  CHECK(reply.results.at(2).body == "a");
+  CHECK(nodes.apply(0, kState, 0, {}).results.empty());
+}
+
+TEST_CASE("storage node: reports the buckets of the asking distributor under exactly its state") {
+  NodeWorld nodes(1, {.stripes = 4});
+  nodes.give_state(kState);
+  std::map<std::uint16_t, std::set<BucketId>> owned;
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    BucketId bucket(3, i);
+    owned[nodes.owner(bucket)].insert(bucket);
+    REQUIRE(nodes.install(0, kState, bucket, {epoch(kState, i + 1), {0}}));
+  }
+  REQUIRE(owned.size() == 2);
+  for (std::uint16_t distributor : {std::uint16_t{0}, std::uint16_t{1}}) {
+    rpc::GetBucketInfoReply reply = nodes.reports(0, kState, distributor);
+    REQUIRE(reply.status);
+    CHECK(reply.state_version == kState);
+    std::set<BucketId> got;
+    for (const rpc::BucketReport& report : reply.reports) {
+      got.insert(report.bucket);
+      CHECK(report.replica_set.epoch == epoch(kState, report.bucket.bits() + 1));
+    }
+    CHECK(got == owned[distributor]);
+    CHECK(got.size() == reply.reports.size());
+  }
+  CHECK(nodes.reports(0, kState - 1, 0).status.code() == StatusCode::WrongDistribution);
+  CHECK(nodes.reports(0, kState + 1, 0).status.code() == StatusCode::NotReady);
+  CHECK(nodes.reports(0, kState + 1, 0).reports.empty());
+
+  rpc::GetBucketInfo some{.state_version = kState, .distributor = 0, .all = false, .buckets = {}};
+  some.buckets = {*owned[0].begin(), *owned[1].begin(), BucketId(5, 31)};
+  rpc::GetBucketInfoReply reply = nodes.ask(0, some);
+  REQUIRE(reply.reports.size() == 1);
+  CHECK(reply.reports[0].bucket == *owned[0].begin());
+}
+
+TEST_CASE("storage node: tells the fleet controller what it holds") {
+  NodeWorld nodes(1);
+  nodes.give_state(kState);
+  REQUIRE(nodes.install(0, kState, kBucket, {epoch(kState), {0}}));
+  for (int i = 0; i < 5; ++i) {
+    REQUIRE(nodes.apply_one(0, kState, put_of(id_in(1, i), 100u + static_cast<unsigned>(i), "12345", epoch(kState))).status);
+  }
+  REQUIRE(nodes.apply_one(0, kState, remove_of(id_in(1, 0), 200, epoch(kState))).status);
+  rpc::PollReply poll = nodes.ask(0, rpc::Poll{.info = nodes.info(kState - 1)});  // Older: not taken.
+  CHECK(poll.status);
+  CHECK(poll.node_state == "s:u");
+  CHECK(poll.state_version == kState);
+  CHECK(poll.buckets == 1);
+  CHECK(poll.documents == 4);
+  CHECK(poll.bytes > 20);
+  rpc::ClusterInfo broken = nodes.info(kState + 1);
+  broken.state = "nonsense";
+  CHECK_FALSE(nodes.ask(0, rpc::Poll{.info = broken}).status);
+  CHECK(nodes.ask(0, rpc::Poll{}).state_version == kState);
+}
+
+TEST_CASE("storage node: leaves calls of other services alone, and refuses stripes that are no power of two") {
+  NodeWorld nodes(1);
+  Result<rpc::ExecuteReply> reply = nodes.caller.try_ask(storage_address(0), rpc::Execute{});
+  REQUIRE_FALSE(reply);
+  CHECK(reply.error().code() == StatusCode::NotImplemented);
+
+  sim::SimEnv env;
+  TestProcess<storage::StorageNode> process(nodes.world, "other", env, 1);
+  for (unsigned stripes : {0u, 3u, 6u}) {
+    auto opened = storage::StorageNode::open({.stripes = stripes}, process.runtime(), process.transport(),
+                                             [](unsigned, unsigned) -> Result<std::unique_ptr<spi::PersistenceProvider>> {
+                                               return make_memory_provider();
+                                             });
+    CHECK(opened.status().code() == StatusCode::InvalidArgument);
+  }
+}
+
+}  // namespace fjord::test
