@@ -1,0 +1,171 @@
+#include "fjord/rpc/cluster_snapshot.h"
+
+#include <catch2/catch.hpp>
+
+namespace fjord::rpc {
+namespace {
+
+using Snapshot = std::shared_ptr<const ClusterSnapshot>;
+
+ClusterInfo info_of(std::uint64_t version, const std::string& nodes = "bits:4 distributor:2 storage:3") {
+  ClusterInfo info;
+  info.state_version = version;
+  info.state = "version:" + std::to_string(version) + " " + nodes;
+  info.distribution = DistributionConfig::flat(3, 2).to_string();
+  info.distributor_addresses = {"d0:1", "d1:" + std::to_string(version)};
+  info.storage_addresses = {"s0:1", "s1:1", "s2:" + std::to_string(version)};
+  return info;
+}
+ClusterInfo schemas_of(std::uint64_t version, std::vector<std::string> schemas) {
+  ClusterInfo info;
+  info.schema_version = version;
+  info.schemas = std::move(schemas);
+  return info;
+}
+const std::string kSong = "document song { field title type string { } }";
+const std::string kAlbum = "document album { field title type string { } }";
+
+Snapshot update(const Snapshot& old, const ClusterInfo& newer) {
+  Result<Snapshot> next = ClusterSnapshot::update(old, newer);
+  INFO(next.status());
+  REQUIRE(next);
+  return *next;
+}
+
+}  // namespace
+
+TEST_CASE("cluster snapshot: the first knows the built-in types, whatever it is told") {
+  const ClusterInfo first = GENERATE(ClusterInfo{}, info_of(3), schemas_of(2, {kSong}));
+  Snapshot snapshot = update(nullptr, first);
+  CHECK(snapshot->state_version() == first.state_version);
+  CHECK(snapshot->schema_version() == first.schema_version);
+  CHECK(snapshot->types()->find("fjord_tuples") != nullptr);
+  CHECK(snapshot->types()->find("fjord_result") != nullptr);
+  CHECK((snapshot->types()->find("song") != nullptr) == !first.schemas.empty());
+  CHECK(snapshot->info() == first);
+  if (first.state.empty()) {
+    CHECK(snapshot->ideal_nodes(BucketId(4, 1)).empty());
+    CHECK_FALSE(snapshot->distributor_of(BucketId(4, 1)).has_value());
+  }
+}
+
+TEST_CASE("cluster snapshot: a newer state replaces the old one with all that belongs to it") {
+  Snapshot old = update(nullptr, info_of(3));
+  Snapshot next = update(old, info_of(5, "bits:5 distributor:2 storage:3 .1.s:d"));
+  CHECK(next != old);
+  CHECK(next->state_version() == 5);
+  CHECK(next->distribution_bits() == 5);
+  CHECK_FALSE(next->storage_up(1));
+  CHECK(next->info().storage_addresses.back() == "s2:5");
+  CHECK(old->state_version() == 3);  // Others who hold it see no change.
+  CHECK(old->storage_up(1));
+}
+
+TEST_CASE("cluster snapshot: what is not newer, or is left out, gives the old snapshot itself") {
+  Snapshot old = update(nullptr, info_of(5));
+  old = update(old, schemas_of(2, {kSong}));
+  ClusterInfo silent;
+  silent.state_version = 9;  // "There is a version 9, and you have it": nothing to take.
+  silent.schema_version = 9;
+  CHECK(update(old, silent) == old);
+  CHECK(update(old, info_of(5, "bits:4 distributor:1 storage:1")) == old);
+  CHECK(update(old, info_of(4)) == old);
+  CHECK(update(old, schemas_of(2, {kAlbum})) == old);
+  CHECK(update(old, schemas_of(1, {kAlbum})) == old);
+}
+
+TEST_CASE("cluster snapshot: state and schemas are taken each by its own version") {
+  Snapshot old = update(update(nullptr, info_of(5)), schemas_of(2, {kSong}));
+  ClusterInfo mixed = info_of(4, "bits:4 distributor:1 storage:1");
+  mixed.schema_version = 3;
+  mixed.schemas = {kSong, kAlbum};
+  Snapshot next = update(old, mixed);
+  CHECK(next->state_version() == 5);
+  CHECK(next->state() == old->state());
+  CHECK(next->info().storage_addresses.size() == 3);
+  CHECK(next->schema_version() == 3);
+  CHECK(next->types()->find("album") != nullptr);
+
+  mixed = info_of(6);
+  mixed.schema_version = 1;
+  mixed.schemas = {kAlbum};
+  next = update(old, mixed);
+  CHECK(next->state_version() == 6);
+  CHECK(next->schema_version() == 2);
+  CHECK(next->types() == old->types());
+  CHECK(next->info().schemas == std::vector<std::string>{kSong});
+}
+
+TEST_CASE("cluster snapshot: a part that does not parse changes nothing") {
+  SnapshotHolder holder;
+  CHECK(holder.get() == nullptr);
+  Result<bool> updated = holder.update(info_of(5));
+  REQUIRE(updated);
+  CHECK(*updated);
+  Snapshot old = holder.get();
+
+  ClusterInfo broken = info_of(6);
+  broken.state = "version:6 nonsense:x storage:y";
+  CHECK_FALSE(holder.update(broken));
+  broken = info_of(6);
+  broken.distribution = "redundancy";
+  CHECK_FALSE(holder.update(broken));
+  broken = info_of(6);
+  broken.schema_version = 1;
+  broken.schemas = {"document song {"};
+  CHECK_FALSE(holder.update(broken));
+  CHECK(holder.get() == old);
+
+  updated = holder.update(info_of(5));
+  REQUIRE(updated);
+  CHECK_FALSE(*updated);
+  updated = holder.update(info_of(6));
+  REQUIRE(updated);
+  CHECK(*updated);
+  CHECK(holder.get()->state_version() == 6);
+}
+
+TEST_CASE("cluster snapshot: tells others the parts that are newer than what they know") {
+  Snapshot snapshot = update(update(nullptr, info_of(5)), schemas_of(2, {kSong}));
+  const auto [known_state, known_schema] =
+      GENERATE(table<std::uint64_t, std::uint64_t>({{0, 0}, {4, 1}, {4, 2}, {5, 1}, {5, 2}, {6, 3}}));
+  INFO("known: state " << known_state << ", schemas " << known_schema);
+  ClusterInfo said = snapshot->info_newer_than(known_state, known_schema);
+  CHECK(said.state_version == 5);
+  CHECK(said.schema_version == 2);
+  CHECK(said.state.empty() == (known_state >= 5));
+  CHECK(said.distribution.empty() == (known_state >= 5));
+  CHECK(said.storage_addresses.empty() == (known_state >= 5));
+  CHECK(said.distributor_addresses.empty() == (known_state >= 5));
+  CHECK(said.schemas.empty() == (known_schema >= 2));
+  if (known_state == 0) CHECK(update(nullptr, said)->info() == snapshot->info());
+}
+
+TEST_CASE("cluster snapshot: the placement table says what placement and ownership say") {
+  const std::string nodes = GENERATE(as<std::string>(), "bits:1 distributor:1 storage:3", "bits:6 distributor:3 storage:3",
+                                     "bits:6 distributor:3 .1.s:d storage:3 .0.s:d", "bits:4 distributor:0 storage:0",
+                                     "bits:17 distributor:2 storage:3" /* Too many for a table. */);
+  INFO(nodes);
+  Snapshot snapshot = update(nullptr, info_of(5, nodes));
+  const unsigned bits = snapshot->distribution_bits();
+  for (std::uint64_t i = 0; i < 64; ++i) {
+    for (unsigned used : {bits, bits + 3, 40u}) {  // A bucket that was split belongs where its ancestor does.
+      BucketId bucket(used, i * 0x9e3779b97f4a7c15);
+      INFO(bucket);
+      CHECK(snapshot->ideal_nodes(bucket) ==
+            Straw2Placement().ideal_nodes(bucket, snapshot->state(), snapshot->distribution()));
+      CHECK(snapshot->distributor_of(bucket) == distributor_of(bucket, snapshot->state()));
+    }
+  }
+  const GlobalId gid = DocumentId::parse("id:a:song::b")->gid();
+  CHECK(snapshot->bucket_of(gid) == bucket_of(gid, bits));
+}
+
+TEST_CASE("cluster snapshot: the built-in schemas are two types that no job needs to deploy") {
+  Result<std::shared_ptr<const DocumentTypeRepo>> types = DocumentTypeRepo::build(builtin_schemas(), nullptr);
+  REQUIRE(types);
+  CHECK((*types)->find("fjord_tuples")->field("tuples") != nullptr);
+  CHECK((*types)->find("fjord_result")->field("value") != nullptr);
+}
+
+}  // namespace fjord::rpc
