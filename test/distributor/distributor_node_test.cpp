@@ -1,0 +1,328 @@
+#include "fjord/distributor/distributor_node.h"
+
+#include <set>
+
+#include <catch2/catch.hpp>
+
+#include "distributor_world.h"
+
+namespace fjord::test {
+namespace {
+
+const std::string kId = "id:test:item:n=1:a";
+const BucketId kBucket = bucket_of_id(kId);
+
+rpc::OperationResult only(rpc::ExecuteReply reply) {
+  REQUIRE(reply.status);
+  REQUIRE(reply.results.size() == 1);
+  return std::move(reply.results[0]);
+}
+rpc::OperationResult execute(DistributorWorld& world, rpc::Execute batch) {
+  return only(world.ask(std::move(batch)));
+}
+std::size_t applies(const DistributorWorld& world) { return world.transport.sent_of<rpc::Apply>().size(); }
+
+/// Every apply to `node` is answered `code` by it and not done.
+DistributorWorld::Hook refuse_applies(std::uint16_t at, StatusCode code) {
+  return [at, code](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (node != at || !std::holds_alternative<rpc::Apply>(request)) return std::nullopt;
+    rpc::ApplyReply reply;
+    reply.results.resize(std::get<rpc::Apply>(request).operations.size());
+    for (rpc::OperationResult& result : reply.results) result.status = Status(code, "said the test");
+    return Result<rpc::Reply>(rpc::Reply(std::move(reply)));
+  };
+}
+
+}  // namespace
+
+TEST_CASE("distributor: a write is acknowledged when all members have it, with one timestamp") {
+  DistributorWorld world(2);
+  world.give_state(1);
+  rpc::OperationResult put = execute(world, put_batch(kId));
+  REQUIRE(put.status);
+  for (std::uint16_t node : {std::uint16_t{0}, std::uint16_t{1}}) {
+    CHECK(world.storage[node][kBucket.raw()].documents[kId].timestamp_us == put.timestamp_us);
+  }
+  CHECK(execute(world, get_batch(kId)).json.find("\"v\"") != std::string::npos);
+
+  world.mute[1] = true;
+  auto waiting = world.send(put_batch(kId));
+  world.run(seconds(1));
+  CHECK_FALSE(waiting->has_value());  // It may have it, and it may not.
+  world.mute[1] = false;
+  world.run(milliseconds(500));
+  REQUIRE(waiting->has_value());
+  CHECK(only(**waiting).status);
+}
+
+TEST_CASE("distributor: when a silent member is declared down, the write is acknowledged by the others") {
+  DistributorWorld world(3);
+  world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
+  REQUIRE(execute(world, put_batch(kId)).status);
+  const std::vector<std::uint16_t> members = world.ideal(kBucket);
+  world.mute[members[1]] = true;
+  auto waiting = world.send(put_batch(kId, 0, 1, "second"));
+  world.run(milliseconds(300));
+  REQUIRE_FALSE(waiting->has_value());
+  std::string nodes;
+  for (std::uint16_t i = 0; i < 3; ++i) {
+    nodes += " ." + std::to_string(i) + (i == members[1] ? ".s:d" : ".v:1");
+  }
+  world.give_state(2, nodes);
+  world.run(milliseconds(500));
+  REQUIRE(waiting->has_value());
+  CHECK(only(**waiting).status);
+  CHECK(world.set_at(members[0], kBucket).state_version() == 2);
+  CHECK_FALSE(world.set_at(members[0], kBucket).contains(members[1]));
+}
+
+TEST_CASE("distributor: timestamps rise over clocks that step back and over owners that were ahead") {
+  DistributorWorld world(2);
+  const std::uint64_t future = static_cast<std::uint64_t>(world.clock.wall_now().us) + 3'600'000'000;
+  for (DistributorWorld::Storage& node : world.storage) {
+    node[kBucket.raw()].set = {ReplicaSet::make_epoch(1, 1), {0, 1}};
+    node[kBucket.raw()].documents["id:test:item:n=1:other"].timestamp_us = future;
+  }
+  world.give_state(1, " .0.v:1 .1.v:1");
+  const std::uint64_t first = execute(world, put_batch(kId)).timestamp_us;
+  CHECK(first == future + 1);
+  world.clock.jump_wall(seconds(-7200));
+  CHECK(execute(world, put_batch(kId)).timestamp_us == first + 1);
+  world.clock.jump_wall(seconds(20'000));
+  CHECK(execute(world, put_batch(kId)).timestamp_us > first + 1'000'000);
+}
+
+TEST_CASE("distributor: nothing is served before every node that is up has reported") {
+  DistributorWorld world(3);
+  world.mute[2] = true;
+  world.give_state(1);
+  auto get = world.send(get_batch(kId));
+  world.run(milliseconds(900));
+  CHECK_FALSE(get->has_value());
+  CHECK(applies(world) == 0);
+  rpc::GetBucketNodesReply nodes = world.ask(rpc::GetBucketNodes{.state_version = 1, .all = true, .buckets = {}});
+  CHECK(nodes.status.code() == StatusCode::NotReady);
+  world.mute[2] = false;
+  world.run(milliseconds(500));
+  REQUIRE(get->has_value());
+  CHECK(only(**get).status.code() == StatusCode::NotFound);
+}
+
+TEST_CASE("distributor: a copy of a write under way gets its answer, a copy of a settled one is answered from memory") {
+  DistributorWorld world(2);
+  world.give_state(1);
+  auto first = world.send(put_batch(kId, 1, 1));
+  auto copy = world.send(put_batch(kId, 1, 1));
+  world.run(milliseconds(100));
+  REQUIRE(first->has_value());
+  REQUIRE(copy->has_value());
+  CHECK(only(**first).timestamp_us == only(**copy).timestamp_us);
+  const std::size_t sent = applies(world);
+  CHECK(sent == 2);  // One to each replica.
+
+  rpc::OperationResult late = execute(world, put_batch(kId, 1, 2));
+  CHECK(late.status);
+  CHECK(late.timestamp_us == only(**first).timestamp_us);
+  rpc::Execute next = put_batch(kId, 2, 1, "second");
+  next.first_unsettled = 2;
+  REQUIRE(execute(world, next).status);
+  CHECK(execute(world, put_batch(kId, 1, 3)).status.code() == StatusCode::InvalidArgument);
+  CHECK(applies(world) == sent + 2);
+  CHECK(execute(world, get_batch(kId)).json.find("second") != std::string::npos);
+}
+
+TEST_CASE("distributor: a copy of an attempt that was refused stays refused, a newer attempt is executed") {
+  DistributorWorld world(2);
+  world.give_state(1, " .1.s:d");  // A new bucket needs both nodes.
+  CHECK(execute(world, put_batch(kId, 1, 1)).status.code() == StatusCode::Unavailable);
+  world.give_state(2);
+  world.run(milliseconds(100));
+  rpc::OperationResult copy = execute(world, put_batch(kId, 1, 1));  // A doubled message that was under way all the time.
+  CHECK(copy.status.code() == StatusCode::Unavailable);
+  CHECK(execute(world, get_batch(kId)).status.code() == StatusCode::NotFound);
+  CHECK(execute(world, put_batch(kId, 1, 2)).status);
+  CHECK(execute(world, get_batch(kId)).status);
+}
+
+TEST_CASE("distributor: a write in doubt is the same write when its client repeats it") {
+  DistributorWorld world(2);
+  world.give_state(1);
+  REQUIRE(execute(world, put_batch(kId)).status);
+  world.mute[1] = true;
+  rpc::OperationResult doubt = execute(world, put_batch(kId, 1, 1, "doubt"));
+  CHECK(doubt.status.code() == StatusCode::Timeout);
+  CHECK(execute(world, put_batch(kId, 1, 1, "doubt")).status.code() == StatusCode::Timeout);  // A copy of it.
+  const std::uint64_t written = world.storage[0][kBucket.raw()].documents[kId].timestamp_us;
+  world.mute[1] = false;
+  rpc::OperationResult settled = execute(world, put_batch(kId, 1, 2, "doubt"));
+  CHECK(settled.status);
+  CHECK(settled.timestamp_us == written);
+}
+
+TEST_CASE("distributor: a write that one member refused for good is in doubt, and the members are merged") {
+  DistributorWorld world(2);
+  world.give_state(1);
+  REQUIRE(execute(world, put_batch(kId)).status);
+  world.hook = refuse_applies(1, StatusCode::NoSpace);
+  CHECK(execute(world, put_batch(kId, 0, 1, "half")).status.code() == StatusCode::Timeout);
+  world.hook = nullptr;
+  world.run(seconds(2));
+  CHECK(world.storage[1][kBucket.raw()].documents[kId].timestamp_us ==
+        world.storage[0][kBucket.raw()].documents[kId].timestamp_us);
+  CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
+}
+
+TEST_CASE("distributor: a write that all members refused is refused") {
+  DistributorWorld world(1, 1);
+  world.give_state(1);
+  REQUIRE(execute(world, put_batch(kId)).status);
+  world.hook = refuse_applies(0, StatusCode::NoSpace);
+  CHECK(execute(world, put_batch(kId, 0, 1, "no")).status.code() == StatusCode::NoSpace);
+}
+
+TEST_CASE("distributor: while members differ, a read asks all of them and the newest version wins") {
+  DistributorWorld world(2);
+  for (std::uint16_t node : {std::uint16_t{0}, std::uint16_t{1}}) {
+    TestReplica& replica = world.storage[node][kBucket.raw()];
+    replica.set = {ReplicaSet::make_epoch(1, 1), {0, 1}};
+    replica.documents[kId] = {100u + node, node == 1, "", ""};  // The remove, on node 1, is newer.
+  }
+  world.hook = [](std::uint16_t, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (!std::holds_alternative<rpc::MergeBucket>(request)) return std::nullopt;
+    return Result<rpc::Reply>(Status(StatusCode::NotReady, "no merge in this test"));
+  };
+  world.give_state(1, " .0.v:1 .1.v:1");
+  for (int i = 0; i < 10; ++i) {
+    CHECK(execute(world, get_batch(kId)).status.code() == StatusCode::NotFound);
+  }
+  CHECK(applies(world) == 20);
+  rpc::GetBucketNodesReply nodes = world.ask(rpc::GetBucketNodes{.state_version = 1, .all = false, .buckets = {kBucket}});
+  CHECK(nodes.buckets.at(0).status.code() == StatusCode::NotReady);  // A visit reads one replica: not now.
+}
+
+TEST_CASE("distributor: a read that is repeated under a new state counts nothing of the earlier attempt") {
+  DistributorWorld world(2);
+  for (std::uint16_t node : {std::uint16_t{0}, std::uint16_t{1}}) {
+    TestReplica& replica = world.storage[node][kBucket.raw()];
+    replica.set = {ReplicaSet::make_epoch(1, 1), {0, 1}};
+    replica.documents[kId] = {node == 0 ? 200u : 100u, node == 0, "", "old"};
+  }
+  world.hook = [](std::uint16_t, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (!std::holds_alternative<rpc::MergeBucket>(request)) return std::nullopt;
+    return Result<rpc::Reply>(Status(StatusCode::NotReady, "no merge in this test"));
+  };
+  world.give_state(1, " .0.v:1 .1.v:1");
+  world.run(milliseconds(50));
+  world.mute[1] = true;
+  rpc::Execute batch = get_batch(kId);
+  batch.operations[0].want_json = false;
+  auto get = world.send(batch);  // Node 0 answers: removed at 200.
+  world.run(milliseconds(100));
+  REQUIRE_FALSE(get->has_value());
+  world.mute[1] = false;
+  world.give_state(2, " .0.s:d .1.v:1");  // Node 1 is the only member now, and its version is the newest.
+  world.run(milliseconds(300));
+  REQUIRE(get->has_value());
+  rpc::OperationResult result = only(**get);
+  CHECK(result.status);
+  CHECK(result.timestamp_us == 100);
+  CHECK(result.body == "old");
+}
+
+TEST_CASE("distributor: a bucket is made with all its replicas or not at all") {
+  DistributorWorld world(2);
+  world.give_state(1, " .1.s:d");
+  CHECK(execute(world, put_batch(kId)).status.code() == StatusCode::Unavailable);
+  CHECK(world.transport.sent_of<rpc::SetReplicaSets>().empty());
+  CHECK_FALSE(world.holds(0, kBucket));
+  CHECK(execute(world, get_batch(kId)).status.code() == StatusCode::NotFound);  // Node 0 would hold a replica of it.
+}
+
+TEST_CASE("distributor: with a spare node buckets are still made while one is away") {
+  DistributorWorld world(3);
+  world.give_state(1, " .1.s:d");
+  REQUIRE(execute(world, put_batch(kId)).status);
+  CHECK(world.holds(0, kBucket));
+  CHECK(world.holds(2, kBucket));
+}
+
+TEST_CASE("distributor: without a spare node all buckets are made as soon as nobody is away") {
+  DistributorWorld world(2, 2, 2);
+  world.give_state(1);
+  world.run(milliseconds(100));
+  for (const DistributorWorld::Storage& node : world.storage) {
+    CHECK(node.size() == 4);
+    for (const auto& [raw, replica] : node) CHECK(replica.set.nodes.size() == 2);
+  }
+}
+
+TEST_CASE("distributor: what nobody reported may exist if as many nodes are away as a bucket has replicas") {
+  DistributorWorld world(4);
+  world.give_state(1, " .1.s:d .2.s:d");
+  CHECK(execute(world, get_batch(kId)).status.code() == StatusCode::Unavailable);
+  CHECK(execute(world, put_batch(kId)).status.code() == StatusCode::Unavailable);
+  rpc::GetBucketNodesReply all = world.ask(rpc::GetBucketNodes{.state_version = 1, .all = true, .buckets = {}});
+  CHECK(all.status.code() == StatusCode::Unavailable);
+  world.give_state(2, " .1.s:d");
+  CHECK(execute(world, get_batch(kId)).status.code() == StatusCode::NotFound);
+}
+
+TEST_CASE("distributor: a node that is filled gets all writes, is not read, and joins when a merge is done") {
+  DistributorWorld world(3);
+  const std::string nodes = " .0.v:1 .1.v:1 .2.v:1";
+  world.give_state(1, nodes);
+  const std::vector<std::uint16_t> want = world.ideal(kBucket);
+  const auto other = static_cast<std::uint16_t>(3 - want[0] - want[1]);
+  // The bucket is on one of its nodes and on one where it does not belong.
+  const std::vector<std::uint16_t> have = {want[0], other};
+  for (std::uint16_t node : have) {
+    TestReplica& replica = world.storage[node][kBucket.raw()];
+    replica.set = {ReplicaSet::make_epoch(1, 1), have};
+    replica.documents[kId] = {100, false, "", "old"};
+  }
+  bool merges_fail = true;
+  int deletes_lost = 3;
+  world.hook = [&](std::uint16_t, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (std::holds_alternative<rpc::MergeBucket>(request) && merges_fail) {
+      return Result<rpc::Reply>(Status(StatusCode::Timeout, "lost"));
+    }
+    if (std::holds_alternative<rpc::DeleteBuckets>(request) && deletes_lost-- > 0) {
+      return Result<rpc::Reply>(Status(StatusCode::Timeout, "lost"));
+    }
+    return std::nullopt;
+  };
+  world.give_state(2, nodes);
+  rpc::OperationResult put = execute(world, put_batch(kId));
+  REQUIRE(put.status);
+  CHECK(world.storage[want[1]][kBucket.raw()].documents[kId].timestamp_us == put.timestamp_us);
+  CHECK(world.set_at(want[1], kBucket).epoch == 0);
+  CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 1);
+
+  std::set<std::uint16_t> read;
+  for (int i = 0; i < 30; ++i) {
+    rpc::GetBucketNodesReply reply = world.ask(rpc::GetBucketNodes{.state_version = 2, .all = false, .buckets = {kBucket}});
+    read.insert(reply.buckets.at(0).node);
+  }
+  CHECK(read == std::set<std::uint16_t>(have.begin(), have.end()));
+
+  merges_fail = false;
+  world.run(milliseconds(250));
+  CHECK(world.set_at(want[0], kBucket).nodes == want);
+  CHECK(world.set_at(want[1], kBucket).nodes == want);
+  CHECK(world.holds(other, kBucket));  // Its deletion was lost,
+  world.run(seconds(2));
+  CHECK_FALSE(world.holds(other, kBucket));  // and is asked for until it is done.
+  CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
+}
+
+TEST_CASE("distributor: an unavailable bucket says so, to reads and writes") {
+  DistributorWorld world(3);
+  world.storage[0][kBucket.raw()].set = {ReplicaSet::make_epoch(1, 1), {0, 1}};
+  world.give_state(1, " .0.v:5 .1.s:d .2.v:1");  // Node 0 restarted after the set was made.
+  CHECK(execute(world, get_batch(kId)).status.code() == StatusCode::Unavailable);
+  CHECK(execute(world, put_batch(kId)).status.code() == StatusCode::Unavailable);
+  CHECK(world.ask(rpc::Poll{}).buckets_unavailable == 1);
+  CHECK(applies(world) == 0);
+}
+
+}  // namespace fjord::test

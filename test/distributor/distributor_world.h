@@ -1,0 +1,240 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <catch2/catch.hpp>
+
+#include "fjord/common/log.h"
+#include "fjord/distributor/distributor_node.h"
+#include "fjord/document/document_id.h"
+#include "fjord/sim/sim_clock.h"
+#include "fjord/sim/sim_env.h"
+#include "fjord/sim/sim_scheduler.h"
+#include "support/scripted_transport.h"
+
+namespace fjord::test {
+
+/// What a storage node holds of one bucket, as far as a distributor can see.
+struct TestReplica {
+  struct Version {
+    std::uint64_t timestamp_us = 0;
+    bool removed = false;
+    std::string header;
+    std::string body;
+  };
+  ReplicaSet set;
+  std::map<std::string, Version> documents;  ///< By id.
+};
+
+/// One distributor that owns everything, before storage nodes made of maps. The test plays fleet controller and clients.
+class DistributorWorld {
+ public:
+  using Hook = std::function<std::optional<Result<rpc::Reply>>(std::uint16_t node, rpc::Request& request)>;
+
+  explicit DistributorWorld(std::uint16_t storage_nodes, unsigned redundancy = 2, unsigned bits = 1)
+      : storage(storage_nodes),
+        redundancy_(redundancy),
+        bits_(bits),
+        process_(scheduler.make_node_scheduler("distributor")),
+        clock(scheduler.clock()),
+        bulk_(make_inline_bulk_executor()),
+        runtime_{clock, *process_, *bulk_, env_, random_, metrics_, tunables_} {
+    log::set_level(log::Level::Off);
+    transport.set_script([this](const rpc::Address& to, rpc::Request& request) { return script(to, request); });
+    distributor::DistributorOptions options;
+    options.storage_timeout = milliseconds(200);
+    options.merge_timeout = milliseconds(500);
+    options.fleet_controller = "controller:1";
+    node_ = std::make_unique<distributor::DistributorNode>(options, runtime_, transport);
+  }
+  ~DistributorWorld() {
+    process_->kill();
+    node_.reset();
+  }
+
+  /// A new cluster state; `nodes` is what the state says of the storage nodes after their count, e.g. " .1.s:d".
+  void give_state(std::uint64_t version, const std::string& nodes = {}) {
+    rpc::Poll poll;
+    poll.info.state_version = version;
+    poll.info.state = "version:" + std::to_string(version) + " bits:" + std::to_string(bits_) +
+                      " distributor:1 storage:" + std::to_string(storage.size()) + nodes;
+    poll.info.distribution = DistributionConfig::flat(static_cast<std::uint16_t>(storage.size()), redundancy_).to_string();
+    poll.info.distributor_addresses = {"d:1"};
+    for (std::size_t i = 0; i < storage.size(); ++i) poll.info.storage_addresses.push_back(std::to_string(i));
+    if (version == 1) {
+      poll.info.schema_version = 1;
+      poll.info.schemas = {"document item { field value type string { body } }"};
+    }
+    rpc::PollReply reply = ask(std::move(poll));
+    REQUIRE(reply.status);
+    REQUIRE(reply.state_version == version);
+  }
+
+  template <typename R>
+  std::shared_ptr<std::optional<typename R::Reply>> send(R request) {
+    auto got = std::make_shared<std::optional<typename R::Reply>>();
+    rpc::Request any = std::move(request);
+    rpc::Responder respond = [got](rpc::Reply reply) {
+      REQUIRE_FALSE(got->has_value());
+      *got = std::get<typename R::Reply>(std::move(reply));
+    };
+    REQUIRE(node_->handle(any, respond));
+    return got;
+  }
+  template <typename R>
+  typename R::Reply ask(R request, Duration limit = seconds(60)) {
+    auto got = send(std::move(request));
+    REQUIRE(scheduler.run_until([&] { return got->has_value(); }, limit));
+    return std::move(**got);
+  }
+  void run(Duration duration) { scheduler.run_for(duration); }
+
+  /// The nodes that hold `set`-s of the bucket, or anything of it.
+  ReplicaSet set_at(std::uint16_t node, BucketId bucket) { return storage[node][bucket.raw()].set; }
+  bool holds(std::uint16_t node, BucketId bucket) const { return storage[node].contains(bucket.raw()); }
+  std::vector<std::uint16_t> ideal(BucketId bucket) const {
+    return node_->snapshots().get()->ideal_nodes(bucket).to_vector();
+  }
+
+  using Storage = std::map<std::uint64_t, TestReplica>;  ///< By raw bucket id.
+  sim::SimScheduler scheduler{3};
+  std::vector<Storage> storage;
+  ScriptedTransport transport;
+  /// Sees every request to a storage node first; its answer, if it has one, is the node's.
+  Hook hook;
+  /// Nodes that hear everything and answer nothing.
+  std::vector<bool> mute = std::vector<bool>(16);
+
+ private:
+  std::optional<Result<rpc::Reply>> script(const rpc::Address& to, rpc::Request& request) {
+    const auto node = static_cast<std::uint16_t>(std::stoi(to));
+    if (hook) {
+      if (auto answer = hook(node, request)) return answer;
+    }
+    Result<rpc::Reply> reply = std::visit([&](auto& r) { return Result<rpc::Reply>(serve(node, r)); }, request);
+    if (mute[node]) return std::nullopt;
+    return reply;
+  }
+
+  rpc::Reply serve(std::uint16_t node, rpc::GetBucketInfo&) {
+    rpc::GetBucketInfoReply reply;
+    for (const auto& [raw, replica] : storage[node]) {
+      rpc::BucketReport report{BucketId(raw), {}, replica.set};
+      report.info.entries = replica.documents.size();
+      for (const auto& [id, version] : replica.documents) {
+        report.info.checksum += hash64(id, version.timestamp_us);
+        report.info.max_timestamp_us = std::max(report.info.max_timestamp_us, version.timestamp_us);
+      }
+      reply.reports.push_back(std::move(report));
+    }
+    return reply;
+  }
+  rpc::Reply serve(std::uint16_t node, rpc::SetReplicaSets& request) {
+    rpc::SetReplicaSetsReply reply;
+    for (const rpc::BucketReplicaSet& entry : request.buckets) {
+      TestReplica& replica = storage[node][entry.bucket.raw()];
+      if (entry.replica_set.epoch > replica.set.epoch) replica.set = entry.replica_set;
+      reply.statuses.push_back(Status::ok());
+    }
+    return reply;
+  }
+  rpc::Reply serve(std::uint16_t node, rpc::DeleteBuckets& request) {
+    rpc::DeleteBucketsReply reply;
+    for (BucketId bucket : request.buckets) {
+      storage[node].erase(bucket.raw());
+      reply.statuses.push_back(Status::ok());
+    }
+    return reply;
+  }
+  rpc::Reply serve(std::uint16_t node, rpc::MergeBucket& request) {
+    TestReplica& target = storage[node][request.bucket.raw()];
+    for (std::uint16_t source : request.sources) {
+      for (const auto& [id, version] : storage[source][request.bucket.raw()].documents) {
+        TestReplica::Version& ours = target.documents[id];
+        if (version.timestamp_us > ours.timestamp_us) ours = version;
+      }
+    }
+    return rpc::MergeBucketReply{};
+  }
+  rpc::Reply serve(std::uint16_t node, rpc::Apply& request) {
+    rpc::ApplyReply reply;
+    for (const rpc::StorageOperation& operation : request.operations) {
+      rpc::OperationResult result;
+      auto replica = storage[node].find(operation.bucket.raw());
+      if (replica == storage[node].end() || operation.epoch < replica->second.set.epoch) {
+        result.status = Status(StatusCode::WrongDistribution, "no such bucket, or an older set");
+      } else if (operation.kind == rpc::OperationKind::Get) {
+        const TestReplica::Version& version = replica->second.documents[operation.id];
+        const bool there = version.timestamp_us != 0 && !version.removed;
+        if (!there) result.status = Status(StatusCode::NotFound, "not here");
+        result.timestamp_us = version.timestamp_us;
+        result.header = version.header;
+        result.body = version.body;
+      } else {
+        TestReplica::Version& version = replica->second.documents[operation.id];
+        result.existed = version.timestamp_us != 0 && !version.removed;
+        result.timestamp_us = operation.timestamp_us;
+        if (operation.timestamp_us > version.timestamp_us) {
+          version = {operation.timestamp_us, operation.kind == rpc::OperationKind::Remove, operation.header, operation.body};
+        }
+      }
+      reply.results.push_back(std::move(result));
+    }
+    return reply;
+  }
+  template <typename R>
+  rpc::Reply serve(std::uint16_t, R& request) {
+    return rpc::error_reply(rpc::Request(request), Status(StatusCode::NotImplemented, "not in this test"));
+  }
+
+  unsigned redundancy_;
+  unsigned bits_;
+  std::unique_ptr<sim::SimNodeScheduler> process_;
+
+ public:
+  sim::SimNodeClock clock;
+
+ private:
+  sim::SimEnv env_;
+  Random random_{9};
+  std::unique_ptr<BulkExecutor> bulk_;
+  MetricRegistry metrics_;
+  TunableRegistry tunables_;
+  Runtime runtime_;
+  std::unique_ptr<distributor::DistributorNode> node_;
+};
+
+inline BucketId bucket_of_id(const std::string& id, unsigned bits = 1) {
+  return bucket_of(DocumentId::parse(id)->gid(), bits);
+}
+
+/// A batch of one operation of client 5. Sequence 0: anonymous.
+inline rpc::Execute batch_of(rpc::OperationKind kind, const std::string& id, std::uint64_t sequence = 0,
+                             std::uint32_t attempt = 1, const std::string& value = "v") {
+  rpc::Execute batch;
+  batch.client_id = sequence == 0 ? 0 : 5;
+  batch.first_unsettled = 1;
+  batch.timeout_us = 2'000'000;
+  rpc::Operation operation;
+  operation.kind = kind;
+  operation.id = id;
+  operation.sequence = sequence;
+  operation.attempt = attempt;
+  if (kind == rpc::OperationKind::Put) operation.json = R"({"value": ")" + value + R"("})";
+  operation.want_json = kind == rpc::OperationKind::Get;
+  batch.operations.push_back(std::move(operation));
+  return batch;
+}
+inline rpc::Execute put_batch(const std::string& id, std::uint64_t sequence = 0, std::uint32_t attempt = 1,
+                              const std::string& value = "v") {
+  return batch_of(rpc::OperationKind::Put, id, sequence, attempt, value);
+}
+inline rpc::Execute get_batch(const std::string& id) { return batch_of(rpc::OperationKind::Get, id); }
+
+}  // namespace fjord::test
