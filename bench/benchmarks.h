@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "listing_generator.h"
+
+namespace fjord {
+class Connection;
+}
+
+/// The benchmarks. Each prints its metrics and returns the exit code: 1 if anything was not as it must be.
+namespace fjord::bench {
+
+struct BenchOptions {
+  std::uint64_t documents = 300'000;
+  std::uint64_t seed = 1;
+  std::size_t window = 0;    ///< Feed: pending operations; 0: the feeder's default.
+  double seconds = 5;        ///< Get: of each measurement.
+  std::uint64_t operations = 0;  ///< Get: end after so many, if that is earlier; 0: no limit.
+  unsigned repeat = 3;       ///< Visit, citycount: the median counts.
+};
+
+/// Stores all documents; the others need what it leaves behind. Made ahead of time, in memory.
+int run_feed(Connection& connection, const ListingGenerator& generator, const BenchOptions& options);
+/// Reads random documents, with 1 and with 64 reads under way, and compares each with what was fed.
+int run_get(Connection& connection, const ListingGenerator& generator, const BenchOptions& options);
+/// Visits all documents and compares each with what was fed.
+int run_visit(Connection& connection, const ListingGenerator& generator, const BenchOptions& options);
+/// Counts the documents by city with a job and compares the counts with what was fed.
+int run_citycount(Connection& connection, const ListingGenerator& generator, const BenchOptions& options);
+
+}  // namespace fjord::bench

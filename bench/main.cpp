@@ -1,0 +1,68 @@
+// fjord-bench: the client side of the benchmarks. bench/run.sh starts a cluster around it.
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <functional>
+#include <string>
+
+#include "benchmarks.h"
+#include "fjord/client/connect.h"
+#include "report.h"
+
+namespace {
+
+using fjord::bench::BenchOptions;
+using fjord::bench::ListingGenerator;
+using Benchmark = std::function<int(fjord::Connection&, const ListingGenerator&, const BenchOptions&)>;
+
+constexpr int kUsage = 2;
+
+int run(const std::string& cluster, const BenchOptions& options, const Benchmark& benchmark) {
+  auto connection = fjord::connect(cluster);
+  if (!connection) return fjord::bench::fail(connection.error());
+  fjord::Client& client = (*connection)->client();
+  if (fjord::Status status = (*connection)->sync().refresh_schemas(); !status) return fjord::bench::fail(status);
+  const auto types = client.snapshot()->types();
+  const auto generator = ListingGenerator::make(*types, options.seed);
+  if (!generator) return fjord::bench::fail(generator.error());
+  return benchmark(**connection, *generator, options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app(
+      "Measures a Fjord cluster that has the schema bench/listing.sd. Prints lines `benchmark metric value unit`; exits "
+      "with 1 if an answer is not what was fed. The same --documents and --seed belong to one feed and what follows it.\n\n"
+      "Example: fjord-bench feed --cluster 127.0.0.1:19100 --documents 300000 --seed 1",
+      "fjord-bench");
+  app.require_subcommand(1);
+  app.fallthrough();
+  std::string cluster = "127.0.0.1:19100";
+  BenchOptions options;
+  app.add_option("--cluster", cluster, "Addresses of distributors")->envname("FJORD_CLUSTER")->type_name("HOST:PORT,...")->capture_default_str();
+  app.add_option("--documents", options.documents, "How many documents")->check(CLI::Range(1, 100'000'000))->capture_default_str();
+  app.add_option("--seed", options.seed, "What the documents are made from")->capture_default_str();
+
+  Benchmark benchmark;
+  const auto add = [&](const char* name, const char* help, Benchmark function) {
+    CLI::App* command = app.add_subcommand(name, help);
+    command->callback([&benchmark, function = std::move(function)] { benchmark = function; });
+    return command;
+  };
+  add("feed", "Stores all documents", fjord::bench::run_feed)
+      ->add_option("--window", options.window, "Operations under way at once; 0: the feeder's default");
+  CLI::App* get = add("get", "Reads random documents, with 1 and with 64 reads under way", fjord::bench::run_get);
+  get->add_option("--seconds", options.seconds, "Length of each measurement")->check(CLI::Range(0.01, 3600.0))->capture_default_str();
+  get->add_option("--operations", options.operations, "End after so many reads, if that is earlier; 0: no limit");
+  for (CLI::App* command : {add("visit", "Visits all documents", fjord::bench::run_visit),
+                            add("citycount", "Counts the documents by city with a job", fjord::bench::run_citycount)}) {
+    command->add_option("--repeat", options.repeat, "How often; the median counts")->check(CLI::Range(1, 1000))->capture_default_str();
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : kUsage;
+  }
+  return run(cluster, options, benchmark);
+}
