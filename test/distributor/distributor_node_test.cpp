@@ -315,6 +315,42 @@ TEST_CASE("distributor: a node that is filled gets all writes, is not read, and 
   CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
 }
 
+TEST_CASE("distributor: a set is not extended while a write is under way, and no write starts meanwhile") {
+  DistributorWorld world(2);
+  world.storage[0][kBucket.raw()].set = {ReplicaSet::make_epoch(1, 1), {0}};
+  bool refused = true;  // The replica that is filled takes no write.
+  bool merges_lost = true;
+  world.hook = [&](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    const bool lost = node == 1 && refused && std::holds_alternative<rpc::Apply>(request);
+    if (lost || (merges_lost && std::holds_alternative<rpc::MergeBucket>(request))) {
+      return Result<rpc::Reply>(Status(StatusCode::NotReady, "lost"));
+    }
+    return std::nullopt;
+  };
+  world.give_state(1, " .0.v:1 .1.v:1");
+  world.run(milliseconds(50));
+  auto first = world.send(put_batch(kId, 0, 1, "first"));
+  world.run(milliseconds(50));
+  merges_lost = false;
+  world.run(milliseconds(300));
+  CHECK(world.set_at(0, kBucket).nodes == std::vector<std::uint16_t>{0});
+  CHECK(world.set_at(1, kBucket).epoch == 0);
+  auto second = world.send(put_batch(kId, 0, 1, "second"));
+  world.run(milliseconds(300));
+  CHECK_FALSE(first->has_value());
+  CHECK_FALSE(second->has_value());
+  CHECK(world.set_at(1, kBucket).epoch == 0);
+
+  refused = false;
+  world.run(milliseconds(300));
+  REQUIRE(first->has_value());
+  REQUIRE(second->has_value());
+  CHECK(only(**first).timestamp_us < only(**second).timestamp_us);
+  CHECK(world.set_at(0, kBucket).nodes.size() == 2);
+  CHECK(world.set_at(1, kBucket) == world.set_at(0, kBucket));
+  CHECK(world.storage[1][kBucket.raw()].documents[kId].timestamp_us == only(**second).timestamp_us);
+}
+
 TEST_CASE("distributor: an unavailable bucket says so, to reads and writes") {
   DistributorWorld world(3);
   world.storage[0][kBucket.raw()].set = {ReplicaSet::make_epoch(1, 1), {0, 1}};

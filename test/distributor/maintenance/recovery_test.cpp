@@ -244,6 +244,13 @@ TEST_CASE("recovery: the nodes of the ideal state are filled, surplus members ar
          .reports = {says(1, kSet, {1, 2, 3}), says(2, kSet, {1, 2, 3}), says(3, kSet, {1, 2, 3})},
          .ideal = {1, 3},
          .members = {1, 3, 2}});
+  check({.what = "one of three members is away and not wanted: it leaves the set before anything is served",
+         .up_since = {{2, 0}},
+         .reports = {says(1, kSet, {1, 2, 3}), says(3, kSet, {1, 2, 3})},
+         .ideal = {1, 3},
+         .absent = 1,
+         .members = {1, 3},
+         .install = true});
 }
 
 TEST_CASE("recovery: members are compared by checksum and number of entries, others are not") {
