@@ -3,6 +3,7 @@
 #include <charconv>
 #include <condition_variable>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -10,6 +11,7 @@
 
 #include "benchmarks.h"
 #include "fjord/client/connect.h"
+#include "fjord/common/random.h"
 #include "fjord/mapreduce/job_results.h"
 #include "report.h"
 
@@ -78,7 +80,8 @@ std::string difference(const KeyedResults& results, const Counts& expected, std:
     if (error != std::errc() || at != json.data() + json.size()) return fmt::format("{}: {} is no count", city, json);
     const auto wanted = expected.find(city);
     if (wanted == expected.end() || wanted->second != count) {
-      return fmt::format("{}: {} were counted, {} were fed", city, count, wanted == expected.end() ? 0 : wanted->second);
+      const std::uint64_t fed = wanted == expected.end() ? 0 : wanted->second;
+      return fmt::format("{}: {} were counted, {} were fed", city, count, fed);
     }
     sum += count;
   }
@@ -108,7 +111,8 @@ Result<Times> run_once(Connection& connection, const Counts& expected, const Ben
   times.total = watch.seconds();
   const std::string wrong = difference(results, expected, options.documents);
   if (!wrong.empty()) return Status(StatusCode::Corruption, "citycount: " + wrong);
-  say(fmt::format("citycount: {} cities in {:.3f} s, of which {:.3f} s for the job", results.size(), times.total, times.job));
+  say(fmt::format("citycount: {} cities in {:.3f} s, of which {:.3f} s for the job", results.size(), times.total,
+                  times.job));
   return times;
 }
 

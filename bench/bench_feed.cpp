@@ -53,8 +53,8 @@ int run_feed(Connection& connection, const ListingGenerator& generator, const Be
 
   const FeedStats stats = feeder.stats();
   if (stats.ok != options.documents) {
-    std::string text = fmt::format("feed: {} of {} documents were acknowledged; {} in doubt", stats.ok, options.documents,
-                                   stats.in_doubt);
+    std::string text = fmt::format("feed: {} of {} documents were acknowledged; {} in doubt", stats.ok,
+                                   options.documents, stats.in_doubt);
     for (const auto& [code, count] : stats.failed) text += fmt::format("; {} {}", count, to_string(code));
     return fail(text);
   }

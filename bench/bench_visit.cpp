@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
 
 #include "benchmarks.h"
 #include "fjord/client/connect.h"
+#include "fjord/common/random.h"
 #include "fjord/common/thread_annotations.h"
 #include "fjord/document/docblock.h"
 #include "fjord/visitors/visitor_session.h"

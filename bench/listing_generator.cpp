@@ -69,7 +69,8 @@ ListingGenerator::ListingGenerator(const DocumentType& type, std::uint64_t seed)
 Result<ListingGenerator> ListingGenerator::make(const DocumentTypeRepo& types, std::uint64_t seed) {
   const DocumentType* type = types.find("listing");
   if (type == nullptr) {
-    return Status(StatusCode::UnknownType, "the cluster has no document type \"listing\"; deploy bench/listing.sd first");
+    return Status(StatusCode::UnknownType,
+                  "the cluster has no document type \"listing\"; deploy bench/listing.sd first");
   }
   for (const std::string_view name : {"city", "country", "title", "price", "description"}) {
     if (type->field(name) == nullptr) {

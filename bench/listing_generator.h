@@ -12,8 +12,8 @@
 
 namespace fjord::bench {
 
-/// Makes the documents of the benchmarks. Document n is a function of the seed and n alone, so that every benchmark knows
-/// what must be stored without asking.
+/// Makes the documents of the benchmarks. Document n is a function of the seed and n alone, so that every benchmark
+/// knows what must be stored without asking.
 ///
 /// Ids are "id:bench:listing::<n>". Header and body together have kDocumentBytes bytes. Cities are drawn from kCities
 /// names by Zipf's law with exponent 1: the most frequent one has about 13 % of the documents.

@@ -32,16 +32,22 @@ int run(const std::string& cluster, const BenchOptions& options, const Benchmark
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Measures a Fjord cluster that has the schema bench/listing.sd. Prints lines `benchmark metric value unit`; exits "
-      "with 1 if an answer is not what was fed. The same --documents and --seed belong to one feed and what follows it.\n\n"
+      "Measures a Fjord cluster that has the schema bench/listing.sd. Prints lines `benchmark metric value unit`; "
+      "exits with 1 if an answer is not what was fed. The same --documents and --seed belong to one feed and what "
+      "follows it.\n\n"
       "Example: fjord-bench feed --cluster 127.0.0.1:19100 --documents 300000 --seed 1",
       "fjord-bench");
   app.require_subcommand(1);
   app.fallthrough();
   std::string cluster = "127.0.0.1:19100";
   BenchOptions options;
-  app.add_option("--cluster", cluster, "Addresses of distributors")->envname("FJORD_CLUSTER")->type_name("HOST:PORT,...")->capture_default_str();
-  app.add_option("--documents", options.documents, "How many documents")->check(CLI::Range(1, 100'000'000))->capture_default_str();
+  app.add_option("--cluster", cluster, "Addresses of distributors")
+      ->envname("FJORD_CLUSTER")
+      ->type_name("HOST:PORT,...")
+      ->capture_default_str();
+  app.add_option("--documents", options.documents, "How many documents")
+      ->check(CLI::Range(1, 100'000'000))
+      ->capture_default_str();
   app.add_option("--seed", options.seed, "What the documents are made from")->capture_default_str();
 
   Benchmark benchmark;
@@ -53,11 +59,15 @@ int main(int argc, char** argv) {
   add("feed", "Stores all documents", fjord::bench::run_feed)
       ->add_option("--window", options.window, "Operations under way at once; 0: the feeder's default");
   CLI::App* get = add("get", "Reads random documents, with 1 and with 64 reads under way", fjord::bench::run_get);
-  get->add_option("--seconds", options.seconds, "Length of each measurement")->check(CLI::Range(0.01, 3600.0))->capture_default_str();
+  get->add_option("--seconds", options.seconds, "Length of each measurement")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->capture_default_str();
   get->add_option("--operations", options.operations, "End after so many reads, if that is earlier; 0: no limit");
   for (CLI::App* command : {add("visit", "Visits all documents", fjord::bench::run_visit),
                             add("citycount", "Counts the documents by city with a job", fjord::bench::run_citycount)}) {
-    command->add_option("--repeat", options.repeat, "How often; the median counts")->check(CLI::Range(1, 1000))->capture_default_str();
+    command->add_option("--repeat", options.repeat, "How often; the median counts")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
   }
   try {
     app.parse(argc, argv);

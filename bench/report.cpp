@@ -13,7 +13,8 @@ namespace fjord::bench {
 
 void print_metric(std::string_view benchmark, std::string_view metric, double value, std::string_view unit) {
   // Four digits mean something here; more would only look exact.
-  const int decimals = value == 0 ? 0 : std::clamp(3 - static_cast<int>(std::floor(std::log10(std::abs(value)))), 0, 6);
+  const int digits_before_point = value == 0 ? 4 : static_cast<int>(std::floor(std::log10(std::abs(value)))) + 1;
+  const int decimals = std::clamp(4 - digits_before_point, 0, 6);
   fmt::print("{} {} {:.{}f} {}\n", benchmark, metric, value, decimals, unit);
   std::fflush(stdout);
 }
@@ -29,7 +30,8 @@ int fail(const Status& status) { return fail(status.to_string()); }
 
 double quantile(std::vector<double>& values, double fraction) {
   if (values.empty()) return 0;
-  const auto index = std::min(static_cast<std::size_t>(fraction * static_cast<double>(values.size())), values.size() - 1);
+  const double position = fraction * static_cast<double>(values.size());
+  const auto index = std::min(static_cast<std::size_t>(position), values.size() - 1);
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(index);
   std::nth_element(values.begin(), at, values.end());
   return *at;

@@ -18,10 +18,12 @@ void say(std::string_view text);
 int fail(std::string_view text);
 int fail(const Status& status);
 
-/// The value below which a part of `fraction` lies (the upper neighbour, no interpolation); reorders `values`. 0 if there are none.
+/// The value below which a part of `fraction` lies (the upper neighbour, no interpolation); 0 if there are none.
+/// Reorders `values`.
 double quantile(std::vector<double>& values, double fraction);
 
-/// Runs `task` on a thread of the name "prepare" and waits for it, so that profiles show what belongs to no measurement apart.
+/// Runs `task` on a thread of the name "prepare" and waits for it, so that profiles show apart what belongs to no
+/// measurement.
 void prepare(const std::function<void()>& task);
 
 /// Seconds since it was made.
