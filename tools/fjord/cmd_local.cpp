@@ -17,24 +17,25 @@ namespace {
 using config::ProcessName;
 using SteadyClock = std::chrono::steady_clock;
 
-Result<LocalCluster> open_or_create(const LocalArgs& args) {
-  if (!LocalCluster::exists(args.directory)) {
-    LocalShape shape;
-    if (args.storage != 0) shape.storage = args.storage;
-    if (args.distributors != 0) shape.distributors = args.distributors;
-    shape.redundancy = args.redundancy != 0 ? args.redundancy : std::min(2, shape.storage);
-    FJORD_TRY(LocalCluster::create(args.directory, shape));
-    return LocalCluster::open(args.directory);
-  }
+LocalShape shape_of(const LocalArgs& args) {
+  LocalShape shape;
+  if (args.storage != 0) shape.storage = args.storage;
+  if (args.distributors != 0) shape.distributors = args.distributors;
+  shape.redundancy = args.redundancy != 0 ? args.redundancy : std::min(2, shape.storage);
+  return shape;
+}
+
+/// The cluster that is in the folder, if it is what the options ask for.
+Result<LocalCluster> open_existing(const LocalArgs& args) {
   FJORD_TRY_ASSIGN(LocalCluster cluster, LocalCluster::open(args.directory));
-  const auto differs = [&](const char* option, int given, std::size_t is) {
-    return given != 0 && static_cast<std::size_t>(given) != is
-               ? Status(StatusCode::AlreadyExists, fmt::format("{} holds a cluster with {} {}; {} cannot be changed here", args.directory, is, option + 2, option))
-               : Status::ok();
+  const auto check = [&](const std::string& what, int given, std::size_t is) {
+    if (given == 0 || static_cast<std::size_t>(given) == is) return Status::ok();
+    return Status(StatusCode::AlreadyExists, fmt::format("{} holds a cluster with --{} {}, which cannot be changed to {} here",
+                                                         args.directory, what, is, given));
   };
-  FJORD_TRY(differs("--storage", args.storage, cluster.config().storage.size()));
-  FJORD_TRY(differs("--distributors", args.distributors, cluster.config().distributors.size()));
-  FJORD_TRY(differs("--redundancy", args.redundancy, static_cast<std::size_t>(cluster.config().redundancy)));
+  FJORD_TRY(check("storage", args.storage, cluster.config().storage.size()));
+  FJORD_TRY(check("distributors", args.distributors, cluster.config().distributors.size()));
+  FJORD_TRY(check("redundancy", args.redundancy, static_cast<std::size_t>(cluster.config().redundancy)));
   return cluster;
 }
 
@@ -93,19 +94,51 @@ int with_node(const LocalArgs& args, F use) {
   return use(*cluster, *name);
 }
 
+/// Starts what does not run and waits until the cluster serves. Returns the processes that were started.
+Result<std::vector<ProcessName>> start_all(const LocalCluster& cluster, double timeout_s) {
+  std::vector<ProcessName> started;
+  for (const ProcessName& name : cluster.config().names()) {
+    if (cluster.running(name) != 0) continue;
+    FJORD_TRY(cluster.start(name));
+    started.push_back(name);
+  }
+  FJORD_TRY(wait_until_served(cluster, started, timeout_s));
+  return started;
+}
+
+/// Makes and starts a new cluster. Another program may take one of its ports between the choice and the start; as nothing
+/// is stored yet, other ports are tried then.
+Result<std::vector<ProcessName>> start_new(const LocalArgs& args) {
+  constexpr int kAttempts = 4;
+  LocalShape shape = shape_of(args);
+  for (int attempt = 1;; ++attempt) {
+    FJORD_TRY(LocalCluster::create(args.directory, shape));
+    FJORD_TRY_ASSIGN(const LocalCluster cluster, LocalCluster::open(args.directory));
+    auto started = start_all(cluster, args.timeout_s);
+    if (started) return started;
+    cluster.stop(cluster.config().names());
+    const bool port_taken = started.error().message().find("cannot listen on") != std::string::npos;
+    if (!port_taken || attempt == kAttempts) return started.error();
+    shape.usual_ports = false;
+  }
+}
+
 }  // namespace
 
 int run_local_start(const LocalArgs& args) {
-  const auto cluster = open_or_create(args);
-  if (!cluster) return report(cluster.error());
-  std::vector<ProcessName> started;
-  for (const ProcessName& name : cluster->config().names()) {
-    if (cluster->running(name) != 0) continue;
-    if (Status status = cluster->start(name); !status) return report(status);
-    started.push_back(name);
+  Result<std::vector<ProcessName>> started = Status(StatusCode::Unknown, "not started");
+  if (LocalCluster::exists(args.directory)) {
+    const auto existing = open_existing(args);
+    if (!existing) return report(existing.error());
+    started = start_all(*existing, args.timeout_s);
+  } else {
+    started = start_new(args);
   }
-  if (Status status = wait_until_served(*cluster, started, args.timeout_s); !status) return report(status);
-  complain(fmt::format("{} of {} processes started, logs in {}/logs", started.size(), cluster->config().names().size(), args.directory));
+  if (!started) return report(started.error());
+  const auto cluster = LocalCluster::open(args.directory);
+  if (!cluster) return report(cluster.error());
+  complain(fmt::format("{} of {} processes started, logs in {}/logs", started->size(), cluster->config().names().size(),
+                       args.directory));
   print_line("export FJORD_CLUSTER=" + cluster->addresses());
   return kOk;
 }

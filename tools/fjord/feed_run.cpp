@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "cli.h"
 #include "json_text.h"
@@ -23,6 +24,23 @@ Feeder::Options feeder_options(const FeedRunOptions& options,
   if (options.window_operations != 0) out.window_operations = options.window_operations;
   out.on_result = std::move(on_result);
   return out;
+}
+
+/// Readers of files say "feed, line 7, byte 90: ..." or "line 7: ..."; takes the line off the front. 0: there is none.
+std::uint64_t take_line(Status& status) {
+  std::string_view message = status.message();
+  for (const std::string_view prefix : {"feed, line ", "line "}) {
+    if (!message.starts_with(prefix)) continue;
+    message.remove_prefix(prefix.size());
+    std::uint64_t line = 0;
+    const auto [end, error] = std::from_chars(message.data(), message.data() + message.size(), line);
+    if (error != std::errc()) return 0;
+    message.remove_prefix(static_cast<std::size_t>(end - message.data()));
+    const std::size_t rest = message.find_first_not_of(",: ");
+    status = Status(status.code(), std::string(message.substr(std::min(rest, message.size()))));
+    return line;
+  }
+  return 0;
 }
 
 }  // namespace
@@ -119,7 +137,9 @@ void FeedRun::read(RecordSource& source, Pipeline& pipeline) {
   while (true) {
     const auto record = source.next();
     if (!record) {
-      record_error(source.name(), 0, record.error());
+      Status status = record.error();
+      const std::uint64_t line = take_line(status);
+      record_error(source.name(), line, status);
       if (source.failed()) break;
       continue;
     }

@@ -93,7 +93,7 @@ Result<std::string> make_local_yaml(const LocalShape& shape) {
     ports.push_back(kBasePort + http + kControllerOffset);
     for (int i = 0; i < shape.storage; ++i) ports.push_back(kBasePort + http + kStorageOffset + i);
   }
-  if (!all_free(ports)) {
+  if (!shape.usual_ports || !all_free(ports)) {
     FJORD_TRY_ASSIGN(ports, find_free_ports(ports.size()));
   }
   const std::size_t processes = ports.size() / 2;
@@ -117,7 +117,6 @@ Result<std::string> make_local_yaml(const LocalShape& shape) {
 bool LocalCluster::exists(const std::string& directory) { return fs::exists(directory + "/cluster.yaml"); }
 
 Status LocalCluster::create(const std::string& directory, const LocalShape& shape) {
-  if (exists(directory)) return Status(StatusCode::AlreadyExists, directory + " holds a cluster already");
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) return io_error(directory, error.value());

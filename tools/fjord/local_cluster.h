@@ -14,9 +14,10 @@ struct LocalShape {
   int storage = 3;
   int distributors = 1;
   int redundancy = 2;
+  bool usual_ports = true;  ///< 19100 and up if all of them are free; otherwise any.
 };
 
-/// YAML with addresses on loopback: 19100 and up if all of them are free, others otherwise. Directories are relative.
+/// YAML with addresses on loopback. Directories are relative.
 Result<std::string> make_local_yaml(const LocalShape& shape);
 
 /// A cluster of separate processes whose configuration, data, logs and process ids are in one folder.
@@ -25,7 +26,7 @@ class LocalCluster {
  public:
   /// Errors: NotFound if the folder has no cluster.yaml; those of the configuration.
   static Result<LocalCluster> open(const std::string& directory);
-  /// Makes the folder and its cluster.yaml. Errors: AlreadyExists; IoError.
+  /// Makes the folder and its cluster.yaml, in place of the one that is there. Errors: IoError.
   static Status create(const std::string& directory, const LocalShape& shape);
   static bool exists(const std::string& directory);
 
@@ -42,7 +43,7 @@ class LocalCluster {
   bool send_signal(config::ProcessName name, int signal) const;
   /// SIGTERM, and SIGKILL for what still runs ten seconds later. Returns those that had to be killed.
   std::vector<config::ProcessName> stop(const std::vector<config::ProcessName>& names) const;
-  /// The last lines of its log.
+  /// The last lines of its log, of this start and earlier ones.
   std::string log_tail(config::ProcessName name) const;
 
  private:

@@ -1,0 +1,176 @@
+"""The command line: help with examples, exit codes of wrong usage, JSON that parses, and the cluster in one process."""
+
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import unittest
+import urllib.request
+
+import harness
+from harness import FAILED, NOT_FOUND, OK, USAGE
+
+
+def help_of(*command):
+    return harness.run_program("fjord", *command, "--help")
+
+
+def subcommands(text):
+    """The names below "Subcommands:" of a help text."""
+    found = re.search(r"^Subcommands:\n((?:  .*\n?)+)", text, re.MULTILINE)
+    return re.findall(r"^  (\S+)", found.group(1), re.MULTILINE) if found else []
+
+
+def all_commands():
+    commands, todo = [], [()]
+    while todo:
+        command = todo.pop()
+        commands.append(command)
+        todo += [(*command, name) for name in subcommands(help_of(*command).out)]
+    return commands
+
+
+class HelpTest(unittest.TestCase):
+    def test_every_command_has_help_with_an_example(self):
+        commands = all_commands()
+        self.assertGreaterEqual(len(commands), 25, commands)
+        for command in commands:
+            shown = help_of(*command)
+            with self.subTest(command=command):
+                self.assertEqual(shown.code, OK)
+                self.assertEqual(shown.err, "")
+                self.assertIn("Example:", shown.out)
+                self.assertIn("xit codes: 0", shown.out)
+                self.assertIn("fjord", shown.out.split("Example:")[1])
+
+    def test_all_commands_are_there(self):
+        names = {" ".join(command) for command in all_commands()}
+        for name in ("dev", "local start", "local stop", "local status", "local kill", "local restart", "schema deploy",
+                     "schema list", "feed", "import", "put", "get", "remove", "visit", "job run", "job list", "job show",
+                     "job watch", "job cancel", "job results", "status"):
+            self.assertIn(name, names)
+
+    def test_wrong_usage(self):
+        for command in ([], ["wibble"], ["get"], ["put", "id:a:b::c"], ["local"], ["local", "start"], ["job", "run", "noop"],
+                        ["status", "-o", "xml"], ["status", "--timeout", "-1"], ["import", "--type", "a", "b.csv"]):
+            finished = harness.run_program("fjord", *command)
+            self.assertEqual(finished.code, USAGE, finished)
+            self.assertNotEqual(finished.err, "")
+            self.assertEqual(finished.out, "")
+
+    def test_fjordd(self):
+        self.assertIn("Example:", harness.run_program("fjordd", "--help").out)
+        self.assertIn("storage_options.stripes", harness.run_program("fjordd", "--help-config").out)
+        self.assertEqual(harness.run_program("fjordd").code, USAGE)
+        self.assertEqual(harness.run_program("fjordd", "--config", "/nowhere.yaml", "--node", "storage.0").code, USAGE)
+
+
+class DevTest(unittest.TestCase):
+    """`fjord dev` is the quickest way to a cluster, so the other commands are tried on it."""
+
+    SCHEMA = "document music {\n  field title type string { header }\n  field year type int { header }\n}\n"
+
+    def start(self, directory=None):
+        arguments = [str(harness.BIN / "fjord"), "dev"] + (["--dir", str(directory)] if directory else [])
+        process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: process.poll() is None and process.kill())
+        line = process.stdout.readline()
+        if not line.startswith("export FJORD_CLUSTER="):
+            process.kill()
+            self.fail(line + process.stderr.read())
+        return process, {"FJORD_CLUSTER": line.strip().split("=", 1)[1]}
+
+    def stop(self, process, how=signal.SIGINT):
+        process.send_signal(how)
+        out, err = process.communicate(timeout=20)
+        self.assertEqual(process.returncode, OK, out + err)
+        return err
+
+    def fjord(self, env, *arguments, stdin=None, code=OK):
+        finished = harness.run_program("fjord", *arguments, stdin=stdin, env=env)
+        self.assertEqual(finished.code, code, finished)
+        return finished
+
+    def test_commands_and_their_json(self):
+        with tempfile.TemporaryDirectory() as folder:
+            process, env = self.start()
+            schema = pathlib.Path(folder) / "music.sd"
+            schema.write_text(self.SCHEMA)
+            self.assertEqual(self.fjord(env, "schema", "deploy", schema, "-o", "json").json(), {"schema_version": 1, "warnings": []})
+            types = {line["type"]: line for line in self.fjord(env, "schema", "list", "-o", "json").json_lines()}
+            self.assertEqual([field["name"] for field in types["music"]["fields"]], ["title", "year"])
+            put = self.fjord(env, "put", "id:a:music::1", "-", "-o", "json", stdin='{"title": "\\u00e6", "year": 1}').json()
+            self.assertEqual((put["outcome"], put["existed"]), ("applied", False))
+            self.fjord(env, "feed", "-", stdin="".join(
+                json.dumps({"put": f"id:a:music::{n}", "fields": {"title": "t", "year": n % 3}}) + "\n" for n in range(2, 12)))
+            self.assertEqual(self.fjord(env, "get", "id:a:music::1").json()["fields"], {"title": "æ", "year": 1})
+            self.assertEqual(len(self.fjord(env, "visit").json_lines()), 11)
+            job = self.fjord(env, "job", "run", "citycount", "--type", "music", "--param", "field=year", "-o", "json").json()["job"]
+            self.assertEqual(self.fjord(env, "job", "watch", job, "-o", "json").json()["phase"], "done")
+            self.assertEqual(self.fjord(env, "job", "show", job, "-o", "json").json()["results"], 3)
+            self.assertIn(job, [line["job"] for line in self.fjord(env, "job", "list", "-o", "json").json_lines()])
+            self.assertIn(job, self.fjord(env, "job", "list").out)
+            self.assertEqual(self.fjord(env, "job", "results", job, "-o", "json").json_lines(),
+                             [{"key": "0", "value": 3}, {"key": "1", "value": 4}, {"key": "2", "value": 4}])
+            self.assertEqual(self.fjord(env, "job", "results", job).out.splitlines()[0], "0\t3")
+            removed = self.fjord(env, "remove", "id:a:music::1", "-o", "json").json()
+            self.assertTrue(removed["existed"])
+            self.fjord(env, "get", "id:a:music::1", code=NOT_FOUND)
+            status = self.fjord(env, "status", "-o", "json").json()
+            self.assertEqual(status["health"], "healthy")
+            self.assertEqual({node["node"]: node["state"] for node in status["nodes"]}, {"storage.0": "up", "distributor.0": "up"})
+            self.assertIn("healthy", self.fjord(env, "status").out)
+            self.stop(process)
+
+    def test_a_job_can_be_cancelled(self):
+        with tempfile.TemporaryDirectory() as folder:
+            process, env = self.start()
+            schema = pathlib.Path(folder) / "music.sd"
+            schema.write_text(self.SCHEMA)
+            self.fjord(env, "schema", "deploy", schema)
+            self.fjord(env, "put", "id:a:music::1", "-", stdin="{}")
+            job = self.fjord(env, "job", "run", "heavycpu", "--type", "music", "--param", "iterations=100000000000").out.strip()
+            self.fjord(env, "job", "cancel", job)
+            self.fjord(env, "job", "watch", job, code=FAILED)
+            self.assertEqual(self.fjord(env, "job", "show", job, "-o", "json").json()["phase"], "cancelled")
+            self.fjord(env, "job", "results", job, code=FAILED)
+            self.stop(process)
+
+    def test_documents_stay_in_the_folder(self):
+        with tempfile.TemporaryDirectory() as folder:
+            directory = pathlib.Path(folder) / "data"
+            schema = pathlib.Path(folder) / "music.sd"
+            schema.write_text(self.SCHEMA)
+            process, env = self.start(directory)
+            self.fjord(env, "schema", "deploy", schema)
+            self.fjord(env, "put", "id:a:music::1", "-", stdin='{"year": 1967}')
+            self.stop(process, signal.SIGTERM)
+            process, env = self.start(directory)
+            self.assertEqual(self.fjord(env, "get", "id:a:music::1").json()["fields"], {"year": 1967})
+            second = harness.run_program("fjord", "dev", "--dir", directory, timeout=20)
+            self.assertEqual(second.code, FAILED, second)
+            self.assertIn("in use by", second.err)
+            self.stop(process)
+
+    def test_metrics_and_health_of_every_process(self):
+        with harness.Cluster(storage=2, distributors=1, redundancy=1) as cluster:
+            cluster.deploy(self.SCHEMA)
+            cluster.must("put", "id:a:music::1", "-", stdin="{}")
+            processes = json.loads(cluster.local("status", "-o", "json").out)
+            self.assertEqual(len(processes), 4)
+            for process in processes:
+                with urllib.request.urlopen(f"http://{process['http']}/health", timeout=10) as answer:
+                    health = json.load(answer)
+                self.assertEqual(health["node"], process["node"])
+                with urllib.request.urlopen(f"http://{process['http']}/metrics", timeout=10) as answer:
+                    metrics = answer.read().decode()
+                self.assertIn("fjord_process_resident_bytes", metrics)
+                os.kill(process["pid"], 0)
+                self.assertIn("fjord_" + process["node"].split(".")[0], metrics)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,181 @@
+"""What the integration tests share: a cluster of real processes in a folder of its own.
+
+Standard library only. FJORD_BIN names the folder of the programs, FJORD_SHARED_DIR that of the data sets.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BIN = pathlib.Path(os.environ["FJORD_BIN"])
+SHARED = pathlib.Path(os.environ.get("FJORD_SHARED_DIR", ""))
+SKIPPED = 77  # ctest shows the test as skipped
+
+# Exit codes of the command line.
+OK, FAILED, USAGE, NOT_FOUND, PARTIAL, TIMEOUT, IN_DOUBT = 0, 1, 2, 3, 5, 6, 7
+
+
+def data_file(name):
+    """A file of the shared data sets. Ends the program as skipped if it is not there."""
+    path = SHARED / "data" / name
+    if not path.is_file():
+        print(f"SKIPPED: {path} is missing; FJORD_SHARED_DIR has to name the folder of the data sets", file=sys.stderr)
+        sys.exit(SKIPPED)
+    return path
+
+
+def wait_until(condition, what, seconds=60):
+    """Polls until `condition` gives something true, which is returned."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"after {seconds} s still not: {what}")
+        time.sleep(0.02)
+
+
+class Finished:
+    """An ended program."""
+
+    def __init__(self, arguments, completed):
+        self.arguments = arguments
+        self.code = completed.returncode
+        self.out = completed.stdout
+        self.err = completed.stderr
+
+    def __str__(self):
+        return f"fjord {' '.join(self.arguments)} -> {self.code}\n--- stdout\n{self.out[-3000:]}\n--- stderr\n{self.err[-3000:]}"
+
+    def json(self):
+        return json.loads(self.out)
+
+    def json_lines(self):
+        return [json.loads(line) for line in self.out.splitlines()]
+
+
+def run_program(name, *arguments, stdin=None, env=None, timeout=120):
+    arguments = [str(argument) for argument in arguments]
+    completed = subprocess.run([str(BIN / name), *arguments], input=stdin, capture_output=True, text=True, timeout=timeout,
+                               env={**os.environ, **(env or {})})
+    return Finished(arguments, completed)
+
+
+class Cluster:
+    """A cluster started by `fjord local`; use it in a with statement."""
+
+    def __init__(self, storage=3, distributors=1, redundancy=2):
+        self.shape = ["--storage", str(storage), "--distributors", str(distributors), "--redundancy", str(redundancy)]
+        self.storage = storage
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="fjord-test-"))
+        self.directory = self.folder / "cluster"
+        self.address = None
+
+    def __enter__(self):
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def start(self):
+        started = run_program("fjord", "local", "start", "--dir", self.directory, *self.shape, "--timeout", 60)
+        assert started.code == OK, str(started) + self.logs()
+        last = started.out.splitlines()[-1]
+        assert last.startswith("export FJORD_CLUSTER="), last
+        self.address = last.split("=", 1)[1]
+
+    def close(self):
+        if (self.directory / "cluster.yaml").exists():
+            stopped = run_program("fjord", "local", "stop", "--dir", self.directory)
+            if stopped.code != OK:
+                print(stopped, file=sys.stderr)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def logs(self):
+        return "".join(f"\n--- {path.name}\n{path.read_text()[-2000:]}" for path in sorted(self.directory.glob("logs/*.log")))
+
+    def fjord(self, *arguments, stdin=None, timeout=120):
+        return run_program("fjord", *arguments, stdin=stdin, env={"FJORD_CLUSTER": self.address}, timeout=timeout)
+
+    def must(self, *arguments, stdin=None, timeout=120):
+        """Runs a command that has to succeed."""
+        finished = self.fjord(*arguments, stdin=stdin, timeout=timeout)
+        assert finished.code == OK, str(finished) + self.logs()
+        return finished
+
+    def begin(self, *arguments, **options):
+        """Starts a command and does not wait for it."""
+        return subprocess.Popen([str(BIN / "fjord"), *map(str, arguments)], text=True,
+                                env={**os.environ, "FJORD_CLUSTER": self.address}, **options)
+
+    def local(self, *arguments):
+        finished = run_program("fjord", "local", arguments[0], "--dir", self.directory, *arguments[1:])
+        assert finished.code == OK, str(finished) + self.logs()
+        return finished
+
+    def kill(self, node):
+        self.local("kill", node)
+
+    def restart(self, node):
+        self.local("restart", node, "--timeout", 60)
+
+    def status(self):
+        return json.loads(self.fjord("status", "-o", "json").out)
+
+    def wait_healthy(self, seconds=90):
+        def healthy():
+            return self.fjord("status").code == 0
+        try:
+            wait_until(healthy, "the cluster is healthy", seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.fjord('status')}{self.logs()}") from None
+
+    def deploy(self, *schemas):
+        paths = []
+        for number, text in enumerate(schemas):
+            path = self.folder / f"schema{number}.sd"
+            path.write_text(text)
+            paths.append(path)
+        return self.must("schema", "deploy", *paths)
+
+    def file(self, name, content):
+        path = self.folder / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    def documents(self, *arguments):
+        """All documents that match, by id."""
+        found = {}
+        for document in self.must("visit", *arguments, timeout=300).json_lines():
+            assert document["put"] not in found, f"{document['put']} was visited twice"
+            found[document["put"]] = document["fields"]
+        return found
+
+    def wait_for_job(self, job, phases, seconds=60):
+        def reached():
+            shown = self.fjord("job", "show", job, "-o", "json")
+            return shown.code == OK and shown.json()["phase"] in phases and shown.json()
+        return wait_until(reached, f"{job} is in one of {phases}", seconds)
+
+    def results(self, job):
+        lines = self.must("job", "results", job, "-o", "json").json_lines()
+        keys = [line["key"] for line in lines]
+        assert keys == sorted(keys, key=lambda key: key.encode()), "results are not sorted by key"
+        assert len(set(keys)) == len(keys), "a key has two results"
+        return {line["key"]: line["value"] for line in lines}
+
+
+def main():
+    unittest.main(verbosity=2)
