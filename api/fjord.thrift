@@ -110,7 +110,7 @@ struct Operation {
   /** Get: answer with json instead of header and body. */
   7: optional bool want_json = false
   /** Rising with every time the client sends it again: a late copy of an attempt that was refused stays refused. */
-  8: optional i32 attempt = 0
+  8: optional i64 attempt = 0
 }
 
 struct OperationResult {
