@@ -6,7 +6,10 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 bin=${1:-$root/build/release/bin}
-[ -x "$bin/fjord" ] && [ -x "$bin/fjordd" ] || { echo "demo: no fjord and fjordd in $bin; ./run demo builds them" >&2; exit 1; }
+if [ ! -x "$bin/fjord" ] || [ ! -x "$bin/fjordd" ]; then
+  echo "demo: no fjord and fjordd in $bin; ./run demo builds them" >&2
+  exit 1
+fi
 fjord() { "$bin/fjord" "$@"; }
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/fjord-demo.XXXXXX")
@@ -46,7 +49,7 @@ wait_healthy() {
   done
 }
 
-# ------------------------------------------------------------------------------------------------------------- catalogue
+# ---------------------------------------------------------------------------------------------------------- catalogue
 
 catalogue() {
   apt-cache dumpavail >"$1" 2>/dev/null || true
@@ -65,8 +68,8 @@ make_feed() {
   python3 -c '
 import json, sys
 
-TEXT = {"Package": "name", "Version": "version", "Section": "section", "Priority": "priority", "Maintainer": "maintainer",
-        "Architecture": "architecture", "Depends": "depends", "Description": "description", "Homepage": "homepage",
+TEXT = {"Package": "name", "Version": "version", "Section": "section", "Priority": "priority",
+        "Maintainer": "maintainer", "Architecture": "architecture", "Depends": "depends", "Description": "description", "Homepage": "homepage",
         "Filename": "filename", "SHA256": "sha256"}
 NUMBERS = {"Installed-Size": "installed_size", "Size": "download_size"}
 
@@ -124,7 +127,9 @@ ask_awk() {
         if (!(s in count) || v > most[s]) most[s] = v
         ++count[s]; sum[s] += v
       }
-      for (s in count) printf "%s\t%d\t%.0f\t%.0f\t%.0f\t%.17g\n", s, count[s], sum[s], least[s], most[s], sum[s] / count[s]
+      for (s in count) {
+        printf "%s\t%d\t%.0f\t%.0f\t%.0f\t%.17g\n", s, count[s], sum[s], least[s], most[s], sum[s] / count[s]
+      }
     }' "$1" | LC_ALL=C sort
 }
 
@@ -139,7 +144,7 @@ for line in sys.stdin:
 ' | LC_ALL=C sort
 }
 
-# ------------------------------------------------------------------------------------------------------------------ steps
+# -------------------------------------------------------------------------------------------------------------- steps
 
 begin "starting 1 fleet controller, 2 distributors and 4 storage nodes; every document is kept twice"
 exports=$(fjord local start --dir "$cluster" --storage 4 --distributors 2 --redundancy 2)
@@ -185,7 +190,8 @@ begin "counting packages and summing sizes by section inside the storage nodes, 
 victim=storage.2
 for attempt in 1 2 3 4 5 6 7 8; do
   # One task at a time on each node, so that there is something to interrupt; the delay differs from attempt to attempt.
-  job=$(fjord job run fieldstats --type package --param group=section --param value=installed_size --visitors-per-node 1)
+  job=$(fjord job run fieldstats --type package --param group=section --param value=installed_size \
+    --visitors-per-node 1)
   sleep "0.0$((attempt * 3 % 10))"
   fjord local kill --dir "$cluster" "$victim"
   killed_us=$(date +%s%6N)
@@ -200,10 +206,11 @@ for attempt in 1 2 3 4 5 6 7 8; do
   fjord local restart --dir "$cluster" "$victim"
   wait_healthy
 done
-say "   killed in phase $phase with $(value_of map_tasks_done <"$work/job_at_kill.json") of" \
-  "$(value_of map_tasks <"$work/job_at_kill.json") map tasks done; the job ended $(((finished_us - killed_us) / 1000)) ms later," \
+mapped="$(value_of map_tasks_done <"$work/job_at_kill.json") of $(value_of map_tasks <"$work/job_at_kill.json")"
+say "   killed in phase $phase with $mapped map tasks done; the job ended $(((finished_us - killed_us) / 1000)) ms later;" \
   "$repeated tasks were begun again"
-took "$job is done: $(value_of documents_read <"$work/job.json") documents, $(value_of results <"$work/job.json") results"
+documents_read=$(value_of documents_read <"$work/job.json")
+took "$job is done: $documents_read documents, $(value_of results <"$work/job.json") results"
 
 begin "reading the results, which are documents of the cluster themselves"
 fjord job results "$job" -o json | as_table >"$work/ours"

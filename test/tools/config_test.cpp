@@ -65,7 +65,8 @@ TEST_CASE("config: an unknown key is named with its line and the nearest known o
         "/etc/c.yaml:2: cluster.redundance: unknown key; did you mean cluster.redundancy?");
   CHECK_THAT(error_of(with(kGood, "capacity", "capacty")),
              Catch::Contains("/etc/c.yaml:13: storage[1].capacty: unknown key; did you mean storage[].capacity?"));
-  CHECK_THAT(error_of(kGood + "distributor:\n  merges_max: 1\n"), Catch::Contains("/etc/c.yaml:14: distributor: unknown key"));
+  CHECK_THAT(error_of(kGood + "distributor:\n  merges_max: 1\n"),
+             Catch::Contains("/etc/c.yaml:14: distributor: unknown key"));
 }
 
 TEST_CASE("config: a bad value is named with its key, its line and what would fit", "[config]") {
@@ -73,11 +74,13 @@ TEST_CASE("config: a bad value is named with its key, its line and what would fi
         "/etc/c.yaml:2: cluster.redundancy: \"17\" is not an integer from 1 to 16");
   CHECK_THAT(error_of(with(kGood, "redundancy: 1", "redundancy: 1.5")), Catch::Contains("\"1.5\" is not an integer"));
   CHECK_THAT(error_of(with(kGood, "2.5", "-1")), Catch::Contains("storage[1].capacity: \"-1\" is not a number from 0"));
-  CHECK_THAT(error_of(with(kGood, "127.0.0.1:3", "127.0.0.1:70000")), Catch::Contains("/etc/c.yaml:9: storage[0].address"));
+  CHECK_THAT(error_of(with(kGood, "127.0.0.1:3", "127.0.0.1:70000")),
+             Catch::Contains("/etc/c.yaml:9: storage[0].address"));
   CHECK_THAT(error_of(kGood + "log:\n  level: loud\n"), Catch::Contains("one of debug, info, warning, error, off"));
   CHECK_THAT(error_of(kGood + "allow_remote: maybe\n"), Catch::Contains("\"maybe\" is not true or false"));
   CHECK_THAT(error_of(kGood + "storage_options:\n  stripes: 3\n"), Catch::Contains("not a power of two"));
-  CHECK_THAT(error_of(kGood + "rpc:\n  - io_threads\n"), Catch::Contains("/etc/c.yaml:15: rpc: expected keys below it"));
+  CHECK_THAT(error_of(kGood + "rpc:\n  - io_threads\n"),
+             Catch::Contains("/etc/c.yaml:15: rpc: expected keys below it"));
 }
 
 TEST_CASE("config: missing, doubled and contradicting parts are errors", "[config]") {
@@ -85,7 +88,8 @@ TEST_CASE("config: missing, doubled and contradicting parts are errors", "[confi
   CHECK_THAT(error_of("a: [1, 2"), Catch::Contains("not YAML"));
   CHECK_THAT(error_of(with(kGood, "  directory: fc\n", "")), Catch::Contains("fleetcontroller.directory is missing"));
   CHECK_THAT(error_of(with(kGood, "    directory: s0\n", "")), Catch::Contains("storage[0].directory: is missing"));
-  CHECK_THAT(error_of(kGood + "cluster:\n  redundancy: 2\n"), Catch::Contains("/etc/c.yaml:14: cluster: is there twice"));
+  CHECK_THAT(error_of(kGood + "cluster:\n  redundancy: 2\n"),
+             Catch::Contains("/etc/c.yaml:14: cluster: is there twice"));
   CHECK_THAT(error_of(with(kGood, "127.0.0.1:4", "127.0.0.1:3")), Catch::Contains("used twice"));
   CHECK_THAT(error_of(with(kGood, "/data/s1", "s0")), Catch::Contains("used twice"));
   CHECK_THAT(error_of(with(kGood, "redundancy: 1", "groups: (root 0)")), Catch::Contains("storage.1 is in no group"));

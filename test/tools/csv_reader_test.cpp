@@ -9,12 +9,13 @@ namespace {
 
 /// Gives `text` in pieces of `piece` bytes.
 CsvReader::Source source_of(std::string text, std::size_t piece) {
-  return [text = std::move(text), piece, at = std::size_t{0}](std::span<char> into) mutable -> fjord::Result<std::size_t> {
-    const std::size_t size = std::min({piece, into.size(), text.size() - at});
-    std::copy_n(text.data() + at, size, into.data());
-    at += size;
-    return size;
-  };
+  return
+      [text = std::move(text), piece, at = std::size_t{0}](std::span<char> into) mutable -> fjord::Result<std::size_t> {
+        const std::size_t size = std::min({piece, into.size(), text.size() - at});
+        std::copy_n(text.data() + at, size, into.data());
+        at += size;
+        return size;
+      };
 }
 
 std::vector<std::pair<std::uint64_t, std::string>> records_of(const std::string& text, std::size_t piece) {
@@ -41,7 +42,9 @@ using Texts = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("csv: records end at line ends outside of quotes, whatever the pieces", "[csv]") {
-  const std::string text = "\xEF\xBB\xBF" "a,b\r\n1,\"x\ny\"\n\n\"q\"\"\n\",2\nlast,3";
+  const std::string text =
+      "\xEF\xBB\xBF"
+      "a,b\r\n1,\"x\ny\"\n\n\"q\"\"\n\",2\nlast,3";
   for (const std::size_t piece : {1, 2, 3, 7, 1000}) {
     CHECK(records_of(text, piece) == std::vector<std::pair<std::uint64_t, std::string>>{
                                          {1, "a,b"}, {2, "1,\"x\ny\""}, {5, "\"q\"\"\n\",2"}, {7, "last,3"}});

@@ -1,8 +1,7 @@
 #include "fjord/config/cluster_config.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
+#include <fmt/format.h>
 
 #include "keys.h"
 
@@ -10,9 +9,12 @@ namespace fjord::config {
 
 std::string_view to_string(Role role) {
   switch (role) {
-    case Role::FleetController: return "fleetcontroller";
-    case Role::Distributor: return "distributor";
-    case Role::Storage: return "storage";
+    case Role::FleetController:
+      return "fleetcontroller";
+    case Role::Distributor:
+      return "distributor";
+    case Role::Storage:
+      return "storage";
   }
   return "";
 }
@@ -47,16 +49,20 @@ const ProcessConfig* ClusterConfig::find(ProcessName name) const {
     return name.index < list.size() ? &list[name.index] : nullptr;
   };
   switch (name.role) {
-    case Role::FleetController: return name.index == 0 ? &fleetcontroller : nullptr;
-    case Role::Distributor: return element(distributors);
-    case Role::Storage: return element(storage);
+    case Role::FleetController:
+      return name.index == 0 ? &fleetcontroller : nullptr;
+    case Role::Distributor:
+      return element(distributors);
+    case Role::Storage:
+      return element(storage);
   }
   return nullptr;
 }
 
 std::vector<ProcessName> ClusterConfig::names() const {
   std::vector<ProcessName> all = {{Role::FleetController, 0}};
-  for (std::size_t i = 0; i < distributors.size(); ++i) all.push_back({Role::Distributor, static_cast<std::uint16_t>(i)});
+  for (std::size_t i = 0; i < distributors.size(); ++i)
+    all.push_back({Role::Distributor, static_cast<std::uint16_t>(i)});
   for (std::size_t i = 0; i < storage.size(); ++i) all.push_back({Role::Storage, static_cast<std::uint16_t>(i)});
   return all;
 }

@@ -1,11 +1,10 @@
 #include "keys.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <fmt/format.h>
 
 namespace fjord::config {
 namespace {
@@ -21,7 +20,8 @@ Store store_integer(std::int64_t ClusterConfig::*member) {
   };
 }
 Store store_list_text(std::vector<ProcessConfig> ClusterConfig::*list, std::string ProcessConfig::*member) {
-  return [=](ClusterConfig& config, std::size_t index, const std::string& text) { (config.*list)[index].*member = text; };
+  return
+      [=](ClusterConfig& config, std::size_t index, const std::string& text) { (config.*list)[index].*member = text; };
 }
 Store store_controller_text(std::string ProcessConfig::*member) {
   return [=](ClusterConfig& config, std::size_t, const std::string& text) { config.fleetcontroller.*member = text; };
@@ -61,33 +61,35 @@ constexpr std::int64_t kMiB = 1024 * kKiB;
 constexpr std::int64_t kGiB = 1024 * kMiB;
 
 void add_cluster_keys(std::vector<Key>& all) {
-  all.push_back(text_key("allow_remote", KeyType::Boolean, "false",
-                         "Processes may listen on addresses that other machines reach. Nothing is encrypted and nobody is "
-                         "asked for a password, so this is for networks that you trust.",
-                         [](ClusterConfig& c, std::size_t, const std::string& text) { c.allow_remote = text == "true"; }));
+  all.push_back(
+      text_key("allow_remote", KeyType::Boolean, "false",
+               "Processes may listen on addresses that other machines reach. Nothing is encrypted and nobody is "
+               "asked for a password, so this is for networks that you trust.",
+               [](ClusterConfig& c, std::size_t, const std::string& text) { c.allow_remote = text == "true"; }));
   all.push_back(integer_key("cluster.redundancy", "", 2, 1, 16, "Copies of each document, on different storage nodes.",
                             &ClusterConfig::redundancy));
   all.push_back(integer_key("cluster.distribution_bits", "", 8, 1, 16,
                             "The cluster has 2 to the power of this many buckets. May not be changed later.",
                             &ClusterConfig::distribution_bits));
-  all.push_back(text_key("cluster.groups", KeyType::Text, "",
-                         "Tree of the parts that can fail as a whole, e.g. `(root (rack_a 0 1) (rack_b 2 3))` with the "
-                         "indexes of storage nodes; copies go to different parts. Empty: all storage nodes in one group.",
-                         store_text(&ClusterConfig::groups)));
+  all.push_back(
+      text_key("cluster.groups", KeyType::Text, "",
+               "Tree of the parts that can fail as a whole, e.g. `(root (rack_a 0 1) (rack_b 2 3))` with the "
+               "indexes of storage nodes; copies go to different parts. Empty: all storage nodes in one group.",
+               store_text(&ClusterConfig::groups)));
 }
 
 void add_fleetcontroller_keys(std::vector<Key>& all) {
   all.push_back(required(text_key("fleetcontroller.address", KeyType::Address, "", "Where it listens for other nodes.",
                                   store_controller_text(&ProcessConfig::address))));
-  all.push_back(text_key("fleetcontroller.http", KeyType::OptionalAddress, "", "For /metrics and /health; empty: no HTTP.",
-                         store_controller_text(&ProcessConfig::http)));
+  all.push_back(text_key("fleetcontroller.http", KeyType::OptionalAddress, "",
+                         "For /metrics and /health; empty: no HTTP.", store_controller_text(&ProcessConfig::http)));
   all.push_back(required(text_key("fleetcontroller.directory", KeyType::Path, "",
                                   "Keeps the version of the cluster state and the schemas.",
                                   store_controller_text(&ProcessConfig::directory))));
   all.push_back(integer_key("fleetcontroller.poll_interval_ms", "ms", 300, 10, 60'000, "How often it asks each node.",
                             &ClusterConfig::poll_interval_ms));
-  all.push_back(integer_key("fleetcontroller.poll_timeout_ms", "ms", 1500, 10, 60'000, "How long a node may take to answer.",
-                            &ClusterConfig::poll_timeout_ms));
+  all.push_back(integer_key("fleetcontroller.poll_timeout_ms", "ms", 1500, 10, 60'000,
+                            "How long a node may take to answer.", &ClusterConfig::poll_timeout_ms));
   all.push_back(integer_key("fleetcontroller.down_after_ms", "ms", 1800, 50, 600'000,
                             "A node that has not answered for so long counts as down.", &ClusterConfig::down_after_ms));
   all.push_back(integer_key("fleetcontroller.start_grace_ms", "ms", 2500, 0, 600'000,
@@ -96,32 +98,37 @@ void add_fleetcontroller_keys(std::vector<Key>& all) {
 }
 
 void add_list_keys(std::vector<Key>& all) {
-  all.push_back(required(text_key("distributors[].address", KeyType::Address, "", "Where it listens for clients and nodes.",
-                                  store_list_text(&ClusterConfig::distributors, &ProcessConfig::address))));
-  all.push_back(text_key("distributors[].http", KeyType::OptionalAddress, "", "For /metrics and /health; empty: no HTTP.",
+  all.push_back(
+      required(text_key("distributors[].address", KeyType::Address, "", "Where it listens for clients and nodes.",
+                        store_list_text(&ClusterConfig::distributors, &ProcessConfig::address))));
+  all.push_back(text_key("distributors[].http", KeyType::OptionalAddress, "",
+                         "For /metrics and /health; empty: no HTTP.",
                          store_list_text(&ClusterConfig::distributors, &ProcessConfig::http)));
-  all.push_back(required(text_key("storage[].address", KeyType::Address, "", "Where it listens for distributors and visits.",
-                                  store_list_text(&ClusterConfig::storage, &ProcessConfig::address))));
+  all.push_back(
+      required(text_key("storage[].address", KeyType::Address, "", "Where it listens for distributors and visits.",
+                        store_list_text(&ClusterConfig::storage, &ProcessConfig::address))));
   all.push_back(text_key("storage[].http", KeyType::OptionalAddress, "", "For /metrics and /health; empty: no HTTP.",
                          store_list_text(&ClusterConfig::storage, &ProcessConfig::http)));
   all.push_back(required(text_key("storage[].directory", KeyType::Path, "", "Holds the documents of this node.",
                                   store_list_text(&ClusterConfig::storage, &ProcessConfig::directory))));
-  Key capacity = text_key("storage[].capacity", KeyType::Number, "1",
-                          "Its share of the documents, relative to other nodes. Only without cluster.groups, which names "
-                          "capacities itself.",
-                          [](ClusterConfig& c, std::size_t index, const std::string& text) {
-                            c.storage[index].capacity = std::strtod(text.c_str(), nullptr);
-                          });
+  Key capacity =
+      text_key("storage[].capacity", KeyType::Number, "1",
+               "Its share of the documents, relative to other nodes. Only without cluster.groups, which names "
+               "capacities itself.",
+               [](ClusterConfig& c, std::size_t index, const std::string& text) {
+                 c.storage[index].capacity = std::strtod(text.c_str(), nullptr);
+               });
   capacity.min = 0;
   capacity.max = 1'000'000;
   all.push_back(std::move(capacity));
 }
 
 void add_storage_keys(std::vector<Key>& all) {
-  all.push_back(integer_key("storage_options.stripes", "", 0, 0, 64,
-                            "Threads that share the buckets, a power of two; 0: one, or two with two CPUs and more. May "
-                            "differ between starts.",
-                            &ClusterConfig::stripes));
+  all.push_back(
+      integer_key("storage_options.stripes", "", 0, 0, 64,
+                  "Threads that share the buckets, a power of two; 0: one, or two with two CPUs and more. May "
+                  "differ between starts.",
+                  &ClusterConfig::stripes));
   all.push_back(integer_key("storage_options.slotfile_bytes_max", "bytes", 16 * kMiB, 64 * kKiB, kGiB,
                             "Size of a slotfile at which its bucket's slotfiles are split in two.",
                             &ClusterConfig::slotfile_bytes_max));
@@ -132,10 +139,11 @@ void add_storage_keys(std::vector<Key>& all) {
                             &ClusterConfig::slotfiles_max));
   all.push_back(integer_key("storage_options.open_files_max", "", 1024, 16, 1'000'000,
                             "Files that a stripe keeps open.", &ClusterConfig::open_files_max));
-  all.push_back(choice_key("storage_options.durability", {"process", "sync"}, "process",
-                           "When a write is acknowledged: `process`, when it survives the end of the process; `sync`, when "
-                           "it survives a loss of power.",
-                           store_text(&ClusterConfig::durability)));
+  all.push_back(
+      choice_key("storage_options.durability", {"process", "sync"}, "process",
+                 "When a write is acknowledged: `process`, when it survives the end of the process; `sync`, when "
+                 "it survives a loss of power.",
+                 store_text(&ClusterConfig::durability)));
   all.push_back(integer_key("storage_options.visitors_max", "", 0, 0, 1024,
                             "Visitors that run at once on a node; 0: 2.5 a CPU.", &ClusterConfig::visitors_max));
   all.push_back(integer_key("storage_options.docblock_bytes", "bytes", kMiB, 4 * kKiB, 16 * kMiB,
@@ -243,14 +251,22 @@ std::string name_in_section(const std::string& path) {
 std::string type_text(const Key& key) {
   const std::string unit = key.unit.empty() ? "" : " " + key.unit;
   switch (key.type) {
-    case KeyType::Text: return "a text";
-    case KeyType::Choice: return fmt::format("one of {}", fmt::join(key.choices, ", "));
-    case KeyType::Boolean: return "true or false";
-    case KeyType::Integer: return fmt::format("an integer from {} to {}{}", number_text(key.min), number_text(key.max), unit);
-    case KeyType::Number: return fmt::format("a number from {} to {}{}", number_text(key.min), number_text(key.max), unit);
-    case KeyType::Address: return "host:port";
-    case KeyType::OptionalAddress: return "host:port or empty";
-    case KeyType::Path: return "the path of a folder";
+    case KeyType::Text:
+      return "a text";
+    case KeyType::Choice:
+      return fmt::format("one of {}", fmt::join(key.choices, ", "));
+    case KeyType::Boolean:
+      return "true or false";
+    case KeyType::Integer:
+      return fmt::format("an integer from {} to {}{}", number_text(key.min), number_text(key.max), unit);
+    case KeyType::Number:
+      return fmt::format("a number from {} to {}{}", number_text(key.min), number_text(key.max), unit);
+    case KeyType::Address:
+      return "host:port";
+    case KeyType::OptionalAddress:
+      return "host:port or empty";
+    case KeyType::Path:
+      return "the path of a folder";
   }
   return "";
 }
@@ -258,14 +274,29 @@ std::string type_text(const Key& key) {
 Status check_value(const Key& key, const std::string& text) {
   bool fits = true;
   switch (key.type) {
-    case KeyType::Text: break;
-    case KeyType::Choice: fits = std::find(key.choices.begin(), key.choices.end(), text) != key.choices.end(); break;
-    case KeyType::Boolean: fits = text == "true" || text == "false"; break;
-    case KeyType::Integer: fits = is_integer(key, text); break;
-    case KeyType::Number: fits = is_number(key, text); break;
-    case KeyType::Address: fits = is_address(text); break;
-    case KeyType::OptionalAddress: fits = text.empty() || is_address(text); break;
-    case KeyType::Path: fits = !text.empty(); break;
+    case KeyType::Text:
+      break;
+    case KeyType::Choice:
+      fits = std::find(key.choices.begin(), key.choices.end(), text) != key.choices.end();
+      break;
+    case KeyType::Boolean:
+      fits = text == "true" || text == "false";
+      break;
+    case KeyType::Integer:
+      fits = is_integer(key, text);
+      break;
+    case KeyType::Number:
+      fits = is_number(key, text);
+      break;
+    case KeyType::Address:
+      fits = is_address(text);
+      break;
+    case KeyType::OptionalAddress:
+      fits = text.empty() || is_address(text);
+      break;
+    case KeyType::Path:
+      fits = !text.empty();
+      break;
   }
   return fits ? Status::ok() : bad(key, text);
 }

@@ -1,13 +1,12 @@
 // The one place that reads YAML.
 
-#include <fmt/format.h>
-#include <yaml-cpp/yaml.h>
-
 #include <algorithm>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
 #include <set>
 #include <sstream>
+#include <yaml-cpp/yaml.h>
 
 #include "fjord/cluster/distribution.h"
 #include "keys.h"
@@ -57,7 +56,8 @@ class Reader {
   Status read_map(const YAML::Node& map, const std::string& section, std::size_t index) {
     std::set<std::string> seen;
     for (const auto& entry : map) {
-      if (!entry.first.IsScalar()) return at(entry.first, section.empty() ? "the file" : section, "a key has to be a word");
+      if (!entry.first.IsScalar())
+        return at(entry.first, section.empty() ? "the file" : section, "a key has to be a word");
       const std::string name = entry.first.Scalar();
       const std::string path = section.empty() ? name : section + "." + name;
       const std::string shown = shown_path(path, index);
@@ -116,7 +116,8 @@ class Reader {
   }
 
   static std::string shown_path(std::string path, std::size_t index) {
-    if (const std::size_t at = path.find("[]"); at != std::string::npos) path.replace(at, 2, fmt::format("[{}]", index));
+    if (const std::size_t at = path.find("[]"); at != std::string::npos)
+      path.replace(at, 2, fmt::format("[{}]", index));
     return path;
   }
   static const Key* find_key(const std::string& path) {
@@ -172,8 +173,8 @@ Status check_stripes_and_groups(const ClusterConfig& config, const std::string& 
     }
   }
   if (distribution->node_count() > config.storage.size()) {
-    return bad("cluster.groups", fmt::format("names {} nodes, but there are {} storage nodes", distribution->node_count(),
-                                             config.storage.size()));
+    return bad("cluster.groups", fmt::format("names {} nodes, but there are {} storage nodes",
+                                             distribution->node_count(), config.storage.size()));
   }
   return Status::ok();
 }
@@ -192,8 +193,8 @@ Status check_processes(const ClusterConfig& config, const std::string& file) {
       if (address.empty()) continue;
       if (!config.allow_remote && !is_loopback(address)) {
         return Status(StatusCode::InvalidArgument,
-                      fmt::format("{}: {}: \"{}\" can be reached from other machines; this needs allow_remote: true", file,
-                                  name.to_string(), address));
+                      fmt::format("{}: {}: \"{}\" can be reached from other machines; this needs allow_remote: true",
+                                  file, name.to_string(), address));
       }
       const bool chosen_by_system = address.ends_with(":0");
       if (!chosen_by_system && !addresses.insert(address).second) {
@@ -202,8 +203,8 @@ Status check_processes(const ClusterConfig& config, const std::string& file) {
       }
     }
     if (!process.directory.empty() && !directories.insert(process.directory).second) {
-      return Status(StatusCode::InvalidArgument,
-                    fmt::format("{}: {}: the directory \"{}\" is used twice", file, name.to_string(), process.directory));
+      return Status(StatusCode::InvalidArgument, fmt::format("{}: {}: the directory \"{}\" is used twice", file,
+                                                             name.to_string(), process.directory));
     }
   }
   return Status::ok();

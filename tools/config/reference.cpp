@@ -36,8 +36,10 @@ std::string reference_page() {
   std::string page =
       "# Configuration\n\n"
       "One YAML file describes a cluster; every process is given the same file and its own name:\n"
-      "`fjordd --config cluster.yaml --node storage.2`. `fjord local start` writes such a file. An unknown key or a value\n"
-      "that does not fit stops the start with a message that names file, line, key and value. Relative folders are taken\n"
+      "`fjordd --config cluster.yaml --node storage.2`. `fjord local start` writes such a file. An unknown key or a "
+      "value\n"
+      "that does not fit stops the start with a message that names file, line, key and value. Relative folders are "
+      "taken\n"
       "from the folder of the file.\n\n"
       "This page is printed by `fjordd --help-config=markdown`.\n\n"
       "```yaml\n";
@@ -61,7 +63,8 @@ std::string reference_text() {
     text += fmt::format("\n{} - {}\n", section.name.empty() ? "Top level" : section.name, section.help);
     for (const Key& key : keys()) {
       if (section_of(key.path) != section.name) continue;
-      text += fmt::format("  {}\n      {}; default: {}\n      {}\n", key.path, type_text(key), default_text(key), key.help);
+      text +=
+          fmt::format("  {}\n      {}; default: {}\n      {}\n", key.path, type_text(key), default_text(key), key.help);
     }
   }
   return text;

@@ -9,10 +9,14 @@ namespace fjord::cli {
 
 int exit_code(const Status& status) {
   switch (status.code()) {
-    case StatusCode::Ok: return kOk;
-    case StatusCode::NotFound: return kNotFound;
-    case StatusCode::Timeout: return kTimeout;
-    default: return kFailed;
+    case StatusCode::Ok:
+      return kOk;
+    case StatusCode::NotFound:
+      return kNotFound;
+    case StatusCode::Timeout:
+      return kTimeout;
+    default:
+      return kFailed;
   }
 }
 

@@ -1,8 +1,7 @@
 #include "cluster_health.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace fjord::cli {
 namespace {
@@ -46,8 +45,10 @@ ClusterHealth health_of(const rpc::GetStatusReply& status) {
   }
   const std::uint64_t bad = health.buckets_out_of_sync + health.buckets_unavailable;
   health.buckets_in_sync = health.buckets > bad ? health.buckets - bad : 0;
-  if (health.buckets_out_of_sync > 0) reasons.add(1, fmt::format("{} buckets are out of sync", health.buckets_out_of_sync));
-  if (health.buckets_unavailable > 0) reasons.add(2, fmt::format("{} buckets cannot be served", health.buckets_unavailable));
+  if (health.buckets_out_of_sync > 0)
+    reasons.add(1, fmt::format("{} buckets are out of sync", health.buckets_out_of_sync));
+  if (health.buckets_unavailable > 0)
+    reasons.add(2, fmt::format("{} buckets cannot be served", health.buckets_unavailable));
   if (distributors_up == 0) reasons.add(2, "no distributor is up");
   return health;
 }

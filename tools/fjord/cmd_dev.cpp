@@ -1,7 +1,6 @@
+#include <filesystem>
 #include <fmt/format.h>
 #include <signal.h>
-
-#include <filesystem>
 
 #include "commands.h"
 #include "fjord/common/log.h"
@@ -22,7 +21,8 @@ class DevDirectory {
     if (::mkdtemp(name.data()) == nullptr) return Status(StatusCode::IoError, name + ": cannot be made");
     return DevDirectory(name, true);
   }
-  DevDirectory(DevDirectory&& other) noexcept : path_(other.path_), temporary_(std::exchange(other.temporary_, false)) {}
+  DevDirectory(DevDirectory&& other) noexcept
+      : path_(other.path_), temporary_(std::exchange(other.temporary_, false)) {}
   DevDirectory& operator=(DevDirectory&&) = delete;
   ~DevDirectory() {
     std::error_code ignored;
@@ -51,7 +51,8 @@ Status run_until_signal(const config::ClusterConfig& config) {
   std::vector<std::unique_ptr<Node>> nodes;
   for (const config::ProcessName& name : config.names()) {
     FJORD_TRY_ASSIGN(std::unique_ptr<Node> node, Node::start(config, name));
-    complain(fmt::format("{} on {}, metrics on http://{}/metrics", name.to_string(), node->address(), node->http_address()));
+    complain(
+        fmt::format("{} on {}, metrics on http://{}/metrics", name.to_string(), node->address(), node->http_address()));
     nodes.push_back(std::move(node));
   }
   complain("Ctrl-C ends it");

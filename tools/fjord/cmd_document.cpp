@@ -1,8 +1,7 @@
-#include <fmt/format.h>
-#include <rapidjson/document.h>
-
 #include <condition_variable>
+#include <fmt/format.h>
 #include <mutex>
+#include <rapidjson/document.h>
 
 #include "commands.h"
 #include "fjord/client/connect.h"
@@ -54,7 +53,8 @@ int outcome_exit(const OperationOutcome& outcome) {
   return outcome.outcome == Outcome::InDoubt ? static_cast<int>(kInDoubt) : exit_code(outcome.status);
 }
 
-void print_written(const Common& common, const std::string& id, const OperationOutcome& outcome, std::string_view what) {
+void print_written(const Common& common, const std::string& id, const OperationOutcome& outcome,
+                   std::string_view what) {
   if (!common.json()) return print_line(fmt::format("{} {}", id, what));
   JsonText json;
   json.begin_object().key("id").text(id).key("outcome").text(to_string(outcome.outcome));

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-
 #include <functional>
 
 #include "commands.h"
@@ -64,18 +63,19 @@ int run_import(const FeedArgs& args) {
     return kUsage;
   }
   const ImportOptions options{args.type, args.id_field, args.namespace_};
-  return run_feeds(args, [&](std::unique_ptr<InputFile> file, std::shared_ptr<const DocumentTypeRepo> types)
-                             -> Result<std::unique_ptr<RecordSource>> {
-    if (is_jsonl(file->name())) {
-      FJORD_TRY_ASSIGN(auto source, JsonImport::open(std::move(file), std::move(types), options));
-      return std::unique_ptr<RecordSource>(std::move(source));
-    }
-    std::vector<std::string> warnings;
-    auto source = CsvImport::open(std::move(file), std::move(types), options, warnings);
-    for (const std::string& warning : warnings) complain("warning: " + warning);
-    if (!source) return source.error();
-    return std::unique_ptr<RecordSource>(std::move(*source));
-  });
+  return run_feeds(args,
+                   [&](std::unique_ptr<InputFile> file,
+                       std::shared_ptr<const DocumentTypeRepo> types) -> Result<std::unique_ptr<RecordSource>> {
+                     if (is_jsonl(file->name())) {
+                       FJORD_TRY_ASSIGN(auto source, JsonImport::open(std::move(file), std::move(types), options));
+                       return std::unique_ptr<RecordSource>(std::move(source));
+                     }
+                     std::vector<std::string> warnings;
+                     auto source = CsvImport::open(std::move(file), std::move(types), options, warnings);
+                     for (const std::string& warning : warnings) complain("warning: " + warning);
+                     if (!source) return source.error();
+                     return std::unique_ptr<RecordSource>(std::move(*source));
+                   });
 }
 
 }  // namespace fjord::cli

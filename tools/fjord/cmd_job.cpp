@@ -1,8 +1,7 @@
-#include <fmt/format.h>
-
 #include <chrono>
 #include <condition_variable>
 #include <ctime>
+#include <fmt/format.h>
 #include <mutex>
 #include <thread>
 
@@ -17,20 +16,29 @@ namespace {
 
 std::string_view phase_text(rpc::JobPhase phase) {
   switch (phase) {
-    case rpc::JobPhase::Queued: return "queued";
-    case rpc::JobPhase::Map: return "map";
-    case rpc::JobPhase::Reduce: return "reduce";
-    case rpc::JobPhase::CleanUp: return "cleanup";
-    case rpc::JobPhase::Done: return "done";
-    case rpc::JobPhase::Failed: return "failed";
-    case rpc::JobPhase::Cancelled: return "cancelled";
-    case rpc::JobPhase::Unknown: break;
+    case rpc::JobPhase::Queued:
+      return "queued";
+    case rpc::JobPhase::Map:
+      return "map";
+    case rpc::JobPhase::Reduce:
+      return "reduce";
+    case rpc::JobPhase::CleanUp:
+      return "cleanup";
+    case rpc::JobPhase::Done:
+      return "done";
+    case rpc::JobPhase::Failed:
+      return "failed";
+    case rpc::JobPhase::Cancelled:
+      return "cancelled";
+    case rpc::JobPhase::Unknown:
+      break;
   }
   return "unknown";
 }
 
 bool ended(const rpc::JobStatus& job) {
-  return job.phase == rpc::JobPhase::Done || job.phase == rpc::JobPhase::Failed || job.phase == rpc::JobPhase::Cancelled;
+  return job.phase == rpc::JobPhase::Done || job.phase == rpc::JobPhase::Failed ||
+         job.phase == rpc::JobPhase::Cancelled;
 }
 
 double seconds_of(const rpc::JobStatus& job) {
@@ -57,14 +65,17 @@ std::string as_json(const rpc::JobStatus& job) {
 }
 
 std::string as_text(const rpc::JobStatus& job) {
-  std::string text = fmt::format("job          {}\napplication  {} on {}", job.job_id, job.spec.application, job.spec.document_type);
-  for (const rpc::Parameter& parameter : job.spec.parameters) text += fmt::format(" {}={}", parameter.name, parameter.value);
+  std::string text =
+      fmt::format("job          {}\napplication  {} on {}", job.job_id, job.spec.application, job.spec.document_type);
+  for (const rpc::Parameter& parameter : job.spec.parameters)
+    text += fmt::format(" {}={}", parameter.name, parameter.value);
   if (!job.spec.selection.empty()) text += " where " + job.spec.selection;
   text += fmt::format("\nphase        {}\n", phase_text(job.phase));
   if (!job.error.is_ok()) text += fmt::format("error        {}\n", job.error.to_string());
   text += fmt::format("map          {} of {} tasks, {} documents, {} bytes\n", job.map_tasks_done, job.map_tasks,
                       job.documents_read, job.bytes_read);
-  text += fmt::format("reduce       {} of {} tasks, {} results\n", job.reduce_tasks_done, job.reduce_tasks, job.results);
+  text +=
+      fmt::format("reduce       {} of {} tasks, {} results\n", job.reduce_tasks_done, job.reduce_tasks, job.results);
   text += fmt::format("repeated     {} tasks\n", job.tasks_repeated);
   if (ended(job)) text += fmt::format("time         {:.3f} s\n", seconds_of(job));
   return text;
@@ -108,7 +119,8 @@ Result<rpc::JobStatus> wait_for(SyncClient& client, const std::string& id, const
 int print_end(const rpc::JobStatus& job, const Common& common) {
   print_line(common.json() ? as_json(job) : as_text(job).substr(0, as_text(job).size() - 1));
   if (job.phase == rpc::JobPhase::Done) return kOk;
-  complain(fmt::format("job {} {}{}", job.job_id, phase_text(job.phase), job.error.is_ok() ? "" : ": " + job.error.to_string()));
+  complain(fmt::format("job {} {}{}", job.job_id, phase_text(job.phase),
+                       job.error.is_ok() ? "" : ": " + job.error.to_string()));
   return job.error.is_ok() ? static_cast<int>(kFailed) : exit_code(job.error);
 }
 
@@ -196,11 +208,10 @@ int run_job_list(const JobArgs& args) {
                              "DOCUMENTS", "RESULTS", "SECONDS"));
     }
     for (const rpc::JobStatus& job : *jobs) {
-      print_line(args.common.json()
-                     ? as_json(job)
-                     : fmt::format("{:<24} {:<12} {:<16} {:<10} {:>12} {:>10} {:>9.3f}", job.job_id, job.spec.application,
-                                   job.spec.document_type, phase_text(job.phase), job.documents_read, job.results,
-                                   seconds_of(job)));
+      print_line(args.common.json() ? as_json(job)
+                                    : fmt::format("{:<24} {:<12} {:<16} {:<10} {:>12} {:>10} {:>9.3f}", job.job_id,
+                                                  job.spec.application, job.spec.document_type, phase_text(job.phase),
+                                                  job.documents_read, job.results, seconds_of(job)));
     }
     return static_cast<int>(kOk);
   });
@@ -226,8 +237,10 @@ int run_job_watch(const JobArgs& args) {
 int run_job_cancel(const JobArgs& args) {
   return with_cluster(args.common, [&](Connection&, SyncClient& client) {
     if (Status status = client.cancel_job(args.job); !status) return report(status);
-    print_line(args.common.json() ? JsonText().begin_object().key("job").text(args.job).key("cancelled").boolean(true).end_object().str()
-                                  : "cancelled " + args.job);
+    print_line(
+        args.common.json()
+            ? JsonText().begin_object().key("job").text(args.job).key("cancelled").boolean(true).end_object().str()
+            : "cancelled " + args.job);
     return static_cast<int>(kOk);
   });
 }

@@ -1,9 +1,8 @@
+#include <algorithm>
+#include <chrono>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/wait.h>
-
-#include <algorithm>
-#include <chrono>
 #include <thread>
 
 #include "commands.h"
@@ -30,8 +29,9 @@ Result<LocalCluster> open_existing(const LocalArgs& args) {
   FJORD_TRY_ASSIGN(LocalCluster cluster, LocalCluster::open(args.directory));
   const auto check = [&](const std::string& what, int given, std::size_t is) {
     if (given == 0 || static_cast<std::size_t>(given) == is) return Status::ok();
-    return Status(StatusCode::AlreadyExists, fmt::format("{} holds a cluster with --{} {}, which cannot be changed to {} here",
-                                                         args.directory, what, is, given));
+    return Status(StatusCode::AlreadyExists,
+                  fmt::format("{} holds a cluster with --{} {}, which cannot be changed to {} here", args.directory,
+                              what, is, given));
   };
   FJORD_TRY(check("storage", args.storage, cluster.config().storage.size()));
   FJORD_TRY(check("distributors", args.distributors, cluster.config().distributors.size()));
@@ -106,8 +106,8 @@ Result<std::vector<ProcessName>> start_all(const LocalCluster& cluster, double t
   return started;
 }
 
-/// Makes and starts a new cluster. Another program may take one of its ports between the choice and the start; as nothing
-/// is stored yet, other ports are tried then.
+/// Makes and starts a new cluster. Another program may take one of its ports between the choice and the start; as
+/// nothing is stored yet, other ports are tried then.
 Result<std::vector<ProcessName>> start_new(const LocalArgs& args) {
   constexpr int kAttempts = 4;
   LocalShape shape = shape_of(args);
@@ -165,7 +165,13 @@ int run_local_status(const LocalArgs& args) {
     all_run = all_run && pid != 0;
     const char* state = pid != 0 ? "running" : "stopped";
     json.begin_object().key("node").text(name.to_string()).key("state").text(state).key("pid").integer(pid);
-    json.key("address").text(process.address).key("http").text(process.http).key("log").text(cluster->log_file(name)).end_object();
+    json.key("address")
+        .text(process.address)
+        .key("http")
+        .text(process.http)
+        .key("log")
+        .text(cluster->log_file(name))
+        .end_object();
     text += fmt::format("{:<18} {:<8} {:>8}  {:<22} {}\n", name.to_string(), state, pid, process.address,
                         process.http.empty() ? "" : "http://" + process.http + "/metrics");
   }
@@ -176,7 +182,8 @@ int run_local_status(const LocalArgs& args) {
 
 int run_local_kill(const LocalArgs& args) {
   return with_node(args, [&](const LocalCluster& cluster, ProcessName name) -> int {
-    if (!cluster.send_signal(name, SIGKILL)) return report(Status(StatusCode::NotFound, name.to_string() + " does not run"));
+    if (!cluster.send_signal(name, SIGKILL))
+      return report(Status(StatusCode::NotFound, name.to_string() + " does not run"));
     while (cluster.running(name) != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return kOk;
   });

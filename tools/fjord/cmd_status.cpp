@@ -33,9 +33,10 @@ std::string as_json(const rpc::GetStatusReply& status, const ClusterHealth& heal
 std::string as_text(const rpc::GetStatusReply& status, const ClusterHealth& health) {
   std::string text = fmt::format("cluster {}: state version {}, schema version {}\n", kWords[health.level],
                                  status.info.state_version, status.info.schema_version);
-  text += fmt::format("buckets {}: {} in sync, {} out of sync, {} unavailable\n", health.buckets, health.buckets_in_sync,
-                      health.buckets_out_of_sync, health.buckets_unavailable);
-  text += fmt::format("\n{:<16} {:<22} {:<8} {:>8} {:>12} {:>14}\n", "NODE", "ADDRESS", "STATE", "BUCKETS", "DOCUMENTS", "BYTES");
+  text += fmt::format("buckets {}: {} in sync, {} out of sync, {} unavailable\n", health.buckets,
+                      health.buckets_in_sync, health.buckets_out_of_sync, health.buckets_unavailable);
+  text += fmt::format("\n{:<16} {:<22} {:<8} {:>8} {:>12} {:>14}\n", "NODE", "ADDRESS", "STATE", "BUCKETS", "DOCUMENTS",
+                      "BYTES");
   for (const rpc::NodeStatus& node : status.nodes) {
     const bool stores = node.node.starts_with("storage.");
     text += fmt::format("{:<16} {:<22} {:<8} {:>8} {:>12} {:>14}  {}\n", node.node, node.address, node.state,

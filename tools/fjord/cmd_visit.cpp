@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include <condition_variable>
+#include <fmt/format.h>
 #include <map>
 #include <mutex>
 
@@ -76,7 +75,8 @@ Status check_fields(const VisitArgs& args, const DocumentTypeRepo& types) {
   return Status::ok();
 }
 
-/// Without a type, the documents that jobs keep for themselves are left out. Documents that have none of the fields are not.
+/// Without a type, the documents that jobs keep for themselves are left out. Documents that have none of the fields are
+/// not.
 std::string selection_of(const VisitArgs& args) {
   const std::string type = args.type.empty() ? "not fjord_tuples" : args.type;
   return args.selection.empty() ? type : fmt::format("({}) and ({})", type, args.selection);
@@ -116,14 +116,15 @@ int run_visit(const VisitArgs& args) {
       return finish(status);
     }
     const visitors::VisitProgress done = session->progress();
-    progress.update(done.buckets_total == 0 ? -1
-                                            : static_cast<double>(done.buckets_done) / static_cast<double>(done.buckets_total),
-                    printer.count());
+    progress.update(
+        done.buckets_total == 0 ? -1 : static_cast<double>(done.buckets_done) / static_cast<double>(done.buckets_total),
+        printer.count());
   };
   callbacks.on_finished = [&](Status status) { finish(std::move(status)); };
   executor.post([&] {
-    session = std::make_unique<visitors::VisitorSession>(options, std::move(callbacks), (*connection)->transport(), holder,
-                                                         (*connection)->runtime().clock, Random::from_system(), executor);
+    session =
+        std::make_unique<visitors::VisitorSession>(options, std::move(callbacks), (*connection)->transport(), holder,
+                                                   (*connection)->runtime().clock, Random::from_system(), executor);
     session->start();
   });
   std::unique_lock lock(mutex);

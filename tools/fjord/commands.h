@@ -17,7 +17,7 @@ int run_dev(const DevArgs& args);
 struct LocalArgs {
   std::string directory;
   std::string node;
-  int storage = 0;       ///< 0: as the folder says, or the default.
+  int storage = 0;  ///< 0: as the folder says, or the default.
   int distributors = 0;
   int redundancy = 0;
   double timeout_s = 30;

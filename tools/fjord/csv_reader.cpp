@@ -1,8 +1,7 @@
 #include "csv_reader.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace fjord::cli {
 
@@ -72,14 +71,16 @@ Result<std::optional<Record>> CsvReader::next() {
     if (i == buffer_.size() && !ended_) {
       const std::size_t scanned = i - at_;
       if (scanned > kRecordBytesMax) {
-        return fail({StatusCode::TooLarge, fmt::format("line {}: a record of more than {} bytes", line_, kRecordBytesMax)});
+        return fail(
+            {StatusCode::TooLarge, fmt::format("line {}: a record of more than {} bytes", line_, kRecordBytesMax)});
       }
       if (Status status = fill(); !status) return fail(status);
       i = scanned;
     }
     if (i == buffer_.size() && ended_) {
       if (in_quotes) {
-        return fail({StatusCode::InvalidArgument, fmt::format("line {}: a quote of this record is never closed", line_)});
+        return fail(
+            {StatusCode::InvalidArgument, fmt::format("line {}: a quote of this record is never closed", line_)});
       }
       if (i == at_) return std::optional<Record>();
       const Record record{std::string_view(buffer_).substr(at_, i - at_), line_};

@@ -23,7 +23,8 @@ struct CsvCell {
 /// Errors: InvalidArgument with the column number for something behind a closing quote.
 Result<std::vector<CsvCell>> split_csv(std::string_view record);
 
-/// Cuts a CSV file (RFC 4180; line ends LF or CRLF; a byte order mark is passed over) into records. Empty lines are none.
+/// Cuts a CSV file (RFC 4180; line ends LF or CRLF; a byte order mark is passed over) into records. Empty lines are
+/// none.
 class CsvReader {
  public:
   using Source = std::function<Result<std::size_t>(std::span<char>)>;

@@ -1,9 +1,8 @@
 #include "feed_run.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
+#include <fmt/format.h>
 
 #include "cli.h"
 #include "json_text.h"
@@ -108,9 +107,8 @@ FeedRun::FeedRun(Client& client, const FeedRunOptions& options)
       start_(client.clock().now()),
       clock_(client.clock()),
       progress_("feed", "docs", options.progress),
-      feeder_(client, feeder_options(options, [this](std::uint64_t tag, OperationOutcome outcome) {
-                on_result(tag, outcome);
-              })) {}
+      feeder_(client, feeder_options(
+                          options, [this](std::uint64_t tag, OperationOutcome outcome) { on_result(tag, outcome); })) {}
 
 FeedRun::~FeedRun() = default;
 
@@ -149,7 +147,8 @@ void FeedRun::read(RecordSource& source, Pipeline& pipeline) {
     if (batch->items.size() < kBatchRecords && batch->text.size() < kBatchBytes) continue;
     pipeline.push(std::exchange(batch, std::make_shared<Batch>()));
     const FeedStats stats = feeder_.stats();
-    progress_.update(source.part_read(), stats.ok, stats.failed_total() == 0 ? "" : fmt::format("{} failed", failed_total()));
+    progress_.update(source.part_read(), stats.ok,
+                     stats.failed_total() == 0 ? "" : fmt::format("{} failed", failed_total()));
   }
   if (!batch->items.empty()) pipeline.push(std::move(batch));
 }
@@ -231,7 +230,13 @@ std::string FeedRun::finish() {
     for (const auto& [code, count] : unread_) failed[code] += count;
   }
   JsonText json;
-  json.begin_object().key("ok").number(stats_.ok).key("failed").number(failed_total()).key("failed_by_code").begin_object();
+  json.begin_object()
+      .key("ok")
+      .number(stats_.ok)
+      .key("failed")
+      .number(failed_total())
+      .key("failed_by_code")
+      .begin_object();
   for (const auto& [code, count] : failed) json.key(to_string(code)).number(count);
   json.end_object().key("in_doubt").number(stats_.in_doubt).key("retried").number(stats_.retried);
   json.key("bytes").number(stats_.bytes).key("seconds").real(seconds, 3);

@@ -21,7 +21,8 @@ bool is_free(int port) {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<std::uint16_t>(port));
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  const bool bound = ::bind(file, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 && ::listen(file, 1) == 0;
+  const bool bound =
+      ::bind(file, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0 && ::listen(file, 1) == 0;
   ::close(file);
   return bound;
 }
@@ -46,7 +47,8 @@ Result<std::vector<int>> find_free_ports(std::size_t count) {
     port = port + 1 < kPast ? port + 1 : kLowest;
   }
   if (ports.size() == count) return ports;
-  return Status(StatusCode::IoError, fmt::format("there are no {} free ports from {} to {}", count, kLowest, kPast - 1));
+  return Status(StatusCode::IoError,
+                fmt::format("there are no {} free ports from {} to {}", count, kLowest, kPast - 1));
 }
 
 }  // namespace fjord::cli

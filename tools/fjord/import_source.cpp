@@ -1,12 +1,11 @@
 #include "import_source.h"
 
-#include <fmt/format.h>
-#include <rapidjson/document.h>
-#include <rapidjson/error/en.h>
-
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <fmt/format.h>
+#include <rapidjson/document.h>
+#include <rapidjson/error/en.h>
 
 #include "fjord/document/json.h"
 #include "json_text.h"
@@ -64,18 +63,26 @@ std::string id_of(const ImportOptions& options, const std::string& user_part) {
 
 Result<FieldValue> value_from_text(const DataType& type, const std::string& text) {
   switch (type.tag()) {
-    case TypeTag::String: return FieldValue(text);
-    case TypeTag::Int: return parse_number<std::int32_t>(type, trim(text));
-    case TypeTag::Long: return parse_number<std::int64_t>(type, trim(text));
-    case TypeTag::Byte: return parse_number<std::int8_t>(type, trim(text));
-    case TypeTag::Float: return parse_number<float>(type, trim(text));
-    case TypeTag::Double: return parse_number<double>(type, trim(text));
-    case TypeTag::Bool: return parse_bool(trim(text));
+    case TypeTag::String:
+      return FieldValue(text);
+    case TypeTag::Int:
+      return parse_number<std::int32_t>(type, trim(text));
+    case TypeTag::Long:
+      return parse_number<std::int64_t>(type, trim(text));
+    case TypeTag::Byte:
+      return parse_number<std::int8_t>(type, trim(text));
+    case TypeTag::Float:
+      return parse_number<float>(type, trim(text));
+    case TypeTag::Double:
+      return parse_number<double>(type, trim(text));
+    case TypeTag::Bool:
+      return parse_bool(trim(text));
     case TypeTag::Raw: {
       if (auto bytes = base64_decode(text)) return FieldValue(RawValue{std::move(*bytes)});
       return Status(StatusCode::InvalidField, "the value is not base64");
     }
-    default: return Status(StatusCode::InvalidField, fmt::format("a cell cannot hold a value of type {}", type.name()));
+    default:
+      return Status(StatusCode::InvalidField, fmt::format("a cell cannot hold a value of type {}", type.name()));
   }
 }
 
@@ -116,19 +123,21 @@ Status CsvImport::read_header(std::vector<std::string>& warnings) {
       if (found == nullptr && lower(field.name) == wanted) found = &field;
     }
     if (found != nullptr && (is_collection(found->type->tag()) || found->type->tag() == TypeTag::Struct)) {
-      return Status(StatusCode::InvalidField, fmt::format("line 1: the field {} has the type {}, which a cell cannot hold",
-                                                          found->name, found->type->name()));
+      return Status(StatusCode::InvalidField,
+                    fmt::format("line 1: the field {} has the type {}, which a cell cannot hold", found->name,
+                                found->type->name()));
     }
     if (found == nullptr && !is_id) {
-      warnings.push_back(fmt::format("{}: the column \"{}\" is no field of {} and is left out", name(), column, type_.name()));
+      warnings.push_back(
+          fmt::format("{}: the column \"{}\" is no field of {} and is left out", name(), column, type_.name()));
     }
     columns_.push_back(column);
     fields_.push_back(found);
   }
   if (options_.id_field.empty()) return Status::ok();
   if (!id_column) {
-    return Status(StatusCode::InvalidArgument,
-                  fmt::format("line 1: no column \"{}\" for the ids; there are: {}", options_.id_field, fmt::join(columns_, ", ")));
+    return Status(StatusCode::InvalidArgument, fmt::format("line 1: no column \"{}\" for the ids; there are: {}",
+                                                           options_.id_field, fmt::join(columns_, ", ")));
   }
   id_column_ = *id_column;
   return Status::ok();
@@ -159,7 +168,8 @@ Result<rpc::Operation> CsvImport::parse(const Record& record) const {
   }
   if (!options_.id_field.empty()) user_part = trim(cells[id_column_].text);
   if (user_part.empty()) {
-    return Status(StatusCode::InvalidId, fmt::format("column \"{}\", which the id is made of, is empty", columns_[id_column_]));
+    return Status(StatusCode::InvalidId,
+                  fmt::format("column \"{}\", which the id is made of, is empty", columns_[id_column_]));
   }
   FJORD_TRY_ASSIGN(DocumentId id, DocumentId::parse(id_of(options_, user_part)));
   Document document(type_, std::move(id));
@@ -193,7 +203,8 @@ Result<std::unique_ptr<JsonImport>> JsonImport::open(std::unique_ptr<InputFile> 
 
 Result<rpc::Operation> JsonImport::parse(const Record& record) const {
   rapidjson::Document json;
-  json.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(record.text.data(), record.text.size());
+  json.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(record.text.data(),
+                                                                                  record.text.size());
   if (json.HasParseError()) {
     return Status(StatusCode::InvalidArgument, fmt::format("byte {}: not JSON: {}", json.GetErrorOffset(),
                                                            rapidjson::GetParseError_En(json.GetParseError())));
@@ -201,7 +212,8 @@ Result<rpc::Operation> JsonImport::parse(const Record& record) const {
   if (!json.IsObject()) return Status(StatusCode::InvalidArgument, "expected a JSON object of fields");
   const auto member = json.FindMember(options_.id_field.c_str());
   if (member == json.MemberEnd()) {
-    return Status(StatusCode::InvalidId, fmt::format("the member \"{}\", which the id is made of, is missing", options_.id_field));
+    return Status(StatusCode::InvalidId,
+                  fmt::format("the member \"{}\", which the id is made of, is missing", options_.id_field));
   }
   std::string user_part;
   if (member->value.IsString()) {

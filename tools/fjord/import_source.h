@@ -14,8 +14,8 @@ namespace fjord::cli {
 
 struct ImportOptions {
   std::string type;
-  std::string id_field;   ///< Empty: the number of the record, from 1.
-  std::string namespace_; ///< Of the ids; empty: the type's name.
+  std::string id_field;    ///< Empty: the number of the record, from 1.
+  std::string namespace_;  ///< Of the ids; empty: the type's name.
 };
 
 /// The rows of a CSV file with a header row as documents. Columns go to the fields of the same name, in any case; the

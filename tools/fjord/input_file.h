@@ -1,11 +1,10 @@
 #pragma once
 
-#include <zlib.h>
-
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
+#include <zlib.h>
 
 #include "fjord/common/result.h"
 

@@ -1,9 +1,8 @@
 #pragma once
 
+#include <cmath>
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
-
-#include <cmath>
 #include <string>
 #include <string_view>
 
@@ -31,7 +30,9 @@ class JsonText {
     return writer_.Double(std::round(value * scale) / scale), *this;
   }
   /// `json` is JSON already.
-  JsonText& raw(std::string_view json) { return writer_.RawValue(json.data(), json.size(), rapidjson::kObjectType), *this; }
+  JsonText& raw(std::string_view json) {
+    return writer_.RawValue(json.data(), json.size(), rapidjson::kObjectType), *this;
+  }
 
   std::string str() const { return std::string(buffer_.GetString(), buffer_.GetSize()); }
 

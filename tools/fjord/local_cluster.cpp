@@ -1,20 +1,19 @@
 #include "local_cluster.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <fstream>
+#include <signal.h>
 #include <sstream>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <thread>
+#include <unistd.h>
 
 #include "free_ports.h"
 
@@ -99,7 +98,8 @@ Result<std::string> make_local_yaml(const LocalShape& shape) {
   const std::size_t processes = ports.size() / 2;
   std::size_t next = 0;
   const auto addresses = [&](const char* indent) {
-    const std::string text = fmt::format("address: 127.0.0.1:{}\n{}http: 127.0.0.1:{}\n", ports[next], indent, ports[next + processes]);
+    const std::string text =
+        fmt::format("address: 127.0.0.1:{}\n{}http: 127.0.0.1:{}\n", ports[next], indent, ports[next + processes]);
     ++next;
     return text;
   };
@@ -107,7 +107,8 @@ Result<std::string> make_local_yaml(const LocalShape& shape) {
   for (int i = 0; i < shape.distributors; ++i) distributors += "  - " + addresses("    ");
   const std::string controller = "  " + addresses("  ") + "  directory: fleetcontroller.0\n";
   std::string storage;
-  for (int i = 0; i < shape.storage; ++i) storage += "  - " + addresses("    ") + fmt::format("    directory: storage.{}\n", i);
+  for (int i = 0; i < shape.storage; ++i)
+    storage += "  - " + addresses("    ") + fmt::format("    directory: storage.{}\n", i);
   return fmt::format(
       "# A cluster on this machine, made by `fjord local start`. All keys: fjordd --help-config\n"
       "cluster:\n  redundancy: {}\nfleetcontroller:\n{}distributors:\n{}storage:\n{}",
@@ -126,7 +127,8 @@ Status LocalCluster::create(const std::string& directory, const LocalShape& shap
 
 Result<LocalCluster> LocalCluster::open(const std::string& directory) {
   if (!exists(directory)) {
-    return Status(StatusCode::NotFound, fmt::format("{} holds no cluster; fjord local start --dir {} makes one", directory, directory));
+    return Status(StatusCode::NotFound,
+                  fmt::format("{} holds no cluster; fjord local start --dir {} makes one", directory, directory));
   }
   const std::string absolute = fs::absolute(directory).lexically_normal().string();
   FJORD_TRY_ASSIGN(config::ClusterConfig config, config::load_config(absolute + "/cluster.yaml"));
@@ -142,8 +144,12 @@ std::string LocalCluster::addresses() const {
   return fmt::format("{}", fmt::join(config_.distributor_addresses(), ","));
 }
 
-std::string LocalCluster::log_file(ProcessName name) const { return fmt::format("{}/logs/{}.log", directory_, name.to_string()); }
-std::string LocalCluster::pid_file(ProcessName name) const { return fmt::format("{}/run/{}.pid", directory_, name.to_string()); }
+std::string LocalCluster::log_file(ProcessName name) const {
+  return fmt::format("{}/logs/{}.log", directory_, name.to_string());
+}
+std::string LocalCluster::pid_file(ProcessName name) const {
+  return fmt::format("{}/run/{}.pid", directory_, name.to_string());
+}
 
 pid_t LocalCluster::running(ProcessName name) const {
   std::istringstream in(read_text(pid_file(name)));
@@ -185,7 +191,8 @@ std::vector<ProcessName> LocalCluster::stop(const std::vector<ProcessName>& name
   const auto forget_ended = [&] {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
-    left.erase(std::remove_if(left.begin(), left.end(), [&](const ProcessName& name) { return running(name) == 0; }), left.end());
+    left.erase(std::remove_if(left.begin(), left.end(), [&](const ProcessName& name) { return running(name) == 0; }),
+               left.end());
   };
   const auto deadline = std::chrono::steady_clock::now() + kPatience;
   for (forget_ended(); !left.empty() && std::chrono::steady_clock::now() < deadline; forget_ended()) {

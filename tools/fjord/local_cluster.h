@@ -1,8 +1,7 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
+#include <sys/types.h>
 #include <vector>
 
 #include "fjord/config/cluster_config.h"
@@ -35,7 +34,8 @@ class LocalCluster {
   std::string addresses() const;
   std::string log_file(config::ProcessName name) const;
 
-  /// The process id, or 0 if it does not run. A process that was given the id of one of ours later is not mistaken for it.
+  /// The process id, or 0 if it does not run. A process that was given the id of one of ours later is not mistaken for
+  /// it.
   pid_t running(config::ProcessName name) const;
   /// Starts fjordd in a session of its own. Errors: IoError.
   Status start(config::ProcessName name) const;

@@ -30,7 +30,8 @@ void add_output(CLI::App& app, std::string& output) {
 }
 
 void add_common(CLI::App& app, Common& common) {
-  app.add_option("--cluster", common.cluster, "Distributors, host:port,... (default: $FJORD_CLUSTER or 127.0.0.1:19100)")
+  app.add_option("--cluster", common.cluster,
+                 "Distributors, host:port,... (default: $FJORD_CLUSTER or 127.0.0.1:19100)")
       ->type_name("ADDRESSES");
   app.add_option("--timeout", common.timeout_s, "Seconds that one operation may take, retries included (default: 30)")
       ->check(CLI::Range(0.001, 86'400.0))
@@ -46,7 +47,8 @@ void add_progress(CLI::App& app, std::string& progress) {
 
 void add_dev(CLI::App& app, DevArgs& args, Action& action) {
   CLI::App* dev = command(app, "dev", "A whole cluster in this process, until Ctrl-C", "fjord dev --dir ./fjord-data");
-  dev->add_option("--dir", args.directory, "Where the documents are kept (default: a temporary folder, removed at the end)")
+  dev->add_option("--dir", args.directory,
+                  "Where the documents are kept (default: a temporary folder, removed at the end)")
       ->type_name("DIR");
   dev->callback([&] { action = [&] { return run_dev(args); }; });
 }
@@ -54,7 +56,8 @@ void add_dev(CLI::App& app, DevArgs& args, Action& action) {
 void add_local(CLI::App& app, LocalArgs& args, Action& action) {
   CLI::App* local = app.add_subcommand("local", "A cluster of separate processes on this machine");
   local->require_subcommand(1);
-  local->footer("\nExample:\n  fjord local start --dir ./cluster --storage 4 --redundancy 2\n" + std::string(kExitCodes));
+  local->footer("\nExample:\n  fjord local start --dir ./cluster --storage 4 --redundancy 2\n" +
+                std::string(kExitCodes));
   const auto add = [&](const std::string& name, const std::string& what, const std::string& example, auto run) {
     CLI::App* made = command(*local, name, what, example);
     made->add_option("--dir", args.directory, "Folder of the cluster")->required()->type_name("DIR");
@@ -69,12 +72,14 @@ void add_local(CLI::App& app, LocalArgs& args, Action& action) {
   CLI::App* start = add("start", "Makes the cluster, or starts what does not run of it; ends with an export line",
                         "eval \"$(fjord local start --dir ./cluster --storage 4 --redundancy 2)\"", run_local_start);
   start->add_option("--storage", args.storage, "Storage nodes of a new cluster (default: 3)")->check(CLI::Range(1, 50));
-  start->add_option("--distributors", args.distributors, "Distributors of a new cluster (default: 1)")->check(CLI::Range(1, 49));
+  start->add_option("--distributors", args.distributors, "Distributors of a new cluster (default: 1)")
+      ->check(CLI::Range(1, 49));
   start->add_option("--redundancy", args.redundancy, "Copies of each document (default: 2, or 1 with one storage node)")
       ->check(CLI::Range(1, 16));
   add_timeout(start);
   add("stop", "Ends all processes of the cluster", "fjord local stop --dir ./cluster", run_local_stop);
-  CLI::App* status = add("status", "Which processes run", "fjord local status --dir ./cluster -o json", run_local_status);
+  CLI::App* status =
+      add("status", "Which processes run", "fjord local status --dir ./cluster -o json", run_local_status);
   add_output(*status, args.output);
   CLI::App* kill = add("kill", "Ends one process at once (SIGKILL), to see what happens",
                        "fjord local kill --dir ./cluster storage.2", run_local_kill);
@@ -101,34 +106,38 @@ void add_schema(CLI::App& app, SchemaArgs& args, Action& action) {
 }
 
 void add_feed_options(CLI::App& app, FeedArgs& args) {
-  app.add_option("--errors-shown", args.errors_shown, "Messages about single records; the rest is counted (default: 100)");
+  app.add_option("--errors-shown", args.errors_shown,
+                 "Messages about single records; the rest is counted (default: 100)");
   app.add_option("--in-flight", args.in_flight, "Operations under way at once, at most (default: 2048)");
   add_progress(app, args.progress);
   add_common(app, args.common);
 }
 
 void add_feeds(CLI::App& app, FeedArgs& args, Action& action) {
-  CLI::App* feed = command(app, "feed", "Puts and removes documents: JSONL or a JSON array of operations, also in gzip format",
-                           "echo '{\"put\": \"id:shop:music::1\", \"fields\": {\"title\": \"Help!\"}}' | fjord feed -");
+  CLI::App* feed =
+      command(app, "feed", "Puts and removes documents: JSONL or a JSON array of operations, also in gzip format",
+              "echo '{\"put\": \"id:shop:music::1\", \"fields\": {\"title\": \"Help!\"}}' | fjord feed -");
   feed->add_option("FILE", args.files, "Files, or - for standard input")->required();
   add_feed_options(*feed, args);
   feed->callback([&] { action = [&] { return run_feed(args); }; });
 
-  CLI::App* import = command(app, "import", "Stores the rows of a table: CSV with a header row, or JSONL, also in gzip format",
-                             "fjord import --type car --id-field vin cars.csv");
+  CLI::App* import =
+      command(app, "import", "Stores the rows of a table: CSV with a header row, or JSONL, also in gzip format",
+              "fjord import --type car --id-field vin cars.csv");
   import->add_option("FILE", args.files, "FILE.csv or FILE.jsonl")->required();
   import->add_option("--type", args.type, "Document type of the rows")->required()->type_name("TYPE");
   CLI::Option* id_field =
-      import->add_option("--id-field", args.id_field, "Column whose value makes the id, id:NAMESPACE:TYPE::VALUE")->type_name("FIELD");
+      import->add_option("--id-field", args.id_field, "Column whose value makes the id, id:NAMESPACE:TYPE::VALUE")
+          ->type_name("FIELD");
   CLI::Option* id_row = import->add_flag("--id-row", args.id_row, "Make the id of the number of the row, from 1");
   id_row->excludes(id_field);
   import->add_option("--namespace", args.namespace_, "Namespace of the ids (default: the type)")->type_name("NAME");
   add_feed_options(*import, args);
   import->callback([&, id_field, id_row] {
     if (id_field->empty() && id_row->empty()) throw CLI::RequiredError("--id-field or --id-row");
-    action = [&] { return run_import(args); };
-  });
-}
+  action = [&] { return run_import(args); };
+});
+}  // namespace
 
 void add_documents(CLI::App& app, DocumentArgs& args, Action& action) {
   CLI::App* put = command(app, "put", "Stores one document: a JSON object of its fields, or a line that `get` printed",
@@ -141,7 +150,8 @@ void add_documents(CLI::App& app, DocumentArgs& args, Action& action) {
   get->add_option("ID", args.ids, "Document ids")->required();
   add_common(*get, args.common);
   get->callback([&] { action = [&] { return run_get(args); }; });
-  CLI::App* remove = command(app, "remove", "Removes documents; one that is not there is no error", "fjord remove id:shop:music::1");
+  CLI::App* remove =
+      command(app, "remove", "Removes documents; one that is not there is no error", "fjord remove id:shop:music::1");
   remove->add_option("ID", args.ids, "Document ids")->required();
   add_common(*remove, args.common);
   remove->callback([&] { action = [&] { return run_remove(args); }; });
@@ -151,7 +161,8 @@ void add_visit(CLI::App& app, VisitArgs& args, Action& action) {
   CLI::App* visit = command(app, "visit", "Prints all documents that match, as JSONL",
                             "fjord visit --type music --selection 'music.year > 1965' --fields title,year");
   visit->add_option("--type", args.type, "Only documents of this type")->type_name("TYPE");
-  visit->add_option("--selection", args.selection, "Only documents that this condition holds for")->type_name("CONDITION");
+  visit->add_option("--selection", args.selection, "Only documents that this condition holds for")
+      ->type_name("CONDITION");
   visit->add_option("--fields", args.fields, "Only these fields, a,b")->delimiter(',')->type_name("FIELDS");
   add_common(*visit, args.common);
   visit->callback([&] { action = [&] { return run_visit(args); }; });
@@ -160,15 +171,21 @@ void add_visit(CLI::App& app, VisitArgs& args, Action& action) {
 void add_jobs(CLI::App& app, JobArgs& args, Action& action) {
   CLI::App* job = app.add_subcommand("job", "MapReduce jobs, which run inside the storage nodes");
   job->require_subcommand(1);
-  job->footer("\nExample:\n  fjord job run citycount --type city --param field=country --wait\n" + std::string(kExitCodes));
+  job->footer("\nExample:\n  fjord job run citycount --type city --param field=country --wait\n" +
+              std::string(kExitCodes));
   CLI::App* run = command(*job, "run", "Starts a job and prints its id",
                           "fjord job run fieldstats --type car --param group=make --param value=price --wait");
   run->add_option("NAME", args.application, "fieldstats, citycount, heavycity, heavycpu or noop")->required();
   run->add_option("--type", args.type, "Document type to read")->required()->type_name("TYPE");
-  run->add_option("--selection", args.selection, "Only documents that this condition holds for")->type_name("CONDITION");
-  run->add_option("--param", args.parameters, "A parameter of the job, k=v; may be given several times")->type_name("K=V")->allow_extra_args(false);
-  run->add_option("--output-namespace", args.output_namespace, "Namespace of the result documents (default: results)")->type_name("NAME");
-  run->add_option("--visitors-per-node", args.visitors_per_node, "Tasks at once on a storage node (default: chosen by the system)");
+  run->add_option("--selection", args.selection, "Only documents that this condition holds for")
+      ->type_name("CONDITION");
+  run->add_option("--param", args.parameters, "A parameter of the job, k=v; may be given several times")
+      ->type_name("K=V")
+      ->allow_extra_args(false);
+  run->add_option("--output-namespace", args.output_namespace, "Namespace of the result documents (default: results)")
+      ->type_name("NAME");
+  run->add_option("--visitors-per-node", args.visitors_per_node,
+                  "Tasks at once on a storage node (default: chosen by the system)");
   run->add_option("--output-buckets", args.output_buckets, "Reduce tasks (default: chosen by the system)");
   run->add_flag("--wait", args.wait, "Wait for the end of the job");
   add_progress(*run, args.progress);
@@ -188,14 +205,16 @@ void add_jobs(CLI::App& app, JobArgs& args, Action& action) {
   CLI::App* watch = add("watch", "Follows a job until it ends", "fjord job watch job-0123456789abcdef", run_job_watch);
   add_progress(*watch, args.progress);
   add("cancel", "Ends a job", "fjord job cancel job-0123456789abcdef", run_job_cancel);
-  add("results", "The results of a finished job by rising key", "fjord job results job-0123456789abcdef -o json", run_job_results);
+  add("results", "The results of a finished job by rising key", "fjord job results job-0123456789abcdef -o json",
+      run_job_results);
 }
 
 void add_status(CLI::App& app, Common& common, Action& action) {
   CLI::App* status = app.add_subcommand("status", "Nodes, state version, buckets in and out of sync");
   status->footer(
       "\nExample:\n  fjord status -o json\n\n"
-      "Exit codes: 0 all well; 1 degraded: a node is down or buckets are out of sync; 2 the cluster cannot be reached or has "
+      "Exit codes: 0 all well; 1 degraded: a node is down or buckets are out of sync; 2 the cluster cannot be reached "
+      "or has "
       "buckets that cannot be served");
   add_common(*status, common);
   status->callback([&] { action = [&] { return run_status(common); }; });
@@ -216,7 +235,8 @@ struct CommandLine {
 
   CommandLine() {
     app.require_subcommand(1);
-    app.footer("\nExample:\n  eval \"$(fjord local start --dir ./cluster)\" && fjord status\n" + std::string(kExitCodes));
+    app.footer("\nExample:\n  eval \"$(fjord local start --dir ./cluster)\" && fjord status\n" +
+               std::string(kExitCodes));
     add_dev(app, dev, action);
     add_local(app, local, action);
     add_schema(app, schema, action);
@@ -232,7 +252,7 @@ struct CommandLine {
   }
 };
 
-}  // namespace
+}  // namespace fjord::cli
 }  // namespace fjord::cli
 
 int main(int argc, char** argv) {

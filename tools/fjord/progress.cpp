@@ -1,10 +1,9 @@
 #include "progress.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
+#include <fmt/format.h>
+#include <unistd.h>
 
 namespace fjord::cli {
 namespace {

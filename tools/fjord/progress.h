@@ -9,8 +9,8 @@
 
 namespace fjord::cli {
 
-/// A line on standard error that says how far something is. Nothing for the first two seconds, and nothing at all unless
-/// standard error is a terminal; with `Always` a new line every two seconds elsewhere.
+/// A line on standard error that says how far something is. Nothing for the first two seconds, and nothing at all
+/// unless standard error is a terminal; with `Always` a new line every two seconds elsewhere.
 ///
 /// Threading: every thread.
 class Progress {

@@ -16,7 +16,6 @@ struct Record {
   std::uint64_t line = 0;
 };
 
-
 /// Cuts a file into records, and makes operations of them.
 /// Threading: next() on one thread; parse() on several at once.
 class RecordSource {

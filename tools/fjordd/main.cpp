@@ -61,9 +61,11 @@ int main(int argc, char** argv) {
   std::string file;
   std::string node;
   std::string help_format;
-  CLI::Option* config_option = app.add_option("--config", file, "The YAML file that describes the cluster")->type_name("FILE");
+  CLI::Option* config_option =
+      app.add_option("--config", file, "The YAML file that describes the cluster")->type_name("FILE");
   CLI::Option* node_option =
-      app.add_option("--node", node, "Which process this is: storage.N, distributor.N or fleetcontroller.0")->type_name("NODE");
+      app.add_option("--node", node, "Which process this is: storage.N, distributor.N or fleetcontroller.0")
+          ->type_name("NODE");
   app.add_flag("--help-config{text}", help_format,
                "Lists all keys of the configuration file; =markdown prints the reference page")
       ->check(CLI::IsMember({"text", "markdown"}));
@@ -73,7 +75,8 @@ int main(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : kUsage;
   }
   if (!help_format.empty()) {
-    const std::string text = help_format == "markdown" ? fjord::config::reference_page() : fjord::config::reference_text();
+    const std::string text =
+        help_format == "markdown" ? fjord::config::reference_page() : fjord::config::reference_text();
     std::fwrite(text.data(), 1, text.size(), stdout);
     return 0;
   }

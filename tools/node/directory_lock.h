@@ -6,8 +6,8 @@
 
 namespace fjord {
 
-/// Keeps other processes out of a data folder while it lives; the system lets go of it when the process ends, however it
-/// ends. The file `lock` in the folder holds the process id, for messages only.
+/// Keeps other processes out of a data folder while it lives; the system lets go of it when the process ends, however
+/// it ends. The file `lock` in the folder holds the process id, for messages only.
 class DirectoryLock {
  public:
   /// Makes the folder if it is missing. Errors: AlreadyExists that names the process; IoError.

@@ -53,7 +53,8 @@ class DistributorProcess final : public Node {
     options.document_bytes_max = static_cast<std::size_t>(config.document_bytes_max);
     node_ = std::make_unique<distributor::DistributorNode>(options, machine_.runtime(), machine_.transport());
     jobs_ = std::make_unique<Jobs>(machine_.runtime(), machine_.transport(), *node_);
-    return machine_.serve(config, name, {node_.get(), jobs_.get()}, [this, text = name.to_string()] { return health(text); });
+    return machine_.serve(config, name, {node_.get(), jobs_.get()},
+                          [this, text = name.to_string()] { return health(text); });
   }
 
   const std::string& address() const override { return machine_.address(); }
@@ -62,7 +63,8 @@ class DistributorProcess final : public Node {
  private:
   Health health(const std::string& name) const {
     const auto snapshot = node_->snapshots().get();
-    if (snapshot == nullptr) return {false, "initializing", name, 0, {"no cluster state from the fleet controller yet"}};
+    if (snapshot == nullptr)
+      return {false, "initializing", name, 0, {"no cluster state from the fleet controller yet"}};
     return {true, "up", name, snapshot->state_version(), {}};
   }
 

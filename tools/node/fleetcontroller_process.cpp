@@ -30,8 +30,9 @@ class FleetControllerProcess final : public Node {
     options.start_grace = milliseconds(config.start_grace_ms);
     FJORD_TRY_ASSIGN(controller_,
                      fleetcontroller::FleetController::open(options, machine_.runtime(), machine_.transport()));
-    return machine_.serve(config, name, {controller_.get()},
-                          [node = name.to_string()] { return Health{true, "up", node, 0, {}}; });
+    return machine_.serve(config, name, {controller_.get()}, [node = name.to_string()] {
+      return Health{true, "up", node, 0, {}};
+    });
   }
 
   const std::string& address() const override { return machine_.address(); }

@@ -11,8 +11,8 @@
 namespace fjord {
 
 /// A transport that can be closed before the nodes that call it are destroyed. A node needs its transport while its
-/// executors run, and a transport needs the executors that its calls name: closing first breaks that circle. Calls after
-/// close() and those without an answer at that moment are dropped.
+/// executors run, and a transport needs the executors that its calls name: closing first breaks that circle. Calls
+/// after close() and those without an answer at that moment are dropped.
 ///
 /// Threading: every thread.
 class GatedTransport final : public rpc::Transport {

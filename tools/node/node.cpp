@@ -14,9 +14,12 @@ Result<std::unique_ptr<Node>> Node::start(const config::ClusterConfig& config, c
                   fmt::format("the configuration has no node {}; it has {}", name.to_string(), known));
   }
   switch (name.role) {
-    case config::Role::FleetController: return start_fleetcontroller(config, name);
-    case config::Role::Distributor: return start_distributor(config, name);
-    case config::Role::Storage: return start_storage(config, name);
+    case config::Role::FleetController:
+      return start_fleetcontroller(config, name);
+    case config::Role::Distributor:
+      return start_distributor(config, name);
+    case config::Role::Storage:
+      return start_storage(config, name);
   }
   return Status(StatusCode::InvalidArgument, "unknown role");
 }

@@ -73,8 +73,8 @@ class StorageProcess final : public Node {
     options.cpus = cpu_count();
     options.docblock_bytes = static_cast<std::uint32_t>(config.docblock_bytes);
     options.idle_max = milliseconds(config.visitor_idle_ms);
-    visitor_service_ = std::make_unique<visitors::VisitorService>(options, machine_.runtime(), *node_,
-                                                                  node_->snapshots(), visitors_);
+    visitor_service_ =
+        std::make_unique<visitors::VisitorService>(options, machine_.runtime(), *node_, node_->snapshots(), visitors_);
     if (config.visitors_max == 0) return Status::ok();
     return machine_.runtime().tunables.set("storage.visitors_max", config.visitors_max);
   }
