@@ -24,6 +24,7 @@ struct BucketEntry {
   ReplicaSet set;                      ///< Members: served, and every acknowledged write is on all of them.
   std::vector<std::uint16_t> filling;  ///< Get every write, are not read, become members after a merge.
   std::vector<std::uint16_t> stale;    ///< Replicas to be looked through once more and deleted.
+  std::vector<std::uint16_t> dropped;  ///< Not in the set that is being installed, and to be told so before it is served.
   std::string reason;                  ///< Why it is unavailable.
   bool dirty = false;                  ///< Members may differ: reads ask all of them.
   bool merging = false;

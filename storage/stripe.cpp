@@ -174,6 +174,7 @@ Status StorageNode::Stripe::set_replica_set(const rpc::SetReplicaSets& request, 
   FJORD_TRY_ASSIGN(ReplicaSet old, provider_->replica_set(entry.bucket));
   // A replica that is being filled (epoch 0) keeps what it was a member of before; a late copy changes nothing.
   if (entry.replica_set.epoch <= old.epoch) return Status::ok();
+  if (old.epoch == 0 && !entry.replica_set.contains(options_.index)) return Status::ok();
   return provider_->set_replica_set(entry.bucket, entry.replica_set);
 }
 

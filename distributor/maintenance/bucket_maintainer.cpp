@@ -94,7 +94,8 @@ void BucketMaintainer::build_database() {
       entry.set.nodes.swap(entry.filling);
       plan.install = true;
     }
-    if (plan.install) {
+    entry.dropped = entry.stale;
+    if (plan.install || !entry.dropped.empty()) {
       entry.set.epoch = next_epoch(plan.epoch);
       to_install.push_back(entry.bucket);
     } else {
@@ -148,7 +149,8 @@ void BucketMaintainer::send_install(std::uint16_t node, std::vector<BucketId> bu
   request.distributor = context_.options.index;
   for (BucketId bucket : buckets) {
     const BucketEntry& entry = *context_.buckets.find(bucket);
-    request.buckets.push_back({bucket, entry.set.contains(node) ? entry.set : ReplicaSet{}});
+    bool filling = std::find(entry.filling.begin(), entry.filling.end(), node) != entry.filling.end();
+    request.buckets.push_back({bucket, filling ? ReplicaSet{} : entry.set});
   }
   rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
             context_.executor,
@@ -169,14 +171,24 @@ void BucketMaintainer::on_installed(std::uint16_t node, const std::vector<Bucket
     }
     std::set<std::uint16_t>& missing = installs_[buckets[i].raw()];
     missing.erase(node);
-    if (missing.empty()) {
-      installs_.erase(buckets[i].raw());
-      installed(*context_.buckets.find(buckets[i]));
-    }
+    if (missing.empty()) installed_on_all(*context_.buckets.find(buckets[i]));
   }
   if (!again.empty()) {
     later(context_.options.retry_delay, [this, node, again = std::move(again)] { send_install(node, again); });
   }
+}
+
+/// Everybody who was asked has the set. Those it leaves out come last: while they alone knew of it, a distributor that
+/// takes over now would look for members that do not know that they are.
+void BucketMaintainer::installed_on_all(BucketEntry& entry) {
+  std::vector<std::uint16_t> dropped = std::exchange(entry.dropped, {});
+  if (dropped.empty()) {
+    installs_.erase(entry.bucket.raw());
+    installed(entry);
+    return;
+  }
+  installs_[entry.bucket.raw()].insert(dropped.begin(), dropped.end());
+  for (std::uint16_t node : dropped) send_install(node, {entry.bucket});
 }
 
 void BucketMaintainer::installed(BucketEntry& entry) {
@@ -319,6 +331,7 @@ void BucketMaintainer::extend_set(BucketEntry& entry) {
   entry.stale.clear();
   entry.dirty = false;
   entry.merging = false;
+  entry.dropped = surplus;
   if (!surplus.empty()) surplus_[entry.bucket.raw()] = std::move(surplus);
   install({entry.bucket});
 }

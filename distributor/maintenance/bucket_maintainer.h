@@ -45,6 +45,7 @@ class BucketMaintainer {
   void install(const std::vector<BucketId>& buckets);
   void send_install(std::uint16_t node, std::vector<BucketId> buckets);
   void on_installed(std::uint16_t node, const std::vector<BucketId>& buckets, Result<rpc::SetReplicaSetsReply> reply);
+  void installed_on_all(BucketEntry& entry);
   void installed(BucketEntry& entry);
 
   void enqueue_merge(BucketEntry& entry);

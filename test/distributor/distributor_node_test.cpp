@@ -361,4 +361,44 @@ TEST_CASE("distributor: an unavailable bucket says so, to reads and writes") {
   CHECK(applies(world) == 0);
 }
 
+TEST_CASE("distributor: a replica that left its set is not read when those that stayed are away") {
+  DistributorWorld world(4);
+  const std::string up = " .0.v:1 .1.v:1 .2.v:1 .3.v:1";
+  world.give_state(1, up);
+  const std::vector<std::uint16_t> want = world.ideal(kBucket);
+  std::uint16_t other = 0;
+  while (other == want[0] || other == want[1]) ++other;
+  const bool is_member = GENERATE(true, false);  // Else: a replica of a set before the last.
+  const std::vector<std::uint16_t> have = is_member ? std::vector<std::uint16_t>{want[0], other}
+                                                    : std::vector<std::uint16_t>{want[0], want[1]};
+  for (std::uint16_t node : have) {
+    TestReplica& replica = world.storage[node][kBucket.raw()];
+    replica.set = {ReplicaSet::make_epoch(1, 2), have};
+    replica.documents[kId] = {100, false, "", "old"};
+  }
+  if (!is_member) {
+    TestReplica& replica = world.storage[other][kBucket.raw()];
+    replica.set = {ReplicaSet::make_epoch(1, 1), {want[0], other}};
+    replica.documents[kId] = {50, false, "", "older"};
+  }
+  world.hook = [](std::uint16_t, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (!std::holds_alternative<rpc::DeleteBuckets>(request)) return std::nullopt;
+    return Result<rpc::Reply>(Status(StatusCode::Timeout, "lost"));
+  };
+  world.give_state(2, up);
+  world.run(milliseconds(300));
+  REQUIRE(execute(world, put_batch(kId, 0, 1, "new")).status);
+  REQUIRE(world.set_at(want[0], kBucket).nodes == want);
+  REQUIRE(world.holds(other, kBucket));  // Its deletion did not arrive.
+
+  std::string nodes;
+  for (std::uint16_t i = 0; i < 4; ++i) {
+    nodes += " ." + std::to_string(i) + (i == want[0] || i == want[1] ? ".s:d" : ".v:1");
+  }
+  world.give_state(3, nodes);
+  rpc::Execute get = get_batch(kId);
+  get.operations[0].want_json = false;
+  CHECK(execute(world, get).status.code() == StatusCode::Unavailable);
+}
+
 }  // namespace fjord::test
