@@ -1,7 +1,6 @@
-#include <fmt/format.h>
-
 #include <charconv>
 #include <condition_variable>
+#include <fmt/format.h>
 #include <map>
 #include <memory>
 #include <mutex>

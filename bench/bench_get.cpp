@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include <condition_variable>
+#include <fmt/format.h>
 #include <mutex>
 #include <vector>
 

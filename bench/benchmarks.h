@@ -15,10 +15,10 @@ namespace fjord::bench {
 struct BenchOptions {
   std::uint64_t documents = 300'000;
   std::uint64_t seed = 1;
-  std::size_t window = 0;    ///< Feed: pending operations; 0: the feeder's default.
-  double seconds = 5;        ///< Get: of each measurement.
+  std::size_t window = 0;        ///< Feed: pending operations; 0: the feeder's default.
+  double seconds = 5;            ///< Get: of each measurement.
   std::uint64_t operations = 0;  ///< Get: end after so many, if that is earlier; 0: no limit.
-  unsigned repeat = 3;       ///< Visit, citycount: the median counts.
+  unsigned repeat = 3;           ///< Visit, citycount: the median counts.
 };
 
 /// Stores all documents; the others need what it leaves behind. Made ahead of time, in memory.

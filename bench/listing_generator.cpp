@@ -1,10 +1,9 @@
 #include "listing_generator.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <fmt/format.h>
 #include <set>
 
 #include "fjord/common/check.h"
@@ -23,7 +22,7 @@ constexpr std::uint64_t kPriceMax = 100'000;
 constexpr std::uint64_t kCityStream = 0x63697479;
 
 std::string make_word(Random& random, std::size_t syllables) {
-  static constexpr std::array<std::string_view, 16> kConsonants = {"b", "d", "f", "g", "h", "k", "l", "m",
+  static constexpr std::array<std::string_view, 16> kConsonants = {"b", "d", "f", "g", "h", "k", "l",  "m",
                                                                    "n", "p", "r", "s", "t", "v", "st", "br"};
   static constexpr std::array<std::string_view, 8> kVowels = {"a", "e", "i", "o", "u", "ai", "ou", "ea"};
   std::string word;

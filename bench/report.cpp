@@ -1,12 +1,11 @@
 #include "report.h"
 
-#include <fmt/format.h>
-#include <pthread.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <fmt/format.h>
+#include <pthread.h>
 #include <thread>
 
 namespace fjord::bench {

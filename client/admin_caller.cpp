@@ -1,8 +1,7 @@
 #include "admin_caller.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
+#include <fmt/core.h>
 #include <utility>
 #include <variant>
 
@@ -130,9 +129,9 @@ void AdminCaller::send_to_all(rpc::Request request, MonotonicTime deadline, std:
     call.answers.push_back({addresses[i], Status(StatusCode::NotReady, "not asked")});
   }
   if (call.answers.empty()) {
-    return finish_all(id, Status(StatusCode::Unavailable,
-                                 fmt::format("no distributor is up in cluster state version {}",
-                                             snapshot->state_version())));
+    return finish_all(
+        id, Status(StatusCode::Unavailable,
+                   fmt::format("no distributor is up in cluster state version {}", snapshot->state_version())));
   }
   call.missing = call.answers.size();
   const Duration left = std::max(deadline - clock_.now(), Duration(1));

@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "fjord/client/client.h"
-
 #include "cluster_watcher.h"
+#include "fjord/client/client.h"
 #include "transport_gate.h"
 
 namespace fjord {

@@ -1,16 +1,14 @@
 #include "fjord/client/client.h"
 
-#include <fmt/core.h>
-
 #include <atomic>
+#include <fmt/core.h>
 #include <utility>
-
-#include "fjord/common/check.h"
-#include "fjord/common/hash.h"
 
 #include "admin_caller.h"
 #include "cluster_watcher.h"
 #include "dispatcher.h"
+#include "fjord/common/check.h"
+#include "fjord/common/hash.h"
 #include "transport_gate.h"
 
 namespace fjord {
@@ -166,18 +164,14 @@ void Client::take_cluster_info(const rpc::ClusterInfo& info) {
 }
 
 void Client::call_any_request(rpc::Request request, Duration timeout, UniqueFunction<void(Result<rpc::Reply>)> done) {
-  parts_->post([request = std::move(request), deadline = parts_->deadline(timeout),
-                done = std::move(done)](Parts& parts) mutable {
-    parts.admin->call_any(std::move(request), deadline, std::move(done));
-  });
+  parts_->post([request = std::move(request), deadline = parts_->deadline(timeout), done = std::move(done)](
+                   Parts& parts) mutable { parts.admin->call_any(std::move(request), deadline, std::move(done)); });
 }
 
 void Client::call_all_request(rpc::Request request, Duration timeout,
                               UniqueFunction<void(Result<std::vector<Answer>>)> done) {
-  parts_->post([request = std::move(request), deadline = parts_->deadline(timeout),
-                done = std::move(done)](Parts& parts) mutable {
-    parts.admin->call_all(std::move(request), deadline, std::move(done));
-  });
+  parts_->post([request = std::move(request), deadline = parts_->deadline(timeout), done = std::move(done)](
+                   Parts& parts) mutable { parts.admin->call_all(std::move(request), deadline, std::move(done)); });
 }
 
 std::string Client::new_job_id() {

@@ -1,14 +1,12 @@
 #include "cluster_watcher.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
+#include <fmt/core.h>
 #include <iterator>
 
+#include "backoff.h"
 #include "fjord/common/check.h"
 #include "fjord/common/log.h"
-
-#include "backoff.h"
 
 namespace fjord {
 

@@ -13,7 +13,6 @@
 #include "fjord/common/executor.h"
 #include "fjord/common/random.h"
 #include "fjord/rpc/cluster_snapshot.h"
-
 #include "transport_gate.h"
 
 namespace fjord {
@@ -87,11 +86,11 @@ class ClusterWatcher : public std::enable_shared_from_this<ClusterWatcher> {
 
   bool closed_ = false;
   bool asking_ = false;
-  bool pausing_ = false;            // between two rounds that somebody waits for
-  std::uint64_t round_ = 0;         // the running or last one
+  bool pausing_ = false;     // between two rounds that somebody waits for
+  std::uint64_t round_ = 0;  // the running or last one
   std::uint64_t answered_round_ = 0;
   MonotonicTime answered_at_;
-  std::uint32_t failures_ = 0;      // rounds in a row that brought nothing
+  std::uint32_t failures_ = 0;  // rounds in a row that brought nothing
   std::vector<rpc::Address> to_ask_;
   std::size_t asked_ = 0;
   MonotonicTime needed_until_;

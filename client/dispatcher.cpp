@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "fjord/common/check.h"
-
 #include "backoff.h"
+#include "fjord/common/check.h"
 
 namespace fjord {
 
@@ -185,8 +184,8 @@ void Dispatcher::pump() {
 bool Dispatcher::may_send(const Channel& channel) const {
   if (closed_ || channel.queue.empty()) return false;
   if (channel.in_flight == 0) return true;
-  const bool is_full = channel.queue.size() >= options_->batch_operations_max ||
-                       channel.queue_bytes >= options_->batch_bytes_max;
+  const bool is_full =
+      channel.queue.size() >= options_->batch_operations_max || channel.queue_bytes >= options_->batch_bytes_max;
   return is_full && channel.in_flight < std::max<std::size_t>(1, options_->batches_in_flight_max);
 }
 
@@ -371,9 +370,7 @@ void Dispatcher::end(const PendingPtr& ended, Status status, rpc::OperationResul
   live_.pop_back();
 
   OperationOutcome outcome;
-  outcome.outcome = status.is_ok()        ? Outcome::Applied
-                    : operation->in_doubt ? Outcome::InDoubt
-                                          : Outcome::NotApplied;
+  outcome.outcome = status.is_ok() ? Outcome::Applied : operation->in_doubt ? Outcome::InDoubt : Outcome::NotApplied;
   outcome.status = std::move(status);
   outcome.timestamp_us = result.timestamp_us;
   outcome.existed = result.existed;
@@ -436,8 +433,8 @@ void Dispatcher::expire(const PendingPtr& operation) {
   Status status = operation->last;
   if (operation->place == Place::InFlight) {
     operation->in_doubt = operation->is_write();
-    status = Status(StatusCode::Timeout,
-                    "no answer before the deadline of the operation on " + operation->operation.id);
+    status =
+        Status(StatusCode::Timeout, "no answer before the deadline of the operation on " + operation->operation.id);
   } else if (status.is_ok() && operation->place == Place::Parked) {
     status = watcher_->why_not_ready();
   } else if (status.is_ok()) {

@@ -11,13 +11,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "cluster_watcher.h"
 #include "fjord/client/client_options.h"
 #include "fjord/common/executor.h"
 #include "fjord/common/metrics.h"
 #include "fjord/common/random.h"
 #include "fjord/common/thread_annotations.h"
-
-#include "cluster_watcher.h"
 #include "pending_operation.h"
 #include "settled_window.h"
 #include "transport_gate.h"

@@ -6,10 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "feed_window.h"
 #include "fjord/common/check.h"
 #include "fjord/common/thread_annotations.h"
-
-#include "feed_window.h"
 #include "latency_histogram.h"
 
 namespace fjord {

@@ -33,9 +33,9 @@ struct PendingOperation {
   bool settled = false;
   std::uint32_t attempts = 0;
   std::uint32_t busy_answers = 0;
-  std::uint32_t failures = 0;  ///< In a row, for the pause before the next attempt.
-  Status last;                 ///< Of the last attempt; OK before it.
-  std::size_t live_index = 0;  ///< In the dispatcher's list of operations that have not ended.
+  std::uint32_t failures = 0;              ///< In a row, for the pause before the next attempt.
+  Status last;                             ///< Of the last attempt; OK before it.
+  std::size_t live_index = 0;              ///< In the dispatcher's list of operations that have not ended.
   std::shared_ptr<PendingOperation> next;  ///< The next operation on the same id.
 
   bool is_write() const { return operation.kind != rpc::OperationKind::Get; }

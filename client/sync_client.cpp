@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <mutex>
 #include <iterator>
+#include <mutex>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -73,9 +73,8 @@ Status dropped() { return Status(StatusCode::Cancelled, "the client was closed")
 
 OperationOutcome SyncClient::execute(rpc::Operation operation) {
   const bool is_write = operation.kind != rpc::OperationKind::Get;
-  auto outcome = blocking_call<OperationOutcome>(client_, [&](auto done) {
-    client_.execute(std::move(operation), timeout_, std::move(done));
-  });
+  auto outcome = blocking_call<OperationOutcome>(
+      client_, [&](auto done) { client_.execute(std::move(operation), timeout_, std::move(done)); });
   if (outcome) return std::move(*outcome);
   OperationOutcome unknown;
   unknown.status = dropped();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-
 #include <fmt/format.h>
 
 #include "node_state_keys.h"
@@ -14,9 +13,7 @@ namespace {
 constexpr unsigned kMaxDistributionBits = 58;
 constexpr std::array<NodeType, 2> kPrintOrder = {NodeType::Distributor, NodeType::Storage};
 
-bool is_legal_cluster_state(NodeState state) {
-  return state != NodeState::Retired && state != NodeState::Maintenance;
-}
+bool is_legal_cluster_state(NodeState state) { return state != NodeState::Retired && state != NodeState::Maintenance; }
 
 Status bad_token(std::string_view token, std::string_view why) {
   return {StatusCode::InvalidArgument, fmt::format("cluster state: '{}': {}", token, why)};
@@ -53,7 +50,8 @@ struct Parser {
     } else if (key == "cluster") {
       const Result<NodeState> state = node_state_from_letter(value);
       if (!state) return state.error().with_context("cluster state");
-      if (!is_legal_cluster_state(*state)) return bad_token(token, "a cluster is only up, down, initializing or stopping");
+      if (!is_legal_cluster_state(*state))
+        return bad_token(token, "a cluster is only up, down, initializing or stopping");
       cluster = *state;
     } else if (key == "bits") {
       const auto number = cluster_text::parse_number<unsigned>(value);
@@ -82,11 +80,14 @@ struct Parser {
     if (!index) return bad_token(token, "expected .<node index>.<key>:<value>");
     if (current == nullptr) return bad_token(token, "comes before the number of nodes");
     if (*index >= current->size()) {
-      return bad_token(token, fmt::format("there is no {} node {} of {}", to_string(current_type), *index, current->size()));
+      return bad_token(token,
+                       fmt::format("there is no {} node {} of {}", to_string(current_type), *index, current->size()));
     }
     const std::string_view node_key = dot < key.size() ? key.substr(dot + 1) : std::string_view{};
     const Status status = set_node_state_key((*current)[*index], current_type, node_key, value);
-    return status.is_ok() ? status : status.with_context(fmt::format("cluster state: {} node {}", to_string(current_type), *index));
+    return status.is_ok()
+               ? status
+               : status.with_context(fmt::format("cluster state: {} node {}", to_string(current_type), *index));
   }
 
   void finish(std::vector<NodeStateInfo>& nodes, NodeType type) {
@@ -227,7 +228,8 @@ bool ClusterState::is_similar(const ClusterState& other) const {
 bool ClusterState::is_similar_ignoring_progress(const ClusterState& other) const {
   if (cluster_ == NodeState::Down && other.cluster_ == NodeState::Down) return true;
   return cluster_ == other.cluster_ && bits_ == other.bits_ &&
-         are_nodes_similar(*this, other, [](const auto& a, const auto& b) { return a.is_similar_ignoring_progress(b); });
+         are_nodes_similar(*this, other,
+                           [](const auto& a, const auto& b) { return a.is_similar_ignoring_progress(b); });
 }
 
 std::string ClusterState::diff(const ClusterState& next) const {

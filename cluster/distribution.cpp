@@ -2,9 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <unordered_set>
-
 #include <fmt/format.h>
+#include <unordered_set>
 
 #include "fjord/cluster/node.h"
 #include "fjord/common/hash.h"
@@ -33,17 +32,21 @@ bool is_capacity(double value) { return value >= 0.0 && value <= 1e6; }
 class Checker {
  public:
   Status check(const DistributionGroup& group, unsigned depth) {
-    if (depth > kMaxTreeDepth) return invalid(fmt::format("group '{}' is deeper than {} levels", group.name, kMaxTreeDepth));
+    if (depth > kMaxTreeDepth)
+      return invalid(fmt::format("group '{}' is deeper than {} levels", group.name, kMaxTreeDepth));
     if (!is_name(group.name)) return invalid(fmt::format("'{}' is no name of a group", group.name));
     if (!names_.insert(group.name).second) return invalid(fmt::format("group '{}' occurs twice", group.name));
-    if (!is_capacity(group.capacity)) return invalid(fmt::format("capacity of group '{}' is not from 0 to 1e6", group.name));
+    if (!is_capacity(group.capacity))
+      return invalid(fmt::format("capacity of group '{}' is not from 0 to 1e6", group.name));
     if (!group.nodes.empty() && !group.groups.empty()) {
       return invalid(fmt::format("group '{}' holds both nodes and groups", group.name));
     }
     for (const DistributionGroup::Node& node : group.nodes) {
-      if (node.index >= kMaxNodeCount) return invalid(fmt::format("node {} is not below {}", node.index, kMaxNodeCount));
+      if (node.index >= kMaxNodeCount)
+        return invalid(fmt::format("node {} is not below {}", node.index, kMaxNodeCount));
       if (!nodes_.insert(node.index).second) return invalid(fmt::format("node {} occurs twice", node.index));
-      if (!is_capacity(node.capacity)) return invalid(fmt::format("capacity of node {} is not from 0 to 1e6", node.index));
+      if (!is_capacity(node.capacity))
+        return invalid(fmt::format("capacity of node {} is not from 0 to 1e6", node.index));
     }
     for (const DistributionGroup& child : group.groups) FJORD_TRY(check(child, depth + 1));
     return Status::ok();
@@ -77,10 +80,10 @@ class TextParser {
   static bool is_number_char(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
   static bool is_capacity_char(char c) { return is_number_char(c) || c == '.' || c == 'e' || c == '+' || c == '-'; }
 
-  Status expected(std::string_view what) const {
-    return invalid(fmt::format("column {}: expected {}", at_ + 1, what));
+  Status expected(std::string_view what) const { return invalid(fmt::format("column {}: expected {}", at_ + 1, what)); }
+  void skip_space() {
+    take([](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; });
   }
-  void skip_space() { take([](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; }); }
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
   template <typename Predicate>
   std::string_view take(Predicate is_part) {

@@ -20,9 +20,8 @@ Result<NodeId> NodeId::parse(std::string_view text) {
   }
   const auto index = cluster_text::parse_number<std::uint16_t>(text.substr(dot + 1));
   if (!index || *index >= kMaxNodeCount) {
-    return Status(StatusCode::InvalidArgument,
-                  fmt::format("'{}' is no node index in '{}': expected 0 to {}", text.substr(dot + 1), text,
-                              kMaxNodeCount - 1));
+    return Status(StatusCode::InvalidArgument, fmt::format("'{}' is no node index in '{}': expected 0 to {}",
+                                                           text.substr(dot + 1), text, kMaxNodeCount - 1));
   }
   return NodeId{type == "storage" ? NodeType::Storage : NodeType::Distributor, *index};
 }

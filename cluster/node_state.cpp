@@ -1,6 +1,5 @@
 #include <array>
 #include <cmath>
-
 #include <fmt/format.h>
 
 #include "fjord/cluster/cluster_state.h"

@@ -64,7 +64,8 @@ class Selector {
       ranking.add({straw2::cost_of_hash(straw2::hash_of_child(seed_, index)), weight, index, at, 1});
     }
     NodeList list;
-    for (std::size_t rank = 0; rank < ranking.size(); ++rank) list.push_back(static_cast<std::uint16_t>(ranking[rank].id));
+    for (std::size_t rank = 0; rank < ranking.size(); ++rank)
+      list.push_back(static_cast<std::uint16_t>(ranking[rank].id));
     return list;
   }
 
@@ -76,8 +77,8 @@ class Selector {
       const std::uint64_t id = groups_[child].id;
       ranking.add({straw2::cost_of_hash(straw2::hash_of_child(seed_, id)), part.weight, id, child, part.available});
     }
-    // As many replicas a child as rounds in which it has room. With fewer children than replicas all of them are ranked,
-    // so the rounds end only when there are enough replicas or no available node is left.
+    // As many replicas a child as rounds in which it has room. With fewer children than replicas all of them are
+    // ranked, so the rounds end only when there are enough replicas or no available node is left.
     std::array<std::size_t, kMaxRedundancy> shares{};
     std::size_t given = 0;
     for (bool has_room = true; has_room && given < count;) {

@@ -1,7 +1,6 @@
 #include "text.h"
 
 #include <cmath>
-
 #include <fmt/format.h>
 
 namespace fjord::cluster_text {
@@ -28,11 +27,21 @@ std::string escape(std::string_view text) {
   out.reserve(text.size());
   for (const char c : text) {
     switch (c) {
-      case '\t': out += "\\t"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\f': out += "\\f"; break;
-      case '\\': out += "\\\\"; break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
       default:
         if (c <= ' ' || c > '~') {
           out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
@@ -54,12 +63,22 @@ Result<std::string> unescape(std::string_view text) {
     }
     const char kind = ++i < text.size() ? text[i] : '\0';
     switch (kind) {
-      case 't': out += '\t'; break;
-      case 'n': out += '\n'; break;
-      case 'r': out += '\r'; break;
-      case 'f': out += '\f'; break;
+      case 't':
+        out += '\t';
+        break;
+      case 'n':
+        out += '\n';
+        break;
+      case 'r':
+        out += '\r';
+        break;
+      case 'f':
+        out += '\f';
+        break;
       case '\\':
-      case '"': out += kind; break;
+      case '"':
+        out += kind;
+        break;
       case 'x': {
         unsigned value = 0;
         const std::string_view digits = text.substr(std::min(i + 1, text.size()), 2);
@@ -71,7 +90,8 @@ Result<std::string> unescape(std::string_view text) {
         i += 2;
         break;
       }
-      default: return Status(StatusCode::InvalidArgument, fmt::format("unknown escape in '{}'", text));
+      default:
+        return Status(StatusCode::InvalidArgument, fmt::format("unknown escape in '{}'", text));
     }
   }
   return out;

@@ -10,7 +10,8 @@
 
 namespace fjord::cluster_text {
 
-/// The next token of a state string, or nothing at its end; `text` loses what was read. Any white space separates tokens.
+/// The next token of a state string, or nothing at its end; `text` loses what was read. Any white space separates
+/// tokens.
 std::optional<std::string_view> next_token(std::string_view& text);
 
 /// Spaces, control characters, backslashes and bytes above 0x7e as \t \n \r \f \\ or \xHH.

@@ -1,10 +1,9 @@
 #include "fjord/common/log.h"
 
-#include <spdlog/logger.h>
-#include <spdlog/sinks/stdout_sinks.h>
-
 #include <atomic>
 #include <memory>
+#include <spdlog/logger.h>
+#include <spdlog/sinks/stdout_sinks.h>
 
 namespace fjord::log {
 
@@ -51,9 +50,7 @@ Level level_from_string(std::string_view name) {
   return Level::Info;
 }
 
-bool enabled(Level level) {
-  return level != Level::Off && level >= current_level.load(std::memory_order_relaxed);
-}
+bool enabled(Level level) { return level != Level::Off && level >= current_level.load(std::memory_order_relaxed); }
 
 void write(Level level, std::string_view component, const std::string& line) {
   logger().log(to_spdlog(level), "{}: {}", component, line);

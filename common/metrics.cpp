@@ -33,9 +33,7 @@ std::uint64_t Histogram::count() const {
   return total;
 }
 
-double Histogram::sum_seconds() const {
-  return static_cast<double>(sum_us_.load(std::memory_order_relaxed)) * 1e-6;
-}
+double Histogram::sum_seconds() const { return static_cast<double>(sum_us_.load(std::memory_order_relaxed)) * 1e-6; }
 
 std::uint64_t Histogram::bucket(int i) const {
   FJORD_CHECK(i >= 0 && i <= kBuckets);

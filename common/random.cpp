@@ -1,9 +1,8 @@
 #include "fjord/common/random.h"
 
-#include <sys/random.h>
-
 #include <bit>
 #include <cerrno>
+#include <sys/random.h>
 
 #include "fjord/common/check.h"
 

@@ -12,7 +12,7 @@
 namespace fjord::distributor {
 
 enum class BucketPhase {
-  Installing,   ///< Its replica set is being written down; operations wait.
+  Installing,  ///< Its replica set is being written down; operations wait.
   Active,
   Unavailable,  ///< Its documents may be on a node that is down.
 };
@@ -24,12 +24,13 @@ struct BucketEntry {
   ReplicaSet set;                      ///< Members: served, and every acknowledged write is on all of them.
   std::vector<std::uint16_t> filling;  ///< Get every write, are not read, become members after a merge.
   std::vector<std::uint16_t> stale;    ///< Replicas to be looked through once more and deleted.
-  std::vector<std::uint16_t> dropped;  ///< Not in the set that is being installed, and to be told so before it is served.
-  std::string reason;                  ///< Why it is unavailable.
-  bool dirty = false;                  ///< Members may differ: reads ask all of them.
+  std::vector<std::uint16_t>
+      dropped;         ///< Not in the set that is being installed, and to be told so before it is served.
+  std::string reason;  ///< Why it is unavailable.
+  bool dirty = false;  ///< Members may differ: reads ask all of them.
   bool merging = false;
-  bool disturbed = false;              ///< A write did not reach every replica since the merge began.
-  bool paused = false;                 ///< No operation is started: the set is about to be extended.
+  bool disturbed = false;  ///< A write did not reach every replica since the merge began.
+  bool paused = false;     ///< No operation is started: the set is about to be extended.
   std::uint64_t last_timestamp_us = 0;
   std::uint32_t writes_under_way = 0;
 

@@ -10,8 +10,8 @@
 
 namespace fjord::distributor {
 
-/// Recognises copies of writes: each client numbers its operations and says below which number all are settled. Memory is
-/// bounded by the clients' windows. `Waiter` is what is kept for a copy that arrives while the first is under way.
+/// Recognises copies of writes: each client numbers its operations and says below which number all are settled. Memory
+/// is bounded by the clients' windows. `Waiter` is what is kept for a copy that arrives while the first is under way.
 /// Confined to the distributor's executor.
 template <typename Waiter>
 class ClientWindows {

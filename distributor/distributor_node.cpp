@@ -75,8 +75,8 @@ class DistributorNode::Impl {
     return reply;
   }
 
-  /// All buckets of this distributor, whether they hold anything or not. Until the storage nodes have reported under a new
-  /// cluster state none of them is served, and "no buckets" would look like an empty cluster that is well.
+  /// All buckets of this distributor, whether they hold anything or not. Until the storage nodes have reported under a
+  /// new cluster state none of them is served, and "no buckets" would look like an empty cluster that is well.
   std::uint64_t owned_buckets() const {
     if (context_.snapshot == nullptr) return 0;
     const unsigned bits = context_.snapshot->distribution_bits();
@@ -164,15 +164,16 @@ class DistributorNode::Impl {
   /// Decisions of the fleet controller, which clients reach through any distributor.
   void forward(rpc::Request request, rpc::Responder respond) {
     auto original = std::make_shared<rpc::Request>(request);
-    context_.transport.call(options_.fleet_controller, std::move(request), options_.storage_timeout, *executor_,
-                            [this, original, respond = std::move(respond)](Result<rpc::Reply> reply) {
-                              if (reply) {
-                                respond(std::move(*reply));
-                              } else {
-                                respond(rpc::error_reply(*original, reply.error().with_context(
-                                                                        "fleet controller at " + options_.fleet_controller)));
-                              }
-                            });
+    context_.transport.call(
+        options_.fleet_controller, std::move(request), options_.storage_timeout, *executor_,
+        [this, original, respond = std::move(respond)](Result<rpc::Reply> reply) {
+          if (reply) {
+            respond(std::move(*reply));
+          } else {
+            respond(rpc::error_reply(*original,
+                                     reply.error().with_context("fleet controller at " + options_.fleet_controller)));
+          }
+        });
   }
 
   DistributorOptions options_;

@@ -26,7 +26,8 @@ std::string base64_encode(std::string_view bytes) {
   for (std::size_t at = 0; at < bytes.size(); at += 3) {
     const std::string_view group = bytes.substr(at, 3);
     std::uint32_t bits = 0;
-    for (std::size_t i = 0; i < 3; ++i) bits = bits << 8 | (i < group.size() ? static_cast<unsigned char>(group[i]) : 0u);
+    for (std::size_t i = 0; i < 3; ++i)
+      bits = bits << 8 | (i < group.size() ? static_cast<unsigned char>(group[i]) : 0u);
     for (std::size_t i = 0; i < 4; ++i) out.push_back(i <= group.size() ? kAlphabet[bits >> (18 - 6 * i) & 63] : '=');
   }
   return out;

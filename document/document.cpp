@@ -1,8 +1,7 @@
 #include "fjord/document/document.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <fmt/format.h>
 
 #include "wire.h"
 
@@ -69,18 +68,37 @@ void append_header_prefix(std::string& out, const DocumentType& type, std::strin
 void append_value(std::string& out, const DataType& type, const FieldValue& value) {
   FJORD_CHECK(type.tag() == value.tag());
   switch (value.tag()) {
-    case TypeTag::None: break;
-    case TypeTag::String: out += *value.get_if<std::string>(); break;
-    case TypeTag::Int: put_fixed(out, *value.get_if<std::int32_t>()); break;
-    case TypeTag::Long: put_fixed(out, *value.get_if<std::int64_t>()); break;
-    case TypeTag::Float: put_fixed(out, *value.get_if<float>()); break;
-    case TypeTag::Double: put_fixed(out, *value.get_if<double>()); break;
-    case TypeTag::Bool: out.push_back(*value.get_if<bool>() ? '\1' : '\0'); break;
-    case TypeTag::Byte: put_fixed(out, *value.get_if<std::int8_t>()); break;
-    case TypeTag::Raw: out += value.get_if<RawValue>()->bytes; break;
+    case TypeTag::None:
+      break;
+    case TypeTag::String:
+      out += *value.get_if<std::string>();
+      break;
+    case TypeTag::Int:
+      put_fixed(out, *value.get_if<std::int32_t>());
+      break;
+    case TypeTag::Long:
+      put_fixed(out, *value.get_if<std::int64_t>());
+      break;
+    case TypeTag::Float:
+      put_fixed(out, *value.get_if<float>());
+      break;
+    case TypeTag::Double:
+      put_fixed(out, *value.get_if<double>());
+      break;
+    case TypeTag::Bool:
+      out.push_back(*value.get_if<bool>() ? '\1' : '\0');
+      break;
+    case TypeTag::Byte:
+      put_fixed(out, *value.get_if<std::int8_t>());
+      break;
+    case TypeTag::Raw:
+      out += value.get_if<RawValue>()->bytes;
+      break;
     case TypeTag::Array:
     case TypeTag::WeightedSet:
-    case TypeTag::Map: append_collection(out, type, value); break;
+    case TypeTag::Map:
+      append_collection(out, type, value);
+      break;
     case TypeTag::Struct:
       for (const auto& [id, member] : value.get_if<StructValue>()->members) {
         const Field* field = type.field_by_id(id);

@@ -1,9 +1,8 @@
 #include "fjord/document/document_id.h"
 
+#include <charconv>
 #include <fmt/format.h>
 #include <md5.h>
-
-#include <charconv>
 
 #include "fjord/common/coding.h"
 #include "text.h"
@@ -22,7 +21,9 @@ Md5 md5(std::string_view bytes) {
   return digest;
 }
 
-std::uint64_t low64(const Md5& digest) { return load_fixed<std::uint64_t>(reinterpret_cast<const char*>(digest.data())); }
+std::uint64_t low64(const Md5& digest) {
+  return load_fixed<std::uint64_t>(reinterpret_cast<const char*>(digest.data()));
+}
 
 }  // namespace
 

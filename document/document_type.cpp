@@ -1,9 +1,8 @@
 #include "fjord/document/document_type.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <set>
 
 #include "fjord/common/hash.h"
@@ -96,7 +95,8 @@ Status DataType::check(const FieldValue& value) const {
   }
   if (const auto* array = value.get_if<ArrayValue>()) {
     for (std::size_t i = 0; i < array->elements.size(); ++i) {
-      if (Status status = element_->check(array->elements[i]); !status) return status.with_context(fmt::format("[{}]", i));
+      if (Status status = element_->check(array->elements[i]); !status)
+        return status.with_context(fmt::format("[{}]", i));
     }
   } else if (const auto* set = value.get_if<WeightedSetValue>()) {
     std::set<std::string> seen;

@@ -1,8 +1,7 @@
 // Makes document types of parsed schemas: resolves names, checks them, lays out inherited fields.
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <fmt/format.h>
 #include <unordered_map>
 
 #include "fjord/document/document_format.h"
@@ -233,8 +232,9 @@ class TypeBuilder {
       case TypeTag::Bool:
         return key;
       default:
-        return error_at(type.at, fmt::format("expected string, int, long, byte or bool for what must be distinct, found {}",
-                                             describe(type)));
+        return error_at(type.at,
+                        fmt::format("expected string, int, long, byte or bool for what must be distinct, found {}",
+                                    describe(type)));
     }
   }
 

@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include <cmath>
+#include <fmt/format.h>
 #include <limits>
 
 #include "fjord/document/document.h"
@@ -66,15 +65,24 @@ Result<FieldValue> read_value(const FieldSlice& slice, int depth_left) {
   }
   const char* at = slice.bytes.data();
   switch (slice.tag) {
-    case TypeTag::None: break;
-    case TypeTag::String: return FieldValue(slice.bytes);
-    case TypeTag::Int: return FieldValue(load_fixed<std::int32_t>(at));
-    case TypeTag::Long: return FieldValue(load_fixed<std::int64_t>(at));
-    case TypeTag::Float: return FieldValue(load_fixed<float>(at));
-    case TypeTag::Double: return FieldValue(load_fixed<double>(at));
-    case TypeTag::Bool: return FieldValue(*at != 0);
-    case TypeTag::Byte: return FieldValue(load_fixed<std::int8_t>(at));
-    case TypeTag::Raw: return FieldValue(RawValue{std::string(slice.bytes)});
+    case TypeTag::None:
+      break;
+    case TypeTag::String:
+      return FieldValue(slice.bytes);
+    case TypeTag::Int:
+      return FieldValue(load_fixed<std::int32_t>(at));
+    case TypeTag::Long:
+      return FieldValue(load_fixed<std::int64_t>(at));
+    case TypeTag::Float:
+      return FieldValue(load_fixed<float>(at));
+    case TypeTag::Double:
+      return FieldValue(load_fixed<double>(at));
+    case TypeTag::Bool:
+      return FieldValue(*at != 0);
+    case TypeTag::Byte:
+      return FieldValue(load_fixed<std::int8_t>(at));
+    case TypeTag::Raw:
+      return FieldValue(RawValue{std::string(slice.bytes)});
     case TypeTag::Array:
     case TypeTag::WeightedSet:
     case TypeTag::Map:
@@ -192,12 +200,18 @@ bool FieldSlice::is_number() const { return is_integer() || tag == TypeTag::Floa
 std::int64_t FieldSlice::as_int64() const {
   if (fixed_size(tag) == 0 || bytes.size() != fixed_size(tag)) return 0;
   switch (tag) {
-    case TypeTag::Int: return load_fixed<std::int32_t>(bytes.data());
-    case TypeTag::Long: return load_fixed<std::int64_t>(bytes.data());
-    case TypeTag::Byte: return load_fixed<std::int8_t>(bytes.data());
-    case TypeTag::Bool: return bytes[0] != 0 ? 1 : 0;
-    case TypeTag::Float: return clamp_to_int64(static_cast<double>(load_fixed<float>(bytes.data())));
-    default: return clamp_to_int64(load_fixed<double>(bytes.data()));
+    case TypeTag::Int:
+      return load_fixed<std::int32_t>(bytes.data());
+    case TypeTag::Long:
+      return load_fixed<std::int64_t>(bytes.data());
+    case TypeTag::Byte:
+      return load_fixed<std::int8_t>(bytes.data());
+    case TypeTag::Bool:
+      return bytes[0] != 0 ? 1 : 0;
+    case TypeTag::Float:
+      return clamp_to_int64(static_cast<double>(load_fixed<float>(bytes.data())));
+    default:
+      return clamp_to_int64(load_fixed<double>(bytes.data()));
   }
 }
 

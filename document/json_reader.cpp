@@ -1,10 +1,9 @@
 // JSON to the wire form, without a Document in between.
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <fmt/format.h>
 #include <limits>
 #include <vector>
 
@@ -26,8 +25,9 @@ class ValueEncoder {
   /// The fields of a document; null means "not set".
   Status encode_document(const DocumentType& type, const JsonNode& object, EncodedDocument& out) {
     std::vector<Member> members;
-    FJORD_TRY(collect(object, [&](std::string_view name) { return type.field(name); },
-                      fmt::format("document type {}", type.name()), members));
+    FJORD_TRY(collect(
+        object, [&](std::string_view name) { return type.field(name); }, fmt::format("document type {}", type.name()),
+        members));
     for (const Member& member : members) {
       FJORD_TRY(encode_member(member, member.field->in_header ? out.header : out.body));
     }
@@ -92,21 +92,32 @@ class ValueEncoder {
         if (node.kind != Kind::String) return unexpected(node, "a string");
         out += node.text;
         return Status::ok();
-      case TypeTag::Raw: return encode_raw(node, out);
+      case TypeTag::Raw:
+        return encode_raw(node, out);
       case TypeTag::Bool:
         if (node.kind != Kind::Bool) return unexpected(node, "true or false");
         out.push_back(node.boolean ? '\1' : '\0');
         return Status::ok();
-      case TypeTag::Byte: return encode_integer<std::int8_t>(type, node, out);
-      case TypeTag::Int: return encode_integer<std::int32_t>(type, node, out);
-      case TypeTag::Long: return encode_integer<std::int64_t>(type, node, out);
-      case TypeTag::Float: return encode_floating<float>(type, node, out);
-      case TypeTag::Double: return encode_floating<double>(type, node, out);
-      case TypeTag::Array: return encode_array(type, node, out);
-      case TypeTag::WeightedSet: return encode_weighted_set(type, node, out);
-      case TypeTag::Map: return encode_map(type, node, out);
-      case TypeTag::Struct: return encode_struct(type, node, out);
-      case TypeTag::None: break;
+      case TypeTag::Byte:
+        return encode_integer<std::int8_t>(type, node, out);
+      case TypeTag::Int:
+        return encode_integer<std::int32_t>(type, node, out);
+      case TypeTag::Long:
+        return encode_integer<std::int64_t>(type, node, out);
+      case TypeTag::Float:
+        return encode_floating<float>(type, node, out);
+      case TypeTag::Double:
+        return encode_floating<double>(type, node, out);
+      case TypeTag::Array:
+        return encode_array(type, node, out);
+      case TypeTag::WeightedSet:
+        return encode_weighted_set(type, node, out);
+      case TypeTag::Map:
+        return encode_map(type, node, out);
+      case TypeTag::Struct:
+        return encode_struct(type, node, out);
+      case TypeTag::None:
+        break;
     }
     return error(node.offset, fmt::format("values of type {} are not stored", type.name()));
   }
@@ -138,10 +149,17 @@ class ValueEncoder {
   static Status encode_floating(const DataType& type, const JsonNode& node, std::string& out) {
     double number = 0;
     switch (node.kind) {
-      case Kind::Double: number = node.number; break;
-      case Kind::Int: number = static_cast<double>(node.integer); break;
-      case Kind::Uint: number = static_cast<double>(node.unsigned_integer); break;
-      default: return unexpected(node, fmt::format("a number for type {}", type.name()));
+      case Kind::Double:
+        number = node.number;
+        break;
+      case Kind::Int:
+        number = static_cast<double>(node.integer);
+        break;
+      case Kind::Uint:
+        number = static_cast<double>(node.unsigned_integer);
+        break;
+      default:
+        return unexpected(node, fmt::format("a number for type {}", type.name()));
     }
     if (!std::isfinite(static_cast<T>(number))) {
       return error(node.offset, fmt::format("{} is out of the range of {}", number, type.name()));
@@ -190,10 +208,18 @@ class ValueEncoder {
     const std::size_t begin = out.size();
     Status status;
     switch (type.tag()) {
-      case TypeTag::String: put_string(out, member.key); break;
-      case TypeTag::Byte: status = encode_key_number<std::int8_t>(type, member, out); break;
-      case TypeTag::Int: status = encode_key_number<std::int32_t>(type, member, out); break;
-      case TypeTag::Long: status = encode_key_number<std::int64_t>(type, member, out); break;
+      case TypeTag::String:
+        put_string(out, member.key);
+        break;
+      case TypeTag::Byte:
+        status = encode_key_number<std::int8_t>(type, member, out);
+        break;
+      case TypeTag::Int:
+        status = encode_key_number<std::int32_t>(type, member, out);
+        break;
+      case TypeTag::Long:
+        status = encode_key_number<std::int64_t>(type, member, out);
+        break;
       case TypeTag::Bool:
         if (member.key != "true" && member.key != "false") {
           status = error(member.offset, fmt::format("expected the key true or false, found {}", quoted(member.key)));
@@ -293,8 +319,8 @@ class ValueEncoder {
 
   Status encode_struct(const DataType& type, const JsonNode& node, std::string& out) {
     std::vector<Member> members;
-    FJORD_TRY(collect(node, [&](std::string_view name) { return type.field(name); },
-                      fmt::format("struct {}", type.name()), members));
+    FJORD_TRY(collect(
+        node, [&](std::string_view name) { return type.field(name); }, fmt::format("struct {}", type.name()), members));
     for (const Member& member : members) FJORD_TRY(encode_member(member, out));
     return Status::ok();
   }
@@ -332,7 +358,8 @@ struct OperationMembers {
 Result<OperationMembers> find_members(const JsonTree& tree) {
   const JsonNode& root = tree.root();
   if (root.kind != Kind::Object) {
-    return invalid(root.offset, fmt::format("expected an operation, which is an object, found {}", to_string(root.kind)));
+    return invalid(root.offset,
+                   fmt::format("expected an operation, which is an object, found {}", to_string(root.kind)));
   }
   OperationMembers members;
   for (std::uint32_t i = tree.first(root); i != root.next; i = tree.at(i).next) {
@@ -343,8 +370,8 @@ Result<OperationMembers> find_members(const JsonTree& tree) {
                             : member.key == "type"   ? &members.type
                                                      : nullptr;
     if (slot == nullptr) {
-      return invalid(member.offset, fmt::format("expected the members put or remove, fields and type, found {}",
-                                                quoted(member.key)));
+      return invalid(member.offset,
+                     fmt::format("expected the members put or remove, fields and type, found {}", quoted(member.key)));
     }
     if (*slot != nullptr) return invalid(member.offset, fmt::format("{} occurs twice", quoted(member.key)));
     *slot = &member;
@@ -367,8 +394,9 @@ Result<const DocumentType*> find_type(const DocumentTypeRepo& repo, const Docume
   std::string_view name = id.type();
   if (name.empty() && member != nullptr) name = member->text;
   if (member != nullptr && member->text != name) {
-    return Status(StatusCode::InvalidArgument, fmt::format("JSON, byte {}: type {}, but the id {} names type {}",
-                                                           member->offset, quoted(member->text), quoted(id.str()), name));
+    return Status(StatusCode::InvalidArgument,
+                  fmt::format("JSON, byte {}: type {}, but the id {} names type {}", member->offset,
+                              quoted(member->text), quoted(id.str()), name));
   }
   if (name.empty()) return nullptr;
   const DocumentType* type = repo.find(name);

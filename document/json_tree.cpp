@@ -1,12 +1,11 @@
 #include "json_tree.h"
 
-#include <fmt/format.h>
-#include <rapidjson/error/en.h>
-#include <rapidjson/reader.h>
-
 #include <algorithm>
 #include <array>
+#include <fmt/format.h>
 #include <limits>
+#include <rapidjson/error/en.h>
+#include <rapidjson/reader.h>
 #include <utility>
 
 #include "fjord/document/json.h"
@@ -25,8 +24,7 @@ Status invalid(std::size_t offset, std::string_view what) {
 /// What RapidJSON calls for each value. Returning false ends the parse; `failure_` then says why.
 class TreeBuilder {
  public:
-  TreeBuilder(std::vector<JsonNode>& nodes, rapidjson::InsituStringStream& stream)
-      : nodes_(nodes), stream_(stream) {}
+  TreeBuilder(std::vector<JsonNode>& nodes, rapidjson::InsituStringStream& stream) : nodes_(nodes), stream_(stream) {}
 
   // Words and brackets are already taken from the stream when they are told; strings and numbers are not.
   bool Null() {
@@ -113,14 +111,21 @@ class TreeBuilder {
 
 std::string_view to_string(JsonNode::Kind kind) {
   switch (kind) {
-    case JsonNode::Kind::Null: return "null";
-    case JsonNode::Kind::Bool: return "true or false";
+    case JsonNode::Kind::Null:
+      return "null";
+    case JsonNode::Kind::Bool:
+      return "true or false";
     case JsonNode::Kind::Int:
-    case JsonNode::Kind::Uint: return "an integer";
-    case JsonNode::Kind::Double: return "a number with a fraction or exponent";
-    case JsonNode::Kind::String: return "a string";
-    case JsonNode::Kind::Object: return "an object";
-    case JsonNode::Kind::Array: return "an array";
+    case JsonNode::Kind::Uint:
+      return "an integer";
+    case JsonNode::Kind::Double:
+      return "a number with a fraction or exponent";
+    case JsonNode::Kind::String:
+      return "a string";
+    case JsonNode::Kind::Object:
+      return "an object";
+    case JsonNode::Kind::Array:
+      return "an array";
   }
   return "nothing";
 }
@@ -137,7 +142,8 @@ Result<JsonTree> JsonTree::parse(std::string_view json) {
   TreeBuilder builder(tree.nodes_, stream);
   char stack_bytes[1024];  // for what the parser itself keeps, so that it allocates nothing
   rapidjson::MemoryPoolAllocator<> allocator(stack_bytes, sizeof(stack_bytes));
-  rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, rapidjson::MemoryPoolAllocator<>> reader(&allocator, 256);
+  rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, rapidjson::MemoryPoolAllocator<>> reader(&allocator,
+                                                                                                          256);
   const rapidjson::ParseResult result = reader.Parse<kParseFlags>(stream, builder);
   if (result.IsError()) {
     if (result.Code() == rapidjson::kParseErrorTermination) return invalid(builder.offset(), builder.failure());

@@ -17,13 +17,13 @@ struct JsonNode {
   Kind kind = Kind::Null;
   bool boolean = false;
   std::uint32_t next = 0;
-  std::uint64_t offset = 0;   ///< Of the value in the JSON text.
-  std::string_view key;       ///< If it is a member of an object.
-  std::string_view text;      ///< String
+  std::uint64_t offset = 0;  ///< Of the value in the JSON text.
+  std::string_view key;      ///< If it is a member of an object.
+  std::string_view text;     ///< String
   union {
-    std::int64_t integer = 0;  ///< Int: all integers that fit in 64 bits with sign
+    std::int64_t integer = 0;        ///< Int: all integers that fit in 64 bits with sign
     std::uint64_t unsigned_integer;  ///< Uint: those above
-    double number;             ///< Double
+    double number;                   ///< Double
   };
 };
 

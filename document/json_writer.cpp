@@ -1,12 +1,11 @@
 // Documents as JSON.
 
-#include <fmt/format.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <fmt/format.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
 
 #include "fjord/document/json.h"
 
@@ -82,19 +81,34 @@ Status write_value(Writer& writer, const DataType& type, const FieldSlice& slice
     return {StatusCode::Corruption, fmt::format("expected {}, found {}", type.name(), to_string(slice.tag))};
   }
   switch (slice.tag) {
-    case TypeTag::String: write_string(writer, slice.bytes); break;
-    case TypeTag::Raw: write_string(writer, base64_encode(slice.bytes)); break;
-    case TypeTag::Bool: writer.Bool(slice.as_bool()); break;
-    case TypeTag::Float: write_number(writer, static_cast<float>(slice.as_double())); break;
-    case TypeTag::Double: write_number(writer, slice.as_double()); break;
+    case TypeTag::String:
+      write_string(writer, slice.bytes);
+      break;
+    case TypeTag::Raw:
+      write_string(writer, base64_encode(slice.bytes));
+      break;
+    case TypeTag::Bool:
+      writer.Bool(slice.as_bool());
+      break;
+    case TypeTag::Float:
+      write_number(writer, static_cast<float>(slice.as_double()));
+      break;
+    case TypeTag::Double:
+      write_number(writer, slice.as_double());
+      break;
     case TypeTag::Int:
     case TypeTag::Long:
-    case TypeTag::Byte: writer.Int64(slice.as_int64()); break;
+    case TypeTag::Byte:
+      writer.Int64(slice.as_int64());
+      break;
     case TypeTag::Array:
     case TypeTag::WeightedSet:
-    case TypeTag::Map: return write_collection(writer, type, slice);
-    case TypeTag::Struct: return write_struct(writer, type, slice);
-    case TypeTag::None: return corrupt("a value of no kind");
+    case TypeTag::Map:
+      return write_collection(writer, type, slice);
+    case TypeTag::Struct:
+      return write_struct(writer, type, slice);
+    case TypeTag::None:
+      return corrupt("a value of no kind");
   }
   return Status::ok();
 }
@@ -112,10 +126,12 @@ Status check_sequence(std::string_view fields) {
 
 Status write_fields(Writer& writer, const DocumentView& view, std::span<const Field* const> only) {
   if (view.type() == nullptr) {
-    return {StatusCode::UnknownType, fmt::format("document {}: no document type with id {}", view.id(), view.type_id())};
+    return {StatusCode::UnknownType,
+            fmt::format("document {}: no document type with id {}", view.id(), view.type_id())};
   }
   for (std::string_view part : {view.header_fields(), view.body_fields()}) {
-    if (Status status = check_sequence(part); !status) return status.with_context(fmt::format("document {}", view.id()));
+    if (Status status = check_sequence(part); !status)
+      return status.with_context(fmt::format("document {}", view.id()));
   }
   writer.StartObject();
   for (const Field& field : view.type()->fields()) {

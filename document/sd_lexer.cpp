@@ -15,9 +15,12 @@ bool is_word_char(char c) {
 
 std::string SdToken::to_string() const {
   switch (kind) {
-    case Kind::End: return "the end of the text";
-    case Kind::Bad: return std::string(text);
-    default: return quoted(text, 40);
+    case Kind::End:
+      return "the end of the text";
+    case Kind::Bad:
+      return std::string(text);
+    default:
+      return quoted(text, 40);
   }
 }
 

@@ -194,7 +194,8 @@ class SdParser {
     }
     if (peek().is('(')) FJORD_TRY(pass_over_parentheses());
     for (int arrays = depth + 1; peek().is('['); ++arrays) {
-      if (arrays >= kValueDepthMax) return error_at(peek().at, fmt::format("more than {} types nested", kValueDepthMax));
+      if (arrays >= kValueDepthMax)
+        return error_at(peek().at, fmt::format("more than {} types nested", kValueDepthMax));
       lexer_.take();
       FJORD_TRY(take_symbol(']', "after '['"));
       SdType array{"array", {}, type.at};

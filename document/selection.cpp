@@ -10,9 +10,12 @@ namespace fjord {
 
 std::string_view to_string(Match match) {
   switch (match) {
-    case Match::False: return "False";
-    case Match::True: return "True";
-    case Match::Invalid: break;
+    case Match::False:
+      return "False";
+    case Match::True:
+      return "True";
+    case Match::Invalid:
+      break;
   }
   return "Invalid";
 }

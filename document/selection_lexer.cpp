@@ -1,10 +1,9 @@
 #include "selection_lexer.h"
 
-#include <fmt/format.h>
-
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <fmt/format.h>
 #include <limits>
 
 namespace fjord::selection {
@@ -84,7 +83,9 @@ Status Lexer::read_number() {
     at_ += 2;
     while (at_ < text_.size() && is_identifier_part(text_[at_])) ++at_;
     const auto value = parse_hex_integer(text_.substr(begin + 2, at_ - begin - 2));
-    if (!value) return error_at(begin + 1, fmt::format("'{}' is no hexadecimal number of up to 16 digits", shorten(text_.substr(begin, at_ - begin))));
+    if (!value)
+      return error_at(begin + 1, fmt::format("'{}' is no hexadecimal number of up to 16 digits",
+                                             shorten(text_.substr(begin, at_ - begin))));
     token_.kind = TokenKind::Integer;
     token_.integer = *value;
     return Status::ok();
@@ -103,7 +104,8 @@ Status Lexer::read_number() {
   token_.needs_minus = text == "9223372036854775808";
   if (token_.needs_minus) integer = std::numeric_limits<std::int64_t>::min();
   const auto number = is_float ? parse_double(text) : std::nullopt;
-  if (!integer && !number) return error_at(begin + 1, fmt::format("'{}' is no number, or is out of range", shorten(text)));
+  if (!integer && !number)
+    return error_at(begin + 1, fmt::format("'{}' is no number, or is out of range", shorten(text)));
   token_.kind = integer ? TokenKind::Integer : TokenKind::Float;
   token_.integer = integer.value_or(0);
   token_.number = number.value_or(0.0);
@@ -123,13 +125,23 @@ Status Lexer::read_string(char quote_char) {
     }
     const char kind = ++at_ < text_.size() ? text_[at_] : '\0';
     switch (kind) {
-      case 't': token_.string += '\t'; break;
-      case 'n': token_.string += '\n'; break;
-      case 'r': token_.string += '\r'; break;
-      case 'f': token_.string += '\f'; break;
+      case 't':
+        token_.string += '\t';
+        break;
+      case 'n':
+        token_.string += '\n';
+        break;
+      case 'r':
+        token_.string += '\r';
+        break;
+      case 'f':
+        token_.string += '\f';
+        break;
       case '\\':
       case '"':
-      case '\'': token_.string += kind; break;
+      case '\'':
+        token_.string += kind;
+        break;
       case 'x': {
         const std::string_view digits = text_.substr(at_ + 1, 2);
         const auto byte = digits.size() == 2 && is_hex_digit(digits[0]) && is_hex_digit(digits[1])
@@ -140,7 +152,8 @@ Status Lexer::read_string(char quote_char) {
         at_ += 2;
         break;
       }
-      default: return error_at(at_, "unknown escape: expected one of \\t \\n \\r \\f \\\\ \\\" \\' \\xHH");
+      default:
+        return error_at(at_, "unknown escape: expected one of \\t \\n \\r \\f \\\\ \\\" \\' \\xHH");
     }
   }
   ++at_;
@@ -190,12 +203,24 @@ std::string quote(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     switch (c) {
-      case '\t': out += "\\t"; break;
-      case '\n': out += "\\n"; break;
-      case '\r': out += "\\r"; break;
-      case '\f': out += "\\f"; break;
-      case '\\': out += "\\\\"; break;
-      case '"': out += "\\\""; break;
+      case '\t':
+        out += "\\t";
+        break;
+      case '\n':
+        out += "\\n";
+        break;
+      case '\r':
+        out += "\\r";
+        break;
+      case '\f':
+        out += "\\f";
+        break;
+      case '\\':
+        out += "\\\\";
+        break;
+      case '"':
+        out += "\\\"";
+        break;
       default:
         if (c < ' ' || c > '~') {
           out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));

@@ -16,10 +16,17 @@ class Literal final : public Expression {
   }
   void print(std::string& out) const override {
     switch (value_.kind) {
-      case Value::Kind::Null: out += "null"; break;
-      case Value::Kind::Integer: out += std::to_string(value_.integer); break;
-      case Value::Kind::Double: out += print_double(value_.number); break;
-      default: out += quote(string_);
+      case Value::Kind::Null:
+        out += "null";
+        break;
+      case Value::Kind::Integer:
+        out += std::to_string(value_.integer);
+        break;
+      case Value::Kind::Double:
+        out += print_double(value_.number);
+        break;
+      default:
+        out += quote(string_);
     }
   }
 
@@ -51,13 +58,19 @@ class IdExpression final : public Expression {
     const std::optional<IdParts> parts = IdParts::split(context.id);
     if (!parts) return Value::invalid();
     switch (part_) {
-      case IdPart::Scheme: return Value::of_string(parts->scheme);
-      case IdPart::Namespace: return Value::of_string(parts->namespace_name);
+      case IdPart::Scheme:
+        return Value::of_string(parts->scheme);
+      case IdPart::Namespace:
+        return Value::of_string(parts->namespace_name);
       // An id of an old scheme says nothing about the type, which is not the same as having none.
-      case IdPart::Type: return parts->type ? Value::of_string(*parts->type) : Value::invalid();
-      case IdPart::User: return parts->user ? Value::of(static_cast<std::int64_t>(*parts->user)) : Value::null();
-      case IdPart::Group: return parts->group ? Value::of_string(*parts->group) : Value::null();
-      default: return Value::of_string(parts->specific);
+      case IdPart::Type:
+        return parts->type ? Value::of_string(*parts->type) : Value::invalid();
+      case IdPart::User:
+        return parts->user ? Value::of(static_cast<std::int64_t>(*parts->user)) : Value::null();
+      case IdPart::Group:
+        return parts->group ? Value::of_string(*parts->group) : Value::null();
+      default:
+        return Value::of_string(parts->specific);
     }
   }
 
@@ -82,9 +95,15 @@ class FieldExpression final : public Expression {
     out += type_name_ + "." + field_.name;
     for (const PathStep& step : steps_) {
       switch (step.kind) {
-        case PathStep::Kind::Member: out += "." + step.name; break;
-        case PathStep::Kind::Index: out += "[" + std::to_string(step.number) + "]"; break;
-        case PathStep::Kind::Key: out += "{" + (step.is_number ? step.name : quote(step.name)) + "}"; break;
+        case PathStep::Kind::Member:
+          out += "." + step.name;
+          break;
+        case PathStep::Kind::Index:
+          out += "[" + std::to_string(step.number) + "]";
+          break;
+        case PathStep::Kind::Key:
+          out += "{" + (step.is_number ? step.name : quote(step.name)) + "}";
+          break;
       }
     }
   }
@@ -235,7 +254,8 @@ class Not final : public Condition {
 /// `and`, which a False decides; `or`, which a True decides. Otherwise Invalid if a part is.
 class Junction final : public Condition {
  public:
-  Junction(std::vector<std::unique_ptr<Condition>> parts, Match decider) : parts_(std::move(parts)), decider_(decider) {}
+  Junction(std::vector<std::unique_ptr<Condition>> parts, Match decider)
+      : parts_(std::move(parts)), decider_(decider) {}
   Match evaluate(const Context& context) const override {
     Match result = negate(decider_);
     for (const auto& part : parts_) {
@@ -257,7 +277,8 @@ class Junction final : public Condition {
     for (std::size_t i = 1; i < parts_.size(); ++i) {
       const TypeLimits part = parts_[i]->types();
       limits.when_true = is_and ? limits.when_true.intersect(part.when_true) : limits.when_true.unite(part.when_true);
-      limits.when_false = is_and ? limits.when_false.unite(part.when_false) : limits.when_false.intersect(part.when_false);
+      limits.when_false =
+          is_and ? limits.when_false.unite(part.when_false) : limits.when_false.intersect(part.when_false);
     }
     return limits;
   }
@@ -283,11 +304,13 @@ class Junction final : public Condition {
 
 const DataType* type_after(const DataType& type, const PathStep& step) {
   switch (step.kind) {
-    case PathStep::Kind::Index: return type.tag() == TypeTag::Array ? type.element() : nullptr;
+    case PathStep::Kind::Index:
+      return type.tag() == TypeTag::Array ? type.element() : nullptr;
     case PathStep::Kind::Key:
       if (type.tag() == TypeTag::WeightedSet) return DataType::primitive(TypeTag::Int).get();
       return type.tag() == TypeTag::Map ? type.element() : nullptr;
-    case PathStep::Kind::Member: break;
+    case PathStep::Kind::Member:
+      break;
   }
   if (type.tag() == TypeTag::Struct) {
     const Field* member = type.field(step.name);
@@ -370,7 +393,8 @@ std::unique_ptr<Expression> make_bool_literal(bool value) { return std::make_uni
 std::unique_ptr<Expression> make_id(IdPart part) { return std::make_unique<IdExpression>(part); }
 std::unique_ptr<Expression> make_field(std::string type_name, std::vector<std::uint32_t> type_ids, Field field,
                                        std::vector<PathStep> steps) {
-  return std::make_unique<FieldExpression>(std::move(type_name), std::move(type_ids), std::move(field), std::move(steps));
+  return std::make_unique<FieldExpression>(std::move(type_name), std::move(type_ids), std::move(field),
+                                           std::move(steps));
 }
 std::unique_ptr<Expression> make_parentheses(std::unique_ptr<Expression> inner) {
   return std::make_unique<ExpressionParentheses>(std::move(inner));
@@ -386,7 +410,9 @@ std::unique_ptr<Condition> make_comparison(std::unique_ptr<Expression> left, Com
                                            std::unique_ptr<Expression> right) {
   return std::make_unique<Comparison>(std::move(left), op, std::move(right));
 }
-std::unique_ptr<Condition> make_not(std::unique_ptr<Condition> inner) { return std::make_unique<Not>(std::move(inner)); }
+std::unique_ptr<Condition> make_not(std::unique_ptr<Condition> inner) {
+  return std::make_unique<Not>(std::move(inner));
+}
 std::unique_ptr<Condition> make_and(std::vector<std::unique_ptr<Condition>> parts) {
   return std::make_unique<Junction>(std::move(parts), Match::False);
 }

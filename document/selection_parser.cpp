@@ -1,7 +1,6 @@
 #include "selection_parser.h"
 
 #include <fmt/format.h>
-
 #include <optional>
 #include <utility>
 
@@ -79,21 +78,26 @@ class Parser {
 
   Result<std::unique_ptr<Condition>> to_condition(Operand operand) const {
     switch (operand.kind) {
-      case Operand::Kind::Condition: return std::move(operand.condition);
-      case Operand::Kind::Field: return make_existence(std::move(operand.value));
+      case Operand::Kind::Condition:
+        return std::move(operand.condition);
+      case Operand::Kind::Field:
+        return make_existence(std::move(operand.value));
       case Operand::Kind::Bool: {
         std::unique_ptr<Condition> constant = make_constant(operand.bool_value);
         for (int i = 0; i < operand.bool_parentheses; ++i) constant = make_parentheses(std::move(constant));
         return constant;
       }
-      case Operand::Kind::Value: break;
+      case Operand::Kind::Value:
+        break;
     }
-    return error_at(operand.column, "a value is no condition: expected a document type, a field, true, false or a comparison");
+    return error_at(operand.column,
+                    "a value is no condition: expected a document type, a field, true, false or a comparison");
   }
 
   Result<std::unique_ptr<Expression>> to_value(Operand operand) const {
     if (operand.kind == Operand::Kind::Condition) {
-      return error_at(operand.column, "a condition or document type is no value: expected a literal, a field or a part of the id");
+      return error_at(operand.column,
+                      "a condition or document type is no value: expected a literal, a field or a part of the id");
     }
     if (operand.kind != Operand::Kind::Bool) return std::move(operand.value);
     std::unique_ptr<Expression> literal = make_bool_literal(operand.bool_value);
@@ -107,7 +111,8 @@ class Parser {
     operand.condition = std::move(condition);
     return operand;
   }
-  static Operand value_at(std::size_t column, std::unique_ptr<Expression> value, Operand::Kind kind = Operand::Kind::Value) {
+  static Operand value_at(std::size_t column, std::unique_ptr<Expression> value,
+                          Operand::Kind kind = Operand::Kind::Value) {
     Operand operand;
     operand.column = column;
     operand.kind = kind;
@@ -183,8 +188,10 @@ class Parser {
         return value_at(column, make_literal(Value::of_string({}), std::move(text)));
       }
       case TokenKind::Integer:
-      case TokenKind::Float: return parse_number(false);
-      case TokenKind::Identifier: return parse_name();
+      case TokenKind::Float:
+        return parse_number(false);
+      case TokenKind::Identifier:
+        return parse_name();
       case TokenKind::Symbol:
         if (current().is_symbol("(")) return parse_parentheses();
         if (current().is_symbol("-") || current().is_symbol("+")) {
@@ -193,22 +200,26 @@ class Parser {
           return parse_number(is_negative);
         }
         break;
-      case TokenKind::End: break;
+      case TokenKind::End:
+        break;
     }
     return unexpected("a document type, a field, a literal, a part of the id, 'not' or '('");
   }
 
   Result<Operand> parse_number(bool is_negative) {
     const Token token = current();
-    if (token.kind != TokenKind::Integer && token.kind != TokenKind::Float) return unexpected("a number after the sign");
-    if (token.needs_minus && !is_negative) return error_at(token.column, fmt::format("{} is out of range", token.describe()));
+    if (token.kind != TokenKind::Integer && token.kind != TokenKind::Float)
+      return unexpected("a number after the sign");
+    if (token.needs_minus && !is_negative)
+      return error_at(token.column, fmt::format("{} is out of range", token.describe()));
     FJORD_TRY(lexer_.advance());
     if (token.kind == TokenKind::Float) {
       return value_at(token.column, make_literal(Value::of_double(is_negative ? -token.number : token.number), {}));
     }
     // As unsigned numbers, where the negation of the smallest integer is defined.
     const auto bits = static_cast<std::uint64_t>(token.integer);
-    return value_at(token.column, make_literal(Value::of(static_cast<std::int64_t>(is_negative ? 0 - bits : bits)), {}));
+    return value_at(token.column,
+                    make_literal(Value::of(static_cast<std::int64_t>(is_negative ? 0 - bits : bits)), {}));
   }
 
   Result<Operand> parse_parentheses() {
@@ -221,9 +232,14 @@ class Parser {
     FJORD_TRY(lexer_.advance());
     inner.column = column;
     switch (inner.kind) {
-      case Operand::Kind::Condition: inner.condition = make_parentheses(std::move(inner.condition)); break;
-      case Operand::Kind::Bool: ++inner.bool_parentheses; break;
-      default: inner.value = make_parentheses(std::move(inner.value));
+      case Operand::Kind::Condition:
+        inner.condition = make_parentheses(std::move(inner.condition));
+        break;
+      case Operand::Kind::Bool:
+        ++inner.bool_parentheses;
+        break;
+      default:
+        inner.value = make_parentheses(std::move(inner.value));
     }
     return inner;
   }
@@ -260,8 +276,10 @@ class Parser {
     if (current().is_symbol("(")) return unknown_function(part);
     const std::optional<IdPart> id_part = id_part_of(part);
     if (!id_part) {
-      return error_at(part.column, fmt::format("unknown part of the id {}: expected scheme, namespace, type, user, group "
-                                               "or specific", part.describe()));
+      return error_at(part.column,
+                      fmt::format("unknown part of the id {}: expected scheme, namespace, type, user, group "
+                                  "or specific",
+                                  part.describe()));
     }
     return value_at(column, make_id(*id_part));
   }
@@ -304,7 +322,8 @@ class Parser {
     if (current().is_symbol("(")) return unknown_function(name);
     PathStep step;
     step.name = name.text;
-    const bool is_map_side = type != nullptr && type->tag() == TypeTag::Map && (step.name == "key" || step.name == "value");
+    const bool is_map_side =
+        type != nullptr && type->tag() == TypeTag::Map && (step.name == "key" || step.name == "value");
     if (is_map_side) return step;
     while (type != nullptr && (type->tag() == TypeTag::Array || type->tag() == TypeTag::Map)) type = type->element();
     if (type == nullptr || type->tag() != TypeTag::Struct) return step;

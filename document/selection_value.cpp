@@ -18,12 +18,18 @@ double to_double(const Value& value) {
 Match holds(CompareOp op, std::partial_ordering order) {
   switch (op) {
     case CompareOp::Equal:
-    case CompareOp::Glob: return to_match(order == 0);
-    case CompareOp::NotEqual: return to_match(order != 0);
-    case CompareOp::Less: return to_match(order < 0);
-    case CompareOp::LessOrEqual: return to_match(order <= 0);
-    case CompareOp::Greater: return to_match(order > 0);
-    case CompareOp::GreaterOrEqual: return to_match(order >= 0);
+    case CompareOp::Glob:
+      return to_match(order == 0);
+    case CompareOp::NotEqual:
+      return to_match(order != 0);
+    case CompareOp::Less:
+      return to_match(order < 0);
+    case CompareOp::LessOrEqual:
+      return to_match(order <= 0);
+    case CompareOp::Greater:
+      return to_match(order > 0);
+    case CompareOp::GreaterOrEqual:
+      return to_match(order >= 0);
   }
   return Match::Invalid;
 }
@@ -31,11 +37,16 @@ Match holds(CompareOp op, std::partial_ordering order) {
 /// The operator with its sides exchanged.
 CompareOp mirror(CompareOp op) {
   switch (op) {
-    case CompareOp::Less: return CompareOp::Greater;
-    case CompareOp::LessOrEqual: return CompareOp::GreaterOrEqual;
-    case CompareOp::Greater: return CompareOp::Less;
-    case CompareOp::GreaterOrEqual: return CompareOp::LessOrEqual;
-    default: return op;
+    case CompareOp::Less:
+      return CompareOp::Greater;
+    case CompareOp::LessOrEqual:
+      return CompareOp::GreaterOrEqual;
+    case CompareOp::Greater:
+      return CompareOp::Less;
+    case CompareOp::GreaterOrEqual:
+      return CompareOp::LessOrEqual;
+    default:
+      return op;
   }
 }
 
@@ -54,7 +65,9 @@ class AnyOf {
 };
 
 /// The slice that an element counts as in a comparison of whole collections: the key where there is one.
-const FieldSlice& main_slice(const ElementCursor& at, TypeTag tag) { return tag == TypeTag::Array ? at.value() : at.key(); }
+const FieldSlice& main_slice(const ElementCursor& at, TypeTag tag) {
+  return tag == TypeTag::Array ? at.value() : at.key();
+}
 
 /// Calls `visit(value)` for each value until it returns false. Values that are not set are left out.
 template <typename Visit>
@@ -138,15 +151,19 @@ Match compare_slices(const FieldSlice& left, CompareOp op, const FieldSlice& rig
 
 Value value_of(const FieldSlice& slice) {
   switch (slice.tag) {
-    case TypeTag::None: return Value::null();
+    case TypeTag::None:
+      return Value::null();
     case TypeTag::String:
-    case TypeTag::Raw: return Value::of_string(slice.as_string_view());
+    case TypeTag::Raw:
+      return Value::of_string(slice.as_string_view());
     case TypeTag::Int:
     case TypeTag::Long:
     case TypeTag::Bool:
-    case TypeTag::Byte: return Value::of(slice.as_int64());
+    case TypeTag::Byte:
+      return Value::of(slice.as_int64());
     case TypeTag::Float:
-    case TypeTag::Double: return Value::of_double(slice.as_double());
+    case TypeTag::Double:
+      return Value::of_double(slice.as_double());
     case TypeTag::Array:
     case TypeTag::WeightedSet:
     case TypeTag::Map: {
@@ -237,7 +254,9 @@ Value resolve(const FieldSlice& slice, std::span<const PathStep> steps) {
 
 Match compare(const Value& left, CompareOp op, const Value& right) {
   if (left.kind == Value::Kind::Invalid || right.kind == Value::Kind::Invalid) return Match::Invalid;
-  const auto is_whole = [](const Value& v) { return v.kind == Value::Kind::Collection || v.kind == Value::Kind::Struct; };
+  const auto is_whole = [](const Value& v) {
+    return v.kind == Value::Kind::Collection || v.kind == Value::Kind::Struct;
+  };
   if (is_whole(left) && is_whole(right)) return compare_slices(left.slice, op, right.slice, 0);
   if (is_several(left)) {
     if (right.kind == Value::Kind::Null || !has_any(left)) {

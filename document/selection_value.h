@@ -19,13 +19,14 @@ std::string_view to_string(CompareOp op);
 struct PathStep {
   enum class Kind : std::uint8_t { Member, Index, Key };
   Kind kind = Kind::Member;
-  std::string name;              ///< Member: as written. Key: as written, without quotes.
-  std::uint32_t member_id = 0;   ///< Member of a struct.
-  std::int64_t number = 0;       ///< Index; Key, if it is a number.
-  bool is_number = false;        ///< Key: written as a number, without quotes.
+  std::string name;             ///< Member: as written. Key: as written, without quotes.
+  std::uint32_t member_id = 0;  ///< Member of a struct.
+  std::int64_t number = 0;      ///< Index; Key, if it is a number.
+  bool is_number = false;       ///< Key: written as a number, without quotes.
 };
 
-/// What an expression yields for one document. Refers to the bytes of the document and of the expression; never allocates.
+/// What an expression yields for one document. Refers to the bytes of the document and of the expression; never
+/// allocates.
 struct Value {
   enum class Kind : std::uint8_t {
     Invalid,
@@ -56,11 +57,12 @@ struct Value {
 /// element, key or member that is not there gives Null.
 Value resolve(const FieldSlice& slice, std::span<const PathStep> steps);
 
-/// Compares. Several values on a side match if one of them does, except that two whole collections or structs are compared
-/// element by element, where all have to match.
+/// Compares. Several values on a side match if one of them does, except that two whole collections or structs are
+/// compared element by element, where all have to match.
 Match compare(const Value& left, CompareOp op, const Value& right);
 
-/// `*` stands for any bytes, `?` for one character of UTF-8. Takes at most time proportional to the product of the sizes.
+/// `*` stands for any bytes, `?` for one character of UTF-8. Takes at most time proportional to the product of the
+/// sizes.
 bool glob_matches(std::string_view text, std::string_view pattern);
 
 Match negate(Match match);

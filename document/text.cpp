@@ -1,8 +1,7 @@
 #include "text.h"
 
-#include <fmt/format.h>
-
 #include <cstdint>
+#include <fmt/format.h>
 #include <iterator>
 
 #include "fjord/common/coding.h"

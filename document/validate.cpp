@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <fmt/format.h>
 #include <vector>
 
 #include "fjord/document/document.h"
@@ -113,7 +112,8 @@ Status validate(const DocumentTypeRepo& repo, std::string_view header, std::stri
   FJORD_TRY_ASSIGN(DocumentId id, DocumentId::parse(prefix->id));
   const DocumentType* type = repo.find(prefix->type_id);
   if (type == nullptr) {
-    return {StatusCode::UnknownType, fmt::format("document {}: no document type with id {}", id.str(), prefix->type_id)};
+    return {StatusCode::UnknownType,
+            fmt::format("document {}: no document type with id {}", id.str(), prefix->type_id)};
   }
   if (!id.type().empty() && id.type() != type->name()) {
     return {StatusCode::InvalidId, fmt::format("document {}: its type is {}", id.str(), type->name())};

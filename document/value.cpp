@@ -6,19 +6,32 @@ namespace fjord {
 
 std::string_view to_string(TypeTag tag) {
   switch (tag) {
-    case TypeTag::None: return "none";
-    case TypeTag::String: return "string";
-    case TypeTag::Int: return "int";
-    case TypeTag::Long: return "long";
-    case TypeTag::Float: return "float";
-    case TypeTag::Double: return "double";
-    case TypeTag::Bool: return "bool";
-    case TypeTag::Byte: return "byte";
-    case TypeTag::Raw: return "raw";
-    case TypeTag::Array: return "array";
-    case TypeTag::WeightedSet: return "weightedset";
-    case TypeTag::Map: return "map";
-    case TypeTag::Struct: return "struct";
+    case TypeTag::None:
+      return "none";
+    case TypeTag::String:
+      return "string";
+    case TypeTag::Int:
+      return "int";
+    case TypeTag::Long:
+      return "long";
+    case TypeTag::Float:
+      return "float";
+    case TypeTag::Double:
+      return "double";
+    case TypeTag::Bool:
+      return "bool";
+    case TypeTag::Byte:
+      return "byte";
+    case TypeTag::Raw:
+      return "raw";
+    case TypeTag::Array:
+      return "array";
+    case TypeTag::WeightedSet:
+      return "weightedset";
+    case TypeTag::Map:
+      return "map";
+    case TypeTag::Struct:
+      return "struct";
   }
   return "none";
 }

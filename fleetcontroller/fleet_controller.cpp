@@ -31,7 +31,8 @@ class FleetController::Impl {
         persisted_(std::move(persisted)),
         state_(std::move(state)),
         executor_(runtime.scheduler.make_executor("controller")) {
-    for (std::size_t i = 0; i < options_.distributors.size(); ++i) add_node(NodeType::Distributor, i, options_.distributors[i]);
+    for (std::size_t i = 0; i < options_.distributors.size(); ++i)
+      add_node(NodeType::Distributor, i, options_.distributors[i]);
     for (std::size_t i = 0; i < options_.storage.size(); ++i) add_node(NodeType::Storage, i, options_.storage[i]);
   }
 
@@ -107,20 +108,21 @@ class FleetController::Impl {
       node.last.schema_version = 0;
     }
     update_state();
-    bool behind = state_.version() > 0 && (node.last.state_version < state_.version() ||
-                                           node.last.schema_version < persisted_.schema_version);
+    bool behind = state_.version() > 0 &&
+                  (node.last.state_version < state_.version() || node.last.schema_version < persisted_.schema_version);
     if (reply && reply->status && (node.poll_again || behind)) poll(i);
   }
 
   void update_state() {
-    // The first state of a new cluster waits until everybody is there or the grace is over: one version instead of many.
+    // The first state of a new cluster waits until everybody is there or the grace is over: one version instead of
+    // many.
     bool all_answered = std::all_of(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.report.answered; });
     if (state_.version() == 0 && !all_answered && clock_.now() < grace_until_) return;
     std::vector<NodeReport> reports;
     reports.reserve(nodes_.size());
     for (const Node& node : nodes_) reports.push_back(node.report);
-    ClusterState next = generate_state(state_, reports, {options_.distribution_bits, options_.down_after, grace_until_},
-                                       clock_.now());
+    ClusterState next =
+        generate_state(state_, reports, {options_.distribution_bits, options_.down_after, grace_until_}, clock_.now());
     if (next == state_) return;
     publish(std::move(next));
   }

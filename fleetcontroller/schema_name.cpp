@@ -5,7 +5,9 @@ namespace {
 
 /// Takes the next word or single punctuation character off `text`.
 std::string_view next_word(std::string_view& text) {
-  auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
+  auto is_word = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
   while (!text.empty()) {
     if (text.front() == '#') {
       std::size_t end = text.find('\n');

@@ -29,11 +29,10 @@ bool is_scalar(TypeTag tag) { return is_number(tag) || tag == TypeTag::String ||
 Result<const Field*> find_field(const DocumentType& type, std::string_view name, bool (*is_wanted)(TypeTag),
                                 const char* what) {
   const Field* field = type.field(name);
-  const std::string known =
-      "; fields of " + type.name() + " that do: " + list_fields(type, is_wanted);
+  const std::string known = "; fields of " + type.name() + " that do: " + list_fields(type, is_wanted);
   if (field == nullptr) {
-    return Status(StatusCode::InvalidField, "the type " + type.name() + " has no field " + quoted(name) +
-                                                " that holds " + what + known);
+    return Status(StatusCode::InvalidField,
+                  "the type " + type.name() + " has no field " + quoted(name) + " that holds " + what + known);
   }
   if (!is_wanted(field->type->tag())) {
     return Status(StatusCode::InvalidField, "the field " + quoted(name) + " is of type " + field->type->name() +

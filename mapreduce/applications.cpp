@@ -1,12 +1,13 @@
-// The built-in applications but for fieldstats. The first four are those of the experiments that the default settings of
-// jobs and visitors come from.
+// The built-in applications but for fieldstats. The first four are those of the experiments that the default settings
+// of jobs and visitors come from.
+
+#include "applications.h"
 
 #include <charconv>
 #include <cmath>
 #include <limits>
 #include <string>
 
-#include "applications.h"
 #include "fjord/common/coding.h"
 
 namespace fjord::mapreduce {
@@ -112,16 +113,21 @@ class HeavyCity final : public CityCount {
 void add_builtin_applications(ApplicationRegistry& registry) {
   const ParameterInfo iterations{"iterations", "Square roots computed for each document.", "40000000"};
   const ParameterInfo field{"field", "The field whose values are counted: a string, number or bool.", "city"};
-  registry.add({"noop", "Reads every document and does nothing with it: the cost of visiting. No results.", {},
-                [] { return std::make_unique<Noop>(); }});
-  registry.add({"heavycpu", "Computes for each document and gives no results: the cost of a map function.",
-                {iterations}, [] { return std::make_unique<HeavyCpu>(); }});
+  registry.add({"noop", "Reads every document and does nothing with it: the cost of visiting. No results.", {}, [] {
+                  return std::make_unique<Noop>();
+                }});
+  registry.add(
+      {"heavycpu", "Computes for each document and gives no results: the cost of a map function.", {iterations}, [] {
+         return std::make_unique<HeavyCpu>();
+       }});
   registry.add({"citycount",
                 "Counts documents by the value of a field. One result a value: the number of documents with it. "
                 "Documents without the field are not counted.",
-                {field}, [] { return std::make_unique<CityCount>(); }});
-  registry.add({"heavycity", "citycount with the computation of heavycpu.", {iterations, field},
-                [] { return std::make_unique<HeavyCity>(); }});
+                {field},
+                [] { return std::make_unique<CityCount>(); }});
+  registry.add({"heavycity", "citycount with the computation of heavycpu.", {iterations, field}, [] {
+                  return std::make_unique<HeavyCity>();
+                }});
   registry.add(fieldstats_info());
 }
 

@@ -31,16 +31,16 @@ double round_to_double(std::uint64_t bits, int exponent, bool sticky) {
 
 void ExactSum::add_at(int limb, std::uint64_t low, std::uint64_t high, bool negative) {
   if (!negative) {
-    std::uint64_t carry = __builtin_add_overflow(limbs_[static_cast<std::size_t>(limb)], low,
-                                                 &limbs_[static_cast<std::size_t>(limb)]);
+    std::uint64_t carry =
+        __builtin_add_overflow(limbs_[static_cast<std::size_t>(limb)], low, &limbs_[static_cast<std::size_t>(limb)]);
     for (std::size_t i = static_cast<std::size_t>(limb) + 1; i < kLimbs && (high != 0 || carry != 0); ++i) {
       const std::uint64_t carried = __builtin_add_overflow(limbs_[i], carry, &limbs_[i]);
       carry = carried + __builtin_add_overflow(limbs_[i], high, &limbs_[i]);
       high = 0;
     }
   } else {
-    std::uint64_t borrow = __builtin_sub_overflow(limbs_[static_cast<std::size_t>(limb)], low,
-                                                  &limbs_[static_cast<std::size_t>(limb)]);
+    std::uint64_t borrow =
+        __builtin_sub_overflow(limbs_[static_cast<std::size_t>(limb)], low, &limbs_[static_cast<std::size_t>(limb)]);
     for (std::size_t i = static_cast<std::size_t>(limb) + 1; i < kLimbs && (high != 0 || borrow != 0); ++i) {
       const std::uint64_t borrowed = __builtin_sub_overflow(limbs_[i], borrow, &limbs_[i]);
       borrow = borrowed + __builtin_sub_overflow(limbs_[i], high, &limbs_[i]);

@@ -1,10 +1,9 @@
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
 #include <string>
 
 #include "applications.h"
@@ -195,14 +194,15 @@ class FieldStats final : public Application {
 }  // namespace
 
 ApplicationInfo fieldstats_info() {
-  return {"fieldstats",
-          "Statistics of a number by the value of another field. One result a group: "
-          "{\"count\",\"sum\",\"min\",\"max\",\"avg\"}. Only documents that have both fields count. Integers are summed "
-          "exactly, with as many digits as it takes; sums of float and double fields are the exact sum rounded once, "
-          "whatever the order (as Python's math.fsum), and null where a value or the sum is infinite or not a number.",
-          {{"group", "The field that tells the groups apart: a string, number or bool.", std::nullopt},
-           {"value", "The field whose statistics are wanted: int, long, byte, float or double.", std::nullopt}},
-          [] { return std::make_unique<FieldStats>(); }};
+  return {
+      "fieldstats",
+      "Statistics of a number by the value of another field. One result a group: "
+      "{\"count\",\"sum\",\"min\",\"max\",\"avg\"}. Only documents that have both fields count. Integers are summed "
+      "exactly, with as many digits as it takes; sums of float and double fields are the exact sum rounded once, "
+      "whatever the order (as Python's math.fsum), and null where a value or the sum is infinite or not a number.",
+      {{"group", "The field that tells the groups apart: a string, number or bool.", std::nullopt},
+       {"value", "The field whose statistics are wanted: int, long, byte, float or double.", std::nullopt}},
+      [] { return std::make_unique<FieldStats>(); }};
 }
 
 }  // namespace fjord::mapreduce

@@ -14,7 +14,11 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(rpc::JobStatus job, rpc::Transport& transport, rpc::SnapshotHolder& snapshot, Clock& clock, Random random,
        Executor& executor)
-      : job_(std::move(job)), transport_(transport), snapshot_(snapshot), clock_(clock), random_(random),
+      : job_(std::move(job)),
+        transport_(transport),
+        snapshot_(snapshot),
+        clock_(clock),
+        random_(random),
         executor_(executor) {}
 
   void start(Done done) {

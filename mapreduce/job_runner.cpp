@@ -22,10 +22,7 @@ std::string job_selection(const char* type, const std::string& job) {
 
 JobRunner::JobRunner(rpc::JobStatus job, RunnerEnvironment environment, Random random,
                      std::function<void()> on_finished)
-    : job_(std::move(job)),
-      environment_(environment),
-      random_(random),
-      on_finished_(std::move(on_finished)) {
+    : job_(std::move(job)), environment_(environment), random_(random), on_finished_(std::move(on_finished)) {
   spec_.job = job_.job_id;
   spec_.application = job_.spec.application;
   spec_.document_type = job_.spec.document_type;
@@ -39,8 +36,8 @@ rpc::JobStatus JobRunner::status() const {
   return status;
 }
 
-/// Two output buckets a node keep every node busy in reduce; fewer than 16 keep the documents between map and reduce, one
-/// for each pair of input and output bucket, from becoming many and small.
+/// Two output buckets a node keep every node busy in reduce; fewer than 16 keep the documents between map and reduce,
+/// one for each pair of input and output bucket, from becoming many and small.
 void JobRunner::choose_output() {
   const auto snapshot = environment_.snapshot.get();
   std::uint32_t nodes = 0;
@@ -68,8 +65,8 @@ visitors::VisitorSessionOptions JobRunner::session_options(const char* library) 
   session.bucket_tries_max = options.task_tries_max;
   session.no_progress_limit = options.no_progress_limit;
   const std::uint64_t fitting = options.node_memory_bytes / std::max<std::uint64_t>(1, environment_.task_memory_bytes);
-  session.visitors_per_node = static_cast<std::uint32_t>(
-      std::clamp<std::uint64_t>(fitting, 1, std::max(1u, options.visitors_per_node_max)));
+  session.visitors_per_node =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fitting, 1, std::max(1u, options.visitors_per_node_max)));
   if (job_.spec.visitors_per_node != 0) session.visitors_per_node = job_.spec.visitors_per_node;
   return session;
 }

@@ -142,8 +142,8 @@ class JobService::Impl {
       queue_.pop_front();
       Job& job = jobs_.at(id);
       ++running_;
-      const RunnerEnvironment environment{options_,   clock_,     transport_,
-                                          snapshot_,  *executor_, static_cast<std::uint64_t>(task_memory_.value())};
+      const RunnerEnvironment environment{options_,  clock_,     transport_,
+                                          snapshot_, *executor_, static_cast<std::uint64_t>(task_memory_.value())};
       job.runner = std::make_unique<JobRunner>(job.status, environment, random_.fork(), [this, id] {
         // Not inside the runner that is about to be destroyed.
         mailbox_.post([this, id] { on_finished(id); });
@@ -207,9 +207,8 @@ bool JobService::handle(rpc::Request& request, rpc::Responder& respond) {
   } else if (auto* list = std::get_if<rpc::ListJobs>(&request)) {
     impl->post([impl, id = list->job_id, answer = std::move(respond)] { answer(impl->list(id)); });
   } else if (auto* cancel = std::get_if<rpc::CancelJob>(&request)) {
-    impl->post([impl, id = cancel->job_id, answer = std::move(respond)] {
-      answer(rpc::CancelJobReply{impl->cancel(id)});
-    });
+    impl->post(
+        [impl, id = cancel->job_id, answer = std::move(respond)] { answer(rpc::CancelJobReply{impl->cancel(id)}); });
   } else {
     return false;
   }

@@ -20,7 +20,10 @@ class MapVisitor final : public visitors::Visitor {
  public:
   MapVisitor(std::shared_ptr<TaskContext> shared, visitors::VisitContext& context, TaskSpec spec,
              std::unique_ptr<Application> application)
-      : shared_(std::move(shared)), context_(context), spec_(std::move(spec)), application_(std::move(application)),
+      : shared_(std::move(shared)),
+        context_(context),
+        spec_(std::move(spec)),
+        application_(std::move(application)),
         types_(context.types()) {}
 
   Status begin_bucket(BucketId bucket) override {
@@ -45,8 +48,8 @@ class MapVisitor final : public visitors::Visitor {
 
   void end_bucket(BucketId bucket, visitors::BucketDone done) override {
     MapTask& task = *tasks_.at(bucket);
-    task.documents = std::make_unique<TupleDocuments>(task.table, spec_.output_buckets,
-                                                      shared_->options.tuple_document_bytes);
+    task.documents =
+        std::make_unique<TupleDocuments>(task.table, spec_.output_buckets, shared_->options.tuple_document_bytes);
     task.pump = std::make_shared<SinkPump>(
         shared_->sink, context_.mailbox(), shared_->options.writes_outstanding,
         [this, bucket, &task](SinkOperation& operation) { return next(bucket, task, operation); },
@@ -80,7 +83,8 @@ class MapVisitor final : public visitors::Visitor {
     if (context_.cancelled()) return Status(StatusCode::Cancelled, "the task was cancelled");
     auto block = task.documents->next();
     if (!block) return false;
-    FJORD_TRY_ASSIGN(const DocumentId id, DocumentId::parse(spec_.tuples_id(bucket, block->destination, block->counter)));
+    FJORD_TRY_ASSIGN(const DocumentId id,
+                     DocumentId::parse(spec_.tuples_id(bucket, block->destination, block->counter)));
     const DocumentType* type = types_->find(kTuplesType);
     FJORD_CHECK(type != nullptr);
     Document document(*type, id);
@@ -140,8 +144,8 @@ Tunable& task_memory_tunable(TunableRegistry& tunables) {
 
 void add_task_visitors(visitors::VisitorRegistry& registry, const ApplicationRegistry& applications, DocumentSink& sink,
                        Runtime& runtime, const TaskOptions& options) {
-  const auto shared = std::make_shared<TaskContext>(TaskContext{
-      applications, sink, options, task_memory_tunable(runtime.tunables), TaskMetrics(runtime.metrics)});
+  const auto shared = std::make_shared<TaskContext>(
+      TaskContext{applications, sink, options, task_memory_tunable(runtime.tunables), TaskMetrics(runtime.metrics)});
   using visitors::Parameters;
   using visitors::VisitContext;
   registry.add(kMapVisitor, [shared](VisitContext& context, const Parameters& parameters) {

@@ -1,6 +1,5 @@
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
-
 #include <utility>
 
 #include "fjord/common/check.h"
@@ -52,7 +51,10 @@ class ReduceVisitor final : public visitors::Visitor {
  public:
   ReduceVisitor(std::shared_ptr<TaskContext> shared, visitors::VisitContext& context, TaskSpec spec,
                 std::unique_ptr<Application> application)
-      : shared_(std::move(shared)), context_(context), spec_(std::move(spec)), application_(std::move(application)),
+      : shared_(std::move(shared)),
+        context_(context),
+        spec_(std::move(spec)),
+        application_(std::move(application)),
         types_(context.types()) {}
 
   Status begin_bucket(BucketId bucket) override {
@@ -97,8 +99,7 @@ class ReduceVisitor final : public visitors::Visitor {
     const auto tuples = view.field("tuples");
     if (!destination || !tuples) return Status(StatusCode::Corruption, "no tuples in it");
     const auto number = static_cast<std::uint32_t>(destination->as_int64());
-    auto& into = task.destinations
-                     .try_emplace(number, *application_, static_cast<std::size_t>(shared_->memory.value()))
+    auto& into = task.destinations.try_emplace(number, *application_, static_cast<std::size_t>(shared_->memory.value()))
                      .first->second;
     ++into.documents;
     return add_tuples(tuples->as_string_view(), into.table);

@@ -25,7 +25,10 @@ class SinkPump : public std::enable_shared_from_this<SinkPump> {
   using Done = UniqueFunction<void(Status)>;
 
   SinkPump(DocumentSink& sink, visitors::Mailbox mailbox, std::size_t outstanding_max, Next next, Done done)
-      : sink_(sink), mailbox_(std::move(mailbox)), outstanding_max_(outstanding_max), next_(std::move(next)),
+      : sink_(sink),
+        mailbox_(std::move(mailbox)),
+        outstanding_max_(outstanding_max),
+        next_(std::move(next)),
         done_(std::move(done)) {}
 
   /// `done` is called when everything is acknowledged, or with the first error when nothing is outstanding any more.

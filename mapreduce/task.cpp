@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-
 #include <fmt/core.h>
 
 #include "fjord/common/coding.h"
@@ -99,7 +98,8 @@ std::string TaskSpec::result_id(std::string_view key, std::uint32_t destination)
 
 std::vector<rpc::Parameter> TaskSpec::to_parameters() const {
   std::string expected;
-  for (const std::uint64_t count : expected_documents) expected += (expected.empty() ? "" : ",") + std::to_string(count);
+  for (const std::uint64_t count : expected_documents)
+    expected += (expected.empty() ? "" : ",") + std::to_string(count);
   std::vector<rpc::Parameter> all = {{"job", job},
                                      {"application", application},
                                      {"document_type", document_type},
@@ -199,8 +199,8 @@ std::optional<TupleDocuments::Block> TupleDocuments::next() {
     // As many values as fit, and one in any case when the document is empty.
     std::size_t size = block.tuples.size() + key.key.size() + 10;
     std::size_t end = at_value_;
-    while (end < values_.size() && (size + values_[end].size() + 5 <= bytes_max_ ||
-                                    (end == at_value_ && block.tuples.size() == 1))) {
+    while (end < values_.size() &&
+           (size + values_[end].size() + 5 <= bytes_max_ || (end == at_value_ && block.tuples.size() == 1))) {
       size += values_[end++].size() + 5;
     }
     if (end == at_value_) break;

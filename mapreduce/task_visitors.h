@@ -53,7 +53,8 @@ Status for_each_document(std::string_view docblock, const visitors::VisitContext
     if (context.cancelled()) return Status(StatusCode::Cancelled, "the task was cancelled");
     if (entry->removed) continue;
     FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*context.types(), entry->header, entry->body));
-    if (const Status status = f(*entry, view); !status) return status.with_context("document " + std::string(view.id()));
+    if (const Status status = f(*entry, view); !status)
+      return status.with_context("document " + std::string(view.id()));
   }
   if (!reader.ok()) return Status(StatusCode::Corruption, "malformed block of documents");
   return Status::ok();

@@ -56,7 +56,8 @@ void TupleTable::grow() {
 }
 
 std::size_t TupleTable::bytes() const {
-  return chunk_bytes_ - free_bytes_ + value_bytes_ + entries_.capacity() * sizeof(Entry) + slots_.size() * sizeof(std::uint32_t);
+  return chunk_bytes_ - free_bytes_ + value_bytes_ + entries_.capacity() * sizeof(Entry) +
+         slots_.size() * sizeof(std::uint32_t);
 }
 
 Status TupleTable::add(std::string_view key, std::string_view value) {
@@ -95,8 +96,8 @@ std::vector<TupleTable::Key> TupleTable::sorted_keys(std::uint32_t destinations)
   std::vector<Key> keys;
   keys.reserve(entries_.size());
   for (std::size_t i = 0; i < entries_.size(); ++i) {
-    keys.push_back({static_cast<std::uint32_t>(entries_[i].hash % destinations), static_cast<std::uint32_t>(i),
-                    entries_[i].key});
+    keys.push_back(
+        {static_cast<std::uint32_t>(entries_[i].hash % destinations), static_cast<std::uint32_t>(i), entries_[i].key});
   }
   std::sort(keys.begin(), keys.end(), [](const Key& a, const Key& b) {
     return a.destination != b.destination ? a.destination < b.destination : a.key < b.key;

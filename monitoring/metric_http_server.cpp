@@ -1,17 +1,15 @@
 #include "fjord/monitoring/metric_http_server.h"
 
-#include <pthread.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
-
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
-
 #include <optional>
+#include <pthread.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
 #include <thread>
 #include <utility>
 
@@ -118,13 +116,15 @@ class Session : public std::enable_shared_from_this<Session> {
     parser_->header_limit(static_cast<std::uint32_t>(options_.request_bytes_max));
     parser_->body_limit(0);
     stream_.expires_after(options_.idle_timeout);
-    http::async_read_header(stream_, buffer_, *parser_,
-                            [self = shared_from_this()](const beast::error_code& error, std::size_t) { self->on_read(error); });
+    http::async_read_header(
+        stream_, buffer_, *parser_,
+        [self = shared_from_this()](const beast::error_code& error, std::size_t) { self->on_read(error); });
   }
 
  private:
   void on_read(const beast::error_code& error) {
-    if (error == http::error::end_of_stream || error == beast::error::timeout || error == asio::error::operation_aborted) {
+    if (error == http::error::end_of_stream || error == beast::error::timeout ||
+        error == asio::error::operation_aborted) {
       return;
     }
     if (error && error.category() != http::make_error_code(http::error::bad_method).category()) return;  // the socket's
@@ -146,7 +146,8 @@ class Session : public std::enable_shared_from_this<Session> {
       response_ = {};
       response_.result(http::status::bad_request);
       response_.set(http::field::content_type, "text/plain");
-      response_.body() = "malformed request, or one longer than " + std::to_string(options_.request_bytes_max) + " bytes\n";
+      response_.body() =
+          "malformed request, or one longer than " + std::to_string(options_.request_bytes_max) + " bytes\n";
       response_.prepare_payload();
     }
     response_.keep_alive(false);
@@ -199,8 +200,8 @@ class MetricHttpServer::Impl {
     }
     boost::system::error_code error;
     tcp::resolver resolver(context_);
-    const auto found =
-        resolver.resolve(options_.address.substr(0, colon), options_.address.substr(colon + 1), tcp::resolver::passive, error);
+    const auto found = resolver.resolve(options_.address.substr(0, colon), options_.address.substr(colon + 1),
+                                        tcp::resolver::passive, error);
     if (error || found.empty()) {
       return Status(StatusCode::InvalidArgument, "cannot listen on " + options_.address + ": " + error.message());
     }

@@ -1,9 +1,8 @@
 #include "metric_text.h"
 
+#include <limits>
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
-
-#include <limits>
 #include <vector>
 
 namespace fjord {
@@ -27,7 +26,8 @@ prometheus::ClientMetric::Histogram to_prometheus(const Histogram& histogram) {
   for (int i = 0; i <= Histogram::kBuckets; ++i) {
     count += histogram.bucket(i);
     const bool last = i == Histogram::kBuckets;
-    result.bucket.push_back({count, last ? std::numeric_limits<double>::infinity() : Histogram::upper_bound_seconds(i)});
+    result.bucket.push_back(
+        {count, last ? std::numeric_limits<double>::infinity() : Histogram::upper_bound_seconds(i)});
   }
   // Of the same reading as the buckets, which others may be adding to.
   result.sample_count = count;

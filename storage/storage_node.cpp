@@ -70,14 +70,12 @@ bool StorageNode::handle(rpc::Request& request, rpc::Responder& respond) {
     });
   } else if (auto* list = std::get_if<rpc::ListEntries>(&request)) {
     Stripe& stripe = *stripes_[stripe_of(list->bucket)];
-    stripe.executor().post([&stripe, r = std::move(*list), respond = std::move(respond)] {
-      respond(stripe.list_entries(r));
-    });
+    stripe.executor().post(
+        [&stripe, r = std::move(*list), respond = std::move(respond)] { respond(stripe.list_entries(r)); });
   } else if (auto* fetch = std::get_if<rpc::FetchEntries>(&request)) {
     Stripe& stripe = *stripes_[stripe_of(fetch->bucket)];
-    stripe.executor().post([&stripe, r = std::move(*fetch), respond = std::move(respond)] {
-      respond(stripe.fetch_entries(r));
-    });
+    stripe.executor().post(
+        [&stripe, r = std::move(*fetch), respond = std::move(respond)] { respond(stripe.fetch_entries(r)); });
   } else {
     return false;
   }

@@ -16,10 +16,10 @@ StripeMetrics::StripeMetrics(MetricRegistry& registry)
                                "Operations refused because sender or cluster state were not the current ones")),
       merges(registry.counter("fjord_storage_merges_total", "Merges of a bucket from another replica")),
       merged_entries(registry.counter("fjord_storage_merged_entries_total", "Entries fetched by merges")),
-      put_seconds(registry.histogram("fjord_storage_operation_seconds", "Time in the storage engine",
-                                     {{"operation", "put"}})),
-      get_seconds(registry.histogram("fjord_storage_operation_seconds", "Time in the storage engine",
-                                     {{"operation", "get"}})),
+      put_seconds(
+          registry.histogram("fjord_storage_operation_seconds", "Time in the storage engine", {{"operation", "put"}})),
+      get_seconds(
+          registry.histogram("fjord_storage_operation_seconds", "Time in the storage engine", {{"operation", "get"}})),
       remove_seconds(registry.histogram("fjord_storage_operation_seconds", "Time in the storage engine",
                                         {{"operation", "remove"}})) {}
 
@@ -40,10 +40,9 @@ Status StorageNode::Stripe::check_owner(std::uint64_t version, std::uint16_t dis
     return {StatusCode::NotReady, "storage node has not got cluster state " + std::to_string(version) + " yet"};
   }
   if (snapshot->state_version() != version || snapshot->distributor_of(bucket) != distributor) {
-    return {StatusCode::WrongDistribution,
-            "distributor." + std::to_string(distributor) + " with cluster state " + std::to_string(version) +
-                " does not own " + bucket.to_string() + " in cluster state " +
-                std::to_string(snapshot->state_version())};
+    return {StatusCode::WrongDistribution, "distributor." + std::to_string(distributor) + " with cluster state " +
+                                               std::to_string(version) + " does not own " + bucket.to_string() +
+                                               " in cluster state " + std::to_string(snapshot->state_version())};
   }
   return Status::ok();
 }
@@ -114,8 +113,8 @@ void StorageNode::Stripe::write_run(const rpc::Apply& request, std::span<const s
     const rpc::StorageOperation& operation = request.operations[i];
     bool remove = operation.kind == rpc::OperationKind::Remove;
     puts += remove ? 0 : 1;
-    writes_.push_back({operation.gid, Timestamp{operation.timestamp_us}, remove, operation.id,
-                       operation.header, operation.body});
+    writes_.push_back(
+        {operation.gid, Timestamp{operation.timestamp_us}, remove, operation.id, operation.header, operation.body});
   }
   write_results_.assign(writes_.size(), {});
   provider_->apply(request.operations[run.front()].bucket, writes_, write_results_);

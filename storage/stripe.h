@@ -70,7 +70,7 @@ class StorageNode::Stripe {
   const rpc::SnapshotHolder& snapshots_;
   StripeMetrics metrics_;
   std::unique_ptr<spi::PersistenceProvider> provider_;
-  std::vector<spi::Write> writes_;              // Kept between calls for their capacity.
+  std::vector<spi::Write> writes_;  // Kept between calls for their capacity.
   std::vector<spi::WriteResult> write_results_;
   std::vector<std::uint32_t> write_indexes_;
   std::unique_ptr<Executor> executor_;  // Last: its tasks use all of the above.

@@ -182,9 +182,8 @@ void ServerVisitor::close(Lane& lane, BucketResult result) {
 
 void ServerVisitor::release_iterator(Lane& lane) {
   if (lane.iterator == nullptr) return;
-  access_.on_stripe(lane.bucket, [iterator = std::move(lane.iterator)](spi::PersistenceProvider&) {
-    iterator->iterator.reset();
-  });
+  access_.on_stripe(lane.bucket,
+                    [iterator = std::move(lane.iterator)](spi::PersistenceProvider&) { iterator->iterator.reset(); });
   lane.iterator = nullptr;
 }
 

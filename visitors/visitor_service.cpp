@@ -95,8 +95,8 @@ class VisitorService::Impl {
     Slot* slot = nullptr;  ///< Null while queued and after the visitor finished.
     bool finished = false;
     std::uint64_t next_sequence = 1;
-    std::uint64_t sent = 0;                 ///< Highest sequence given to the client so far.
-    std::deque<rpc::VisitorEvent> events;   ///< Not acknowledged.
+    std::uint64_t sent = 0;                ///< Highest sequence given to the client so far.
+    std::deque<rpc::VisitorEvent> events;  ///< Not acknowledged.
     std::optional<Waiter> waiter;
     MonotonicTime last_call;
   };

@@ -13,9 +13,8 @@ constexpr Duration kTick = milliseconds(500);
 
 }  // namespace
 
-VisitorSession::Impl::Impl(VisitorSessionOptions options, VisitorSessionCallbacks callbacks,
-                           rpc::Transport& transport, rpc::SnapshotHolder& snapshot, Clock& clock, Random random,
-                           Executor& executor)
+VisitorSession::Impl::Impl(VisitorSessionOptions options, VisitorSessionCallbacks callbacks, rpc::Transport& transport,
+                           rpc::SnapshotHolder& snapshot, Clock& clock, Random random, Executor& executor)
     : options_(std::move(options)),
       callbacks_(std::move(callbacks)),
       transport_(transport),

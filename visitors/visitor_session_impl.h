@@ -30,8 +30,8 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
  private:
   /// A bucket that is not done.
   struct Bucket {
-    unsigned attempts = 0;         ///< Times begun.
-    unsigned errors = 0;           ///< Times that its visitor reported an error.
+    unsigned attempts = 0;  ///< Times begun.
+    unsigned errors = 0;    ///< Times that its visitor reported an error.
     Duration backoff{0};
     std::unordered_set<GlobalId> given;
   };
@@ -122,15 +122,15 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
   // Finding out.
   bool refreshing_ = false;
   MonotonicTime refreshed_{-1'000'000'000};
-  bool listed_ = false;            ///< The buckets are known.
-  std::uint64_t listing_ = 0;      ///< Number of the listing under way; 0: none.
+  bool listed_ = false;        ///< The buckets are known.
+  std::uint64_t listing_ = 0;  ///< Number of the listing under way; 0: none.
   std::uint64_t listings_ = 0;
-  std::size_t listing_open_ = 0;   ///< Distributors that have not answered it.
+  std::size_t listing_open_ = 0;  ///< Distributors that have not answered it.
   std::vector<rpc::BucketNode> listing_found_;
   MonotonicTime next_listing_;
   Duration listing_backoff_{0};
   std::set<std::pair<MonotonicTime, BucketId>> due_;  ///< Buckets to ask for, and when.
-  std::size_t settling_ = 0;  ///< Answers that cancel() waits for.
+  std::size_t settling_ = 0;                          ///< Answers that cancel() waits for.
   UniqueFunction<void()> settled_;
 
   std::map<BucketId, Bucket> buckets_;

@@ -89,8 +89,9 @@ void VisitorSession::Impl::create_visitor(std::uint16_t node, std::vector<Bucket
   const std::uint64_t id = run.id;
   const rpc::Address address = run.address;
   runs_.emplace(id, std::move(run));
-  rpc::call(transport_, address, std::move(request), options_.call_timeout, executor_,
-            guarded([id](Impl& self, Result<rpc::CreateVisitorReply> reply) { self.on_created(id, std::move(reply)); }));
+  rpc::call(
+      transport_, address, std::move(request), options_.call_timeout, executor_,
+      guarded([id](Impl& self, Result<rpc::CreateVisitorReply> reply) { self.on_created(id, std::move(reply)); }));
 }
 
 void VisitorSession::Impl::on_created(std::uint64_t run_id, Result<rpc::CreateVisitorReply> reply) {

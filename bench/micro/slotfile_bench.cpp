@@ -2,16 +2,15 @@
 //
 //   slotfile_bench FOLDER [documents=1000000] [bytes=800] [buckets=256] [batch=1024]
 //
-// FOLDER is made, used and removed. Puts come in batches over all buckets, as from a distributor; each bucket's share of a
-// batch is one apply().
-
-#include <fmt/core.h>
+// FOLDER is made, used and removed. Puts come in batches over all buckets, as from a distributor; each bucket's share
+// of a batch is one apply().
 
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <fmt/core.h>
 #include <string>
 #include <vector>
 

@@ -1,8 +1,7 @@
 #include "fjord/client/connect.h"
 
-#include <fmt/core.h>
-
 #include <charconv>
+#include <fmt/core.h>
 #include <utility>
 
 namespace fjord {

@@ -55,8 +55,7 @@ void BucketMaintainer::ask_node(std::uint16_t node) {
   request.distributor = context_.options.index;
   request.all = true;
   rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
-            context_.executor,
-            [this, node, generation = context_.generation](Result<rpc::GetBucketInfoReply> reply) {
+            context_.executor, [this, node, generation = context_.generation](Result<rpc::GetBucketInfoReply> reply) {
               if (generation == context_.generation) on_reports(node, std::move(reply));
             });
 }
@@ -78,8 +77,8 @@ void BucketMaintainer::build_database() {
   std::size_t absent = context_.absent_nodes();
   for (const auto& [raw, reports] : reports_) {
     BucketEntry& entry = context_.buckets.add(BucketId(raw));
-    RecoveryPlan plan = plan_recovery(reports, context_.snapshot->state(),
-                                      context_.snapshot->ideal_nodes(entry.bucket), absent);
+    RecoveryPlan plan =
+        plan_recovery(reports, context_.snapshot->state(), context_.snapshot->ideal_nodes(entry.bucket), absent);
     entry.last_timestamp_us = plan.max_timestamp_us;
     if (!plan.available) {
       entry.phase = BucketPhase::Unavailable;

@@ -17,8 +17,9 @@ OperationMetrics::PerKind make_kind(MetricRegistry& registry, const std::string&
   auto outcome = [&](const char* name) -> Counter& {
     return registry.counter("fjord_distributor_operations_total", help, {{"operation", operation}, {"outcome", name}});
   };
-  return {outcome("applied"), outcome("not_applied"), outcome("in_doubt"),
-          registry.histogram("fjord_distributor_operation_seconds", "From arrival to answer", {{"operation", operation}})};
+  return {
+      outcome("applied"), outcome("not_applied"), outcome("in_doubt"),
+      registry.histogram("fjord_distributor_operation_seconds", "From arrival to answer", {{"operation", operation}})};
 }
 
 }  // namespace
@@ -65,7 +66,8 @@ void OperationEngine::execute(rpc::Execute request, rpc::Responder respond) {
     respond(std::move(reply));
     return;
   }
-  batch->deadline = batch->start + (request.timeout_us > 0 ? Duration(request.timeout_us) : context_.options.default_timeout);
+  batch->deadline =
+      batch->start + (request.timeout_us > 0 ? Duration(request.timeout_us) : context_.options.default_timeout);
   batch->respond = std::move(respond);
   batch->request = std::move(request);
   batch->ops.resize(batch->request.operations.size());
@@ -99,8 +101,8 @@ void OperationEngine::admit(const OpRef& ref) {
     return;
   }
   if (context_.snapshot == nullptr) {
-    settle(ref, Status(StatusCode::NotReady, "distributor." + std::to_string(context_.options.index) +
-                                                 " has no cluster state yet"));
+    settle(ref, Status(StatusCode::NotReady,
+                       "distributor." + std::to_string(context_.options.index) + " has no cluster state yet"));
     return;
   }
   if (ref.is_write() && recognise_copy(ref)) return;
@@ -111,7 +113,8 @@ Status OperationEngine::prepare(const OpRef& ref) {
   rpc::Operation& operation = ref.batch->request.operations[ref.index];
   FJORD_TRY_ASSIGN(DocumentId id, DocumentId::parse(operation.id));
   ref.op().gid = id.gid();
-  if (operation.kind == rpc::OperationKind::Unknown) return {StatusCode::InvalidArgument, "an operation without a kind"};
+  if (operation.kind == rpc::OperationKind::Unknown)
+    return {StatusCode::InvalidArgument, "an operation without a kind"};
   if (operation.kind != rpc::OperationKind::Put || context_.snapshot == nullptr) return Status::ok();
   const DocumentTypeRepo& types = *context_.snapshot->types();
   if (!operation.json.empty()) {
@@ -200,9 +203,9 @@ void OperationEngine::dispatch(OpRef ref) {
   BucketEntry* entry = context_.buckets.find(op.bucket);
   if (entry == nullptr) {
     if (context_.unreported_buckets_may_exist()) {
-      refuse(ref, StatusCode::Unavailable, "the bucket may be on one of the " +
-                                               std::to_string(context_.absent_nodes()) +
-                                               " storage nodes that are not up");
+      refuse(ref, StatusCode::Unavailable,
+             "the bucket may be on one of the " + std::to_string(context_.absent_nodes()) +
+                 " storage nodes that are not up");
       return;
     }
     if (!ref.is_write()) {
@@ -235,8 +238,8 @@ void OperationEngine::dispatch(OpRef ref) {
 void OperationEngine::dispatch_write(const OpRef& ref, BucketEntry& entry) {
   Op& op = ref.op();
   if (op.timestamp_us == 0) {
-    op.timestamp_us = std::max<std::uint64_t>(static_cast<std::uint64_t>(context_.clock.wall_now().us),
-                                              entry.last_timestamp_us + 1);
+    op.timestamp_us =
+        std::max<std::uint64_t>(static_cast<std::uint64_t>(context_.clock.wall_now().us), entry.last_timestamp_us + 1);
   }
   entry.last_timestamp_us = std::max(entry.last_timestamp_us, op.timestamp_us);
   if (!op.counted) {
@@ -490,7 +493,7 @@ void OperationEngine::begin_state() {
     for (std::uint32_t i = 0; i < batch->ops.size(); ++i) {
       Op& op = batch->ops[i];
       if (op.settled || op.attempt == 0) continue;  // Settled, or a copy that waits for another.
-      op.counted = false;  // The database that counted it is gone.
+      op.counted = false;                           // The database that counted it is gone.
       waiting_for_state_.push_back({batch, i, ++op.attempt});
     }
   }

@@ -29,8 +29,8 @@ struct OperationMetrics {
   Gauge& pending;
 };
 
-/// Runs clients' operations: finds the bucket, gives writes their timestamp, sends each to the replicas that must have it,
-/// repeats what got no answer, and answers when it is settled. Confined to the executor.
+/// Runs clients' operations: finds the bucket, gives writes their timestamp, sends each to the replicas that must have
+/// it, repeats what got no answer, and answers when it is settled. Confined to the executor.
 class OperationEngine {
  public:
   OperationEngine(Context& context, BucketMaintainer& maintainer);
@@ -51,12 +51,12 @@ class OperationEngine {
     GlobalId gid;
     BucketId bucket;
     std::uint64_t timestamp_us = 0;
-    std::uint32_t attempt = 0;         ///< Answers to an older attempt are dropped.
+    std::uint32_t attempt = 0;  ///< Answers to an older attempt are dropped.
     bool settled = false;
-    bool sent = false;                 ///< Some storage node may have it.
-    bool counted = false;              ///< In its bucket's writes_under_way.
-    bool partial = false;              ///< Some replica refused it for good.
-    std::uint16_t acknowledged = 0;    ///< Replicas that have it.
+    bool sent = false;                   ///< Some storage node may have it.
+    bool counted = false;                ///< In its bucket's writes_under_way.
+    bool partial = false;                ///< Some replica refused it for good.
+    std::uint16_t acknowledged = 0;      ///< Replicas that have it.
     std::vector<std::uint16_t> missing;  ///< Replicas whose answer is missing.
     Status last_problem;
     rpc::OperationResult result;

@@ -1,8 +1,7 @@
 #include "fjord/rpc/codec.h"
 
-#include <thrift/TApplicationException.h>
-
 #include <array>
+#include <thrift/TApplicationException.h>
 #include <utility>
 
 #include "wire.h"
@@ -88,7 +87,8 @@ struct Envelope {
 template <typename Input, typename F>
 void read_message(std::string_view frame, F body) {
   auto source = std::make_shared<FrameSource>(frame);
-  const auto limit = static_cast<std::int32_t>(std::min<std::size_t>(frame.size(), std::numeric_limits<std::int32_t>::max()));
+  const auto limit =
+      static_cast<std::int32_t>(std::min<std::size_t>(frame.size(), std::numeric_limits<std::int32_t>::max()));
   Input protocol(source, limit);
   Envelope envelope;
   protocol.readMessageBegin(envelope.name, envelope.type, envelope.seqid);
@@ -181,9 +181,7 @@ Result<DecodedReply> decode_reply(std::string_view frame) {
     if (index == kCalls) throw_malformed("a reply to an unknown call");
     with_alternative<Reply>(index, [&](auto message) {
       bool there = false;
-      reader.read_struct([&] {
-        reader.with_presence(0, message, there);
-      });
+      reader.read_struct([&] { reader.with_presence(0, message, there); });
       if (there) decoded.reply = Result<Reply>(Reply(std::move(message)));
     });
   }));

@@ -45,8 +45,7 @@ void dispatch(DecodedRequest decoded, std::span<Service* const> services, Answer
     if (service->handle(*decoded.request, respond)) return;
   }
   FJORD_CHECK_MSG(static_cast<bool>(respond), "a service took the responder of a request that it did not take");
-  view->answer(Status(StatusCode::NotImplemented,
-                      "no service here answers " + std::string(name_of(*decoded.request))));
+  view->answer(Status(StatusCode::NotImplemented, "no service here answers " + std::string(name_of(*decoded.request))));
 }
 
 }  // namespace fjord::rpc

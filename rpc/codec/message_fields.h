@@ -9,8 +9,8 @@
 /// the codec come. `visit(number, member)` leaves a member out when it has its type's zero value; `visit.always` is for
 /// members whose default is another.
 ///
-/// The wire type follows from the member's: bool, enum and uint16_t (i32), larger integers and BucketId (i64), string and
-/// GlobalId (binary), vector (list), everything else a struct.
+/// The wire type follows from the member's: bool, enum and uint16_t (i32), larger integers and BucketId (i64), string
+/// and GlobalId (binary), vector (list), everything else a struct.
 namespace fjord::rpc {
 
 template <typename M, typename T>
@@ -387,8 +387,8 @@ inline constexpr bool kIsVector<std::vector<T>> = true;
 
 /// Neither a number, a string, a list nor a Status: has fields() of its own.
 template <typename T>
-inline constexpr bool kIsMessage = !std::is_arithmetic_v<T> && !std::is_enum_v<T> && !std::is_same_v<T, std::string> &&
-                                   !std::is_same_v<T, BucketId> && !std::is_same_v<T, GlobalId> &&
-                                   !std::is_same_v<T, Status> && !kIsVector<T>;
+inline constexpr bool kIsMessage =
+    !std::is_arithmetic_v<T> && !std::is_enum_v<T> && !std::is_same_v<T, std::string> && !std::is_same_v<T, BucketId> &&
+    !std::is_same_v<T, GlobalId> && !std::is_same_v<T, Status> && !kIsVector<T>;
 
 }  // namespace fjord::rpc

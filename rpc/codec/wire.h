@@ -1,23 +1,22 @@
 #pragma once
 
-#include <thrift/protocol/TBinaryProtocol.h>
-#include <thrift/protocol/TCompactProtocol.h>
-#include <thrift/transport/TVirtualTransport.h>
-
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <thrift/protocol/TBinaryProtocol.h>
+#include <thrift/protocol/TCompactProtocol.h>
+#include <thrift/transport/TVirtualTransport.h>
 #include <type_traits>
 #include <utility>
 
 #include "message_fields.h"
 
-/// Structs to and from Thrift's protocols. Everything is resolved at compile time: neither the protocols nor the buffers
-/// below are called through virtual functions. Malformed input is thrown as Thrift's own TException and caught in
-/// codec.cpp.
+/// Structs to and from Thrift's protocols. Everything is resolved at compile time: neither the protocols nor the
+/// buffers below are called through virtual functions. Malformed input is thrown as Thrift's own TException and caught
+/// in codec.cpp.
 namespace fjord::rpc {
 
 namespace thrift_protocol = apache::thrift::protocol;
@@ -78,7 +77,8 @@ class FrameSource final : public apache::thrift::transport::TVirtualTransport<Fr
 /// The protocols with strings as views into the frame; the base classes would copy each one twice.
 class CompactInput final : public thrift_protocol::TCompactProtocolT<FrameSource> {
  public:
-  CompactInput(std::shared_ptr<FrameSource> source, std::int32_t limit) : TCompactProtocolT(std::move(source), limit, limit) {}
+  CompactInput(std::shared_ptr<FrameSource> source, std::int32_t limit)
+      : TCompactProtocolT(std::move(source), limit, limit) {}
   std::string_view read_view() {
     std::int32_t size = 0;
     readVarint32(size);
@@ -323,7 +323,8 @@ class Reader {
   template <typename T, typename N>
   static T narrow(N number) {
     if constexpr (std::is_integral_v<T> && sizeof(T) < sizeof(N)) {
-      if (number < 0 || number > static_cast<N>(std::numeric_limits<T>::max())) throw_malformed("a number out of range");
+      if (number < 0 || number > static_cast<N>(std::numeric_limits<T>::max()))
+        throw_malformed("a number out of range");
     }
     return static_cast<T>(number);
   }

@@ -1,9 +1,8 @@
 #include "client_connection.h"
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
-
-#include <algorithm>
 #include <charconv>
 #include <functional>
 #include <limits>
@@ -83,15 +82,16 @@ void ClientConnection::resolve_and_connect(const std::string& host, const std::s
     connect_to(tcp::endpoint(numeric, number));
     return;
   }
-  resolver_.async_resolve(host, port, [self = shared_from_this(), generation = generation_](
-                                          const Error& failed, const tcp::resolver::results_type& results) {
-    if (self->generation_ != generation || self->state_ != State::Connecting) return;
-    if (failed || results.empty()) {
-      self->on_connect_failed("cannot resolve the host: " + failed.message());
-    } else {
-      self->connect_to(results.begin()->endpoint());
-    }
-  });
+  resolver_.async_resolve(host, port,
+                          [self = shared_from_this(), generation = generation_](
+                              const Error& failed, const tcp::resolver::results_type& results) {
+                            if (self->generation_ != generation || self->state_ != State::Connecting) return;
+                            if (failed || results.empty()) {
+                              self->on_connect_failed("cannot resolve the host: " + failed.message());
+                            } else {
+                              self->connect_to(results.begin()->endpoint());
+                            }
+                          });
 }
 
 void ClientConnection::connect_to(const tcp::endpoint& endpoint) {
@@ -151,9 +151,9 @@ void ClientConnection::send(std::int32_t seqid, const Request& request) {
   if (frame.size() > options_.max_frame_bytes) {
     Pending pending;
     if (take(seqid, pending)) {
-      answer(std::move(pending), Status(StatusCode::TooLarge, "a message of " + std::to_string(frame.size()) +
-                                                                  " bytes; at most " +
-                                                                  std::to_string(options_.max_frame_bytes)));
+      answer(std::move(pending),
+             Status(StatusCode::TooLarge, "a message of " + std::to_string(frame.size()) + " bytes; at most " +
+                                              std::to_string(options_.max_frame_bytes)));
     }
     return;
   }
@@ -194,17 +194,17 @@ void ClientConnection::flush() {
 }
 
 void ClientConnection::read() {
-  socket_.async_read_some(input_.prepare(), [self = shared_from_this(), generation = generation_](
-                                                const Error& error, std::size_t bytes) {
-    if (self->generation_ != generation || self->state_ != State::Connected) return;
-    if (error) {
-      self->break_connection(error == asio::error::eof ? "closed by the other side" : error.message());
-      return;
-    }
-    self->metrics_.bytes_received.add(bytes);
-    self->input_.commit(bytes);
-    self->on_read();
-  });
+  socket_.async_read_some(
+      input_.prepare(), [self = shared_from_this(), generation = generation_](const Error& error, std::size_t bytes) {
+        if (self->generation_ != generation || self->state_ != State::Connected) return;
+        if (error) {
+          self->break_connection(error == asio::error::eof ? "closed by the other side" : error.message());
+          return;
+        }
+        self->metrics_.bytes_received.add(bytes);
+        self->input_.commit(bytes);
+        self->on_read();
+      });
 }
 
 void ClientConnection::on_read() {
@@ -278,7 +278,8 @@ bool ClientConnection::take(std::int32_t seqid, Pending& pending) {
 }
 
 void ClientConnection::answer(Pending pending, Result<Reply> reply) {
-  pending.executor->post([done = std::move(pending.done), reply = std::move(reply)]() mutable { done(std::move(reply)); });
+  pending.executor->post(
+      [done = std::move(pending.done), reply = std::move(reply)]() mutable { done(std::move(reply)); });
 }
 
 void ClientConnection::add_deadline(SteadyTime deadline, std::int32_t seqid) {

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::size_t kLengthBytes = 4;
 constexpr std::size_t kReadBytesMin = 64u << 10;
-constexpr std::size_t kKeptBytesMax = 4u << 20;   ///< An empty buffer above this is given back.
+constexpr std::size_t kKeptBytesMax = 4u << 20;    ///< An empty buffer above this is given back.
 constexpr std::size_t kCopiedBytesMax = 8u << 10;  ///< Longer frames are moved.
 constexpr std::size_t kChunkBytesMax = 64u << 10;
 

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <boost/asio/buffer.hpp>
-
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -13,8 +12,8 @@
 
 namespace fjord::rpc {
 
-/// Takes a connection's frames (a 4-byte big-endian length, then that many bytes) out of what arrives. Memory grows with
-/// what has arrived, never with what a length promises.
+/// Takes a connection's frames (a 4-byte big-endian length, then that many bytes) out of what arrives. Memory grows
+/// with what has arrived, never with what a length promises.
 class FrameInput {
  public:
   explicit FrameInput(std::size_t max_frame_bytes) : max_frame_bytes_(max_frame_bytes) {}
@@ -36,7 +35,8 @@ class FrameInput {
   bool too_long_ = false;
 };
 
-/// Frames on their way out. Small ones are copied together, large ones are moved, so that one gathering write takes many.
+/// Frames on their way out. Small ones are copied together, large ones are moved, so that one gathering write takes
+/// many.
 class FrameOutput {
  public:
   void add(std::string frame);

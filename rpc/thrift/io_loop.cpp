@@ -1,10 +1,8 @@
 #include "io_loop.h"
 
-#include <pthread.h>
-
 #include <boost/asio/post.hpp>
-
 #include <future>
+#include <pthread.h>
 
 #include "fjord/common/check.h"
 

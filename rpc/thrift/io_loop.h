@@ -1,9 +1,8 @@
 #pragma once
 
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
-
-#include <atomic>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -34,7 +33,7 @@ class LoopInbox {
   std::mutex mutex_;
   boost::asio::io_context* context_ FJORD_GUARDED_BY(mutex_);  // null once closed
   std::vector<Task> tasks_ FJORD_GUARDED_BY(mutex_);
-  std::vector<Task> batch_;  // of the loop's thread
+  std::vector<Task> batch_;              // of the loop's thread
   std::atomic<std::thread::id> thread_;  // none once stopped
 };
 

@@ -9,7 +9,8 @@ namespace fjord::rpc {
 /// Of one side of the transport ("client" or "server").
 struct RpcMetrics {
   RpcMetrics(MetricRegistry& registry, const std::string& side)
-      : frames_sent(registry.counter("fjord_rpc_frames_sent_total", "Messages handed to the kernel.", {{"side", side}})),
+      : frames_sent(
+            registry.counter("fjord_rpc_frames_sent_total", "Messages handed to the kernel.", {{"side", side}})),
         frames_received(registry.counter("fjord_rpc_frames_received_total", "Messages received.", {{"side", side}})),
         bytes_sent(registry.counter("fjord_rpc_bytes_sent_total", "Bytes handed to the kernel.", {{"side", side}})),
         bytes_received(registry.counter("fjord_rpc_bytes_received_total", "Bytes received.", {{"side", side}})),
@@ -44,8 +45,9 @@ struct RpcClientMetrics : RpcMetrics {
 struct RpcServerMetrics : RpcMetrics {
   explicit RpcServerMetrics(MetricRegistry& registry)
       : RpcMetrics(registry, "server"),
-        reading_paused(registry.counter("fjord_rpc_reading_paused_total",
-                                        "How often a connection was not read from because it had too much unanswered.")) {}
+        reading_paused(
+            registry.counter("fjord_rpc_reading_paused_total",
+                             "How often a connection was not read from because it had too much unanswered.")) {}
 
   Counter& reading_paused;
 };

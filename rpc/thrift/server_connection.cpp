@@ -2,7 +2,6 @@
 
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
-
 #include <utility>
 
 #include "fjord/common/log.h"

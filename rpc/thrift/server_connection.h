@@ -1,7 +1,6 @@
 #pragma once
 
 #include <boost/asio/ip/tcp.hpp>
-
 #include <memory>
 #include <span>
 #include <string>

@@ -1,6 +1,5 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
-
 #include <unordered_map>
 #include <utility>
 
@@ -20,7 +19,8 @@ class ThriftServer::Impl {
   Impl(const ThriftServerOptions& options, std::vector<Service*> services, MetricRegistry& registry)
       : options_(options), services_(std::move(services)), metrics_(registry) {
     FJORD_CHECK(options.io_threads > 0);
-    for (int i = 0; i < options.io_threads; ++i) loops_.push_back(std::make_unique<Loop>("rpc-server-" + std::to_string(i)));
+    for (int i = 0; i < options.io_threads; ++i)
+      loops_.push_back(std::make_unique<Loop>("rpc-server-" + std::to_string(i)));
     acceptor_ = std::make_unique<tcp::acceptor>(loops_[0]->io.context());
     accept_again_ = std::make_unique<asio::steady_timer>(loops_[0]->io.context());
   }
@@ -66,20 +66,22 @@ class ThriftServer::Impl {
 
   void accept() {
     Loop& loop = *loops_[next_loop_++ % loops_.size()];
-    acceptor_->async_accept(loop.io.context(), [this, &loop](const boost::system::error_code& error, tcp::socket socket) {
-      if (error == asio::error::operation_aborted) return;
-      if (error) {
-        // Mostly too many open files: trying again at once would only spin.
-        log::warning("rpc", "cannot accept a connection on {}: {}", address_, error.message());
-        accept_again_->expires_after(std::chrono::milliseconds(100));
-        accept_again_->async_wait([this](const boost::system::error_code& cancelled) {
-          if (!cancelled) accept();
+    acceptor_->async_accept(
+        loop.io.context(), [this, &loop](const boost::system::error_code& error, tcp::socket socket) {
+          if (error == asio::error::operation_aborted) return;
+          if (error) {
+            // Mostly too many open files: trying again at once would only spin.
+            log::warning("rpc", "cannot accept a connection on {}: {}", address_, error.message());
+            accept_again_->expires_after(std::chrono::milliseconds(100));
+            accept_again_->async_wait([this](const boost::system::error_code& cancelled) {
+              if (!cancelled) accept();
+            });
+            return;
+          }
+          loop.io.inbox()->run_or_submit(
+              [this, &loop, socket = std::move(socket)]() mutable { start(loop, std::move(socket)); });
+          accept();
         });
-        return;
-      }
-      loop.io.inbox()->run_or_submit([this, &loop, socket = std::move(socket)]() mutable { start(loop, std::move(socket)); });
-      accept();
-    });
   }
 
   void start(Loop& loop, tcp::socket socket) {

@@ -16,7 +16,8 @@ class ThriftTransport::Impl {
  public:
   Impl(const ThriftTransportOptions& options, MetricRegistry& registry) : options_(options), metrics_(registry) {
     FJORD_CHECK(options.io_threads > 0);
-    for (int i = 0; i < options.io_threads; ++i) loops_.push_back(std::make_unique<Loop>("rpc-client-" + std::to_string(i)));
+    for (int i = 0; i < options.io_threads; ++i)
+      loops_.push_back(std::make_unique<Loop>("rpc-client-" + std::to_string(i)));
   }
 
   ~Impl() {
@@ -49,7 +50,8 @@ ThriftTransport::ThriftTransport(const ThriftTransportOptions& options, MetricRe
 
 ThriftTransport::~ThriftTransport() = default;
 
-void ThriftTransport::call(const Address& to, Request request, Duration timeout, Executor& executor, ReplyFunction done) {
+void ThriftTransport::call(const Address& to, Request request, Duration timeout, Executor& executor,
+                           ReplyFunction done) {
   constexpr Duration kForever = std::chrono::hours(24 * 365);
   const SteadyTime deadline = std::chrono::steady_clock::now() + std::clamp(timeout, Duration(0), kForever);
   impl_->call(to, ClientCall{std::move(request), deadline, &executor, std::move(done)});

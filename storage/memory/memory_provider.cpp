@@ -132,8 +132,8 @@ class MemoryProvider final : public spi::PersistenceProvider {
     FJORD_CHECK(writes.size() == results.size());
     const auto found = buckets_.find(bucket);
     for (std::size_t i = 0; i < writes.size(); ++i) {
-      results[i] = found == buckets_.end() ? WriteResult{.status = no_bucket(bucket)}
-                                           : apply_one(found->second, writes[i]);
+      results[i] =
+          found == buckets_.end() ? WriteResult{.status = no_bucket(bucket)} : apply_one(found->second, writes[i]);
     }
   }
 

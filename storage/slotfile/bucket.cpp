@@ -1,8 +1,7 @@
 #include "bucket.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 #include "fjord/common/log.h"
@@ -113,8 +112,7 @@ std::uint32_t Bucket::take_group(std::span<const spi::Write> writes) {
   return slot;
 }
 
-void Bucket::apply_group(std::uint32_t slot, std::span<const spi::Write> writes,
-                         std::span<spi::WriteResult> results) {
+void Bucket::apply_group(std::uint32_t slot, std::span<const spi::Write> writes, std::span<spi::WriteResult> results) {
   WriteScratch& scratch = context_.scratch;
   Slot& target = *slots_[slot];
   Room need;
@@ -141,8 +139,8 @@ Status Bucket::make_room(std::uint32_t slot, const Room& need, bool one_document
   const Room want = target.live() + need;
   const Room capacity = capacity_for(want);
   if (want.header_bytes > kRegionBytesMax || want.body_bytes > kRegionBytesMax || want.entries > kRegionBytesMax) {
-    return Status(StatusCode::NoSpace, fmt::format("{} holds as much as its slotfiles can; it has to be split",
-                                                   id().to_string()));
+    return Status(StatusCode::NoSpace,
+                  fmt::format("{} holds as much as its slotfiles can; it has to be split", id().to_string()));
   }
   const Status status = target.rewrite(capacity);
   if (target.sync_failed()) health_ = status.with_context("closed until the next start");
@@ -166,8 +164,8 @@ bool Bucket::should_split(const Slot& slot, const Room& need, bool one_document)
   return want.file_bytes() > bytes_limit || want.entries > std::uint64_t{options.entries_max} / 4 * 3;
 }
 
-/// Four times what is wanted while that is little, then twice, but not more than the limits while they can be kept. What is to spare goes to the three regions
-/// as they were used so far.
+/// Four times what is wanted while that is little, then twice, but not more than the limits while they can be kept.
+/// What is to spare goes to the three regions as they were used so far.
 Room Bucket::capacity_for(const Room& want) const {
   const SlotfileOptions& options = context_.options;
   const std::uint64_t base = want.file_bytes();

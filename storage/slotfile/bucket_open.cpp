@@ -2,9 +2,8 @@
 #include <map>
 #include <utility>
 
-#include "fjord/common/log.h"
-
 #include "bucket.h"
+#include "fjord/common/log.h"
 #include "metadata_list.h"
 
 namespace fjord::slotfile {
@@ -47,10 +46,8 @@ Result<Manifest> rebuild_manifest(const Found& found, const std::string& directo
   for (auto at = found.generations.rbegin(); at != found.generations.rend(); ++at) {
     const auto [slot_bits, count] = at->second;
     if (count != 1ULL << slot_bits) continue;
-    return Manifest{.bucket = id,
-                    .generation = at->first,
-                    .slot_bits = static_cast<std::uint8_t>(slot_bits),
-                    .replicas = {}};
+    return Manifest{
+        .bucket = id, .generation = at->first, .slot_bits = static_cast<std::uint8_t>(slot_bits), .replicas = {}};
   }
   return Status(StatusCode::Corruption, directory + ": neither a manifest nor a complete set of slotfiles");
 }
@@ -93,8 +90,8 @@ Result<std::unique_ptr<Bucket>> Bucket::open(EngineContext& context, const std::
 Status Bucket::remove_leftovers(std::span<const std::string> names) {
   for (const std::string& name : names) {
     const std::optional<SlotfileName> slotfile = parse_slotfile_name(name);
-    const bool other_generation = slotfile && (slotfile->generation != manifest_.generation ||
-                                               slotfile->slot >= (1U << manifest_.slot_bits));
+    const bool other_generation =
+        slotfile && (slotfile->generation != manifest_.generation || slotfile->slot >= (1U << manifest_.slot_bits));
     if (!other_generation && !name.ends_with(kTemporarySuffix)) continue;
     // Nothing is lost if it stays: it is only removed to give its space back.
     if (context_.env.remove_file(directory_ + "/" + name)) ++context_.stats.leftovers_removed;

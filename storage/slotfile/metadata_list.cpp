@@ -58,9 +58,8 @@ MetadataList::MetadataList(const FileHeader& header, std::string_view bytes) {
       if (!intact) ++repaired_;
       add_valid(i, *entry);
     } else {
-      bad_.push_back({.index = i,
-                      .gid = GlobalId::from_bytes({at + 8, GlobalId{}.bytes.size()}),
-                      .torn = looks_torn(at)});
+      bad_.push_back(
+          {.index = i, .gid = GlobalId::from_bytes({at + 8, GlobalId{}.bytes.size()}), .torn = looks_torn(at)});
     }
   }
   lost_ = used_ - valid_.size();

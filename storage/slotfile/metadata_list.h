@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "fjord/common/env.h"
-
 #include "slotfile_format.h"
 
 namespace fjord::slotfile {

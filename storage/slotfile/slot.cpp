@@ -1,14 +1,12 @@
 #include "slot.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 #include "fjord/common/coding.h"
 #include "fjord/common/hash.h"
 #include "fjord/common/log.h"
-
 #include "metadata_list.h"
 
 namespace fjord::slotfile {
@@ -216,10 +214,10 @@ Status Slot::verify(const MetaEntry& entry, Part part, std::string_view stored) 
     }
   }
   ++context_.stats.corrupt_reads;
-  return Status(StatusCode::Corruption,
-                fmt::format("{}: the {} of {} at timestamp {} ({} bytes at offset {}) does not verify", path(),
-                            part_name(part), entry.gid.to_string(), entry.timestamp_us, length,
-                            part_offset(entry, part)));
+  return Status(
+      StatusCode::Corruption,
+      fmt::format("{}: the {} of {} at timestamp {} ({} bytes at offset {}) does not verify", path(), part_name(part),
+                  entry.gid.to_string(), entry.timestamp_us, length, part_offset(entry, part)));
 }
 
 Status Slot::rewrite(const Room& capacity) {

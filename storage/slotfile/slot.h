@@ -6,9 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "fjord/storage/slotfile/slotfile_provider.h"
-
 #include "file_cache.h"
+#include "fjord/storage/slotfile/slotfile_provider.h"
 #include "read_window.h"
 #include "slot_index.h"
 #include "slotfile_format.h"
@@ -155,7 +154,8 @@ class Slot {
 
 /// Writes a new slotfile with `header` that holds `entries` (positions in the file of `source`, changed to those in the
 /// new file), under a temporary name and then under `path`. Parts are copied as they are: one that does not verify does
-/// not verify in the copy either. Errors: NoSpace, IoError; nothing is left under `path` then that was not there before.
+/// not verify in the copy either. Errors: NoSpace, IoError; nothing is left under `path` then that was not there
+/// before.
 Status write_slotfile(EngineContext& context, const std::string& path, const FileHeader& header, Slot* source,
                       std::vector<MetaEntry>& entries);
 

@@ -33,10 +33,9 @@ class RunWriter {
   std::string& run_;
 };
 
-/// Copies one part of all entries, in `order`, from `source` to the region at `region_offset`. Gives their new positions
-/// by entry.
-Result<std::vector<std::uint32_t>> copy_parts(EngineContext& context, Slot& source,
-                                              std::span<const MetaEntry> entries,
+/// Copies one part of all entries, in `order`, from `source` to the region at `region_offset`. Gives their new
+/// positions by entry.
+Result<std::vector<std::uint32_t>> copy_parts(EngineContext& context, Slot& source, std::span<const MetaEntry> entries,
                                               std::span<const std::uint32_t> order, Part part, RandomAccessFile& into,
                                               std::uint64_t region_offset) {
   std::vector<std::uint32_t> positions(entries.size());
@@ -64,9 +63,7 @@ Result<std::vector<std::uint32_t>> copy_parts(EngineContext& context, Slot& sour
 std::vector<std::uint32_t> file_order(std::span<const MetaEntry> entries) {
   std::vector<std::uint32_t> order(entries.size());
   std::iota(order.begin(), order.end(), 0U);
-  const auto key = [&](std::uint32_t i) {
-    return std::tuple(entries[i].header_position, entries[i].body_position, i);
-  };
+  const auto key = [&](std::uint32_t i) { return std::tuple(entries[i].header_position, entries[i].body_position, i); };
   std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) { return key(a) < key(b); });
   return order;
 }

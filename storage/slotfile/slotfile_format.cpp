@@ -1,10 +1,9 @@
 #include "slotfile_format.h"
 
-#include <fmt/format.h>
-
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <fmt/format.h>
 
 #include "fjord/common/coding.h"
 #include "fjord/common/hash.h"
@@ -120,8 +119,8 @@ std::optional<MetaEntry> decode_entry(const char* from, std::uint64_t seed) {
   entry.body_position = load_fixed<std::uint32_t>(from + 24);
   entry.header_length_flags = load_fixed<std::uint32_t>(from + 28);
   entry.body_length = load_fixed<std::uint32_t>(from + 32);
-  const bool reserved_bits = (entry.header_length_flags & ~(kPartLengthMask | kFlagsMask)) != 0 ||
-                             (entry.body_length & ~kPartLengthMask) != 0;
+  const bool reserved_bits =
+      (entry.header_length_flags & ~(kPartLengthMask | kFlagsMask)) != 0 || (entry.body_length & ~kPartLengthMask) != 0;
   if (reserved_bits) return std::nullopt;
   return entry;
 }

@@ -55,8 +55,8 @@ std::string encode_header_area(const FileHeader& header);
 /// From one copy of kHeaderCopyBytes. Errors: Corruption; NotImplemented for a newer version or unknown feature.
 Result<FileHeader> decode_header_copy(std::string_view copy);
 
-/// A metadata entry. Positions are relative to their blob; lengths do not count the checksum that follows a part. A part
-/// of length 0 takes no space. Of a removed entry the "header" is the document id.
+/// A metadata entry. Positions are relative to their blob; lengths do not count the checksum that follows a part. A
+/// part of length 0 takes no space. Of a removed entry the "header" is the document id.
 struct MetaEntry {
   std::uint64_t timestamp_us = 0;
   std::uint32_t header_position = 0;

@@ -1,15 +1,13 @@
 #include "fjord/storage/slotfile/slotfile_inspect.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
 #include <set>
 
 #include "fjord/common/coding.h"
 #include "fjord/common/hash.h"
 #include "fjord/document/document_format.h"
-
 #include "metadata_list.h"
 
 namespace fjord {
@@ -177,10 +175,11 @@ Result<BucketReport> inspect_bucket(Env& env, const std::string& directory) {
   std::set<std::uint32_t> slots;
   for (const std::string& name : names) {
     const std::optional<slotfile::SlotfileName> parsed = slotfile::parse_slotfile_name(name);
-    const bool other = manifest && parsed && (parsed->generation != manifest->generation ||
-                                              parsed->slot >= (1U << manifest->slot_bits));
+    const bool other = manifest && parsed &&
+                       (parsed->generation != manifest->generation || parsed->slot >= (1U << manifest->slot_bits));
     if (other || name.ends_with(slotfile::kTemporarySuffix)) report.leftovers.push_back(name);
-    if (name.ends_with(slotfile::kBadSuffix)) report.problems.push_back(directory + "/" + name + ": kept as unreadable");
+    if (name.ends_with(slotfile::kBadSuffix))
+      report.problems.push_back(directory + "/" + name + ": kept as unreadable");
     if (!parsed || other) continue;
     FJORD_TRY_ASSIGN(SlotfileReport slotfile, inspect_slotfile(env, directory + "/" + name));
     if (manifest) check_slot(slotfile, *manifest, parsed->slot, report);

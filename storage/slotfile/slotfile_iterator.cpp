@@ -170,8 +170,8 @@ Result<std::string_view> SlotfileIterator::part(Slot& slot, const MetaEntry& ent
   return stored.substr(0, length - kPartChecksumBytes);
 }
 
-/// Where the next read from a blob should end. Without a selection the list says what will be asked for. With one, bodies
-/// are asked for here and there: it reads on twice as far each time that the last reading on was of use.
+/// Where the next read from a blob should end. Without a selection the list says what will be asked for. With one,
+/// bodies are asked for here and there: it reads on twice as far each time that the last reading on was of use.
 std::uint64_t SlotfileIterator::read_ahead(const Slot& slot, Part part, std::uint64_t begin, std::uint64_t length) {
   if (part == Part::Body && filter_.has_selection() && !filter_.selects_on_body()) {
     Side& side = sides_[1];

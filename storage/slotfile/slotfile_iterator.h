@@ -4,16 +4,16 @@
 #include <unordered_map>
 #include <vector>
 
-#include "fjord/storage/spi/entry_filter.h"
-
 #include "bucket.h"
+#include "fjord/storage/spi/entry_filter.h"
 #include "read_window.h"
 
 namespace fjord::slotfile {
 
 using BucketMap = std::unordered_map<BucketId, std::unique_ptr<Bucket>>;
 
-/// Goes through the slotfiles of a bucket one after the other, each in the order of its blobs, with reads of up to 1 MiB.
+/// Goes through the slotfiles of a bucket one after the other, each in the order of its blobs, with reads of up to 1
+/// MiB.
 ///
 /// The list of what is left of the current slotfile holds numbers into its index, which stay good when documents are
 /// replaced and when the file is rewritten. After a split the list is made again from the ids in it.
@@ -33,8 +33,8 @@ class SlotfileIterator final : public spi::DocumentIterator {
   };
   struct Side {
     ReadWindow window;
-    std::string moved;            ///< The part of a document that was replaced after the list was made.
-    std::uint64_t ahead = 0;      ///< How far it pays to read on; see read_ahead().
+    std::string moved;        ///< The part of a document that was replaced after the list was made.
+    std::uint64_t ahead = 0;  ///< How far it pays to read on; see read_ahead().
   };
 
   Status resume();

@@ -4,9 +4,8 @@
 #include <bit>
 #include <utility>
 
-#include "fjord/common/log.h"
-
 #include "bucket.h"
+#include "fjord/common/log.h"
 #include "slotfile_iterator.h"
 
 namespace fjord {
@@ -246,8 +245,8 @@ Status Provider::add_entry(Bucket& bucket, const GlobalId& gid, DocBlockBuilder&
   const MetaEntry& entry = slot.index().at(number);
   FJORD_TRY(slot.read_part(entry, Part::Header, header_));
   FJORD_TRY(slot.read_part(entry, Part::Body, body_));
-  EntryView view{.gid = gid, .timestamp = entry.timestamp(), .removed = entry.removed(), .id = {}, .header = {},
-                 .body = body_};
+  EntryView view{
+      .gid = gid, .timestamp = entry.timestamp(), .removed = entry.removed(), .id = {}, .header = {}, .body = body_};
   (entry.removed() ? view.id : view.header) = header_;
   into.add(view);
   return Status::ok();

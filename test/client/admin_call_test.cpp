@@ -7,7 +7,6 @@ namespace {
 
 std::optional<Result<rpc::Reply>> reply(rpc::Reply value) { return Result<rpc::Reply>(std::move(value)); }
 
-
 }  // namespace
 
 TEST_CASE("a call to any distributor goes on to the next one that is ready", "[client]") {

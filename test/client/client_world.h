@@ -57,8 +57,9 @@ class ClientWorld {
   }
   /// The n-th batch gets the n-th code for all its operations, later ones the last; Timeout: no answer.
   void answer_batches(std::vector<StatusCode> codes) {
-    on_execute = [codes, n = std::size_t{0}](const rpc::Address&, const rpc::Execute& batch) mutable
-        -> std::optional<Result<rpc::ExecuteReply>> {
+    on_execute = [codes, n = std::size_t{0}](
+                     const rpc::Address&,
+                     const rpc::Execute& batch) mutable -> std::optional<Result<rpc::ExecuteReply>> {
       const StatusCode code = codes[std::min(n++, codes.size() - 1)];
       if (code == StatusCode::Timeout) return std::nullopt;
       rpc::ExecuteReply reply;

@@ -129,8 +129,7 @@ TEST_CASE("queued operations take the new way when the state changes", "[client]
   world.info = info_of_version(1, "distributor:1 storage:2");
   world.client->wait_ready(seconds(1), [](Status) {});
   world.run(seconds(1));
-  world.on_execute = [](const rpc::Address& to,
-                        const rpc::Execute& batch) -> std::optional<Result<rpc::ExecuteReply>> {
+  world.on_execute = [](const rpc::Address& to, const rpc::Execute& batch) -> std::optional<Result<rpc::ExecuteReply>> {
     if (to == "d0:1") return std::nullopt;
     rpc::ExecuteReply reply;
     reply.results.assign(batch.operations.size(), result_of(StatusCode::Ok));

@@ -168,8 +168,8 @@ TEST_CASE("operations on one id are sent one after the other in the order of the
 }
 
 TEST_CASE("a transient error is retried with the same token until it is gone", "[client]") {
-  const StatusCode code = GENERATE(StatusCode::Busy, StatusCode::Unavailable, StatusCode::NotReady,
-                                   StatusCode::WrongDistribution);
+  const StatusCode code =
+      GENERATE(StatusCode::Busy, StatusCode::Unavailable, StatusCode::NotReady, StatusCode::WrongDistribution);
   ClientWorld world;
   world.answer_batches({code, code, StatusCode::Ok});
   const OperationOutcome outcome = world.put_and_run(id_of(1));

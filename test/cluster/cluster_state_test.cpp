@@ -1,6 +1,6 @@
-#include <catch2/catch.hpp>
-
 #include "fjord/cluster/cluster_state.h"
+
+#include <catch2/catch.hpp>
 
 namespace fjord {
 
@@ -51,10 +51,10 @@ TEST_CASE("cluster state: the capacity of a last node that is down is not lost",
 }
 
 TEST_CASE("cluster state: malformed values are refused with the token", "[cluster]") {
-  for (const char* text : {"version:-1", "version:", "bits:0", "bits:59", "storage:65536", "storage:2 .0.c:-1",
-                           "storage:2 .0.c:nan", "storage:2 .0.c:inf", "storage:2 .0.i:1.5", "storage:2 .0.t:x",
-                           "storage:2 .2.s:d", "storage:2 .0.s:up", "storage:2 .0.m:\\q", "storage:2 .0.m:\\x4",
-                           "storage:2 .:1", "storage:2 .-1.s:d"}) {
+  for (const char* text :
+       {"version:-1", "version:", "bits:0", "bits:59", "storage:65536", "storage:2 .0.c:-1", "storage:2 .0.c:nan",
+        "storage:2 .0.c:inf", "storage:2 .0.i:1.5", "storage:2 .0.t:x", "storage:2 .2.s:d", "storage:2 .0.s:up",
+        "storage:2 .0.m:\\q", "storage:2 .0.m:\\x4", "storage:2 .:1", "storage:2 .-1.s:d"}) {
     INFO(text);
     const Result<ClusterState> state = ClusterState::parse(text);
     REQUIRE_FALSE(state);
@@ -85,7 +85,8 @@ TEST_CASE("cluster state: a distributor has no capacity", "[cluster]") {
   CHECK(state.node(NodeId::distributor(0)).capacity == 1.0);
 }
 
-TEST_CASE("cluster state: two states in which the cluster is down are similar, other differences are not", "[cluster]") {
+TEST_CASE("cluster state: two states in which the cluster is down are similar, other differences are not",
+          "[cluster]") {
   const auto parse = [](const char* text) { return ClusterState::parse(text).value(); };
   CHECK(parse("version:3 storage:2").is_similar(parse("version:4 storage:2")));
   CHECK(parse("cluster:d storage:2").is_similar(parse("cluster:d bits:20 storage:9")));

@@ -1,6 +1,6 @@
-#include <catch2/catch.hpp>
-
 #include "fjord/cluster/cluster_view.h"
+
+#include <catch2/catch.hpp>
 
 namespace fjord {
 namespace {

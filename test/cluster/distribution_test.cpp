@@ -1,13 +1,13 @@
-#include <catch2/catch.hpp>
-
 #include "fjord/cluster/distribution.h"
+
+#include <catch2/catch.hpp>
 
 namespace fjord {
 
 TEST_CASE("distribution: the text form reads back as printed", "[cluster]") {
-  for (const char* text : {"redundancy:2 (root 0 1 2 3)", "redundancy:1 (root)", "redundancy:16 (_r.x-1*0.25 7)",
-                           "redundancy:3 (root (a*2 0 1*0.5) (b 5 4) (c))",
-                           "redundancy:2 (root (a (a1 0) (a2 1 2)) (b*1.5 (b1 3)))"}) {
+  for (const char* text :
+       {"redundancy:2 (root 0 1 2 3)", "redundancy:1 (root)", "redundancy:16 (_r.x-1*0.25 7)",
+        "redundancy:3 (root (a*2 0 1*0.5) (b 5 4) (c))", "redundancy:2 (root (a (a1 0) (a2 1 2)) (b*1.5 (b1 3)))"}) {
     INFO(text);
     const Result<DistributionConfig> config = DistributionConfig::parse(text);
     INFO(config.status());

@@ -1,10 +1,10 @@
+#include "fjord/cluster/placement.h"
+
+#include <catch2/catch.hpp>
 #include <cmath>
 #include <set>
 
-#include <catch2/catch.hpp>
-
 #include "fjord/cluster/ownership.h"
-#include "fjord/cluster/placement.h"
 #include "straw2.h"
 
 namespace fjord {
@@ -74,7 +74,8 @@ std::string nodes_of(std::uint16_t count) { return "storage:" + std::to_string(c
 
 }  // namespace
 
-TEST_CASE("straw2: the logarithm of a draw is right to three parts in a thousand and falls with the hash", "[placement]") {
+TEST_CASE("straw2: the logarithm of a draw is right to three parts in a thousand and falls with the hash",
+          "[placement]") {
   std::uint64_t hash = 1;
   for (int i = 0; i < 10000; ++i) {
     hash = straw2::mix(hash + 1);
@@ -107,18 +108,10 @@ TEST_CASE("placement: buckets never move between releases", "[placement][golden]
     std::uint16_t owner;
   };
   const std::vector<Golden> golden = {
-      {0, {8, 6, 1}, {1, 10, 8}, 1},
-      {1, {8, 1, 5}, {9, 8, 1}, 1},
-      {2, {3, 2, 0}, {2, 10, 6}, 3},
-      {3, {7, 8, 5}, {1, 7, 10}, 1},
-      {100, {4, 6, 0}, {0, 6, 10}, 4},
-      {255, {6, 4, 7}, {3, 6, 10}, 4},
-      {256, {5, 9, 2}, {3, 5, 10}, 2},
-      {4095, {1, 0, 8}, {3, 8, 10}, 1},
-      {12345, {8, 5, 6}, {10, 4, 8}, 4},
-      {32768, {0, 4, 2}, {4, 5, 9}, 0},
-      {54321, {9, 0, 3}, {8, 3, 9}, 0},
-      {65535, {2, 0, 5}, {5, 2, 10}, 2},
+      {0, {8, 6, 1}, {1, 10, 8}, 1},    {1, {8, 1, 5}, {9, 8, 1}, 1},     {2, {3, 2, 0}, {2, 10, 6}, 3},
+      {3, {7, 8, 5}, {1, 7, 10}, 1},    {100, {4, 6, 0}, {0, 6, 10}, 4},  {255, {6, 4, 7}, {3, 6, 10}, 4},
+      {256, {5, 9, 2}, {3, 5, 10}, 2},  {4095, {1, 0, 8}, {3, 8, 10}, 1}, {12345, {8, 5, 6}, {10, 4, 8}, 4},
+      {32768, {0, 4, 2}, {4, 5, 9}, 0}, {54321, {9, 0, 3}, {8, 3, 9}, 0}, {65535, {2, 0, 5}, {5, 2, 10}, 2},
   };
   for (const Golden& row : golden) {
     INFO("bucket " << row.bucket);
@@ -207,7 +200,8 @@ TEST_CASE("placement: with 2 to 50 equal nodes and redundancy 3 the skew stays b
   }
 }
 
-TEST_CASE("placement: first replicas follow the capacities of nodes, in the configuration and in the state", "[placement]") {
+TEST_CASE("placement: first replicas follow the capacities of nodes, in the configuration and in the state",
+          "[placement]") {
   const ClusterState state = state_of("storage:4 .3.c:2.5");
   const DistributionConfig config = config_of("redundancy:1 (root 0 1*3 2*0.5 3)");
   const auto counts = replicas_by_node(place_all(state, config));
@@ -261,8 +255,10 @@ TEST_CASE("placement: a node that is added gains its share and nothing else move
     for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
       std::size_t kept = 0;
       for (const std::uint16_t node : after[bucket]) {
-        if (before[bucket].contains(node)) ++kept;
-        else REQUIRE(node == count);
+        if (before[bucket].contains(node))
+          ++kept;
+        else
+          REQUIRE(node == count);
       }
       REQUIRE(kept + 1 >= before[bucket].size());
     }
@@ -276,7 +272,8 @@ TEST_CASE("placement: a node that is added but down changes no list", "[placemen
   const DistributionConfig config = DistributionConfig::flat(11, 3);
   CHECK(place_all(state_of("storage:10"), config) == place_all(state_of("storage:11 .10.s:d"), config));
   CHECK(place_all(state_of("storage:10"), config) == place_all(state_of("storage:11 .10.s:i"), config));
-  CHECK(place_all(state_of("storage:10"), config) == place_all(state_of("storage:10"), DistributionConfig::flat(10, 3)));
+  CHECK(place_all(state_of("storage:10"), config) ==
+        place_all(state_of("storage:10"), DistributionConfig::flat(10, 3)));
 }
 
 TEST_CASE("placement: when a node fails each of its buckets loses that node only and gains one", "[placement]") {
@@ -335,7 +332,8 @@ TEST_CASE("placement: a group keeps its share while one of its nodes is down", "
 TEST_CASE("placement: a new host in a hierarchy moves little more than its share", "[placement]") {
   const auto before = place_all(state_of("storage:30"), config_of("redundancy:3 (root (a 0-9) (b 10-19) (c 20-29))"));
   const auto host = place_all(state_of("storage:31"), config_of("redundancy:3 (root (a 0-9 30) (b 10-19) (c 20-29))"));
-  const auto rack = place_all(state_of("storage:40"), config_of("redundancy:3 (root (a 0-9) (b 10-19) (c 20-29) (d 30-39))"));
+  const auto rack =
+      place_all(state_of("storage:40"), config_of("redundancy:3 (root (a 0-9) (b 10-19) (c 20-29) (d 30-39))"));
   for (const auto& after : {host, rack}) {
     CHECK(static_cast<double>(moved(before, after)) <= 1.1 * static_cast<double>(least_movement(before, after)));
   }
@@ -377,9 +375,11 @@ TEST_CASE("ownership: only distributors that are up own buckets, in equal shares
   CHECK_FALSE(distributor_of(BucketId(kBits, 1), state_of("distributor:1 .0.s:s")));
   const ClusterState state = state_of("distributor:8 .1.s:i .2.s:d .3.s:r .4.s:m .5.s:s");
   std::map<std::uint16_t, double> counts;
-  for (std::uint64_t bucket = 0; bucket < kBuckets; ++bucket) ++counts[distributor_of(BucketId(kBits, bucket), state).value()];
+  for (std::uint64_t bucket = 0; bucket < kBuckets; ++bucket)
+    ++counts[distributor_of(BucketId(kBits, bucket), state).value()];
   REQUIRE(counts.size() == 3);
-  for (const std::uint16_t node : std::initializer_list<std::uint16_t>{0, 6, 7}) CHECK(is_near(counts.at(node), kBuckets, 1.0 / 3));
+  for (const std::uint16_t node : std::initializer_list<std::uint16_t>{0, 6, 7})
+    CHECK(is_near(counts.at(node), kBuckets, 1.0 / 3));
 }
 
 TEST_CASE("ownership: when a distributor fails only its buckets change owner", "[placement]") {
@@ -388,8 +388,10 @@ TEST_CASE("ownership: when a distributor fails only its buckets change owner", "
   for (std::uint64_t number = 0; number < kBuckets; ++number) {
     const BucketId bucket(kBits, number);
     const auto old_owner = distributor_of(bucket, before);
-    if (old_owner == 2) REQUIRE(distributor_of(bucket, after) != 2);
-    else REQUIRE(distributor_of(bucket, after) == old_owner);
+    if (old_owner == 2)
+      REQUIRE(distributor_of(bucket, after) != 2);
+    else
+      REQUIRE(distributor_of(bucket, after) == old_owner);
   }
 }
 

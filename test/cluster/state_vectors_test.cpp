@@ -1,6 +1,5 @@
-#include <cctype>
-
 #include <catch2/catch.hpp>
+#include <cctype>
 
 #include "fjord/cluster/cluster_state.h"
 #include "support/shared_dir.h"

@@ -6,11 +6,26 @@ namespace fjord {
 namespace {
 
 constexpr StatusCode kCodes[] = {
-    StatusCode::Ok,           StatusCode::Busy,           StatusCode::WrongDistribution, StatusCode::Unavailable,
-    StatusCode::NotReady,     StatusCode::Timeout,        StatusCode::InvalidId,         StatusCode::UnknownType,
-    StatusCode::InvalidField, StatusCode::InvalidSelection, StatusCode::TooLarge,        StatusCode::NoSpace,
-    StatusCode::Unauthorized, StatusCode::InvalidArgument, StatusCode::TestAndSetFailed, StatusCode::NotFound,
-    StatusCode::AlreadyExists, StatusCode::Corruption,    StatusCode::IoError,           StatusCode::Cancelled,
+    StatusCode::Ok,
+    StatusCode::Busy,
+    StatusCode::WrongDistribution,
+    StatusCode::Unavailable,
+    StatusCode::NotReady,
+    StatusCode::Timeout,
+    StatusCode::InvalidId,
+    StatusCode::UnknownType,
+    StatusCode::InvalidField,
+    StatusCode::InvalidSelection,
+    StatusCode::TooLarge,
+    StatusCode::NoSpace,
+    StatusCode::Unauthorized,
+    StatusCode::InvalidArgument,
+    StatusCode::TestAndSetFailed,
+    StatusCode::NotFound,
+    StatusCode::AlreadyExists,
+    StatusCode::Corruption,
+    StatusCode::IoError,
+    StatusCode::Cancelled,
     StatusCode::NotImplemented,
 };
 

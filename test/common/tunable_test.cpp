@@ -8,7 +8,8 @@ namespace fjord {
 namespace {
 
 Tunable::Declaration merges_max() {
-  return {.name = "distributor.merges_max", .unit = Unit::Count, .default_value = 16, .min = 1, .max = 256, .help = "h"};
+  return {
+      .name = "distributor.merges_max", .unit = Unit::Count, .default_value = 16, .min = 1, .max = 256, .help = "h"};
 }
 
 TEST_CASE("tunable: starts with its default and stays within its bounds") {

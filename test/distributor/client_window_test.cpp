@@ -1,8 +1,7 @@
 #include "client_window.h"
 
-#include <string>
-
 #include <catch2/catch.hpp>
+#include <string>
 
 namespace fjord::distributor {
 namespace {

@@ -1,8 +1,7 @@
 #include "fjord/distributor/distributor_node.h"
 
-#include <set>
-
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "distributor_world.h"
 
@@ -17,9 +16,7 @@ rpc::OperationResult only(rpc::ExecuteReply reply) {
   REQUIRE(reply.results.size() == 1);
   return std::move(reply.results[0]);
 }
-rpc::OperationResult execute(DistributorWorld& world, rpc::Execute batch) {
-  return only(world.ask(std::move(batch)));
-}
+rpc::OperationResult execute(DistributorWorld& world, rpc::Execute batch) { return only(world.ask(std::move(batch))); }
 std::size_t applies(const DistributorWorld& world) { return world.transport.sent_of<rpc::Apply>().size(); }
 
 /// Every apply to `node` is answered `code` by it and not done.
@@ -137,7 +134,8 @@ TEST_CASE("distributor: a copy of an attempt that was refused stays refused, a n
   CHECK(execute(world, put_batch(kId, 1, 1)).status.code() == StatusCode::Unavailable);
   world.give_state(2);
   world.run(milliseconds(100));
-  rpc::OperationResult copy = execute(world, put_batch(kId, 1, 1));  // A doubled message that was under way all the time.
+  rpc::OperationResult copy =
+      execute(world, put_batch(kId, 1, 1));  // A doubled message that was under way all the time.
   CHECK(copy.status.code() == StatusCode::Unavailable);
   CHECK(execute(world, get_batch(kId)).status.code() == StatusCode::NotFound);
   CHECK(execute(world, put_batch(kId, 1, 2)).status);
@@ -196,7 +194,8 @@ TEST_CASE("distributor: while members differ, a read asks all of them and the ne
     CHECK(execute(world, get_batch(kId)).status.code() == StatusCode::NotFound);
   }
   CHECK(applies(world) == 20);
-  rpc::GetBucketNodesReply nodes = world.ask(rpc::GetBucketNodes{.state_version = 1, .all = false, .buckets = {kBucket}});
+  rpc::GetBucketNodesReply nodes =
+      world.ask(rpc::GetBucketNodes{.state_version = 1, .all = false, .buckets = {kBucket}});
   CHECK(nodes.buckets.at(0).status.code() == StatusCode::NotReady);  // A visit reads one replica: not now.
 }
 
@@ -300,7 +299,8 @@ TEST_CASE("distributor: a node that is filled gets all writes, is not read, and 
 
   std::set<std::uint16_t> read;
   for (int i = 0; i < 30; ++i) {
-    rpc::GetBucketNodesReply reply = world.ask(rpc::GetBucketNodes{.state_version = 2, .all = false, .buckets = {kBucket}});
+    rpc::GetBucketNodesReply reply =
+        world.ask(rpc::GetBucketNodes{.state_version = 2, .all = false, .buckets = {kBucket}});
     read.insert(reply.buckets.at(0).node);
   }
   CHECK(read == std::set<std::uint16_t>(have.begin(), have.end()));
@@ -369,8 +369,8 @@ TEST_CASE("distributor: a replica that left its set is not read when those that 
   std::uint16_t other = 0;
   while (other == want[0] || other == want[1]) ++other;
   const bool is_member = GENERATE(true, false);  // Else: a replica of a set before the last.
-  const std::vector<std::uint16_t> have = is_member ? std::vector<std::uint16_t>{want[0], other}
-                                                    : std::vector<std::uint16_t>{want[0], want[1]};
+  const std::vector<std::uint16_t> have =
+      is_member ? std::vector<std::uint16_t>{want[0], other} : std::vector<std::uint16_t>{want[0], want[1]};
   for (std::uint16_t node : have) {
     TestReplica& replica = world.storage[node][kBucket.raw()];
     replica.set = {ReplicaSet::make_epoch(1, 2), have};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <catch2/catch.hpp>
 #include <functional>
 #include <map>
 #include <memory>
@@ -7,8 +8,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <catch2/catch.hpp>
 
 #include "fjord/common/log.h"
 #include "fjord/distributor/distributor_node.h"
@@ -32,7 +31,8 @@ struct TestReplica {
   std::map<std::string, Version> documents;  ///< By id.
 };
 
-/// One distributor that owns everything, before storage nodes made of maps. The test plays fleet controller and clients.
+/// One distributor that owns everything, before storage nodes made of maps. The test plays fleet controller and
+/// clients.
 class DistributorWorld {
  public:
   using Hook = std::function<std::optional<Result<rpc::Reply>>(std::uint16_t node, rpc::Request& request)>;
@@ -64,7 +64,8 @@ class DistributorWorld {
     poll.info.state_version = version;
     poll.info.state = "version:" + std::to_string(version) + " bits:" + std::to_string(bits_) +
                       " distributor:1 storage:" + std::to_string(storage.size()) + nodes;
-    poll.info.distribution = DistributionConfig::flat(static_cast<std::uint16_t>(storage.size()), redundancy_).to_string();
+    poll.info.distribution =
+        DistributionConfig::flat(static_cast<std::uint16_t>(storage.size()), redundancy_).to_string();
     poll.info.distributor_addresses = {"d:1"};
     for (std::size_t i = 0; i < storage.size(); ++i) poll.info.storage_addresses.push_back(std::to_string(i));
     if (version == 1) {
@@ -181,7 +182,8 @@ class DistributorWorld {
         result.existed = version.timestamp_us != 0 && !version.removed;
         result.timestamp_us = operation.timestamp_us;
         if (operation.timestamp_us > version.timestamp_us) {
-          version = {operation.timestamp_us, operation.kind == rpc::OperationKind::Remove, operation.header, operation.body};
+          version = {operation.timestamp_us, operation.kind == rpc::OperationKind::Remove, operation.header,
+                     operation.body};
         }
       }
       reply.results.push_back(std::move(result));

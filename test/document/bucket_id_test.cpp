@@ -14,7 +14,8 @@ BucketId bucket(const std::string& text) { return BucketId(std::stoull(text, nul
 /// The hash written as 0x and 24 hexadecimal digits.
 GlobalId gid_of(const std::string& text) {
   std::string bytes;
-  for (std::size_t i = 2; i < text.size(); i += 2) bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
+  for (std::size_t i = 2; i < text.size(); i += 2)
+    bytes += static_cast<char>(std::stoi(text.substr(i, 2), nullptr, 16));
   return GlobalId::from_bytes(bytes);
 }
 

@@ -1,9 +1,8 @@
 #include "fjord/document/docblock.h"
 
+#include <catch2/catch.hpp>
 #include <cstring>
 #include <vector>
-
-#include <catch2/catch.hpp>
 
 #include "fjord/document/document.h"
 #include "sample_schema.h"

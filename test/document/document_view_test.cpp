@@ -152,7 +152,8 @@ TEST_CASE("validate: what does not fit the type is named") {
   const std::string twice = with("title", TypeTag::String, "x");
   CHECK(validate(*repo, twice + twice.substr(prefix.size()), "").code() == StatusCode::Corruption);
   // An array of ints where strings belong; one that says it has more elements than bytes; the same key twice.
-  CHECK(validate(*repo, with("tags", TypeTag::Array, std::string("\x02\x00", 2)), "").code() == StatusCode::InvalidField);
+  CHECK(validate(*repo, with("tags", TypeTag::Array, std::string("\x02\x00", 2)), "").code() ==
+        StatusCode::InvalidField);
   CHECK(validate(*repo, with("tags", TypeTag::Array, "\x01\x7f\x01x"), "").code() == StatusCode::Corruption);
   const std::string moods("\x01\x02\x01x\x01\x00\x00\x00\x01x\x02\x00\x00\x00", 14);
   CHECK(validate(*repo, with("moods", TypeTag::WeightedSet, moods), "").message().find("twice") != std::string::npos);

@@ -1,15 +1,15 @@
 #include "fjord/document/feed_reader.h"
 
-#include <cstring>
-
 #include <catch2/catch.hpp>
+#include <cstring>
 
 namespace fjord {
 namespace {
 
 /// A source that hands out `text` in pieces of `step` bytes and then ends, or fails if told to.
 FeedReader::Source source(std::string text, std::size_t step, bool fails = false) {
-  return [text = std::move(text), step, fails, at = std::size_t{0}](std::span<char> buffer) mutable -> Result<std::size_t> {
+  return [text = std::move(text), step, fails,
+          at = std::size_t{0}](std::span<char> buffer) mutable -> Result<std::size_t> {
     const std::size_t n = std::min({step, buffer.size(), text.size() - at});
     if (n == 0 && fails) return Status(StatusCode::IoError, "disk gone");
     std::memcpy(buffer.data(), text.data() + at, n);
@@ -56,8 +56,7 @@ using Strings = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("feed reader: one operation a line, with its place") {
-  CHECK(read("{\"a\":1}\n\n  {\"b\":2} \r\n{\"c\":3}") ==
-        Strings{"1@0 {\"a\":1}", "3@11 {\"b\":2}", "4@21 {\"c\":3}"});
+  CHECK(read("{\"a\":1}\n\n  {\"b\":2} \r\n{\"c\":3}") == Strings{"1@0 {\"a\":1}", "3@11 {\"b\":2}", "4@21 {\"c\":3}"});
   CHECK(read("").empty());
   CHECK(read(" \n\n ").empty());
   CHECK(read("\xef\xbb\xbf{}\n") == Strings{"1@3 {}"});
@@ -80,8 +79,7 @@ TEST_CASE("feed reader: a JSON array, element by element, over any white space")
 
 TEST_CASE("feed reader: an element that is no operation is said, and reading goes on") {
   CHECK(read("[{\"a\":1}, 17, \"x,]\", [1,{}], {\"b\":2}]") ==
-        Strings{"1@1 {\"a\":1}",
-                "! feed, line 1, byte 10: expected an operation, which is a JSON object, found \"17\"",
+        Strings{"1@1 {\"a\":1}", "! feed, line 1, byte 10: expected an operation, which is a JSON object, found \"17\"",
                 "! feed, line 1, byte 14: expected an operation, which is a JSON object, found \"\"x,]\"\"",
                 "! feed, line 1, byte 21: expected an operation, which is a JSON object, found \"[1,{}]\"",
                 "1@29 {\"b\":2}"});
@@ -101,10 +99,10 @@ TEST_CASE("feed reader: an array whose brackets do not match ends the feed with 
 
 TEST_CASE("feed reader: an operation beyond the limit is passed over in bounded memory") {
   const std::string big = "{\"a\":\"" + std::string(5000, 'x') + "\"}";
-  CHECK(read(big + "\n{}\n", false, 100) ==
-        Strings{"! feed, line 1, byte 0: a line of more than 100 bytes", "2@" + std::to_string(big.size() + 1) + " {}"});
-  CHECK(read("[" + big + ",{}]", false, 100) ==
-        Strings{"! feed, line 1, byte 1: an operation of more than 100 bytes", "1@" + std::to_string(big.size() + 2) + " {}"});
+  CHECK(read(big + "\n{}\n", false, 100) == Strings{"! feed, line 1, byte 0: a line of more than 100 bytes",
+                                                    "2@" + std::to_string(big.size() + 1) + " {}"});
+  CHECK(read("[" + big + ",{}]", false, 100) == Strings{"! feed, line 1, byte 1: an operation of more than 100 bytes",
+                                                        "1@" + std::to_string(big.size() + 2) + " {}"});
   FeedReader reader(source(big + "\n", 1000), {.operation_bytes_max = 100, .read_bytes = 64});
   CHECK(reader.next().error().code() == StatusCode::TooLarge);
 }

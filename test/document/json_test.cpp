@@ -118,11 +118,13 @@ TEST_CASE("json: an operation that is wrong is refused with code and place") {
 TEST_CASE("json: an error in a value names its place in the text and in the document") {
   const Status status = field_error(R"({"credits":[{"name":"a"},{"share":"x"}]})");
   CHECK(status.code() == StatusCode::InvalidField);
-  CHECK(status.message() ==
-        "document \"id:music:song::x\", field credits[1].share: JSON, byte 69: expected a number for type float, found a "
-        "string");
-  CHECK(field_error(R"({"by_country":{"no":[{"roles":["a",1]}]}})").message().find(
-            "field by_country.\"no\"[0].roles[1]: ") != std::string::npos);
+  CHECK(
+      status.message() ==
+      "document \"id:music:song::x\", field credits[1].share: JSON, byte 69: expected a number for type float, found a "
+      "string");
+  CHECK(field_error(R"({"by_country":{"no":[{"roles":["a",1]}]}})")
+            .message()
+            .find("field by_country.\"no\"[0].roles[1]: ") != std::string::npos);
   CHECK(field_error(R"({"unheard":1})").message().find("document type song has no field \"unheard\"") !=
         std::string::npos);
   CHECK(field_error(R"({"main_credit":{"unheard":1}})").message().find("struct credit has no field") !=
@@ -140,16 +142,41 @@ TEST_CASE("json: the offset is that of the value, whatever its kind") {
 }
 
 TEST_CASE("json: values of another kind or out of range are refused") {
-  for (const char* fields :
-       {R"({"year":2147483648})", R"({"year":-2147483649})", R"({"year":1.5})", R"({"year":1e3})", R"({"year":"1"})",
-        R"({"year":true})", R"({"stars":128})", R"({"stars":-129})", R"({"plays":9223372036854775808})",
-        R"({"plays":18446744073709551616})", R"({"loudness":1e39})", R"({"loudness":"1"})", R"({"live":1})",
-        R"({"live":"true"})", R"({"title":1})", R"({"title":["a"]})", R"({"cover":"****"})", R"({"cover":"QQ=A"})",
-        R"({"tags":"a"})", R"({"tags":[null]})", R"({"tags":{"a":1}})", R"({"moods":["a"]})", R"({"moods":{"a":1.5}})",
-        R"({"moods":{"a":1,"a":2}})", R"({"ratings":{"x":1}})", R"({"ratings":{"1":1,"1":1}})", R"({"ratings":{"01x":1}})",
-        R"({"charts":{"a":"b"}})", R"({"charts":[{"key":"a"}]})", R"({"charts":[{"key":"a","value":1,"more":2}]})",
-        R"({"charts":[{"key":"a","value":1},{"key":"a","value":2}]})", R"({"charts":{"a":1,"a":1}})",
-        R"({"main_credit":[]})", R"({"main_credit":{"name":"a","name":"b"}})", R"({"year":1,"year":2})"}) {
+  for (const char* fields : {R"({"year":2147483648})",
+                             R"({"year":-2147483649})",
+                             R"({"year":1.5})",
+                             R"({"year":1e3})",
+                             R"({"year":"1"})",
+                             R"({"year":true})",
+                             R"({"stars":128})",
+                             R"({"stars":-129})",
+                             R"({"plays":9223372036854775808})",
+                             R"({"plays":18446744073709551616})",
+                             R"({"loudness":1e39})",
+                             R"({"loudness":"1"})",
+                             R"({"live":1})",
+                             R"({"live":"true"})",
+                             R"({"title":1})",
+                             R"({"title":["a"]})",
+                             R"({"cover":"****"})",
+                             R"({"cover":"QQ=A"})",
+                             R"({"tags":"a"})",
+                             R"({"tags":[null]})",
+                             R"({"tags":{"a":1}})",
+                             R"({"moods":["a"]})",
+                             R"({"moods":{"a":1.5}})",
+                             R"({"moods":{"a":1,"a":2}})",
+                             R"({"ratings":{"x":1}})",
+                             R"({"ratings":{"1":1,"1":1}})",
+                             R"({"ratings":{"01x":1}})",
+                             R"({"charts":{"a":"b"}})",
+                             R"({"charts":[{"key":"a"}]})",
+                             R"({"charts":[{"key":"a","value":1,"more":2}]})",
+                             R"({"charts":[{"key":"a","value":1},{"key":"a","value":2}]})",
+                             R"({"charts":{"a":1,"a":1}})",
+                             R"({"main_credit":[]})",
+                             R"({"main_credit":{"name":"a","name":"b"}})",
+                             R"({"year":1,"year":2})"}) {
     INFO(fields);
     CHECK(field_error(fields).code() == StatusCode::InvalidField);
   }
@@ -251,14 +278,20 @@ TEST_CASE("json: no truncation and no garbled byte does harm, and what is accept
 }
 
 TEST_CASE("base64: the examples of RFC 4648 and what is not base64") {
-  const std::pair<std::string, std::string> examples[] = {{"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"},
-                                                          {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="}, {"foobar", "Zm9vYmFy"}};
+  const std::pair<std::string, std::string> examples[] = {{"", ""},
+                                                          {"f", "Zg=="},
+                                                          {"fo", "Zm8="},
+                                                          {"foo", "Zm9v"},
+                                                          {"foob", "Zm9vYg=="},
+                                                          {"fooba", "Zm9vYmE="},
+                                                          {"foobar", "Zm9vYmFy"}};
   for (const auto& [bytes, text] : examples) {
     CHECK(base64_encode(bytes) == text);
     CHECK(base64_decode(text) == bytes);
   }
   CHECK(base64_decode("Zg") == "f");
-  for (const char* bad : {"Z", "Zg=", "Zh==", "Z===", "Zm9v!", "Zm 9v", "====", "Zm9vA"}) CHECK_FALSE(base64_decode(bad));
+  for (const char* bad : {"Z", "Zg=", "Zh==", "Z===", "Zm9v!", "Zm 9v", "====", "Zm9vA"})
+    CHECK_FALSE(base64_decode(bad));
   std::string all;
   for (int i = 0; i < 256; ++i) all.push_back(static_cast<char>(i));
   CHECK(base64_decode(base64_encode(all)) == all);

@@ -1,9 +1,8 @@
 #pragma once
 
+#include <catch2/catch.hpp>
 #include <memory>
 #include <string>
-
-#include <catch2/catch.hpp>
 
 #include "fjord/document/document.h"
 

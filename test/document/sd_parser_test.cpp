@@ -35,8 +35,9 @@ bool contains(const std::string& text, std::string_view part) {
 }  // namespace
 
 TEST_CASE("schema: a plain document with two fields") {
-  const auto repo = test::repo_of("document visitor {  \n  field nickname type string {  \n  }  \n  \n"
-                                  "  field height type int {  \n  }  \n}\n");
+  const auto repo = test::repo_of(
+      "document visitor {  \n  field nickname type string {  \n  }  \n  \n"
+      "  field height type int {  \n  }  \n}\n");
   CHECK(fields_of(*repo, "visitor") == Strings{"nickname:string", "height:int"});
 }
 
@@ -132,7 +133,8 @@ schema item {
   std::string all;
   for (const std::string& line : warnings) all += line + "\n";
   CHECK(contains(all, "text 1, line 10, column 7: \"indexing\" has no meaning here and is passed over ("));
-  CHECK(contains(all, "text 1, line 25, column 5: field vector is left out: values of type tensor<float> are not stored"));
+  CHECK(contains(all,
+                 "text 1, line 25, column 5: field vector is left out: values of type tensor<float> are not stored"));
   CHECK(contains(all, "field sold_by is left out: values of type reference<shop>"));
   CHECK(contains(all, "field target is left out: values of type predicate"));
   CHECK(contains(all, "\"rank-profile\" has no meaning here and is passed over (2 times)"));
@@ -166,17 +168,20 @@ TEST_CASE("schema: an error names the place, what was expected and what was foun
   CHECK(error_of("document a {\n  field x int {}\n}") ==
         "schema, text 1, line 2, column 11: expected \"type\" after the name of the field, found \"int\"");
   CHECK(contains(error_of("table x {}"), "line 1, column 1: expected schema, search or document, found \"table\""));
-  CHECK(contains(error_of("document a {"), "line 1, column 13: expected a statement or '}' in a document, found the end"));
+  CHECK(contains(error_of("document a {"),
+                 "line 1, column 13: expected a statement or '}' in a document, found the end"));
   CHECK(contains(error_of("document a { field x type array<int { } }"), "expected '>'"));
   CHECK(contains(error_of("document a { field x type weird {} }"), "column 27: unknown type weird"));
   CHECK(contains(error_of("document a { field x type map<int> {} }"), "map takes 2 types in <>, found 1"));
   CHECK(contains(error_of("document a { field x type int<int> {} }"), "int takes 0 types"));
-  CHECK(contains(error_of("document a { field x type map<float, int> {} }"), "expected string, int, long, byte or bool"));
+  CHECK(
+      contains(error_of("document a { field x type map<float, int> {} }"), "expected string, int, long, byte or bool"));
   CHECK(contains(error_of("document a { field x type weightedset<array<int>> {} }"), "expected string, int"));
   CHECK(contains(error_of("document a { field x type int {} field x type int {} }"), "field x is declared twice"));
   CHECK(contains(error_of("document a { field x type int { header\n body } }"), "either header or body"));
   CHECK(contains(error_of("document a inherits b { }"), "inherits unknown type b"));
-  CHECK(contains(error_of(Strings{"document a {}", "document a {}"}), "text 2, line 1, column 1: document type a is already"));
+  CHECK(contains(error_of(Strings{"document a {}", "document a {}"}),
+                 "text 2, line 1, column 1: document type a is already"));
   CHECK(contains(error_of("document a inherits b {}\ndocument b inherits a {}"), "inherits itself"));
   CHECK(contains(error_of("document a { struct s { field x type array<s> {} } }"), "contains or inherits itself"));
   CHECK(contains(error_of("document a { struct s { } struct s { } }"), "struct s is declared twice"));

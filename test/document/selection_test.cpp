@@ -1,7 +1,8 @@
+#include "fjord/document/selection.h"
+
 #include <catch2/catch.hpp>
 #include <functional>
 
-#include "fjord/document/selection.h"
 #include "selection_node.h"
 #include "selection_value.h"
 
@@ -17,8 +18,8 @@ std::shared_ptr<const DocumentTypeRepo> make_repo() {
   const auto number = DataType::primitive(TypeTag::Int);
   const auto track = DataType::struct_of("track", {field("title", text, true), field("seconds", number, true)});
   std::vector<std::unique_ptr<const DocumentType>> types;
-  const std::vector<Field> music = {field("title", text, true), field("year", number, true), field("lyrics", text, false),
-                                    field("tracks", DataType::array_of(track), true),
+  const std::vector<Field> music = {field("title", text, true), field("year", number, true),
+                                    field("lyrics", text, false), field("tracks", DataType::array_of(track), true),
                                     field("scores", DataType::map_of(text, number), true)};
   types.push_back(std::make_unique<DocumentType>("music", music));
   types.push_back(std::make_unique<DocumentType>("jazz", music, std::vector<std::string>{"music"}));
@@ -146,15 +147,20 @@ TEST_CASE("selection: without fields comparisons are Invalid unless logic decide
 }
 
 TEST_CASE("selection: the table of three-valued logic", "[selection]") {
-  const std::map<std::string, Match> leaves = {{"true", Match::True}, {"false", Match::False}, {"1 == 'x'", Match::Invalid}};
+  const std::map<std::string, Match> leaves = {
+      {"true", Match::True}, {"false", Match::False}, {"1 == 'x'", Match::Invalid}};
   for (const auto& [left, a] : leaves) {
     for (const auto& [right, b] : leaves) {
       Match both = Match::Invalid;
-      if (a == Match::False || b == Match::False) both = Match::False;
-      else if (a == Match::True && b == Match::True) both = Match::True;
+      if (a == Match::False || b == Match::False)
+        both = Match::False;
+      else if (a == Match::True && b == Match::True)
+        both = Match::True;
       Match either = Match::Invalid;
-      if (a == Match::True || b == Match::True) either = Match::True;
-      else if (a == Match::False && b == Match::False) either = Match::False;
+      if (a == Match::True || b == Match::True)
+        either = Match::True;
+      else if (a == Match::False && b == Match::False)
+        either = Match::False;
       CHECK(parse(left + " and " + right).evaluate_id("id:a:b::c") == both);
       CHECK(parse(left + " or " + right).evaluate_id("id:a:b::c") == either);
     }
@@ -176,7 +182,8 @@ TEST_CASE("selection: the types that can match follow from the logic", "[selecti
 }
 
 TEST_CASE("selection: what is trivial and what needs the body", "[selection]") {
-  for (const char* text : {"", "  ", "true", "(true)", "not false", "true or music.year == 1"}) CHECK(parse(text).is_trivial());
+  for (const char* text : {"", "  ", "true", "(true)", "not false", "true or music.year == 1"})
+    CHECK(parse(text).is_trivial());
   for (const char* text : {"false", "music", "true and music", "1 == 1"}) CHECK_FALSE(parse(text).is_trivial());
   CHECK(Selection().is_trivial());
   CHECK(parse("music and not (music.lyrics = '*x*')").needs_body());
@@ -193,7 +200,8 @@ TEST_CASE("selection: fields of a subtype can be selected through its ancestor",
 
 TEST_CASE("selection: paths that do not fit the type are Invalid whether the field is set or not", "[selection]") {
   const auto set = [](Document& d) { REQUIRE(d.set("title", "x").is_ok()); };
-  for (const char* text : {"music.title.foo == 'x'", "music.title[0] == 'x'", "music.title{a} == 'x'", "music.scores[0] == 1"}) {
+  for (const char* text :
+       {"music.title.foo == 'x'", "music.title[0] == 'x'", "music.title{a} == 'x'", "music.scores[0] == 1"}) {
     CHECK(evaluate(text, "music", set) == Match::Invalid);
     CHECK(evaluate(text, "music", [](Document&) {}) == Match::Invalid);
   }
@@ -210,7 +218,8 @@ TEST_CASE("selection: a collection on the right side is searched as on the left"
   CHECK(evaluate("not 9 < music.scores.value", "music", fill) == Match::True);
   CHECK(evaluate("3 != music.scores.value", "music", fill) == Match::True);
   CHECK(evaluate("'b' == music.scores", "music", fill) == Match::True);
-  CHECK(evaluate("music.scores{b} == 9 and music.scores{'a'} <= 3 and music.scores{c} == null", "music", fill) == Match::True);
+  CHECK(evaluate("music.scores{b} == 9 and music.scores{'a'} <= 3 and music.scores{c} == null", "music", fill) ==
+        Match::True);
   CHECK(evaluate("music.scores.key = '?'", "music", fill) == Match::True);
   CHECK(evaluate("music.scores == music.scores and not music.scores != music.scores", "music", fill) == Match::True);
 }

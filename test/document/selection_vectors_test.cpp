@@ -21,13 +21,16 @@ TypePtr tag(TypeTag t) { return DataType::primitive(t); }
 Field field(const std::string& name, TypePtr type) { return {name, stable_id(name), std::move(type), true}; }
 
 std::vector<Field> common_fields() {
-  const TypePtr pair = DataType::struct_of("mystruct", {field("key", tag(TypeTag::Int)), field("value", tag(TypeTag::String))});
+  const TypePtr pair =
+      DataType::struct_of("mystruct", {field("key", tag(TypeTag::Int)), field("value", tag(TypeTag::String))});
   const TypePtr pairs = DataType::array_of(pair);
-  return {field("mystruct", pair), field("structarray", pairs),
+  return {field("mystruct", pair),
+          field("structarray", pairs),
           field("mymap", DataType::map_of(tag(TypeTag::Int), tag(TypeTag::String))),
           field("structarrmap", DataType::map_of(tag(TypeTag::String), pairs)),
           field("stringweightedset", DataType::weighted_set_of(tag(TypeTag::String))),
-          field("intarray", DataType::array_of(tag(TypeTag::Int))), field("content", tag(TypeTag::String))};
+          field("intarray", DataType::array_of(tag(TypeTag::Int))),
+          field("content", tag(TypeTag::String))};
 }
 
 std::vector<Field> operator+(std::vector<Field> a, const std::vector<Field>& b) {
@@ -45,12 +48,16 @@ std::shared_ptr<const DocumentTypeRepo> repo_of(const std::string& suite) {
   const TypePtr s = tag(TypeTag::String);
   if (suite.starts_with("cpp2")) {
     const std::vector<Field> fields =
-        common_fields() + std::vector<Field>{field("headerval", i), field("headerlongval", tag(TypeTag::Long)),
-                                             field("hfloatval", tag(TypeTag::Float)), field("hstringval", s),
-                                             field("tags", DataType::array_of(s)), field("boolfield", tag(TypeTag::Bool)),
+        common_fields() + std::vector<Field>{field("headerval", i),
+                                             field("headerlongval", tag(TypeTag::Long)),
+                                             field("hfloatval", tag(TypeTag::Float)),
+                                             field("hstringval", s),
+                                             field("tags", DataType::array_of(s)),
+                                             field("boolfield", tag(TypeTag::Bool)),
                                              field("stringweightedset2", DataType::weighted_set_of(s)),
                                              field("byteweightedset", DataType::weighted_set_of(tag(TypeTag::Byte))),
-                                             field("title", s), field("byteval", tag(TypeTag::Byte)),
+                                             field("title", s),
+                                             field("byteval", tag(TypeTag::Byte)),
                                              field("rawarray", DataType::array_of(tag(TypeTag::Raw)))};
     add("testdoctype1", fields);
     add("testdoctype2", fields + std::vector<Field>{field("onlyinchild", i)}, {"testdoctype1"});
@@ -60,8 +67,9 @@ std::shared_ptr<const DocumentTypeRepo> repo_of(const std::string& suite) {
   } else if (suite.starts_with("java")) {
     const Field parent = field("parentField", s);
     add("parent", {parent});
-    add("test", common_fields() + std::vector<Field>{parent, field("hint", i), field("hfloat", tag(TypeTag::Float)),
-                                                     field("hstring", s), field("truth", tag(TypeTag::Bool))},
+    add("test",
+        common_fields() + std::vector<Field>{parent, field("hint", i), field("hfloat", tag(TypeTag::Float)),
+                                             field("hstring", s), field("truth", tag(TypeTag::Bool))},
         {"parent"});
   } else {
     add("test", {field("ia", s), field("ib", s), field("aa", i), field("ab", i), field("aaa", DataType::array_of(i)),
@@ -76,11 +84,16 @@ std::shared_ptr<const DocumentTypeRepo> repo_of(const std::string& suite) {
 
 FieldValue value_from(const DataType& type, const rapidjson::Value& json) {
   switch (type.tag()) {
-    case TypeTag::Int: return json.GetInt();
-    case TypeTag::Long: return static_cast<std::int64_t>(json.GetInt64());
-    case TypeTag::Byte: return static_cast<std::int8_t>(json.GetInt());
-    case TypeTag::Float: return static_cast<float>(json.GetDouble());
-    case TypeTag::Bool: return json.GetBool();
+    case TypeTag::Int:
+      return json.GetInt();
+    case TypeTag::Long:
+      return static_cast<std::int64_t>(json.GetInt64());
+    case TypeTag::Byte:
+      return static_cast<std::int8_t>(json.GetInt());
+    case TypeTag::Float:
+      return static_cast<float>(json.GetDouble());
+    case TypeTag::Bool:
+      return json.GetBool();
     case TypeTag::String:
       if (json.IsObject()) {
         const auto& repeat = json["$repeat"].GetArray();
@@ -96,7 +109,8 @@ FieldValue value_from(const DataType& type, const rapidjson::Value& json) {
     }
     case TypeTag::WeightedSet: {
       WeightedSetValue value;
-      for (const auto& e : json["$wset"].GetArray()) value.elements.emplace_back(value_from(*type.element(), e[0]), e[1].GetInt());
+      for (const auto& e : json["$wset"].GetArray())
+        value.elements.emplace_back(value_from(*type.element(), e[0]), e[1].GetInt());
       return value;
     }
     case TypeTag::Map: {
@@ -115,7 +129,9 @@ FieldValue value_from(const DataType& type, const rapidjson::Value& json) {
       }
       return value;
     }
-    default: FAIL("no such value here"); return {};
+    default:
+      FAIL("no such value here");
+      return {};
   }
 }
 
@@ -171,9 +187,11 @@ std::string reason_to_skip(const TsvRow& row, const Suite& suite, const Subject&
   if (row.at("suite").starts_with("java") && !row.at("differs_in").empty()) return "Java differs from C++";
   if (row.at("expected") == "Error") return "Java throws";
   if (subject.id.starts_with("orderdoc")) return "orderdoc ids";
-  if (row.at("suite") == "cpp2016" && row.at("expression") == "testdoctype1.mystruct < 5") return "cpp2016 differs from cpp2026";
+  if (row.at("suite") == "cpp2016" && row.at("expression") == "testdoctype1.mystruct < 5")
+    return "cpp2016 differs from cpp2026";
   if (row.at("target") == "put" && !subject.encoded) return "id scheme or type that does not exist here";
-  if (row.at("target") != "put" && suite.repo->find(subject.type) == nullptr && !subject.type.empty()) return "type unknown";
+  if (row.at("target") != "put" && suite.repo->find(subject.type) == nullptr && !subject.type.empty())
+    return "type unknown";
   return {};
 }
 
@@ -199,7 +217,8 @@ TEST_CASE("selection vectors: conditions on documents", "[selection][vectors]") 
     std::string reason = reason_to_skip(row, suite, subject);
     const bool is_java = row.at("suite").starts_with("java");
     const auto selection = Selection::parse(text, *suite.repo);
-    if (reason.empty() && is_java && !selection && selection.error().message().find("unknown document type") != std::string::npos) {
+    if (reason.empty() && is_java && !selection &&
+        selection.error().message().find("unknown document type") != std::string::npos) {
       reason = "Java accepts unknown types";
     }
     if (reason.empty() && is_java && java_only.contains(text)) reason = "only Java";
@@ -216,7 +235,8 @@ TEST_CASE("selection vectors: conditions on documents", "[selection][vectors]") 
       REQUIRE(view);
       match = selection->evaluate(*view);
       const auto* types = selection->possible_types();
-      if (match == Match::True && types != nullptr) CHECK(std::binary_search(types->begin(), types->end(), view->type_id()));
+      if (match == Match::True && types != nullptr)
+        CHECK(std::binary_search(types->begin(), types->end(), view->type_id()));
       const auto again = Selection::parse(selection->to_string(), *suite.repo);
       REQUIRE(again);
       CHECK(again->evaluate(*view) == match);
@@ -255,9 +275,9 @@ TEST_CASE("selection vectors: conditions on documents", "[selection][vectors]") 
 TEST_CASE("selection vectors: what parses and how it is printed", "[selection][vectors]") {
   const auto path = test::shared_path("vectors/selection/parse.tsv");
   if (!path) return;
-  const std::vector<std::string> outside = {"unknown function", "unknown operator '=~'", "unexpected '+'", "unexpected '-'",
-                                            "unexpected '*'",   "unexpected '/'",        "unexpected '%'", "unexpected '$'",
-                                            "unknown part of the id", "has no field"};
+  const std::vector<std::string> outside = {
+      "unknown function", "unknown operator '=~'", "unexpected '+'", "unexpected '-'",         "unexpected '*'",
+      "unexpected '/'",   "unexpected '%'",        "unexpected '$'", "unknown part of the id", "has no field"};
   Counts skipped;
   int passed = 0;
   for (const TsvRow& row : test::read_tsv(*path)) {
@@ -271,7 +291,8 @@ TEST_CASE("selection vectors: what parses and how it is printed", "[selection][v
       for (const std::string& part : outside) {
         if (message.find(part) != std::string::npos) reason = part;
       }
-      if (suite.starts_with("java") && message.find("unknown document type") != std::string::npos) reason = "Java accepts any type";
+      if (suite.starts_with("java") && message.find("unknown document type") != std::string::npos)
+        reason = "Java accepts any type";
       CHECK(reason != "");
       ++skipped[reason];
       continue;
@@ -287,9 +308,16 @@ TEST_CASE("selection vectors: what parses and how it is printed", "[selection][v
   }
   for (const auto& [reason, count] : skipped) UNSCOPED_INFO(count << " rows skipped: " << reason);
   CHECK(passed == 113);
-  CHECK(skipped == Counts{{"Java accepts any type", 63}, {"has no field", 8}, {"unexpected '$'", 2}, {"unexpected '%'", 2},
-                          {"unexpected '*'", 3}, {"unexpected '+'", 16}, {"unexpected '-'", 4}, {"unknown function", 18},
-                          {"unknown operator '=~'", 2}, {"unknown part of the id", 8}});
+  CHECK(skipped == Counts{{"Java accepts any type", 63},
+                          {"has no field", 8},
+                          {"unexpected '$'", 2},
+                          {"unexpected '%'", 2},
+                          {"unexpected '*'", 3},
+                          {"unexpected '+'", 16},
+                          {"unexpected '-'", 4},
+                          {"unknown function", 18},
+                          {"unknown operator '=~'", 2},
+                          {"unknown part of the id", 8}});
 }
 
 TEST_CASE("selection vectors: number literals", "[selection][vectors]") {
@@ -303,10 +331,13 @@ TEST_CASE("selection vectors: number literals", "[selection][vectors]") {
     if (row.at("kind") == "double") {
       const auto value = selection::parse_double(row.at("text"));
       REQUIRE(value.has_value() == ok);
-      if (ok) CHECK(*value == (row.at("value").starts_with("-std") ? -std::numeric_limits<double>::infinity() : 1.79769e+308));
+      if (ok)
+        CHECK(*value ==
+              (row.at("value").starts_with("-std") ? -std::numeric_limits<double>::infinity() : 1.79769e+308));
       continue;
     }
-    const auto value = row.at("kind") == "i64" ? selection::parse_integer(row.at("text")) : selection::parse_hex_integer(row.at("text"));
+    const auto value = row.at("kind") == "i64" ? selection::parse_integer(row.at("text"))
+                                               : selection::parse_hex_integer(row.at("text"));
     REQUIRE(value.has_value() == ok);
     if (ok) CHECK(*value == integers.at(row.at("value")));
   }

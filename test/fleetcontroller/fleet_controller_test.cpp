@@ -1,9 +1,8 @@
 #include "fjord/fleetcontroller/fleet_controller.h"
 
+#include <catch2/catch.hpp>
 #include <map>
 #include <string>
-
-#include <catch2/catch.hpp>
 
 #include "fjord/cluster/cluster_state.h"
 #include "fjord/cluster/distribution.h"
@@ -203,7 +202,8 @@ TEST_CASE("fleet controller: versions and schemas survive its restart, and nothi
   CHECK(fleet.state().version() == before.version() + 1);
 }
 
-TEST_CASE("fleet controller: a restarted controller sees who restarted or vanished meanwhile, and disturbs nobody else") {
+TEST_CASE(
+    "fleet controller: a restarted controller sees who restarted or vanished meanwhile, and disturbs nobody else") {
   Fleet fleet;
   fleet.start_all();
   fleet.stop_controller();
@@ -219,7 +219,8 @@ TEST_CASE("fleet controller: a restarted controller sees who restarted or vanish
   CHECK(fleet.node("storage.0").version() == state.version());
 }
 
-TEST_CASE("fleet controller: a version that is published while a node has not answered yet says nothing new of that node") {
+TEST_CASE(
+    "fleet controller: a version that is published while a node has not answered yet says nothing new of that node") {
   Fleet fleet;
   fleet.start_all();
   fleet.stop_controller();

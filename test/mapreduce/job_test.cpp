@@ -130,8 +130,9 @@ TEST_CASE("fieldstats is exact for integers beyond 64 bits and for floating-poin
   REQUIRE(jobs.submit("doubles", spec_of("fieldstats", {{"group", "city"}, {"value", "price"}})).is_ok());
   const auto ints = as_map(jobs.results(jobs.finish("ints")));
   // 100 * 9e18 + (2 + 4 + ... + 200) = 9e20 + 10100
-  CHECK(ints.at("even") ==
-        R"({"count":100,"sum":900000000000000010100,"min":9000000000000000002,"max":9000000000000000200,"avg":9000000000000000000.0})");
+  CHECK(
+      ints.at("even") ==
+      R"({"count":100,"sum":900000000000000010100,"min":9000000000000000002,"max":9000000000000000200,"avg":9000000000000000000.0})");
   CHECK_FALSE(ints.contains("nothing"));
   const auto doubles = as_map(jobs.results(jobs.finish("doubles")));
   // math.fsum([0.1] * 98) == 9.8 and math.fsum([0.1] * 100) == 10.0

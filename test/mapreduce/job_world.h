@@ -21,20 +21,20 @@ class WorldSink final : public mapreduce::DocumentSink {
   void put(std::string id, EncodedDocument document, visitors::Mailbox reply_to, Done done) override {
     ++puts;
     under_way_max = std::max(under_way_max, ++under_way);
-    world_.scheduler.outside().post_after(
-        milliseconds(1), [this, id = std::move(id), document = std::move(document), reply_to,
-                          shared = std::make_shared<Done>(std::move(done))] {
-          --under_way;
-          Status status;
-          if (failures > 0) {
-            --failures;
-            status = failure;
-          } else {
-            if (on_put) on_put(id, document);
-            world_.put(id, document.header, document.body);
-          }
-          reply_to.post([shared, status] { (*shared)(status); });
-        });
+    world_.scheduler.outside().post_after(milliseconds(1),
+                                          [this, id = std::move(id), document = std::move(document), reply_to,
+                                           shared = std::make_shared<Done>(std::move(done))] {
+                                            --under_way;
+                                            Status status;
+                                            if (failures > 0) {
+                                              --failures;
+                                              status = failure;
+                                            } else {
+                                              if (on_put) on_put(id, document);
+                                              world_.put(id, document.header, document.body);
+                                            }
+                                            reply_to.post([shared, status] { (*shared)(status); });
+                                          });
   }
   void remove(std::string id, visitors::Mailbox reply_to, Done done) override {
     world_.remove(id);
@@ -101,9 +101,8 @@ class JobWorld {
     std::optional<Result<std::vector<mapreduce::KeyedResult>>> got;
     mapreduce::JobResults reader(job, world.transport, world.snapshot, world.scheduler.clock(), Random(3),
                                  *world.executor);
-    world.executor->post([&] {
-      reader.start([&](Result<std::vector<mapreduce::KeyedResult>> results) { got = std::move(results); });
-    });
+    world.executor->post(
+        [&] { reader.start([&](Result<std::vector<mapreduce::KeyedResult>> results) { got = std::move(results); }); });
     FJORD_CHECK(world.run_until([&] { return got.has_value(); }));
     return std::move(*got);
   }

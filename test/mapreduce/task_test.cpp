@@ -42,8 +42,9 @@ TEST_CASE("tuples of one key are combined, or kept and sorted") {
     Values application(combines);
     TupleTable table(application, 1 << 20);
     for (int i = 9; i >= 0; --i) REQUIRE(table.add("key " + std::to_string(i % 2), std::to_string(i)).is_ok());
-    const Content expected = combines ? Content{{"key 0", {"20"}}, {"key 1", {"25"}}}
-                                      : Content{{"key 0", {"0", "2", "4", "6", "8"}}, {"key 1", {"1", "3", "5", "7", "9"}}};
+    const Content expected = combines
+                                 ? Content{{"key 0", {"20"}}, {"key 1", {"25"}}}
+                                 : Content{{"key 0", {"0", "2", "4", "6", "8"}}, {"key 1", {"1", "3", "5", "7", "9"}}};
     CHECK(content_of(table) == expected);
   }
 }
@@ -99,15 +100,16 @@ TEST_CASE("tuples are cut into documents of bounded size, and read back whole") 
 /// What the map task of citycount, or of fieldstats over `value_field`, makes of documents that come in that order.
 std::vector<std::string> tuple_documents(const std::string& value_field, const std::vector<int>& order) {
   const std::vector<std::string> schema = {
-      "document place { field city type string { header } field size type long { header } field price type double { body } }"};
+      "document place { field city type string { header } field size type long { header } field price type double { "
+      "body } }"};
   const auto types = DocumentTypeRepo::build(schema);
   REQUIRE(types.has_value());
   const DocumentType& type = *(*types)->find("place");
   ApplicationRegistry applications;
   add_builtin_applications(applications);
-  const auto application =
-      value_field.empty() ? applications.create("citycount", {}, type)
-                          : applications.create("fieldstats", {{"group", "city"}, {"value", value_field}}, type);
+  const auto application = value_field.empty()
+                               ? applications.create("citycount", {}, type)
+                               : applications.create("fieldstats", {{"group", "city"}, {"value", value_field}}, type);
   REQUIRE(application.has_value());
   TupleTable table(**application, 1 << 20);
   struct ToTable final : Emitter {
@@ -164,8 +166,20 @@ TEST_CASE("different keys have different ids, and all of them are document ids")
   TaskSpec spec;
   spec.job = "job";
   spec.output_namespace = "results";
-  const std::vector<std::string> keys = {"",        "a",   "%61", "a%",   std::string("\0", 1), "%00", "\xff", "%FF",
-                                         "\xc3\xb8", "a/b", "a:b", "\xc2\x85", std::string(600, 'a'), std::string(601, 'a'),
+  const std::vector<std::string> keys = {"",
+                                         "a",
+                                         "%61",
+                                         "a%",
+                                         std::string("\0", 1),
+                                         "%00",
+                                         "\xff",
+                                         "%FF",
+                                         "\xc3\xb8",
+                                         "a/b",
+                                         "a:b",
+                                         "\xc2\x85",
+                                         std::string(600, 'a'),
+                                         std::string(601, 'a'),
                                          std::string(300, '\xff')};
   std::set<std::string> ids;
   for (const std::string& key : keys) {

@@ -142,9 +142,10 @@ TEST_CASE("cluster snapshot: tells others the parts that are newer than what the
 }
 
 TEST_CASE("cluster snapshot: the placement table says what placement and ownership say") {
-  const std::string nodes = GENERATE(as<std::string>(), "bits:1 distributor:1 storage:3", "bits:6 distributor:3 storage:3",
-                                     "bits:6 distributor:3 .1.s:d storage:3 .0.s:d", "bits:4 distributor:0 storage:0",
-                                     "bits:17 distributor:2 storage:3" /* Too many for a table. */);
+  const std::string nodes =
+      GENERATE(as<std::string>(), "bits:1 distributor:1 storage:3", "bits:6 distributor:3 storage:3",
+               "bits:6 distributor:3 .1.s:d storage:3 .0.s:d", "bits:4 distributor:0 storage:0",
+               "bits:17 distributor:2 storage:3" /* Too many for a table. */);
   INFO(nodes);
   Snapshot snapshot = update(nullptr, info_of(5, nodes));
   const unsigned bits = snapshot->distribution_bits();

@@ -1,7 +1,6 @@
+#include <catch2/catch.hpp>
 #include <thrift/protocol/TCompactProtocol.h>
 #include <thrift/transport/TBufferTransports.h>
-
-#include <catch2/catch.hpp>
 
 #include "fjord/rpc/codec.h"
 #include "random_message.h"
@@ -91,7 +90,8 @@ TEST_CASE("codec: a status that does not arrive never reads as success", "[rpc]"
 }
 
 TEST_CASE("codec: a reply without a result is an error of the call", "[rpc]") {
-  const auto decoded = decode_reply(call_frame("execute", [](CompactProtocol&) {}, tp::T_REPLY));
+  const auto decoded = decode_reply(call_frame(
+      "execute", [](CompactProtocol&) {}, tp::T_REPLY));
   REQUIRE(decoded);
   REQUIRE_FALSE(decoded->reply);
   CHECK(decoded->reply.error().code() == StatusCode::Corruption);

@@ -1,9 +1,8 @@
+#include <catch2/catch.hpp>
 #include <fjord_types.h>
 #include <thrift/protocol/TBinaryProtocol.h>
 #include <thrift/protocol/TCompactProtocol.h>
 #include <thrift/transport/TBufferTransports.h>
-
-#include <catch2/catch.hpp>
 
 #include "fjord/rpc/codec.h"
 #include "random_message.h"
@@ -25,9 +24,9 @@ std::shared_ptr<tp::TProtocol> make_protocol(WireProtocol kind, std::shared_ptr<
 /// Reads our frame as a stock Thrift program would and writes it again as one would.
 template <typename Generated>
 std::string through_generated(const std::string& frame, WireProtocol kind, std::int16_t expected_field) {
-  auto in = make_protocol(kind, std::make_shared<TMemoryBuffer>(
-                                    reinterpret_cast<std::uint8_t*>(const_cast<char*>(frame.data())),
-                                    static_cast<std::uint32_t>(frame.size())));
+  auto in = make_protocol(
+      kind, std::make_shared<TMemoryBuffer>(reinterpret_cast<std::uint8_t*>(const_cast<char*>(frame.data())),
+                                            static_cast<std::uint32_t>(frame.size())));
   std::string name;
   tp::TMessageType message_type{};
   std::int32_t seqid = 0;
@@ -90,17 +89,16 @@ void check_calls(Types<ApiRequests...>, Types<ApiReplies...>, std::index_sequenc
 }
 
 TEST_CASE("codec: stock Thrift code reads all that we write and we read what it writes", "[rpc]") {
-  check_calls(
-      Types<api::GetClusterInfo, api::Execute, api::GetBucketNodes, api::Apply, api::GetBucketInfo, api::SetReplicaSets,
-            api::MergeBucket, api::DeleteBuckets, api::ListEntries, api::FetchEntries, api::Poll, api::DeploySchemas,
-            api::GetStatus, api::CreateVisitor, api::VisitorNext, api::DestroyVisitor, api::SubmitJob, api::ListJobs,
-            api::CancelJob>(),
-      Types<api::GetClusterInfoReply, api::ExecuteReply, api::GetBucketNodesReply, api::ApplyReply,
-            api::GetBucketInfoReply, api::SetReplicaSetsReply, api::MergeBucketReply, api::DeleteBucketsReply,
-            api::ListEntriesReply, api::FetchEntriesReply, api::PollReply, api::DeploySchemasReply, api::GetStatusReply,
-            api::CreateVisitorReply, api::VisitorNextReply, api::DestroyVisitorReply, api::SubmitJobReply,
-            api::ListJobsReply, api::CancelJobReply>(),
-      std::make_index_sequence<std::variant_size_v<Request>>());
+  check_calls(Types<api::GetClusterInfo, api::Execute, api::GetBucketNodes, api::Apply, api::GetBucketInfo,
+                    api::SetReplicaSets, api::MergeBucket, api::DeleteBuckets, api::ListEntries, api::FetchEntries,
+                    api::Poll, api::DeploySchemas, api::GetStatus, api::CreateVisitor, api::VisitorNext,
+                    api::DestroyVisitor, api::SubmitJob, api::ListJobs, api::CancelJob>(),
+              Types<api::GetClusterInfoReply, api::ExecuteReply, api::GetBucketNodesReply, api::ApplyReply,
+                    api::GetBucketInfoReply, api::SetReplicaSetsReply, api::MergeBucketReply, api::DeleteBucketsReply,
+                    api::ListEntriesReply, api::FetchEntriesReply, api::PollReply, api::DeploySchemasReply,
+                    api::GetStatusReply, api::CreateVisitorReply, api::VisitorNextReply, api::DestroyVisitorReply,
+                    api::SubmitJobReply, api::ListJobsReply, api::CancelJobReply>(),
+              std::make_index_sequence<std::variant_size_v<Request>>());
 }
 
 TEST_CASE("codec: the status codes of the IDL are those of the program", "[rpc]") {

@@ -1,7 +1,6 @@
+#include <catch2/catch.hpp>
 #include <chrono>
 #include <iostream>
-
-#include <catch2/catch.hpp>
 
 #include "fjord/rpc/codec.h"
 

@@ -5,15 +5,13 @@
 //
 // The input in progress is kept in a file, x_fuzz.input in the working folder, that stays behind when a run crashes.
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -22,6 +20,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -110,7 +109,8 @@ class Mutator {
       bytes[below(bytes.size())] = any_byte();
     } else if (kind == 4) {
       const Bytes& other = corpus_[below(corpus_.size())];
-      bytes.insert(place_in(bytes), other.begin(), other.begin() + static_cast<std::ptrdiff_t>(below(other.size() + 1)));
+      bytes.insert(place_in(bytes), other.begin(),
+                   other.begin() + static_cast<std::ptrdiff_t>(below(other.size() + 1)));
     } else {
       bytes.resize(below(bytes.size()));
     }

@@ -47,9 +47,8 @@ class ScriptedTransport final : public rpc::Transport {
       answer = Result<rpc::Reply>(Status(StatusCode::Timeout, "no answer from " + to));
       delay = timeout;
     }
-    executor.post_after(delay, [done = std::move(done), answer = std::move(*answer)]() mutable {
-      done(std::move(answer));
-    });
+    executor.post_after(delay,
+                        [done = std::move(done), answer = std::move(*answer)]() mutable { done(std::move(answer)); });
   }
 
  private:

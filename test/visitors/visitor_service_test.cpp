@@ -11,9 +11,7 @@ using test::VisitorWorld;
 
 constexpr const char* kSchema = "document city { field name type string { header } field text type string { body } }";
 
-std::string id_of(int location, int n) {
-  return "id:t:city:n=" + std::to_string(location) + ":" + std::to_string(n);
-}
+std::string id_of(int location, int n) { return "id:t:city:n=" + std::to_string(location) + ":" + std::to_string(n); }
 
 void put_city(VisitorWorld& world, int location, int n, std::size_t bytes = 100) {
   Document document(*world.types().find("city"), *DocumentId::parse(id_of(location, n)));

@@ -182,7 +182,8 @@ class VisitorWorld final : public rpc::Service {
     if (!noticed) return;
     ++info.state_version;
     info.state = "version:" + std::to_string(info.state_version) +
-                 " bits:4 distributor:1 storage:" + std::to_string(nodes.size()) + " ." + std::to_string(index) + ".s:d";
+                 " bits:4 distributor:1 storage:" + std::to_string(nodes.size()) + " ." + std::to_string(index) +
+                 ".s:d";
   }
 
   const DocumentTypeRepo& types() const { return *snapshot.get()->types(); }
@@ -191,8 +192,13 @@ class VisitorWorld final : public rpc::Service {
   void put(const std::string& id_text, const std::string& header, const std::string& body) {
     const auto id = DocumentId::parse(id_text);
     FJORD_CHECK_MSG(id.has_value(), id_text);
-    write({.gid = id->gid(), .timestamp = Timestamp{++timestamp_}, .remove = false, .id = id_text, .header = header,
-           .body = body}, id->bucket(4));
+    write({.gid = id->gid(),
+           .timestamp = Timestamp{++timestamp_},
+           .remove = false,
+           .id = id_text,
+           .header = header,
+           .body = body},
+          id->bucket(4));
     ++puts;
   }
   void put(const Document& document) {
@@ -202,8 +208,13 @@ class VisitorWorld final : public rpc::Service {
   void remove(const std::string& id_text) {
     const auto id = DocumentId::parse(id_text);
     FJORD_CHECK(id.has_value());
-    write({.gid = id->gid(), .timestamp = Timestamp{++timestamp_}, .remove = true, .id = id_text, .header = {},
-           .body = {}}, id->bucket(4));
+    write({.gid = id->gid(),
+           .timestamp = Timestamp{++timestamp_},
+           .remove = true,
+           .id = id_text,
+           .header = {},
+           .body = {}},
+          id->bucket(4));
   }
   void create_bucket(StorageNode& node, BucketId bucket, std::uint64_t epoch = 1 << 20) {
     FJORD_CHECK(node.buckets->provider(bucket).create_bucket(bucket).is_ok());

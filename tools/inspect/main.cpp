@@ -1,9 +1,8 @@
 // fjord-inspect: shows and verifies the files of the slotfile engine, without a running node.
 
-#include <fmt/core.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <fmt/core.h>
 #include <memory>
 
 #include "report.h"
@@ -71,13 +70,15 @@ int run(bool dump, const std::vector<std::string>& paths, const std::string& for
 }  // namespace fjord::inspect
 
 int main(int argc, char** argv) {
-  CLI::App app("Shows and verifies slotfiles. PATH is a slotfile, the folder of a bucket, or a folder with such folders in\n"
-               "it, as that of a storage node. Nothing is changed. The node should not be running.\n",
-               "fjord-inspect");
-  app.footer("Examples:\n"
-             "  fjord-inspect verify /var/lib/fjord/storage-0\n"
-             "  fjord-inspect dump -o json /var/lib/fjord/storage-0/buckets/4000000000000012\n"
-             "Exit status: 0 if all is well, 1 if something is damaged or cannot be read, 2 for wrong usage.");
+  CLI::App app(
+      "Shows and verifies slotfiles. PATH is a slotfile, the folder of a bucket, or a folder with such folders in\n"
+      "it, as that of a storage node. Nothing is changed. The node should not be running.\n",
+      "fjord-inspect");
+  app.footer(
+      "Examples:\n"
+      "  fjord-inspect verify /var/lib/fjord/storage-0\n"
+      "  fjord-inspect dump -o json /var/lib/fjord/storage-0/buckets/4000000000000012\n"
+      "Exit status: 0 if all is well, 1 if something is damaged or cannot be read, 2 for wrong usage.");
   app.require_subcommand(1);
   std::vector<std::string> paths;
   std::string format = "text";

@@ -1,5 +1,4 @@
 #include <fmt/format.h>
-
 #include <iterator>
 
 #include "report.h"
@@ -20,12 +19,12 @@ void append(std::string& out, const EntryReport& entry) {
 }
 
 void append(std::string& out, const SlotfileReport& slotfile) {
-  fmt::format_to(std::back_inserter(out),
-                 "  {}\n    {} generation {} slot {} of {}; room for {} entries, {} header bytes, {} body bytes; {} bytes "
-                 "in use\n",
-                 slotfile.path, slotfile.bucket.to_string(), slotfile.generation, slotfile.slot,
-                 1U << slotfile.slot_bits, slotfile.entry_capacity, slotfile.header_capacity, slotfile.body_capacity,
-                 slotfile.live_bytes);
+  fmt::format_to(
+      std::back_inserter(out),
+      "  {}\n    {} generation {} slot {} of {}; room for {} entries, {} header bytes, {} body bytes; {} bytes "
+      "in use\n",
+      slotfile.path, slotfile.bucket.to_string(), slotfile.generation, slotfile.slot, 1U << slotfile.slot_bits,
+      slotfile.entry_capacity, slotfile.header_capacity, slotfile.body_capacity, slotfile.live_bytes);
   for (const EntryReport& entry : slotfile.entries) append(out, entry);
 }
 

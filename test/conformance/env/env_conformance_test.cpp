@@ -1,9 +1,8 @@
 // What every Env promises; an implementation joins by a fixture.
 
-#include <stdlib.h>
-
 #include <catch2/catch.hpp>
 #include <filesystem>
+#include <stdlib.h>
 #include <string>
 #include <vector>
 

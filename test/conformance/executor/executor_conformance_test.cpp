@@ -42,7 +42,9 @@ class SimulatedFixture {
  public:
   Scheduler& scheduler() { return *node_; }
   Clock& clock() { return sim_.clock(); }
-  void wait_for(Gate& gate) { REQUIRE(sim_.run_until([&] { return gate.is_open(); }, seconds(3600))); }
+  void wait_for(Gate& gate) {
+    REQUIRE(sim_.run_until([&] { return gate.is_open(); }, seconds(3600)));
+  }
 
  private:
   sim::SimScheduler sim_{7};
@@ -64,8 +66,7 @@ class PostsWhenDestroyed {
   std::atomic<int>& destroyed_;
 };
 
-#define FJORD_EXECUTOR_CASE(name) \
-  TEMPLATE_TEST_CASE("executor: " name, "[executor]", ThreadFixture, SimulatedFixture)
+#define FJORD_EXECUTOR_CASE(name) TEMPLATE_TEST_CASE("executor: " name, "[executor]", ThreadFixture, SimulatedFixture)
 
 FJORD_EXECUTOR_CASE("posts run in the order of posting") {
   TestType fixture;
@@ -201,9 +202,8 @@ FJORD_EXECUTOR_CASE("destroying an executor drops what did not run, once, even i
   auto executor = fixture.scheduler().make_executor("one");
   Gate started;
   for (int i = 0; i < 3; ++i) {
-    executor->post_after(seconds(3000), [&ran, held = std::make_unique<PostsWhenDestroyed>(*executor, destroyed)] {
-      ++ran;
-    });
+    executor->post_after(seconds(3000),
+                         [&ran, held = std::make_unique<PostsWhenDestroyed>(*executor, destroyed)] { ++ran; });
   }
   executor->post([&] { started.open(); });
   fixture.wait_for(started);

@@ -1,9 +1,8 @@
 #include "fjord/testing/engine.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
+#include <unistd.h>
 
 #include "fjord/common/check.h"
 #include "fjord/storage/memory/memory_provider.h"

@@ -154,7 +154,7 @@ TEST_CASE("provider: a remove leaves an entry, also of a document that was never
 
 TEST_CASE("provider: a batch is applied in order, also for one document") {
   const auto engine = engine_with_bucket();
-  const std::vector<OwnedWrite> writes{test_put(1, 10, "a"), test_put(2, 11, "b"), test_remove(1, 12),
+  const std::vector<OwnedWrite> writes{test_put(1, 10, "a"),    test_put(2, 11, "b"), test_remove(1, 12),
                                        test_put(1, 11, "late"), test_put(1, 13, "c"), test_put(2, 11, "again")};
   const auto results = apply(engine->provider(), kBucket, writes);
   const std::vector<bool> existed{false, false, true, false, false, true};
@@ -197,7 +197,8 @@ TEST_CASE("provider: info is equal for equal content in any order, and differs o
   REQUIRE(provider.create_bucket(other).is_ok());
   std::vector<OwnedWrite> writes;
   for (int i = 0; i < 40; ++i) {
-    writes.push_back(test_put(i % 20, static_cast<std::uint64_t>(100 + i), std::string(static_cast<std::size_t>(i), 'x')));
+    writes.push_back(
+        test_put(i % 20, static_cast<std::uint64_t>(100 + i), std::string(static_cast<std::size_t>(i), 'x')));
     writes.push_back(test_remove(i % 7, static_cast<std::uint64_t>(200 + i)));
   }
   for (const OwnedWrite& write : writes) apply(provider, kBucket, write);
@@ -211,7 +212,8 @@ TEST_CASE("provider: info is equal for equal content in any order, and differs o
 
 TEST_CASE("provider: a part of 64 MiB is taken, one byte more is too large, and the others of the batch are written") {
   const auto engine = engine_with_bucket();
-  std::vector<OwnedWrite> writes{test_put(1, 10, "a"), test_put(2, 11, "b"), test_put(3, 12, "c"), test_put(4, 13, "d")};
+  std::vector<OwnedWrite> writes{test_put(1, 10, "a"), test_put(2, 11, "b"), test_put(3, 12, "c"),
+                                 test_put(4, 13, "d")};
   writes[1].body.assign(spi::kPartBytesMax + 1, 'y');
   writes[2].body.assign(spi::kPartBytesMax, 'z');
   const auto results = apply(engine->provider(), kBucket, writes);

@@ -45,12 +45,8 @@ OwnedWrite test_put(int number, std::uint64_t timestamp_us, const std::string& t
 
 OwnedWrite test_remove(int number, std::uint64_t timestamp_us) {
   const DocumentId id = test_id(number);
-  return {.gid = id.gid(),
-          .timestamp = Timestamp{timestamp_us},
-          .remove = true,
-          .id = id.str(),
-          .header = {},
-          .body = {}};
+  return {
+      .gid = id.gid(), .timestamp = Timestamp{timestamp_us}, .remove = true, .id = id.str(), .header = {}, .body = {}};
 }
 
 std::vector<spi::WriteResult> apply(spi::PersistenceProvider& provider, BucketId bucket,

@@ -1,8 +1,7 @@
+#include <catch2/catch.hpp>
 #include <chrono>
 #include <map>
 #include <thread>
-
-#include <catch2/catch.hpp>
 
 #include "fjord/common/scheduler.h"
 #include "fjord/rpc/thrift_transport.h"

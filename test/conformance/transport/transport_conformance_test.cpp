@@ -1,7 +1,6 @@
 #include <atomic>
-#include <mutex>
-
 #include <catch2/catch.hpp>
+#include <mutex>
 
 #include "transport_fixture.h"
 
@@ -196,9 +195,8 @@ TEST_CASE("transport: a call that no service there knows is NotImplemented", "[r
   EchoService service;
   const Address address = world->listen({&service});
   std::atomic<int> code{-1};
-  call(world->transport(), address, GetStatus{}, seconds(10), world->executor(), [&](Result<GetStatusReply> result) {
-    code = result ? -2 : static_cast<int>(result.error().code());
-  });
+  call(world->transport(), address, GetStatus{}, seconds(10), world->executor(),
+       [&](Result<GetStatusReply> result) { code = result ? -2 : static_cast<int>(result.error().code()); });
   REQUIRE(world->run_until([&] { return code.load() != -1; }));
   CHECK(code == static_cast<int>(StatusCode::NotImplemented));
 }

@@ -1,9 +1,8 @@
 #include "maintenance/recovery.h"
 
+#include <catch2/catch.hpp>
 #include <map>
 #include <string>
-
-#include <catch2/catch.hpp>
 
 namespace fjord::distributor {
 namespace {

@@ -5,7 +5,6 @@
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
-
 #include <catch2/catch.hpp>
 
 namespace fjord {
@@ -90,10 +89,12 @@ TEST_CASE("monitoring: other paths, methods and malformed requests are refused",
   CHECK(contains(server.get("/"), "/metrics"));
   CHECK(contains(server.get("/secret"), "HTTP/1.1 404"));
   CHECK(contains(send_and_read(server.server->address(), request("DELETE", "/metrics")), "HTTP/1.1 405"));
-  CHECK(contains(send_and_read(server.server->address(), "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"),
-                 "HTTP/1.1 405"));
+  CHECK(
+      contains(send_and_read(server.server->address(), "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello"),
+               "HTTP/1.1 405"));
   CHECK(contains(send_and_read(server.server->address(), "\x82\x21\x01garbage\r\n\r\n"), "HTTP/1.1 400"));
-  CHECK(contains(send_and_read(server.server->address(), request("GET", "/" + std::string(20'000, 'a'))), "HTTP/1.1 400"));
+  CHECK(contains(send_and_read(server.server->address(), request("GET", "/" + std::string(20'000, 'a'))),
+                 "HTTP/1.1 400"));
   CHECK(contains(server.get("/health"), "HTTP/1.1 200"));
 }
 

@@ -1,15 +1,13 @@
+#include <atomic>
 #include <boost/asio/connect.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/read.hpp>
 #include <boost/asio/write.hpp>
-
-#include <atomic>
+#include <catch2/catch.hpp>
 #include <chrono>
 #include <mutex>
 #include <thread>
-
-#include <catch2/catch.hpp>
 
 #include "fjord/common/scheduler.h"
 #include "fjord/rpc/codec.h"
@@ -71,7 +69,9 @@ class RawClient {
     unsigned char length[4];
     asio::read(socket_, asio::buffer(length), error);
     if (error) return {};
-    std::string frame((std::size_t{length[0]} << 24) | (std::size_t{length[1]} << 16) | (std::size_t{length[2]} << 8) | length[3], '\0');
+    std::string frame(
+        (std::size_t{length[0]} << 24) | (std::size_t{length[1]} << 16) | (std::size_t{length[2]} << 8) | length[3],
+        '\0');
     asio::read(socket_, asio::buffer(frame), error);
     return error ? std::string() : frame;
   }
@@ -123,8 +123,11 @@ TEST_CASE("thrift server: bytes that are no call close their connection and dist
     CHECK(reply->seqid == seqid);
   };
   ask(1);
-  const std::string hostile[] = {std::string("\x7f\xff\xff\xff") + "abc", RawClient::framed(std::string(10'001, 'a')),
-                                 "GET / HTTP/1.1\r\n\r\n", RawClient::framed("hello"), RawClient::framed("\x82\x21\x01\x7f"),
+  const std::string hostile[] = {std::string("\x7f\xff\xff\xff") + "abc",
+                                 RawClient::framed(std::string(10'001, 'a')),
+                                 "GET / HTTP/1.1\r\n\r\n",
+                                 RawClient::framed("hello"),
+                                 RawClient::framed("\x82\x21\x01\x7f"),
                                  RawClient::framed("")};
   std::uint64_t closed = 0;
   for (const std::string& bytes : hostile) {
@@ -220,9 +223,10 @@ TEST_CASE("thrift transport: many threads call at once over several loops", "[rp
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&] {
       for (int i = 0; i < 2000; ++i) {
-        call(transport, f.server->address(), CancelJob{"a"}, seconds(20), *f.executor, [&](Result<CancelJobReply> result) {
-          if (result && result->status.is_ok()) ++good;
-        });
+        call(transport, f.server->address(), CancelJob{"a"}, seconds(20), *f.executor,
+             [&](Result<CancelJobReply> result) {
+               if (result && result->status.is_ok()) ++good;
+             });
       }
     });
   }

@@ -1,9 +1,8 @@
 // fjord-sim: runs simulated clusters from seeds and checks the invariants.
 
 #include <CLI/CLI.hpp>
-#include <fmt/format.h>
-
 #include <chrono>
+#include <fmt/format.h>
 
 #include "fjord/common/log.h"
 #include "fjord/sim/scenarios.h"
@@ -60,7 +59,8 @@ int main(int argc, char** argv) {
   app.add_option("--scenario", arguments.scenario, "Which scenario")
       ->check(CLI::IsMember({"operations", "job", "all"}))
       ->capture_default_str();
-  app.add_option("--bug", arguments.bug, "Put in a bug: skip-replica, forget-tuple, read-out-of-sync")->capture_default_str();
+  app.add_option("--bug", arguments.bug, "Put in a bug: skip-replica, forget-tuple, read-out-of-sync")
+      ->capture_default_str();
   app.add_flag("--expect-failure", arguments.expect_failure, "Succeed if a seed fails, and stop there");
   app.add_flag("--fresh", arguments.fresh, "Draw the first seed from the operating system");
   app.add_flag("--twice", arguments.twice, "Run each seed twice and compare the trace hashes");

@@ -1,9 +1,8 @@
 #include "fjord/sim/history.h"
 
 #include <algorithm>
-#include <limits>
-
 #include <fmt/format.h>
+#include <limits>
 
 namespace fjord::sim {
 namespace {
@@ -28,8 +27,7 @@ std::size_t History::begin(Kind kind, const std::string& key, const std::string&
   return events_.size() - 1;
 }
 
-void History::end(std::size_t event, Outcome outcome, const std::string& value, MonotonicTime now,
-                  std::string note) {
+void History::end(std::size_t event, Outcome outcome, const std::string& value, MonotonicTime now, std::string note) {
   Event& e = events_[event];
   e.finished = true;
   e.outcome = outcome;
@@ -39,9 +37,8 @@ void History::end(std::size_t event, Outcome outcome, const std::string& value, 
 }
 
 std::size_t History::count(Outcome outcome) const {
-  return static_cast<std::size_t>(std::count_if(events_.begin(), events_.end(), [&](const Event& event) {
-    return event.finished && event.outcome == outcome;
-  }));
+  return static_cast<std::size_t>(std::count_if(
+      events_.begin(), events_.end(), [&](const Event& event) { return event.finished && event.outcome == outcome; }));
 }
 
 std::string History::check() const {

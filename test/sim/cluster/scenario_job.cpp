@@ -1,6 +1,5 @@
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
 
 #include "fjord/mapreduce/job_results.h"
@@ -26,7 +25,8 @@ struct Totals {
 /// Documents that do not change, and what a job over them must find.
 class Catalogue {
  public:
-  Catalogue(SimCluster& cluster, Client& client, Random& random) : cluster_(cluster), client_(client), random_(random) {}
+  Catalogue(SimCluster& cluster, Client& client, Random& random)
+      : cluster_(cluster), client_(client), random_(random) {}
 
   bool feed(unsigned documents) {
     std::size_t left = documents;
@@ -41,10 +41,11 @@ class Catalogue {
       totals.sum += price;
       std::string fields = fmt::format(R"({{"city": "{}", "price": {}, "filler": "{}"}})", city, price,
                                        std::string(random_.below(200), 'f'));
-      client_.put_json(fmt::format("id:sim:item::{}", i), std::move(fields), seconds(60), [&](OperationOutcome outcome) {
-        ok = ok && outcome.is_ok();
-        --left;
-      });
+      client_.put_json(fmt::format("id:sim:item::{}", i), std::move(fields), seconds(60),
+                       [&](OperationOutcome outcome) {
+                         ok = ok && outcome.is_ok();
+                         --left;
+                       });
     }
     return cluster_.run_until([&] { return left == 0; }, seconds(90)) && ok;
   }
@@ -58,7 +59,8 @@ class Catalogue {
       auto expected = expected_.find(key);
       if (expected == expected_.end()) return "a result for '" + key + "', which no document has";
       const Totals& t = expected->second;
-      std::string start = fmt::format(R"({{"count":{},"sum":{},"min":{},"max":{},"avg":)", t.count, t.sum, t.min, t.max);
+      std::string start =
+          fmt::format(R"({{"count":{},"sum":{},"min":{},"max":{},"avg":)", t.count, t.sum, t.min, t.max);
       if (!value.starts_with(start)) return fmt::format("'{}' is {} instead of {}…", key, value, start);
     }
     return {};
@@ -149,7 +151,8 @@ ScenarioResult run_job(const ScenarioOptions& options) {
 
   ScenarioResult result;
   Catalogue catalogue(cluster, client, random);
-  if (!catalogue.feed(100 + static_cast<unsigned>(random.below(150)))) result.failure = "I16: the documents could not be fed";
+  if (!catalogue.feed(100 + static_cast<unsigned>(random.below(150))))
+    result.failure = "I16: the documents could not be fed";
 
   cluster.network().set_faults(random_faults(random));
   bool stop = false;
@@ -180,14 +183,16 @@ ScenarioResult run_job(const ScenarioOptions& options) {
       });
     });
     cluster.run_until([&] { return read; }, seconds(60));
-    result.failure = results ? catalogue.compare(*results) : "I9: results cannot be read: " + results.error().to_string();
+    result.failure =
+        results ? catalogue.compare(*results) : "I9: results cannot be read: " + results.error().to_string();
     if (results && !result.failure.empty()) result.failure = "I9: " + result.failure;
   }
   result.trace_hash = cluster.scheduler().trace_hash();
   result.events = cluster.scheduler().events_run();
-  result.summary = fmt::format("{} storage nodes, redundancy {}, {} crashes, {} messages ({} lost), {} map tasks, {} repeated",
-                               shape.storage_nodes, shape.redundancy, crashes, cluster.network().messages_sent(),
-                               cluster.network().messages_lost(), status.map_tasks, status.tasks_repeated);
+  result.summary =
+      fmt::format("{} storage nodes, redundancy {}, {} crashes, {} messages ({} lost), {} map tasks, {} repeated",
+                  shape.storage_nodes, shape.redundancy, crashes, cluster.network().messages_sent(),
+                  cluster.network().messages_lost(), status.map_tasks, status.tasks_repeated);
   result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
   return result;
 }

@@ -54,7 +54,8 @@ class Workload {
     ++under_way_;
     auto again = [this, client](Outcome) {
       --under_way_;
-      cluster_.scheduler().outside().post_after(Duration(cluster_.random().below(100'000)), [this, client] { next(client); });
+      cluster_.scheduler().outside().post_after(Duration(cluster_.random().below(100'000)),
+                                                [this, client] { next(client); });
     };
     if (dice < 4) {
       read(*clients_[client], key, again);
@@ -206,11 +207,13 @@ ScenarioResult run_operations(const ScenarioOptions& options) {
   result.failure = history.check();
   if (result.failure.empty() && !all_ended) result.failure = "I16: an operation never ended";
   if (result.failure.empty() && !steady) result.failure = "I3: replicas did not converge: " + cluster.check_replicas();
-  if (result.failure.empty() && !readable) result.failure = "I16: a document could not be read when all faults were over";
+  if (result.failure.empty() && !readable)
+    result.failure = "I16: a document could not be read when all faults were over";
   result.trace_hash = cluster.scheduler().trace_hash();
   result.events = cluster.scheduler().events_run();
   result.summary = fmt::format(
-      "{} storage nodes, {} distributors, redundancy {}, {} crashes, {} messages ({} lost), {} operations ({} in doubt, "
+      "{} storage nodes, {} distributors, redundancy {}, {} crashes, {} messages ({} lost), {} operations ({} in "
+      "doubt, "
       "{} not applied)",
       shape.storage_nodes, shape.distributors, shape.redundancy, chaos.crashes(), cluster.network().messages_sent(),
       cluster.network().messages_lost(), history.events().size(), history.count(Outcome::InDoubt),

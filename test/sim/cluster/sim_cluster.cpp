@@ -25,10 +25,14 @@ T must(Result<T> result) {
 
 std::string to_string(Bug bug) {
   switch (bug) {
-    case Bug::None: return "none";
-    case Bug::SkipReplica: return "skip-replica";
-    case Bug::ForgetTuple: return "forget-tuple";
-    case Bug::ReadOutOfSync: return "read-out-of-sync";
+    case Bug::None:
+      return "none";
+    case Bug::SkipReplica:
+      return "skip-replica";
+    case Bug::ForgetTuple:
+      return "forget-tuple";
+    case Bug::ReadOutOfSync:
+      return "read-out-of-sync";
   }
   return "unknown";
 }

@@ -50,8 +50,8 @@ struct StorageServices::Parts {
     mapreduce::TaskOptions task;
     task.tuple_document_bytes = 300;  // Small, so that a task puts several.
     task.writes_outstanding = 4;
-    mapreduce::DocumentSink& chosen =
-        bug == Bug::ForgetTuple ? static_cast<mapreduce::DocumentSink&>(forgetful) : static_cast<mapreduce::DocumentSink&>(sink);
+    mapreduce::DocumentSink& chosen = bug == Bug::ForgetTuple ? static_cast<mapreduce::DocumentSink&>(forgetful)
+                                                              : static_cast<mapreduce::DocumentSink&>(sink);
     mapreduce::add_task_visitors(registry, applications, chosen, runtime, task);
     visitors::VisitorServiceOptions options;
     options.docblock_bytes = 700;
@@ -81,8 +81,8 @@ struct DistributorServices::Parts final : rpc::Service {
                                                    applications);
   }
 
-  /// Jobs begin with what the distributor knows; what they learn of a newer state stays theirs, because the distributor has to
-  /// hear of it from the fleet controller.
+  /// Jobs begin with what the distributor knows; what they learn of a newer state stays theirs, because the distributor
+  /// has to hear of it from the fleet controller.
   bool handle(rpc::Request& request, rpc::Responder& respond) override {
     if (auto snapshot = node->snapshots().get()) FJORD_CHECK(snapshots.update(snapshot->info()).has_value());
     return jobs->handle(request, respond);

@@ -1,9 +1,8 @@
 #include "fjord/sim/sim_env.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
 #include <cstring>
+#include <fmt/core.h>
 #include <numeric>
 
 #include "fjord/common/check.h"

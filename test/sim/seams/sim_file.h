@@ -53,7 +53,7 @@ class SimFileContent {
   bool track_;
   std::string data_;
   std::uint64_t durable_size_ = 0;
-  std::vector<Saved> saved_;                 ///< in the order of the first write
+  std::vector<Saved> saved_;                ///< in the order of the first write
   std::vector<std::uint32_t> saved_index_;  ///< by sector: 1 + place in saved_, or 0
 };
 

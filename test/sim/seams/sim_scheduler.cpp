@@ -1,8 +1,7 @@
 #include "fjord/sim/sim_scheduler.h"
 
-#include <fmt/core.h>
-
 #include <algorithm>
+#include <fmt/core.h>
 #include <iterator>
 #include <limits>
 

@@ -24,7 +24,8 @@ class SimNetwork::NodeTransport final : public rpc::Transport {
     network_.drop_calls([this](const Call& call) { return call.transport == id_; });
   }
 
-  void call(const Address& to, Request request, Duration timeout, Executor& executor, rpc::ReplyFunction done) override {
+  void call(const Address& to, Request request, Duration timeout, Executor& executor,
+            rpc::ReplyFunction done) override {
     network_.call(id_, node_, to, std::move(request), timeout, executor, std::move(done));
   }
 
@@ -75,7 +76,8 @@ std::unique_ptr<rpc::Transport> SimNetwork::transport_for(std::string node_name)
 }
 
 void SimNetwork::listen(const Address& address, std::vector<rpc::Service*> services, std::string node_name) {
-  const bool added = listeners_.emplace(address, Listener{next_id_++, std::move(node_name), std::move(services)}).second;
+  const bool added =
+      listeners_.emplace(address, Listener{next_id_++, std::move(node_name), std::move(services)}).second;
   FJORD_CHECK_MSG(added, address + " is in use");
 }
 
@@ -130,9 +132,8 @@ void SimNetwork::call(std::uint64_t transport, const std::string& node, const Ad
   // Never sent: nothing can have been done, so the time at which that is noticed is free.
   const bool refused = !reachable && random_.chance(0.5);
   if (refused) {
-    scheduler_.outside().post_after(draw_delay(), [this, id, to] {
-      answer(id, Status(StatusCode::NotReady, to + ": connection refused"));
-    });
+    scheduler_.outside().post_after(
+        draw_delay(), [this, id, to] { answer(id, Status(StatusCode::NotReady, to + ": connection refused")); });
   }
   scheduler_.outside().post_after(std::max(timeout, Duration(0)), [this, id, to, refused] {
     answer(id, Status(refused ? StatusCode::NotReady : StatusCode::Timeout, to + ": no answer before the deadline"));
@@ -141,15 +142,15 @@ void SimNetwork::call(std::uint64_t transport, const std::string& node, const Ad
     scheduler_.trace(node + " cannot reach " + to + (refused ? ", refused" : ", silence"));
     return;
   }
-  send_request(id, listener->second.id, node, to, rpc::encode_request(request, static_cast<std::int32_t>(id & 0x7fffffff)));
+  send_request(id, listener->second.id, node, to,
+               rpc::encode_request(request, static_cast<std::int32_t>(id & 0x7fffffff)));
 }
 
 void SimNetwork::send_request(std::uint64_t call_id, std::uint64_t listener_id, const std::string& from,
                               const Address& to, std::string frame) {
   const auto shared = std::make_shared<const std::string>(std::move(frame));
-  send(from, to, "request", *shared, [this, call_id, listener_id, from, to, shared] {
-    deliver_request(call_id, listener_id, from, to, *shared);
-  });
+  send(from, to, "request", *shared,
+       [this, call_id, listener_id, from, to, shared] { deliver_request(call_id, listener_id, from, to, *shared); });
 }
 
 void SimNetwork::deliver_request(std::uint64_t call_id, std::uint64_t listener_id, const std::string& from,
@@ -173,8 +174,8 @@ void SimNetwork::deliver_request(std::uint64_t call_id, std::uint64_t listener_i
                 });
 }
 
-void SimNetwork::send_reply(std::uint64_t call_id, std::uint64_t listener_id, const std::string& from, const Address& at,
-                            std::string frame) {
+void SimNetwork::send_reply(std::uint64_t call_id, std::uint64_t listener_id, const std::string& from,
+                            const Address& at, std::string frame) {
   const Listener* listener = find(at, listener_id);
   if (listener == nullptr) return;  // the process has ended; what died with it is no answer
   const auto shared = std::make_shared<const std::string>(std::move(frame));

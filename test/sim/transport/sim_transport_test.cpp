@@ -161,7 +161,8 @@ TEST_CASE("sim transport: the seed decides everything and messages are in the tr
     World world(seed);
     world.network.set_faults({.lose = 0.1, .duplicate = 0.1, .delay_spike = 0.1});
     for (int i = 0; i < 50; ++i) {
-      rpc::call(*world.transport, "server:1", CancelJob{job}, seconds(1), *world.executor, [](Result<CancelJobReply>) {});
+      rpc::call(*world.transport, "server:1", CancelJob{job}, seconds(1), *world.executor,
+                [](Result<CancelJobReply>) {});
     }
     world.scheduler.run_for(seconds(3));
     return world.scheduler.trace_hash();

@@ -1,6 +1,5 @@
-#include <map>
-
 #include <catch2/catch.hpp>
+#include <map>
 
 #include "fjord/common/random.h"
 #include "fjord/document/docblock.h"
@@ -25,9 +24,11 @@ class MergeWorld : public NodeWorld {
     std::vector<rpc::StorageOperation> batch;
     for (const auto& [number, version] : content) {
       const std::string id = id_in(1, number);
-      batch.push_back(version.second.empty() ? remove_of(id, version.first) : put_of(id, version.first, version.second));
+      batch.push_back(version.second.empty() ? remove_of(id, version.first)
+                                             : put_of(id, version.first, version.second));
     }
-    for (const rpc::OperationResult& result : apply(node, kState, owner(kBucket), batch).results) REQUIRE(result.status);
+    for (const rpc::OperationResult& result : apply(node, kState, owner(kBucket), batch).results)
+      REQUIRE(result.status);
   }
   rpc::MergeBucketReply merge(std::uint16_t node, std::vector<std::uint16_t> sources) {
     rpc::MergeBucket request{.state_version = kState, .distributor = owner(kBucket), .bucket = kBucket, .sources = {}};
@@ -80,9 +81,9 @@ TEST_CASE("merge: fetches what is newer elsewhere, page by page and block by blo
   for (int number = 0; number < 60; ++number) {
     for (Content& content : contents) {
       if (random.chance(0.3)) continue;
-      const std::uint64_t timestamp = 100 + 3 * random.below(4) + static_cast<std::uint64_t>(&content - contents.data());
-      const std::string body =
-          random.chance(0.3) ? "" : std::to_string(timestamp) + std::string(random.below(40), 'x');
+      const std::uint64_t timestamp =
+          100 + 3 * random.below(4) + static_cast<std::uint64_t>(&content - contents.data());
+      const std::string body = random.chance(0.3) ? "" : std::to_string(timestamp) + std::string(random.below(40), 'x');
       content[number] = {timestamp, body};
     }
   }
@@ -167,7 +168,8 @@ TEST_CASE("merge: pages of metadata begin behind a gid and say whether there is 
   Content content;
   for (int number = 0; number < 10; ++number) content[number] = {100, number % 2 == 0 ? "" : "body"};
   nodes.fill(0, content);
-  std::vector<rpc::EntryKey> all = nodes.ask(0, rpc::ListEntries{.bucket = kBucket, .after = {}, .max_entries = 100}).entries;
+  std::vector<rpc::EntryKey> all =
+      nodes.ask(0, rpc::ListEntries{.bucket = kBucket, .after = {}, .max_entries = 100}).entries;
   REQUIRE(all.size() == 10);
   std::vector<std::size_t> sizes;
   std::vector<rpc::EntryKey> pages;

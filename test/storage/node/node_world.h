@@ -24,9 +24,11 @@ class NodeWorld {
       options.index = i;
       const std::string name = "storage." + std::to_string(i);
       auto process = std::make_unique<TestProcess<storage::StorageNode>>(world, name, env_, i + 1u);
-      auto opened = storage::StorageNode::open(
-          options, process->runtime(), process->transport(),
-          [](unsigned, unsigned) -> Result<std::unique_ptr<spi::PersistenceProvider>> { return make_memory_provider(); });
+      auto opened =
+          storage::StorageNode::open(options, process->runtime(), process->transport(),
+                                     [](unsigned, unsigned) -> Result<std::unique_ptr<spi::PersistenceProvider>> {
+                                       return make_memory_provider();
+                                     });
       REQUIRE(opened);
       process->run(std::move(*opened));
       nodes_[i] = std::move(process);
@@ -116,7 +118,10 @@ inline rpc::StorageOperation operation_on(rpc::OperationKind kind, const std::st
   operation.epoch = epoch;
   operation.id = id;
   if (kind != rpc::OperationKind::Put) return operation;
-  operation.header = std::string("\x01" "type", 5);  // The beginning of document/FORMAT.md's header part.
+  operation.header = std::string(
+      "\x01"
+      "type",
+      5);  // The beginning of document/FORMAT.md's header part.
   put_string(operation.header, id);
   operation.body = body;
   return operation;

@@ -1,8 +1,7 @@
 #include "fjord/storage/storage_node.h"
 
-#include <set>
-
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "storage/node/node_world.h"
 
@@ -68,10 +67,10 @@ TEST_CASE("storage node: what changes replicas is refused to others than the own
       {kState, owner, StatusCode::Ok},
   }));
   INFO("state " << version << ", distributor " << distributor);
-  rpc::SetReplicaSets set{.state_version = version, .distributor = distributor, .buckets = {{kBucket, {epoch(9), {1}}}}};
+  rpc::SetReplicaSets set{
+      .state_version = version, .distributor = distributor, .buckets = {{kBucket, {epoch(9), {1}}}}};
   CHECK(nodes.ask(0, set).statuses.at(0).code() == code);
-  rpc::MergeBucket merge{
-      .state_version = version, .distributor = distributor, .bucket = kBucket, .sources = {1}};
+  rpc::MergeBucket merge{.state_version = version, .distributor = distributor, .bucket = kBucket, .sources = {1}};
   CHECK(nodes.ask(0, merge).status.code() == code);
   rpc::DeleteBuckets remove{.state_version = version, .distributor = distributor, .buckets = {kBucket}};
   CHECK(nodes.ask(0, remove).statuses.at(0).code() == code);
@@ -91,11 +90,10 @@ TEST_CASE("storage node: refuses operations that were sent under an older replic
   nodes.give_state(kState);
   REQUIRE(nodes.install(0, kState, kBucket, {epoch(kState, 5), {0}}));
   const std::uint16_t owner = nodes.owner(kBucket);
-  rpc::ApplyReply reply = nodes.apply(0, kState, owner,
-                                      {put_of(id_in(1, 1), 100, "old", epoch(kState, 4)),
-                                       put_of(id_in(1, 2), 101, "same", epoch(kState, 5)),
-                                       get_of(id_in(1, 2), epoch(kState, 4)),
-                                       put_of(id_in(1, 3), 102, "newer", epoch(kState, 6))});
+  rpc::ApplyReply reply = nodes.apply(
+      0, kState, owner,
+      {put_of(id_in(1, 1), 100, "old", epoch(kState, 4)), put_of(id_in(1, 2), 101, "same", epoch(kState, 5)),
+       get_of(id_in(1, 2), epoch(kState, 4)), put_of(id_in(1, 3), 102, "newer", epoch(kState, 6))});
   REQUIRE(reply.results.size() == 4);
   CHECK(reply.results[0].status.code() == StatusCode::WrongDistribution);
   CHECK(reply.results[1].status);
@@ -150,13 +148,13 @@ TEST_CASE("storage node: operations on one bucket within a batch happen in their
       if (!made.contains(get_of(id).bucket)) continue;
       const std::uint64_t base = 1000 * static_cast<std::uint64_t>(round) + 10 * location;
       const std::string body = "r" + std::to_string(round) + " l" + std::to_string(location);
-      for (auto& [operation, reads] : std::vector<std::pair<rpc::StorageOperation, std::string>>{
-               {get_of(id), "-"},
-               {put_of(id, base + 1, "first " + body), ""},
-               {put_of(id, base + 2, body), ""},
-               {get_of(id), body},
-               {remove_of(id, base + 3), ""},
-               {get_of(id), "-"}}) {
+      for (auto& [operation, reads] :
+           std::vector<std::pair<rpc::StorageOperation, std::string>>{{get_of(id), "-"},
+                                                                      {put_of(id, base + 1, "first " + body), ""},
+                                                                      {put_of(id, base + 2, body), ""},
+                                                                      {get_of(id), body},
+                                                                      {remove_of(id, base + 3), ""},
+                                                                      {get_of(id), "-"}}) {
         operation.epoch = epoch(kState);
         batch.push_back(std::move(operation));
         expected.push_back(reads);
@@ -251,7 +249,8 @@ TEST_CASE("storage node: tells the fleet controller what it holds") {
   nodes.give_state(kState);
   REQUIRE(nodes.install(0, kState, kBucket, {epoch(kState), {0}}));
   for (int i = 0; i < 5; ++i) {
-    REQUIRE(nodes.apply_one(0, kState, put_of(id_in(1, i), 100u + static_cast<unsigned>(i), "12345", epoch(kState))).status);
+    REQUIRE(nodes.apply_one(0, kState, put_of(id_in(1, i), 100u + static_cast<unsigned>(i), "12345", epoch(kState)))
+                .status);
   }
   REQUIRE(nodes.apply_one(0, kState, remove_of(id_in(1, 0), 200, epoch(kState))).status);
   rpc::PollReply poll = nodes.ask(0, rpc::Poll{.info = nodes.info(kState - 1)});  // Older: not taken.
@@ -276,10 +275,9 @@ TEST_CASE("storage node: leaves calls of other services alone, and refuses strip
   sim::SimEnv env;
   TestProcess<storage::StorageNode> process(nodes.world, "other", env, 1);
   for (unsigned stripes : {0u, 3u, 6u}) {
-    auto opened = storage::StorageNode::open({.stripes = stripes}, process.runtime(), process.transport(),
-                                             [](unsigned, unsigned) -> Result<std::unique_ptr<spi::PersistenceProvider>> {
-                                               return make_memory_provider();
-                                             });
+    auto opened = storage::StorageNode::open(
+        {.stripes = stripes}, process.runtime(), process.transport(),
+        [](unsigned, unsigned) -> Result<std::unique_ptr<spi::PersistenceProvider>> { return make_memory_provider(); });
     CHECK(opened.status().code() == StatusCode::InvalidArgument);
   }
 }

@@ -1,12 +1,11 @@
 #pragma once
 
+#include <catch2/catch.hpp>
 #include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <catch2/catch.hpp>
 
 #include "fjord/common/log.h"
 #include "fjord/common/runtime.h"

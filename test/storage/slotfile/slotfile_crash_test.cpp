@@ -6,7 +6,6 @@
 #include "fjord/storage/slotfile/slotfile_inspect.h"
 #include "fjord/testing/engine.h"
 #include "fjord/testing/test_documents.h"
-
 #include "slotfile_format.h"
 
 namespace fjord {
@@ -47,7 +46,8 @@ std::vector<std::vector<OwnedWrite>> workload() {
       writes.push_back(test_put(next++, ++timestamp, std::string(static_cast<std::size_t>(150 + 40 * i), 'n')));
     }
     for (int i = 0; i < 3 && batch > 0; ++i) {
-      writes.push_back(test_put((batch * 5 + i) % next, ++timestamp, std::string(static_cast<std::size_t>(100 + batch), 'o')));
+      writes.push_back(
+          test_put((batch * 5 + i) % next, ++timestamp, std::string(static_cast<std::size_t>(100 + batch), 'o')));
     }
     if (batch % 3 == 2) writes.push_back(test_remove(batch, ++timestamp));
     batches.push_back(std::move(writes));

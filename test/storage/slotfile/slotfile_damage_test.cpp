@@ -6,7 +6,6 @@
 #include "fjord/sim/sim_env.h"
 #include "fjord/testing/engine.h"
 #include "fjord/testing/test_documents.h"
-
 #include "metadata_list.h"
 #include "slotfile_format.h"
 
@@ -174,7 +173,8 @@ TEST_CASE("slotfile: an iteration fails at a corrupt document, after what comes 
   }
   // Reads of others go on, as does an iteration that does not need the body.
   CHECK(testing::iterate_all(*provider, kBucket,
-                             {.types = nullptr, .selection = nullptr, .fields = spi::FieldSet::IdOnly}).size() == 4);
+                             {.types = nullptr, .selection = nullptr, .fields = spi::FieldSet::IdOnly})
+            .size() == 4);
   const std::vector<GlobalId> gids{test_id(3).gid(), gid};
   CHECK(provider->read_entries(kBucket, gids, block, 1 << 20).value() == 1);
   CHECK(provider->read_entries(kBucket, std::span(gids).subspan(1), block, 1).status().code() ==

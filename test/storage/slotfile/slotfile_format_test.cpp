@@ -1,7 +1,7 @@
-#include "fjord/common/random.h"
-
-#include "slot_index.h"
 #include "slotfile_format.h"
+
+#include "fjord/common/random.h"
+#include "slot_index.h"
 
 namespace fjord::slotfile {
 
@@ -111,7 +111,9 @@ TEST_CASE("slot index: finds what was inserted and nothing else, also after taki
   std::vector<GlobalId> gids;
   for (std::uint32_t i = 0; i < 5000; ++i) {
     gids.push_back(some_gid(random));
-    if (i % 3 == 0) gids.back().bytes = {1, 2, 3, 4, 5, 6, 7, 8, 0, 0, static_cast<std::uint8_t>(i >> 8), static_cast<std::uint8_t>(i)};
+    if (i % 3 == 0)
+      gids.back().bytes = {
+          1, 2, 3, 4, 5, 6, 7, 8, 0, 0, static_cast<std::uint8_t>(i >> 8), static_cast<std::uint8_t>(i)};
     index.reserve(index.size() + 2);
     CHECK(index.insert({.gid = gids[i]}) == i);
     const GlobalId extra = some_gid(random);

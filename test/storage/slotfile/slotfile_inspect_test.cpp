@@ -1,8 +1,8 @@
-#include "fjord/sim/sim_env.h"
 #include "fjord/storage/slotfile/slotfile_inspect.h"
+
+#include "fjord/sim/sim_env.h"
 #include "fjord/testing/engine.h"
 #include "fjord/testing/test_documents.h"
-
 #include "slotfile_format.h"
 
 namespace fjord {

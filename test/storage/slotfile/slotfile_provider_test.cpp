@@ -1,7 +1,6 @@
 #include "fjord/sim/sim_env.h"
 #include "fjord/testing/engine.h"
 #include "fjord/testing/test_documents.h"
-
 #include "slotfile_format.h"
 
 namespace fjord {

@@ -87,8 +87,7 @@ class Client {
   void call_any_request(rpc::Request request, Duration timeout, UniqueFunction<void(Result<rpc::Reply>)> done);
   /// Sends `request` once to every distributor that is up. The answers are in the order of the distributors' indexes.
   /// Errors: NotReady as wait_ready(); Unavailable if no distributor is up.
-  void call_all_request(rpc::Request request, Duration timeout,
-                        UniqueFunction<void(Result<std::vector<Answer>>)> done);
+  void call_all_request(rpc::Request request, Duration timeout, UniqueFunction<void(Result<std::vector<Answer>>)> done);
 
   /// call_any_request with types: `done(Result<R::Reply>)`.
   template <typename R, typename F>

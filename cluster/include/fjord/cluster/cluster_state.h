@@ -13,8 +13,8 @@
 
 namespace fjord {
 
-/// The state of a node, or of the cluster as a whole (which is never Retired or Maintenance). In the state string each is
-/// one letter: u i d r m s.
+/// The state of a node, or of the cluster as a whole (which is never Retired or Maintenance). In the state string each
+/// is one letter: u i d r m s.
 enum class NodeState : std::uint8_t { Up = 1, Initializing = 2, Down = 3, Retired = 4, Maintenance = 5, Stopping = 6 };
 
 /// "up", "initializing", "down", "retired", "maintenance", "stopping".
@@ -45,16 +45,16 @@ struct NodeStateInfo {
   double init_progress = 0.0;
   /// When the node's process started, in seconds since 1970; 0 unknown. Tells a restarted node from a blip.
   std::uint64_t start_time = 0;
-  /// The version of the cluster state in which the node last became available after it had been down or restarted; 0: it
-  /// always was. What was known about the node's buckets under an older version has to be fetched again.
+  /// The version of the cluster state in which the node last became available after it had been down or restarted; 0:
+  /// it always was. What was known about the node's buckets under an older version has to be fetched again.
   std::uint64_t up_since_version = 0;
   /// The fewest bits that a bucket on the node uses. Only reported; not part of a cluster state.
   unsigned min_used_bits = kDefaultDistributionBits;
   /// Why the node is in this state, for people.
   std::string description;
 
-  /// Reads the form that to_string() prints: "s:u c:2.4 t:5 b:12 m:Foo\x20bar". Keys it does not know are ignored; for a
-  /// distributor the capacity is too. Errors: InvalidArgument names the key and the value.
+  /// Reads the form that to_string() prints: "s:u c:2.4 t:5 b:12 m:Foo\x20bar". Keys it does not know are ignored; for
+  /// a distributor the capacity is too. Errors: InvalidArgument names the key and the value.
   static Result<NodeStateInfo> parse(std::string_view text, NodeType type = NodeType::Storage);
   /// Always starts with s:, then what differs from the defaults.
   std::string to_string() const;
@@ -70,8 +70,9 @@ struct NodeStateInfo {
 
 /// The versioned list of node states that all nodes agree on.
 ///
-/// Text form: `version:7 bits:8 distributor:3 storage:6 .2.s:d .4.s:r`; see README.md of this module for all keys. A node
-/// beyond the count of its type is down. A value; shared between components as std::shared_ptr<const ClusterState>.
+/// Text form: `version:7 bits:8 distributor:3 storage:6 .2.s:d .4.s:r`; see README.md of this module for all keys. A
+/// node beyond the count of its type is down. A value; shared between components as std::shared_ptr<const
+/// ClusterState>.
 class ClusterState {
  public:
   enum class Print { Normal, WithDescriptions };
@@ -111,8 +112,8 @@ class ClusterState {
   /// The same with only the state changed.
   void set_node_state(NodeId id, NodeState state);
 
-  /// True if `other` need not be published as a new version: the same bits, cluster state and similar nodes; the version
-  /// and descriptions do not count, and two states in which the cluster is down are always similar.
+  /// True if `other` need not be published as a new version: the same bits, cluster state and similar nodes; the
+  /// version and descriptions do not count, and two states in which the cluster is down are always similar.
   bool is_similar(const ClusterState& other) const;
   bool is_similar_ignoring_progress(const ClusterState& other) const;
   /// What changes from this state to `next`, for people: "version: 3 => 4, storage: [2: Up => Down]". Empty if nothing.

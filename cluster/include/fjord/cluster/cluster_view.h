@@ -39,9 +39,9 @@ struct ClusterView {
   bool owns(std::uint16_t distributor, BucketId bucket) const { return owner(bucket) == distributor; }
 };
 
-/// Ideal nodes and owners under one view, computed when first asked for and kept in flat arrays by the 2^bits distribution
-/// buckets, so that each further question costs an array access. Above kMaxCachedBits distribution bits it computes each
-/// time.
+/// Ideal nodes and owners under one view, computed when first asked for and kept in flat arrays by the 2^bits
+/// distribution buckets, so that each further question costs an array access. Above kMaxCachedBits distribution bits it
+/// computes each time.
 ///
 /// Threading: confined to one executor. Lifetime: `algorithm` outlives the cache.
 class PlacementCache {

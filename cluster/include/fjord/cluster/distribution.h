@@ -14,7 +14,8 @@ namespace fjord {
 /// The most replicas a bucket can have.
 inline constexpr unsigned kMaxRedundancy = 16;
 
-/// A part of the cluster that can fail as a whole, e.g. a rack or a host. Holds storage nodes or further groups, not both.
+/// A part of the cluster that can fail as a whole, e.g. a rack or a host. Holds storage nodes or further groups, not
+/// both.
 struct DistributionGroup {
   struct Node {
     std::uint16_t index = 0;
@@ -23,8 +24,8 @@ struct DistributionGroup {
     friend bool operator==(const Node&, const Node&) = default;
   };
 
-  /// Letters, digits, '_', '-', '.', beginning with a letter or '_'; unique in the tree. Placement depends on it: a group
-  /// that is renamed counts as another group.
+  /// Letters, digits, '_', '-', '.', beginning with a letter or '_'; unique in the tree. Placement depends on it: a
+  /// group that is renamed counts as another group.
   std::string name;
   /// Factor on the sum of the capacities below.
   double capacity = 1.0;
@@ -37,12 +38,12 @@ struct DistributionGroup {
 /// How many replicas a bucket has, and the tree of groups they are spread over. Immutable; shared between components as
 /// std::shared_ptr<const DistributionConfig>.
 ///
-/// Text form: `redundancy:2 (root (rack_a 0 1 2*0.5) (rack_b*2 3-5))`, where `*` gives a capacity other than 1 and `3-5`
-/// means the nodes 3 4 5. A node occurs once at most.
+/// Text form: `redundancy:2 (root (rack_a 0 1 2*0.5) (rack_b*2 3-5))`, where `*` gives a capacity other than 1 and
+/// `3-5` means the nodes 3 4 5. A node occurs once at most.
 class DistributionConfig {
  public:
-  /// The tree as arrays, parents before children, for placement algorithms. The storage nodes of a group and of all groups
-  /// below it are contiguous in flat_nodes().
+  /// The tree as arrays, parents before children, for placement algorithms. The storage nodes of a group and of all
+  /// groups below it are contiguous in flat_nodes().
   struct FlatGroup {
     std::uint64_t id = 0;  ///< Hash of the name.
     double capacity = 1.0;

@@ -42,7 +42,9 @@ class NodeList {
   bool contains(std::uint16_t node) const { return std::find(begin(), end(), node) != end(); }
   std::vector<std::uint16_t> to_vector() const { return {begin(), end()}; }
 
-  friend bool operator==(const NodeList& a, const NodeList& b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+  friend bool operator==(const NodeList& a, const NodeList& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+  }
 
  private:
   std::array<std::uint16_t, kMaxRedundancy> nodes_{};
@@ -67,25 +69,25 @@ class PlacementAlgorithm {
   ///     stopping      no
   ///     down          no; so is a node beyond the state's count
   ///
-  /// and none with a capacity of 0. Replicas that exist elsewhere stay usable; this says only where they belong. A bucket
-  /// is placed by its first state.bits() bits, so that it stays where it is when it splits; bits that a bucket does not
-  /// use count as 0.
+  /// and none with a capacity of 0. Replicas that exist elsewhere stay usable; this says only where they belong. A
+  /// bucket is placed by its first state.bits() bits, so that it stays where it is when it splits; bits that a bucket
+  /// does not use count as 0.
   virtual NodeList ideal_nodes(BucketId bucket, const ClusterState& state,
                                const DistributionConfig& distribution) const = 0;
 };
 
 /// Straw2 in the hierarchy, the default.
 ///
-/// At each level every child draws ln(u) / weight, with u in (0, 1] from a hash of the bucket and the child alone, and the
-/// children are ranked by their draws. The first ones get one replica each; if there are fewer children with available
-/// nodes than replicas, they get more in further rounds, as many as they have room for. The list takes the groups in turn,
-/// so its first entries are in different groups.
+/// At each level every child draws ln(u) / weight, with u in (0, 1] from a hash of the bucket and the child alone, and
+/// the children are ranked by their draws. The first ones get one replica each; if there are fewer children with
+/// available nodes than replicas, they get more in further rounds, as many as they have room for. The list takes the
+/// groups in turn, so its first entries are in different groups.
 ///
 /// A draw depends on no other child and is not repeated, so a change of one weight moves only replicas to or from that
-/// child, and when a node fails each of its buckets gets the next node in the ranking and keeps the others. The weight of
-/// a group is its capacity times the sum of its configured nodes' capacities, whether they are available or not:
-/// otherwise the failure of a node would move replicas of its neighbours to other groups. The neighbours carry its share
-/// until it is back or is taken out of the configuration.
+/// child, and when a node fails each of its buckets gets the next node in the ranking and keeps the others. The weight
+/// of a group is its capacity times the sum of its configured nodes' capacities, whether they are available or not:
+/// otherwise the failure of a node would move replicas of its neighbours to other groups. The neighbours carry its
+/// share until it is back or is taken out of the configuration.
 ///
 /// All arithmetic is on integers (a table for log2, 128-bit products), so the result is the same on all machines.
 class Straw2Placement final : public PlacementAlgorithm {

@@ -27,8 +27,8 @@ struct ReplicaSet {
   friend bool operator==(const ReplicaSet&, const ReplicaSet&) = default;
 };
 
-/// What a replica of a bucket holds. `checksum` is the sum over all entries of a hash of (gid, timestamp, removed), so it
-/// does not depend on order: two replicas with equal entries and checksum hold the same versions.
+/// What a replica of a bucket holds. `checksum` is the sum over all entries of a hash of (gid, timestamp, removed), so
+/// it does not depend on order: two replicas with equal entries and checksum hold the same versions.
 struct BucketInfo {
   std::uint64_t entries = 0;    ///< Newest version of each document id, removes included.
   std::uint64_t documents = 0;  ///< Without removes.

@@ -10,16 +10,16 @@ namespace fjord {
 }  // namespace fjord
 
 /// On in every build.
-#define FJORD_CHECK(condition)                                                     \
-  do {                                                                             \
-    if (!(condition)) [[unlikely]] {                                               \
-      ::fjord::check_failed(__FILE__, __LINE__, #condition);                       \
-    }                                                                              \
+#define FJORD_CHECK(condition)                               \
+  do {                                                       \
+    if (!(condition)) [[unlikely]] {                         \
+      ::fjord::check_failed(__FILE__, __LINE__, #condition); \
+    }                                                        \
   } while (false)
 
-#define FJORD_CHECK_MSG(condition, detail)                                         \
-  do {                                                                             \
-    if (!(condition)) [[unlikely]] {                                               \
-      ::fjord::check_failed(__FILE__, __LINE__, #condition, (detail));             \
-    }                                                                              \
+#define FJORD_CHECK_MSG(condition, detail)                             \
+  do {                                                                 \
+    if (!(condition)) [[unlikely]] {                                   \
+      ::fjord::check_failed(__FILE__, __LINE__, #condition, (detail)); \
+    }                                                                  \
   } while (false)

@@ -34,9 +34,9 @@ struct SpaceInfo {
   std::uint64_t free_bytes = 0;
 };
 
-/// Files and directories, nothing else. Paths are '/'-separated. Nothing is durable before sync; a name (create, rename,
-/// remove) is durable only after sync_directory of its folder.
-/// Threading: every thread may call it. Errors: NotFound, AlreadyExists, NoSpace, IoError with path and errno text.
+/// Files and directories, nothing else. Paths are '/'-separated. Nothing is durable before sync; a name (create,
+/// rename, remove) is durable only after sync_directory of its folder. Threading: every thread may call it. Errors:
+/// NotFound, AlreadyExists, NoSpace, IoError with path and errno text.
 class Env {
  public:
   virtual ~Env() = default;

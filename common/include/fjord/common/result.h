@@ -15,7 +15,7 @@ class [[nodiscard]] Result {
  public:
   using value_type = T;
 
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit like std::expected
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit like std::expected
   Result(Status error) : state_(std::in_place_index<1>, std::move(error)) {  // NOLINT
     FJORD_CHECK(!std::get<1>(state_).is_ok());
   }
@@ -48,11 +48,11 @@ class [[nodiscard]] Result {
 }  // namespace fjord
 
 /// Returns the error of a Status expression to our caller.
-#define FJORD_TRY(expression)                                      \
-  do {                                                             \
+#define FJORD_TRY(expression)                                         \
+  do {                                                                \
     if (::fjord::Status fjord_status = (expression); !fjord_status) { \
-      return fjord_status;                                         \
-    }                                                              \
+      return fjord_status;                                            \
+    }                                                                 \
   } while (false)
 
 #define FJORD_CONCAT_INNER(a, b) a##b

@@ -18,8 +18,9 @@ class UniqueFunction<R(Args...)> {
   UniqueFunction(std::nullptr_t) {}  // NOLINT: reads like a pointer
 
   template <typename F>
-    requires(!std::is_same_v<std::remove_cvref_t<F>, UniqueFunction> && std::is_invocable_r_v<R, F&, Args...>)
-  UniqueFunction(F&& f) : impl_(std::make_unique<Impl<std::decay_t<F>>>(std::forward<F>(f))) {}  // NOLINT
+  requires(!std::is_same_v<std::remove_cvref_t<F>, UniqueFunction> && std::is_invocable_r_v<R, F&, Args...>)
+      UniqueFunction(F&& f)
+      : impl_(std::make_unique<Impl<std::decay_t<F>>>(std::forward<F>(f))) {}  // NOLINT
 
   R operator()(Args... args) const { return impl_->call(std::forward<Args>(args)...); }
   explicit operator bool() const { return impl_ != nullptr; }

@@ -10,8 +10,8 @@ namespace fjord::distributor {
 
 /// Faults put in on purpose, to see that the simulation notices them. All off outside of it.
 struct Sabotage {
-  bool skip_replica = false;         ///< Writes go to one member of the replica set only.
-  bool read_out_of_sync = false;     ///< Reads also ask replicas that are still being filled.
+  bool skip_replica = false;      ///< Writes go to one member of the replica set only.
+  bool read_out_of_sync = false;  ///< Reads also ask replicas that are still being filled.
 };
 
 struct DistributorOptions {
@@ -33,8 +33,8 @@ struct DistributorOptions {
   Sabotage sabotage;
 };
 
-/// Owns a share of the buckets: knows their replicas, orders and replicates writes, sends reads to replicas that are in sync,
-/// and brings replicas to their ideal state. docs/design/0001-first-architecture.md says by which rules.
+/// Owns a share of the buckets: knows their replicas, orders and replicates writes, sends reads to replicas that are in
+/// sync, and brings replicas to their ideal state. docs/design/0001-first-architecture.md says by which rules.
 ///
 /// Threading: `handle` from anywhere; all else on its own executor.
 /// Lifetime: `runtime` and `transport` outlive it; nothing calls it once its destructor has begun.

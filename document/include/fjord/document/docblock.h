@@ -24,7 +24,8 @@ struct EntryView {
 /// Builds a docblock: entries of one bucket, one after the other in one string, so that a block travels from a file to
 /// a client or a map function without being taken apart. Layout of an entry:
 ///
-///     flags:u8 (1 = removed) gid:12 timestamp:u64 id_length:varint id header_length:varint header body_length:varint body
+///     flags:u8 (1 = removed) gid:12 timestamp:u64 id_length:varint id header_length:varint header body_length:varint
+///     body
 ///
 /// The id is left empty for documents, whose header part holds it.
 class DocBlockBuilder {

@@ -59,7 +59,8 @@ class Document {
 EncodedDocument encode(const Document& document);
 
 /// The value of one field (or element, or member) inside the bytes of a document. A view: copies nothing, lives as long
-/// as the bytes. Scalars have the size of their kind; what is inside a collection or struct is checked while it is read.
+/// as the bytes. Scalars have the size of their kind; what is inside a collection or struct is checked while it is
+/// read.
 struct FieldSlice {
   TypeTag tag = TypeTag::None;
   std::string_view bytes;

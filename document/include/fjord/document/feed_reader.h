@@ -14,9 +14,9 @@ namespace fjord {
 
 /// The text of one operation within a feed.
 struct FeedText {
-  std::string_view json;      ///< Lives until the next call of FeedReader::next().
-  std::uint64_t line = 0;     ///< Where it begins, from 1.
-  std::uint64_t offset = 0;   ///< Where it begins, in bytes from the start of the feed.
+  std::string_view json;     ///< Lives until the next call of FeedReader::next().
+  std::uint64_t line = 0;    ///< Where it begins, from 1.
+  std::uint64_t offset = 0;  ///< Where it begins, in bytes from the start of the feed.
 };
 
 /// Cuts a feed into operations: either one JSON object a line, or one JSON array of objects. What the first byte that
@@ -68,10 +68,10 @@ class FeedReader {
   Source source_;
   Options options_;
   std::string buffer_;
-  std::size_t at_ = 0;         // in buffer_: the next byte
-  std::size_t keep_ = 0;       // in buffer_: the first byte that must survive a fill
-  std::uint64_t line_ = 1;     // of buffer_[at_]
-  std::uint64_t offset_ = 0;   // of buffer_[at_]
+  std::size_t at_ = 0;        // in buffer_: the next byte
+  std::size_t keep_ = 0;      // in buffer_: the first byte that must survive a fill
+  std::uint64_t line_ = 1;    // of buffer_[at_]
+  std::uint64_t offset_ = 0;  // of buffer_[at_]
   Shape shape_ = Shape::Undecided;
   Status source_error_;
   bool ended_ = false;          // the source has nothing more

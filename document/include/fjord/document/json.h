@@ -32,9 +32,9 @@ Result<FeedOperation> parse_feed_operation(const DocumentTypeRepo& repo, std::st
 /// The document of `type` whose fields are the JSON object `json_object` ({"title": "x", ...}). Errors as above.
 Result<EncodedDocument> fields_from_json(const DocumentType& type, const DocumentId& id, std::string_view json_object);
 
-/// {"title": "x", ...}: the fields that are set, in the order that the type declares them; if `only` is not empty, those
-/// of them. Infinite and undefined floating-point numbers become null, which JSON cannot tell apart.
-/// Errors: UnknownType; Corruption.
+/// {"title": "x", ...}: the fields that are set, in the order that the type declares them; if `only` is not empty,
+/// those of them. Infinite and undefined floating-point numbers become null, which JSON cannot tell apart. Errors:
+/// UnknownType; Corruption.
 Result<std::string> to_json_fields(const DocumentView& view, std::span<const Field* const> only = {});
 /// {"put":"<id>","fields":{...}} in one line, with "type" for ids that name none: what parse_feed_operation() reads.
 Result<std::string> to_json_document(const DocumentView& view, std::span<const Field* const> only = {});

@@ -17,8 +17,8 @@ namespace selection {
 class Condition;
 }
 
-/// Three-valued result of a selection. Invalid: it has no meaning for this document, e.g. a comparison of a string with a
-/// number, or of a field that a document of this type does not have.
+/// Three-valued result of a selection. Invalid: it has no meaning for this document, e.g. a comparison of a string with
+/// a number, or of a field that a document of this type does not have.
 enum class Match : std::uint8_t { False, True, Invalid };
 
 /// "False", "True", "Invalid".
@@ -38,14 +38,14 @@ class Selection {
   /// Selects every document; the same as parse("true").
   Selection();
 
-  /// A text of white space alone selects every document. Errors: InvalidSelection with the column, what was found and what
-  /// was expected; also for types and fields that `repo` does not know.
+  /// A text of white space alone selects every document. Errors: InvalidSelection with the column, what was found and
+  /// what was expected; also for types and fields that `repo` does not know.
   static Result<Selection> parse(std::string_view text, const DocumentTypeRepo& repo);
 
   /// Reads the view in place, without allocation.
   Match evaluate(const DocumentView& document) const;
-  /// Where only the id is at hand, as for a remove: fields are Invalid. `type_id` 0: by the type that the id names; an id
-  /// of an old scheme names none, and the test for a type is Invalid then.
+  /// Where only the id is at hand, as for a remove: fields are Invalid. `type_id` 0: by the type that the id names; an
+  /// id of an old scheme names none, and the test for a type is Invalid then.
   Match evaluate_id(std::string_view document_id, std::uint32_t type_id = 0) const;
   /// Invalid counts as no match.
   bool matches(const DocumentView& document) const { return evaluate(document) == Match::True; }

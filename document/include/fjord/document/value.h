@@ -13,17 +13,17 @@ namespace fjord {
 /// The kinds of values. The numbers are written to disk and sent to other nodes: never reuse one. Zero is no kind.
 enum class TypeTag : std::uint8_t {
   None = 0,
-  String = 1,       ///< UTF-8
-  Int = 2,          ///< 32 bits, signed
-  Long = 3,         ///< 64 bits, signed
+  String = 1,  ///< UTF-8
+  Int = 2,     ///< 32 bits, signed
+  Long = 3,    ///< 64 bits, signed
   Float = 4,
   Double = 5,
   Bool = 6,
-  Byte = 7,         ///< 8 bits, signed
-  Raw = 8,          ///< any bytes
+  Byte = 7,  ///< 8 bits, signed
+  Raw = 8,   ///< any bytes
   Array = 9,
   WeightedSet = 10,  ///< distinct elements, each with a weight of 32 bits, signed
-  Map = 11,         ///< distinct keys
+  Map = 11,          ///< distinct keys
   Struct = 12,
 };
 
@@ -75,20 +75,20 @@ class FieldValue {
                                std::int8_t, RawValue, ArrayValue, WeightedSetValue, MapValue, StructValue>;
 
   FieldValue() = default;
-  FieldValue(std::string value) : value_(std::move(value)) {}                 // NOLINT: a value is what it holds
-  FieldValue(std::string_view value) : value_(std::string(value)) {}          // NOLINT
-  FieldValue(const char* value) : value_(std::string(value)) {}               // NOLINT
-  FieldValue(std::int32_t value) : value_(value) {}                           // NOLINT
-  FieldValue(std::int64_t value) : value_(value) {}                           // NOLINT
-  FieldValue(float value) : value_(value) {}                                  // NOLINT
-  FieldValue(double value) : value_(value) {}                                 // NOLINT
-  FieldValue(bool value) : value_(value) {}                                   // NOLINT
-  FieldValue(std::int8_t value) : value_(value) {}                            // NOLINT
-  FieldValue(RawValue value) : value_(std::move(value)) {}                    // NOLINT
-  FieldValue(ArrayValue value) : value_(std::move(value)) {}                  // NOLINT
-  FieldValue(WeightedSetValue value) : value_(std::move(value)) {}            // NOLINT
-  FieldValue(MapValue value) : value_(std::move(value)) {}                    // NOLINT
-  FieldValue(StructValue value) : value_(std::move(value)) {}                 // NOLINT
+  FieldValue(std::string value) : value_(std::move(value)) {}         // NOLINT: a value is what it holds
+  FieldValue(std::string_view value) : value_(std::string(value)) {}  // NOLINT
+  FieldValue(const char* value) : value_(std::string(value)) {}       // NOLINT
+  FieldValue(std::int32_t value) : value_(value) {}                   // NOLINT
+  FieldValue(std::int64_t value) : value_(value) {}                   // NOLINT
+  FieldValue(float value) : value_(value) {}                          // NOLINT
+  FieldValue(double value) : value_(value) {}                         // NOLINT
+  FieldValue(bool value) : value_(value) {}                           // NOLINT
+  FieldValue(std::int8_t value) : value_(value) {}                    // NOLINT
+  FieldValue(RawValue value) : value_(std::move(value)) {}            // NOLINT
+  FieldValue(ArrayValue value) : value_(std::move(value)) {}          // NOLINT
+  FieldValue(WeightedSetValue value) : value_(std::move(value)) {}    // NOLINT
+  FieldValue(MapValue value) : value_(std::move(value)) {}            // NOLINT
+  FieldValue(StructValue value) : value_(std::move(value)) {}         // NOLINT
 
   TypeTag tag() const { return static_cast<TypeTag>(value_.index()); }
   bool is_none() const { return value_.index() == 0; }

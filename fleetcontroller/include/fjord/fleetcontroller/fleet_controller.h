@@ -24,8 +24,8 @@ struct FleetControllerOptions {
   Duration start_grace = milliseconds(2500);
 };
 
-/// Polls every node, piggybacks the cluster state, and publishes a new version when something changed. Keeps version and
-/// schemas in a file, so that versions rise over restarts.
+/// Polls every node, piggybacks the cluster state, and publishes a new version when something changed. Keeps version
+/// and schemas in a file, so that versions rise over restarts.
 ///
 /// Threading: `handle` from anywhere; all else on its own executor.
 /// Lifetime: `runtime` and `transport` outlive it; nothing calls it once its destructor has begun.

@@ -24,8 +24,8 @@ using KeyedResult = std::pair<std::string, std::string>;
 /// `done`. `transport`, `snapshot` and `clock` outlive it.
 class JobResults {
  public:
-  /// By rising key. Errors: those of a visit; InvalidArgument if the job is not done; Corruption if there are not as many
-  /// results as the job put (somebody removed some).
+  /// By rising key. Errors: those of a visit; InvalidArgument if the job is not done; Corruption if there are not as
+  /// many results as the job put (somebody removed some).
   using Done = UniqueFunction<void(Result<std::vector<KeyedResult>>)>;
 
   JobResults(rpc::JobStatus job, rpc::Transport& transport, rpc::SnapshotHolder& snapshot, Clock& clock, Random random,

@@ -11,11 +11,11 @@
 namespace fjord::mapreduce {
 
 struct JobServiceOptions {
-  unsigned running_max = 4;      ///< Others are queued.
+  unsigned running_max = 4;       ///< Others are queued.
   unsigned finished_kept = 1000;  ///< Jobs whose status is still told after they ended.
-  unsigned task_tries_max = 5;   ///< A task that fails so often fails its job.
-  /// What the tuples of all tasks on one storage node may take together: bounds the visitors per node of a job that does
-  /// not say how many it wants.
+  unsigned task_tries_max = 5;    ///< A task that fails so often fails its job.
+  /// What the tuples of all tasks on one storage node may take together: bounds the visitors per node of a job that
+  /// does not say how many it wants.
   std::uint64_t node_memory_bytes = std::uint64_t{1} << 30;
   unsigned visitors_per_node_max = 16;
   Duration no_progress_limit = seconds(60);

@@ -12,8 +12,8 @@ struct TaskOptions {
   std::size_t writes_outstanding = 32;                      ///< Puts and removes of one task under way at once.
 };
 
-/// Adds the visitors "mapreduce.map", "mapreduce.reduce" and "mapreduce.remove", which do the tasks of jobs on a storage
-/// node, and declares the tunable mapreduce.task_memory_bytes.
+/// Adds the visitors "mapreduce.map", "mapreduce.reduce" and "mapreduce.remove", which do the tasks of jobs on a
+/// storage node, and declares the tunable mapreduce.task_memory_bytes.
 ///
 /// Lifetime: `applications`, `sink` and `runtime` outlive the registry's users.
 void add_task_visitors(visitors::VisitorRegistry& registry, const ApplicationRegistry& applications, DocumentSink& sink,

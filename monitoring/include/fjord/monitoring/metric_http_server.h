@@ -27,16 +27,16 @@ struct MetricHttpServerOptions {
   Duration idle_timeout = seconds(30);
 };
 
-/// A small HTTP/1.1 server: /metrics (Prometheus' text format, with the process's resources), /health (JSON) and an index
-/// page at /. GET and HEAD only.
+/// A small HTTP/1.1 server: /metrics (Prometheus' text format, with the process's resources), /health (JSON) and an
+/// index page at /. GET and HEAD only.
 ///
 /// Threading: one thread of its own, on which `health` is called; it must not wait.
 /// Lifetime: `registry` and what `health` refers to outlive it.
 class MetricHttpServer {
  public:
   /// Errors: InvalidArgument for something that is not host:port; IoError if the address cannot be had.
-  static Result<std::unique_ptr<MetricHttpServer>> listen(const MetricHttpServerOptions& options, MetricRegistry& registry,
-                                                          std::function<Health()> health);
+  static Result<std::unique_ptr<MetricHttpServer>> listen(const MetricHttpServerOptions& options,
+                                                          MetricRegistry& registry, std::function<Health()> health);
   ~MetricHttpServer();
 
   /// host:port with the port that it listens on.

@@ -22,8 +22,8 @@ namespace fjord::rpc {
 /// Immutable and shared; the document types always include the built-in ones of MapReduce.
 class ClusterSnapshot {
  public:
-  /// `newer` completed with what it leaves out and `old` has (`old` may be null). Returns `old` itself if `newer` brings
-  /// nothing newer. Errors: InvalidArgument if a part does not parse.
+  /// `newer` completed with what it leaves out and `old` has (`old` may be null). Returns `old` itself if `newer`
+  /// brings nothing newer. Errors: InvalidArgument if a part does not parse.
   static Result<std::shared_ptr<const ClusterSnapshot>> update(const std::shared_ptr<const ClusterSnapshot>& old,
                                                                const ClusterInfo& newer);
 

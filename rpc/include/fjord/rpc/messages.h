@@ -21,8 +21,8 @@ namespace fjord::rpc {
 /// What a client or node needs to know to find its way. Empty strings mean "as you have it".
 struct ClusterInfo {
   std::uint64_t state_version = 0;
-  std::string state;         ///< Cluster state string.
-  std::string distribution;  ///< Text of the DistributionConfig.
+  std::string state;                               ///< Cluster state string.
+  std::string distribution;                        ///< Text of the DistributionConfig.
   std::vector<std::string> distributor_addresses;  ///< By index, host:port.
   std::vector<std::string> storage_addresses;      ///< By index, host:port.
   std::uint64_t schema_version = 0;
@@ -69,9 +69,9 @@ struct OperationResult {
 };
 
 struct ExecuteReply {
-  Status status;  ///< Of the batch as a whole; OK even if single operations failed.
+  Status status;                         ///< Of the batch as a whole; OK even if single operations failed.
   std::vector<OperationResult> results;  ///< One an operation, in order.
-  ClusterInfo newer_info;  ///< With WRONG_DISTRIBUTION results: the state that the sender should have.
+  ClusterInfo newer_info;                ///< With WRONG_DISTRIBUTION results: the state that the sender should have.
 };
 struct Execute {
   using Reply = ExecuteReply;
@@ -140,8 +140,8 @@ struct GetBucketInfoReply {
   std::vector<BucketReport> reports;
   std::uint64_t state_version = 0;
 };
-/// The asking distributor takes over (or checks) its buckets: after the answer, no write of another distributor or of an
-/// older cluster state reaches them. Refused with WRONG_DISTRIBUTION until the node has that state version.
+/// The asking distributor takes over (or checks) its buckets: after the answer, no write of another distributor or of
+/// an older cluster state reaches them. Refused with WRONG_DISTRIBUTION until the node has that state version.
 struct GetBucketInfo {
   using Reply = GetBucketInfoReply;
   static constexpr const char* kName = "getBucketInfo";
@@ -217,8 +217,8 @@ struct ListEntries {
   using Reply = ListEntriesReply;
   static constexpr const char* kName = "listEntries";
   BucketId bucket;
-  GlobalId after;            ///< Start behind this gid; all zero: at the beginning.
-  bool from_start = true;    ///< Ignore `after`.
+  GlobalId after;          ///< Start behind this gid; all zero: at the beginning.
+  bool from_start = true;  ///< Ignore `after`.
   std::uint32_t max_entries = 0;
 };
 struct FetchEntriesReply {
@@ -239,9 +239,9 @@ struct FetchEntries {
 
 struct PollReply {
   Status status;
-  std::string node_state;  ///< As in the state string: "s:u t:123".
-  std::uint64_t incarnation = 0;  ///< Changes with every start of the process.
-  std::uint64_t state_version = 0;   ///< In use at the node.
+  std::string node_state;           ///< As in the state string: "s:u t:123".
+  std::uint64_t incarnation = 0;    ///< Changes with every start of the process.
+  std::uint64_t state_version = 0;  ///< In use at the node.
   std::uint64_t schema_version = 0;
   std::uint64_t buckets = 0;
   std::uint64_t documents = 0;
@@ -269,11 +269,11 @@ struct DeploySchemas {
 };
 
 struct NodeStatus {
-  std::string node;     ///< "storage.2"
+  std::string node;  ///< "storage.2"
   std::string address;
-  std::string state;    ///< "up", "down", ...
+  std::string state;  ///< "up", "down", ...
   std::string reason;
-  PollReply last;       ///< The last answer to a poll.
+  PollReply last;                     ///< The last answer to a poll.
   std::int64_t answered_us_ago = -1;  ///< -1: never.
 };
 struct GetStatusReply {
@@ -307,16 +307,16 @@ struct CreateVisitor {
   std::vector<BucketId> buckets;
   std::string selection;
   bool ids_only = false;
-  std::uint32_t docblock_bytes = 0;  ///< 0: the server's default (1 MiB).
+  std::uint32_t docblock_bytes = 0;   ///< 0: the server's default (1 MiB).
   std::uint32_t buckets_at_once = 0;  ///< 0: 1
-  std::uint64_t schema_version = 0;  ///< The visitor needs at least this one.
+  std::uint64_t schema_version = 0;   ///< The visitor needs at least this one.
 };
 
 /// Something that a visitor has for its client.
 struct VisitorEvent {
   std::uint64_t sequence = 0;  ///< From 1, without gaps.
   BucketId bucket;
-  std::string docblock;     ///< Documents of that bucket; empty if there are none in this event.
+  std::string docblock;      ///< Documents of that bucket; empty if there are none in this event.
   bool bucket_done = false;  ///< The bucket was read to its end, or `status` says why not.
   Status status;
   std::string result;  ///< With bucket_done: what the visitor says of the bucket (for MapReduce: TaskReport).
@@ -353,13 +353,22 @@ struct JobSpec {
   std::string document_type;
   std::string selection;
   std::vector<Parameter> parameters;
-  std::string output_namespace;  ///< Empty: "results".
+  std::string output_namespace;         ///< Empty: "results".
   std::uint32_t output_buckets = 0;     ///< 0: chosen by the system.
   std::uint32_t visitors_per_node = 0;  ///< 0: chosen by the system.
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
-enum class JobPhase : std::int32_t { Unknown = 0, Queued = 1, Map = 2, Reduce = 3, CleanUp = 4, Done = 5, Failed = 6, Cancelled = 7 };
+enum class JobPhase : std::int32_t {
+  Unknown = 0,
+  Queued = 1,
+  Map = 2,
+  Reduce = 3,
+  CleanUp = 4,
+  Done = 5,
+  Failed = 6,
+  Cancelled = 7
+};
 
 struct JobStatus {
   std::string job_id;
@@ -370,16 +379,16 @@ struct JobStatus {
   std::uint64_t map_tasks_done = 0;
   std::uint64_t reduce_tasks = 0;
   std::uint64_t reduce_tasks_done = 0;
-  std::uint64_t documents_read = 0;    ///< Input documents that matched, each counted once.
+  std::uint64_t documents_read = 0;  ///< Input documents that matched, each counted once.
   std::uint64_t bytes_read = 0;
-  std::uint64_t tuples = 0;            ///< Emitted by map.
-  std::uint64_t tuple_documents = 0;   ///< Put between map and reduce.
-  std::uint64_t results = 0;           ///< Result documents.
+  std::uint64_t tuples = 0;           ///< Emitted by map.
+  std::uint64_t tuple_documents = 0;  ///< Put between map and reduce.
+  std::uint64_t results = 0;          ///< Result documents.
   std::uint64_t tasks_repeated = 0;
   std::int64_t submitted_unix_us = 0;
-  std::int64_t finished_unix_us = 0;   ///< 0: not finished.
+  std::int64_t finished_unix_us = 0;  ///< 0: not finished.
   std::uint32_t output_buckets = 0;
-  std::uint64_t output_base = 0;       ///< Location of output bucket 0.
+  std::uint64_t output_base = 0;  ///< Location of output bucket 0.
 };
 
 struct SubmitJobReply {

@@ -46,8 +46,8 @@ class VisitContext {
 /// Code that runs on storage nodes, next to the documents: the server half of a visit. One object a createVisitor call;
 /// all documents of a bucket go to the same object.
 ///
-/// Per bucket: begin_bucket, visit any number of times, then either end_bucket or abandon_bucket. Several buckets may be
-/// open at once if the client asked for it.
+/// Per bucket: begin_bucket, visit any number of times, then either end_bucket or abandon_bucket. Several buckets may
+/// be open at once if the client asked for it.
 ///
 /// Threading: constructed on the service's executor, then used and destroyed on one executor that is its own while it
 /// lives, never on that of a stripe; it may compute as long as it wants.

@@ -15,9 +15,10 @@ struct VisitorServiceOptions {
   /// CPUs of this node. The tunable storage.visitors_max is by default 2.5 a CPU: enough to keep all of them busy while
   /// some visitors wait for reads and puts, and more has shown no effect.
   unsigned cpus = 2;
-  std::uint32_t docblock_bytes = std::uint32_t{1} << 20;      ///< Where the client names none; also the most it may ask for.
-  unsigned docblocks_pending = 4;                             ///< Read but not acknowledged, per visitor.
-  std::uint32_t reply_bytes_max = std::uint32_t{8} << 20;     ///< Docblocks in one answer; at least one event goes out.
+  std::uint32_t docblock_bytes = std::uint32_t{1}
+                                 << 20;  ///< Where the client names none; also the most it may ask for.
+  unsigned docblocks_pending = 4;        ///< Read but not acknowledged, per visitor.
+  std::uint32_t reply_bytes_max = std::uint32_t{8} << 20;  ///< Docblocks in one answer; at least one event goes out.
   Duration poll_wait_max = seconds(5);
   Duration idle_max = seconds(60);  ///< A visitor whose client has not called for so long is destroyed.
 };

@@ -33,7 +33,7 @@ struct VisitorSessionOptions {
   /// Documents of a bucket that has to be read again are given once. Keeps the gids of unfinished buckets in memory.
   bool deduplicate = true;
 
-  Duration deadline{0};                     ///< For the whole visit; 0: none.
+  Duration deadline{0};                      ///< For the whole visit; 0: none.
   Duration no_progress_limit = seconds(60);  ///< Fails with the last reason when nothing moved for so long.
   /// A bucket whose visitor reports an error (not: is not available now) is tried so often.
   unsigned bucket_tries_max = 5;

@@ -26,8 +26,8 @@ struct ThriftTransportOptions {
 /// connection had not handed to the kernel yet were never sent: those calls are NotReady, the others Timeout.
 ///
 /// Threading: as Transport; messages are encoded and decoded on the transport's own I/O threads.
-/// Lifetime: `metrics` outlives it. An executor outlives the transport or at least the calls that name it. Calls without
-/// an answer when the transport is destroyed are dropped.
+/// Lifetime: `metrics` outlives it. An executor outlives the transport or at least the calls that name it. Calls
+/// without an answer when the transport is destroyed are dropped.
 class ThriftTransport final : public Transport {
  public:
   ThriftTransport(const ThriftTransportOptions& options, MetricRegistry& metrics);
@@ -44,24 +44,24 @@ struct ThriftServerOptions {
   Address address = "127.0.0.1:0";  ///< Port 0: the system chooses.
   int io_threads = 1;
   std::size_t max_frame_bytes = 64u << 20;
-  /// A connection with this many unanswered requests, or with requests and unsent answers of this size, is not read from
-  /// until it has fewer.
+  /// A connection with this many unanswered requests, or with requests and unsent answers of this size, is not read
+  /// from until it has fewer.
   std::size_t unanswered_max = 4096;
   std::size_t unanswered_bytes_max = 64u << 20;
 };
 
 /// Answers framed Thrift calls in the protocol in which they come, compact or binary.
 ///
-/// What a connection sends that is no call, or too long, closes it; other connections do not notice. Answers leave in the
-/// order in which they are given, whatever the order of the requests.
+/// What a connection sends that is no call, or too long, closes it; other connections do not notice. Answers leave in
+/// the order in which they are given, whatever the order of the requests.
 ///
-/// Threading: Service::handle runs on an I/O thread; responders may be called from anywhere, also after the server is gone.
-/// Lifetime: services and `metrics` outlive it. The destructor closes all connections.
+/// Threading: Service::handle runs on an I/O thread; responders may be called from anywhere, also after the server is
+/// gone. Lifetime: services and `metrics` outlive it. The destructor closes all connections.
 class ThriftServer {
  public:
   /// Errors: InvalidArgument for something that is not host:port; IoError if the address cannot be had.
-  static Result<std::unique_ptr<ThriftServer>> listen(const ThriftServerOptions& options, std::vector<Service*> services,
-                                                      MetricRegistry& metrics);
+  static Result<std::unique_ptr<ThriftServer>> listen(const ThriftServerOptions& options,
+                                                      std::vector<Service*> services, MetricRegistry& metrics);
   ~ThriftServer();
 
   /// host:port with the port that it listens on.

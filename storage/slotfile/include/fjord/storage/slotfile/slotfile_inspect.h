@@ -61,8 +61,8 @@ struct BucketReport {
   std::vector<std::string> problems;   ///< Without those of the slotfiles.
 };
 
-/// Reads a slotfile and verifies every part of the newest versions. Damage is in `problems`; if even the header cannot be
-/// read, there is nothing else. Errors: NotFound, IoError.
+/// Reads a slotfile and verifies every part of the newest versions. Damage is in `problems`; if even the header cannot
+/// be read, there is nothing else. Errors: NotFound, IoError.
 Result<SlotfileReport> inspect_slotfile(Env& env, const std::string& path);
 /// The same for the folder of a bucket. Errors: NotFound, IoError.
 Result<BucketReport> inspect_bucket(Env& env, const std::string& directory);

@@ -32,10 +32,10 @@ struct SlotfileOptions {
   std::string directory;
   /// This engine serves the buckets with (raw() & (stripes - 1)) == stripe, and touches no other.
   unsigned stripe = 0;
-  unsigned stripes = 1;  ///< A power of two.
-  std::uint64_t file_bytes_max = SlotfileLimits{}.file_bytes_max;      ///< See SlotfileLimits.
-  std::uint32_t entries_max = SlotfileLimits{}.entries_max;            ///< See SlotfileLimits.
-  unsigned slotfiles_max = SlotfileLimits{}.slotfiles_max;             ///< See SlotfileLimits.
+  unsigned stripes = 1;                                            ///< A power of two.
+  std::uint64_t file_bytes_max = SlotfileLimits{}.file_bytes_max;  ///< See SlotfileLimits.
+  std::uint32_t entries_max = SlotfileLimits{}.entries_max;        ///< See SlotfileLimits.
+  unsigned slotfiles_max = SlotfileLimits{}.slotfiles_max;         ///< See SlotfileLimits.
   /// What the first write to a slotfile reserves at least; afterwards the size doubles when it is full.
   std::uint64_t file_bytes_initial = 64ULL << 10;
   std::uint32_t entries_initial = 64;
@@ -48,7 +48,7 @@ struct SlotfileOptions {
 struct SlotfileStats {
   std::uint64_t slotfiles = 0;
   std::uint64_t entries = 0;
-  std::uint64_t index_bytes = 0;        ///< Memory held for the entries.
+  std::uint64_t index_bytes = 0;  ///< Memory held for the entries.
   std::uint64_t open_files = 0;
 
   std::uint64_t bad_entries = 0;        ///< Metadata entries with a wrong checksum, dropped while opening.
@@ -61,11 +61,13 @@ struct SlotfileStats {
   std::uint64_t corrupt_reads = 0;      ///< Document parts that did not verify when read.
   std::uint64_t failed_writes = 0;      ///< Runs of writes refused by the file system.
 
-  std::uint64_t rewrites = 0;           ///< Slotfiles enlarged or compacted.
-  std::uint64_t splits = 0;             ///< Of buckets, k to k + 1.
+  std::uint64_t rewrites = 0;  ///< Slotfiles enlarged or compacted.
+  std::uint64_t splits = 0;    ///< Of buckets, k to k + 1.
 
   /// True if something acknowledged may be missing here; replicas of this node should be compared and repaired.
-  bool damaged() const { return bad_entries + bad_slotfiles + short_slotfiles + rebuilt_manifests + corrupt_reads != 0; }
+  bool damaged() const {
+    return bad_entries + bad_slotfiles + short_slotfiles + rebuilt_manifests + corrupt_reads != 0;
+  }
 };
 
 /// The default engine: each bucket is 2^k slotfiles. Format, and what a crash leaves behind: storage/FORMAT.md.

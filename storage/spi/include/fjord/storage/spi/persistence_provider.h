@@ -61,8 +61,8 @@ struct IterateOptions {
   std::shared_ptr<const Selection> selection;  ///< Null: everything matches. Never applied to removed entries.
   FieldSet fields = FieldSet::All;             ///< IdOnly: header reduced to its prefix (type and id), no body.
   bool include_removed = false;
-  Timestamp from{0};                                                ///< Inclusive.
-  Timestamp to{std::numeric_limits<std::uint64_t>::max()};          ///< Inclusive.
+  Timestamp from{0};                                        ///< Inclusive.
+  Timestamp to{std::numeric_limits<std::uint64_t>::max()};  ///< Inclusive.
 };
 
 /// Walks the newest versions in one bucket. Every document that is present from creation to end is given at least once
@@ -76,8 +76,8 @@ class DocumentIterator {
   virtual Result<bool> next(DocBlockBuilder& into, std::size_t max_bytes) = 0;
 };
 
-/// The contract between a storage node and an engine: buckets of timestamped put and remove entries, of which the newest
-/// of each document id counts. One suite (test/conformance/provider) is run by every implementation.
+/// The contract between a storage node and an engine: buckets of timestamped put and remove entries, of which the
+/// newest of each document id counts. One suite (test/conformance/provider) is run by every implementation.
 ///
 /// Threading: one instance serves the buckets of one stripe and is confined to that stripe's executor.
 /// Durability: when a call returns OK, its effect survives the end of the process.
@@ -97,7 +97,8 @@ class PersistenceProvider {
   virtual Status set_replica_set(BucketId bucket, const ReplicaSet& set) = 0;
 
   /// Applies writes in order; `results` has the size of `writes`. An entry is kept only if its timestamp is newer than
-  /// the one stored for its gid. Errors, each for its write alone: NotFound (no such bucket), TooLarge, NoSpace, IoError.
+  /// the one stored for its gid. Errors, each for its write alone: NotFound (no such bucket), TooLarge, NoSpace,
+  /// IoError.
   virtual void apply(BucketId bucket, std::span<const Write> writes, std::span<WriteResult> results) = 0;
   /// Errors: NotFound (no bucket, or no entry of that id), Corruption.
   virtual Result<StoredDocument> get(BucketId bucket, const GlobalId& gid) = 0;

@@ -21,8 +21,8 @@ struct ScenarioResult {
   std::vector<std::string> trace;
 };
 
-/// Random puts, gets and removes against a model, with crashes and restarts of nodes and delayed, lost and doubled messages
-/// (I1, I2, I3, I6).
+/// Random puts, gets and removes against a model, with crashes and restarts of nodes and delayed, lost and doubled
+/// messages (I1, I2, I3, I6).
 ScenarioResult run_operations(const ScenarioOptions& options);
 /// A MapReduce job over documents that do not change, with crashes at random moments (I9).
 ScenarioResult run_job(const ScenarioOptions& options);

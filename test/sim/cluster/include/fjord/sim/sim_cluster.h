@@ -64,7 +64,7 @@ class SimCluster {
   bool run_until_steady(Duration limit);
 
   /// Every replica of every bucket on its ideal nodes, all equal. Call when steady. Empty if so, else what is wrong.
-  std::string check_replicas() ;
+  std::string check_replicas();
 
   /// Runs until `done` or `limit`.
   bool run_until(const std::function<bool()>& done, Duration limit) { return scheduler_.run_until(done, limit); }

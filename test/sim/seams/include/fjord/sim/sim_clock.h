@@ -5,9 +5,8 @@
 
 namespace fjord::sim {
 
-/// Virtual time: stands still until somebody moves it. The true time of a simulated world; what a machine in it believes
-/// is a SimNodeClock.
-/// Threading: one thread.
+/// Virtual time: stands still until somebody moves it. The true time of a simulated world; what a machine in it
+/// believes is a SimNodeClock. Threading: one thread.
 class SimClock final : public Clock {
  public:
   /// 2024-01-01T00:00:00Z: far from zero, so that a forgotten initialisation shows.
@@ -29,9 +28,8 @@ class SimClock final : public Clock {
   MonotonicTime now_;
 };
 
-/// The clock of one simulated process: passes as the world's does, but its wall clock may be wrong and may jump, and its
-/// monotonic time starts somewhere else.
-/// Threading: one thread. Lifetime: `world` outlives it.
+/// The clock of one simulated process: passes as the world's does, but its wall clock may be wrong and may jump, and
+/// its monotonic time starts somewhere else. Threading: one thread. Lifetime: `world` outlives it.
 class SimNodeClock final : public Clock {
  public:
   struct Options {

@@ -42,8 +42,8 @@ class SimNodeScheduler final : public Scheduler {
 
 /// One loop on virtual time that runs all executors of a simulated world on the calling thread.
 ///
-/// Events run in the order of (virtual time, a tie-break that depends on the seed, order of posting). A post is due 0 to 3
-/// microseconds after it was made, so the seed decides how executors interleave; one executor's posts stay in
+/// Events run in the order of (virtual time, a tie-break that depends on the seed, order of posting). A post is due 0
+/// to 3 microseconds after it was made, so the seed decides how executors interleave; one executor's posts stay in
 /// order, and so do its timers that are due at the same instant. Time passes only between events.
 ///
 /// Threading: one thread. Lifetime: outlives everything that it made.

@@ -29,9 +29,9 @@ struct NetworkFaults {
 /// The network between the simulated processes, named by node. Every message goes through the codec as it would on a
 /// socket, and leaves a line in the scheduler's trace. Messages overtake each other.
 ///
-/// A call to an address where nobody listens, or through a partition, is by chance NotReady soon (the connection is refused)
-/// or Timeout at its deadline (the connection seemed to be there). Requests that were under way when the receiver
-/// went down are lost: Timeout, by chance at once or at the deadline.
+/// A call to an address where nobody listens, or through a partition, is by chance NotReady soon (the connection is
+/// refused) or Timeout at its deadline (the connection seemed to be there). Requests that were under way when the
+/// receiver went down are lost: Timeout, by chance at once or at the deadline.
 ///
 /// Threading: the scheduler's. Lifetime: the scheduler outlives it; it outlives its transports; services outlive their
 /// listening.
@@ -59,8 +59,8 @@ class SimNetwork {
   /// Services answer at `address`, where nobody may listen yet.
   void listen(const rpc::Address& address, std::vector<rpc::Service*> services, std::string node_name);
   void stop_listening(const rpc::Address& address);
-  /// The process ends: it stops listening, what it was about to answer is never sent, and its own calls are dropped. Call
-  /// this before the process is killed, because a responder that dies with its process must not answer.
+  /// The process ends: it stops listening, what it was about to answer is never sent, and its own calls are dropped.
+  /// Call this before the process is killed, because a responder that dies with its process must not answer.
   void node_down(const std::string& node_name);
 
   std::uint64_t messages_sent() const { return messages_sent_; }
@@ -85,8 +85,8 @@ class SimNetwork {
             Duration timeout, Executor& executor, rpc::ReplyFunction done);
   void send_request(std::uint64_t call_id, std::uint64_t listener_id, const std::string& from, const rpc::Address& to,
                     std::string frame);
-  void deliver_request(std::uint64_t call_id, std::uint64_t listener_id, const std::string& from, const rpc::Address& to,
-                       const std::string& frame);
+  void deliver_request(std::uint64_t call_id, std::uint64_t listener_id, const std::string& from,
+                       const rpc::Address& to, const std::string& frame);
   void send_reply(std::uint64_t call_id, std::uint64_t listener_id, const std::string& from, const rpc::Address& at,
                   std::string frame);
   void answer(std::uint64_t call_id, Result<rpc::Reply> reply);
