@@ -196,9 +196,10 @@ class FleetController::Impl {
     std::vector<std::string> all = rpc::builtin_schemas();
     all.insert(all.end(), schemas.begin(), schemas.end());
     if (auto built = DocumentTypeRepo::build(all, &reply.warnings); !built) {
-      reply.status = built.error();
+      reply.status = Status(built.error().code(), with_schema_names(built.error().message(), all));
       return reply;
     }
+    for (std::string& warning : reply.warnings) warning = with_schema_names(std::move(warning), all);
     PersistedState persisted = persisted_;
     if (schemas != persisted.schemas) {
       persisted.schemas = std::move(schemas);

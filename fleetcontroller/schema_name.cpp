@@ -39,4 +39,19 @@ Result<std::string> schema_name(std::string_view sd_text) {
   return Status(StatusCode::InvalidArgument, "a schema declares a document type: 'document NAME { … }' was not found");
 }
 
+std::string with_schema_names(std::string message, std::span<const std::string> sd_texts) {
+  static constexpr std::string_view kWord = "text ";
+  for (std::size_t at = message.find(kWord); at != std::string::npos; at = message.find(kWord, at + 1)) {
+    std::size_t end = at + kWord.size();
+    std::size_t number = 0;
+    while (end < message.size() && message[end] >= '0' && message[end] <= '9') {
+      number = number * 10 + static_cast<std::size_t>(message[end++] - '0');
+    }
+    if (number == 0 || number > sd_texts.size()) continue;
+    Result<std::string> name = schema_name(sd_texts[number - 1]);
+    if (name) message.replace(at, end - at, "the schema of " + *name);
+  }
+  return message;
+}
+
 }  // namespace fjord::fleetcontroller

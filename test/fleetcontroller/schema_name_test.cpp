@@ -31,4 +31,13 @@ TEST_CASE("schema name: a text that declares no type is refused") {
   CHECK(found.error().code() == StatusCode::InvalidArgument);
 }
 
+TEST_CASE("schema name: a message about a text names the type that the text declares") {
+  const std::vector<std::string> texts = {"document a { }", "schema b { document b { } }"};
+  CHECK(with_schema_names("schema, text 2, line 3: expected '}'", texts) ==
+        "schema, the schema of b, line 3: expected '}'");
+  CHECK(with_schema_names("text 1 and text 2", texts) == "the schema of a and the schema of b");
+  CHECK(with_schema_names("text 3, some text", texts) == "text 3, some text");
+  CHECK(with_schema_names("text 1", std::vector<std::string>{"nothing declared"}) == "text 1");
+}
+
 }  // namespace fjord::fleetcontroller
