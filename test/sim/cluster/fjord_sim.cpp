@@ -43,6 +43,7 @@ std::string run(const Arguments& arguments, const std::string& scenario, const S
   if (!result.failure.empty()) {
     fmt::print("{} seed {}: {}\n  again: fjord-sim --scenario {} --seed {}{}\n", scenario, options.seed, result.failure,
                scenario, options.seed, arguments.bug == "none" ? "" : " --bug " + arguments.bug);
+    std::fflush(stdout);
   }
   return result.failure;
 }

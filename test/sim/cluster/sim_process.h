@@ -40,7 +40,7 @@ class SimCluster::Process {
   struct Life {
     Life(SimCluster& cluster, const std::string& name, SimEnv& env)
         : scheduler(cluster.scheduler_.make_node_scheduler(name)),
-          clock(cluster.scheduler_.clock()),
+          clock(cluster.scheduler_.clock(), {.wall_skew = draw_skew(cluster.random_), .monotonic_offset = Duration(0)}),
           random(cluster.random_.next()),
           transport(cluster.network_.transport_for(name)),
           runtime{clock, *scheduler, *cluster.bulk_, env, random, metrics, tunables} {}
@@ -52,6 +52,13 @@ class SimCluster::Process {
     std::unique_ptr<rpc::Transport> transport;
     Runtime runtime;
   };
+  /// Half of the processes have a wall clock that is right; the others are off by up to ten minutes, anew at each start.
+  static Duration draw_skew(Random& random) {
+    static constexpr std::uint64_t kMax = 600'000'000;
+    if (random.chance(0.5)) return Duration(0);
+    return Duration(static_cast<std::int64_t>(random.below(2 * kMax)) - static_cast<std::int64_t>(kMax));
+  }
+
   /// Makes the objects of the process; `life_` is there.
   virtual void begin() = 0;
   /// Destroys them; nothing of them runs any more.
