@@ -34,9 +34,9 @@ class PosixFixture {
 template <bool kPowerLoss>
 class SimFixture {
  public:
-  SimFixture() { REQUIRE(env_.create_directories("/root")); }
+  SimFixture() { REQUIRE(env_.create_directories("/base")); }
   Env& env() { return env_; }
-  std::string path(const std::string& name) const { return "/root/" + name; }
+  std::string path(const std::string& name) const { return "/base/" + name; }
 
  private:
   sim::SimEnv env_{{.seed = 1, .power_loss = kPowerLoss}};
