@@ -23,6 +23,7 @@ struct Arguments {
   std::string scenario = "all";
   std::string bug = "none";
   std::size_t trace = 0;
+  bool clock_skew = false;
 };
 
 /// Runs one scenario from one seed; returns its failure, empty if there is none.
@@ -42,7 +43,7 @@ std::string run(const Arguments& arguments, const std::string& scenario, const S
   }
   if (!result.failure.empty()) {
     fmt::print("{} seed {}: {}\n  again: fjord-sim --scenario {} --seed {}{}\n", scenario, options.seed, result.failure,
-               scenario, options.seed, arguments.bug == "none" ? "" : " --bug " + arguments.bug);
+               scenario, options.seed, (arguments.bug == "none" ? "" : " --bug " + arguments.bug) + (arguments.clock_skew ? " --clock-skew" : ""));
     std::fflush(stdout);
   }
   return result.failure;
@@ -63,6 +64,7 @@ int main(int argc, char** argv) {
   app.add_option("--bug", arguments.bug, "Put in a bug: skip-replica, forget-tuple, read-out-of-sync")
       ->capture_default_str();
   app.add_flag("--expect-failure", arguments.expect_failure, "Succeed if a seed fails, and stop there");
+  app.add_flag("--clock-skew", arguments.clock_skew, "Wall clocks that are wrong by up to ten minutes");
   app.add_flag("--fresh", arguments.fresh, "Draw the first seed from the operating system");
   app.add_flag("--twice", arguments.twice, "Run each seed twice and compare the trace hashes");
   app.add_flag("--log", arguments.log, "Let the nodes log to standard error");
@@ -85,7 +87,7 @@ int main(int argc, char** argv) {
   std::uint64_t done = 0;
   for (std::uint64_t i = 0; i < arguments.runs; ++i) {
     for (const std::string& scenario : scenarios) {
-      ScenarioOptions options{arguments.seed + i, *bug, arguments.trace};
+      ScenarioOptions options{arguments.seed + i, *bug, arguments.trace, arguments.clock_skew};
       ++done;
       if (!run(arguments, scenario, options).empty()) ++failures;
     }

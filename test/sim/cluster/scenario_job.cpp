@@ -144,6 +144,7 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   shape.bits = 2 + static_cast<unsigned>(random.below(3));
   shape.schemas = {kSchema};
   shape.bug = options.bug;
+  shape.clock_skew = options.clock_skew;
   SimCluster cluster(shape);
   cluster.scheduler().keep_trace(options.keep_trace);
   cluster.start();

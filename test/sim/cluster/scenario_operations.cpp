@@ -183,6 +183,7 @@ ScenarioResult run_operations(const ScenarioOptions& options) {
   if (shape.stripes > (1U << shape.bits)) shape.stripes = 1;
   shape.schemas = {kSchema};
   shape.bug = options.bug;
+  shape.clock_skew = options.clock_skew;
   SimCluster cluster(shape);
   cluster.scheduler().keep_trace(options.keep_trace);
   cluster.start();

@@ -40,7 +40,7 @@ class SimCluster::Process {
   struct Life {
     Life(SimCluster& cluster, const std::string& name, SimEnv& env)
         : scheduler(cluster.scheduler_.make_node_scheduler(name)),
-          clock(cluster.scheduler_.clock(), {.wall_skew = draw_skew(cluster.random_), .monotonic_offset = Duration(0)}),
+          clock(cluster.scheduler_.clock(), {.wall_skew = draw_skew(cluster), .monotonic_offset = Duration(0)}),
           random(cluster.random_.next()),
           transport(cluster.network_.transport_for(name)),
           runtime{clock, *scheduler, *cluster.bulk_, env, random, metrics, tunables} {}
@@ -52,11 +52,11 @@ class SimCluster::Process {
     std::unique_ptr<rpc::Transport> transport;
     Runtime runtime;
   };
-  /// Half of the processes have a wall clock that is right; the others are off by up to ten minutes, anew at each start.
-  static Duration draw_skew(Random& random) {
+  /// With clock skew, half of the processes have a wall clock that is right; the others are off by up to ten minutes, anew at each start.
+  static Duration draw_skew(SimCluster& cluster) {
     static constexpr std::uint64_t kMax = 600'000'000;
-    if (random.chance(0.5)) return Duration(0);
-    return Duration(static_cast<std::int64_t>(random.below(2 * kMax)) - static_cast<std::int64_t>(kMax));
+    if (!cluster.options_.clock_skew || cluster.random_.chance(0.5)) return Duration(0);
+    return Duration(static_cast<std::int64_t>(cluster.random_.below(2 * kMax)) - static_cast<std::int64_t>(kMax));
   }
 
   /// Makes the objects of the process; `life_` is there.

@@ -11,6 +11,7 @@ struct ScenarioOptions {
   std::uint64_t seed = 1;
   Bug bug = Bug::None;
   std::size_t keep_trace = 0;
+  bool clock_skew = false;
 };
 
 struct ScenarioResult {

@@ -28,6 +28,7 @@ struct SimClusterOptions {
   unsigned stripes = 2;
   std::vector<std::string> schemas;
   Bug bug = Bug::None;
+  bool clock_skew = false;  ///< Wall clocks that are wrong by up to ten minutes.
 };
 
 /// A whole cluster on one thread and one virtual clock: fleet controller, distributors, storage nodes with the slotfile
