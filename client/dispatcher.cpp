@@ -312,7 +312,9 @@ void Dispatcher::schedule_pauses() {
     const auto node = to_pause_.extract(to_pause_.begin());
     Batch& group = node.mapped();
     if (node.key() == 0) {
-      for (const PendingPtr& operation : group) route(operation);
+      for (const PendingPtr& operation : group) {
+        if (!operation->settled) route(operation);
+      }
       continue;
     }
     // What failed together is sent again together, after one timer.
@@ -392,6 +394,7 @@ void Dispatcher::end(const PendingPtr& ended, Status status, rpc::OperationResul
     if (next == nullptr) {
       tails_.erase(operation->gid);
     } else {
+      next->place = Place::Pausing;  // It has the turn now, also if its own deadline comes before it is routed.
       to_pause_[0].push_back(std::move(next));
     }
   }

@@ -7,10 +7,6 @@ namespace fjord::storage {
 void BucketMerge::start(StorageNode::Stripe& stripe, rpc::MergeBucket request, rpc::Responder respond) {
   stripe.metrics_.merges.add();
   auto merge = std::shared_ptr<BucketMerge>(new BucketMerge(stripe, std::move(request), std::move(respond)));
-  if (Status created = stripe.provider_->create_bucket(merge->request_.bucket); !created) {
-    merge->finish(std::move(created));
-    return;
-  }
   merge->next_source();
 }
 

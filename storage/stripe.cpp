@@ -169,6 +169,7 @@ Result<std::vector<rpc::BucketReport>> StorageNode::Stripe::bucket_info(const rp
 
 Status StorageNode::Stripe::set_replica_set(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry) {
   FJORD_TRY(check_owner(request.state_version, request.distributor, entry.bucket));
+  if (is_deleted_since(request, entry)) return Status::ok();
   FJORD_TRY(provider_->create_bucket(entry.bucket));
   FJORD_TRY_ASSIGN(ReplicaSet old, provider_->replica_set(entry.bucket));
   // A replica that is being filled (epoch 0) keeps what it was a member of before; a late copy changes nothing.
@@ -177,8 +178,21 @@ Status StorageNode::Stripe::set_replica_set(const rpc::SetReplicaSets& request, 
   return provider_->set_replica_set(entry.bucket, entry.replica_set);
 }
 
+bool StorageNode::Stripe::is_deleted_since(const rpc::SetReplicaSets& request,
+                                           const rpc::BucketReplicaSet& entry) const {
+  auto deleted = deleted_.find(entry.bucket);
+  return request.state_version == deleted_version_ && deleted != deleted_.end() &&
+         entry.replica_set.epoch <= deleted->second;
+}
+
 Status StorageNode::Stripe::delete_bucket(const rpc::DeleteBuckets& request, BucketId bucket) {
   FJORD_TRY(check_owner(request.state_version, request.distributor, bucket));
+  if (deleted_version_ != request.state_version) {
+    deleted_version_ = request.state_version;
+    deleted_.clear();
+  }
+  // The bucket was told the set that leaves it out before it is deleted, so every earlier message has no higher epoch.
+  if (Result<ReplicaSet> set = provider_->replica_set(bucket)) deleted_[bucket] = set->epoch;
   return provider_->delete_bucket(bucket);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -58,6 +59,8 @@ class StorageNode::Stripe {
 
   /// OK if `distributor` may change `bucket` under cluster state `version`.
   Status check_owner(std::uint64_t version, std::uint16_t distributor, BucketId bucket) const;
+  /// A late copy of a message that was sent before the bucket was deleted.
+  bool is_deleted_since(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry) const;
   void apply_bucket(const rpc::Apply& request, std::span<const std::uint32_t> indexes,
                     std::vector<rpc::OperationResult>& results);
   void write_run(const rpc::Apply& request, std::span<const std::uint32_t> run,
@@ -70,6 +73,10 @@ class StorageNode::Stripe {
   const rpc::SnapshotHolder& snapshots_;
   StripeMetrics metrics_;
   std::unique_ptr<spi::PersistenceProvider> provider_;
+  /// Buckets deleted under cluster state `deleted_version_`, with the epoch that they had. Messages of older states are
+  /// refused anyway.
+  std::map<BucketId, std::uint64_t> deleted_;
+  std::uint64_t deleted_version_ = 0;
   std::vector<spi::Write> writes_;  // Kept between calls for their capacity.
   std::vector<spi::WriteResult> write_results_;
   std::vector<std::uint32_t> write_indexes_;

@@ -42,8 +42,10 @@ std::string run(const Arguments& arguments, const std::string& scenario, const S
                result.events, result.summary);
   }
   if (!result.failure.empty()) {
-    fmt::print("{} seed {}: {}\n  again: fjord-sim --scenario {} --seed {}{}\n", scenario, options.seed, result.failure,
-               scenario, options.seed, (arguments.bug == "none" ? "" : " --bug " + arguments.bug) + (arguments.clock_skew ? " --clock-skew" : ""));
+    fmt::print(
+        "{} seed {}: {}\n  again: fjord-sim --scenario {} --seed {}{}\n", scenario, options.seed, result.failure,
+        scenario, options.seed,
+        (arguments.bug == "none" ? "" : " --bug " + arguments.bug) + (arguments.clock_skew ? " --clock-skew" : ""));
     std::fflush(stdout);
   }
   return result.failure;

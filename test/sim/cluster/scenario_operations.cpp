@@ -159,6 +159,14 @@ class Chaos {
   unsigned crashes_ = 0;
 };
 
+/// What was said of the last read that failed.
+std::string last_unread(const History& history) {
+  for (auto event = history.events().rbegin(); event != history.events().rend(); ++event) {
+    if (event->kind == History::Kind::Get && event->outcome != Outcome::Applied) return event->key + ", " + event->note;
+  }
+  return "it was never answered";
+}
+
 NetworkFaults random_faults(Random& random) {
   NetworkFaults faults;
   if (random.chance(0.7)) faults.lose = random.uniform() * 0.05;
@@ -209,7 +217,7 @@ ScenarioResult run_operations(const ScenarioOptions& options) {
   if (result.failure.empty() && !all_ended) result.failure = "I16: an operation never ended";
   if (result.failure.empty() && !steady) result.failure = "I3: replicas did not converge: " + cluster.check_replicas();
   if (result.failure.empty() && !readable)
-    result.failure = "I16: a document could not be read when all faults were over";
+    result.failure = "I16: a document could not be read when all faults were over: " + last_unread(history);
   result.trace_hash = cluster.scheduler().trace_hash();
   result.events = cluster.scheduler().events_run();
   result.summary = fmt::format(

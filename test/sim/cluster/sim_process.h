@@ -52,7 +52,8 @@ class SimCluster::Process {
     std::unique_ptr<rpc::Transport> transport;
     Runtime runtime;
   };
-  /// With clock skew, half of the processes have a wall clock that is right; the others are off by up to ten minutes, anew at each start.
+  /// With clock skew, half of the processes have a wall clock that is right; the others are off by up to ten minutes,
+  /// anew at each start.
   static Duration draw_skew(SimCluster& cluster) {
     static constexpr std::uint64_t kMax = 600'000'000;
     if (!cluster.options_.clock_skew || cluster.random_.chance(0.5)) return Duration(0);

@@ -110,15 +110,17 @@ TEST_CASE("merge: fetches what is newer elsewhere, page by page and block by blo
   CHECK(nodes.content_of(2) == newest(contents));
 }
 
-TEST_CASE("merge: into a bucket that is not there, and from one that is not there") {
+TEST_CASE("merge: a source without the bucket is passed over; a target without it does not make it") {
   MergeWorld nodes({});
   nodes.fill(1, {{1, {100, "one"}}, {2, {101, ""}}});
   for (std::uint16_t node : {std::uint16_t{0}, std::uint16_t{2}}) {
     rpc::DeleteBuckets remove{.state_version = kState, .distributor = nodes.owner(kBucket), .buckets = {kBucket}};
     REQUIRE(nodes.ask(node, remove).statuses.at(0));
   }
-  REQUIRE(nodes.merge(0, {2, 1}).status);
-  CHECK(nodes.content_of(0) == Content{{1, {100, "one"}}, {2, {101, ""}}});
+  // Only an installed replica set makes a bucket: a late copy of a merge must not bring a deleted one back.
+  CHECK(nodes.merge(0, {1}).status.code() == StatusCode::NotFound);
+  REQUIRE(nodes.merge(1, {2, 0}).status);
+  CHECK(nodes.content_of(1) == Content{{1, {100, "one"}}, {2, {101, ""}}});
 }
 
 TEST_CASE("merge: a source that is down or unknown fails it, and a repetition goes on with what was fetched") {
