@@ -332,6 +332,21 @@ TEST_CASE("every operation ends at its own deadline whatever it waits for", "[cl
   CHECK(world.put_and_run(ids[0]).is_ok());
 }
 
+TEST_CASE("operations on one id that expire together do not take the turn of the next one with them", "[client]") {
+  ClientWorld world;
+  world.on_execute = [](const rpc::Address&, const rpc::Execute&) { return std::nullopt; };
+  world.put(id_of(1), seconds(1));
+  world.put(id_of(1), seconds(1));
+  world.put(id_of(1), seconds(20));
+  world.run(milliseconds(900));
+  world.answer_batches({StatusCode::Ok});
+  world.run();
+  REQUIRE(world.outcomes.size() == 3);
+  CHECK(world.outcomes[0].second.outcome == Outcome::InDoubt);
+  CHECK(world.outcomes[1].second.outcome == Outcome::NotApplied);
+  CHECK(world.outcomes[2].second.is_ok());
+}
+
 TEST_CASE("each batch tells the lowest sequence that is not settled", "[client]") {
   ClientWorld world;
   const auto ids = ids_of_one_distributor(world, 3);
