@@ -170,6 +170,9 @@ Result<std::vector<rpc::BucketReport>> StorageNode::Stripe::bucket_info(const rp
 Status StorageNode::Stripe::set_replica_set(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry) {
   FJORD_TRY(check_owner(request.state_version, request.distributor, entry.bucket));
   if (is_deleted_since(request, entry)) return Status::ok();
+  // A set that leaves this node out is news for a replica that is here, and no reason to make one.
+  bool left_out = entry.replica_set.epoch != 0 && !entry.replica_set.contains(options_.index);
+  if (left_out && !provider_->replica_set(entry.bucket)) return Status::ok();
   FJORD_TRY(provider_->create_bucket(entry.bucket));
   FJORD_TRY_ASSIGN(ReplicaSet old, provider_->replica_set(entry.bucket));
   // A replica that is being filled (epoch 0) keeps what it was a member of before; a late copy changes nothing.
