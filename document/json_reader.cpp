@@ -9,6 +9,7 @@
 
 #include "fjord/document/json.h"
 #include "json_tree.h"
+#include "json_value.h"
 #include "text.h"
 #include "wire.h"
 
@@ -33,6 +34,9 @@ class ValueEncoder {
     }
     return Status::ok();
   }
+
+  /// One value, as in encode_value().
+  Status encode_one(const DataType& type, const JsonNode& node, std::string& out) { return encode(type, node, out); }
 
   const std::string& path() const { return path_; }
 
@@ -329,8 +333,10 @@ class ValueEncoder {
   std::string path_;
 };
 
-Result<EncodedDocument> encode_fields(const JsonTree& tree, const JsonNode& object, const DocumentType& type,
-                                      const DocumentId& id, std::size_t size_hint) {
+}  // namespace
+
+Result<EncodedDocument> encode_json_fields(const JsonTree& tree, const JsonNode& object, const DocumentType& type,
+                                           const DocumentId& id, std::size_t size_hint) {
   EncodedDocument document;
   document.header.reserve(id.str().size() + 64);
   document.body.reserve(size_hint);
@@ -343,93 +349,15 @@ Result<EncodedDocument> encode_fields(const JsonTree& tree, const JsonNode& obje
   return document;
 }
 
-Status invalid(std::uint64_t offset, std::string_view what) {
-  return {StatusCode::InvalidArgument, fmt::format("JSON, byte {}: {}", offset, what)};
-}
-
-/// The members of an operation; null where absent.
-struct OperationMembers {
-  const JsonNode* put = nullptr;
-  const JsonNode* remove = nullptr;
-  const JsonNode* fields = nullptr;
-  const JsonNode* type = nullptr;
-};
-
-Result<OperationMembers> find_members(const JsonTree& tree) {
-  const JsonNode& root = tree.root();
-  if (root.kind != Kind::Object) {
-    return invalid(root.offset,
-                   fmt::format("expected an operation, which is an object, found {}", to_string(root.kind)));
+Result<FieldValue> value_from_json(const JsonTree& tree, const JsonNode& node, const DataType& type,
+                                   std::string& place) {
+  ValueEncoder encoder(tree);
+  std::string bytes;
+  if (Status status = encoder.encode_one(type, node, bytes); !status) {
+    place = encoder.path();
+    return status;
   }
-  OperationMembers members;
-  for (std::uint32_t i = tree.first(root); i != root.next; i = tree.at(i).next) {
-    const JsonNode& member = tree.at(i);
-    const JsonNode** slot = member.key == "put"      ? &members.put
-                            : member.key == "remove" ? &members.remove
-                            : member.key == "fields" ? &members.fields
-                            : member.key == "type"   ? &members.type
-                                                     : nullptr;
-    if (slot == nullptr) {
-      return invalid(member.offset,
-                     fmt::format("expected the members put or remove, fields and type, found {}", quoted(member.key)));
-    }
-    if (*slot != nullptr) return invalid(member.offset, fmt::format("{} occurs twice", quoted(member.key)));
-    *slot = &member;
-  }
-  if ((members.put == nullptr) == (members.remove == nullptr)) {
-    return invalid(root.offset, "expected either put or remove");
-  }
-  if (members.put != nullptr && members.fields == nullptr) return invalid(root.offset, "a put without fields");
-  if (members.remove != nullptr && members.fields != nullptr) {
-    return invalid(members.fields->offset, "a remove has no fields");
-  }
-  return members;
-}
-
-/// Null if nothing names the type, which only a remove allows.
-Result<const DocumentType*> find_type(const DocumentTypeRepo& repo, const DocumentId& id, const JsonNode* member) {
-  if (member != nullptr && member->kind != Kind::String) {
-    return invalid(member->offset, fmt::format("expected the name of the type, found {}", to_string(member->kind)));
-  }
-  std::string_view name = id.type();
-  if (name.empty() && member != nullptr) name = member->text;
-  if (member != nullptr && member->text != name) {
-    return Status(StatusCode::InvalidArgument,
-                  fmt::format("JSON, byte {}: type {}, but the id {} names type {}", member->offset,
-                              quoted(member->text), quoted(id.str()), name));
-  }
-  if (name.empty()) return nullptr;
-  const DocumentType* type = repo.find(name);
-  if (type == nullptr) {
-    return Status(StatusCode::UnknownType,
-                  fmt::format("document {}: unknown document type {}", quoted(id.str()), quoted(name)));
-  }
-  return type;
-}
-
-}  // namespace
-
-Result<FeedOperation> parse_feed_operation(const DocumentTypeRepo& repo, std::string_view json) {
-  FJORD_TRY_ASSIGN(JsonTree tree, JsonTree::parse(json));
-  FJORD_TRY_ASSIGN(OperationMembers members, find_members(tree));
-  const JsonNode& id = members.put != nullptr ? *members.put : *members.remove;
-  if (id.kind != Kind::String) {
-    return invalid(id.offset, fmt::format("expected a document id, found {}", to_string(id.kind)));
-  }
-  FeedOperation operation;
-  operation.kind = members.put != nullptr ? FeedOperation::Kind::Put : FeedOperation::Kind::Remove;
-  auto parsed = DocumentId::parse(id.text);
-  if (!parsed) return parsed.error().with_context(fmt::format("JSON, byte {}", id.offset));
-  operation.id = std::move(*parsed);
-  FJORD_TRY_ASSIGN(const DocumentType* type, find_type(repo, operation.id, members.type));
-  if (operation.kind == FeedOperation::Kind::Remove) return operation;
-  if (type == nullptr) {
-    return Status(StatusCode::UnknownType,
-                  fmt::format("JSON, byte {}: the id {} names no document type; add the member \"type\"", id.offset,
-                              quoted(operation.id.str())));
-  }
-  FJORD_TRY_ASSIGN(operation.document, encode_fields(tree, *members.fields, *type, operation.id, json.size()));
-  return operation;
+  return FieldSlice{type.tag(), bytes}.value();
 }
 
 Result<EncodedDocument> fields_from_json(const DocumentType& type, const DocumentId& id, std::string_view json_object) {
@@ -437,7 +365,7 @@ Result<EncodedDocument> fields_from_json(const DocumentType& type, const Documen
     return Status(StatusCode::InvalidId, fmt::format("document {} is not of type {}", quoted(id.str()), type.name()));
   }
   FJORD_TRY_ASSIGN(JsonTree tree, JsonTree::parse(json_object));
-  return encode_fields(tree, tree.root(), type, id, json_object.size());
+  return encode_json_fields(tree, tree.root(), type, id, json_object.size());
 }
 
 }  // namespace fjord

@@ -8,6 +8,7 @@
 #include <rapidjson/writer.h>
 
 #include "fjord/document/json.h"
+#include "json_value.h"
 
 namespace fjord {
 namespace {
@@ -151,6 +152,13 @@ Status write_fields(Writer& writer, const DocumentView& view, std::span<const Fi
 std::string take(const rapidjson::StringBuffer& buffer) { return {buffer.GetString(), buffer.GetSize()}; }
 
 }  // namespace
+
+Result<std::string> value_to_json(const DataType& type, const FieldSlice& slice) {
+  rapidjson::StringBuffer buffer;
+  Writer writer(buffer);
+  FJORD_TRY(write_value(writer, type, slice));
+  return take(buffer);
+}
 
 Result<std::string> to_json_fields(const DocumentView& view, std::span<const Field* const> only) {
   rapidjson::StringBuffer buffer(nullptr, 1024);

@@ -104,7 +104,7 @@ TEST_CASE("json: an operation that is wrong is refused with code and place") {
   CHECK(error_of(R"({"remove":"id:music:film::x"})").code() == StatusCode::UnknownType);
   CHECK(error_of(R"({"remove":"id:music:song::x","fields":{}})").code() == StatusCode::InvalidArgument);
   CHECK(error_of(R"({"put":"id:music:song::x","remove":"id:music:song::x"})").code() == StatusCode::InvalidArgument);
-  CHECK(error_of(R"({"put":"id:music:song::x","fields":{},"condition":"true"})").message().find("\"condition\"") !=
+  CHECK(error_of(R"({"put":"id:music:song::x","fields":{},"unless":"true"})").message().find("\"unless\"") !=
         std::string::npos);
   CHECK(error_of(R"({"put":"id:music:song::x","fields":{},"fields":{}})").message().find("twice") != std::string::npos);
   CHECK(error_of(R"({"put":"id:music:song::x","fields":{}} x)").code() == StatusCode::InvalidArgument);

@@ -26,6 +26,13 @@ Result<std::optional<Record>> FeedSource::next() {
 
 Result<rpc::Operation> FeedSource::parse(const Record& record) const {
   FJORD_TRY_ASSIGN(FeedOperation parsed, parse_feed_operation(*types_, record.text));
+  // What would be sent without its condition, or as another operation, is refused instead.
+  if (parsed.kind == FeedOperation::Kind::Update) {
+    return Status(StatusCode::InvalidArgument, "this client sends no updates");
+  }
+  if (!parsed.condition.empty() || parsed.create_if_missing) {
+    return Status(StatusCode::InvalidArgument, "this client sends no conditions and no \"create\"");
+  }
   if (parsed.kind == FeedOperation::Kind::Put) {
     return put_operation(parsed.id.str(), std::move(parsed.document->header), std::move(parsed.document->body));
   }

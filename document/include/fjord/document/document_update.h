@@ -17,10 +17,10 @@ namespace fjord {
 /// What an update does to the value it names. The numbers are sent to other nodes: never reuse one. Zero is none.
 enum class UpdateAction : std::uint8_t {
   None = 0,
-  Assign = 1,     ///< Sets the value, whatever was there.
-  Clear = 2,      ///< Unsets a field or member; takes an element or entry out of its collection.
-  Add = 3,        ///< Appends to an array; sets weights in a weighted set, entries in a map.
-  Remove = 4,     ///< Takes every equal element out of an array; elements, entries by key out of weighted sets and maps.
+  Assign = 1,  ///< Sets the value, whatever was there.
+  Clear = 2,   ///< Unsets a field or member; takes an element or entry out of its collection.
+  Add = 3,     ///< Appends to an array; sets weights in a weighted set, entries in a map.
+  Remove = 4,  ///< Takes every equal element out of an array; elements, entries by key out of weighted sets and maps.
   Increment = 5,  ///< The arithmetic ones are for numbers: Byte, Int, Long, Float, Double and weights.
   Decrement = 6,
   Multiply = 7,

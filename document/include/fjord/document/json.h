@@ -7,23 +7,28 @@
 
 #include "fjord/common/result.h"
 #include "fjord/document/document.h"
+#include "fjord/document/document_update.h"
 
 namespace fjord {
 
 /// One operation of a feed.
 struct FeedOperation {
-  enum class Kind { Put, Remove };
+  enum class Kind { Put, Remove, Update };
 
   Kind kind = Kind::Put;
   DocumentId id;
   std::optional<EncodedDocument> document;  ///< Set for Put.
+  std::optional<DocumentUpdate> update;     ///< Set for Update; lives as long as the repo.
+  std::string condition;           ///< A selection that must hold for the document as it is stored; empty: none.
+  bool create_if_missing = false;  ///< Put and Update: go on if there is no document, whatever the condition.
 };
 
 /// Objects and arrays within one another, at most.
 inline constexpr int kJsonDepthMax = 64;
 
-/// Reads {"put": "<id>", "fields": {...}} or {"remove": "<id>"}, members in any order. The id names the document type;
-/// for ids of the old schemes, which name none, a member "type" does.
+/// Reads {"put": "<id>", "fields": {...}}, {"update": "<id>", "fields": {...}} or {"remove": "<id>"}, members in any
+/// order. Each may have a "condition", whose text is not looked at here; put and update may have "create": true. The id
+/// names the document type; for ids of the old schemes, which name none, a member "type" does.
 /// Errors, each with the offset in `json` and the path of the field: InvalidArgument (not JSON, not UTF-8, nested too
 /// deep, unknown members of the operation), InvalidId, UnknownType, InvalidField (unknown field, value of another kind
 /// or out of range).

@@ -1,0 +1,208 @@
+// How updates travel. Format: FORMAT.md.
+
+#include <fmt/format.h>
+
+#include "fjord/document/document_update.h"
+#include "update_target.h"
+#include "wire.h"
+
+namespace fjord {
+namespace {
+
+constexpr std::uint8_t kUpdateFormatVersion = 1;
+constexpr std::uint8_t kFlagCreate = 1;
+
+Status corrupt(std::string_view what) { return {StatusCode::Corruption, fmt::format("update: {}", what)}; }
+
+void append_step(std::string& out, const DataType& type, const UpdateStep& step) {
+  out.push_back(static_cast<char>(step.kind));
+  if (step.kind == UpdateStep::Kind::Key) {
+    put_string(out, encode_value(*key_type_of(type), step.key));
+  } else if (step.kind == UpdateStep::Kind::Index) {
+    put_varint(out, step.number);
+  } else {
+    put_fixed(out, step.number);
+  }
+}
+
+/// The type of an operand on the wire.
+std::shared_ptr<const DataType> removed_type(const DataType& target) {
+  const DataType* key = key_type_of(target);
+  // The operand's type shares nothing with the schema's but lives no longer than it: an owner that owns nothing.
+  const DataType* element = key == nullptr ? target.element() : key;
+  return DataType::array_of(std::shared_ptr<const DataType>(std::shared_ptr<void>(), element));
+}
+
+std::string operand_bytes(const DataType& target, const FieldUpdate& update) {
+  switch (update.action) {
+    case UpdateAction::Assign:
+    case UpdateAction::Add:
+      return encode_value(target, update.operand);
+    case UpdateAction::Remove:
+      return encode_value(*removed_type(target), update.operand);
+    case UpdateAction::Increment:
+    case UpdateAction::Decrement:
+    case UpdateAction::Multiply:
+    case UpdateAction::Divide: {
+      std::string out;
+      append_tag(out, update.operand.tag());
+      append_value(out, *DataType::primitive(update.operand.tag()), update.operand);
+      return out;
+    }
+    default:
+      return {};
+  }
+}
+
+class UpdateDecoder {
+ public:
+  UpdateDecoder(const DocumentTypeRepo& repo, std::string_view bytes) : repo_(repo), reader_(bytes) {}
+
+  Result<DocumentUpdate> decode() {
+    const auto version = reader_.fixed<std::uint8_t>();
+    if (!reader_.ok()) return corrupt("no bytes");
+    if (version != kUpdateFormatVersion) return corrupt(fmt::format("unknown version {}", version));
+    const std::string_view id_text = reader_.string();
+    const auto type_id = reader_.fixed<std::uint32_t>();
+    const auto flags = reader_.fixed<std::uint8_t>();
+    const std::uint64_t count = reader_.varint();
+    if (!reader_.ok() || (flags & ~kFlagCreate) != 0) return corrupt("malformed start");
+    FJORD_TRY_ASSIGN(DocumentId id, DocumentId::parse(id_text));
+    const DocumentType* type = repo_.find(type_id);
+    if (type == nullptr) {
+      return Status(StatusCode::UnknownType,
+                    fmt::format("update of document {}: no document type with id {}", id.str(), type_id));
+    }
+    if (!id.type().empty() && id.type() != type->name()) {
+      return Status(StatusCode::InvalidId,
+                    fmt::format("update of document {}: its type is {}", id.str(), type->name()));
+    }
+    DocumentUpdate update(*type, std::move(id));
+    update.set_create_if_missing((flags & kFlagCreate) != 0);
+    for (std::uint64_t i = 0; i < count; ++i) {
+      FJORD_TRY_ASSIGN(FieldUpdate each, take_update(*type));
+      FJORD_TRY(update.add(std::move(each)));
+    }
+    if (!reader_.at_end()) return corrupt("bytes after the last change");
+    return update;
+  }
+
+ private:
+  Result<FieldUpdate> take_update(const DocumentType& type) {
+    const auto field_id = reader_.fixed<std::uint32_t>();
+    const auto action = static_cast<UpdateAction>(reader_.fixed<std::uint8_t>());
+    const std::uint64_t steps = reader_.varint();
+    if (!reader_.ok() || steps > static_cast<std::uint64_t>(kValueDepthMax)) return corrupt("malformed change");
+    FieldUpdate update;
+    update.action = action;
+    update.field = type.field_by_id(field_id);
+    if (update.field == nullptr) {
+      return Status(StatusCode::InvalidField,
+                    fmt::format("update: document type {} has no field with id {}", type.name(), field_id));
+    }
+    const DataType* target = update.field->type.get();
+    for (std::uint64_t i = 0; i < steps; ++i) {
+      FJORD_TRY_ASSIGN(UpdateStep step, take_step(*target));
+      FJORD_TRY_ASSIGN(target, step_into(*target, step));
+      update.path.push_back(std::move(step));
+    }
+    const std::string_view operand = reader_.string();
+    if (!reader_.ok()) return corrupt("truncated operand");
+    FJORD_TRY_ASSIGN(update.operand, operand_of(*target, action, operand));
+    return update;
+  }
+
+  Result<UpdateStep> take_step(const DataType& type) {
+    UpdateStep step{static_cast<UpdateStep::Kind>(reader_.fixed<std::uint8_t>()), 0, {}};
+    switch (step.kind) {
+      case UpdateStep::Kind::Member:
+        step.number = reader_.fixed<std::uint32_t>();
+        break;
+      case UpdateStep::Kind::Index: {
+        const std::uint64_t index = reader_.varint();
+        if (index > UINT32_MAX) return corrupt("a position beyond 32 bits");
+        step.number = static_cast<std::uint32_t>(index);
+        break;
+      }
+      case UpdateStep::Kind::Key: {
+        const std::string_view bytes = reader_.string();
+        const DataType* key = key_type_of(type);
+        if (key == nullptr) {
+          return Status(StatusCode::InvalidField, fmt::format("update: a value of type {} has no keys", type.name()));
+        }
+        if (reader_.ok()) {
+          FJORD_TRY_ASSIGN(step.key, FieldSlice({key->tag(), bytes}).value());
+        }
+        break;
+      }
+      default:
+        return corrupt("an unknown kind of step");
+    }
+    if (!reader_.ok()) return corrupt("truncated path");
+    return step;
+  }
+
+  static Result<FieldValue> operand_of(const DataType& target, UpdateAction action, std::string_view bytes) {
+    switch (action) {
+      case UpdateAction::Assign:
+      case UpdateAction::Add:
+        return FieldSlice{target.tag(), bytes}.value();
+      case UpdateAction::Remove:
+        return FieldSlice{TypeTag::Array, bytes}.value();
+      case UpdateAction::Clear:
+        if (!bytes.empty()) return corrupt("clear with an operand");
+        return FieldValue();
+      case UpdateAction::Increment:
+      case UpdateAction::Decrement:
+      case UpdateAction::Multiply:
+      case UpdateAction::Divide: {
+        if (bytes.empty()) return corrupt("arithmetic without operand");
+        const auto tag = static_cast<TypeTag>(bytes[0]);
+        if (tag != TypeTag::Long && tag != TypeTag::Double) return corrupt("arithmetic by what is no number");
+        return FieldSlice{tag, bytes.substr(1)}.value();
+      }
+      case UpdateAction::None:
+        break;
+    }
+    return corrupt(fmt::format("unknown action {}", static_cast<int>(action)));
+  }
+
+  const DocumentTypeRepo& repo_;
+  ByteReader reader_;
+};
+
+}  // namespace
+
+std::string DocumentUpdate::encode() const {
+  std::string out;
+  put_fixed(out, kUpdateFormatVersion);
+  put_string(out, id_.str());
+  put_fixed(out, type_->id());
+  put_fixed(out, static_cast<std::uint8_t>(create_if_missing_ ? kFlagCreate : 0));
+  put_varint(out, updates_.size());
+  for (const FieldUpdate& update : updates_) {
+    put_fixed(out, update.field->id);
+    put_fixed(out, static_cast<std::uint8_t>(update.action));
+    put_varint(out, update.path.size());
+    const DataType* target = update.field->type.get();
+    for (const UpdateStep& step : update.path) {
+      append_step(out, *target, step);
+      target = step_into(*target, step).value();
+    }
+    put_string(out, operand_bytes(*target, update));
+  }
+  return out;
+}
+
+Result<DocumentUpdate> DocumentUpdate::decode(const DocumentTypeRepo& repo, std::string_view bytes) {
+  return UpdateDecoder(repo, bytes).decode();
+}
+
+std::string_view DocumentUpdate::id_of(std::string_view bytes) {
+  ByteReader reader(bytes);
+  if (reader.fixed<std::uint8_t>() != kUpdateFormatVersion) return {};
+  const std::string_view id = reader.string();
+  return reader.ok() ? id : std::string_view();
+}
+
+}  // namespace fjord
