@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "corpus.h"
+#include "engine_directory.h"
+#include "figures.h"
+
+namespace fjord::bench {
+
+struct RunOptions {
+  std::string directory;  ///< Everything is below it.
+  std::uint64_t cold_gets_max = 5000;
+  unsigned passes = 3;  ///< Hot walks over everything, of which the median counts.
+};
+
+/// Puts a corpus into one engine, reads it in all ways and takes it out again; then the writes again with sync. Every
+/// answer is compared with what it has to be.
+class EngineRun {
+ public:
+  EngineRun(const EngineConfiguration& configuration, const Corpus& corpus, const RunOptions& options, Figures& figures)
+      : configuration_(configuration), corpus_(corpus), options_(options), figures_(figures) {}
+
+  /// Errors: those of the engine; Corruption for a wrong answer.
+  Status run();
+
+ private:
+  struct Spent {
+    double seconds = 0;
+    double cpu_seconds = 0;
+  };
+
+  Status run(EngineDurability durability);
+  Status write_phase(EngineDurability durability);
+  Status hot_reads();
+  Status cold_reads();
+  Status remove_phase(EngineDurability durability);
+
+  Result<Spent> put_all(const std::vector<std::uint32_t>& numbers, unsigned version);
+  Result<Spent> remove_all(const std::vector<std::uint32_t>& numbers);
+  Result<double> get_all(const std::vector<std::uint32_t>& numbers, unsigned version);
+  Result<double> iterate_all(const Totals& expected, bool selected);
+  Status settle(Metric metric);
+  Result<double> reopen(EngineDurability durability);
+  Status reopen_cold();
+  Status record_space(Metric metric, std::uint64_t document_bytes);
+  void note_memory();
+  void record(Metric metric, double value);
+  void record_rate(Metric metric, double documents, const Spent& spent) { record(metric, documents / spent.seconds); }
+
+  const EngineConfiguration& configuration_;
+  const Corpus& corpus_;
+  const RunOptions& options_;
+  Figures& figures_;
+  std::unique_ptr<EngineUnderTest> engine_;
+  std::optional<EngineDirectory> directory_;
+  EngineDurability durability_ = EngineDurability::Process;
+  double memory_before_ = 0;
+  double memory_peak_ = 0;
+};
+
+/// What the file system does with as many bytes as the corpus has: written in one go and synced, read with 1 MiB a call.
+Status measure_plain_file(const Corpus& corpus, const RunOptions& options, Figures& figures);
+
+}  // namespace fjord::bench

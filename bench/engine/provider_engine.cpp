@@ -1,0 +1,129 @@
+#include <array>
+#include <fmt/format.h>
+
+#include "corpus.h"
+#include "engine_under_test.h"
+#include "fjord/common/clock.h"
+#include "fjord/common/env.h"
+#include "fjord/document/docblock.h"
+#include "fjord/storage/slotfile/slotfile_provider.h"
+#include "fjord/storage/spi/persistence_provider.h"
+
+namespace fjord::bench {
+namespace {
+
+using Opened = Result<std::unique_ptr<spi::PersistenceProvider>>;
+using Opener = std::function<Opened(Env& env, const std::string& directory)>;
+
+constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
+
+/// Any engine of Fjord's own, called as a stripe calls it: a step of maintenance that is due is part of the batch after
+/// which it runs.
+class ProviderEngine : public EngineUnderTest {
+ public:
+  explicit ProviderEngine(Opener opener) : opener_(std::move(opener)) {}
+
+  Status open(const std::string& directory, EngineDurability durability) override {
+    durability_ = durability == EngineDurability::Sync ? spi::Durability::Sync : spi::Durability::Process;
+    FJORD_TRY_ASSIGN(provider_, opener_(*env_, directory));
+    for (std::uint64_t bits = 0; bits < Corpus::kBuckets; ++bits) {
+      FJORD_TRY(provider_->create_bucket(BucketId(Corpus::kBucketBits, bits)));
+    }
+    maintenance_due_ = clock_.now();
+    return Status::ok();
+  }
+
+  Status put_batch(std::span<const EngineWrite> writes) override { return apply(writes, false); }
+  Status remove_batch(std::span<const EngineWrite> writes) override { return apply(writes, true); }
+
+  Result<EngineDocument> get(const EngineKey& key) override {
+    FJORD_TRY_ASSIGN(document_, provider_->get(key.bucket, key.gid));
+    if (document_.removed) return Status(StatusCode::NotFound, "removed");
+    return EngineDocument{
+        .gid = key.gid, .timestamp = document_.timestamp, .header = document_.header, .body = document_.body};
+  }
+
+  Status iterate(const DocumentSink& sink) override { return walk({}, sink); }
+  Status iterate(const EngineSelection& selection, const DocumentSink& sink) override {
+    spi::IterateOptions options;
+    options.types = selection.types;
+    options.selection = selection.selection;
+    return walk(options, sink);
+  }
+
+  Status settle() override {
+    while (provider_->maintain(clock_.now()).more) continue;
+    return provider_->health();
+  }
+
+  Status close() override {
+    provider_.reset();
+    return Status::ok();
+  }
+
+ private:
+  Status apply(std::span<const EngineWrite> writes, bool remove) {
+    writes_.clear();
+    for (const EngineWrite& write : writes) {
+      writes_.push_back({.bucket = write.bucket,
+                         .gid = write.gid,
+                         .timestamp = write.timestamp,
+                         .remove = remove,
+                         .id = write.id,
+                         .header = write.header,
+                         .body = write.body});
+    }
+    results_.assign(writes.size(), {});
+    provider_->apply(writes_, results_, durability_);
+    for (const spi::WriteResult& result : results_) FJORD_TRY(result.status);
+    if (const MonotonicTime now = clock_.now(); now >= maintenance_due_) {
+      const spi::Maintenance left = provider_->maintain(now);
+      maintenance_due_ = left.more ? now : now + left.next_in;
+    }
+    return Status::ok();
+  }
+
+  Status walk(const spi::IterateOptions& options, const DocumentSink& sink) {
+    for (const BucketId bucket : provider_->list_buckets()) {
+      FJORD_TRY_ASSIGN(const std::unique_ptr<spi::DocumentIterator> at, provider_->iterate(bucket, options));
+      for (bool more = true; more;) {
+        block_.rewind(0, 0);
+        FJORD_TRY_ASSIGN(more, at->next(block_, kBlockBytes));
+        DocBlockReader reader({block_.data(), block_.size()});
+        while (const std::optional<EntryView> entry = reader.next()) {
+          sink({.gid = entry->gid, .timestamp = entry->timestamp, .header = entry->header, .body = entry->body});
+        }
+        if (!reader.ok()) return Status(StatusCode::Corruption, "a docblock is malformed");
+      }
+    }
+    return Status::ok();
+  }
+
+  const Opener opener_;
+  const std::unique_ptr<Env> env_ = make_posix_env();
+  const SystemClock clock_;
+  std::unique_ptr<spi::PersistenceProvider> provider_;
+  spi::Durability durability_ = spi::Durability::Process;
+  MonotonicTime maintenance_due_{};
+  std::vector<spi::Write> writes_;
+  std::vector<spi::WriteResult> results_;
+  spi::StoredDocument document_;
+  DocBlockBuilder block_;
+};
+
+Opened open_slotfile(Env& env, const std::string& directory) {
+  SlotfileOptions options;
+  options.directory = directory + "/buckets";
+  return open_slotfile_provider(env, options);
+}
+
+}  // namespace
+
+std::vector<EngineConfiguration> provider_configurations() {
+  return {{.name = "slotfile",
+           .family = "slotfile",
+           .settings = "all defaults",
+           .make = [](DocumentSize) { return std::make_unique<ProviderEngine>(open_slotfile); }}};
+}
+
+}  // namespace fjord::bench
