@@ -20,25 +20,41 @@ std::string_view to_string(Match match) {
   return "Invalid";
 }
 
-Selection::Selection() : Selection(selection::make_constant(true)) {}
+namespace selection {
 
-Selection::Selection(std::shared_ptr<const selection::Condition> root) : root_(std::move(root)) {
-  const selection::TypeSet types = root_->types().when_true;
-  limits_types_ = !types.is_all();
-  possible_types_ = types.ids();
-  needs_body_ = root_->needs_body();
-}
+/// The tree, and what follows from it.
+struct Compiled {
+  explicit Compiled(std::unique_ptr<const Condition> tree)
+      : root(std::move(tree)),
+        types(root->types().when_true),
+        buckets(root->buckets().when_true),
+        needs(root->needs()),
+        is_trivial(root->constant() == Match::True) {}
+
+  std::unique_ptr<const Condition> root;
+  TypeSet types;
+  BucketSet buckets;
+  Needs needs;
+  bool is_trivial;
+};
+
+}  // namespace selection
+
+Selection::Selection() : Selection(std::make_shared<selection::Compiled>(selection::make_constant(true))) {}
+
+Selection::Selection(std::shared_ptr<const selection::Compiled> compiled) : compiled_(std::move(compiled)) {}
 
 Result<Selection> Selection::parse(std::string_view text, const DocumentTypeRepo& repo) {
   if (text.size() > kBytesMax) {
     return selection::error_at(1, fmt::format("{} bytes are more than the limit of {}", text.size(), kBytesMax));
   }
-  FJORD_TRY_ASSIGN(auto root, selection::parse(text, repo));
-  return Selection(std::move(root));
+  FJORD_TRY_ASSIGN(std::unique_ptr<selection::Condition> root, selection::parse(text, repo));
+  return Selection(std::make_shared<selection::Compiled>(std::move(root)));
 }
 
 Match Selection::evaluate(const DocumentView& document) const {
-  return root_->evaluate({document.id(), document.type_id(), &document});
+  selection::Scratch scratch;
+  return compiled_->root->evaluate({document.id(), document.type_id(), &document, now_, scratch});
 }
 
 Match Selection::evaluate_id(std::string_view document_id, std::uint32_t type_id) const {
@@ -46,15 +62,34 @@ Match Selection::evaluate_id(std::string_view document_id, std::uint32_t type_id
     const auto parts = selection::IdParts::split(document_id);
     if (parts && parts->type) type_id = stable_id(*parts->type);
   }
-  return root_->evaluate({document_id, type_id, nullptr});
+  selection::Scratch scratch;
+  return compiled_->root->evaluate({document_id, type_id, nullptr, now_, scratch});
 }
 
-bool Selection::is_trivial() const { return root_->constant() == Match::True; }
+Selection Selection::with_now(std::int64_t seconds) const {
+  Selection selection = *this;
+  selection.now_ = seconds;
+  return selection;
+}
+
+bool Selection::needs_now() const { return compiled_->needs.now; }
+bool Selection::needs_body() const { return compiled_->needs.body; }
+bool Selection::is_trivial() const { return compiled_->is_trivial; }
+
+const std::vector<std::uint32_t>* Selection::possible_types() const {
+  return compiled_->types.is_all() ? nullptr : &compiled_->types.ids();
+}
+
+const std::vector<BucketId>* Selection::possible_buckets() const {
+  return compiled_->buckets.is_all() ? nullptr : &compiled_->buckets.buckets();
+}
+
+bool Selection::may_match(BucketId bucket) const { return compiled_->buckets.overlaps(bucket); }
 
 std::string Selection::to_string() const {
-  std::string out;
-  root_->print(out);
-  return out;
+  selection::Printer printer;
+  compiled_->root->print(printer);
+  return std::move(printer.text);
 }
 
 }  // namespace fjord

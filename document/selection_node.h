@@ -5,10 +5,16 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fjord/document/document.h"
 #include "fjord/document/selection.h"
+#include "selection_function.h"
+#include "selection_id.h"
+#include "selection_limits.h"
+#include "selection_pattern.h"
+#include "selection_scratch.h"
 #include "selection_value.h"
 
 namespace fjord::selection {
@@ -18,39 +24,41 @@ struct Context {
   std::string_view id;
   std::uint32_t type_id = 0;  ///< 0: not known.
   const DocumentView* view = nullptr;
+  std::optional<std::int64_t> now;  ///< Seconds since 1970.
+  Scratch& scratch;
 };
 
-/// The ids of types; or all.
-class TypeSet {
- public:
-  static TypeSet all() { return {}; }
-  static TypeSet of(std::vector<std::uint32_t> ids);
+/// What a node has to know to be evaluated, besides the header of the document.
+struct Needs {
+  bool body = false;
+  bool now = false;
 
-  bool is_all() const { return is_all_; }
-  const std::vector<std::uint32_t>& ids() const { return ids_; }  ///< Rising.
-  TypeSet intersect(const TypeSet& other) const;
-  TypeSet unite(const TypeSet& other) const;
-
- private:
-  bool is_all_ = true;
-  std::vector<std::uint32_t> ids_;
+  friend Needs operator|(Needs a, Needs b) { return {a.body || b.body, a.now || b.now}; }
 };
 
-/// The types whose documents can make a condition true, and those that can make it false.
-struct TypeLimits {
-  TypeSet when_true;
-  TypeSet when_false;
+/// Where nodes print themselves.
+struct Printer {
+  std::string text;
+  /// Parentheses stand around each operation and nowhere else, which shows how a text was understood.
+  bool is_explicit = false;
 };
+
+using TypeLimits = Limits<TypeSet>;
+using BucketLimits = Limits<BucketSet>;
 
 /// A node of the tree that yields a value.
 class Expression {
  public:
   virtual ~Expression() = default;
   virtual Value evaluate(const Context& context) const = 0;
-  virtual void print(std::string& out) const = 0;
+  virtual void print(Printer& out) const = 0;
   /// The types for whose documents the value is not Invalid.
   virtual TypeSet types() const { return TypeSet::all(); }
-  virtual bool needs_body() const { return false; }
+  virtual Needs needs() const { return {}; }
+  /// True if the value is the same for all documents at all times.
+  virtual bool is_constant() const { return false; }
+  /// If that is what the value is.
+  virtual std::optional<IdPart> id_part() const { return std::nullopt; }
 };
 
 /// A node of the tree that is true or false.
@@ -58,45 +66,56 @@ class Condition {
  public:
   virtual ~Condition() = default;
   virtual Match evaluate(const Context& context) const = 0;
-  virtual void print(std::string& out) const = 0;
+  virtual void print(Printer& out) const = 0;
+  /// The types of documents that can make it true or false.
   virtual TypeLimits types() const { return {}; }
-  virtual bool needs_body() const { return false; }
+  /// The buckets of documents that can make it true or false.
+  virtual BucketLimits buckets() const { return {}; }
+  virtual Needs needs() const { return {}; }
   /// What it is for every document, if that is known.
   virtual std::optional<Match> constant() const { return std::nullopt; }
+};
+
+/// The value of a constant expression, which keeps the bytes it refers to.
+class ConstantValue {
+ public:
+  explicit ConstantValue(const Expression& expression);
+  ConstantValue(const ConstantValue&) = delete;
+  ConstantValue& operator=(const ConstantValue&) = delete;
+
+  const Value& value() const { return value_; }
+  Value& value() { return value_; }
+
+ private:
+  Value value_;
+  std::string string_;
 };
 
 /// The type of what a step leads to, for one element of a collection; null if the step does not fit the type.
 const DataType* type_after(const DataType& type, const PathStep& step);
 
-/// The parts of a document id, as views into it; the hash of the id is not computed.
-struct IdParts {
-  std::string_view scheme;
-  std::string_view namespace_name;
-  std::optional<std::string_view> type;
-  std::optional<std::uint64_t> user;
-  std::optional<std::string_view> group;
-  std::string_view specific;
-
-  /// Nothing if it is no document id.
-  static std::optional<IdParts> split(std::string_view id);
-};
-
-enum class IdPart : std::uint8_t { Whole, Scheme, Namespace, Type, User, Group, Specific };
-
 std::unique_ptr<Expression> make_literal(Value value, std::string string);
 std::unique_ptr<Expression> make_bool_literal(bool value);
 std::unique_ptr<Expression> make_id(IdPart part);
+std::unique_ptr<Expression> make_now();
 /// `type_ids`: of the type and of those that inherit it.
 std::unique_ptr<Expression> make_field(std::string type_name, std::vector<std::uint32_t> type_ids, Field field,
                                        std::vector<PathStep> steps);
 std::unique_ptr<Expression> make_parentheses(std::unique_ptr<Expression> inner);
+/// Applied in this order.
+std::unique_ptr<Expression> make_calls(std::unique_ptr<Expression> inner, std::vector<Function> functions);
+/// From left to right.
+std::unique_ptr<Expression> make_arithmetic(std::unique_ptr<Expression> first,
+                                            std::vector<std::pair<ArithmeticOp, std::unique_ptr<Expression>>> rest);
 
 std::unique_ptr<Condition> make_constant(bool value);
 std::unique_ptr<Condition> make_type_test(std::string name, std::uint32_t type_id);
 /// True if the field is set.
 std::unique_ptr<Condition> make_existence(std::unique_ptr<Expression> field);
+/// `pattern`: for Regex, and for Glob if the right side is a constant string.
 std::unique_ptr<Condition> make_comparison(std::unique_ptr<Expression> left, CompareOp op,
-                                           std::unique_ptr<Expression> right);
+                                           std::unique_ptr<Expression> right,
+                                           std::unique_ptr<const Pattern> pattern = nullptr);
 std::unique_ptr<Condition> make_not(std::unique_ptr<Condition> inner);
 /// Two or more; evaluated from left to right as far as needed.
 std::unique_ptr<Condition> make_and(std::vector<std::unique_ptr<Condition>> parts);

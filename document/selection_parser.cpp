@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "selection_lexer.h"
@@ -11,18 +12,22 @@ namespace {
 
 std::optional<CompareOp> compare_op_of(const Token& token) {
   for (const CompareOp op : {CompareOp::Equal, CompareOp::NotEqual, CompareOp::Less, CompareOp::LessOrEqual,
-                             CompareOp::Greater, CompareOp::GreaterOrEqual, CompareOp::Glob}) {
+                             CompareOp::Greater, CompareOp::GreaterOrEqual, CompareOp::Glob, CompareOp::Regex}) {
     if (token.is_symbol(to_string(op))) return op;
   }
   return std::nullopt;
 }
 
-std::optional<IdPart> id_part_of(const Token& token) {
-  constexpr std::pair<std::string_view, IdPart> kParts[] = {
-      {"scheme", IdPart::Scheme}, {"namespace", IdPart::Namespace}, {"type", IdPart::Type},
-      {"user", IdPart::User},     {"group", IdPart::Group},         {"specific", IdPart::Specific}};
-  for (const auto& [name, part] : kParts) {
-    if (token.is_keyword(name)) return part;
+std::optional<ArithmeticOp> arithmetic_op_of(const Token& token, std::span<const ArithmeticOp> ops) {
+  for (const ArithmeticOp op : ops) {
+    if (token.is_symbol(to_string(op))) return op;
+  }
+  return std::nullopt;
+}
+
+std::optional<Function> function_of(const Token& token) {
+  for (const Function function : {Function::Lowercase, Function::Hash, Function::Abs}) {
+    if (token.is_keyword(to_string(function))) return function;
   }
   return std::nullopt;
 }
@@ -43,13 +48,12 @@ class Parser {
  public:
   Parser(std::string_view text, const DocumentTypeRepo& repo) : lexer_(text), repo_(repo) {}
 
-  Result<std::shared_ptr<const Condition>> parse() {
+  Result<std::unique_ptr<Condition>> parse() {
     FJORD_TRY(lexer_.advance());
-    if (current().kind == TokenKind::End) return std::shared_ptr<const Condition>(make_constant(true));
+    if (current().kind == TokenKind::End) return make_constant(true);
     FJORD_TRY_ASSIGN(Operand operand, parse_or());
     if (current().kind != TokenKind::End) return unexpected(expected_after(operand));
-    FJORD_TRY_ASSIGN(std::unique_ptr<Condition> root, to_condition(std::move(operand)));
-    return std::shared_ptr<const Condition>(std::move(root));
+    return to_condition(std::move(operand));
   }
 
  private:
@@ -64,12 +68,11 @@ class Parser {
 
   const Token& current() const { return lexer_.current(); }
   Status unexpected(std::string_view expected) const {
-    if (current().is_symbol("=~")) return error_at(current().column, "unknown operator '=~'");
     return error_at(current().column, fmt::format("unexpected {}: expected {}", current().describe(), expected));
   }
   static std::string_view expected_after(const Operand& operand) {
     const bool is_value = operand.kind != Operand::Kind::Condition;
-    return is_value ? "a comparison, 'and', 'or' or the end" : "'and', 'or' or the end";
+    return is_value ? "a comparison, '+', '-', '*', '/', '%', 'and', 'or' or the end" : "'and', 'or' or the end";
   }
   Status check_depth() const {
     if (depth_ <= Selection::kDepthMax) return Status::ok();
@@ -152,19 +155,63 @@ class Parser {
   }
 
   Result<Operand> parse_comparison() {
-    FJORD_TRY_ASSIGN(Operand left, parse_operand());
+    FJORD_TRY_ASSIGN(Operand left, parse_sum());
     const std::optional<CompareOp> op = compare_op_of(current());
-    if (!op) {
-      if (current().is_symbol("=~")) return unexpected("");
-      return left;
-    }
+    if (!op) return left;
     if (left.kind == Operand::Kind::Condition) return unexpected(expected_after(left));
     const std::size_t column = left.column;
     FJORD_TRY(lexer_.advance());
-    FJORD_TRY_ASSIGN(Operand right, parse_operand());
+    FJORD_TRY_ASSIGN(Operand right, parse_sum());
+    const std::size_t right_column = right.column;
     FJORD_TRY_ASSIGN(std::unique_ptr<Expression> left_value, to_value(std::move(left)));
     FJORD_TRY_ASSIGN(std::unique_ptr<Expression> right_value, to_value(std::move(right)));
-    return condition_at(column, make_comparison(std::move(left_value), *op, std::move(right_value)));
+    FJORD_TRY_ASSIGN(std::unique_ptr<const Pattern> pattern, compile_pattern(*op, *right_value, right_column));
+    return condition_at(column,
+                        make_comparison(std::move(left_value), *op, std::move(right_value), std::move(pattern)));
+  }
+
+  /// Null if the right side of the operator is no pattern, or one that is known only with the document.
+  Result<std::unique_ptr<const Pattern>> compile_pattern(CompareOp op, const Expression& right, std::size_t column) {
+    const bool is_pattern = op == CompareOp::Glob || op == CompareOp::Regex;
+    std::optional<ConstantValue> constant;
+    if (is_pattern && right.is_constant()) constant.emplace(right);
+    const bool is_text = constant && constant->value().kind == Value::Kind::String;
+    if (op == CompareOp::Glob && is_text) return Pattern::glob(constant->value().string);
+    if (op != CompareOp::Regex) return std::unique_ptr<const Pattern>();
+    if (!is_text) return error_at(column, "expected a regular expression in quotes after '=~'");
+    if (++regexes_ > Selection::kRegexesMax) {
+      return error_at(column, fmt::format("more than {} regular expressions", Selection::kRegexesMax));
+    }
+    auto pattern = Pattern::regex(constant->value().string);
+    if (!pattern) return error_at(column, pattern.error().message());
+    return pattern;
+  }
+
+  Result<Operand> parse_sum() {
+    constexpr ArithmeticOp kOps[] = {ArithmeticOp::Add, ArithmeticOp::Subtract};
+    return parse_arithmetic(kOps, &Parser::parse_product);
+  }
+  Result<Operand> parse_product() {
+    constexpr ArithmeticOp kOps[] = {ArithmeticOp::Multiply, ArithmeticOp::Divide, ArithmeticOp::Remainder};
+    return parse_arithmetic(kOps, &Parser::parse_operand);
+  }
+
+  template <typename Part>
+  Result<Operand> parse_arithmetic(std::span<const ArithmeticOp> ops, Part parse_part) {
+    FJORD_TRY_ASSIGN(Operand first, (this->*parse_part)());
+    std::optional<ArithmeticOp> op = arithmetic_op_of(current(), ops);
+    if (!op) return first;
+    if (first.kind == Operand::Kind::Condition) return unexpected(expected_after(first));
+    const std::size_t column = first.column;
+    FJORD_TRY_ASSIGN(std::unique_ptr<Expression> first_value, to_value(std::move(first)));
+    std::vector<std::pair<ArithmeticOp, std::unique_ptr<Expression>>> rest;
+    for (; op; op = arithmetic_op_of(current(), ops)) {
+      FJORD_TRY(lexer_.advance());
+      FJORD_TRY_ASSIGN(Operand next, (this->*parse_part)());
+      FJORD_TRY_ASSIGN(std::unique_ptr<Expression> value, to_value(std::move(next)));
+      rest.emplace_back(*op, std::move(value));
+    }
+    return value_at(column, make_arithmetic(std::move(first_value), std::move(rest)));
   }
 
   Result<Operand> parse_operand() {
@@ -172,15 +219,50 @@ class Parser {
     if (!current().is_symbol(".")) return operand;
     FJORD_TRY(lexer_.advance());
     if (current().kind != TokenKind::Identifier) return unexpected("a name after '.'");
-    return unknown_function(current());
+    const Token name = current();
+    FJORD_TRY(lexer_.advance());
+    return parse_calls(std::move(operand), name);
+  }
+
+  /// From behind the name of the first function on.
+  Result<Operand> parse_calls(Operand operand, Token name) {
+    const std::size_t column = operand.column;
+    FJORD_TRY_ASSIGN(std::unique_ptr<Expression> value, to_value(std::move(operand)));
+    std::vector<Function> functions;
+    for (;;) {
+      const std::optional<Function> function = function_of(name);
+      if (!function) return unknown_function(name);
+      FJORD_TRY(parse_empty_arguments());
+      functions.push_back(*function);
+      if (functions.size() > static_cast<std::size_t>(Selection::kDepthMax)) {
+        return error_at(name.column, fmt::format("more than {} functions in a row", Selection::kDepthMax));
+      }
+      if (!current().is_symbol(".")) break;
+      FJORD_TRY(lexer_.advance());
+      if (current().kind != TokenKind::Identifier) return unexpected("a name after '.'");
+      name = current();
+      FJORD_TRY(lexer_.advance());
+    }
+    return value_at(column, make_calls(std::move(value), std::move(functions)));
+  }
+
+  Status parse_empty_arguments() {
+    if (!current().is_symbol("(")) return unexpected("'('");
+    FJORD_TRY(lexer_.advance());
+    if (!current().is_symbol(")")) return unexpected("')'");
+    return lexer_.advance();
   }
 
   static Status unknown_function(const Token& token) {
-    return error_at(token.column, fmt::format("unknown function {}", token.describe()));
+    return error_at(token.column,
+                    fmt::format("unknown function {}: expected lowercase, hash or abs", token.describe()));
   }
 
   Result<Operand> parse_primary() {
     const std::size_t column = current().column;
+    if (!current().is_symbol("(") && ++leaves_ > Selection::kLeavesMax) {
+      return error_at(column, fmt::format("more than {} literals, fields and names", Selection::kLeavesMax));
+    }
     switch (current().kind) {
       case TokenKind::String: {
         std::string text = current().string;
@@ -250,7 +332,7 @@ class Parser {
       return unexpected("a document type, a field, a literal or a part of the id");
     }
     FJORD_TRY(lexer_.advance());
-    if (current().is_symbol("(")) return unknown_function(name);
+    if (current().is_symbol("(")) return parse_now(name);
     if (name.is_keyword("true") || name.is_keyword("false")) {
       Operand operand;
       operand.column = name.column;
@@ -267,18 +349,26 @@ class Parser {
     return parse_field(name, *type);
   }
 
+  Result<Operand> parse_now(const Token& name) {
+    if (!name.is_keyword("now")) {
+      return error_at(name.column, fmt::format("unknown function {}: expected now", name.describe()));
+    }
+    FJORD_TRY(parse_empty_arguments());
+    return value_at(name.column, make_now());
+  }
+
   Result<Operand> parse_id(std::size_t column) {
     if (!current().is_symbol(".")) return value_at(column, make_id(IdPart::Whole));
     FJORD_TRY(lexer_.advance());
     const Token part = current();
     if (part.kind != TokenKind::Identifier) return unexpected("a part of the id");
     FJORD_TRY(lexer_.advance());
-    if (current().is_symbol("(")) return unknown_function(part);
-    const std::optional<IdPart> id_part = id_part_of(part);
+    if (current().is_symbol("(")) return parse_calls(value_at(column, make_id(IdPart::Whole)), part);
+    const std::optional<IdPart> id_part = find_id_part(part.text);
     if (!id_part) {
       return error_at(part.column,
-                      fmt::format("unknown part of the id {}: expected scheme, namespace, type, user, group "
-                                  "or specific",
+                      fmt::format("unknown part of the id {}: expected scheme, namespace, type, user, group, "
+                                  "specific, gid or bucket",
                                   part.describe()));
     }
     return value_at(column, make_id(*id_part));
@@ -289,37 +379,51 @@ class Parser {
     const Token name = current();
     if (name.kind != TokenKind::Identifier) return unexpected("the name of a field");
     FJORD_TRY(lexer_.advance());
-    if (current().is_symbol("(")) return unknown_function(name);
+    if (current().is_symbol("(")) {
+      return error_at(name.column, fmt::format("unknown function {} of a document type", name.describe()));
+    }
     const Field* field = type.field(name.text);
     if (field == nullptr) {
       return error_at(name.column, fmt::format("document type '{}' has no field {}", type.name(), name.describe()));
     }
     std::vector<PathStep> steps;
     const DataType* reached = field->type.get();  // null behind a step that does not fit
-    while (current().is_symbol(".") || current().is_symbol("[") || current().is_symbol("{")) {
+    std::optional<Token> function;                // the name of one, with which the path ends
+    while (!function && (current().is_symbol(".") || current().is_symbol("[") || current().is_symbol("{"))) {
       if (steps.size() >= static_cast<std::size_t>(Selection::kDepthMax)) {
         return error_at(current().column, fmt::format("a path of more than {} steps", Selection::kDepthMax));
       }
-      FJORD_TRY_ASSIGN(PathStep step, parse_step(reached));
-      reached = reached == nullptr ? nullptr : type_after(*reached, step);
-      steps.push_back(std::move(step));
+      FJORD_TRY_ASSIGN(function, parse_step(reached, steps));
+      if (!function && reached != nullptr) reached = type_after(*reached, steps.back());
     }
     std::vector<std::uint32_t> ids;
     for (const auto& candidate : repo_.types()) {
       if (candidate->is_a(type.name())) ids.push_back(candidate->id());
     }
-    return value_at(type_name.column, make_field(type.name(), std::move(ids), *field, std::move(steps)),
-                    Operand::Kind::Field);
+    Operand operand = value_at(type_name.column, make_field(type.name(), std::move(ids), *field, std::move(steps)),
+                               Operand::Kind::Field);
+    if (function) return parse_calls(std::move(operand), *function);
+    return operand;
   }
 
-  Result<PathStep> parse_step(const DataType* type) {
-    if (current().is_symbol("[")) return parse_index();
-    if (current().is_symbol("{")) return parse_key();
+  /// Adds a step of the path, or returns the name of a function, after which the lexer stands.
+  Result<std::optional<Token>> parse_step(const DataType* type, std::vector<PathStep>& steps) {
+    if (!current().is_symbol(".")) {
+      FJORD_TRY_ASSIGN(PathStep step, current().is_symbol("[") ? parse_index() : parse_key());
+      steps.push_back(std::move(step));
+      return std::optional<Token>();
+    }
     FJORD_TRY(lexer_.advance());
     const Token name = current();
     if (name.kind != TokenKind::Identifier) return unexpected("a name after '.'");
     FJORD_TRY(lexer_.advance());
-    if (current().is_symbol("(")) return unknown_function(name);
+    if (current().is_symbol("(")) return std::optional<Token>(name);
+    FJORD_TRY_ASSIGN(PathStep step, member_step(type, name));
+    steps.push_back(std::move(step));
+    return std::optional<Token>();
+  }
+
+  static Result<PathStep> member_step(const DataType* type, const Token& name) {
     PathStep step;
     step.name = name.text;
     const bool is_map_side =
@@ -378,11 +482,13 @@ class Parser {
   Lexer lexer_;
   const DocumentTypeRepo& repo_;
   int depth_ = 0;
+  int leaves_ = 0;
+  int regexes_ = 0;
 };
 
 }  // namespace
 
-Result<std::shared_ptr<const Condition>> parse(std::string_view text, const DocumentTypeRepo& repo) {
+Result<std::unique_ptr<Condition>> parse(std::string_view text, const DocumentTypeRepo& repo) {
   return Parser(text, repo).parse();
 }
 

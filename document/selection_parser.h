@@ -10,6 +10,6 @@
 namespace fjord::selection {
 
 /// Recursive descent over the grammar of document/SELECTION.md. Errors: as Selection::parse().
-Result<std::shared_ptr<const Condition>> parse(std::string_view text, const DocumentTypeRepo& repo);
+Result<std::unique_ptr<Condition>> parse(std::string_view text, const DocumentTypeRepo& repo);
 
 }  // namespace fjord::selection

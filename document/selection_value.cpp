@@ -1,7 +1,6 @@
 #include "selection_value.h"
 
 #include <compare>
-#include <optional>
 
 namespace fjord::selection {
 namespace {
@@ -30,6 +29,8 @@ Match holds(CompareOp op, std::partial_ordering order) {
       return to_match(order > 0);
     case CompareOp::GreaterOrEqual:
       return to_match(order >= 0);
+    case CompareOp::Regex:
+      break;
   }
   return Match::Invalid;
 }
@@ -122,6 +123,15 @@ Match compare_whole(const FieldSlice& left, CompareOp op, const FieldSlice& righ
   return Match::True;
 }
 
+/// A bucket with a number, the raw form of another: equal if that one contains it.
+Match compare_bucket(const Value& bucket, CompareOp op, const Value& other) {
+  if (op != CompareOp::Equal && op != CompareOp::NotEqual && op != CompareOp::Glob) return Match::Invalid;
+  if (other.kind != Value::Kind::Integer && other.kind != Value::Kind::Bucket) return Match::Invalid;
+  const BucketId container(static_cast<std::uint64_t>(other.integer));
+  const BucketId inner(static_cast<std::uint64_t>(bucket.integer));
+  return to_match((container.is_valid() && container.contains(inner)) == (op != CompareOp::NotEqual));
+}
+
 Match compare_single(const Value& left, CompareOp op, const Value& right) {
   if (left.kind == Value::Kind::Null || right.kind == Value::Kind::Null) {
     const bool both = left.kind == right.kind;
@@ -135,9 +145,12 @@ Match compare_single(const Value& left, CompareOp op, const Value& right) {
     return holds(op, to_double(left) <=> to_double(right));
   }
   if (left.kind == Value::Kind::String && right.kind == Value::Kind::String) {
+    if (right.pattern != nullptr) return to_match(right.pattern->matches(left.string));
     if (op == CompareOp::Glob) return to_match(glob_matches(left.string, right.string));
     return holds(op, left.string.compare(right.string) <=> 0);
   }
+  if (left.kind == Value::Kind::Bucket) return compare_bucket(left, op, right);
+  if (right.kind == Value::Kind::Bucket) return compare_bucket(right, op, left);
   return Match::Invalid;
 }
 
@@ -205,7 +218,7 @@ Value resolve_element(const FieldSlice& slice, std::span<const PathStep> steps) 
 }  // namespace
 
 std::string_view to_string(CompareOp op) {
-  constexpr std::string_view kNames[] = {"==", "!=", "<", "<=", ">", ">=", "="};
+  constexpr std::string_view kNames[] = {"==", "!=", "<", "<=", ">", ">=", "=", "=~"};
   return kNames[static_cast<std::size_t>(op)];
 }
 
@@ -233,6 +246,13 @@ Value Value::of_string(std::string_view string) {
   Value value;
   value.kind = Kind::String;
   value.string = string;
+  return value;
+}
+
+Value Value::of_bucket(BucketId bucket) {
+  Value value;
+  value.kind = Kind::Bucket;
+  value.integer = static_cast<std::int64_t>(bucket.raw());
   return value;
 }
 
@@ -273,34 +293,6 @@ Match compare(const Value& left, CompareOp op, const Value& right) {
     return has_any(right) ? any.result() : compare_single(left, op, Value::null());
   }
   return compare_single(left, op, right);
-}
-
-bool glob_matches(std::string_view text, std::string_view pattern) {
-  const auto is_continuation = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
-  std::size_t t = 0;
-  std::size_t p = 0;
-  std::optional<std::size_t> star;  // the pattern after the last '*', tried from ever later in the text
-  std::size_t retry = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = ++p;
-      retry = t;
-    } else if (p < pattern.size() && pattern[p] == '?') {
-      ++p;
-      for (++t; t < text.size() && is_continuation(text[t]);) ++t;
-    } else if (p < pattern.size() && pattern[p] == text[t]) {
-      ++p;
-      ++t;
-    } else if (star) {
-      p = *star;
-      for (++retry; retry < text.size() && is_continuation(text[retry]);) ++retry;
-      t = retry;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
 }
 
 Match negate(Match match) {

@@ -5,14 +5,16 @@
 #include <string>
 #include <string_view>
 
+#include "fjord/document/bucket_id.h"
 #include "fjord/document/document.h"
 #include "fjord/document/selection.h"
+#include "selection_pattern.h"
 
 namespace fjord::selection {
 
-enum class CompareOp : std::uint8_t { Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual, Glob };
+enum class CompareOp : std::uint8_t { Equal, NotEqual, Less, LessOrEqual, Greater, GreaterOrEqual, Glob, Regex };
 
-/// "==", "=", ...
+/// "==", "=", "=~", ...
 std::string_view to_string(CompareOp op);
 
 /// One step of a field path after the field itself.
@@ -25,8 +27,8 @@ struct PathStep {
   bool is_number = false;       ///< Key: written as a number, without quotes.
 };
 
-/// What an expression yields for one document. Refers to the bytes of the document and of the expression; never
-/// allocates.
+/// What an expression yields for one document. Refers to the bytes of the document, of the expression and of the
+/// evaluation's scratch; never allocates.
 struct Value {
   enum class Kind : std::uint8_t {
     Invalid,
@@ -34,6 +36,7 @@ struct Value {
     Integer,
     Double,
     String,
+    Bucket,  ///< `integer` has the raw form of a bucket; equal to those that contain it.
     Struct,
     Collection,  ///< The elements of an array; the keys of a map or weighted set. Not empty.
     Each,        ///< `steps` applied to each element of the collection `slice`.
@@ -43,6 +46,7 @@ struct Value {
   std::int64_t integer = 0;
   double number = 0.0;
   std::string_view string;
+  const Pattern* pattern = nullptr;  ///< Of a String that stands on the right side of a glob or regular expression.
   FieldSlice slice;
   std::span<const PathStep> steps;
 
@@ -51,6 +55,7 @@ struct Value {
   static Value of(std::int64_t integer);
   static Value of_double(double number);
   static Value of_string(std::string_view string);
+  static Value of_bucket(BucketId bucket);
 };
 
 /// The value that a path leads to, from the value of its field. A step that does not fit the value gives Invalid; an
@@ -60,10 +65,6 @@ Value resolve(const FieldSlice& slice, std::span<const PathStep> steps);
 /// Compares. Several values on a side match if one of them does, except that two whole collections or structs are
 /// compared element by element, where all have to match.
 Match compare(const Value& left, CompareOp op, const Value& right);
-
-/// `*` stands for any bytes, `?` for one character of UTF-8. Takes at most time proportional to the product of the
-/// sizes.
-bool glob_matches(std::string_view text, std::string_view pattern);
 
 Match negate(Match match);
 Match to_match(bool value);

@@ -2,9 +2,10 @@
 
 #include <catch2/catch.hpp>
 #include <functional>
+#include <limits>
 
 #include "selection_node.h"
-#include "selection_value.h"
+#include "selection_pattern.h"
 
 namespace fjord {
 namespace {
@@ -75,11 +76,22 @@ TEST_CASE("selection: errors name the column, what was found and what was expect
       {"music and film.title == 1", "column 11: unknown document type 'film'"},
       {"music.artist == 'x'", "column 7: document type 'music' has no field 'artist'"},
       {"music.tracks.artist == 'x'", "column 14: struct 'track' has no field 'artist'"},
-      {"music.title.lowercase() == 'x'", "column 13: unknown function 'lowercase'"},
-      {"'x'.hash() == 1", "column 5: unknown function 'hash'"},
-      {"music.year > now()", "column 14: unknown function 'now'"},
-      {"music.title =~ 'x'", "column 13: unknown operator '=~'"},
-      {"music.year + 1 == 2", "column 12: unexpected '+': expected a comparison"},
+      {"music.title.upper() == 'x'", "column 13: unknown function 'upper': expected lowercase, hash or abs"},
+      {"'x'.md5() == 1", "column 5: unknown function 'md5'"},
+      {"music.version() == 1", "column 7: unknown function 'version'"},
+      {"music.title == 1 or music.title.hash( == 1", "column 39: unexpected '==': expected ')'"},
+      {"music.year > today()", "column 14: unknown function 'today': expected now"},
+      {"music.year > now(1)", "column 18: unexpected '1': expected ')'"},
+      {"music.title =~ '['", "column 16: no regular expression: missing ]"},
+      {"music.title =~ '(a)\\\\1'", "column 16: no regular expression: invalid escape sequence"},
+      {"music.title =~ '(?=a)'", "column 16: no regular expression: invalid perl operator"},
+      {"music.title =~ music.title", "column 16: expected a regular expression in quotes"},
+      {"music.title =~ 5", "column 16: expected a regular expression in quotes"},
+      {"music.year + 1", "column 1: a value is no condition"},
+      {"music.year + == 2", "column 14: unexpected '=='"},
+      {"music + 1 == 2", "column 7: unexpected '+'"},
+      {"1 + (music or book) == 2", "column 5: a condition or document type is no value"},
+      {"music.year + 1 2", "column 16: unexpected '2': expected a comparison, '+'"},
       {"music.year ==", "column 14: unexpected the end"},
       {"music == 1", "column 7: unexpected '=='"},
       {"1 == 1 == 1", "column 8: unexpected '=='"},
@@ -91,6 +103,7 @@ TEST_CASE("selection: errors name the column, what was found and what was expect
       {"music # book", "column 7: unexpected character"},
       {"id.order == 1", "column 4: unknown part of the id 'order'"},
       {"music.tracks[$x].title == 'x'", "column 14: unknown variable"},
+      {"$x == 1", "column 1: unexpected '$'"},
       {"music.scores{} == 1", "column 14: expected a key"},
       {"music.scores{a == 1", "'{' without '}'"},
       {"not", "column 4: unexpected the end"},
@@ -115,6 +128,12 @@ TEST_CASE("selection: nesting and size are limited, chains are not", "[selection
   CHECK_THAT(error_of(std::string(Selection::kBytesMax + 1, ' ')), Catch::Contains("limit"));
   CHECK(parse(repeat("not ", 200) + "true").is_trivial());
   CHECK(parse("true" + repeat(" and true", 5000)).is_trivial());
+  CHECK_THAT(error_of("true" + repeat(" and true", 10000)), Catch::Contains("more than 10000 literals"));
+  CHECK_THAT(error_of("1 == 1" + repeat(" + 1", 10000)), Catch::Contains("more than 10000 literals"));
+  CHECK(parse("5001 == 1" + repeat(" + 1", 5000)).matches_id("id:a:b::c"));
+  CHECK_THAT(error_of("music.year" + repeat(".abs()", 300) + " == 1"), Catch::Contains("more than 256 functions"));
+  CHECK_THAT(error_of("true" + repeat(" and id =~ 'a'", 33)), Catch::Contains("more than 32 regular expressions"));
+  CHECK_THAT(error_of("id =~ '" + repeat("(a{50}){20}b", 1000) + "'"), Catch::Contains("no regular expression"));
 }
 
 TEST_CASE("selection: parts of ids of all schemes", "[selection]") {
@@ -240,7 +259,9 @@ TEST_CASE("selection: the canonical text reads back to itself", "[selection]") {
   for (const char* text :
        {"music", "not (music or book) and id.user == 5", "music.tracks[1].title == \"x\\x00\\xff\\\"\"", "1.0 < -2.5",
         "music.scores{\"a b\"} >= -9223372036854775808", "music.tracks.seconds != null", "1e999 > 1e+20",
-        "((true)) and (false) == (1)", "id.specific = \"*\"", "music.scores{7} == 1"}) {
+        "((true)) and (false) == (1)", "id.specific = \"*\"", "music.scores{7} == 1", "music.title =~ \"^a\\\\b\"",
+        "(1 + 2) * -3 - 4 / 5 % 6 == now() - 300", "music.title.lowercase().hash() % 10 < 5", "id.hash().abs() == 1",
+        "id.gid == \"x\" or id.bucket != 7", "(music.year).hash() != (-1.5).abs()"}) {
     CHECK(parse(text).to_string() == text);
   }
   CHECK(parse("1==1 OR nOt TRUE").to_string() == "1 == 1 or not true");

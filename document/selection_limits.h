@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "fjord/document/bucket_id.h"
+
+namespace fjord::selection {
+
+/// The ids of types; or all.
+class TypeSet {
+ public:
+  static TypeSet all() { return {}; }
+  static TypeSet of(std::vector<std::uint32_t> ids);
+  static TypeSet unite(const std::vector<TypeSet>& sets);
+
+  bool is_all() const { return is_all_; }
+  const std::vector<std::uint32_t>& ids() const { return ids_; }  ///< Rising.
+  TypeSet intersect(const TypeSet& other) const;
+
+ private:
+  bool is_all_ = true;
+  std::vector<std::uint32_t> ids_;
+};
+
+/// The documents of some buckets, of any number of bits; or all documents.
+class BucketSet {
+ public:
+  static BucketSet all() { return {}; }
+  static BucketSet of(std::vector<BucketId> buckets);
+  static BucketSet unite(const std::vector<BucketSet>& sets);
+
+  bool is_all() const { return is_all_; }
+  /// Rising in the order of the bucket tree; none contains another.
+  const std::vector<BucketId>& buckets() const { return buckets_; }
+  BucketSet intersect(const BucketSet& other) const;
+  /// True if a document may be both in `bucket` and in the set.
+  bool overlaps(BucketId bucket) const;
+
+ private:
+  bool contains(BucketId bucket) const;
+
+  bool is_all_ = true;
+  std::vector<BucketId> buckets_;
+};
+
+/// What holds for every document that makes a condition true, and for every one that makes it false.
+template <typename Set>
+struct Limits {
+  Set when_true;
+  Set when_false;
+
+  /// Of `and` and `or` over parts with these limits.
+  static Limits of_and(const std::vector<Limits>& parts);
+  static Limits of_or(const std::vector<Limits>& parts);
+};
+
+template <typename Set>
+Limits<Set> Limits<Set>::of_and(const std::vector<Limits>& parts) {
+  Limits all;
+  std::vector<Set> when_false;
+  for (const Limits& part : parts) {
+    all.when_true = all.when_true.intersect(part.when_true);
+    when_false.push_back(part.when_false);
+  }
+  all.when_false = Set::unite(when_false);
+  return all;
+}
+
+template <typename Set>
+Limits<Set> Limits<Set>::of_or(const std::vector<Limits>& parts) {
+  std::vector<Limits> negated;
+  for (const Limits& part : parts) negated.push_back({part.when_false, part.when_true});
+  const Limits both = of_and(negated);
+  return {both.when_false, both.when_true};
+}
+
+}  // namespace fjord::selection

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "fjord/document/document.h"
+#include "fjord/document/document_type.h"
+#include "fjord/document/selection.h"
+
+namespace fjord::test {
+
+/// The schema that documents.jsonl has for a suite, with the types and fields that only other vector files mention:
+/// selections on unknown ones are refused here.
+std::shared_ptr<const DocumentTypeRepo> selection_types(const std::string& suite);
+
+/// Ids of the vectors that have an empty namespace, which ours may not, get one: no row asks for it.
+std::string with_namespace(const std::string& id);
+
+/// A document of documents.jsonl.
+struct Subject {
+  std::string id;
+  std::string type;
+  std::optional<EncodedDocument> encoded;  ///< Only of a put whose id is valid.
+};
+
+struct Suite {
+  std::shared_ptr<const DocumentTypeRepo> types;
+  std::map<std::string, Subject> subjects;
+};
+
+/// By name. Call it from inside a test case, like everything here.
+std::map<std::string, Suite> read_suites(const std::filesystem::path& documents);
+
+/// Counts the rows of a vector file that do not pass, by what they ask for, and compares with the table in
+/// document/SELECTION.md, which says why.
+class LeftOut {
+ public:
+  explicit LeftOut(std::string file) : file_(std::move(file)) {}
+  void add(const std::string& what) { ++rows_[what]; }
+  /// Fails if the table has other rows for the file, or other numbers.
+  void check() const;
+
+ private:
+  std::string file_;
+  std::map<std::string, int> rows_;
+};
+
+}  // namespace fjord::test
