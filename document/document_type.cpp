@@ -124,8 +124,28 @@ Status DataType::check(const FieldValue& value) const {
   return Status::ok();
 }
 
+std::string_view to_string(PartCompression::Codec codec) {
+  switch (codec) {
+    case PartCompression::Codec::Lz4:
+      return "lz4";
+    case PartCompression::Codec::Zstd:
+      return "zstd";
+    case PartCompression::Codec::None:
+      break;
+  }
+  return "none";
+}
+
 DocumentType::DocumentType(std::string name, std::vector<Field> fields, std::vector<std::string> ancestors)
-    : name_(std::move(name)), id_(stable_id(name_)), fields_(std::move(fields)), ancestors_(std::move(ancestors)) {
+    : DocumentType(std::move(name), std::move(fields), std::move(ancestors), Compression()) {}
+
+DocumentType::DocumentType(std::string name, std::vector<Field> fields, std::vector<std::string> ancestors,
+                           Compression compression)
+    : name_(std::move(name)),
+      id_(stable_id(name_)),
+      fields_(std::move(fields)),
+      ancestors_(std::move(ancestors)),
+      compression_(compression) {
   index_by_id_.reserve(fields_.size());
   for (std::uint32_t i = 0; i < fields_.size(); ++i) {
     index_by_id_.emplace_back(fields_[i].id, i);

@@ -71,7 +71,10 @@ class TypeBuilder {
     for (const SdDocument& document : declared_) {
       DocumentScope& scope = scopes_[document.name];
       FJORD_TRY(resolve_document(scope));
-      types.push_back(std::make_unique<DocumentType>(document.name, scope.fields, scope.ancestors));
+      types.push_back(std::make_unique<DocumentType>(
+          document.name, scope.fields, scope.ancestors,
+          DocumentType::Compression{scope.header_compression.value_or(PartCompression()),
+                                    scope.body_compression.value_or(PartCompression())}));
     }
     return types;
   }
@@ -89,6 +92,8 @@ class TypeBuilder {
     std::vector<DocumentScope*> parents;
     std::unordered_map<std::string, StructScope> structs;
     std::vector<Field> fields;
+    std::optional<PartCompression> header_compression;
+    std::optional<PartCompression> body_compression;
   };
 
   Status resolve_document(DocumentScope& scope) {
@@ -98,6 +103,8 @@ class TypeBuilder {
       return error_at(document.at, fmt::format("document type {} inherits itself", document.name));
     }
     scope.progress = Progress::Running;
+    scope.header_compression = document.header_compression;
+    scope.body_compression = document.body_compression;
     for (const std::string& name : document.inherits) {
       if (name == "document" && !scopes_.contains(name)) continue;  // the root of all types in other systems
       const auto parent = scopes_.find(name);
@@ -105,6 +112,8 @@ class TypeBuilder {
         return error_at(document.at, fmt::format("document type {} inherits unknown type {}", document.name, name));
       }
       FJORD_TRY(resolve_document(parent->second));
+      if (!scope.header_compression) scope.header_compression = parent->second.header_compression;
+      if (!scope.body_compression) scope.body_compression = parent->second.body_compression;
       scope.parents.push_back(&parent->second);
       scope.ancestors.push_back(name);
       for (const std::string& ancestor : parent->second.ancestors) {

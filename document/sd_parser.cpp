@@ -1,5 +1,6 @@
 #include "sd_parser.h"
 
+#include <charconv>
 #include <fmt/format.h>
 
 #include "fjord/document/document_format.h"
@@ -128,6 +129,10 @@ class SdParser {
       } else if (peek().is_word("struct")) {
         FJORD_TRY_ASSIGN(SdStruct declared, parse_struct());
         document.structs.push_back(std::move(declared));
+      } else if (peek().is_word("compression")) {
+        FJORD_TRY(parse_compression_block(document));
+      } else if (peek().is_word("header") || peek().is_word("body")) {
+        FJORD_TRY(parse_part_compression(document));
       } else {
         FJORD_TRY(pass_over_statement("in a document"));
       }
@@ -135,6 +140,91 @@ class SdParser {
     lexer_.take();
     documents_.push_back(std::move(document));
     return Status::ok();
+  }
+
+  /// header|body compression <codec> [level <n>] [min_bytes <n>] [threshold <percent>]
+  Status parse_part_compression(SdDocument& document) {
+    const SdToken part = lexer_.take();
+    if (!peek().is_word("compression")) return expected(fmt::format("\"compression\" after \"{}\"", part.text));
+    lexer_.take();
+    PartCompression compression;
+    FJORD_TRY(take_codec(compression));
+    while (is_compression_setting(peek())) FJORD_TRY(take_compression_setting(compression));
+    FJORD_TRY(check_level(part.at, compression));
+    auto& declared = part.text == "header" ? document.header_compression : document.body_compression;
+    return set_compression(declared, compression, part);
+  }
+
+  /// compression { type: lz4 level: 9 threshold: 95 }, for both parts.
+  Status parse_compression_block(SdDocument& document) {
+    const SdToken word = lexer_.take();
+    FJORD_TRY(take_symbol('{', "after \"compression\""));
+    PartCompression compression;
+    bool has_type = false;
+    while (!peek().is('}')) {
+      if (peek().is_word("type") && !has_type) {
+        lexer_.take();
+        FJORD_TRY(take_symbol(':', "after \"type\""));
+        FJORD_TRY(take_codec(compression));
+        has_type = true;
+      } else if (is_compression_setting(peek())) {
+        FJORD_TRY(take_compression_setting(compression));
+      } else {
+        return expected("one type, level, min_bytes or threshold, or '}'");
+      }
+    }
+    if (!has_type) return expected("\"type: lz4\" or another in the compression");
+    lexer_.take();
+    FJORD_TRY(check_level(word.at, compression));
+    FJORD_TRY(set_compression(document.header_compression, compression, word));
+    return set_compression(document.body_compression, compression, word);
+  }
+
+  Status set_compression(std::optional<PartCompression>& declared, const PartCompression& compression,
+                         const SdToken& word) const {
+    if (declared) return error_at(word.at, "the compression of a part is declared twice");
+    declared = compression;
+    return Status::ok();
+  }
+
+  Status take_codec(PartCompression& compression) {
+    using Codec = PartCompression::Codec;
+    for (const Codec codec : {Codec::None, Codec::Lz4, Codec::Zstd}) {
+      if (!peek().is_word(to_string(codec))) continue;
+      compression.codec = codec;
+      lexer_.take();
+      return Status::ok();
+    }
+    return expected("none, lz4 or zstd");
+  }
+
+  static bool is_compression_setting(const SdToken& token) {
+    return token.is_word("level") || token.is_word("min_bytes") || token.is_word("threshold");
+  }
+
+  /// <name> [:] <number>
+  Status take_compression_setting(PartCompression& compression) {
+    const std::string name(lexer_.take().text);
+    if (peek().is(':')) lexer_.take();
+    std::uint32_t value = 0;
+    const char* end = peek().text.data() + peek().text.size();
+    const auto [stop, failure] = std::from_chars(peek().text.data(), end, value);
+    const std::uint32_t most = name == "level" ? 22 : name == "threshold" ? 100 : 64U << 20;
+    if (peek().kind != Kind::Word || failure != std::errc() || stop != end || value > most) {
+      return expected(fmt::format("a number up to {} after \"{}\"", most, name));
+    }
+    lexer_.take();
+    if (name == "level") {
+      compression.level = static_cast<int>(value);
+    } else {
+      (name == "threshold" ? compression.percent_max : compression.min_bytes) = value;
+    }
+    return Status::ok();
+  }
+
+  Status check_level(const SdPosition& at, const PartCompression& compression) const {
+    if (compression.codec != PartCompression::Codec::Lz4 || compression.level <= 12) return Status::ok();
+    return error_at(at, fmt::format("expected a level up to 12 for lz4, found {}", compression.level));
   }
 
   Result<SdStruct> parse_struct() {

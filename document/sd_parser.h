@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fjord/common/result.h"
+#include "fjord/document/document_type.h"
 
 /// The syntax of schemas (.sd). Names are resolved by DocumentTypeRepo::build().
 namespace fjord {
@@ -45,6 +46,8 @@ struct SdDocument {
   std::vector<std::string> inherits;
   std::vector<SdStruct> structs;
   std::vector<SdField> fields;
+  std::optional<PartCompression> header_compression;
+  std::optional<PartCompression> body_compression;
   SdPosition at;
 };
 

@@ -64,11 +64,35 @@ class DataType {
   std::vector<Field> fields_;
 };
 
+/// How a part of documents is compressed where it is stored. The schema only says so; storing is done elsewhere, and
+/// what was stored before a change of the schema stays as it is.
+struct PartCompression {
+  enum class Codec : std::uint8_t { None = 0, Lz4 = 1, Zstd = 2 };
+
+  Codec codec = Codec::None;
+  int level = 0;                ///< Lz4: 1 to 12, Zstd: 1 to 22; 0: the codec's own default.
+  std::uint32_t min_bytes = 0;  ///< Parts of fewer bytes are not compressed.
+  /// The compressed form is kept only if it has at most this part of the plain one's bytes, in percent.
+  std::uint32_t percent_max = 100;
+
+  friend bool operator==(const PartCompression&, const PartCompression&) = default;
+};
+
+/// "none", "lz4", "zstd": as in a schema.
+std::string_view to_string(PartCompression::Codec codec);
+
 /// A document type as its schema declares it, with what it inherits. Immutable.
 class DocumentType {
  public:
+  struct Compression {
+    PartCompression header;
+    PartCompression body;
+  };
+
   /// `fields` have distinct ids. Schemas make these through DocumentTypeRepo::build().
   DocumentType(std::string name, std::vector<Field> fields, std::vector<std::string> ancestors = {});
+  DocumentType(std::string name, std::vector<Field> fields, std::vector<std::string> ancestors,
+               Compression compression);
   DocumentType(const DocumentType&) = delete;
   DocumentType& operator=(const DocumentType&) = delete;
 
@@ -80,12 +104,18 @@ class DocumentType {
   const Field* field_by_id(std::uint32_t id) const;
   /// True if this is the type `name` or inherits it.
   bool is_a(std::string_view name) const;
+  /// The names of all types that it inherits, directly or not.
+  const std::vector<std::string>& ancestors() const { return ancestors_; }
+  /// As the schema says; of a type that says nothing, as the first type that it inherits says. Default: none.
+  const PartCompression& header_compression() const { return compression_.header; }
+  const PartCompression& body_compression() const { return compression_.body; }
 
  private:
   std::string name_;
   std::uint32_t id_;
   std::vector<Field> fields_;
   std::vector<std::string> ancestors_;
+  Compression compression_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> index_by_id_;  // sorted
   std::unordered_map<std::string_view, std::uint32_t> index_by_name_;
 };
