@@ -14,10 +14,18 @@ constexpr std::uint8_t kFlagCreate = 1;
 
 Status corrupt(std::string_view what) { return {StatusCode::Corruption, fmt::format("update: {}", what)}; }
 
+/// The tag goes along, so that a value is never read as one of another type that has as many bytes.
+void append_tagged(std::string& out, const DataType& type, const FieldValue& value) {
+  append_tag(out, type.tag());
+  append_value(out, type, value);
+}
+
 void append_step(std::string& out, const DataType& type, const UpdateStep& step) {
   out.push_back(static_cast<char>(step.kind));
   if (step.kind == UpdateStep::Kind::Key) {
-    put_string(out, encode_value(*key_type_of(type), step.key));
+    LengthPrefix length(out);
+    append_tagged(out, *key_type_of(type), step.key);
+    length.finish();
   } else if (step.kind == UpdateStep::Kind::Index) {
     put_varint(out, step.number);
   } else {
@@ -25,33 +33,25 @@ void append_step(std::string& out, const DataType& type, const UpdateStep& step)
   }
 }
 
-/// The type of an operand on the wire.
-std::shared_ptr<const DataType> removed_type(const DataType& target) {
-  const DataType* key = key_type_of(target);
-  // The operand's type shares nothing with the schema's but lives no longer than it: an owner that owns nothing.
-  const DataType* element = key == nullptr ? target.element() : key;
-  return DataType::array_of(std::shared_ptr<const DataType>(std::shared_ptr<void>(), element));
+void append_operand(std::string& out, const DataType& target, const FieldUpdate& update) {
+  LengthPrefix length(out);
+  if (update.action == UpdateAction::Assign || update.action == UpdateAction::Add) {
+    append_tagged(out, target, update.operand);
+  } else if (update.action == UpdateAction::Remove) {
+    // The array's type shares what the schema owns, but lives no longer than this call: an owner that owns nothing.
+    const DataType* key = key_type_of(target);
+    const std::shared_ptr<const DataType> element(std::shared_ptr<void>(), key == nullptr ? target.element() : key);
+    append_tagged(out, *DataType::array_of(element), update.operand);
+  } else if (is_arithmetic(update.action)) {
+    append_tagged(out, *DataType::primitive(update.operand.tag()), update.operand);
+  }
+  length.finish();
 }
 
-std::string operand_bytes(const DataType& target, const FieldUpdate& update) {
-  switch (update.action) {
-    case UpdateAction::Assign:
-    case UpdateAction::Add:
-      return encode_value(target, update.operand);
-    case UpdateAction::Remove:
-      return encode_value(*removed_type(target), update.operand);
-    case UpdateAction::Increment:
-    case UpdateAction::Decrement:
-    case UpdateAction::Multiply:
-    case UpdateAction::Divide: {
-      std::string out;
-      append_tag(out, update.operand.tag());
-      append_value(out, *DataType::primitive(update.operand.tag()), update.operand);
-      return out;
-    }
-    default:
-      return {};
-  }
+/// Whether the value fits is checked when the change is added.
+Result<FieldValue> tagged_value(std::string_view bytes) {
+  if (bytes.empty()) return corrupt("a value without tag");
+  return FieldSlice{static_cast<TypeTag>(bytes[0]), bytes.substr(1)}.value();
 }
 
 class UpdateDecoder {
@@ -102,17 +102,19 @@ class UpdateDecoder {
     }
     const DataType* target = update.field->type.get();
     for (std::uint64_t i = 0; i < steps; ++i) {
-      FJORD_TRY_ASSIGN(UpdateStep step, take_step(*target));
+      FJORD_TRY_ASSIGN(UpdateStep step, take_step());
       FJORD_TRY_ASSIGN(target, step_into(*target, step));
       update.path.push_back(std::move(step));
     }
     const std::string_view operand = reader_.string();
     if (!reader_.ok()) return corrupt("truncated operand");
-    FJORD_TRY_ASSIGN(update.operand, operand_of(*target, action, operand));
+    if (!operand.empty()) {
+      FJORD_TRY_ASSIGN(update.operand, tagged_value(operand));
+    }
     return update;
   }
 
-  Result<UpdateStep> take_step(const DataType& type) {
+  Result<UpdateStep> take_step() {
     UpdateStep step{static_cast<UpdateStep::Kind>(reader_.fixed<std::uint8_t>()), 0, {}};
     switch (step.kind) {
       case UpdateStep::Kind::Member:
@@ -126,12 +128,8 @@ class UpdateDecoder {
       }
       case UpdateStep::Kind::Key: {
         const std::string_view bytes = reader_.string();
-        const DataType* key = key_type_of(type);
-        if (key == nullptr) {
-          return Status(StatusCode::InvalidField, fmt::format("update: a value of type {} has no keys", type.name()));
-        }
         if (reader_.ok()) {
-          FJORD_TRY_ASSIGN(step.key, FieldSlice({key->tag(), bytes}).value());
+          FJORD_TRY_ASSIGN(step.key, tagged_value(bytes));
         }
         break;
       }
@@ -140,31 +138,6 @@ class UpdateDecoder {
     }
     if (!reader_.ok()) return corrupt("truncated path");
     return step;
-  }
-
-  static Result<FieldValue> operand_of(const DataType& target, UpdateAction action, std::string_view bytes) {
-    switch (action) {
-      case UpdateAction::Assign:
-      case UpdateAction::Add:
-        return FieldSlice{target.tag(), bytes}.value();
-      case UpdateAction::Remove:
-        return FieldSlice{TypeTag::Array, bytes}.value();
-      case UpdateAction::Clear:
-        if (!bytes.empty()) return corrupt("clear with an operand");
-        return FieldValue();
-      case UpdateAction::Increment:
-      case UpdateAction::Decrement:
-      case UpdateAction::Multiply:
-      case UpdateAction::Divide: {
-        if (bytes.empty()) return corrupt("arithmetic without operand");
-        const auto tag = static_cast<TypeTag>(bytes[0]);
-        if (tag != TypeTag::Long && tag != TypeTag::Double) return corrupt("arithmetic by what is no number");
-        return FieldSlice{tag, bytes.substr(1)}.value();
-      }
-      case UpdateAction::None:
-        break;
-    }
-    return corrupt(fmt::format("unknown action {}", static_cast<int>(action)));
   }
 
   const DocumentTypeRepo& repo_;
@@ -189,7 +162,7 @@ std::string DocumentUpdate::encode() const {
       append_step(out, *target, step);
       target = step_into(*target, step).value();
     }
-    put_string(out, operand_bytes(*target, update));
+    append_operand(out, *target, update);
   }
   return out;
 }

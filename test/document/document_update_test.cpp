@@ -380,6 +380,13 @@ TEST_CASE("update: bytes of another version, type or shape are refused") {
   CHECK(DocumentUpdate::decode(*films, bytes).error().code() == StatusCode::UnknownType);
   const auto smaller = test::repo_of("document song { field plays type long { } }");
   CHECK(DocumentUpdate::decode(*smaller, bytes).error().code() == StatusCode::InvalidField);
+  // Of as many bytes, but another type.
+  const auto floats = test::repo_of("document song { field year type float { header } }");
+  const std::string assigned = song.update(R"({"year":{"assign":7}})").encode();
+  CHECK(DocumentUpdate::decode(*floats, assigned).error().code() == StatusCode::InvalidField);
+  const auto numbers = test::repo_of("document song { field charts type map<int, int> { } }");
+  const std::string keyed = song.update(R"({"charts{four}":{"assign":7}})").encode();
+  CHECK(DocumentUpdate::decode(*numbers, keyed).error().code() == StatusCode::InvalidField);
   for (std::size_t n = 0; n < bytes.size(); ++n) {
     const std::vector<char> exact(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(n));
     CHECK_FALSE(DocumentUpdate::decode(*song.repo, {exact.data(), exact.size()}));

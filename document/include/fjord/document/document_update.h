@@ -79,7 +79,7 @@ class DocumentUpdate {
   /// parse_feed_operation(), which also reads conditions. Members of "fields" are paths and actions, applied in the
   /// order of the text: {"year": {"assign": 1999}, "plays": {"increment": 1}, "charts{no}": {"assign": 1},
   /// "credits[0].name": {"assign": null}, "tags": {"add": ["x"]}, "moods": {"match": {"element": "sad",
-  /// "increment": 1}}}. Document: document/README.md. Errors: as parse_feed_operation(), with offset and path.
+  /// "increment": 1}}}. Text: document/FEED.md. Errors: as parse_feed_operation(), with offset and path.
   static Result<DocumentUpdate> from_json(const DocumentTypeRepo& repo, std::string_view json);
   /// The same from what stands in "fields" alone. Errors: as above; InvalidId if `id` names another type.
   static Result<DocumentUpdate> from_json_fields(const DocumentType& type, const DocumentId& id,
