@@ -1,5 +1,6 @@
 #include "selection_value.h"
 
+#include <cmath>
 #include <compare>
 
 namespace fjord::selection {
@@ -10,8 +11,25 @@ constexpr int kDepthMax = 40;
 
 bool is_several(const Value& value) { return value.kind == Value::Kind::Collection || value.kind == Value::Kind::Each; }
 bool is_number(const Value& value) { return value.kind == Value::Kind::Integer || value.kind == Value::Kind::Double; }
-double to_double(const Value& value) {
-  return value.kind == Value::Kind::Double ? value.number : static_cast<double>(value.integer);
+
+/// Exact, also where a double cannot hold the integer.
+std::partial_ordering order_of(std::int64_t integer, double number) {
+  if (std::isnan(number)) return std::partial_ordering::unordered;
+  if (number >= 0x1p63) return std::partial_ordering::less;
+  if (number < -0x1p63) return std::partial_ordering::greater;
+  const double whole = std::trunc(number);
+  const auto as_integer = static_cast<std::int64_t>(whole);
+  if (integer != as_integer) return integer <=> as_integer;
+  return whole <=> number;
+}
+
+std::partial_ordering order_of(const Value& left, const Value& right) {
+  const bool is_left_integer = left.kind == Value::Kind::Integer;
+  const bool is_right_integer = right.kind == Value::Kind::Integer;
+  if (is_left_integer && is_right_integer) return left.integer <=> right.integer;
+  if (is_left_integer) return order_of(left.integer, right.number);
+  if (is_right_integer) return 0 <=> order_of(right.integer, left.number);
+  return left.number <=> right.number;
 }
 
 Match holds(CompareOp op, std::partial_ordering order) {
@@ -138,12 +156,7 @@ Match compare_single(const Value& left, CompareOp op, const Value& right) {
     if (op == CompareOp::Equal || op == CompareOp::Glob) return to_match(both);
     return op == CompareOp::NotEqual ? to_match(!both) : Match::Invalid;
   }
-  if (is_number(left) && is_number(right)) {
-    if (left.kind == Value::Kind::Integer && right.kind == Value::Kind::Integer) {
-      return holds(op, left.integer <=> right.integer);
-    }
-    return holds(op, to_double(left) <=> to_double(right));
-  }
+  if (is_number(left) && is_number(right)) return holds(op, order_of(left, right));
   if (left.kind == Value::Kind::String && right.kind == Value::Kind::String) {
     if (right.pattern != nullptr) return to_match(right.pattern->matches(left.string));
     if (op == CompareOp::Glob) return to_match(glob_matches(left.string, right.string));

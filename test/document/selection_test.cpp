@@ -267,4 +267,186 @@ TEST_CASE("selection: the canonical text reads back to itself", "[selection]") {
   CHECK(parse("1==1 OR nOt TRUE").to_string() == "1 == 1 or not true");
 }
 
+namespace {
+
+Match on_id(const std::string& text) { return parse(text).evaluate_id("id:ns:music:n=7:x"); }
+
+std::vector<BucketId> buckets_of(const std::string& text) {
+  const Selection selection = parse(text);
+  INFO(text);
+  REQUIRE(selection.possible_buckets() != nullptr);
+  return *selection.possible_buckets();
+}
+
+BucketId user_bucket(std::uint64_t user) { return {32, user}; }
+
+}  // namespace
+
+TEST_CASE("selection: arithmetic is exact where integers suffice", "[selection]") {
+  for (const char* text : {"1 + 2 * 3 == 7", "(1 + 2) * 3 == 9", "10 - 4 - 3 == 3", "7 / 2 == 3.5", "7 % 4 == 3",
+                           "-7 % 4 == -3", "2 * 3 % 4 == 2", "1 - -1 == 2", "9007199254740993 + 1 == 9007199254740994",
+                           "0.5 + 1 == 1.5", "9223372036854775807 + 1 == 9223372036854775808.0",
+                           "-9223372036854775808 % -1 == 0", "'a' + 'b' + 'c' == 'abc'", "1 / 0 > 1e300",
+                           "true + 1 == 2", "id.user * 2 - 4 == 10", "id.specific + '!' = 'x?'"}) {
+    INFO(text);
+    CHECK(on_id(text) == Match::True);
+  }
+  for (const char* text :
+       {"1 + 'a' == 1", "'a' - 'b' == 'a'", "'a' * 2 == 'aa'", "1 % 0 == 0", "1.5 % 1 == 0.5", "null + 1 == 1",
+        "0.0 / 0.0 == 0", "id.group + 'x' == 'x'", "id.bucket + 1 == 1", "music.year + 1 == 1"}) {
+    INFO(text);
+    CHECK(on_id(text) == Match::Invalid);
+  }
+}
+
+TEST_CASE("selection: integers and floating-point numbers compare exactly", "[selection]") {
+  CHECK(on_id("9007199254740993 == 9007199254740992.0") == Match::False);
+  CHECK(on_id("9007199254740993 > 9007199254740992.0") == Match::True);
+  CHECK(on_id("9007199254740992.0 < 9007199254740993") == Match::True);
+  CHECK(on_id("9223372036854775807 < 9223372036854775808.0 and -9223372036854775808 == -9223372036854775808.0") ==
+        Match::True);
+  CHECK(on_id("3 < 3.5 and 3.5 < 4 and -3 > -3.5 and -3.5 > -4 and 3.0 == 3 and 1e999 > 5 and -5 > -1e999") ==
+        Match::True);
+}
+
+TEST_CASE("selection: functions on values", "[selection]") {
+  const auto fill = [](Document& d) {
+    REQUIRE(d.set("title", "ÄRGER im ΣΊΣΥΦΟΣ Ⱥ").is_ok());
+    REQUIRE(d.set("year", std::int32_t{-1959}).is_ok());
+  };
+  CHECK(evaluate("music.title.lowercase() == 'ärger im σίσυφοσ ⱥ'", "music", fill) == Match::True);
+  CHECK(evaluate("music.title.lowercase().lowercase() = '?rger*' and music.title =~ '^Ä.*Σ'", "music", fill) ==
+        Match::True);
+  CHECK(evaluate("music.year.abs() == 1959 and (music.year).abs() - 1 == 1958", "music", fill) == Match::True);
+  CHECK(on_id("'A\\xff\\xc3B\\xf0\\x90C'.lowercase() == 'a\\xff\\xc3b\\xf0\\x90c'") == Match::True);
+  CHECK(evaluate("music.year.lowercase() == 'x'", "music", fill) == Match::Invalid);
+  CHECK(evaluate("music.tracks.lowercase() == 'x'", "music", fill) == Match::Invalid);
+  CHECK(evaluate("music.title.abs() == 1", "music", fill) == Match::Invalid);
+  CHECK(on_id("(-9223372036854775808).abs() == 9223372036854775808.0 and (-1.5).abs() == 1.5") == Match::True);
+  const auto long_title = [](Document& d) { REQUIRE(d.set("title", std::string(5000, 'A')).is_ok()); };
+  CHECK(evaluate("music.title.lowercase() == '" + std::string(5000, 'a') + "'", "music", long_title) == Match::True);
+}
+
+TEST_CASE("selection: hash() never changes, is not negative and agrees for equal numbers", "[selection]") {
+  CHECK(on_id("'foo'.hash() == 3129543674296171914") == Match::True);
+  for (const char* text :
+       {"id.hash() >= 0", "id.hash() == id.hash()", "'a'.hash() != 'b'.hash()", "id.hash() % 10 >= 0",
+        "(1959).hash() == (1959.0).hash()", "(1.5).hash() != (2.5).hash()", "(-1).hash() >= 0"}) {
+    INFO(text);
+    CHECK(on_id(text) == Match::True);
+  }
+  CHECK(on_id("null.hash() == 1 or id.group.hash() == 1 or id.bucket.hash() == 1") == Match::Invalid);
+}
+
+TEST_CASE("selection: the time is what the caller says", "[selection]") {
+  const auto at = [](const std::string& text, std::int64_t now) {
+    return parse(text).with_now(now).evaluate_id("id:ns:music::x");
+  };
+  CHECK(at("now() == 1000", 1000) == Match::True);
+  CHECK(at("now() - 300 > 600 and NOW() <= 1000", 1000) == Match::True);
+  CHECK(at("now() - 300 > 600", 900) == Match::False);
+  CHECK(on_id("now() > 0") == Match::Invalid);
+  const Selection selection = parse("music.year < now()");
+  CHECK((selection.needs_now() && !parse("music.year < 5").needs_now() &&
+         parse("not (1 < -5 + now().abs())").needs_now()));
+  const auto fill = [](Document& d) { REQUIRE(d.set("year", std::int32_t{50}).is_ok()); };
+  CHECK(evaluate("music.year < now()", "music", fill) == Match::Invalid);
+}
+
+TEST_CASE("selection: regular expressions search, take linear time and do not take null", "[selection]") {
+  for (const char* text : {"id.specific =~ 'x'", "id =~ 'music:n=[0-9]+:'", "'aXb' =~ '(?i)x'", "'a\\nb' =~ 'a(?s).b'",
+                           "'a\\nb' =~ '(?m)^b$'", "'x' =~ ('^' + 'x$')"}) {
+    INFO(text);
+    CHECK(on_id(text) == Match::True);
+  }
+  CHECK(on_id("'a\\nb' =~ '^b$' or 'a\\nb' =~ 'a.b'") == Match::False);
+  CHECK(on_id("id.group =~ '.*' or id.user =~ '7' or null =~ ''") == Match::Invalid);
+  const auto fill = [](Document& d) { REQUIRE(d.set("title", std::string(100000, 'a')).is_ok()); };
+  CHECK(evaluate("music.title =~ '(a|aa)*(a|a?)*$b'", "music", fill) == Match::False);
+}
+
+TEST_CASE("selection: buckets of ids", "[selection]") {
+  const DocumentId id = DocumentId::parse("id:ns:music:n=7:x").value();
+  const std::string raw = std::to_string(id.bucket(20).raw());
+  CHECK(on_id("id.bucket == " + raw + " and " + raw + " == id.bucket and id.bucket = 0") == Match::True);
+  CHECK(on_id("id.bucket != " + raw) == Match::False);
+  CHECK(on_id("id.bucket == " + std::to_string(BucketId(3, 6).raw())) == Match::False);
+  CHECK(on_id("id.bucket < 5 or id.bucket == 5.0 or id.bucket == '5'") == Match::Invalid);
+  CHECK(on_id("id.bucket == null or id.bucket == -1") == Match::False);
+  CHECK(on_id("id.gid == '" + id.gid().to_string() + "'") == Match::True);
+  CHECK(parse("id.gid == 'x' or id.bucket == 5").evaluate_id("no id") == Match::Invalid);
+}
+
+TEST_CASE("selection: the buckets that can match follow from the logic", "[selection]") {
+  CHECK(buckets_of("id.user == 7") == std::vector<BucketId>{user_bucket(7)});
+  CHECK(buckets_of("7 == id.user and music.year > 5") == std::vector<BucketId>{user_bucket(7)});
+  CHECK(buckets_of("id.user == 3 + 4") == std::vector<BucketId>{user_bucket(7)});
+  CHECK(buckets_of("not id.user != 7") == std::vector<BucketId>{user_bucket(7)});
+  CHECK(buckets_of("not (id.user != 7 or music)") == std::vector<BucketId>{user_bucket(7)});
+  CHECK(buckets_of("id.user == 7 and id.user == 8").empty());
+  CHECK(buckets_of("false").empty());
+  CHECK(buckets_of("id.user == 7 or id.user == 8 or id.user == 7").size() == 2);
+  CHECK(buckets_of("id.user == 7 or false") == std::vector<BucketId>{user_bucket(7)});
+  const DocumentId id = DocumentId::parse("id:ns:music:n=7:x").value();
+  // Of nested buckets the smaller one remains with `and`, the larger one with `or`.
+  CHECK(buckets_of("id.user == 7 and id == '" + id.str() + "'") == std::vector<BucketId>{id.bucket(58)});
+  CHECK(buckets_of("id == '" + id.str() + "' or id.user == 7") == std::vector<BucketId>{user_bucket(7)});
+  CHECK(buckets_of("id.bucket == " + std::to_string(BucketId(3, 7).raw()) + " and (id.user == 7 or id.user == 8)") ==
+        std::vector<BucketId>{user_bucket(7)});
+  for (const char* text :
+       {"true", "id.user > 7", "id.user != 7", "id.user == 7 or music", "not id.user == 7", "id = '*'",
+        "id.group = 'g?'", "'g' = id.group", "id =~ 'x'", "id.user == '7'", "id.user == null", "id.user + 0 == 7",
+        "id == 'no id'", "id.group == 'a:b'", "id.specific == 'x'"}) {
+    INFO(text);
+    CHECK(parse(text).possible_buckets() == nullptr);
+    CHECK(parse(text).may_match(user_bucket(7)));
+  }
+}
+
+TEST_CASE("selection: a bucket may match if it overlaps one that can", "[selection]") {
+  const Selection selection = parse("id.user == 7 or id.user == 0 or id.group == 'g'");
+  for (unsigned bits = 0; bits <= 58; ++bits) CHECK(selection.may_match(BucketId(bits, 7)));
+  CHECK(selection.may_match(BucketId(10, 0)));
+  CHECK_FALSE(selection.may_match(BucketId(32, 8)));
+  CHECK_FALSE(selection.may_match(BucketId(58, 8)));
+  CHECK_FALSE(selection.may_match(BucketId(3, 6)));
+  CHECK(selection.may_match(DocumentId::parse("id:a:b:g=g:x")->gid()));
+  CHECK(selection.may_match(DocumentId::parse("groupdoc:a:g:x")->gid()));
+  CHECK(selection.may_match(DocumentId::parse("userdoc:a:7:x")->gid()));
+  CHECK_FALSE(selection.may_match(DocumentId::parse("id:a:b:g=h:x")->gid()));
+  CHECK_FALSE(parse("false").may_match(BucketId()));
+}
+
+TEST_CASE("selection: a document that matches is always in a bucket that may match", "[selection]") {
+  const std::vector<std::string> atoms = {"id.user == 1",
+                                          "id.user != 1",
+                                          "id.user == 2",
+                                          "id.group == 'g'",
+                                          "id.group != 'g'",
+                                          "id == 'id:a:music:n=1:x'",
+                                          "id.bucket == 1152921504606846977",
+                                          "music",
+                                          "true",
+                                          "id.user > 1"};
+  const std::vector<std::string> ids = {"id:a:music:n=1:x", "id:a:music:n=1:y", "id:a:book:n=2:x",
+                                        "id:a:music:g=g:x", "id:a:book:g=h:x",  "id:a:music::x",
+                                        "userdoc:a:1:x",    "groupdoc:a:g:x",   "doc:a:b"};
+  int pruned = 0;
+  for (const std::string& a : atoms) {
+    for (const std::string& b : atoms) {
+      for (const std::string& text : {a + " and " + b, a + " or " + b, "not (" + a + " and " + b + ")",
+                                      "not (" + a + " or " + b + ")", "not " + a + " and not (" + b + " or false)"}) {
+        const Selection selection = parse(text);
+        for (const std::string& id : ids) {
+          const bool may_match = selection.may_match(DocumentId::parse(id)->gid());
+          if (!may_match) ++pruned;
+          INFO(text << " on " << id);
+          CHECK((may_match || !selection.matches_id(id)));
+        }
+      }
+    }
+  }
+  CHECK(pruned > 500);
+}
+
 }  // namespace fjord
