@@ -49,11 +49,14 @@ TEST_CASE("schema: compression is inherited part by part unless it is declared")
   const auto repo = test::repo_of(R"(
 document a { header compression lz4 level 2 body compression zstd }
 document b inherits a { body compression none }
-document c inherits b { })");
+document c inherits b { }
+document d inherits a { header compression none })");
   CHECK(repo->find("b")->header_compression() == PartCompression{Codec::Lz4, 2, 0, 100});
   CHECK(repo->find("b")->body_compression().codec == Codec::None);
   CHECK(repo->find("c")->header_compression().codec == Codec::Lz4);
   CHECK(repo->find("c")->body_compression().codec == Codec::None);
+  CHECK(repo->find("d")->header_compression().codec == Codec::None);
+  CHECK(repo->find("d")->body_compression().codec == Codec::Zstd);
 }
 
 TEST_CASE("schema: a compression that is wrong is refused with its place") {
