@@ -95,6 +95,9 @@ Status Lexer::read_number() {
     const char c = text_[at_];
     const char before = text_[at_ - (at_ > begin ? 1 : 0)];
     const bool is_sign = (c == '+' || c == '-') && to_lower(before) == 'e' && is_float;
+    // A second point, or one before a name, begins the call of a function.
+    const bool is_name_next = at_ + 1 < text_.size() && is_identifier_start(text_[at_ + 1]);
+    if (c == '.' && (is_float || is_name_next)) break;
     if (c == '.' || to_lower(c) == 'e') is_float = true;
     if (!is_identifier_part(c) && c != '.' && !is_sign) break;
     ++at_;

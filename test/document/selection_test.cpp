@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <functional>
-#include <limits>
+#include <random>
 
 #include "selection_node.h"
 #include "selection_pattern.h"
@@ -100,6 +100,8 @@ TEST_CASE("selection: errors name the column, what was found and what was expect
       {"music.year == 'x", "column 15: string without a closing quote"},
       {"music.year == '\\q'", "column 16: unknown escape"},
       {"music.year == 99999999999999999999", "column 15: '99999999999999999999' is no number"},
+      {"music.year == 1.2.3", "column 19: unexpected '3': expected a name after '.'"},
+      {"music.year == 12ab", "column 15: '12ab' is no number"},
       {"music # book", "column 7: unexpected character"},
       {"id.order == 1", "column 4: unknown part of the id 'order'"},
       {"music.tracks[$x].title == 'x'", "column 14: unknown variable"},
@@ -130,6 +132,9 @@ TEST_CASE("selection: nesting and size are limited, chains are not", "[selection
   CHECK(parse("true" + repeat(" and true", 5000)).is_trivial());
   CHECK_THAT(error_of("true" + repeat(" and true", 10000)), Catch::Contains("more than 10000 literals"));
   CHECK_THAT(error_of("1 == 1" + repeat(" + 1", 10000)), Catch::Contains("more than 10000 literals"));
+  const std::string deep =
+      repeat("not (false or true and ", 80) + "1 == " + repeat("(1 * 1 * (", 48) + "1" + repeat("))", 48);
+  CHECK(parse(deep + repeat(")", 80)).matches_id("id:a:b::c"));
   CHECK(parse("5001 == 1" + repeat(" + 1", 5000)).matches_id("id:a:b::c"));
   CHECK_THAT(error_of("music.year" + repeat(".abs()", 300) + " == 1"), Catch::Contains("more than 256 functions"));
   CHECK_THAT(error_of("true" + repeat(" and id =~ 'a'", 33)), Catch::Contains("more than 32 regular expressions"));
@@ -323,6 +328,7 @@ TEST_CASE("selection: functions on values", "[selection]") {
   CHECK(evaluate("music.tracks.lowercase() == 'x'", "music", fill) == Match::Invalid);
   CHECK(evaluate("music.title.abs() == 1", "music", fill) == Match::Invalid);
   CHECK(on_id("(-9223372036854775808).abs() == 9223372036854775808.0 and (-1.5).abs() == 1.5") == Match::True);
+  CHECK(on_id("-1.5.abs() == 1.5 and -3.abs() == 3 and 1e2.abs() == 100 and 1.5e-2 == 0.015") == Match::True);
   const auto long_title = [](Document& d) { REQUIRE(d.set("title", std::string(5000, 'A')).is_ok()); };
   CHECK(evaluate("music.title.lowercase() == '" + std::string(5000, 'a') + "'", "music", long_title) == Match::True);
 }
@@ -447,6 +453,79 @@ TEST_CASE("selection: a document that matches is always in a bucket that may mat
     }
   }
   CHECK(pruned > 500);
+}
+
+TEST_CASE("selection: pieces in any order are refused, or mean the same when printed", "[selection]") {
+  const std::vector<std::string> pieces = {"music",
+                                           "book",
+                                           "music.year",
+                                           "music.title",
+                                           "music.tracks",
+                                           "music.tracks[1].title",
+                                           "music.scores{a}",
+                                           "id",
+                                           "id.user",
+                                           "id.group",
+                                           "id.bucket",
+                                           "id.gid",
+                                           "now()",
+                                           "1",
+                                           "-2.5",
+                                           "0x10",
+                                           "'a'",
+                                           "\"*b?\"",
+                                           "null",
+                                           "true",
+                                           "false",
+                                           "and",
+                                           "or",
+                                           "not",
+                                           "(",
+                                           ")",
+                                           "==",
+                                           "!=",
+                                           "<",
+                                           ">=",
+                                           "=",
+                                           "=~",
+                                           "+",
+                                           "-",
+                                           "*",
+                                           "/",
+                                           "%",
+                                           ".lowercase()",
+                                           ".hash()",
+                                           ".abs()",
+                                           ".",
+                                           "[",
+                                           "]",
+                                           "{",
+                                           "}",
+                                           "$",
+                                           "'",
+                                           "\\",
+                                           "e"};
+  std::mt19937 random(7);
+  const auto pick = [&](std::size_t count) { return static_cast<std::size_t>(random() % count); };
+  const auto repo = make_repo();
+  int parsed = 0;
+  for (int i = 0; i < 40000; ++i) {
+    std::string text;
+    for (std::size_t n = 1 + pick(9); n > 0; --n) text += pieces[pick(pieces.size())] + (pick(8) == 0 ? "" : " ");
+    const auto selection = Selection::parse(text, *repo);
+    INFO(text);
+    if (!selection) {
+      CHECK_THAT(selection.error().message(), Catch::StartsWith("selection, column "));
+      continue;
+    }
+    ++parsed;
+    const auto again = Selection::parse(selection->to_string(), *repo);
+    REQUIRE(again);
+    CHECK(again->to_string() == selection->to_string());
+    const char* id = "id:a:music:n=1:b";
+    CHECK(again->with_now(5).evaluate_id(id) == selection->with_now(5).evaluate_id(id));
+  }
+  CHECK(parsed > 500);
 }
 
 }  // namespace fjord
