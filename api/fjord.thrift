@@ -94,6 +94,18 @@ enum OperationKind {
   GET = 1,
   PUT = 2,
   REMOVE = 3,
+  /** Changes to some fields of a document. */
+  UPDATE = 4,
+}
+
+/** When a write counts as done on a storage node. */
+enum Durability {
+  /** As the storage nodes are set. */
+  DEFAULT = 0,
+  /** Survives the end of the process. */
+  PROCESS = 1,
+  /** Survives a loss of power. */
+  SYNC = 2,
 }
 
 struct Operation {
@@ -103,7 +115,8 @@ struct Operation {
   /** Put: wire form of the header and body part (document/FORMAT.md). */
   3: optional binary header = ""
   4: optional binary body = ""
-  /** Put instead of header and body: the document's fields as a JSON object. */
+  /** Put instead of header and body: the document's fields as a JSON object. Update instead of `update`: the changes, what
+   *  stands in "fields" of a feed (document/FEED.md). */
   5: optional string json = ""
   /** Rising number of the operation within its client, from 1; 0: duplicates are not recognised. */
   6: optional i64 sequence = 0
@@ -111,18 +124,36 @@ struct Operation {
   7: optional bool want_json = false
   /** Rising with every time the client sends it again: a late copy of an attempt that was refused stays refused. */
   8: optional i64 attempt = 0
+  /** Update: the changes in wire form (document/FORMAT.md). */
+  9: optional binary update = ""
+  /** Put, update, remove: a selection that must hold for the document as it is stored, else TEST_AND_SET_FAILED. Without a
+   *  document no condition holds. */
+  10: optional string condition = ""
+  /** Put with a condition, update: go on if there is no document, whatever the condition. */
+  11: optional bool create = false
+  /** Put, update, remove: at most 64 bytes, the same for every repetition. An operation whose token is known was applied
+   *  and is answered as it was then. */
+  12: optional binary token = ""
+  /** Get: which fields to answer with, e.g. "[all]", "[id]", "song:title,year"; empty: all. */
+  13: optional string field_set = ""
+  14: optional Durability durability = Durability.DEFAULT
 }
 
 struct OperationResult {
   1: optional Status status
   /** Of the version that was written or read: microseconds since 1970. */
   2: optional i64 timestamp_us = 0
-  /** Put, remove: a document of that id was there before. */
+  /** Put, update, remove: a document of that id was there before. */
   3: optional bool existed = false
   4: optional binary header = ""
   5: optional binary body = ""
   /** Get with want_json: {"put": id, "fields": {...}}. */
   6: optional string json = ""
+  /** With TEST_AND_SET_FAILED: the timestamp of the document that was compared; 0 if there is none. */
+  7: optional i64 version_us = 0
+  /** Storage node, get with token_gid: id and timestamp of that entry. */
+  8: optional string token_entry = ""
+  9: optional i64 token_timestamp_us = 0
 }
 
 /** Operations on documents that one distributor owns; up to some hundred in one call is fast. */
@@ -182,6 +213,13 @@ struct StorageOperation {
   7: optional i64 epoch = 0
   /** 12 bytes, of `id`. */
   8: optional binary gid = ""
+  /** Get: leave the body out. */
+  9: optional bool header_only = false
+  /** 12 bytes. Put, remove: an entry that is written together with the document. Get: one that is looked up with it. */
+  10: optional binary token_gid = ""
+  /** Put, remove: that entry's id. */
+  11: optional string token_entry = ""
+  12: optional Durability durability = Durability.DEFAULT
 }
 
 /** Operations on one bucket are applied in order. */
@@ -260,6 +298,8 @@ struct MergeBucket {
   2: optional i32 distributor = 0
   3: optional i64 bucket = 0
   4: optional list<i32> sources = []
+  /** Those of `sources` that are not members of the replica set. */
+  5: optional list<i32> outsiders = []
 }
 
 struct MergeBucketReply {
@@ -353,6 +393,8 @@ struct PollReply {
 struct DeploySchemas {
   /** Each the text of a .sd file. */
   1: optional list<string> schemas = []
+  /** Fields and members whose stored values may be lost: "song.title". */
+  2: optional list<string> may_drop = []
 }
 
 struct DeploySchemasReply {

@@ -47,6 +47,12 @@ void fields(V& visit, M& m) {
   visit(6, m.sequence);
   visit(7, m.want_json);
   visit(8, m.attempt);
+  visit(9, m.update);
+  visit(10, m.condition);
+  visit(11, m.create);
+  visit(12, m.token);
+  visit(13, m.field_set);
+  visit(14, m.durability);
 }
 template <typename V, Is<OperationResult> M>
 void fields(V& visit, M& m) {
@@ -56,6 +62,9 @@ void fields(V& visit, M& m) {
   visit(4, m.header);
   visit(5, m.body);
   visit(6, m.json);
+  visit(7, m.version_us);
+  visit(8, m.token_entry);
+  visit(9, m.token_timestamp_us);
 }
 template <typename V, Is<Execute> M>
 void fields(V& visit, M& m) {
@@ -101,6 +110,10 @@ void fields(V& visit, M& m) {
   visit(6, m.body);
   visit(7, m.epoch);
   visit(8, m.gid);
+  visit(9, m.header_only);
+  visit(10, m.token_gid);
+  visit(11, m.token_entry);
+  visit(12, m.durability);
 }
 template <typename V, Is<Apply> M>
 void fields(V& visit, M& m) {
@@ -170,6 +183,7 @@ void fields(V& visit, M& m) {
   visit(2, m.distributor);
   visit(3, m.bucket);
   visit(4, m.sources);
+  visit(5, m.outsiders);
 }
 template <typename V, Is<MergeBucketReply> M>
 void fields(V& visit, M& m) {
@@ -244,6 +258,7 @@ void fields(V& visit, M& m) {
 template <typename V, Is<DeploySchemas> M>
 void fields(V& visit, M& m) {
   visit(1, m.schemas);
+  visit(2, m.may_drop);
 }
 template <typename V, Is<DeploySchemasReply> M>
 void fields(V& visit, M& m) {

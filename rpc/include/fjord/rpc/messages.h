@@ -44,28 +44,58 @@ struct GetClusterInfo {
 // ---------------------------------------------------------------------------------------------------------------------
 // Document operations: client to distributor
 
-enum class OperationKind : std::int32_t { Unknown = 0, Get = 1, Put = 2, Remove = 3 };
+enum class OperationKind : std::int32_t { Unknown = 0, Get = 1, Put = 2, Remove = 3, Update = 4 };
+
+/// When a write counts as done on a storage node.
+enum class Durability : std::int32_t {
+  Default = 0,  ///< As the storage nodes are set (storage_options.durability).
+  Process = 1,  ///< Survives the end of the process.
+  Sync = 2,     ///< Survives a loss of power.
+};
 
 struct Operation {
   OperationKind kind = OperationKind::Unknown;
   std::string id;
   std::string header;  ///< Put: wire form of the header part.
   std::string body;    ///< Put: wire form of the body part.
-  std::string json;    ///< Put instead of header and body: the document's fields as a JSON object.
+  /// Put instead of header and body: the document's fields as a JSON object. Update instead of `update`: the changes,
+  /// what stands in "fields" (document/FEED.md).
+  std::string json;
   /// Rising number of the operation within its client, from 1; 0 if the client does not want duplicates recognised.
   std::uint64_t sequence = 0;
   /// Rising with every time the client sends it again: a late copy of an attempt that was refused stays refused.
   std::uint32_t attempt = 0;
   bool want_json = false;  ///< Get: answer with json instead of header and body.
+  std::string update;      ///< Update: what DocumentUpdate::encode() makes.
+  /// Put, update, remove: a selection that must hold for the document as it is stored, else TestAndSetFailed. Without a
+  /// document no condition holds. Empty: none.
+  std::string condition;
+  bool create = false;  ///< Put with a condition, update: go on if there is no document, whatever the condition.
+  /// Put, update, remove: chosen by the client, the same for every repetition. An operation whose token is known was
+  /// applied and is answered as it was then. Empty: none.
+  std::string token;
+  std::string field_set;  ///< Get: which fields to answer with; empty: all of them.
+  Durability durability = Durability::Default;
+
+  /// True if what is stored decides what is written: such an operation has the document for itself.
+  bool reads_first() const {
+    return kind == OperationKind::Update || (kind != OperationKind::Get && (!condition.empty() || !token.empty()));
+  }
 };
+/// A longer token is refused.
+inline constexpr std::size_t kTokenBytesMax = 64;
 
 struct OperationResult {
   Status status;
   std::uint64_t timestamp_us = 0;  ///< Of the version that was written or read.
-  bool existed = false;            ///< Put, remove: a document of that id was there before.
+  bool existed = false;            ///< Put, update, remove: a document of that id was there before.
   std::string header;              ///< Get.
   std::string body;                ///< Get.
   std::string json;                ///< Get with want_json: {"put": id, "fields": {...}}.
+  /// With TestAndSetFailed: the timestamp of the document that the condition was compared with; 0 if there is none.
+  std::uint64_t version_us = 0;
+  std::string token_entry;               ///< Storage node, get with token_gid: the id of that entry; empty if none.
+  std::uint64_t token_timestamp_us = 0;  ///< Storage node: of that entry.
 };
 
 struct ExecuteReply {
@@ -115,6 +145,12 @@ struct StorageOperation {
   std::string id;
   std::string header;
   std::string body;
+  bool header_only = false;  ///< Get: leave the body out.
+  /// Put, remove: an entry that is written together with the document (token_entry.h). Get: one that is looked up
+  /// together with it. Zero: none.
+  GlobalId token_gid;
+  std::string token_entry;  ///< Put, remove: that entry's id.
+  Durability durability = Durability::Default;
 };
 struct ApplyReply {
   Status status;
@@ -184,6 +220,8 @@ struct MergeBucket {
   std::uint16_t distributor = 0;
   BucketId bucket;
   std::vector<std::uint16_t> sources;
+  /// Those of `sources` that are not members of the replica set: they may hold writes that were never acknowledged.
+  std::vector<std::uint16_t> outsiders;
 };
 
 /// Surplus replicas whose bucket is complete elsewhere.
@@ -266,6 +304,8 @@ struct DeploySchemas {
   using Reply = DeploySchemasReply;
   static constexpr const char* kName = "deploySchemas";
   std::vector<std::string> schemas;
+  /// Fields and members whose stored values may be lost: "song.title". What is not named here stays readable.
+  std::vector<std::string> may_drop;
 };
 
 struct NodeStatus {
