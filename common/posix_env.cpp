@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <dirent.h>
@@ -6,6 +7,7 @@
 #include <filesystem>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/uio.h>
 #include <system_error>
 #include <unistd.h>
 #include <utility>
@@ -72,6 +74,32 @@ class PosixFile final : public RandomAccessFile {
     return Status::ok();
   }
 
+  Status write_gather(std::uint64_t offset, std::span<const std::string_view> pieces) override {
+    constexpr std::size_t kVectorsMax = 64;
+    std::array<iovec, kVectorsMax> vectors;
+    while (!pieces.empty()) {
+      const std::size_t count = std::min(pieces.size(), kVectorsMax);
+      std::size_t size = 0;
+      for (std::size_t i = 0; i < count; ++i) {
+        vectors[i] = {const_cast<char*>(pieces[i].data()), pieces[i].size()};
+        size += pieces[i].size();
+      }
+      ssize_t n;
+      do {
+        n = ::pwritev(fd_.get(), vectors.data(), static_cast<int>(count), static_cast<off_t>(offset));
+      } while (n < 0 && errno == EINTR);
+      if (n < 0) return errno_status(errno, "write", path_);
+      if (static_cast<std::size_t>(n) < size) {
+        FJORD_TRY(write_rest(offset, pieces.first(count), static_cast<std::size_t>(n)));
+      }
+      offset += size;
+      pieces = pieces.subspan(count);
+    }
+    return Status::ok();
+  }
+
+  void start_writeback() override { static_cast<void>(::sync_file_range(fd_.get(), 0, 0, SYNC_FILE_RANGE_WRITE)); }
+
   Status sync() override {
     // Also writes the size. Not tried again, not even after EINTR: see the promise in the header.
     if (::fdatasync(fd_.get()) != 0) return errno_status(errno, "sync", path_);
@@ -108,6 +136,17 @@ class PosixFile final : public RandomAccessFile {
   }
 
  private:
+  /// What a short write of `pieces` at `offset` left out behind its first `done` bytes.
+  Status write_rest(std::uint64_t offset, std::span<const std::string_view> pieces, std::size_t done) {
+    for (std::string_view piece : pieces) {
+      const std::size_t skip = std::min(done, piece.size());
+      FJORD_TRY(write(offset + skip, piece.substr(skip)));
+      done -= skip;
+      offset += piece.size();
+    }
+    return Status::ok();
+  }
+
   /// What reserves space on a file system that has no call for it.
   Status write_zeros(std::uint64_t from, std::uint64_t to) {
     const std::string zeros(64 * 1024, '\0');

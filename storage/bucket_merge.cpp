@@ -116,11 +116,17 @@ Status BucketMerge::apply_block(const std::string& docblock) {
   std::vector<spi::Write> writes;
   DocBlockReader reader(docblock);
   while (std::optional<EntryView> entry = reader.next()) {
-    writes.push_back({entry->gid, entry->timestamp, entry->removed, entry->id, entry->header, entry->body});
+    writes.push_back({.bucket = request_.bucket,
+                      .gid = entry->gid,
+                      .timestamp = entry->timestamp,
+                      .remove = entry->removed,
+                      .id = entry->id,
+                      .header = entry->header,
+                      .body = entry->body});
   }
   if (!reader.ok()) return {StatusCode::Corruption, "a merge source sent a malformed docblock"};
   std::vector<spi::WriteResult> results(writes.size());
-  stripe_.provider_->apply(request_.bucket, writes, results);
+  stripe_.provider_->apply(writes, results, spi::Durability::Process);
   for (spi::WriteResult& result : results) FJORD_TRY(std::move(result.status));
   reply_.entries_copied += writes.size();
   reply_.bytes_copied += docblock.size();

@@ -178,8 +178,9 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
     return;
   }
   struct Collected {
-    explicit Collected(std::size_t stripes) : totals(stripes), left(stripes) {}
+    explicit Collected(std::size_t stripes) : totals(stripes), health(stripes), left(stripes) {}
     std::vector<Stripe::Totals> totals;
+    std::vector<Status> health;
     std::atomic<std::size_t> left;
   };
   // The answer goes through every stripe: a node whose stripes stand still is not well.
@@ -188,9 +189,13 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
   for (std::size_t s = 0; s < stripes_.size(); ++s) {
     stripes_[s]->executor().post([this, s, collected, answer] {
       collected->totals[s] = stripes_[s]->totals();
+      collected->health[s] = stripes_[s]->health();
       if (collected->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
       std::shared_ptr<const rpc::ClusterSnapshot> snapshot = snapshots_.get();
       rpc::PollReply reply;
+      for (const Status& health : collected->health) {
+        if (!health) reply.status = health;  // a disk that failed: not up any more
+      }
       reply.node_state = "s:u";
       reply.incarnation = incarnation_;
       reply.state_version = snapshot->state_version();

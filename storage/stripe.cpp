@@ -3,9 +3,17 @@
 #include <algorithm>
 
 #include "bucket_merge.h"
+#include "fjord/common/log.h"
 #include "fjord/document/document_id.h"
 
 namespace fjord::storage {
+
+namespace {
+
+/// Nothing is due sooner than that once there is nothing left to do at once.
+constexpr Duration kMaintenanceLeast = std::chrono::milliseconds(1);
+
+}  // namespace
 
 StripeMetrics::StripeMetrics(MetricRegistry& registry)
     : puts(registry.counter("fjord_storage_operations_total", "Operations applied", {{"operation", "put"}})),
@@ -14,6 +22,8 @@ StripeMetrics::StripeMetrics(MetricRegistry& registry)
       errors(registry.counter("fjord_storage_errors_total", "Operations that the storage engine could not do")),
       refused(registry.counter("fjord_storage_refused_total",
                                "Operations refused because sender or cluster state were not the current ones")),
+      damaged(registry.counter("fjord_storage_damaged_total",
+                               "Buckets in which the storage engine met damage, counted each time")),
       merges(registry.counter("fjord_storage_merges_total", "Merges of a bucket from another replica")),
       merged_entries(registry.counter("fjord_storage_merged_entries_total", "Entries fetched by merges")),
       put_seconds(
@@ -32,7 +42,9 @@ StorageNode::Stripe::Stripe(const StorageNodeOptions& options, Runtime& runtime,
       snapshots_(snapshots),
       metrics_(runtime.metrics),
       provider_(std::move(provider)),
-      executor_(runtime.scheduler.make_executor("stripe-" + std::to_string(index))) {}
+      executor_(runtime.scheduler.make_executor("stripe-" + std::to_string(index))) {
+  executor_->post_after(kMaintenanceLeast, [this] { maintain(); });
+}
 
 Status StorageNode::Stripe::check_owner(std::uint64_t version, std::uint16_t distributor, BucketId bucket) const {
   std::shared_ptr<const rpc::ClusterSnapshot> snapshot = snapshots_.get();
@@ -49,7 +61,7 @@ Status StorageNode::Stripe::check_owner(std::uint64_t version, std::uint16_t dis
 
 void StorageNode::Stripe::apply(const rpc::Apply& request, const std::vector<std::uint32_t>& indexes,
                                 std::vector<rpc::OperationResult>& results) {
-  // Operations on one bucket stay in order; the engine gets each bucket's as one run.
+  // Operations on one bucket stay in order; writes go to the engine as one run, over as many buckets as there are.
   std::vector<std::uint32_t> order = indexes;
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return request.operations[a].bucket.raw() < request.operations[b].bucket.raw();
@@ -61,6 +73,30 @@ void StorageNode::Stripe::apply(const rpc::Apply& request, const std::vector<std
     apply_bucket(request, std::span(order).subspan(begin, end - begin), results);
     begin = end;
   }
+  flush_writes(request, results);
+}
+
+void StorageNode::Stripe::flush_writes(const rpc::Apply& request, std::vector<rpc::OperationResult>& results) {
+  if (!write_indexes_.empty()) write_run(request, write_indexes_, results);
+  write_indexes_.clear();
+}
+
+/// Does a step of the engine's background work, and comes back: behind the requests that wait if there is more to do.
+void StorageNode::Stripe::maintain() {
+  const spi::Maintenance left = provider_->maintain(clock_.now());
+  if (!health_reported_ && !provider_->health()) {
+    health_reported_ = true;
+    log::error("storage", "{}", provider_->health().to_string());
+  }
+  for (const BucketId bucket : provider_->take_damaged()) {
+    metrics_.damaged.add();
+    log::error("storage", "{} is damaged", bucket.to_string());
+  }
+  if (left.more) {
+    executor_->post([this] { maintain(); });
+  } else {
+    executor_->post_after(std::max(left.next_in, kMaintenanceLeast), [this] { maintain(); });
+  }
 }
 
 void StorageNode::Stripe::apply_bucket(const rpc::Apply& request, std::span<const std::uint32_t> indexes,
@@ -68,10 +104,12 @@ void StorageNode::Stripe::apply_bucket(const rpc::Apply& request, std::span<cons
   BucketId bucket = request.operations[indexes.front()].bucket;
   Status owner = check_owner(request.state_version, request.distributor, bucket);
   std::uint64_t epoch = 0;
+  bool is_member = false;
   if (owner) {
     Result<ReplicaSet> set = provider_->replica_set(bucket);
     if (set) {
       epoch = set->epoch;
+      is_member = set->contains(options_.index);
     } else {
       owner = Status(StatusCode::NotReady, bucket.to_string() + " is not on this storage node");
     }
@@ -81,11 +119,6 @@ void StorageNode::Stripe::apply_bucket(const rpc::Apply& request, std::span<cons
     for (std::uint32_t i : indexes) results[i].status = owner;
     return;
   }
-  write_indexes_.clear();
-  auto flush = [&] {
-    if (!write_indexes_.empty()) write_run(request, write_indexes_, results);
-    write_indexes_.clear();
-  };
   for (std::uint32_t i : indexes) {
     const rpc::StorageOperation& operation = request.operations[i];
     if (operation.epoch < epoch) {
@@ -93,15 +126,22 @@ void StorageNode::Stripe::apply_bucket(const rpc::Apply& request, std::span<cons
       results[i].status = Status(StatusCode::WrongDistribution, "sent under an older replica set");
       metrics_.refused.add();
     } else if (operation.kind == rpc::OperationKind::Get) {
-      flush();
+      // Operations are in the order of their buckets: only the last ones can be on this one.
+      if (!write_indexes_.empty() && request.operations[write_indexes_.back()].bucket == bucket) {
+        flush_writes(request, results);
+      }
       read(operation, results[i]);
     } else if (operation.kind == rpc::OperationKind::Put || operation.kind == rpc::OperationKind::Remove) {
-      write_indexes_.push_back(i);
+      Status same = operation.compare ? compare(operation, is_member) : Status::ok();
+      if (same) {
+        write_indexes_.push_back(i);
+      } else {
+        results[i].status = std::move(same);
+      }
     } else {
       results[i].status = Status(StatusCode::NotImplemented, "unknown kind of operation");
     }
   }
-  flush();
 }
 
 void StorageNode::Stripe::write_run(const rpc::Apply& request, std::span<const std::uint32_t> run,
@@ -109,20 +149,41 @@ void StorageNode::Stripe::write_run(const rpc::Apply& request, std::span<const s
   MonotonicTime start = clock_.now();
   writes_.clear();
   std::uint64_t puts = 0;
+  spi::Durability durability = spi::Durability::Process;
   for (std::uint32_t i : run) {
     const rpc::StorageOperation& operation = request.operations[i];
     bool remove = operation.kind == rpc::OperationKind::Remove;
     puts += remove ? 0 : 1;
-    writes_.push_back(
-        {operation.gid, Timestamp{operation.timestamp_us}, remove, operation.id, operation.header, operation.body});
+    if (durability_of(operation) == spi::Durability::Sync) durability = spi::Durability::Sync;
+    writes_.push_back({.bucket = operation.bucket,
+                       .gid = operation.gid,
+                       .timestamp = Timestamp{operation.timestamp_us},
+                       .remove = remove,
+                       .id = operation.id,
+                       .header = operation.header,
+                       .body = operation.body});
+    if (operation.token_entry.empty()) continue;
+    writes_.push_back({.bucket = operation.bucket,
+                       .gid = operation.token_gid,
+                       .timestamp = Timestamp{operation.timestamp_us},
+                       .remove = true,
+                       .id = operation.token_entry,
+                       .header = {},
+                       .body = {}});
   }
   write_results_.assign(writes_.size(), {});
-  provider_->apply(request.operations[run.front()].bucket, writes_, write_results_);
-  for (std::size_t k = 0; k < run.size(); ++k) {
-    rpc::OperationResult& result = results[run[k]];
-    result.status = std::move(write_results_[k].status);
-    result.existed = write_results_[k].existed;
-    result.timestamp_us = request.operations[run[k]].timestamp_us;
+  provider_->apply(writes_, write_results_, durability);
+  std::size_t at = 0;
+  for (std::uint32_t i : run) {
+    rpc::OperationResult& result = results[i];
+    result.status = std::move(write_results_[at].status);
+    result.existed = write_results_[at].existed;
+    result.timestamp_us = request.operations[i].timestamp_us;
+    ++at;
+    if (!request.operations[i].token_entry.empty()) {
+      if (result.status) result.status = std::move(write_results_[at].status);
+      ++at;
+    }
     if (!result.status) metrics_.errors.add();
   }
   Duration each = (clock_.now() - start) / static_cast<std::int64_t>(run.size());
@@ -134,7 +195,8 @@ void StorageNode::Stripe::write_run(const rpc::Apply& request, std::span<const s
 
 void StorageNode::Stripe::read(const rpc::StorageOperation& operation, rpc::OperationResult& result) {
   MonotonicTime start = clock_.now();
-  Result<spi::StoredDocument> found = provider_->get(operation.bucket, operation.gid);
+  Result<spi::StoredDocument> found =
+      provider_->get(operation.bucket, operation.gid, operation.header_only ? spi::Parts::HeaderOnly : spi::Parts::All);
   if (!found) {
     result.status = found.error();
     if (found.error().code() != StatusCode::NotFound) metrics_.errors.add();
@@ -144,8 +206,57 @@ void StorageNode::Stripe::read(const rpc::StorageOperation& operation, rpc::Oper
     result.header = std::move(found->header);
     result.body = std::move(found->body);
   }
+  if (operation.token_gid != GlobalId{} && (result.status || result.status.code() == StatusCode::NotFound)) {
+    read_token(operation, result);
+  }
   metrics_.gets.add();
   metrics_.get_seconds.observe(clock_.now() - start);
+}
+
+void StorageNode::Stripe::read_token(const rpc::StorageOperation& operation, rpc::OperationResult& result) {
+  Result<spi::StoredDocument> found = provider_->get(operation.bucket, operation.token_gid, spi::Parts::HeaderOnly);
+  if (!found) {
+    if (found.error().code() != StatusCode::NotFound) result.status = found.error();
+    return;
+  }
+  DocBlockBuilder block;  // A get does not tell the id, in which the rest is.
+  const GlobalId gids[] = {operation.token_gid};
+  Result<std::size_t> done = provider_->read_entries(operation.bucket, gids, block, 1);
+  if (!done) {
+    result.status = done.error();
+    return;
+  }
+  const std::string bytes = block.take();
+  DocBlockReader reader(bytes);
+  const std::optional<EntryView> entry = reader.next();
+  if (!entry || !entry->removed) return;
+  result.token_entry = entry->id;
+  result.token_timestamp_us = entry->timestamp.us;
+}
+
+Status StorageNode::Stripe::compare(const rpc::StorageOperation& operation, bool is_member) {
+  Result<spi::StoredDocument> found = provider_->get(operation.bucket, operation.gid, spi::Parts::HeaderOnly);
+  if (!found && found.error().code() != StatusCode::NotFound) {
+    return {StatusCode::NotReady, "the version here cannot be read: " + found.error().to_string()};
+  }
+  const std::uint64_t here = found ? found->timestamp.us : 0;
+  const bool is_repetition = here == operation.timestamp_us;
+  if (is_repetition || here == operation.read_us || (!is_member && here < operation.read_us)) return Status::ok();
+  metrics_.refused.add();
+  return {StatusCode::TestAndSetFailed, "version " + std::to_string(here) + " is here and not the one that was read, " +
+                                            std::to_string(operation.read_us)};
+}
+
+spi::Durability StorageNode::Stripe::durability_of(const rpc::StorageOperation& operation) const {
+  switch (operation.durability) {
+    case rpc::Durability::Process:
+      return spi::Durability::Process;
+    case rpc::Durability::Sync:
+      return spi::Durability::Sync;
+    case rpc::Durability::Default:
+      break;
+  }
+  return options_.durability;
 }
 
 Result<std::vector<rpc::BucketReport>> StorageNode::Stripe::bucket_info(const rpc::GetBucketInfo& request) {

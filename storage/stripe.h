@@ -21,6 +21,7 @@ struct StripeMetrics {
   Counter& removes;
   Counter& errors;
   Counter& refused;
+  Counter& damaged;
   Counter& merges;
   Counter& merged_entries;
   Histogram& put_seconds;
@@ -53,6 +54,7 @@ class StorageNode::Stripe {
     std::uint64_t bytes = 0;
   };
   Totals totals() const;
+  Status health() const { return provider_->health(); }
 
  private:
   friend class BucketMerge;
@@ -63,9 +65,15 @@ class StorageNode::Stripe {
   bool is_deleted_since(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry) const;
   void apply_bucket(const rpc::Apply& request, std::span<const std::uint32_t> indexes,
                     std::vector<rpc::OperationResult>& results);
+  void flush_writes(const rpc::Apply& request, std::vector<rpc::OperationResult>& results);
+  void maintain();
   void write_run(const rpc::Apply& request, std::span<const std::uint32_t> run,
                  std::vector<rpc::OperationResult>& results);
   void read(const rpc::StorageOperation& operation, rpc::OperationResult& result);
+  void read_token(const rpc::StorageOperation& operation, rpc::OperationResult& result);
+  /// OK if what is here is what the sender read before it decided on this write.
+  Status compare(const rpc::StorageOperation& operation, bool is_member);
+  spi::Durability durability_of(const rpc::StorageOperation& operation) const;
 
   const StorageNodeOptions& options_;
   Clock& clock_;
@@ -80,6 +88,7 @@ class StorageNode::Stripe {
   std::vector<spi::Write> writes_;  // Kept between calls for their capacity.
   std::vector<spi::WriteResult> write_results_;
   std::vector<std::uint32_t> write_indexes_;
+  bool health_reported_ = false;
   std::unique_ptr<Executor> executor_;  // Last: its tasks use all of the above.
 };
 

@@ -30,6 +30,8 @@ struct Bucket {
   std::map<GlobalId, Entry> entries;
 };
 
+constexpr Duration kIdle = std::chrono::seconds(3600);
+
 using BucketMap = std::map<BucketId, Bucket>;
 
 Status no_bucket(BucketId bucket) { return Status(StatusCode::NotFound, bucket.to_string() + " is not here"); }
@@ -128,16 +130,16 @@ class MemoryProvider final : public spi::PersistenceProvider {
     return Status::ok();
   }
 
-  void apply(BucketId bucket, std::span<const Write> writes, std::span<WriteResult> results) override {
+  void apply(std::span<const Write> writes, std::span<WriteResult> results, spi::Durability /*durability*/) override {
     FJORD_CHECK(writes.size() == results.size());
-    const auto found = buckets_.find(bucket);
     for (std::size_t i = 0; i < writes.size(); ++i) {
-      results[i] =
-          found == buckets_.end() ? WriteResult{.status = no_bucket(bucket)} : apply_one(found->second, writes[i]);
+      const auto found = buckets_.find(writes[i].bucket);
+      results[i] = found == buckets_.end() ? WriteResult{.status = no_bucket(writes[i].bucket)}
+                                           : apply_one(found->second, writes[i]);
     }
   }
 
-  Result<StoredDocument> get(BucketId bucket, const GlobalId& gid) override {
+  Result<StoredDocument> get(BucketId bucket, const GlobalId& gid, spi::Parts parts) override {
     const auto found = buckets_.find(bucket);
     if (found == buckets_.end()) return no_bucket(bucket);
     const auto at = found->second.entries.find(gid);
@@ -145,8 +147,10 @@ class MemoryProvider final : public spi::PersistenceProvider {
       return Status(StatusCode::NotFound, gid.to_string() + " is not in " + bucket.to_string());
     }
     const Entry& entry = at->second;
-    return StoredDocument{
-        .timestamp = entry.timestamp, .removed = entry.removed, .header = entry.header, .body = entry.body};
+    return StoredDocument{.timestamp = entry.timestamp,
+                          .removed = entry.removed,
+                          .header = entry.header,
+                          .body = parts == spi::Parts::All ? entry.body : std::string()};
   }
 
   Result<std::unique_ptr<spi::DocumentIterator>> iterate(BucketId bucket, const IterateOptions& options) override {
@@ -156,7 +160,7 @@ class MemoryProvider final : public spi::PersistenceProvider {
         std::make_unique<MemoryIterator>(buckets_, bucket, found->second.incarnation, options));
   }
 
-  Result<std::vector<EntryMeta>> list_entries(BucketId bucket) const override {
+  Result<std::vector<EntryMeta>> list_entries(BucketId bucket) override {
     const auto found = buckets_.find(bucket);
     if (found == buckets_.end()) return no_bucket(bucket);
     std::vector<EntryMeta> result;
@@ -178,8 +182,68 @@ class MemoryProvider final : public spi::PersistenceProvider {
     return done;
   }
 
+  Status split_bucket(BucketId bucket) override {
+    if (bucket.used_bits() >= BucketId::kUsedBitsMax) return no_bit_left(bucket);
+    const auto node = buckets_.extract(bucket);
+    if (node.empty()) return no_bucket(bucket);
+    for (auto& [gid, entry] : node.mapped().entries) {
+      const BucketId half = bucket_of(gid, bucket.used_bits() + 1);
+      add(taking_over(half, node.mapped().set), gid, std::move(entry));
+    }
+    for (const BucketId half : spi::halves_of(bucket)) taking_over(half, node.mapped().set);
+    return Status::ok();
+  }
+
+  Status join_buckets(BucketId parent) override {
+    if (parent.used_bits() >= BucketId::kUsedBitsMax) return no_bit_left(parent);
+    std::vector<BucketMap::node_type> nodes;
+    for (const BucketId half : spi::halves_of(parent)) {
+      if (auto node = buckets_.extract(half)) nodes.push_back(std::move(node));
+    }
+    if (nodes.empty()) return no_bucket(parent);
+    ReplicaSet set = nodes.front().mapped().set;
+    if (set != nodes.back().mapped().set) set = {};
+    Bucket& into = taking_over(parent, set);
+    for (auto& node : nodes) {
+      for (auto& [gid, entry] : node.mapped().entries) add(into, gid, std::move(entry));
+    }
+    return Status::ok();
+  }
+
+  Status forget_removes(BucketId bucket, Timestamp before) override {
+    const auto found = buckets_.find(bucket);
+    if (found == buckets_.end()) return no_bucket(bucket);
+    std::erase_if(found->second.entries,
+                  [&](const auto& entry) { return entry.second.removed && entry.second.timestamp < before; });
+    return Status::ok();
+  }
+
+  spi::Maintenance maintain(MonotonicTime /*now*/) override { return {.more = false, .next_in = kIdle}; }
+  std::vector<BucketId> take_damaged() override { return {}; }
+  Status mark_repaired(BucketId bucket) override {
+    return buckets_.contains(bucket) ? Status::ok() : no_bucket(bucket);
+  }
+  Status health() const override { return Status::ok(); }
+
  private:
+  static Status no_bit_left(BucketId bucket) {
+    return Status(StatusCode::InvalidArgument, bucket.to_string() + " uses all bits that there are");
+  }
+
+  /// The bucket, made with `set` if it is not there.
+  Bucket& taking_over(BucketId bucket, const ReplicaSet& set) {
+    const auto [at, made] = buckets_.try_emplace(bucket);
+    if (made) at->second = {.incarnation = ++incarnations_, .set = set, .entries = {}};
+    return at->second;
+  }
+
+  static void add(Bucket& bucket, const GlobalId& gid, Entry entry) {
+    const auto [at, made] = bucket.entries.try_emplace(gid);
+    if (made || at->second.timestamp < entry.timestamp) at->second = std::move(entry);
+  }
+
   static WriteResult apply_one(Bucket& bucket, const Write& write) {
+    if (bucket_of(write.gid, write.bucket.used_bits()) != write.bucket) return {.status = spi::not_of_bucket(write)};
     if (write.header.size() > spi::kPartBytesMax || write.body.size() > spi::kPartBytesMax) {
       return WriteResult{.status = Status(StatusCode::TooLarge, "a document part may have 64 MiB at most")};
     }

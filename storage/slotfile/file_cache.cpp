@@ -17,9 +17,13 @@ void FileCache::unlink(CachedFile& file) {
   (file.older_ != nullptr ? file.older_->newer_ : oldest_) = file.newer_;
 }
 
-Result<RandomAccessFile*> CachedFile::get() {
+void FileCache::make_place() {
+  while (open_ >= limit_ && oldest_ != nullptr) oldest_->close();
+}
+
+Status CachedFile::open() {
   if (file_ == nullptr) {
-    while (cache_.open_ >= cache_.limit_ && cache_.oldest_ != nullptr) cache_.oldest_->close();
+    cache_.make_place();
     FJORD_TRY_ASSIGN(file_, cache_.env_.open_random_access(path_));
     ++cache_.open_;
     cache_.link_front(*this);
@@ -27,7 +31,26 @@ Result<RandomAccessFile*> CachedFile::get() {
     cache_.unlink(*this);
     cache_.link_front(*this);
   }
+  return Status::ok();
+}
+
+Result<RandomAccessFile*> CachedFile::get() {
+  FJORD_TRY(open());
   return file_.get();
+}
+
+Result<std::shared_ptr<RandomAccessFile>> CachedFile::share() {
+  FJORD_TRY(open());
+  return file_;
+}
+
+Status CachedFile::create() {
+  close();
+  cache_.make_place();
+  FJORD_TRY_ASSIGN(file_, cache_.env_.create_random_access(path_));
+  ++cache_.open_;
+  cache_.link_front(*this);
+  return Status::ok();
 }
 
 void CachedFile::close() {

@@ -24,6 +24,7 @@ class FileCache {
 
   void link_front(CachedFile& file);
   void unlink(CachedFile& file);
+  void make_place();
 
   Env& env_;
   const unsigned limit_;
@@ -42,15 +43,21 @@ class CachedFile {
 
   /// The pointer is good until get() of another file of the cache, or close().
   Result<RandomAccessFile*> get();
+  /// The same, kept open by whoever holds it.
+  Result<std::shared_ptr<RandomAccessFile>> share();
+  /// Makes it, empty.
+  Status create();
   void close();
   const std::string& path() const { return path_; }
 
  private:
   friend class FileCache;
 
+  Status open();
+
   FileCache& cache_;
   const std::string path_;
-  std::unique_ptr<RandomAccessFile> file_;
+  std::shared_ptr<RandomAccessFile> file_;
   CachedFile* newer_ = nullptr;
   CachedFile* older_ = nullptr;
 };

@@ -1,244 +1,432 @@
 #include "slot.h"
 
 #include <algorithm>
-#include <fmt/format.h>
 #include <utility>
 
 #include "fjord/common/coding.h"
 #include "fjord/common/hash.h"
 #include "fjord/common/log.h"
-#include "metadata_list.h"
+#include "part_codec.h"
 
 namespace fjord::slotfile {
 
+void LoadedSlots::touch(Slot& slot) {
+  if (newest_ == &slot) return;
+  if (slot.linked_) remove(slot);
+  slot.newer_ = nullptr;
+  slot.older_ = newest_;
+  if (newest_ != nullptr) newest_->newer_ = &slot;
+  newest_ = &slot;
+  if (oldest_ == nullptr) oldest_ = &slot;
+  slot.linked_ = true;
+}
+
+void LoadedSlots::remove(Slot& slot) {
+  if (!slot.linked_) return;
+  (slot.newer_ != nullptr ? slot.newer_->older_ : newest_) = slot.older_;
+  (slot.older_ != nullptr ? slot.older_->newer_ : oldest_) = slot.newer_;
+  slot.linked_ = false;
+}
+
+Slot* LoadedSlots::newer(const Slot& slot) const { return slot.newer_; }
+
+Slot::Slot(EngineContext& context, LoadedSlots& loaded, BucketId bucket, unsigned first_cell, unsigned depth)
+    : context_(context), loaded_(loaded), bucket_(bucket), first_cell_(first_cell), depth_(depth) {}
+
+Slot::~Slot() {
+  loaded_.remove(*this);
+  context_.stats.index_bytes -= index_bytes();
+  context_.stats.held_bytes -= held_.bytes();
+  for (const auto& file : files_) --file->users;
+}
+
+SlotRecord Slot::record() const {
+  SlotRecord record{.first_cell = static_cast<std::uint8_t>(first_cell_),
+                    .depth = static_cast<std::uint8_t>(depth_),
+                    .info = info_,
+                    .live_bytes = live_bytes_,
+                    .files = {}};
+  for (const FileRef& ref : files_) {
+    record.files.push_back({.number = ref->number(),
+                            .bucket = ref.bucket,
+                            .first_cell = static_cast<std::uint8_t>(ref.first_cell),
+                            .end_cell = static_cast<std::uint8_t>(ref.end_cell)});
+  }
+  return record;
+}
+
+std::uint64_t Slot::files_bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& file : files_) sum += file->size();
+  return sum;
+}
+
+void Slot::add_file(FileRef ref) {
+  ++ref->users;
+  files_.push_back(std::move(ref));
+}
+
+/// What of a reference of another slot is this slot's too.
+FileRef Slot::part_of(const FileRef& from) const {
+  return {.file = from.file,
+          .bucket = from.bucket.used_bits() > bucket_.used_bits() ? from.bucket : bucket_,
+          .first_cell = std::max(from.first_cell, first_cell_),
+          .end_cell = std::min(from.end_cell, end_cell())};
+}
+
+/// True if the last file is this slot's alone, whatever of it, and has room.
+bool Slot::may_append(std::uint64_t bytes) const {
+  return !files_.empty() && files_.back()->users == 1 && files_.back() == whole(files_.back().file) &&
+         files_.back()->size() + bytes <= kFileBytesMax;
+}
+
+void Slot::set_info(const BucketInfo& info, std::uint64_t live_bytes) {
+  info_ = info;
+  live_bytes_ = live_bytes;
+}
+
+void Slot::account(const MetaEntry& entry, bool add) {
+  const std::uint64_t sign = add ? 1 : ~std::uint64_t{0};
+  info_.entries += sign;
+  if (!entry.removed()) info_.documents += sign;
+  info_.bytes += sign * entry.document_bytes();
+  info_.checksum += sign * spi::entry_hash(entry.gid, entry.timestamp(), entry.removed());
+  live_bytes_ += sign * entry.stored_bytes();
+  if (add) info_.max_timestamp_us = std::max(info_.max_timestamp_us, entry.timestamp_us);
+}
+
+Status Slot::load() {
+  loaded_.touch(*this);
+  if (index_ != nullptr) return Status::ok();
+  auto index = std::make_unique<SlotIndex>();
+  index->reserve(info_.entries);
+  for (std::uint16_t i = 0; i < files_.size(); ++i) FJORD_TRY(load_file(i, *index));
+  index_ = std::move(index);
+  index_serial_ = ++context_.index_serial;
+  context_.stats.index_bytes += index_bytes();
+  const BucketInfo expected = std::exchange(info_, {});
+  live_bytes_ = 0;
+  for (const MetaEntry& entry : index_->entries()) {
+    if (entry.file != MetaEntry::kGone) account(entry, true);
+  }
+  info_.max_timestamp_us = std::max(info_.max_timestamp_us, expected.max_timestamp_us);
+  const bool differs = info_.entries != expected.entries || info_.checksum != expected.checksum;
+  if (differs && !adopting_info) {
+    log::error("slotfile", "{}: {} entries were expected in its slotfiles and {} are there", bucket_.to_string(),
+               expected.entries, info_.entries);
+    lost_entries_ = true;
+  }
+  return Status::ok();
+}
+
+Status Slot::load_file(std::uint16_t ordinal, SlotIndex& index) {
+  SlotFile& file = *files_[ordinal].file;
+  const FileRef& ref = files_[ordinal];
+  const auto visit = [&](const MetaEntry& found, bool valid) {
+    if (!ref.covers(found.gid)) return;
+    const std::uint32_t number = index.find(found.gid);
+    if (!valid) {
+      // What was written before it is replaced by what is lost.
+      if (number != SlotIndex::kNone) index.erase(number);
+      quarantine_.emplace_back(found.gid, 0);
+      return;
+    }
+    if (number != SlotIndex::kNone && index.at(number).timestamp_us > found.timestamp_us) return;
+    MetaEntry entry = found;
+    entry.file = ordinal;
+    if (number == SlotIndex::kNone) {
+      index.insert(entry);
+    } else {
+      index.at(number) = entry;
+    }
+  };
+  const Result<SlotFile::Corrupt> corrupt = file.walk(visit);
+  if (!corrupt) {
+    if (corrupt.error().code() != StatusCode::NotFound) return corrupt.error();
+    log::error("slotfile", "{}: {}", bucket_.to_string(), corrupt.error().message());
+    ++context_.stats.bad_slotfiles;
+    lost_entries_ = true;
+    return Status::ok();
+  }
+  context_.stats.repaired_entries += corrupt->repaired;
+  context_.stats.bad_entries += corrupt->entries;
+  context_.stats.bad_runs += corrupt->frames;
+  lost_entries_ = lost_entries_ || corrupt->any();
+  return Status::ok();
+}
+
+void Slot::unload() {
+  FJORD_CHECK(held_.empty());
+  loaded_.remove(*this);
+  context_.stats.index_bytes -= index_bytes();
+  index_.reset();
+}
+
+bool Slot::is_superseded(std::uint32_t number, const GlobalId& gid, std::uint64_t timestamp_us,
+                         spi::WriteResult& result) {
+  if (number != SlotIndex::kNone) {
+    result.existed = !index_->at(number).removed();
+    result.superseded = index_->at(number).timestamp_us >= timestamp_us;
+    return result.superseded;
+  }
+  for (const auto& [lost, lost_at] : quarantine_) {
+    if (lost == gid && lost_at > timestamp_us) result.superseded = true;
+  }
+  return result.superseded;
+}
+
+void Slot::put_entry(std::uint32_t number, MetaEntry entry) {
+  const std::uint64_t index_before = index_bytes();
+  account(entry, true);
+  if (number == SlotIndex::kNone) {
+    number = index_->insert(entry);
+  } else {
+    account(index_->at(number), false);
+    index_->at(number) = entry;
+  }
+  held_.staged.push_back({number, entry.header_position});
+  context_.stats.index_bytes += index_bytes() - index_before;
+}
+
 namespace {
 
-std::string_view part_name(Part part) { return part == Part::Header ? "header" : "body"; }
+void append_checksum(std::string& run, std::size_t begin, std::uint64_t seed) {
+  put_fixed(run, checksum32(std::string_view(run).substr(begin), seed));
+}
+
+/// Appends a part with its checksum; returns its length and how it was compressed.
+std::uint32_t append_part(std::string& run, std::string_view bytes, spi::Compression wanted, std::uint64_t seed) {
+  if (bytes.empty()) return 0;
+  const std::size_t begin = run.size();
+  const spi::Compression done = append_compressed(run, bytes, wanted);
+  const auto length = static_cast<std::uint32_t>(run.size() - begin);
+  append_checksum(run, begin, seed);
+  return length | (static_cast<std::uint32_t>(done) << kCompressionShift);
+}
 
 }  // namespace
 
-Slot::Slot(EngineContext& context, std::string path, const FileHeader& header, std::span<const MetaEntry> entries)
-    : context_(context), file_(context.files, std::move(path)), header_(header) {
-  index_.reserve(entries.size());
-  for (const MetaEntry& entry : entries) index_.insert(entry);
-  adopt(entries);
-}
-
-/// Takes over where the entries of a file without superseded ones are.
-void Slot::adopt(std::span<const MetaEntry> entries) {
-  live_ = {};
-  for (const MetaEntry& entry : entries) live_ += Room::of(entry);
-  used_ = live_;
-  must_rewrite_ = false;
-  ++layout_version_;
-}
-
-Result<std::unique_ptr<Slot>> Slot::load(EngineContext& context, std::string path, const FileHeader& expected) {
-  FJORD_TRY_ASSIGN(auto file, context.env.open_random_access(path));
-  FJORD_TRY_ASSIGN(const FileHeader header, read_file_header(*file, path));
-  if (header.bucket != expected.bucket || header.generation != expected.generation || header.slot != expected.slot ||
-      header.slot_bits != expected.slot_bits) {
-    return Status(StatusCode::Corruption, path + ": the header is that of another slotfile");
-  }
-  FJORD_TRY_ASSIGN(const MetadataList list, MetadataList::read(*file, header));
-  FJORD_TRY_ASSIGN(const std::uint64_t size, file->size());
-  if (size < header.file_bytes()) {
-    ++context.stats.short_slotfiles;
-    log::warning("slotfile", "{}: {} bytes are missing at the end", path, header.file_bytes() - size);
-  }
-  if (list.lost() + list.torn() + list.repaired() != 0) {
-    log::warning("slotfile", "{}: {} metadata entries are lost, {} torn, {} repaired", path, list.lost(), list.torn(),
-                 list.repaired());
-  }
-  context.stats.bad_entries += list.lost();
-  context.stats.torn_entries += list.torn();
-  context.stats.repaired_entries += list.repaired();
-  auto slot = std::make_unique<Slot>(context, std::move(path), header, list.newest());
-  slot->used_ = {list.used(), list.header_bytes_used(), list.body_bytes_used()};
-  slot->must_rewrite_ = size < header.file_bytes();
-  return slot;
-}
-
-bool Slot::fits(const Room& need) const {
-  if (need.entries == 0) return true;
-  return !must_rewrite_ && used_.entries + need.entries <= header_.entry_capacity &&
-         used_.header_bytes + need.header_bytes <= header_.header_capacity &&
-         used_.body_bytes + need.body_bytes <= header_.body_capacity;
-}
-
-Room Slot::room_for(std::span<const spi::Write> writes, std::span<const std::uint32_t> group) const {
-  Room need;
-  for (const std::uint32_t i : group) {
-    const std::uint32_t number = index_.find(writes[i].gid);
-    if (number == SlotIndex::kNone || index_.at(number).timestamp() < writes[i].timestamp) {
-      need += Room::of(writes[i]);
-    }
-  }
-  return need;
-}
-
-Status Slot::append(std::span<const spi::Write> writes, std::span<const std::uint32_t> group,
-                    std::span<spi::WriteResult> results, BucketInfo& info) {
-  WriteScratch& scratch = context_.scratch;
-  scratch.headers.clear();
-  scratch.bodies.clear();
-  scratch.entries.clear();
-  scratch.undo.clear();
-  const BucketInfo info_before = info;
-  const Room used_before = used_;
-  const Room live_before = live_;
-
-  index_.reserve(index_.size() + group.size());
-  for (const std::uint32_t i : group) stage(writes[i], results[i], info);
-  if (scratch.undo.empty()) return Status::ok();  // all superseded
-
-  Status status = write_runs(used_before);
-  if (status) return status;
-  ++context_.stats.failed_writes;
-  undo();
-  info = info_before;
-  used_ = used_before;
-  live_ = live_before;
-  for (const std::uint32_t i : group) results[i] = spi::WriteResult{.status = status};
-  return status;
-}
-
-/// Adds one write to the runs and to the index, with the way back in scratch.undo.
-void Slot::stage(const spi::Write& write, spi::WriteResult& result, BucketInfo& info) {
-  WriteScratch& scratch = context_.scratch;
-  result = {};
-  const std::uint32_t found = index_.find(write.gid);
-  if (found != SlotIndex::kNone) {
-    const MetaEntry& old = index_.at(found);
-    result.existed = !old.removed();
-    result.superseded = old.timestamp() >= write.timestamp;
-    if (result.superseded) return;
-    info.bytes -= old.document_bytes();
-    info.checksum -= spi::entry_hash(write.gid, old.timestamp(), old.removed());
-    --info.entries;
-    if (!old.removed()) --info.documents;
-    live_ -= Room::of(old);
-  }
-
-  const std::string_view header = write.remove ? write.id : write.header;
-  const std::string_view body = write.remove ? std::string_view{} : write.body;
+bool Slot::stage(const spi::Write& write, spi::WriteResult& result, Undo& undo) {
+  const std::uint32_t number = index_->find(write.gid);
+  if (is_superseded(number, write.gid, write.timestamp.us, result)) return false;
+  const std::uint64_t held_before = held_.bytes();
+  undo = {.slot = this,
+          .number = number,
+          .inserted = number == SlotIndex::kNone,
+          .before = number == SlotIndex::kNone ? MetaEntry{} : index_->at(number),
+          .max_timestamp_us = info_.max_timestamp_us,
+          .headers = held_.headers.size(),
+          .bodies = held_.bodies.size()};
   MetaEntry entry;
   entry.timestamp_us = write.timestamp.us;
   entry.gid = write.gid;
-  entry.header_position = static_cast<std::uint32_t>(used_.header_bytes);
-  entry.body_position = static_cast<std::uint32_t>(used_.body_bytes);
-  entry.header_length_flags = static_cast<std::uint32_t>(header.size()) | (write.remove ? kFlagRemoved : 0);
-  entry.body_length = static_cast<std::uint32_t>(body.size());
-  stage_part(scratch.headers, header, part_seed(header_.bucket, write.gid, entry.timestamp_us, Part::Header));
-  stage_part(scratch.bodies, body, part_seed(header_.bucket, write.gid, entry.timestamp_us, Part::Body));
-  char encoded[kEntryBytes];
-  encode_entry(entry, entry_seed(header_.bucket, header_.slot, used_.entries), encoded);
-  scratch.entries.append(encoded, kEntryBytes);
-
-  used_ += Room::of(entry);
-  live_ += Room::of(entry);
-  ++info.entries;
-  if (!entry.removed()) ++info.documents;
-  info.bytes += entry.document_bytes();
-  info.checksum += spi::entry_hash(write.gid, write.timestamp, write.remove);
-  info.max_timestamp_us = std::max(info.max_timestamp_us, entry.timestamp_us);
-  if (found == SlotIndex::kNone) {
-    scratch.undo.push_back({.number = index_.insert(entry), .inserted = true, .before = {}});
+  entry.file = MetaEntry::kHeld;
+  entry.header_position = static_cast<std::uint32_t>(undo.headers);
+  entry.body_position = static_cast<std::uint32_t>(undo.bodies);
+  const std::uint64_t header_seed = part_seed(write.gid, write.timestamp.us, Part::Header);
+  if (write.remove) {
+    entry.header_length_flags =
+        append_part(held_.headers, write.id, spi::Compression::None, header_seed) | kFlagRemoved;
   } else {
-    scratch.undo.push_back({.number = found, .inserted = false, .before = std::exchange(index_.at(found), entry)});
+    entry.header_length_flags = append_part(held_.headers, write.header, write.header_compression, header_seed);
+    entry.body_length_flags = append_part(held_.bodies, write.body, write.body_compression,
+                                          part_seed(write.gid, write.timestamp.us, Part::Body));
   }
+  put_entry(number, entry);
+  if (undo.inserted) undo.number = held_.staged.back().number;
+  context_.stats.held_bytes += held_.bytes() - held_before;
+  return true;
 }
 
-void Slot::stage_part(std::string& run, std::string_view bytes, std::uint64_t seed) {
-  if (bytes.empty()) return;
-  run.append(bytes);
-  put_fixed<std::uint32_t>(run, checksum32(bytes, seed));
+bool Slot::stage_stored(MetaEntry entry, std::string_view header, std::string_view body) {
+  spi::WriteResult result;
+  const std::uint32_t number = index_->find(entry.gid);
+  if (is_superseded(number, entry.gid, entry.timestamp_us, result)) return false;
+  const std::uint64_t held_before = held_.bytes();
+  entry.file = MetaEntry::kHeld;
+  entry.header_position = static_cast<std::uint32_t>(held_.headers.size());
+  entry.body_position = static_cast<std::uint32_t>(held_.bodies.size());
+  held_.headers.append(header);
+  held_.bodies.append(body);
+  put_entry(number, entry);
+  context_.stats.held_bytes += held_.bytes() - held_before;
+  return true;
 }
 
-/// The order makes every point of a crash safe: until its metadata entry is there, a part is unused space.
-Status Slot::write_runs(const Room& before) {
-  const WriteScratch& scratch = context_.scratch;
-  FJORD_TRY_ASSIGN(RandomAccessFile * file, file_.get());
-  if (!scratch.headers.empty()) {
-    FJORD_TRY(file->write(header_.header_offset() + before.header_bytes, scratch.headers));
+void Slot::take_back(const Undo& undo) {
+  const std::uint64_t held_before = held_.bytes();
+  account(index_->at(undo.number), false);
+  if (undo.inserted) {
+    index_->erase(undo.number);
+  } else {
+    index_->at(undo.number) = undo.before;
+    account(undo.before, true);
   }
-  if (!scratch.bodies.empty()) FJORD_TRY(file->write(header_.body_offset() + before.body_bytes, scratch.bodies));
-  FJORD_TRY(sync(*file));
-  Status status = file->write(header_.entry_offset(before.entries), scratch.entries);
-  if (!status) {
-    // Some of the entries may be there. What failed must not come back after a restart, least of all with parts that
-    // later writes have replaced: take them out, or if that fails too, write no more to this file.
-    const std::string zeros(scratch.entries.size(), '\0');
-    must_rewrite_ = !file->write(header_.entry_offset(before.entries), zeros).is_ok();
+  info_.max_timestamp_us = undo.max_timestamp_us;
+  held_.staged.pop_back();
+  held_.headers.resize(undo.headers);
+  held_.bodies.resize(undo.bodies);
+  context_.stats.held_bytes += held_.bytes() - held_before;
+}
+
+std::string_view Slot::held_part(const MetaEntry& entry, Part part) const {
+  const std::string& run = part == Part::Header ? held_.headers : held_.bodies;
+  return std::string_view(run).substr(entry.length(part) == 0 ? 0 : entry.position(part),
+                                      stored_bytes(entry.length(part)));
+}
+
+/// The held entries that are still the newest of their id, in the order of the run. False if others lie between them.
+bool Slot::take_live(std::vector<MetaEntry>& entries, std::vector<std::uint32_t>& numbers) const {
+  for (const HeldRun::Staged& staged : held_.staged) {
+    const MetaEntry& entry = index_->at(staged.number);
+    if (!entry.held() || entry.header_position != staged.header_position) continue;
+    entries.push_back(entry);
+    numbers.push_back(staged.number);
+  }
+  return entries.size() == held_.staged.size();
+}
+
+Status Slot::flush(const std::function<std::shared_ptr<SlotFile>()>& make_file) {
+  if (held_.empty()) return Status::ok();
+  std::vector<MetaEntry> entries;
+  std::vector<std::uint32_t> numbers;
+  entries.reserve(held_.staged.size());
+  numbers.reserve(held_.staged.size());
+  if (!take_live(entries, numbers)) {
+    std::string headers;
+    std::string bodies;
+    for (MetaEntry& entry : entries) {
+      const std::string_view header = held_part(entry, Part::Header);
+      const std::string_view body = held_part(entry, Part::Body);
+      entry.header_position = static_cast<std::uint32_t>(headers.size());
+      entry.body_position = static_cast<std::uint32_t>(bodies.size());
+      headers.append(header);
+      bodies.append(body);
+    }
+    // From here on the run holds live entries only, so that a failure below leaves it in order.
+    context_.stats.held_bytes -= held_.bytes();
+    held_.headers = std::move(headers);
+    held_.bodies = std::move(bodies);
+    held_.staged.clear();
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      index_->at(numbers[i]) = entries[i];
+      held_.staged.push_back({numbers[i], entries[i].header_position});
+    }
+    context_.stats.held_bytes += held_.bytes();
+  }
+  const std::uint64_t size =
+      RunFrame{static_cast<std::uint32_t>(entries.size()), held_.headers.size(), held_.bodies.size()}.bytes();
+  const bool append = may_append(size);
+  std::shared_ptr<SlotFile> fresh = append ? nullptr : make_file();
+  SlotFile& target = append ? *files_.back().file : *fresh;
+  if (const Status status = target.append(bucket_, entries, held_.headers, held_.bodies); !status) {
+    if (fresh != nullptr) fresh->remove_when_unused();
     return status;
   }
-  return sync(*file);
+  if (fresh != nullptr) add_file(whole(std::move(fresh)));
+  const auto ordinal = static_cast<std::uint16_t>(files_.size() - 1);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    entries[i].file = ordinal;
+    index_->at(numbers[i]) = entries[i];
+  }
+  context_.stats.held_bytes -= held_.bytes();
+  held_ = {};
+  return Status::ok();
 }
 
-Status Slot::sync(RandomAccessFile& file) {
-  if (!context_.sync()) return Status::ok();
-  const Status status = file.sync();
-  sync_failed_ = !status;
+void Slot::make_index() {
+  index_ = std::make_unique<SlotIndex>();
+  index_serial_ = ++context_.index_serial;
+  loaded_.touch(*this);
+}
+
+void Slot::inherit_damage(const Slot& other) {
+  for (const auto& lost : other.quarantine_) {
+    if (covers(lost.first)) quarantine_.push_back(lost);
+  }
+  lost_entries_ = lost_entries_ || other.lost_entries_;
+}
+
+void Slot::adopt(MetaEntry entry, const FileRef& from) {
+  const std::uint32_t number = index_->find(entry.gid);
+  if (number != SlotIndex::kNone && index_->at(number).timestamp_us >= entry.timestamp_us) return;
+  const std::uint64_t index_before = index_bytes();
+  const FileRef part = part_of(from);
+  auto ref = std::find(files_.begin(), files_.end(), part);
+  if (ref == files_.end()) {
+    add_file(part);
+    ref = files_.end() - 1;
+  }
+  entry.file = static_cast<std::uint16_t>(ref - files_.begin());
+  account(entry, true);
+  if (number == SlotIndex::kNone) {
+    index_->insert(entry);
+  } else {
+    account(index_->at(number), false);
+    index_->at(number) = entry;
+  }
+  context_.stats.index_bytes += index_bytes() - index_before;
+}
+
+Status Slot::read_part(std::uint32_t number, Part part, std::string& into) {
+  const MetaEntry& entry = index_->at(number);
+  Status status;
+  if (entry.held()) {
+    const std::string_view stored = held_part(entry, part);
+    into.assign(stored.substr(0, entry.length(part)));
+  } else {
+    status = files_[entry.file]->read_part(entry, part, into);
+  }
+  if (status && entry.length(part) != 0 && entry.compression(part) != spi::Compression::None) {
+    const std::string stored = std::exchange(into, {});
+    status = decompress(stored, entry.compression(part), into);
+  }
+  if (!status && status.code() == StatusCode::Corruption) {
+    ++context_.stats.corrupt_reads;
+    log::error("slotfile", "{}: {}", bucket_.to_string(), status.to_string());
+    quarantine(number);
+  }
   return status;
 }
 
-void Slot::undo() {
-  const std::vector<WriteScratch::Undo>& steps = context_.scratch.undo;
-  for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-    if (step->inserted) {
-      index_.remove_last();
-    } else {
-      index_.at(step->number) = step->before;
-    }
-  }
+void Slot::quarantine(std::uint32_t number) {
+  const MetaEntry entry = index_->at(number);
+  if (entry.file == MetaEntry::kGone || entry.held()) return;
+  account(entry, false);
+  index_->erase(number);
+  quarantine_.emplace_back(entry.gid, entry.timestamp_us);
 }
 
-Status Slot::read_part(const MetaEntry& entry, Part part, std::string& into) {
-  const std::uint64_t length = stored_bytes(part_length(entry, part));
-  into.resize(length);
-  if (length == 0) return Status::ok();
-  FJORD_TRY_ASSIGN(RandomAccessFile * file, file_.get());
-  FJORD_TRY_ASSIGN(const std::size_t got, file->read(part_offset(entry, part), {into.data(), into.size()}));
-  FJORD_TRY(verify(entry, part, std::string_view(into).substr(0, got)));
-  into.resize(length - kPartChecksumBytes);
-  return Status::ok();
+void Slot::forget(std::uint32_t number) {
+  account(index_->at(number), false);
+  index_->erase(number);
 }
 
-Status Slot::verify(const MetaEntry& entry, Part part, std::string_view stored) const {
-  const std::uint32_t length = part_length(entry, part);
-  if (length == 0) return Status::ok();
-  if (stored.size() == stored_bytes(length)) {
-    const std::uint64_t seed = part_seed(header_.bucket, entry.gid, entry.timestamp_us, part);
-    if (load_fixed<std::uint32_t>(stored.data() + length) == checksum32(stored.substr(0, length), seed)) {
-      return Status::ok();
-    }
-  }
-  ++context_.stats.corrupt_reads;
-  return Status(
-      StatusCode::Corruption,
-      fmt::format("{}: the {} of {} at timestamp {} ({} bytes at offset {}) does not verify", path(), part_name(part),
-                  entry.gid.to_string(), entry.timestamp_us, length, part_offset(entry, part)));
+bool Slot::is_uncertain(const GlobalId& gid) const {
+  if (lost_entries_) return true;
+  return std::any_of(quarantine_.begin(), quarantine_.end(), [&](const auto& lost) { return lost.first == gid; });
 }
 
-Status Slot::rewrite(const Room& capacity) {
-  FileHeader header = header_;
-  header.entry_capacity = static_cast<std::uint32_t>(capacity.entries);
-  header.header_capacity = capacity.header_bytes;
-  header.body_capacity = capacity.body_bytes;
-  std::vector<MetaEntry> entries(index_.entries().begin(), index_.entries().end());
-  FJORD_TRY(write_slotfile(context_, path(), header, this, entries));
-  file_.close();  // the old file, which has no name any more
-  if (context_.sync()) {
-    // Without it a loss of power would bring the old file back, and take what was written to the new one.
-    const Status status = context_.env.sync_directory(path().substr(0, path().find_last_of('/')));
-    sync_failed_ = !status;
-    FJORD_TRY(status);
+bool Slot::is_damaged() {
+  if (index_ != nullptr) {
+    std::erase_if(quarantine_, [&](const auto& lost) {
+      const std::uint32_t number = index_->find(lost.first);
+      return number != SlotIndex::kNone && index_->at(number).timestamp_us >= lost.second;
+    });
   }
-  header_ = header;
-  for (std::uint32_t i = 0; i < entries.size(); ++i) index_.at(i) = entries[i];
-  adopt(entries);
-  ++context_.stats.rewrites;
-  return Status::ok();
+  return lost_entries_ || !quarantine_.empty();
+}
+
+void Slot::clear_damage() {
+  quarantine_.clear();
+  lost_entries_ = false;
+  damage_reported = false;
+}
+
+void Slot::replace_files(std::shared_ptr<SlotFile> file) {
+  for (const auto& old : files_) --old->users;
+  files_.clear();
+  if (file != nullptr) add_file(whole(std::move(file)));
 }
 
 }  // namespace fjord::slotfile

@@ -6,157 +6,179 @@
 #include <string>
 #include <vector>
 
-#include "file_cache.h"
+#include "catalog.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
-#include "read_window.h"
+#include "slot_file.h"
 #include "slot_index.h"
-#include "slotfile_format.h"
 
 namespace fjord::slotfile {
 
-/// Space in a slotfile: metadata entries, and bytes of the blobs with their checksums.
-struct Room {
-  std::uint64_t entries = 0;
-  std::uint64_t header_bytes = 0;
-  std::uint64_t body_bytes = 0;
-
-  static Room of(const MetaEntry& entry) {
-    return {1, stored_bytes(entry.header_length()), stored_bytes(entry.body_length)};
-  }
-  static Room of(const spi::Write& write) {
-    if (write.remove) return {1, stored_bytes(write.id.size()), 0};
-    return {1, stored_bytes(write.header.size()), stored_bytes(write.body.size())};
-  }
-  Room& operator+=(const Room& other) {
-    entries += other.entries;
-    header_bytes += other.header_bytes;
-    body_bytes += other.body_bytes;
-    return *this;
-  }
-  Room& operator-=(const Room& other) {
-    entries -= other.entries;
-    header_bytes -= other.header_bytes;
-    body_bytes -= other.body_bytes;
-    return *this;
-  }
-  friend Room operator+(Room a, const Room& b) { return a += b; }
-  /// Of a slotfile with exactly this room.
-  std::uint64_t file_bytes() const { return kHeaderAreaBytes + entries * kEntryBytes + header_bytes + body_bytes; }
-};
-
-/// Buffers that are used again for each run of writes.
-struct WriteScratch {
-  struct Undo {
-    std::uint32_t number;
-    bool inserted;
-    MetaEntry before;
+/// Writes that are in the journal and not yet in a slotfile, laid out as the run that they will become.
+struct HeldRun {
+  struct Staged {
+    std::uint32_t number;  ///< In the index.
+    std::uint32_t header_position;
   };
   std::string headers;
   std::string bodies;
-  std::string entries;
-  std::vector<Undo> undo;
-  std::vector<std::uint32_t> pending;
-  std::vector<std::uint32_t> group;
-  std::vector<std::uint32_t> rest;
+  std::vector<Staged> staged;
+
+  bool empty() const { return staged.empty(); }
+  std::uint64_t bytes() const { return headers.size() + bodies.size() + staged.size() * kEntryBytes; }
 };
 
-/// What the parts of one engine share.
-struct EngineContext {
-  EngineContext(Env& environment, const SlotfileOptions& slotfile_options)
-      : env(environment), options(slotfile_options), files(environment, slotfile_options.open_files_max) {}
+/// A file, and which of its entries are meant.
+struct FileRef {
+  std::shared_ptr<SlotFile> file;
+  BucketId bucket;
+  unsigned first_cell = 0;
+  unsigned end_cell = kCells;
 
-  Env& env;
-  SlotfileOptions options;
-  FileCache files;
-  SlotfileStats stats;
-  WriteScratch scratch;
-  /// For copying parts into a new file, used again like the next.
-  ReadWindow copy_window;
-  std::string copy_run;
-  /// Of ReadWindow, for the next iterator: fresh pages from the system cost as much as reading into them.
-  std::vector<std::unique_ptr<char[]>> window_buffers;
-
-  bool sync() const { return options.durability == Durability::Sync; }
+  SlotFile* operator->() const { return file.get(); }
+  bool covers(const GlobalId& gid) const {
+    const unsigned cell = cell_of(gid);
+    return cell >= first_cell && cell < end_cell && bucket_of(gid, bucket.used_bits()) == bucket;
+  }
+  friend bool operator==(const FileRef&, const FileRef&) = default;
 };
 
-/// One of the 2^k files that hold a bucket's documents, with its index. Format: storage/FORMAT.md.
-///
-/// Threading: confined to the engine. Lifetime: the context outlives it.
-class Slot {
+class Slot;
+
+/// The slots whose indexes are in memory, the one used last first.
+class LoadedSlots {
  public:
-  /// For a file that is complete under `path` and holds exactly `entries`.
-  Slot(EngineContext& context, std::string path, const FileHeader& header, std::span<const MetaEntry> entries);
-
-  /// Opens an existing file, checks its header against `expected` (capacities aside) and reads its metadata list.
-  /// Bad entries are dropped and counted in the context's statistics. Errors: NotFound, Corruption, IoError.
-  static Result<std::unique_ptr<Slot>> load(EngineContext& context, std::string path, const FileHeader& expected);
-
-  const FileHeader& header() const { return header_; }
-  const std::string& path() const { return file_.path(); }
-  const SlotIndex& index() const { return index_; }
-  /// Rises when entries that are there change their positions.
-  std::uint64_t layout_version() const { return layout_version_; }
-  /// True after a sync that failed: the file must not be used any more.
-  bool sync_failed() const { return sync_failed_; }
-
-  /// What the newest versions take.
-  const Room& live() const { return live_; }
-  bool fits(const Room& need) const;
-  /// The room for those of the writes that are newer than what is stored.
-  Room room_for(std::span<const spi::Write> writes, std::span<const std::uint32_t> group) const;
-
-  /// Appends the writes numbered by `group` in order, sets their results and follows in `info`. They fit. On an error
-  /// nothing has changed in memory and all of the group have it as their status.
-  Status append(std::span<const spi::Write> writes, std::span<const std::uint32_t> group,
-                std::span<spi::WriteResult> results, BucketInfo& info);
-
-  /// Replaces the file by one with `capacity`, without what is superseded. On an error the old file stays in use.
-  Status rewrite(const Room& capacity);
-
-  /// Reads and verifies one part into `into` (its previous content is lost). Errors: Corruption, IoError.
-  Status read_part(const MetaEntry& entry, Part part, std::string& into);
-  /// Verifies `stored`, which is a part with its checksum. Errors: Corruption, counted.
-  Status verify(const MetaEntry& entry, Part part, std::string_view stored) const;
-
-  Result<RandomAccessFile*> file() { return file_.get(); }
-  /// In the file.
-  std::uint64_t part_offset(const MetaEntry& entry, Part part) const {
-    return part == Part::Header ? header_.header_offset() + entry.header_position
-                                : header_.body_offset() + entry.body_position;
-  }
-  static std::uint32_t part_length(const MetaEntry& entry, Part part) {
-    return part == Part::Header ? entry.header_length() : entry.body_length;
-  }
-  /// The end of what is used of a blob, in the file.
-  std::uint64_t used_end(Part part) const {
-    return part == Part::Header ? header_.header_offset() + used_.header_bytes
-                                : header_.body_offset() + used_.body_bytes;
-  }
+  void touch(Slot& slot);
+  void remove(Slot& slot);
+  Slot* oldest() const { return oldest_; }
+  Slot* newest() const { return newest_; }
+  Slot* newer(const Slot& slot) const;
 
  private:
-  void adopt(std::span<const MetaEntry> entries);
-  void stage(const spi::Write& write, spi::WriteResult& result, BucketInfo& info);
-  void stage_part(std::string& run, std::string_view bytes, std::uint64_t seed);
-  Status write_runs(const Room& before);
-  Status sync(RandomAccessFile& file);
-  void undo();
-
-  EngineContext& context_;
-  CachedFile file_;
-  FileHeader header_;
-  SlotIndex index_;
-  Room used_;  ///< Where the next ones are appended.
-  Room live_;
-  std::uint64_t layout_version_ = 0;
-  bool sync_failed_ = false;
-  bool must_rewrite_ = false;  ///< The file may hold metadata of a write that failed; see write_runs().
+  Slot* newest_ = nullptr;
+  Slot* oldest_ = nullptr;
 };
 
-/// Writes a new slotfile with `header` that holds `entries` (positions in the file of `source`, changed to those in the
-/// new file), under a temporary name and then under `path`. Parts are copied as they are: one that does not verify does
-/// not verify in the copy either. Errors: NoSpace, IoError; nothing is left under `path` then that was not there
-/// before.
-Status write_slotfile(EngineContext& context, const std::string& path, const FileHeader& header, Slot* source,
-                      std::vector<MetaEntry>& entries);
+/// The documents of one bucket in some neighbouring cells: the slotfiles that hold them, and an index in memory that is
+/// loaded when it is needed.
+///
+/// Threading: confined to its engine. Lifetime: the context outlives it.
+class Slot {
+ public:
+  Slot(EngineContext& context, LoadedSlots& loaded, BucketId bucket, unsigned first_cell, unsigned depth);
+  ~Slot();
+  Slot(const Slot&) = delete;
+  Slot& operator=(const Slot&) = delete;
+
+  BucketId bucket() const { return bucket_; }
+  unsigned first_cell() const { return first_cell_; }
+  unsigned end_cell() const { return first_cell_ + (kCells >> depth_); }
+  unsigned depth() const { return depth_; }
+  /// True if it is this slot's.
+  bool covers(const GlobalId& gid) const { return whole(nullptr).covers(gid); }
+  SlotRecord record() const;
+
+  const BucketInfo& info() const { return info_; }
+  /// What the newest versions take in files, held ones included.
+  std::uint64_t live_bytes() const { return live_bytes_; }
+  std::uint64_t files_bytes() const;
+  const std::vector<FileRef>& files() const { return files_; }
+  void add_file(FileRef ref);
+  /// For a slot that is read from the catalog.
+  void set_info(const BucketInfo& info, std::uint64_t live_bytes);
+
+  bool is_loaded() const { return index_ != nullptr; }
+  /// Reads the metadata of its files. What damage it meets is counted and told by damage(). Errors: IoError.
+  Status load();
+  /// Frees the index; nothing is held.
+  void unload();
+  SlotIndex& index() { return *index_; }
+  /// Another one whenever numbers in the index may mean something else.
+  std::uint64_t index_serial() const { return index_serial_; }
+  std::uint64_t index_bytes() const { return index_ == nullptr ? 0 : index_->memory_bytes(); }
+
+  const HeldRun& held() const { return held_; }
+
+  /// What is needed to take a staged write back.
+  struct Undo {
+    Slot* slot;
+    std::uint32_t number;
+    bool inserted;
+    MetaEntry before;
+    std::uint64_t max_timestamp_us;
+    std::size_t headers;
+    std::size_t bodies;
+  };
+  /// Takes a write in, if it is newer than what is there; it is loaded. True if it was, with `undo` filled.
+  bool stage(const spi::Write& write, spi::WriteResult& result, Undo& undo);
+  /// The same for parts as they are stored, from the journal. False if nothing changed.
+  bool stage_stored(MetaEntry entry, std::string_view header, std::string_view body);
+  /// The latest stage() that was not taken back.
+  void take_back(const Undo& undo);
+  /// The parts of a held entry with their checksums.
+  std::string_view held_part(const MetaEntry& entry, Part part) const;
+
+  /// Appends what is held to the last file, if that is this slot's alone and has room, else to one that `make_file`
+  /// gives. Errors: NoSpace, IoError; then it is still held.
+  Status flush(const std::function<std::shared_ptr<SlotFile>()>& make_file);
+
+  /// For a new slot: an empty index, and entries of other slots with the files that they are in.
+  void make_index();
+  void adopt(MetaEntry entry, const FileRef& from);
+  void inherit_damage(const Slot& other);
+
+  /// Reads, verifies and decompresses. An entry that does not verify is put in quarantine.
+  /// Errors: Corruption, IoError.
+  Status read_part(std::uint32_t number, Part part, std::string& into);
+  /// Takes an entry out of the index and remembers its id: nobody may be told that it does not exist.
+  void quarantine(std::uint32_t number);
+  /// Takes out a removed entry for good.
+  void forget(std::uint32_t number);
+  /// Nothing is known about the id because of damage.
+  bool is_uncertain(const GlobalId& gid) const;
+  /// False again once newer or equal versions of what was lost are here.
+  bool is_damaged();
+  void clear_damage();
+  void set_lost_entries() { lost_entries_ = true; }
+
+  /// A rewrite put live entries in `file`: it replaces all others.
+  void replace_files(std::shared_ptr<SlotFile> file);
+
+  // For the engine's bookkeeping.
+  bool rewriting = false;
+  bool wants_rewrite = false;
+  bool pinned = false;  ///< Its index is not dropped.
+  bool damage_reported = false;
+  bool adopting_info = false;  ///< While the journal is replayed the catalog's info is no news.
+
+ private:
+  friend class LoadedSlots;
+
+  void account(const MetaEntry& entry, bool add);
+  /// All of a file, as far as it can be this slot's.
+  FileRef whole(std::shared_ptr<SlotFile> file) const { return {std::move(file), bucket_, first_cell_, end_cell()}; }
+  FileRef part_of(const FileRef& from) const;
+  bool may_append(std::uint64_t bytes) const;
+  Status load_file(std::uint16_t ordinal, SlotIndex& index);
+  bool is_superseded(std::uint32_t number, const GlobalId& gid, std::uint64_t timestamp_us, spi::WriteResult& result);
+  void put_entry(std::uint32_t number, MetaEntry entry);
+  bool take_live(std::vector<MetaEntry>& entries, std::vector<std::uint32_t>& numbers) const;
+
+  EngineContext& context_;
+  LoadedSlots& loaded_;
+  const BucketId bucket_;
+  const unsigned first_cell_;
+  const unsigned depth_;
+  std::vector<FileRef> files_;
+  BucketInfo info_;
+  std::uint64_t live_bytes_ = 0;
+  std::unique_ptr<SlotIndex> index_;
+  std::uint64_t index_serial_ = 0;
+  HeldRun held_;
+  std::vector<std::pair<GlobalId, std::uint64_t>> quarantine_;  ///< Ids and the timestamps of what was lost.
+  bool lost_entries_ = false;                                   ///< Metadata that nobody can read any more.
+  Slot* newer_ = nullptr;
+  Slot* older_ = nullptr;
+  bool linked_ = false;
+};
 
 }  // namespace fjord::slotfile

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <bit>
 
-#include "fjord/common/check.h"
-
 namespace fjord::slotfile {
 
 std::size_t SlotIndex::home(const GlobalId& gid) const {
-  // Multiplicative hashing: some of the bits are the same for all documents of a slotfile, the product's high ones not.
+  // Multiplicative hashing: some of the bits are the same for all documents of a slot, the product's high ones not.
   return static_cast<std::size_t>(((gid.hash_bits() ^ gid.location_bits()) * 0x9e3779b97f4a7c15ULL) >> shift_);
 }
 
@@ -17,6 +15,7 @@ void SlotIndex::reserve(std::size_t count) {
   if (count * 4 <= table_.size() * 3) return;
   const std::size_t size = std::bit_ceil(std::max<std::size_t>(16, count * 4 / 3 + 1));
   table_.assign(size, kNone);
+  table_.shrink_to_fit();
   shift_ = 64U - static_cast<unsigned>(std::countr_zero(size));
   for (std::uint32_t i = 0; i < entries_.size(); ++i) place(i);
 }
@@ -27,7 +26,7 @@ void SlotIndex::place(std::uint32_t number) {
   table_[at] = number;
 }
 
-std::uint32_t SlotIndex::find(const GlobalId& gid) const {
+std::uint32_t SlotIndex::find_any(const GlobalId& gid) const {
   if (table_.empty()) return kNone;
   for (std::size_t at = home(gid); table_[at] != kNone; at = (at + 1) & (table_.size() - 1)) {
     const GlobalId& there = entries_[table_[at]].gid;
@@ -38,19 +37,16 @@ std::uint32_t SlotIndex::find(const GlobalId& gid) const {
 }
 
 std::uint32_t SlotIndex::insert(const MetaEntry& entry) {
-  FJORD_CHECK((entries_.size() + 1) * 4 <= table_.size() * 3);
+  ++live_;
+  if (const std::uint32_t gone = find_any(entry.gid); gone != kNone) {
+    entries_[gone] = entry;
+    return gone;
+  }
+  reserve(entries_.size() + 1);
   const auto number = static_cast<std::uint32_t>(entries_.size());
   entries_.push_back(entry);
   place(number);
   return number;
-}
-
-void SlotIndex::remove_last() {
-  const auto number = static_cast<std::uint32_t>(entries_.size() - 1);
-  std::size_t at = home(entries_[number].gid);
-  while (table_[at] != number) at = (at + 1) & (table_.size() - 1);
-  table_[at] = kNone;  // no later insert has probed past it, so no chain is cut
-  entries_.pop_back();
 }
 
 }  // namespace fjord::slotfile

@@ -4,42 +4,51 @@
 #include <span>
 #include <vector>
 
-#include "slotfile_format.h"
+#include "file_format.h"
 
 namespace fjord::slotfile {
 
-/// The newest metadata entry of each document id in one slotfile: the entries in a row, and an open addressing table of
+/// The newest metadata entry of each document id in one slot: the entries in a row, and an open addressing table of
 /// their numbers. About 50 bytes an entry. Numbers stay the same until the index is destroyed.
 ///
-/// Threading: confined to its slotfile.
+/// Threading: confined to its slot.
 class SlotIndex {
  public:
   static constexpr std::uint32_t kNone = 0xffffffff;
 
-  /// Makes insert() free of allocation until there are `count` entries.
   void reserve(std::size_t count);
-  /// The number of the entry, or kNone.
-  std::uint32_t find(const GlobalId& gid) const;
-  /// The id is not there yet, and reserve() covered it. Returns the entry's number.
+  /// The number of the entry, or kNone; entries that were taken out are not found.
+  std::uint32_t find(const GlobalId& gid) const {
+    const std::uint32_t number = find_any(gid);
+    return number == kNone || entries_[number].file == MetaEntry::kGone ? kNone : number;
+  }
+  /// The id is not found. Returns the entry's number.
   std::uint32_t insert(const MetaEntry& entry);
-  /// Takes back the latest insert(); nothing was reserved in between.
-  void remove_last();
+  /// Takes the entry out; its number is not used for another id.
+  void erase(std::uint32_t number) {
+    entries_[number].file = MetaEntry::kGone;
+    --live_;
+  }
 
   MetaEntry& at(std::uint32_t number) { return entries_[number]; }
   const MetaEntry& at(std::uint32_t number) const { return entries_[number]; }
+  /// Those that were taken out are among them, with file kGone.
   std::span<const MetaEntry> entries() const { return entries_; }
-  std::size_t size() const { return entries_.size(); }
+  /// Without those that were taken out.
+  std::size_t size() const { return live_; }
   std::size_t memory_bytes() const {
     return entries_.capacity() * sizeof(MetaEntry) + table_.capacity() * sizeof(std::uint32_t);
   }
 
  private:
+  std::uint32_t find_any(const GlobalId& gid) const;
   std::size_t home(const GlobalId& gid) const;
   void place(std::uint32_t number);
 
   std::vector<MetaEntry> entries_;
   std::vector<std::uint32_t> table_;  ///< Numbers or kNone; a power of two, at most three quarters full.
   unsigned shift_ = 64;               ///< 64 - log2(table size)
+  std::size_t live_ = 0;
 };
 
 }  // namespace fjord::slotfile

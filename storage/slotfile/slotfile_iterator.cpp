@@ -4,6 +4,9 @@
 #include <tuple>
 #include <utility>
 
+#include "fjord/common/log.h"
+#include "part_codec.h"
+
 namespace fjord::slotfile {
 
 namespace {
@@ -15,15 +18,14 @@ constexpr std::size_t kBuffersKept = 8;
 
 }  // namespace
 
-SlotfileIterator::SlotfileIterator(EngineContext& context, const BucketMap& buckets, const Bucket& bucket,
-                                   const spi::IterateOptions& options)
-    : context_(context),
-      buckets_(buckets),
-      id_(bucket.id()),
-      incarnation_(bucket.incarnation()),
+SlotfileIterator::SlotfileIterator(Engine& engine, std::uint64_t uid, BucketId bucket,
+                                   const spi::IterateOptions& options, OnCorruption on_corruption)
+    : engine_(engine),
+      context_(engine.context()),
+      uid_(uid),
+      id_(bucket),
       filter_(options),
-      first_slot_bits_(bucket.slot_bits()),
-      generation_(bucket.generation()) {
+      on_corruption_(on_corruption) {
   for (Side& side : sides_) {
     if (context_.window_buffers.empty()) break;
     side.window.lend(std::move(context_.window_buffers.back()));
@@ -41,107 +43,101 @@ SlotfileIterator::~SlotfileIterator() {
 }
 
 Result<bool> SlotfileIterator::next(DocBlockBuilder& into, std::size_t max_bytes) {
-  FJORD_TRY(resume());
+  FJORD_TRY(failure_);
+  bucket_ = engine_.find(id_);
+  if (bucket_ == nullptr || bucket_->uid != uid_) {
+    return Status(StatusCode::NotFound, id_.to_string() + " was deleted, split or joined");
+  }
+  const std::size_t count_before = into.count();
+  Result<bool> more = advance(into, max_bytes);
+  if (more) return more;
+  failure_ = more.error();
+  if (into.count() > count_before) return true;  // what is there first; the next call says it
+  return failure_;
+}
+
+Result<bool> SlotfileIterator::advance(DocBlockBuilder& into, std::size_t max_bytes) {
   const std::size_t count_before = into.count();
   while (into.count() == count_before || into.size() < max_bytes) {
     if (at_ == pending_.size()) {
-      if (!start_next_slot()) return false;
-      continue;
+      if (next_cell_ < kCells) {
+        FJORD_TRY(start_slot());
+        continue;
+      }
+      if (on_corruption_ == OnCorruption::Fail && bucket_->is_damaged()) {
+        return Status(StatusCode::Corruption, id_.to_string() + " has lost entries; another replica may have them");
+      }
+      return false;
     }
-    if (const Status status = give(into); !status) {
-      if (into.count() > count_before) return true;  // what is there first; the next call says it again
-      return status;
-    }
+    const Status status = give(into);
+    if (!status && !(status.code() == StatusCode::Corruption && on_corruption_ == OnCorruption::Skip)) return status;
     ++at_;
   }
-  return at_ < pending_.size() || next_slot_ < (1U << first_slot_bits_);
-}
-
-/// Finds the bucket, and follows what has happened to it since the last call.
-Status SlotfileIterator::resume() {
-  const auto found = buckets_.find(id_);
-  if (found == buckets_.end() || found->second->incarnation() != incarnation_) {
-    return Status(StatusCode::NotFound, id_.to_string() + " was deleted");
-  }
-  bucket_ = found->second.get();
-  if (generation_ != bucket_->generation()) {
-    generation_ = bucket_->generation();
-    for (std::size_t i = at_; i < pending_.size(); ++i) {
-      pending_[i].slot = slot_of(pending_[i].gid, bucket_->slot_bits());
-      pending_[i].number = bucket_->slots()[pending_[i].slot]->index().find(pending_[i].gid);
-    }
-    order_pending();
-  } else if (layout_version_ != layout_version()) {
-    order_pending();
-  }
-  return Status::ok();
-}
-
-std::uint64_t SlotfileIterator::layout_version() const {
-  std::uint64_t sum = 0;
-  for (const auto& slot : bucket_->slots()) sum += slot->layout_version();
-  return sum;
-}
-
-bool SlotfileIterator::start_next_slot() {
-  if (next_slot_ >= (1U << first_slot_bits_)) return false;
-  pending_.clear();
-  at_ = 0;
-  const std::uint32_t step = 1U << first_slot_bits_;
-  for (std::uint32_t slot = next_slot_; slot < bucket_->slots().size(); slot += step) add_slot(slot);
-  ++next_slot_;
-  order_pending();
   return true;
 }
 
-void SlotfileIterator::add_slot(std::uint32_t slot) {
-  const std::span<const MetaEntry> entries = bucket_->slots()[slot]->index().entries();
+Status SlotfileIterator::start_slot() {
+  Slot& slot = *bucket_->by_cell[next_cell_];
+  FJORD_TRY(engine_.load(slot));
+  pending_.clear();
+  at_ = 0;
+  const bool whole = slot.first_cell() == next_cell_;  // else the first cells were given before slots were joined
+  const std::span<const MetaEntry> entries = slot.index().entries();
   for (std::uint32_t number = 0; number < entries.size(); ++number) {
     const MetaEntry& entry = entries[number];
-    if (filter_.wants(entry.timestamp(), entry.removed())) {
-      pending_.push_back({.gid = entry.gid, .slot = slot, .number = number});
-    }
+    if (entry.file == MetaEntry::kGone || !filter_.wants(entry.timestamp(), entry.removed())) continue;
+    if (whole || cell_of(entry.gid) >= next_cell_) pending_.push_back({entry, number});
   }
-}
-
-/// Puts what is left in the order of the files as they are now.
-void SlotfileIterator::order_pending() {
-  pending_.erase(pending_.begin(), pending_.begin() + static_cast<std::ptrdiff_t>(at_));
-  at_ = 0;
-  const auto key = [&](const Pending& p) {
-    const MetaEntry& entry = bucket_->slots()[p.slot]->index().at(p.number);
-    return std::tuple(p.slot, entry.header_position, entry.body_position);
+  const auto before = [](const Pending& a, const Pending& b) {
+    return std::tie(a.entry.file, a.entry.header_position) < std::tie(b.entry.file, b.entry.header_position);
   };
-  const auto before = [&](const Pending& a, const Pending& b) { return key(a) < key(b); };
   if (!std::is_sorted(pending_.begin(), pending_.end(), before)) std::sort(pending_.begin(), pending_.end(), before);
-  header_ends_.clear();
-  for (const auto& slot : bucket_->slots()) header_ends_.push_back(slot->used_end(Part::Header));
-  for (Side& side : sides_) side.window.forget();
-  layout_version_ = layout_version();
+  slot_ = &slot;
+  slot_serial_ = slot.index_serial();
+  files_ = slot.files();
+  for (Side& side : sides_) side.file = MetaEntry::kGone;
+  next_cell_ = slot.end_cell();
+  return Status::ok();
 }
 
 Status SlotfileIterator::give(DocBlockBuilder& into) {
+  FJORD_TRY_ASSIGN(const MetaEntry* now, as_it_is_now());
+  if (now == nullptr) return Status::ok();
+  const MetaEntry& listed = pending_[at_].entry;
+  moved_ = now->timestamp_us != listed.timestamp_us || listed.held();
+  if (!moved_) return give_entry(listed, into);
+  if (!filter_.wants(now->timestamp(), now->removed())) return Status::ok();
+  const MetaEntry copy = *now;  // reading may put it in quarantine
+  return give_entry(copy, into);
+}
+
+/// The current entry in the index; null if there is none any more.
+Result<const MetaEntry*> SlotfileIterator::as_it_is_now() {
   const Pending& pending = pending_[at_];
-  Slot& slot = *bucket_->slots()[pending.slot];
-  if (window_slot_ != pending.slot) {
-    for (Side& side : sides_) side.window.forget();
-    window_slot_ = pending.slot;
+  Slot& slot = bucket_->slot_for(pending.entry.gid);
+  if (&slot == slot_ && slot.is_loaded() && slot.index_serial() == slot_serial_) {
+    const MetaEntry& now = slot.index().at(pending.number);
+    return now.file == MetaEntry::kGone ? nullptr : &now;
   }
-  const MetaEntry& entry = slot.index().at(pending.number);
-  if (!filter_.wants(entry.timestamp(), entry.removed())) return Status::ok();  // replaced by one that is not wanted
-  if (!entry.removed()) return give_document(slot, entry, into);
-  FJORD_TRY_ASSIGN(const std::string_view id, part(slot, entry, Part::Header));
+  FJORD_TRY(engine_.load(slot));
+  const std::uint32_t number = slot.index().find(pending.entry.gid);
+  return number == SlotIndex::kNone ? nullptr : &slot.index().at(number);
+}
+
+Status SlotfileIterator::give_entry(const MetaEntry& entry, DocBlockBuilder& into) {
+  if (!entry.removed()) return give_document(entry, into);
+  FJORD_TRY_ASSIGN(const std::string_view id, part(entry, Part::Header));
   into.add({.gid = entry.gid, .timestamp = entry.timestamp(), .removed = true, .id = id, .header = {}, .body = {}});
   return Status::ok();
 }
 
-Status SlotfileIterator::give_document(Slot& slot, const MetaEntry& entry, DocBlockBuilder& into) {
-  FJORD_TRY_ASSIGN(const std::string_view header, part(slot, entry, Part::Header));
+Status SlotfileIterator::give_document(const MetaEntry& entry, DocBlockBuilder& into) {
+  FJORD_TRY_ASSIGN(const std::string_view header, part(entry, Part::Header));
   const bool selects_on_body = filter_.selects_on_body();
   if (filter_.has_selection() && !selects_on_body && !filter_.matches(header, {})) return Status::ok();
   std::string_view body;
   if (filter_.wants_body() || selects_on_body) {
-    FJORD_TRY_ASSIGN(body, part(slot, entry, Part::Body));
+    FJORD_TRY_ASSIGN(body, part(entry, Part::Body));
   }
   if (selects_on_body && !filter_.matches(header, body)) return Status::ok();
   into.add({.gid = entry.gid,
@@ -153,37 +149,67 @@ Status SlotfileIterator::give_document(Slot& slot, const MetaEntry& entry, DocBl
   return Status::ok();
 }
 
-Result<std::string_view> SlotfileIterator::part(Slot& slot, const MetaEntry& entry, Part part) {
-  const std::uint64_t length = stored_bytes(Slot::part_length(entry, part));
+Result<std::string_view> SlotfileIterator::part(const MetaEntry& entry, Part part) {
+  const std::uint64_t length = stored_bytes(entry.length(part));
   if (length == 0) return std::string_view();
+  if (moved_) return moved_part(entry, part);
   Side& side = sides_[part == Part::Header ? 0 : 1];
-  if (slot.part_offset(entry, Part::Header) >= header_ends_[slot.header().slot]) {
-    FJORD_TRY(slot.read_part(entry, part, side.moved));
-    return std::string_view(side.moved);
-  }
-  const std::uint64_t begin = slot.part_offset(entry, part);
-  std::uint64_t ahead_end = 0;
-  if (!side.window.contains(begin, length)) ahead_end = read_ahead(slot, part, begin, length);
-  FJORD_TRY_ASSIGN(const RandomAccessFile* file, slot.file());
+  if (side.file != entry.file) side.window.forget();
+  side.file = entry.file;
+  const std::uint64_t begin = entry.position(part);
+  const std::uint64_t ahead_end = side.window.contains(begin, length) ? 0 : read_ahead(entry, part);
+  FJORD_TRY_ASSIGN(const RandomAccessFile* file, files_[entry.file]->file().get());
   FJORD_TRY_ASSIGN(const std::string_view stored, side.window.read(*file, begin, length, ahead_end));
-  FJORD_TRY(slot.verify(entry, part, stored));
-  return stored.substr(0, length - kPartChecksumBytes);
+  if (!verify_part(entry, part, stored)) {
+    report(entry);
+    return Status(StatusCode::Corruption, files_[entry.file]->file().path() + ": a document part at " +
+                                              std::to_string(begin) + " does not verify");
+  }
+  return plain(entry, part, stored.substr(0, length - kPartChecksumBytes));
 }
 
-/// Where the next read from a blob should end. Without a selection the list says what will be asked for. With one,
-/// bodies are asked for here and there: it reads on twice as far each time that the last reading on was of use.
-std::uint64_t SlotfileIterator::read_ahead(const Slot& slot, Part part, std::uint64_t begin, std::uint64_t length) {
+/// Of an entry that was replaced, or was in memory, when the list was made: `entry` is as it is now.
+Result<std::string_view> SlotfileIterator::moved_part(const MetaEntry& entry, Part part) {
+  Slot& slot = bucket_->slot_for(entry.gid);
+  Side& side = sides_[part == Part::Header ? 0 : 1];
+  FJORD_TRY(slot.read_part(slot.index().find(entry.gid), part, side.held));
+  return std::string_view(side.held);
+}
+
+Result<std::string_view> SlotfileIterator::plain(const MetaEntry& entry, Part part, std::string_view stored) {
+  if (entry.compression(part) == spi::Compression::None) return stored;
+  Side& side = sides_[part == Part::Header ? 0 : 1];
+  FJORD_TRY(decompress(stored, entry.compression(part), side.held));
+  return std::string_view(side.held);
+}
+
+/// Puts in quarantine what does not verify, unless it was replaced meanwhile.
+void SlotfileIterator::report(const MetaEntry& entry) {
+  ++context_.stats.corrupt_reads;
+  Slot& slot = bucket_->slot_for(entry.gid);
+  if (!engine_.load(slot)) return;
+  const std::uint32_t number = slot.index().find(entry.gid);
+  if (number == SlotIndex::kNone || slot.index().at(number).timestamp_us != entry.timestamp_us) return;
+  log::error("slotfile", "{}: {} does not verify and is put in quarantine", id_.to_string(), entry.gid.to_string());
+  slot.quarantine(number);
+  engine_.note_damage(*bucket_);
+}
+
+/// Where the next read should end. Without a selection the list says what will be asked for. With one, bodies are asked
+/// for here and there: it reads on twice as far each time that the last reading on was of use.
+std::uint64_t SlotfileIterator::read_ahead(const MetaEntry& entry, Part part) {
+  const std::uint64_t begin = entry.position(part);
+  const std::uint64_t length = stored_bytes(entry.length(part));
   if (part == Part::Body && filter_.has_selection() && !filter_.selects_on_body()) {
     Side& side = sides_[1];
     const bool goes_on = begin >= side.window.end() && begin - side.window.end() <= kGapBytesMax;
     side.ahead = goes_on ? std::min(side.ahead * 2, ReadWindow::kBytesMax) : kGapBytesMax / 4;
-    return std::min(begin + std::max(length, side.ahead), slot.used_end(part));
+    return std::min(begin + std::max(length, side.ahead), files_[entry.file]->size());
   }
   std::uint64_t end = begin + length;
-  for (std::size_t i = at_ + 1; i < pending_.size() && pending_[i].slot == pending_[at_].slot; ++i) {
-    const MetaEntry& entry = slot.index().at(pending_[i].number);
-    const std::uint64_t size = stored_bytes(Slot::part_length(entry, part));
-    const std::uint64_t offset = slot.part_offset(entry, part);
+  for (std::size_t i = at_ + 1; i < pending_.size() && pending_[i].entry.file == entry.file; ++i) {
+    const std::uint64_t size = stored_bytes(pending_[i].entry.length(part));
+    const std::uint64_t offset = pending_[i].entry.position(part);
     if (size == 0) continue;
     if (offset < end || offset - end > kGapBytesMax || offset + size - begin > ReadWindow::kBytesMax) break;
     end = offset + size;

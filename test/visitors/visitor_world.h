@@ -192,13 +192,13 @@ class VisitorWorld final : public rpc::Service {
   void put(const std::string& id_text, const std::string& header, const std::string& body) {
     const auto id = DocumentId::parse(id_text);
     FJORD_CHECK_MSG(id.has_value(), id_text);
-    write({.gid = id->gid(),
+    write({.bucket = id->bucket(4),
+           .gid = id->gid(),
            .timestamp = Timestamp{++timestamp_},
            .remove = false,
            .id = id_text,
            .header = header,
-           .body = body},
-          id->bucket(4));
+           .body = body});
     ++puts;
   }
   void put(const Document& document) {
@@ -208,13 +208,13 @@ class VisitorWorld final : public rpc::Service {
   void remove(const std::string& id_text) {
     const auto id = DocumentId::parse(id_text);
     FJORD_CHECK(id.has_value());
-    write({.gid = id->gid(),
+    write({.bucket = id->bucket(4),
+           .gid = id->gid(),
            .timestamp = Timestamp{++timestamp_},
            .remove = true,
            .id = id_text,
            .header = {},
-           .body = {}},
-          id->bucket(4));
+           .body = {}});
   }
   void create_bucket(StorageNode& node, BucketId bucket, std::uint64_t epoch = 1 << 20) {
     FJORD_CHECK(node.buckets->provider(bucket).create_bucket(bucket).is_ok());
@@ -277,11 +277,12 @@ class VisitorWorld final : public rpc::Service {
   int puts = 0;
 
  private:
-  void write(const spi::Write& write, BucketId bucket) {
+  void write(const spi::Write& write) {
+    const BucketId bucket = write.bucket;
     for (StorageNode& node : nodes) {
       if (!node.buckets->provider(bucket).bucket_info(bucket)) create_bucket(node, bucket);
       spi::WriteResult result;
-      node.buckets->provider(bucket).apply(bucket, {&write, 1}, {&result, 1});
+      node.buckets->provider(bucket).apply({&write, 1}, {&result, 1}, spi::Durability::Process);
       FJORD_CHECK(result.status.is_ok());
     }
     known_buckets_.insert(bucket);

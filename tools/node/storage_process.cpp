@@ -3,6 +3,7 @@
 
 #include "directory_lock.h"
 #include "fjord/client/client.h"
+#include "fjord/common/log.h"
 #include "fjord/mapreduce/application.h"
 #include "fjord/mapreduce/document_sink.h"
 #include "fjord/mapreduce/task_visitors.h"
@@ -21,9 +22,9 @@ unsigned cpu_count() { return std::max(1U, std::thread::hardware_concurrency());
 SlotfileOptions slotfile_options(const config::ClusterConfig& config, const std::string& directory) {
   SlotfileOptions options;
   options.directory = directory;
-  options.file_bytes_max = static_cast<std::uint64_t>(config.slotfile_bytes_max);
-  options.entries_max = static_cast<std::uint32_t>(config.entries_max);
-  options.slotfiles_max = static_cast<unsigned>(config.slotfiles_max);
+  options.limits.file_bytes_max = static_cast<std::uint64_t>(config.slotfile_bytes_max);
+  options.limits.entries_max = static_cast<std::uint32_t>(config.entries_max);
+  options.limits.slotfiles_max = static_cast<std::uint32_t>(config.slotfiles_max);
   options.open_files_max = static_cast<unsigned>(config.open_files_max);
   options.durability = config.durability == "sync" ? Durability::Sync : Durability::Process;
   return options;
@@ -48,7 +49,19 @@ class StorageProcess final : public Node {
     storage::StorageNodeOptions options;
     options.index = name.index;
     options.stripes = config.stripes != 0 ? static_cast<unsigned>(config.stripes) : std::min(2U, cpu_count());
-    const SlotfileOptions engine = slotfile_options(config, config.find(name)->directory + "/buckets");
+    SlotfileOptions engine = slotfile_options(config, config.find(name)->directory + "/buckets");
+    FJORD_TRY_ASSIGN(const std::optional<unsigned> made_with,
+                     SlotfileProvider::stripes_of(runtime.env, engine.directory));
+    if (made_with && *made_with != options.stripes) {
+      log::warning("storage", "{} was made with {} stripes; it keeps them instead of the {} of the configuration",
+                   engine.directory, *made_with, options.stripes);
+      options.stripes = *made_with;
+    }
+    sync_executor_ = runtime.scheduler.make_executor("fjord-sync");
+    engine.background = sync_executor_.get();
+    engine.limits.held_bytes_max /= options.stripes;
+    engine.limits.index_bytes_max /= options.stripes;
+    engine.limits.journal_bytes_max /= options.stripes;
     const auto open_engine = [&](unsigned stripe, unsigned stripes) {
       SlotfileOptions of_stripe = engine;
       of_stripe.stripe = stripe;
@@ -98,6 +111,7 @@ class StorageProcess final : public Node {
   Client client_;
   mapreduce::ClientSink sink_;
   mapreduce::ApplicationRegistry applications_;
+  std::unique_ptr<Executor> sync_executor_;  ///< Syncs the files of all stripes.
   std::unique_ptr<storage::StorageNode> node_;
   visitors::VisitorRegistry visitors_;
   std::unique_ptr<visitors::VisitorService> visitor_service_;

@@ -15,6 +15,7 @@ class MemoryEngine final : public Engine {
  public:
   spi::PersistenceProvider& provider() override { return *provider_; }
   void reopen() override {}
+  void checkpoint() override {}
 
  private:
   std::unique_ptr<spi::PersistenceProvider> provider_ = make_memory_provider();
@@ -33,16 +34,17 @@ class SlotfileEngine final : public Engine {
   spi::PersistenceProvider& provider() override { return *provider_; }
   void reopen() override {
     provider_.reset();
-    auto opened = open_slotfile_provider(*env_, options_);
+    auto opened = SlotfileProvider::open(*env_, options_);
     FJORD_CHECK_MSG(opened.has_value(), opened.status().to_string());
     provider_ = std::move(*opened);
   }
+  void checkpoint() override { FJORD_CHECK(provider_->checkpoint().is_ok()); }
 
  private:
   std::unique_ptr<Env> env_;
   const SlotfileOptions options_;
   const std::string scratch_;
-  std::unique_ptr<spi::PersistenceProvider> provider_;
+  std::unique_ptr<SlotfileProvider> provider_;
 };
 
 std::string make_scratch_directory() {
@@ -56,11 +58,14 @@ std::string make_scratch_directory() {
 SlotfileOptions tiny_slotfile_options(const std::string& directory) {
   SlotfileOptions options;
   options.directory = directory;
-  options.file_bytes_max = 12 << 10;
-  options.entries_max = 24;
-  options.slotfiles_max = 8;
-  options.file_bytes_initial = 5 << 10;
-  options.entries_initial = 4;
+  options.limits.file_bytes_max = 6 << 10;
+  options.limits.entries_max = 24;
+  options.limits.slotfiles_max = 8;
+  options.limits.held_bytes_max = 4 << 10;
+  options.limits.index_bytes_max = 4 << 10;
+  options.limits.journal_bytes_max = 16 << 10;
+  options.limits.scrub_bytes_per_second = 1 << 20;
+  options.journal_segment_bytes = 4 << 10;
   options.open_files_max = 3;
   return options;
 }

@@ -193,7 +193,7 @@ TEST_CASE("provider: info counts entries, documents, bytes and the newest timest
 TEST_CASE("provider: info is equal for equal content in any order, and differs otherwise") {
   const auto engine = engine_with_bucket();
   auto& provider = engine->provider();
-  const BucketId other(8, 0x34);
+  const BucketId other(4, 0x2);
   REQUIRE(provider.create_bucket(other).is_ok());
   std::vector<OwnedWrite> writes;
   for (int i = 0; i < 40; ++i) {
@@ -287,6 +287,137 @@ TEST_CASE("provider: entries are read in the order asked for until the block is 
   CHECK(provider.read_entries(kBucket, gids, two, 700).value() == 4);  // 7, 4, nothing, 2
   CHECK(two.count() == 3);
   CHECK(provider.read_entries(kBucket, {}, two, 700).value() == 0);
+}
+
+namespace {
+
+/// Lets the engine do all of its background work.
+void settle(spi::PersistenceProvider& provider) {
+  MonotonicTime now{1'000'000};
+  for (int idle = 0; idle < 5;) {
+    const spi::Maintenance left = provider.maintain(now);
+    idle = left.more ? 0 : idle + 1;
+    now = now + std::chrono::milliseconds(5);
+  }
+}
+
+std::uint64_t sum_of_entries(spi::PersistenceProvider& provider) {
+  std::uint64_t sum = 0;
+  for (const BucketId bucket : provider.list_buckets()) sum += provider.bucket_info(bucket)->checksum;
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("provider: a write whose document belongs to another bucket is refused, and the others are done") {
+  const auto engine = engine_with_bucket();
+  std::vector<OwnedWrite> writes{test_put(1, 10), test_put(2, 11)};
+  REQUIRE(engine->provider().create_bucket(BucketId(8, 0x13)).is_ok());
+  CHECK(apply(engine->provider(), BucketId(8, 0x13), writes)[0].status.code() == StatusCode::InvalidArgument);
+  CHECK(engine->provider().bucket_info(BucketId(8, 0x13))->entries == 0);
+}
+
+TEST_CASE("provider: a split shares the entries between the halves, a join brings them together (I10)") {
+  const auto engine = engine_with_bucket();
+  const ReplicaSet set{.epoch = 7, .nodes = {3, 1}};
+  REQUIRE(engine->provider().set_replica_set(kBucket, set).is_ok());
+  for (int i = 0; i < 80; ++i) apply(engine->provider(), kBucket, test_put(i, 10, std::string(200, 'x')));
+  for (int i = 0; i < 10; ++i) apply(engine->provider(), kBucket, test_remove(i, 20));
+  const BucketInfo whole = engine->provider().bucket_info(kBucket).value();
+  REQUIRE(engine->provider().split_bucket(kBucket).is_ok());
+  const auto halves = spi::halves_of(kBucket);
+  for (int round = 0; round < 3; ++round) {
+    auto& provider = engine->provider();
+    CHECK(provider.list_buckets() == std::vector<BucketId>(halves.begin(), halves.end()));
+    CHECK(sum_of_entries(provider) == whole.checksum);
+    for (const BucketId half : halves) {
+      CHECK(provider.replica_set(half).value() == set);
+      CHECK(provider.bucket_info(half)->entries == 40);
+      const std::vector<spi::EntryMeta> entries = provider.list_entries(half).value();
+      for (const spi::EntryMeta& entry : entries) {
+        CHECK(bucket_of(entry.gid, half.used_bits()) == half);
+        CHECK(provider.get(half, entry.gid)->removed == entry.removed);
+      }
+    }
+    if (round == 0) settle(provider);
+    engine->reopen();
+  }
+  apply(engine->provider(), halves[0], test_put(0, 30, "after the split"));
+  REQUIRE(engine->provider().join_buckets(kBucket).is_ok());
+  for (int round = 0; round < 3; ++round) {
+    auto& provider = engine->provider();
+    CHECK(provider.list_buckets() == std::vector<BucketId>{kBucket});
+    CHECK(provider.bucket_info(kBucket)->entries == 80);
+    CHECK(provider.replica_set(kBucket).value() == set);
+    CHECK(provider.get(kBucket, test_id(0).gid())->timestamp == Timestamp{30});
+    CHECK(provider.get(kBucket, test_id(1).gid())->removed);
+    CHECK(provider.get(kBucket, test_id(60).gid())->body == test_put(60, 10, std::string(200, 'x')).body);
+    if (round == 0) settle(provider);
+    engine->reopen();
+  }
+}
+
+TEST_CASE("provider: halves that are there keep their replica set and the newer of two versions") {
+  const auto engine = engine_with_bucket();
+  auto& provider = engine->provider();
+  const auto halves = spi::halves_of(kBucket);
+  const ReplicaSet own{.epoch = 3, .nodes = {9}};
+  REQUIRE(provider.create_bucket(halves[0]).is_ok());
+  REQUIRE(provider.set_replica_set(halves[0], own).is_ok());
+  REQUIRE(provider.set_replica_set(kBucket, {.epoch = 5, .nodes = {1}}).is_ok());
+  apply(provider, halves[0], test_put(0, 50, "newer here"));
+  apply(provider, halves[0], test_put(2, 5, "older here"));
+  for (int i = 0; i < 4; ++i) apply(provider, kBucket, test_put(i, 10, "of the whole"));
+  REQUIRE(provider.split_bucket(kBucket).is_ok());
+  CHECK(provider.replica_set(halves[0]).value() == own);
+  CHECK(provider.replica_set(halves[1]).value() == ReplicaSet{.epoch = 5, .nodes = {1}});
+  CHECK(provider.get(halves[0], test_id(0).gid())->timestamp == Timestamp{50});
+  CHECK(provider.get(halves[0], test_id(2).gid())->timestamp == Timestamp{10});
+  engine->reopen();
+  CHECK(engine->provider().get(halves[0], test_id(0).gid())->timestamp == Timestamp{50});
+  REQUIRE(engine->provider().join_buckets(kBucket).is_ok());
+  CHECK(engine->provider().replica_set(kBucket).value() == ReplicaSet{});  // theirs differed
+}
+
+TEST_CASE("provider: what cannot be split or joined says why") {
+  const auto engine = engine_with_bucket();
+  auto& provider = engine->provider();
+  CHECK(provider.split_bucket(BucketId(8, 0x99)).code() == StatusCode::NotFound);
+  CHECK(provider.join_buckets(BucketId(9, 0x99)).code() == StatusCode::NotFound);
+  const BucketId deepest(BucketId::kUsedBitsMax, 0x12);
+  REQUIRE(provider.create_bucket(deepest).is_ok());
+  CHECK(provider.split_bucket(deepest).code() == StatusCode::InvalidArgument);
+  CHECK(provider.join_buckets(deepest).code() == StatusCode::InvalidArgument);
+}
+
+TEST_CASE("provider: a bucket without its sibling is joined alone") {
+  const auto engine = engine_with_bucket();
+  apply(engine->provider(), kBucket, test_put(1, 10));
+  REQUIRE(engine->provider().join_buckets(kBucket.with_used_bits(7)).is_ok());
+  CHECK(engine->provider().list_buckets() == std::vector<BucketId>{kBucket.with_used_bits(7)});
+  CHECK(engine->provider().get(kBucket.with_used_bits(7), test_id(1).gid()).has_value());
+}
+
+TEST_CASE("provider: removed entries are forgotten on permission, and no document is") {
+  const auto engine = engine_with_bucket();
+  CHECK(engine->provider().forget_removes(BucketId(8, 0x99), Timestamp{5}).code() == StatusCode::NotFound);
+  for (int i = 0; i < 20; ++i) apply(engine->provider(), kBucket, test_put(i, 10));
+  for (int i = 0; i < 5; ++i) apply(engine->provider(), kBucket, test_remove(i, static_cast<std::uint64_t>(20 + i)));
+  settle(engine->provider());
+  engine->reopen();
+  REQUIRE(engine->provider().forget_removes(kBucket, Timestamp{23}).is_ok());
+  for (int i = 10; i < 12; ++i) apply(engine->provider(), kBucket, test_put(i, 40));
+  engine->reopen();
+  engine->checkpoint();
+  settle(engine->provider());
+  for (int round = 0; round < 2; ++round) {
+    auto& provider = engine->provider();
+    CHECK(provider.bucket_info(kBucket)->entries == 17);
+    CHECK(provider.bucket_info(kBucket)->documents == 15);
+    CHECK(provider.get(kBucket, test_id(2).gid()).status().code() == StatusCode::NotFound);
+    CHECK(provider.get(kBucket, test_id(3).gid())->removed);
+    engine->reopen();
+  }
 }
 
 }  // namespace fjord::testing

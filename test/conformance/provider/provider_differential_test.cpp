@@ -24,16 +24,33 @@ class Differential {
  private:
   spi::PersistenceProvider& tested() { return engine_->provider(); }
   spi::PersistenceProvider& model() { return model_->provider(); }
-  BucketId some_bucket() { return BucketId(4, random_.below(3)); }
+  /// Some contain others, as in a cluster that has not finished splitting.
+  BucketId some_bucket() {
+    return BucketId(8 + static_cast<unsigned>(random_.below(3)), 0x12 + random_.below(4) * 256);
+  }
+  BucketId some_bucket_there() {
+    const std::vector<BucketId> there = model().list_buckets();
+    return there.empty() || random_.chance(0.05) ? some_bucket() : there[random_.below(there.size())];
+  }
 
   void step() {
-    const BucketId bucket = some_bucket();
+    for (std::uint64_t n = random_.below(6); n > 0; --n) {
+      now_ = now_ + std::chrono::milliseconds(20);
+      tested().maintain(now_);
+    }
+    const BucketId bucket = some_bucket_there();
     const std::uint64_t dice = random_.below(100);
-    if (dice < 6) {
-      CHECK(tested().create_bucket(bucket) == model().create_bucket(bucket));
-    } else if (dice < 7) {
+    if (dice < 4) {
+      const BucketId fresh = some_bucket();
+      CHECK(tested().create_bucket(fresh) == model().create_bucket(fresh));
+    } else if (dice < 6 && bucket.used_bits() < 11) {  // beyond, one half has no documents
+      CHECK(tested().split_bucket(bucket).code() == model().split_bucket(bucket).code());
+    } else if (dice < 9 && bucket.used_bits() > 6) {
+      const BucketId parent = bucket.with_used_bits(bucket.used_bits() - 1);
+      CHECK(tested().join_buckets(parent).code() == model().join_buckets(parent).code());
+    } else if (dice < 10) {
       CHECK(tested().delete_bucket(bucket) == model().delete_bucket(bucket));
-    } else if (dice < 12) {
+    } else if (dice < 14) {
       const ReplicaSet set{.epoch = random_.below(100), .nodes = {static_cast<std::uint16_t>(random_.below(9))}};
       CHECK(tested().set_replica_set(bucket, set).code() == model().set_replica_set(bucket, set).code());
     } else {
@@ -41,8 +58,14 @@ class Differential {
     }
   }
 
-  OwnedWrite some_write() {
-    const int number = static_cast<int>(random_.below(150));
+  static bool is_in(int number, BucketId bucket) {
+    return bucket.contains(test_id(number).bucket(BucketId::kUsedBitsMax));
+  }
+
+  OwnedWrite some_write(BucketId bucket) {
+    // Mostly one that belongs there, if there is any.
+    int number = static_cast<int>(random_.below(150));
+    for (int tries = 0; tries < 50 && !is_in(number, bucket); ++tries) number = static_cast<int>(random_.below(150));
     const std::uint64_t timestamp = random_.chance(0.8) ? ++clock_ : random_.below(clock_ + 1) + 1;
     if (random_.chance(0.2)) return test_remove(number, timestamp);
     // Now and then one that is larger than a tiny slotfile.
@@ -52,7 +75,7 @@ class Differential {
 
   void write_batch(BucketId bucket) {
     std::vector<OwnedWrite> writes;
-    for (std::uint64_t n = 1 + random_.below(12); n > 0; --n) writes.push_back(some_write());
+    for (std::uint64_t n = 1 + random_.below(12); n > 0; --n) writes.push_back(some_write(bucket));
     const auto got = apply(tested(), bucket, writes);
     const auto expected = apply(model(), bucket, writes);
     for (std::size_t i = 0; i < writes.size(); ++i) {
@@ -68,6 +91,7 @@ class Differential {
   }
 
   void compare_bucket(BucketId bucket) {
+    CAPTURE(bucket, tested().bucket_info(bucket)->entries, model().bucket_info(bucket)->entries);
     CHECK(tested().bucket_info(bucket).value() == model().bucket_info(bucket).value());
     CHECK(tested().replica_set(bucket).value() == model().replica_set(bucket).value());
     const std::vector<spi::EntryMeta> entries = model().list_entries(bucket).value();
@@ -99,6 +123,7 @@ class Differential {
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Engine> model_ = make_engine("memory");
   std::uint64_t clock_ = 0;
+  MonotonicTime now_;
 };
 
 }  // namespace

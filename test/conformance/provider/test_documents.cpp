@@ -5,7 +5,7 @@
 namespace fjord::testing {
 
 spi::Write OwnedWrite::view() const {
-  return {.gid = gid, .timestamp = timestamp, .remove = remove, .id = id, .header = header, .body = body};
+  return {.bucket = {}, .gid = gid, .timestamp = timestamp, .remove = remove, .id = id, .header = header, .body = body};
 }
 
 const std::shared_ptr<const DocumentTypeRepo>& test_types() {
@@ -24,7 +24,9 @@ const std::shared_ptr<const DocumentTypeRepo>& test_types() {
 }
 
 DocumentId test_id(int number) {
-  auto id = DocumentId::parse("id:test:item::" + std::to_string(number));
+  // In eight buckets of 11 bits, all of which bucket 0x12 of 8 bits contains.
+  const int location = 0x12 + (number % 8) * 256;
+  auto id = DocumentId::parse("id:test:item:n=" + std::to_string(location) + ":" + std::to_string(number));
   FJORD_CHECK(id.has_value());
   return *id;
 }
@@ -52,9 +54,12 @@ OwnedWrite test_remove(int number, std::uint64_t timestamp_us) {
 std::vector<spi::WriteResult> apply(spi::PersistenceProvider& provider, BucketId bucket,
                                     std::span<const OwnedWrite> writes) {
   std::vector<spi::Write> views;
-  for (const OwnedWrite& write : writes) views.push_back(write.view());
+  for (const OwnedWrite& write : writes) {
+    views.push_back(write.view());
+    views.back().bucket = bucket;
+  }
   std::vector<spi::WriteResult> results(writes.size());
-  provider.apply(bucket, views, results);
+  provider.apply(views, results, spi::Durability::Process);
   return results;
 }
 

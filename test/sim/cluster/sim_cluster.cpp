@@ -69,10 +69,12 @@ class SimCluster::StorageProcess final : public Process {
           slotfile.directory = "/data";
           slotfile.stripe = stripe;
           slotfile.stripes = stripes;
-          slotfile.file_bytes_initial = 1024;
-          slotfile.entries_initial = 4;
-          slotfile.file_bytes_max = 8192;  // Small, so that slotfiles split.
-          slotfile.entries_max = 32;
+          slotfile.limits.file_bytes_max = 8192;  // Small, so that slotfiles split.
+          slotfile.limits.entries_max = 32;
+          slotfile.limits.held_bytes_max = 8192;
+          slotfile.limits.index_bytes_max = 16384;
+          slotfile.limits.journal_bytes_max = 32768;
+          slotfile.journal_segment_bytes = 8192;
           FJORD_TRY_ASSIGN(std::unique_ptr<spi::PersistenceProvider> provider, open_slotfile_provider(env_, slotfile));
           providers_.push_back(provider.get());
           return provider;

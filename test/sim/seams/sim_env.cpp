@@ -32,6 +32,15 @@ class SimEnv::File final : public RandomAccessFile {
     return write_what_fits(offset, data);
   }
 
+  Status write_gather(std::uint64_t offset, std::span<const std::string_view> pieces) override {
+    // One call of the system, hence one operation that a fault may hit.
+    std::string whole;
+    for (const std::string_view piece : pieces) whole += piece;
+    return write(offset, whole);
+  }
+
+  void start_writeback() override {}
+
   Status sync() override {
     FJORD_TRY(check_powered());
     const Verdict verdict = env_.begin(FileOperation::Sync, path_);

@@ -20,8 +20,14 @@ class RandomAccessFile {
   virtual Result<std::size_t> read(std::uint64_t offset, std::span<char> into) const = 0;
   /// Writes all of `data` at `offset`, enlarging the file where needed. Durable only after sync().
   virtual Status write(std::uint64_t offset, std::string_view data) = 0;
+  /// Writes the pieces one after the other, as if they were one; after an error any part of them may be there.
+  virtual Status write_gather(std::uint64_t offset, std::span<const std::string_view> pieces) = 0;
+  /// Asks the system to begin with writing to the device what was written here, so that a later sync has less to do.
+  /// Promises nothing.
+  virtual void start_writeback() = 0;
   /// Makes what was written durable. After an error the file must not be used again: the system may have dropped the
-  /// data and a second attempt would succeed without it.
+  /// data and a second attempt would succeed without it. May be called while another thread reads or writes; what that
+  /// one writes meanwhile may be durable afterwards or not.
   virtual Status sync() = 0;
   virtual Result<std::uint64_t> size() const = 0;
   /// Reserves space and sets the size (new bytes read as zero); a smaller size truncates. Errors: NoSpace.

@@ -22,6 +22,8 @@ struct StorageNodeOptions {
   std::uint32_t merge_page_entries = 20'000;
   /// One block of a merge's documents.
   std::uint32_t merge_block_bytes = 1U << 20;
+  /// When a write counts as done whose client does not say.
+  spi::Durability durability = spi::Durability::Process;
   /// How long a peer may take for one page or block of a merge.
   Duration peer_timeout = seconds(10);
 };

@@ -2,87 +2,119 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "fjord/common/env.h"
+#include "fjord/common/executor.h"
 #include "fjord/storage/spi/persistence_provider.h"
 
 namespace fjord {
 
-/// When a write counts as done.
-enum class Durability {
-  Process,  ///< In the operating system's cache: survives the end of the process, not a loss of power.
-  Sync,     ///< On the device: the parts are synced before the metadata that points to them, then the metadata.
-};
+using spi::Durability;
 
-/// How large slotfiles become. May be changed while running; a slotfile follows when it is next written to.
+/// What may be changed while running; a slotfile follows when it is next written to.
 struct SlotfileLimits {
-  /// Bytes of a slotfile at which all slotfiles of the bucket are split in two.
+  /// Bytes of the newest versions in a slotfile at which all slotfiles of the bucket are split in two.
   std::uint64_t file_bytes_max = 16ULL << 20;
-  /// The same for its entries. Lookups do not depend on it (there is an index in memory), but the cost of opening does.
+  /// The same for their number. Lookups do not depend on it (there is an index in memory), but the memory of an index
+  /// and the time to load it do.
   std::uint32_t entries_max = 8192;
   /// Slotfiles of a bucket; a power of two, at most 64. Beyond it the files grow over their maximum instead, so a
   /// bucket that large should be split by the cluster.
   std::uint32_t slotfiles_max = 64;
+  /// Memory for writes that are in the journal and not yet in slotfiles. More makes the runs in the files longer.
+  std::uint64_t held_bytes_max = 64ULL << 20;
+  /// Memory for indexes. Those that were not used for the longest time are dropped beyond it, and read again when they
+  /// are needed; 10 million documents take some 600 MB.
+  std::uint64_t index_bytes_max = 1ULL << 30;
+  /// Journal that is replayed after a crash at most, roughly: a checkpoint begins at half of it.
+  std::uint64_t journal_bytes_max = 256ULL << 20;
+  /// Of each slotfile, what overwritten and removed documents may take before it is written anew; in percent.
+  std::uint32_t dead_percent_max = 30;
+  /// How fast the scrub reads, which verifies everything that is stored time and again; 0 turns it off.
+  std::uint64_t scrub_bytes_per_second = 4ULL << 20;
 };
 
 struct SlotfileOptions {
-  /// Folder with one folder for each bucket; made if it is missing. Several stripes share it. With
-  /// durability sync, what it is in has to be there already.
+  /// Folder of the engine's files; made if it is missing. Several stripes share it. What it is in has to be there
+  /// already.
   std::string directory;
-  /// This engine serves the buckets with (raw() & (stripes - 1)) == stripe, and touches no other.
+  /// This engine serves the buckets with (raw() & (stripes - 1)) == stripe, and touches no other. The number of stripes
+  /// of a folder never changes.
   unsigned stripe = 0;
-  unsigned stripes = 1;                                            ///< A power of two.
-  std::uint64_t file_bytes_max = SlotfileLimits{}.file_bytes_max;  ///< See SlotfileLimits.
-  std::uint32_t entries_max = SlotfileLimits{}.entries_max;        ///< See SlotfileLimits.
-  unsigned slotfiles_max = SlotfileLimits{}.slotfiles_max;         ///< See SlotfileLimits.
-  /// What the first write to a slotfile reserves at least; afterwards the size doubles when it is full.
-  std::uint64_t file_bytes_initial = 64ULL << 10;
-  std::uint32_t entries_initial = 64;
+  unsigned stripes = 1;  ///< A power of two, at most 256.
+  SlotfileLimits limits;
+  /// The journal is written in files of this size, which is reserved.
+  std::uint64_t journal_segment_bytes = 32ULL << 20;
   /// Files kept open by this engine; the one used longest ago is closed first.
   unsigned open_files_max = 1024;
+  /// The least that writes get, whatever they ask for.
   Durability durability = Durability::Process;
+  /// Where files are synced in the background; null: in maintain(). Outlives the engine.
+  Executor* background = nullptr;
 };
 
-/// What the engine has met and done since it was opened; the first three are of now.
+/// What the engine has met and done since it was opened; the first block is of now.
 struct SlotfileStats {
   std::uint64_t slotfiles = 0;
+  std::uint64_t slots = 0;
   std::uint64_t entries = 0;
-  std::uint64_t index_bytes = 0;  ///< Memory held for the entries.
+  std::uint64_t index_bytes = 0;  ///< Memory held for indexes.
+  std::uint64_t held_bytes = 0;   ///< Written and not yet in slotfiles.
+  std::uint64_t live_bytes = 0;   ///< What the newest versions take in slotfiles.
+  std::uint64_t file_bytes = 0;   ///< Size of the slotfiles.
+  std::uint64_t journal_bytes = 0;
   std::uint64_t open_files = 0;
+  std::uint64_t damaged_buckets = 0;
 
-  std::uint64_t bad_entries = 0;        ///< Metadata entries with a wrong checksum, dropped while opening.
-  std::uint64_t torn_entries = 0;       ///< The same behind the last valid one: what an interrupted write leaves.
+  std::uint64_t bad_entries = 0;        ///< Metadata entries with a wrong checksum, left out.
   std::uint64_t repaired_entries = 0;   ///< Metadata entries with one flipped bit, which was found and turned back.
-  std::uint64_t bad_slotfiles = 0;      ///< Unreadable or missing; an unreadable one is kept under the suffix ".bad".
-  std::uint64_t short_slotfiles = 0;    ///< Cut off at the end; reads of what was there fail.
-  std::uint64_t rebuilt_manifests = 0;  ///< Damaged; made again from the slotfiles, with replica set epoch 0.
-  std::uint64_t leftovers_removed = 0;  ///< Files of an interrupted split, rewrite or deletion.
-  std::uint64_t corrupt_reads = 0;      ///< Document parts that did not verify when read.
-  std::uint64_t failed_writes = 0;      ///< Runs of writes refused by the file system.
+  std::uint64_t bad_runs = 0;           ///< Runs of which nothing can be read.
+  std::uint64_t bad_slotfiles = 0;      ///< Missing.
+  std::uint64_t corrupt_reads = 0;      ///< Document parts that did not verify when read, and are in quarantine.
+  std::uint64_t lost_records = 0;       ///< Of the journal: missing or broken before others that are there.
+  std::uint64_t damaged_catalogs = 0;   ///< Copies of the catalog that could not be read.
+  std::uint64_t leftovers_removed = 0;  ///< Files of an interrupted change.
+  std::uint64_t failed_writes = 0;      ///< Refused by the file system.
 
-  std::uint64_t rewrites = 0;  ///< Slotfiles enlarged or compacted.
-  std::uint64_t splits = 0;    ///< Of buckets, k to k + 1.
+  std::uint64_t replayed_bytes = 0;  ///< Of the journal, when it was opened.
+  std::uint64_t replayed_records = 0;
 
-  /// True if something acknowledged may be missing here; replicas of this node should be compared and repaired.
-  bool damaged() const {
-    return bad_entries + bad_slotfiles + short_slotfiles + rebuilt_manifests + corrupt_reads != 0;
-  }
+  std::uint64_t flushes = 0;  ///< Runs written to slotfiles.
+  std::uint64_t flushed_bytes = 0;
+  std::uint64_t checkpoints = 0;
+  std::uint64_t rewrites = 0;  ///< Slotfiles written anew: compacted, or after a split or join.
+  std::uint64_t rewritten_bytes = 0;
+  std::uint64_t splits = 0;  ///< Of slots.
+  std::uint64_t joins = 0;
+  std::uint64_t index_loads = 0;
+  std::uint64_t scrubbed_bytes = 0;
+  std::uint64_t scrub_passes = 0;
 };
 
-/// The default engine: each bucket is 2^k slotfiles. Format, and what a crash leaves behind: storage/FORMAT.md.
+/// The default engine: each bucket is 2^k slotfiles behind a journal. Files, and what a crash leaves behind:
+/// storage/FORMAT.md; how it works: storage/slotfile/README.md.
 ///
 /// Threading: like every provider. Lifetime: `env` outlives it.
 class SlotfileProvider : public spi::PersistenceProvider {
  public:
-  /// Opens all buckets of the stripe and reads their metadata lists. Damage does not fail it: what is damaged is left
-  /// out, counted in stats() and logged. Errors: InvalidArgument (options), IoError, NoSpace.
+  /// Reads the catalog and replays the journal; slotfiles are read when they are needed. Damage does not fail it: what
+  /// is damaged is left out, counted in stats() and logged. Errors: InvalidArgument (options), Corruption (no copy of
+  /// the catalog can be read), NotImplemented (a newer format), IoError, NoSpace.
   static Result<std::unique_ptr<SlotfileProvider>> open(Env& env, const SlotfileOptions& options);
+  /// With how many stripes the folder was made; nothing for a new one. Errors: as of open().
+  static Result<std::optional<unsigned>> stripes_of(Env& env, const std::string& directory);
 
   virtual SlotfileStats stats() const = 0;
   /// Errors: InvalidArgument; the old limits stay then.
   virtual Status set_limits(const SlotfileLimits& limits) = 0;
   virtual SlotfileLimits limits() const = 0;
+  /// Brings everything into slotfiles and empties the journal, as before a clean end; it takes as long as it takes.
+  /// Errors: NoSpace, IoError.
+  virtual Status checkpoint() = 0;
+  /// 2^k, as the paper counts: slotfiles that a bucket's documents are spread over. Errors: NotFound.
+  virtual Result<unsigned> slots_of(BucketId bucket) const = 0;
 };
 
 /// SlotfileProvider::open for those who need no more than the contract.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "fjord/cluster/replica_set.h"
+#include "fjord/common/clock.h"
 #include "fjord/common/result.h"
 #include "fjord/document/bucket_id.h"
 #include "fjord/document/docblock.h"
@@ -21,14 +23,26 @@ namespace fjord::spi {
 /// The largest header or body part that an engine takes; a larger one is TooLarge.
 inline constexpr std::size_t kPartBytesMax = std::size_t{64} << 20;
 
+/// When a write counts as done.
+enum class Durability {
+  Process,  ///< In the operating system's cache: survives the end of the process, not a loss of power.
+  Sync,     ///< On the device: survives a loss of power.
+};
+
+/// How a part of a document is stored. An engine may store it plainly all the same.
+enum class Compression : std::uint8_t { None = 0, Lz4 = 1, Zstd = 2 };
+
 /// A put or a remove on its way into a bucket. The views are read during the call only.
 struct Write {
+  BucketId bucket;
   GlobalId gid;
   Timestamp timestamp;
   bool remove = false;
   std::string_view id;
   std::string_view header;  ///< Empty for a remove.
   std::string_view body;
+  Compression header_compression = Compression::None;
+  Compression body_compression = Compression::None;
 };
 
 struct WriteResult {
@@ -76,11 +90,21 @@ class DocumentIterator {
   virtual Result<bool> next(DocBlockBuilder& into, std::size_t max_bytes) = 0;
 };
 
+/// Which parts of a document a get is after.
+enum class Parts { HeaderOnly, All };
+
+/// What is left to do in the background.
+struct Maintenance {
+  bool more = false;    ///< A further step is due at once.
+  Duration next_in{0};  ///< Else: when to ask again.
+};
+
 /// The contract between a storage node and an engine: buckets of timestamped put and remove entries, of which the
 /// newest of each document id counts. One suite (test/conformance/provider) is run by every implementation.
 ///
 /// Threading: one instance serves the buckets of one stripe and is confined to that stripe's executor.
-/// Durability: when a call returns OK, its effect survives the end of the process.
+/// Durability: when a call returns OK, its effect survives the end of the process; writes at least as long as their
+/// `Durability` says, and changes of buckets as long as the writes that follow them.
 class PersistenceProvider {
  public:
   virtual ~PersistenceProvider() = default;
@@ -96,24 +120,58 @@ class PersistenceProvider {
   virtual Result<ReplicaSet> replica_set(BucketId bucket) const = 0;
   virtual Status set_replica_set(BucketId bucket, const ReplicaSet& set) = 0;
 
-  /// Applies writes in order; `results` has the size of `writes`. An entry is kept only if its timestamp is newer than
-  /// the one stored for its gid. Errors, each for its write alone: NotFound (no such bucket), TooLarge, NoSpace,
-  /// IoError.
-  virtual void apply(BucketId bucket, std::span<const Write> writes, std::span<WriteResult> results) = 0;
-  /// Errors: NotFound (no bucket, or no entry of that id), Corruption.
-  virtual Result<StoredDocument> get(BucketId bucket, const GlobalId& gid) = 0;
+  /// Applies writes to any buckets in order; `results` has the size of `writes`. An entry is kept only if its timestamp
+  /// is newer than the one stored for its gid. All writes that are OK become durable together: after a crash either all
+  /// of them are there or none. Errors, each for its write alone: NotFound (no such bucket), InvalidArgument (the
+  /// document does not belong to the bucket), TooLarge. Errors of all:
+  /// NoSpace, IoError (nothing was applied), Timeout (a sync failed: they may be there after a restart).
+  virtual void apply(std::span<const Write> writes, std::span<WriteResult> results, Durability durability) = 0;
+  /// Without the body it is left empty. Errors: NotFound (no bucket, or no entry of that id), Corruption.
+  virtual Result<StoredDocument> get(BucketId bucket, const GlobalId& gid, Parts parts = Parts::All) = 0;
 
   /// Errors: NotFound.
   virtual Result<std::unique_ptr<DocumentIterator>> iterate(BucketId bucket, const IterateOptions& options) = 0;
 
   /// All entries by rising gid, removed ones included.
-  virtual Result<std::vector<EntryMeta>> list_entries(BucketId bucket) const = 0;
+  virtual Result<std::vector<EntryMeta>> list_entries(BucketId bucket) = 0;
   /// Appends the newest versions of `gids` to a docblock until `max_bytes`; returns how many of `gids` were dealt with
   /// (at least one; ids that are not there are passed over).
   virtual Result<std::size_t> read_entries(BucketId bucket, std::span<const GlobalId> gids, DocBlockBuilder& into,
                                            std::size_t max_bytes) = 0;
+
+  /// Replaces a bucket by the two that use one bit more. They take over its replica set and share its entries between
+  /// them; where one of them was there before, it keeps its replica set and gets the entries added. Either all of it
+  /// happened after a crash, or nothing. Errors: NotFound; InvalidArgument (no bit is left).
+  virtual Status split_bucket(BucketId bucket) = 0;
+  /// The reverse: replaces the two halves of `parent`, of which one may be missing, by `parent`. If it was there
+  /// before, it keeps its replica set and gets the entries added; else it has the one of its halves, or epoch 0 if
+  /// theirs differ. Errors: NotFound (neither half is here); InvalidArgument (no bit is left).
+  virtual Status join_buckets(BucketId parent) = 0;
+  /// Permission to drop removed entries that are older than `before` when it suits, now or later. The cluster gives it
+  /// once every replica holds them. Errors: NotFound.
+  virtual Status forget_removes(BucketId bucket, Timestamp before) = 0;
+
+  /// Does a bounded step of what is to be done in the background (at most some milliseconds). Called again and again
+  /// from the stripe's executor, between other calls.
+  virtual Maintenance maintain(MonotonicTime now) = 0;
+  /// Buckets in which damage was met since the last call, each once: what they hold may be less than what was
+  /// acknowledged, and their information says so.
+  virtual std::vector<BucketId> take_damaged() = 0;
+  /// What was lost in a bucket came back from other replicas: it is no longer damaged. Until then a read of what is not
+  /// here answers Corruption, for nobody knows whether it should be. Errors: NotFound.
+  virtual Status mark_repaired(BucketId bucket) = 0;
+  /// OK unless a sync failed. Then nothing is written any more until the engine was opened again.
+  virtual Status health() const = 0;
 };
 
+/// The two buckets with one used bit more that share the content of `bucket`, which has a bit left.
+constexpr std::array<BucketId, 2> halves_of(BucketId bucket) {
+  const unsigned bits = bucket.used_bits();
+  return {BucketId(bits + 1, bucket.bits()), BucketId(bits + 1, bucket.bits() | (std::uint64_t{1} << bits))};
+}
+
+/// What every engine answers to a write whose document does not belong to its bucket.
+Status not_of_bucket(const Write& write);
 /// Hash of one entry for BucketInfo::checksum.
 std::uint64_t entry_hash(const GlobalId& gid, Timestamp timestamp, bool removed);
 

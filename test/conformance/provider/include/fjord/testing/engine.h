@@ -17,6 +17,8 @@ class Engine {
   virtual spi::PersistenceProvider& provider() = 0;
   /// As if the process had ended and started again; nothing happens for engines that keep nothing.
   virtual void reopen() = 0;
+  /// Brings what is only in memory and in a journal to its final place; nothing happens where there is no such thing.
+  virtual void checkpoint() = 0;
 };
 
 /// Limits so small that a few dozen documents enlarge, compact and split slotfiles.

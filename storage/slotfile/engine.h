@@ -1,0 +1,198 @@
+#pragma once
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "background_job.h"
+#include "catalog.h"
+#include "engine_context.h"
+#include "fjord/storage/slotfile/slotfile_provider.h"
+#include "journal.h"
+#include "slot.h"
+#include "slot_rewriter.h"
+
+namespace fjord::slotfile {
+
+struct Bucket {
+  BucketId id;
+  std::uint64_t uid = 0;
+  ReplicaSet replicas;
+  std::uint64_t forget_removes_before_us = 0;
+  bool damaged = false;                       ///< Known from an earlier life.
+  bool forget_pending = false;                ///< There may be removed entries to be forgotten.
+  std::vector<std::unique_ptr<Slot>> slots;   ///< By their first cell; together they cover all cells.
+  std::array<Slot*, kCells> by_cell{};
+
+  Slot& slot_for(const GlobalId& gid) const { return *by_cell[cell_of(gid)]; }
+  void index_cells();
+  BucketInfo info() const;
+  unsigned depth() const;
+  bool is_damaged() const;
+};
+
+class SlotfileIterator;
+
+/// The engine of one stripe. What it does is in several files: engine.cpp (the contract), engine_recovery.cpp (opening),
+/// engine_checkpoint.cpp (background work), engine_structure.cpp (splits and joins).
+///
+/// Threading: confined to its executor, but for the jobs it gives to the background.
+class Engine final : public SlotfileProvider {
+ public:
+  Engine(Env& env, const SlotfileOptions& options) : context_(env, options), journal_(context_) {}
+  ~Engine() override;
+
+  Status open_all();
+
+  std::vector<BucketId> list_buckets() const override;
+  Status create_bucket(BucketId bucket) override;
+  Status delete_bucket(BucketId bucket) override;
+  Result<BucketInfo> bucket_info(BucketId bucket) const override;
+  Result<ReplicaSet> replica_set(BucketId bucket) const override;
+  Status set_replica_set(BucketId bucket, const ReplicaSet& set) override;
+  void apply(std::span<const spi::Write> writes, std::span<spi::WriteResult> results, Durability durability) override;
+  Result<spi::StoredDocument> get(BucketId bucket, const GlobalId& gid, spi::Parts parts) override;
+  Result<std::unique_ptr<spi::DocumentIterator>> iterate(BucketId bucket, const spi::IterateOptions& options) override;
+  Result<std::vector<spi::EntryMeta>> list_entries(BucketId bucket) override;
+  Result<std::size_t> read_entries(BucketId bucket, std::span<const GlobalId> gids, DocBlockBuilder& into,
+                                   std::size_t max_bytes) override;
+  Status split_bucket(BucketId bucket) override;
+  Status join_buckets(BucketId parent) override;
+  Status forget_removes(BucketId bucket, Timestamp before) override;
+  spi::Maintenance maintain(MonotonicTime now) override;
+  std::vector<BucketId> take_damaged() override;
+  Status mark_repaired(BucketId bucket) override;
+  Status health() const override;
+
+  SlotfileStats stats() const override;
+  Status set_limits(const SlotfileLimits& limits) override;
+  SlotfileLimits limits() const override { return context_.options.limits; }
+  Status checkpoint() override;
+  Result<unsigned> slots_of(BucketId bucket) const override;
+
+  // For iterators.
+  EngineContext& context() { return context_; }
+  Bucket* find(BucketId bucket) const;
+  /// Loads the slot's index, and drops others if they are too many. Errors: IoError.
+  Status load(Slot& slot);
+  /// Remembers that the bucket is damaged, to be told by take_damaged().
+  void note_damage(Bucket& bucket);
+
+ private:
+  struct StagedWrite {
+    Slot::Undo undo;
+    std::uint64_t uid;
+    std::uint32_t result;
+    MetaEntry entry;
+  };
+  enum class Phase { None, Flush, Sync, Save };
+
+  // engine.cpp
+  bool is_ours(BucketId bucket) const {
+    return (bucket.raw() & (context_.options.stripes - 1)) == context_.options.stripe;
+  }
+  void stage_all(std::span<const spi::Write> writes, std::span<spi::WriteResult> results);
+  Status write_journal(bool sync);
+  void take_back_all(std::span<spi::WriteResult> results, const Status& why);
+  Status make_place_for_writes(std::span<const spi::Write> writes);
+  void evict_indexes();
+  Status add_entry(Bucket& bucket, const GlobalId& gid, DocBlockBuilder& into);
+
+  // engine_recovery.cpp
+  Status replay_edits(LoadedCatalog& loaded);
+  Status build(const Catalog& catalog);
+  Status replay_writes(std::uint64_t first_segment, const std::map<std::uint64_t, Heirs>& heirs);
+  Status replay_write_record(const Journal::Record& record);
+  Bucket* find_heir(std::uint64_t uid, const GlobalId& gid) const;
+  Status remove_leftovers();
+
+  // engine_checkpoint.cpp
+  bool wants_checkpoint() const;
+  Status begin_checkpoint();
+  Status step_checkpoint();
+  Status flush_some(std::uint64_t bytes_max);
+  Status flush_slot(Bucket& bucket, Slot& slot);
+  Status flush_for_memory();
+  void begin_sync();
+  Status sync_some();
+  Status save();
+  Status finish_checkpoint();
+  Status step_rewrite();
+  Status finish_rewrite();
+  void abandon_rewrite() {
+    if (rewrite_job_ != nullptr) rewrite_job_->cancel();
+    rewrite_job_.reset();
+    rewrite_.reset();
+  }
+  bool pick_rewrite(bool busy);
+  void look_for_removes();
+  bool needs_rewrite(const Slot& slot, bool idle) const;
+  bool join_some_slots();
+  bool scrub_some(MonotonicTime now);
+  void fail(const Status& status);
+  std::shared_ptr<SlotFile> new_file();
+
+  // engine_structure.cpp
+  BucketRecord record_of(const Bucket& bucket) const;
+  Status commit(Edit edit);
+  Edit edit_of(std::span<Bucket* const> buckets) const;
+  bool wants_split(const Bucket& bucket, const Slot& slot) const;
+  Status split_slots(Bucket& bucket);
+  Status prepare(Bucket& bucket);
+  std::unique_ptr<Slot> combine(std::span<Bucket* const> sources, BucketId id, unsigned first_cell, unsigned depth);
+  std::unique_ptr<Bucket> combine_all(std::span<Bucket* const> sources, BucketId id, unsigned depth,
+                                      const ReplicaSet& replicas);
+  Status replace_slots(Bucket& bucket, unsigned depth);
+  Status replace_buckets(std::span<Bucket* const> sources, std::span<const BucketId> targets);
+  Bucket* adopt(std::unique_ptr<Bucket> bucket);
+  void drop(Bucket& bucket);
+  void retire_files(std::span<const std::shared_ptr<SlotFile>> files);
+
+  EngineContext context_;
+  Journal journal_;
+  LoadedSlots loaded_;
+  std::unordered_map<BucketId, std::unique_ptr<Bucket>> buckets_;
+  std::map<std::uint64_t, Bucket*> by_uid_;
+  std::map<std::uint64_t, Heirs> heirs_;
+  std::uint64_t next_uid_ = 1;
+  std::uint32_t next_file_ = 0;
+  Status health_;
+  std::vector<BucketId> damaged_;
+
+  // A batch that is being written.
+  std::vector<StagedWrite> staged_;
+  std::string journal_meta_;
+  std::vector<std::string_view> journal_parts_;
+
+  // The checkpoint that is under way.
+  Phase phase_ = Phase::None;
+  std::uint64_t checkpoint_segment_ = 0;
+  std::uint64_t checkpoint_lsn_ = 0;
+  std::uint64_t flush_cursor_ = 0;  ///< uid
+  std::uint64_t memory_cursor_ = 0;
+  std::vector<std::pair<std::shared_ptr<SlotFile>, std::uint64_t>> to_sync_;
+  std::size_t synced_begin_ = 0;  ///< What the job is about, in to_sync_.
+  std::size_t synced_end_ = 0;
+  Journal::SyncTicket journal_ticket_;
+  std::shared_ptr<BackgroundJob> job_;
+  MonotonicTime retry_at_;
+  std::vector<std::shared_ptr<SlotFile>> retired_;         ///< No slot refers to them; removed once that is durable.
+  std::vector<std::shared_ptr<SlotFile>> retired_before_;  ///< The same, known to the catalog that is being saved.
+  std::uint64_t retired_bytes_ = 0;
+
+  std::unique_ptr<SlotRewriter> rewrite_;
+  std::uint64_t rewrite_uid_ = 0;
+  std::shared_ptr<BackgroundJob> rewrite_job_;
+  bool active_ = false;  ///< Somebody wrote or read since the last maintain().
+
+  std::unique_ptr<spi::DocumentIterator> scrub_;
+  std::uint64_t scrub_cursor_ = 0;
+  DocBlockBuilder scrub_block_;
+  MonotonicTime scrub_next_;
+};
+
+}  // namespace fjord::slotfile

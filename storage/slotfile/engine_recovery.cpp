@@ -1,0 +1,180 @@
+#include <algorithm>
+#include <fmt/format.h>
+#include <set>
+#include <utility>
+
+#include "engine.h"
+#include "fjord/common/coding.h"
+#include "fjord/common/log.h"
+
+namespace fjord::slotfile {
+
+namespace {
+
+constexpr std::size_t kWriteMetaBytes = 40;
+
+Status broken_record() { return Status(StatusCode::Corruption, "a record of the journal is malformed"); }
+
+/// One write out of a record, and its parts as they are stored.
+struct ReplayedWrite {
+  std::uint64_t uid = 0;
+  MetaEntry entry;
+  std::string_view header;
+  std::string_view body;
+};
+
+/// Calls `visit` for each write. Errors: Corruption, if anything does not verify; nothing was visited then.
+Status for_each_write(const Journal::Record& record, const std::function<Status(const ReplayedWrite&)>& visit) {
+  if (record.meta.size() % kWriteMetaBytes != 0) return broken_record();
+  std::vector<ReplayedWrite> writes;
+  std::string_view parts = record.parts;
+  for (std::size_t at = 0; at < record.meta.size(); at += kWriteMetaBytes) {
+    const char* meta = record.meta.data() + at;
+    ReplayedWrite& write = writes.emplace_back();
+    write.uid = load_fixed<std::uint64_t>(meta);
+    write.entry.timestamp_us = load_fixed<std::uint64_t>(meta + 8);
+    write.entry.gid = GlobalId::from_bytes({meta + 16, sizeof(write.entry.gid.bytes)});
+    write.entry.header_length_flags = load_fixed<std::uint32_t>(meta + 28);
+    write.entry.body_length_flags = load_fixed<std::uint32_t>(meta + 32);
+    for (const Part part : {Part::Header, Part::Body}) {
+      const std::uint64_t length = stored_bytes(write.entry.length(part));
+      if (length > parts.size()) return broken_record();
+      const std::string_view stored = parts.substr(0, length);
+      if (length != 0 && !verify_part(write.entry, part, stored)) return broken_record();
+      (part == Part::Header ? write.header : write.body) = stored;
+      parts.remove_prefix(length);
+    }
+  }
+  if (!parts.empty()) return broken_record();
+  for (const ReplayedWrite& write : writes) FJORD_TRY(visit(write));
+  return Status::ok();
+}
+
+}  // namespace
+
+Status Engine::open_all() {
+  FJORD_TRY(context_.env.create_directories(context_.options.directory));
+  FJORD_TRY_ASSIGN(LoadedCatalog loaded, load_catalog(context_));
+  if (loaded.found && loaded.stripes != context_.options.stripes) {
+    return Status(StatusCode::InvalidArgument,
+                  fmt::format("{} was made with {} stripes and cannot be opened with {}", context_.options.directory,
+                              loaded.stripes, context_.options.stripes));
+  }
+  if (loaded.damaged_copy) ++context_.stats.damaged_catalogs;
+  if (!loaded.found) loaded.catalog.next_file = 0;
+  // Two times: what there is follows from the edits, and then each write finds its place in it.
+  FJORD_TRY(replay_edits(loaded));
+  FJORD_TRY(build(loaded.catalog));
+  FJORD_TRY(replay_writes(loaded.catalog.first_segment, loaded.catalog.heirs));
+  FJORD_TRY(journal_.start(std::max(journal_.last_lsn(), loaded.catalog.lsn) + 1));
+  FJORD_TRY(remove_leftovers());
+  // The first catalog says how many stripes there are.
+  return loaded.found ? Status::ok() : checkpoint();
+}
+
+Status Engine::replay_edits(LoadedCatalog& loaded) {
+  const std::uint64_t known = loaded.catalog.lsn;
+  const auto visit = [&](const Journal::Record& record) -> Status {
+    if (record.type != RecordType::Edit || record.lsn <= known) return Status::ok();
+    FJORD_TRY_ASSIGN(Edit edit, decode_edit(record.meta));
+    loaded.catalog.apply(std::move(edit), record.lsn);
+    return Status::ok();
+  };
+  FJORD_TRY_ASSIGN(const Journal::ReplayResult result, journal_.replay(loaded.catalog.first_segment, visit));
+  context_.stats.replayed_bytes = result.bytes;
+  context_.stats.replayed_records = result.records;
+  context_.stats.lost_records = result.lost_records;
+  loaded.catalog.lsn = std::max(known, result.last_lsn);
+  return Status::ok();
+}
+
+Status Engine::build(const Catalog& catalog) {
+  next_uid_ = catalog.next_uid;
+  next_file_ = catalog.next_file;
+  heirs_ = catalog.heirs;
+  std::map<std::uint32_t, std::shared_ptr<SlotFile>> files;
+  for (const auto& [uid, record] : catalog.buckets) {
+    auto bucket = std::make_unique<Bucket>();
+    bucket->id = record.id;
+    bucket->uid = uid;
+    bucket->replicas = record.replicas;
+    bucket->forget_removes_before_us = record.forget_removes_before_us;
+    bucket->forget_pending = record.forget_removes_before_us != 0;
+    bucket->damaged = record.damaged || context_.stats.lost_records != 0;
+    for (const SlotRecord& slot_record : record.slots) {
+      auto slot = std::make_unique<Slot>(context_, loaded_, record.id, slot_record.first_cell, slot_record.depth);
+      slot->set_info(slot_record.info, slot_record.live_bytes);
+      slot->adopting_info = true;
+      for (const FileShare& share : slot_record.files) {
+        const std::uint32_t number = share.number;
+        std::shared_ptr<SlotFile>& file = files[number];
+        const auto size = catalog.file_sizes.find(number);
+        if (size == catalog.file_sizes.end()) {
+          return Status(StatusCode::Corruption, fmt::format("the catalog names file {} without a size", number));
+        }
+        if (file == nullptr) file = std::make_shared<SlotFile>(context_, number, size->second);
+        slot->add_file({file, share.bucket, share.first_cell, share.end_cell});
+      }
+      bucket->slots.push_back(std::move(slot));
+    }
+    bucket->index_cells();
+    if (bucket->damaged) damaged_.push_back(bucket->id);
+    adopt(std::move(bucket));
+  }
+  return Status::ok();
+}
+
+Status Engine::replay_writes(std::uint64_t first_segment, const std::map<std::uint64_t, Heirs>& /*heirs*/) {
+  const auto visit = [&](const Journal::Record& record) {
+    return record.type == RecordType::Writes ? replay_write_record(record) : Status::ok();
+  };
+  FJORD_TRY(journal_.replay(first_segment, visit).status());
+  for (const auto& [uid, bucket] : by_uid_) {
+    for (const auto& slot : bucket->slots) slot->adopting_info = false;
+  }
+  return Status::ok();
+}
+
+Status Engine::replay_write_record(const Journal::Record& record) {
+  return for_each_write(record, [&](const ReplayedWrite& write) -> Status {
+    Bucket* bucket = find_heir(write.uid, write.entry.gid);
+    if (bucket == nullptr) return Status::ok();  // deleted later
+    Slot& slot = bucket->slot_for(write.entry.gid);
+    FJORD_TRY(load(slot));
+    slot.stage_stored(write.entry, write.header, write.body);
+    if (context_.stats.held_bytes > context_.options.limits.held_bytes_max) FJORD_TRY(flush_slot(*bucket, slot));
+    return Status::ok();
+  });
+}
+
+/// The bucket of that uid, or the one that a document in it has come to be in since. Null if it was deleted.
+Bucket* Engine::find_heir(std::uint64_t uid, const GlobalId& gid) const {
+  if (const auto found = by_uid_.find(uid); found != by_uid_.end()) return found->second;
+  const auto heirs = heirs_.find(uid);
+  if (heirs == heirs_.end()) return nullptr;
+  for (const auto& [heir, id] : heirs->second.buckets) {
+    if (bucket_of(gid, id.used_bits()) == id) return find_heir(heir, gid);
+  }
+  return nullptr;
+}
+
+/// Files that nothing refers to: of a change that was interrupted, or that were to be removed.
+Status Engine::remove_leftovers() {
+  std::set<std::uint32_t> known;
+  for (const auto& [uid, bucket] : by_uid_) {
+    for (const auto& slot : bucket->slots) {
+      for (const auto& file : slot->files()) known.insert(file->number());
+    }
+  }
+  FJORD_TRY_ASSIGN(const auto names, context_.env.list_directory(context_.options.directory));
+  for (const std::string& name : names) {
+    const std::optional<std::uint32_t> number = parse_slotfile_name(name);
+    const bool ours = number && *number % context_.options.stripes == context_.options.stripe;
+    if (!ours || known.contains(*number)) continue;
+    FJORD_TRY(context_.env.remove_file(context_.path(name)));
+    ++context_.stats.leftovers_removed;
+  }
+  return Status::ok();
+}
+
+}  // namespace fjord::slotfile

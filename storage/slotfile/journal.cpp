@@ -1,0 +1,284 @@
+#include "journal.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+
+#include "fjord/common/coding.h"
+#include "fjord/common/hash.h"
+#include "fjord/common/log.h"
+#include "file_format.h"
+
+namespace fjord::slotfile {
+
+namespace {
+
+constexpr std::uint32_t kSegmentMagic = 0x534a4a46;  // "FJJS"
+constexpr std::uint32_t kRecordMagic = 0x524a4a46;   // "FJJR"
+constexpr std::uint64_t kSegmentHeaderBytes = 64;
+constexpr std::uint64_t kRecordHeaderBytes = 40;
+constexpr std::uint64_t kAlignment = 8;
+constexpr std::size_t kSpareMax = 2;
+
+constexpr std::uint64_t aligned(std::uint64_t n) { return (n + kAlignment - 1) & ~(kAlignment - 1); }
+
+struct RecordHeader {
+  RecordType type = RecordType::Writes;
+  std::uint64_t lsn = 0;
+  std::uint32_t meta_bytes = 0;
+  std::uint32_t parts_bytes = 0;
+  std::uint32_t meta_checksum = 0;
+
+  std::uint64_t bytes() const { return kRecordHeaderBytes + aligned(std::uint64_t{meta_bytes} + parts_bytes); }
+};
+
+std::uint64_t place_seed(std::uint64_t segment, std::uint64_t offset) { return mix64(segment + kRecordMagic, offset); }
+
+void append_header(std::string& out, const RecordHeader& header, std::uint64_t segment, std::uint64_t offset) {
+  const std::size_t begin = out.size();
+  put_fixed<std::uint32_t>(out, kRecordMagic);
+  put_fixed<std::uint32_t>(out, static_cast<std::uint32_t>(header.type));
+  put_fixed<std::uint64_t>(out, header.lsn);
+  put_fixed<std::uint32_t>(out, header.meta_bytes);
+  put_fixed<std::uint32_t>(out, header.parts_bytes);
+  put_fixed<std::uint32_t>(out, header.meta_checksum);
+  put_fixed<std::uint64_t>(out, 0);
+  put_fixed<std::uint32_t>(out, checksum32(std::string_view(out).substr(begin), place_seed(segment, offset)));
+}
+
+std::optional<RecordHeader> decode_header(std::string_view bytes, std::uint64_t segment, std::uint64_t offset) {
+  if (bytes.size() < kRecordHeaderBytes || load_fixed<std::uint32_t>(bytes.data()) != kRecordMagic) {
+    return std::nullopt;
+  }
+  if (load_fixed<std::uint32_t>(bytes.data() + kRecordHeaderBytes - 4) !=
+      checksum32(bytes.substr(0, kRecordHeaderBytes - 4), place_seed(segment, offset))) {
+    return std::nullopt;
+  }
+  RecordHeader header;
+  header.type = static_cast<RecordType>(load_fixed<std::uint32_t>(bytes.data() + 4));
+  header.lsn = load_fixed<std::uint64_t>(bytes.data() + 8);
+  header.meta_bytes = load_fixed<std::uint32_t>(bytes.data() + 16);
+  header.parts_bytes = load_fixed<std::uint32_t>(bytes.data() + 20);
+  header.meta_checksum = load_fixed<std::uint32_t>(bytes.data() + 24);
+  return header;
+}
+
+std::string encode_segment_header(std::uint64_t number) {
+  std::string out;
+  put_fixed<std::uint32_t>(out, kSegmentMagic);
+  put_fixed<std::uint16_t>(out, kFormatVersion);
+  put_fixed<std::uint16_t>(out, 0);  // features
+  put_fixed<std::uint64_t>(out, number);
+  out.resize(kSegmentHeaderBytes - sizeof(std::uint32_t), '\0');
+  put_fixed<std::uint32_t>(out, checksum32(out, kSegmentMagic));
+  return out;
+}
+
+/// False: not a segment of that number, for example one whose making was interrupted.
+Result<bool> is_segment(std::string_view bytes, std::uint64_t number) {
+  if (bytes.size() < kSegmentHeaderBytes || load_fixed<std::uint32_t>(bytes.data()) != kSegmentMagic) return false;
+  if (load_fixed<std::uint32_t>(bytes.data() + kSegmentHeaderBytes - 4) !=
+      checksum32(bytes.substr(0, kSegmentHeaderBytes - 4), kSegmentMagic)) {
+    return false;
+  }
+  if (load_fixed<std::uint16_t>(bytes.data() + 4) != kFormatVersion || load_fixed<std::uint16_t>(bytes.data() + 6) != 0) {
+    return Status(StatusCode::NotImplemented, "a journal segment of another format version");
+  }
+  return load_fixed<std::uint64_t>(bytes.data() + 8) == number;
+}
+
+}  // namespace
+
+Result<Journal::ReplayResult> Journal::replay(std::uint64_t first,
+                                              const std::function<Status(const Record&)>& visit) {
+  FJORD_TRY_ASSIGN(const std::vector<std::string> names, context_.env.list_directory(context_.options.directory));
+  segments_.clear();
+  for (const std::string& name : names) {  // sorted, and so are the numbers in them
+    const auto number = parse_journal_name(name, context_.options.stripe);
+    if (!number) continue;
+    segment_ = std::max(segment_, *number);
+    if (*number >= first) {
+      segments_.push_back({*number, 0});
+    } else if (std::find(spare_.begin(), spare_.end(), name) == spare_.end()) {
+      spare_.push_back(name);
+    }
+  }
+  ReplayResult result;
+  for (Segment& segment : segments_) {
+    const std::uint64_t before = result.bytes;
+    FJORD_TRY(replay_segment(segment.number, visit, result));
+    segment.bytes = result.bytes - before;
+  }
+  return result;
+}
+
+Status Journal::replay_segment(std::uint64_t number, const std::function<Status(const Record&)>& visit,
+                               ReplayResult& result) {
+  const std::string path = context_.path(journal_name(context_.options.stripe, number));
+  FJORD_TRY_ASSIGN(const auto file, context_.env.open_random_access(path));
+  FJORD_TRY_ASSIGN(const std::uint64_t size, file->size());
+  ReadWindow window;
+  FJORD_TRY_ASSIGN(std::string_view bytes, window.read(*file, 0, kSegmentHeaderBytes, size));
+  FJORD_TRY_ASSIGN(const bool ours, is_segment(bytes, number));
+  if (!ours) return Status::ok();
+  std::uint64_t offset = kSegmentHeaderBytes;
+  while (offset + kRecordHeaderBytes <= size) {
+    FJORD_TRY_ASSIGN(bytes, window.read(*file, offset, kRecordHeaderBytes, size));
+    const std::optional<RecordHeader> header = decode_header(bytes, number, offset);
+    if (!header || offset + header->bytes() > size) {
+      offset += kAlignment;  // behind a broken record there may be others; at the end of the journal there are none
+      continue;
+    }
+    const std::uint64_t length = header->bytes() - kRecordHeaderBytes;
+    FJORD_TRY_ASSIGN(bytes, window.read(*file, offset + kRecordHeaderBytes, length, size));
+    offset += header->bytes();
+    if (bytes.size() < length || checksum32(bytes.substr(0, header->meta_bytes)) != header->meta_checksum) continue;
+    if (header->lsn <= result.last_lsn) continue;
+    const Status used = visit({.lsn = header->lsn,
+                               .type = header->type,
+                               .meta = bytes.substr(0, header->meta_bytes),
+                               .parts = bytes.substr(header->meta_bytes, header->parts_bytes)});
+    if (!used && used.code() == StatusCode::Corruption) continue;
+    FJORD_TRY(used);
+    if (result.last_lsn != 0) result.lost_records += header->lsn - result.last_lsn - 1;
+    result.last_lsn = header->lsn;
+    result.bytes += header->bytes();
+    ++result.records;
+  }
+  return Status::ok();
+}
+
+Status Journal::make_segment(std::uint64_t number) {
+  const std::string path = context_.path(journal_name(context_.options.stripe, number));
+  std::unique_ptr<RandomAccessFile> file;
+  if (!spare_.empty()) {
+    FJORD_TRY(context_.env.rename(context_.path(spare_.back()), path));
+    spare_.pop_back();
+    FJORD_TRY_ASSIGN(file, context_.env.open_random_access(path));
+  } else {
+    FJORD_TRY_ASSIGN(file, context_.env.create_random_access(path));
+    Status status = file->allocate(context_.options.journal_segment_bytes);
+    if (!status) {
+      static_cast<void>(context_.env.remove_file(path));
+      return status;
+    }
+  }
+  FJORD_TRY(file->write(0, encode_segment_header(number)));
+  file_ = std::move(file);
+  return Status::ok();
+}
+
+Status Journal::start(std::uint64_t next_lsn) {
+  FJORD_TRY(health_);
+  std::shared_ptr<RandomAccessFile> before = std::move(file_);
+  if (const Status status = make_segment(segment_ + 1); !status) {
+    file_ = std::move(before);
+    return status;
+  }
+  // What follows may build on it: it is synced together with the first that is.
+  if (before != nullptr && synced_position_ < position_) {
+    before->start_writeback();
+    unsynced_.emplace_back(segment_, std::move(before));
+  }
+  ++segment_;
+  segments_.push_back({segment_, 0});
+  position_ = kSegmentHeaderBytes;
+  synced_position_ = 0;
+  next_lsn_ = next_lsn;
+  name_durable_ = false;
+  return Status::ok();
+}
+
+Status Journal::append(RecordType type, std::string_view meta, std::span<const std::string_view> parts,
+                       bool sync_it) {
+  FJORD_TRY(health_);
+  if (position_ >= context_.options.journal_segment_bytes) FJORD_TRY(rotate());
+  RecordHeader header{.type = type,
+                      .lsn = next_lsn_,
+                      .meta_bytes = static_cast<std::uint32_t>(meta.size()),
+                      .parts_bytes = 0,
+                      .meta_checksum = checksum32(meta)};
+  std::uint64_t parts_bytes = 0;
+  for (const std::string_view part : parts) parts_bytes += part.size();
+  if (meta.size() + parts_bytes > 0xffffff00) return Status(StatusCode::TooLarge, "a batch may have 4 GiB at most");
+  header.parts_bytes = static_cast<std::uint32_t>(parts_bytes);
+  frame_.clear();
+  append_header(frame_, header, segment_, position_);
+  frame_.append(meta);
+  pieces_.assign(1, frame_);
+  pieces_.insert(pieces_.end(), parts.begin(), parts.end());
+  static constexpr std::string_view kPadding("\0\0\0\0\0\0\0", kAlignment - 1);
+  const std::uint64_t end = meta.size() + parts_bytes;
+  if (aligned(end) != end) pieces_.push_back(kPadding.substr(0, aligned(end) - end));
+  if (const Status status = file_->write_gather(position_, pieces_); !status) return take_back(status);
+  position_ += header.bytes();
+  segments_.back().bytes += header.bytes();
+  ++next_lsn_;
+  return sync_it ? sync() : Status::ok();
+}
+
+/// A record that was reported as failed must not be found by a replay.
+Status Journal::take_back(Status why) {
+  const std::string zeros(kRecordHeaderBytes, '\0');
+  if (const Status status = file_->write(position_, zeros); !status) {
+    health_ = status.with_context("a broken journal record could not be taken back; closed until the next start");
+    return Status(StatusCode::Timeout, "in doubt: " + health_.message());
+  }
+  return why;
+}
+
+Status Journal::sync() {
+  FJORD_TRY(health_);
+  if (synced_position_ == position_) return Status::ok();
+  Status status;
+  for (const auto& [number, file] : unsynced_) {
+    if (status) status = file->sync();
+  }
+  if (status) status = file_->sync();
+  if (status && !name_durable_) status = context_.env.sync_directory(context_.options.directory);
+  if (!status) {
+    health_ = status.with_context("a sync of the journal failed; closed until the next start");
+    log::error("slotfile", "{}", health_.to_string());
+    return Status(StatusCode::Timeout, "in doubt: " + health_.message());
+  }
+  unsynced_.clear();
+  name_durable_ = true;
+  synced_position_ = position_;
+  return Status::ok();
+}
+
+Journal::SyncTicket Journal::begin_sync() const {
+  SyncTicket ticket{.files = {}, .segment = segment_, .position = position_};
+  for (const auto& [number, file] : unsynced_) ticket.files.push_back(file);
+  if (synced_position_ < position_) ticket.files.push_back(file_);
+  return ticket;
+}
+
+void Journal::end_sync(const SyncTicket& ticket) {
+  std::erase_if(unsynced_, [&](const auto& older) { return older.first < ticket.segment; });
+  // The names are made durable by whoever asked.
+  if (ticket.segment != segment_) return;
+  name_durable_ = true;
+  synced_position_ = std::max(synced_position_, ticket.position);
+}
+
+std::uint64_t Journal::bytes() const {
+  std::uint64_t sum = 0;
+  for (const Segment& segment : segments_) sum += segment.bytes;
+  return sum;
+}
+
+void Journal::retire(std::uint64_t segment) {
+  std::erase_if(unsynced_, [&](const auto& older) { return older.first < segment; });
+  while (!segments_.empty() && segments_.front().number < segment) {
+    std::string name = journal_name(context_.options.stripe, segments_.front().number);
+    segments_.erase(segments_.begin());
+    spare_.push_back(std::move(name));
+  }
+  while (spare_.size() > kSpareMax) {
+    static_cast<void>(context_.env.remove_file(context_.path(spare_.front())));  // or after the next start
+    spare_.erase(spare_.begin());
+  }
+}
+
+}  // namespace fjord::slotfile

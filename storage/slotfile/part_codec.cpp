@@ -1,0 +1,57 @@
+#include "part_codec.h"
+
+#include <lz4.h>
+#include <zstd.h>
+
+#include "fjord/common/coding.h"
+
+namespace fjord::slotfile {
+
+namespace {
+
+constexpr std::size_t kLengthBytes = sizeof(std::uint32_t);
+constexpr int kZstdLevel = 3;
+
+/// The length of what was written to `to`, or 0 if it did not fit.
+std::size_t compress(spi::Compression wanted, std::string_view bytes, char* to, std::size_t capacity) {
+  if (wanted == spi::Compression::Lz4) {
+    const int n = LZ4_compress_default(bytes.data(), to, static_cast<int>(bytes.size()), static_cast<int>(capacity));
+    return n <= 0 ? 0 : static_cast<std::size_t>(n);
+  }
+  const std::size_t n = ZSTD_compress(to, capacity, bytes.data(), bytes.size(), kZstdLevel);
+  return ZSTD_isError(n) != 0 ? 0 : n;
+}
+
+}  // namespace
+
+spi::Compression append_compressed(std::string& into, std::string_view bytes, spi::Compression wanted) {
+  const std::size_t before = into.size();
+  if (wanted != spi::Compression::None && bytes.size() > 2 * kLengthBytes) {
+    const std::size_t capacity = bytes.size() - kLengthBytes - 1;  // else it is no gain
+    into.resize(before + kLengthBytes + capacity);
+    store_fixed(into.data() + before, static_cast<std::uint32_t>(bytes.size()));
+    const std::size_t n = compress(wanted, bytes, into.data() + before + kLengthBytes, capacity);
+    into.resize(n == 0 ? before : before + kLengthBytes + n);
+    if (n != 0) return wanted;
+  }
+  into.append(bytes);
+  return spi::Compression::None;
+}
+
+Status decompress(std::string_view stored, spi::Compression compression, std::string& into) {
+  const auto corrupt = [] { return Status(StatusCode::Corruption, "a compressed part cannot be decompressed"); };
+  if (stored.size() < kLengthBytes) return corrupt();
+  const auto length = load_fixed<std::uint32_t>(stored.data());
+  if (length > spi::kPartBytesMax) return corrupt();
+  stored.remove_prefix(kLengthBytes);
+  into.resize(length);
+  if (compression == spi::Compression::Lz4) {
+    const int n = LZ4_decompress_safe(stored.data(), into.data(), static_cast<int>(stored.size()),
+                                      static_cast<int>(length));
+    return n >= 0 && static_cast<std::uint32_t>(n) == length ? Status::ok() : corrupt();
+  }
+  if (compression != spi::Compression::Zstd) return corrupt();
+  return ZSTD_decompress(into.data(), length, stored.data(), stored.size()) == length ? Status::ok() : corrupt();
+}
+
+}  // namespace fjord::slotfile

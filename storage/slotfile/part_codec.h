@@ -1,0 +1,17 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "fjord/common/result.h"
+#include "fjord/storage/spi/persistence_provider.h"
+
+namespace fjord::slotfile {
+
+/// Appends `bytes` to `into`, compressed with `wanted` if that makes them smaller: their plain length as u32, and the
+/// compressed bytes. Returns what was done.
+spi::Compression append_compressed(std::string& into, std::string_view bytes, spi::Compression wanted);
+/// The inverse; `into` loses its previous content. Errors: Corruption.
+Status decompress(std::string_view stored, spi::Compression compression, std::string& into);
+
+}  // namespace fjord::slotfile

@@ -1,0 +1,159 @@
+#include "slot_file.h"
+
+#include <algorithm>
+#include <array>
+
+#include "fjord/common/coding.h"
+#include "fjord/common/hash.h"
+#include "fjord/common/log.h"
+
+namespace fjord::slotfile {
+
+SlotFile::SlotFile(EngineContext& context, std::uint32_t number, std::uint64_t size)
+    : context_(context),
+      number_(number),
+      file_(context.files, context.path(slotfile_name(number))),
+      size_(size),
+      synced_size_(size) {}
+
+SlotFile::~SlotFile() {
+  if (!remove_) return;
+  file_.close();
+  // What cannot be removed now is removed at the next start.
+  const Status status = context_.env.remove_file(file_.path());
+  if (!status && status.code() != StatusCode::NotFound) {
+    log::warning("slotfile", "{}", status.to_string());
+  }
+}
+
+Result<std::optional<RunFrame>> SlotFile::frame_at(std::uint64_t offset, std::uint32_t magic) {
+  FJORD_TRY_ASSIGN(RandomAccessFile * file, file_.get());
+  constexpr std::uint64_t kAhead = 64 << 10;
+  FJORD_TRY_ASSIGN(const std::string_view bytes, context_.metadata_window.read(*file, offset, kRunFrameBytes,
+                                                                               std::min(offset + kAhead, size_)));
+  return decode_run_frame(bytes, magic, number_, offset);
+}
+
+/// The run that ends at `end`, by its trailer.
+Result<std::optional<RunFrame>> SlotFile::frame_before(std::uint64_t end) {
+  if (end < kFileHeaderBytes + 2 * kRunFrameBytes) return std::optional<RunFrame>();
+  FJORD_TRY_ASSIGN(std::optional<RunFrame> frame, frame_at(end - kRunFrameBytes, kRunTrailerMagic));
+  if (frame && frame->bytes() > end - kFileHeaderBytes) frame.reset();
+  return frame;
+}
+
+Result<SlotFile::Corrupt> SlotFile::walk(const std::function<void(const MetaEntry&, bool)>& visit) {
+  Corrupt corrupt;
+  context_.metadata_window.forget();
+  std::uint64_t offset = kFileHeaderBytes;
+  while (offset < size_) {
+    FJORD_TRY_ASSIGN(const std::optional<RunFrame> frame, frame_at(offset, kRunHeaderMagic));
+    if (!frame || offset + frame->bytes() > size_) break;
+    FJORD_TRY(walk_run(*frame, offset, visit, corrupt));
+    offset += frame->bytes();
+  }
+  if (offset >= size_) return corrupt;
+  // A frame cannot be read: what lies behind it is found from the end.
+  std::vector<std::pair<std::uint64_t, RunFrame>> behind;
+  std::uint64_t end = size_;
+  while (end > offset) {
+    FJORD_TRY_ASSIGN(const std::optional<RunFrame> frame, frame_before(end));
+    if (!frame || frame->bytes() > end - offset) break;
+    end -= frame->bytes();
+    behind.emplace_back(end, *frame);
+  }
+  if (end > offset) ++corrupt.frames;
+  for (auto at = behind.rbegin(); at != behind.rend(); ++at) FJORD_TRY(walk_run(at->second, at->first, visit, corrupt));
+  context_.metadata_window.forget();
+  return corrupt;
+}
+
+Status SlotFile::walk_run(const RunFrame& frame, std::uint64_t offset,
+                          const std::function<void(const MetaEntry&, bool)>& visit, Corrupt& corrupt) {
+  FJORD_TRY_ASSIGN(RandomAccessFile * file, file_.get());
+  constexpr std::uint64_t kEntriesAtOnce = 16384;
+  for (std::uint64_t done = 0; done < frame.entries;) {
+    const std::uint64_t count = std::min<std::uint64_t>(frame.entries - done, kEntriesAtOnce);
+    const std::uint64_t begin = offset + kRunFrameBytes + done * kEntryBytes;
+    FJORD_TRY_ASSIGN(const std::string_view bytes,
+                     context_.metadata_window.read(*file, begin, count * kEntryBytes, begin + count * kEntryBytes));
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::string_view stored = bytes.substr(std::min<std::size_t>(bytes.size(), i * kEntryBytes), kEntryBytes);
+      if (stored.size() < kEntryBytes) {  // the file has become shorter
+        ++corrupt.entries;
+        continue;
+      }
+      const std::uint64_t at = begin + i * kEntryBytes;
+      std::optional<MetaEntry> entry = decode_entry(stored.data(), number_, at);
+      if (!entry) {
+        entry = repair_entry(stored.data(), number_, at);
+        if (entry) ++corrupt.repaired;
+      }
+      if (entry) {
+        if (!entry->is_void()) visit(*entry, true);
+        continue;
+      }
+      ++corrupt.entries;
+      MetaEntry lost;
+      lost.gid = GlobalId::from_bytes(stored.substr(8, sizeof(lost.gid.bytes)));
+      visit(lost, false);
+    }
+    done += count;
+  }
+  return Status::ok();
+}
+
+Status SlotFile::append(BucketId bucket, std::span<MetaEntry> entries, std::string_view headers,
+                        std::string_view bodies) {
+  const std::uint64_t offset = std::max(size_, kFileHeaderBytes);
+  const RunFrame frame{.entries = static_cast<std::uint32_t>(entries.size()),
+                       .header_bytes = headers.size(),
+                       .body_bytes = bodies.size()};
+  FJORD_CHECK(offset + frame.bytes() <= kFileBytesMax);
+  const std::uint64_t entries_at = offset + kRunFrameBytes;
+  const std::uint64_t headers_at = entries_at + frame.entries_bytes();
+  const std::uint64_t bodies_at = headers_at + headers.size();
+  const std::uint64_t trailer_at = bodies_at + bodies.size();
+  std::string& metadata = context_.scratch;
+  metadata.clear();
+  if (size_ == 0) metadata = encode_file_header({.number = number_, .bucket = bucket});
+  metadata += encode_run_frame(frame, kRunHeaderMagic, number_, offset);
+  const std::size_t list = metadata.size();
+  metadata.resize(list + frame.entries_bytes());
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    entries[i].header_position += static_cast<std::uint32_t>(headers_at);
+    entries[i].body_position += static_cast<std::uint32_t>(bodies_at);
+    encode_entry(entries[i], number_, entries_at + i * kEntryBytes, metadata.data() + list + i * kEntryBytes);
+  }
+  const std::string trailer = encode_run_frame(frame, kRunTrailerMagic, number_, trailer_at);
+  const std::array<std::string_view, 4> pieces = {metadata, headers, bodies, trailer};
+  if (size_ == 0) FJORD_TRY(file_.create());
+  FJORD_TRY_ASSIGN(RandomAccessFile * file, file_.get());
+  FJORD_TRY(file->write_gather(size_ == 0 ? 0 : offset, pieces));
+  file->start_writeback();
+  size_ = trailer_at + kRunFrameBytes;
+  return Status::ok();
+}
+
+Status SlotFile::read_part(const MetaEntry& entry, Part part, std::string& into) {
+  const std::uint64_t length = stored_bytes(entry.length(part));
+  into.resize(length);
+  if (length == 0) return Status::ok();
+  FJORD_TRY_ASSIGN(RandomAccessFile * file, file_.get());
+  FJORD_TRY_ASSIGN(const std::size_t n, file->read(entry.position(part), into));
+  if (n < length || !verify_part(entry, part, into)) {
+    return Status(StatusCode::Corruption, file_.path() + ": a document part at " +
+                                              std::to_string(entry.position(part)) + " does not verify");
+  }
+  into.resize(length - kPartChecksumBytes);
+  return Status::ok();
+}
+
+bool verify_part(const MetaEntry& entry, Part part, std::string_view stored) {
+  const std::size_t length = entry.length(part);
+  return stored.size() == length + kPartChecksumBytes &&
+         load_fixed<std::uint32_t>(stored.data() + length) ==
+             checksum32(stored.substr(0, length), part_seed(entry.gid, entry.timestamp_us, part));
+}
+
+}  // namespace fjord::slotfile
