@@ -36,6 +36,7 @@ class EngineRun {
   Status run(EngineDurability durability);
   Status write_phase(EngineDurability durability);
   Status hot_reads();
+  Status hot_pass(Metric get, Metric iterate, Metric select);
   Status cold_reads();
   Status remove_phase(EngineDurability durability);
 
@@ -44,7 +45,7 @@ class EngineRun {
   Result<double> get_all(const std::vector<std::uint32_t>& numbers, unsigned version);
   Result<double> iterate_all(const Totals& expected, bool selected);
   Status settle(Metric metric);
-  Result<double> reopen(EngineDurability durability);
+  Result<double> reopen();
   Status reopen_cold();
   Status record_space(Metric metric, std::uint64_t document_bytes);
   void note_memory();
@@ -62,7 +63,8 @@ class EngineRun {
   double memory_peak_ = 0;
 };
 
-/// What the file system does with as many bytes as the corpus has: written in one go and synced, read with 1 MiB a call.
+/// What the file system does with as many bytes as the corpus has: written in one go and synced, read with 1 MiB a
+/// call.
 Status measure_plain_file(const Corpus& corpus, const RunOptions& options, Figures& figures);
 
 }  // namespace fjord::bench

@@ -49,8 +49,8 @@ Status EngineUnderTest::iterate(const EngineSelection& selection, const Document
 
 std::vector<EngineConfiguration> engine_configurations() {
   std::vector<EngineConfiguration> all;
-  for (const auto make : {provider_configurations, leveldb_configurations, rocksdb_configurations,
-                          wiredtiger_configurations}) {
+  for (const auto make :
+       {provider_configurations, leveldb_configurations, rocksdb_configurations, wiredtiger_configurations}) {
     std::vector<EngineConfiguration> some = make();
     std::move(some.begin(), some.end(), std::back_inserter(all));
   }

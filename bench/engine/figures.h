@@ -22,6 +22,9 @@ enum class Metric : std::uint8_t {
   IterateCold,
   SelectHot,
   SelectCold,
+  GetHotReopened,
+  IterateHotReopened,
+  SelectHotReopened,
   RemoveProcess,
   RemoveSync,
   ReopenHot,
@@ -38,7 +41,15 @@ enum class Metric : std::uint8_t {
   PlainWrite,
 };
 
-enum class Unit : std::uint8_t { DocumentsPerSecond, MegabytesPerSecond, Milliseconds, Seconds, Ratio, Microseconds, Mebibytes };
+enum class Unit : std::uint8_t {
+  DocumentsPerSecond,
+  MegabytesPerSecond,
+  Milliseconds,
+  Seconds,
+  Ratio,
+  Microseconds,
+  Mebibytes
+};
 
 struct MetricInfo {
   Metric metric;

@@ -16,6 +16,7 @@ constexpr std::size_t kMiB = std::size_t{1} << 20;
 
 struct LeveldbSettings {
   bool tuned = false;
+  bool verify = false;
   std::size_t write_buffer_bytes = 0;
   std::size_t file_bytes = 0;
   std::size_t block_bytes = 0;
@@ -74,12 +75,15 @@ class LeveldbEngine : public EngineUnderTest {
   }
 
   Result<EngineDocument> get(const EngineKey& key) override {
-    FJORD_TRY(from(db_->Get({}, slice(key.gid.view()), &value_)));
+    leveldb::ReadOptions options;
+    options.verify_checksums = settings_.verify;
+    FJORD_TRY(from(db_->Get(options, slice(key.gid.view()), &value_)));
     return StoredForm::read(key.gid.view(), value_);
   }
 
   Status iterate(const DocumentSink& sink) override {
     leveldb::ReadOptions options;
+    options.verify_checksums = settings_.verify;
     options.fill_cache = !settings_.tuned;  // a walk over everything would only push out what gets use
     const std::unique_ptr<leveldb::Iterator> at(db_->NewIterator(options));
     for (at->SeekToFirst(); at->Valid(); at->Next()) {
@@ -144,16 +148,26 @@ LeveldbSettings tuned(DocumentSize size) {
 }  // namespace
 
 std::vector<EngineConfiguration> leveldb_configurations() {
-  return {{.name = "leveldb-default",
-           .family = "leveldb",
-           .settings = "all defaults (Snappy, 4 MiB write buffer, 8 MiB block cache)",
-           .make = [](DocumentSize) { return std::make_unique<LeveldbEngine>(LeveldbSettings{}); }},
-          {.name = "leveldb-tuned",
-           .family = "leveldb",
-           .settings = "no compression; write buffer 128 MiB (large documents: 512), files of 64 MiB (256), blocks of "
-                       "16 KiB (64), block cache 1 GiB, Bloom filter of 10 bits; iterations do not fill the cache; "
-                       "settled by a full compaction",
-           .make = [](DocumentSize size) { return std::make_unique<LeveldbEngine>(tuned(size)); }}};
+  return {
+      {.name = "leveldb-default",
+       .family = "leveldb",
+       .settings = "all defaults (Snappy, 4 MiB write buffer, 8 MiB block cache, checksums are not verified)",
+       .make = [](DocumentSize) { return std::make_unique<LeveldbEngine>(LeveldbSettings{}); }},
+      {.name = "leveldb-tuned",
+       .family = "leveldb",
+       .settings = "no compression; write buffer 128 MiB (large documents: 512), files of 64 MiB (256), blocks of "
+                   "16 KiB (64), block cache 1 GiB, Bloom filter of 10 bits; iterations do not fill the cache; "
+                   "settled by a full compaction",
+       .make = [](DocumentSize size) { return std::make_unique<LeveldbEngine>(tuned(size)); }},
+      {.name = "leveldb-verified",
+       .family = "leveldb",
+       .settings =
+           "as leveldb-tuned, but verifies the checksum of each block that it reads, which the others do by default",
+       .make = [](DocumentSize size) {
+         LeveldbSettings settings = tuned(size);
+         settings.verify = true;
+         return std::make_unique<LeveldbEngine>(settings);
+       }}};
 }
 
 }  // namespace fjord::bench

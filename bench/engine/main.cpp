@@ -122,7 +122,8 @@ int run(const Settings& settings) {
 
 int main(int argc, char** argv) {
   fjord::bench::Settings settings;
-  CLI::App app("Puts, gets, iterates and removes the same documents with several storage engines, one after the other.");
+  CLI::App app(
+      "Puts, gets, iterates and removes the same documents with several storage engines, one after the other.");
   app.option_defaults()->always_capture_default();
   app.add_option("--engines", settings.engines, "names or families of engines; all without it")->delimiter(',');
   app.add_option("--sizes", settings.sizes, "small (0.8 kB), large (155 kB)")
@@ -130,8 +131,8 @@ int main(int argc, char** argv) {
       ->check(CLI::IsMember({"small", "large"}));
   CLI::Option* const documents =
       app.add_option("--documents", settings.documents, "small documents")->check(CLI::Range(100, 100'000'000));
-  CLI::Option* const large =
-      app.add_option("--large-documents", settings.large_documents, "large documents")->check(CLI::Range(100, 10'000'000));
+  CLI::Option* const large = app.add_option("--large-documents", settings.large_documents, "large documents")
+                                 ->check(CLI::Range(100, 10'000'000));
   app.add_option("--seed", settings.seed, "what the documents are made from");
   app.add_option("--repeat", settings.repeat, "repetitions; figures are medians")->check(CLI::Range(1, 100));
   app.add_option("--directory", settings.directory, "folder for the data, which is removed afterwards");
