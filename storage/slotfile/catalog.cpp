@@ -190,8 +190,6 @@ std::string encode_catalog(const Catalog& catalog, unsigned stripe, unsigned str
   return out;
 }
 
-namespace {
-
 Result<LoadedCatalog> decode_catalog(std::string_view bytes, unsigned stripe) {
   const auto corrupt = [](std::string what) { return Status(StatusCode::Corruption, std::move(what)); };
   if (bytes.size() < 32 + kChecksumBytes) return corrupt("the catalog is too short");
@@ -218,8 +216,6 @@ Result<LoadedCatalog> decode_catalog(std::string_view bytes, unsigned stripe) {
   loaded.catalog.apply(std::move(all), loaded.catalog.lsn);
   return loaded;
 }
-
-}  // namespace
 
 Result<LoadedCatalog> load_catalog(EngineContext& context) {
   LoadedCatalog best;

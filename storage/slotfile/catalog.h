@@ -80,6 +80,8 @@ struct LoadedCatalog {
   unsigned stripes = 1;
   Catalog catalog;
 };
+/// One copy. Errors: Corruption; NotImplemented (newer format).
+Result<LoadedCatalog> decode_catalog(std::string_view bytes, unsigned stripe);
 /// The newer of the two copies that can be read. Errors: Corruption (there is one and none can be read);
 /// NotImplemented (newer format); IoError.
 Result<LoadedCatalog> load_catalog(EngineContext& context);

@@ -5,7 +5,6 @@
 #include <fmt/format.h>
 #include <utility>
 
-#include "fjord/common/coding.h"
 #include "fjord/common/log.h"
 #include "slotfile_iterator.h"
 
@@ -250,18 +249,12 @@ void Engine::stage_all(std::span<const spi::Write> writes, std::span<spi::WriteR
 }
 
 Status Engine::write_journal(bool sync) {
-  constexpr std::size_t kWriteMetaBytes = 40;
   journal_meta_.resize(staged_.size() * kWriteMetaBytes);
   journal_parts_.clear();
   char* at = journal_meta_.data();
   for (const StagedWrite& staged : staged_) {
     const MetaEntry& entry = staged.entry;
-    store_fixed(at, staged.uid);
-    store_fixed(at + 8, entry.timestamp_us);
-    std::memcpy(at + 16, entry.gid.bytes.data(), entry.gid.bytes.size());
-    store_fixed(at + 28, entry.header_length_flags);
-    store_fixed(at + 32, entry.body_length_flags);
-    store_fixed<std::uint32_t>(at + 36, 0);
+    encode_write_meta(staged.uid, entry, at);
     at += kWriteMetaBytes;
     for (const Part part : {Part::Header, Part::Body}) {
       const std::string_view stored = staged.undo.slot->held_part(entry, part);

@@ -4,53 +4,9 @@
 #include <utility>
 
 #include "engine.h"
-#include "fjord/common/coding.h"
 #include "fjord/common/log.h"
 
 namespace fjord::slotfile {
-
-namespace {
-
-constexpr std::size_t kWriteMetaBytes = 40;
-
-Status broken_record() { return Status(StatusCode::Corruption, "a record of the journal is malformed"); }
-
-/// One write out of a record, and its parts as they are stored.
-struct ReplayedWrite {
-  std::uint64_t uid = 0;
-  MetaEntry entry;
-  std::string_view header;
-  std::string_view body;
-};
-
-/// Calls `visit` for each write. Errors: Corruption, if anything does not verify; nothing was visited then.
-Status for_each_write(const Journal::Record& record, const std::function<Status(const ReplayedWrite&)>& visit) {
-  if (record.meta.size() % kWriteMetaBytes != 0) return broken_record();
-  std::vector<ReplayedWrite> writes;
-  std::string_view parts = record.parts;
-  for (std::size_t at = 0; at < record.meta.size(); at += kWriteMetaBytes) {
-    const char* meta = record.meta.data() + at;
-    ReplayedWrite& write = writes.emplace_back();
-    write.uid = load_fixed<std::uint64_t>(meta);
-    write.entry.timestamp_us = load_fixed<std::uint64_t>(meta + 8);
-    write.entry.gid = GlobalId::from_bytes({meta + 16, sizeof(write.entry.gid.bytes)});
-    write.entry.header_length_flags = load_fixed<std::uint32_t>(meta + 28);
-    write.entry.body_length_flags = load_fixed<std::uint32_t>(meta + 32);
-    for (const Part part : {Part::Header, Part::Body}) {
-      const std::uint64_t length = stored_bytes(write.entry.length(part));
-      if (length > parts.size()) return broken_record();
-      const std::string_view stored = parts.substr(0, length);
-      if (length != 0 && !verify_part(write.entry, part, stored)) return broken_record();
-      (part == Part::Header ? write.header : write.body) = stored;
-      parts.remove_prefix(length);
-    }
-  }
-  if (!parts.empty()) return broken_record();
-  for (const ReplayedWrite& write : writes) FJORD_TRY(visit(write));
-  return Status::ok();
-}
-
-}  // namespace
 
 Status Engine::open_all() {
   FJORD_TRY(context_.env.create_directories(context_.options.directory));
@@ -136,15 +92,16 @@ Status Engine::replay_writes(std::uint64_t first_segment, const std::map<std::ui
 }
 
 Status Engine::replay_write_record(const Journal::Record& record) {
-  return for_each_write(record, [&](const ReplayedWrite& write) -> Status {
+  FJORD_TRY_ASSIGN(const std::vector<JournalWrite> writes, decode_writes(record.meta, record.parts));
+  for (const JournalWrite& write : writes) {
     Bucket* bucket = find_heir(write.uid, write.entry.gid);
-    if (bucket == nullptr) return Status::ok();  // deleted later
+    if (bucket == nullptr) continue;  // deleted later
     Slot& slot = bucket->slot_for(write.entry.gid);
     FJORD_TRY(load(slot));
     slot.stage_stored(write.entry, write.header, write.body);
     if (context_.stats.held_bytes > context_.options.limits.held_bytes_max) FJORD_TRY(flush_slot(*bucket, slot));
-    return Status::ok();
-  });
+  }
+  return Status::ok();
 }
 
 /// The bucket of that uid, or the one that a document in it has come to be in since. Null if it was deleted.

@@ -7,84 +7,18 @@
 #include "fjord/common/coding.h"
 #include "fjord/common/hash.h"
 #include "fjord/common/log.h"
-#include "file_format.h"
 
 namespace fjord::slotfile {
 
 namespace {
 
-constexpr std::uint32_t kSegmentMagic = 0x534a4a46;  // "FJJS"
-constexpr std::uint32_t kRecordMagic = 0x524a4a46;   // "FJJR"
-constexpr std::uint64_t kSegmentHeaderBytes = 64;
-constexpr std::uint64_t kRecordHeaderBytes = 40;
-constexpr std::uint64_t kAlignment = 8;
 constexpr std::size_t kSpareMax = 2;
-
-constexpr std::uint64_t aligned(std::uint64_t n) { return (n + kAlignment - 1) & ~(kAlignment - 1); }
-
-struct RecordHeader {
-  RecordType type = RecordType::Writes;
-  std::uint64_t lsn = 0;
-  std::uint32_t meta_bytes = 0;
-  std::uint32_t parts_bytes = 0;
-  std::uint32_t meta_checksum = 0;
-
-  std::uint64_t bytes() const { return kRecordHeaderBytes + aligned(std::uint64_t{meta_bytes} + parts_bytes); }
-};
-
-std::uint64_t place_seed(std::uint64_t segment, std::uint64_t offset) { return mix64(segment + kRecordMagic, offset); }
-
-void append_header(std::string& out, const RecordHeader& header, std::uint64_t segment, std::uint64_t offset) {
-  const std::size_t begin = out.size();
-  put_fixed<std::uint32_t>(out, kRecordMagic);
-  put_fixed<std::uint32_t>(out, static_cast<std::uint32_t>(header.type));
-  put_fixed<std::uint64_t>(out, header.lsn);
-  put_fixed<std::uint32_t>(out, header.meta_bytes);
-  put_fixed<std::uint32_t>(out, header.parts_bytes);
-  put_fixed<std::uint32_t>(out, header.meta_checksum);
-  put_fixed<std::uint64_t>(out, 0);
-  put_fixed<std::uint32_t>(out, checksum32(std::string_view(out).substr(begin), place_seed(segment, offset)));
-}
-
-std::optional<RecordHeader> decode_header(std::string_view bytes, std::uint64_t segment, std::uint64_t offset) {
-  if (bytes.size() < kRecordHeaderBytes || load_fixed<std::uint32_t>(bytes.data()) != kRecordMagic) {
-    return std::nullopt;
-  }
-  if (load_fixed<std::uint32_t>(bytes.data() + kRecordHeaderBytes - 4) !=
-      checksum32(bytes.substr(0, kRecordHeaderBytes - 4), place_seed(segment, offset))) {
-    return std::nullopt;
-  }
-  RecordHeader header;
-  header.type = static_cast<RecordType>(load_fixed<std::uint32_t>(bytes.data() + 4));
-  header.lsn = load_fixed<std::uint64_t>(bytes.data() + 8);
-  header.meta_bytes = load_fixed<std::uint32_t>(bytes.data() + 16);
-  header.parts_bytes = load_fixed<std::uint32_t>(bytes.data() + 20);
-  header.meta_checksum = load_fixed<std::uint32_t>(bytes.data() + 24);
-  return header;
-}
-
-std::string encode_segment_header(std::uint64_t number) {
-  std::string out;
-  put_fixed<std::uint32_t>(out, kSegmentMagic);
-  put_fixed<std::uint16_t>(out, kFormatVersion);
-  put_fixed<std::uint16_t>(out, 0);  // features
-  put_fixed<std::uint64_t>(out, number);
-  out.resize(kSegmentHeaderBytes - sizeof(std::uint32_t), '\0');
-  put_fixed<std::uint32_t>(out, checksum32(out, kSegmentMagic));
-  return out;
-}
 
 /// False: not a segment of that number, for example one whose making was interrupted.
 Result<bool> is_segment(std::string_view bytes, std::uint64_t number) {
-  if (bytes.size() < kSegmentHeaderBytes || load_fixed<std::uint32_t>(bytes.data()) != kSegmentMagic) return false;
-  if (load_fixed<std::uint32_t>(bytes.data() + kSegmentHeaderBytes - 4) !=
-      checksum32(bytes.substr(0, kSegmentHeaderBytes - 4), kSegmentMagic)) {
-    return false;
-  }
-  if (load_fixed<std::uint16_t>(bytes.data() + 4) != kFormatVersion || load_fixed<std::uint16_t>(bytes.data() + 6) != 0) {
-    return Status(StatusCode::NotImplemented, "a journal segment of another format version");
-  }
-  return load_fixed<std::uint64_t>(bytes.data() + 8) == number;
+  const Result<std::uint64_t> found = decode_segment_header(bytes);
+  if (!found && found.error().code() == StatusCode::NotImplemented) return found.error();
+  return found && *found == number;
 }
 
 }  // namespace
@@ -124,9 +58,9 @@ Status Journal::replay_segment(std::uint64_t number, const std::function<Status(
   std::uint64_t offset = kSegmentHeaderBytes;
   while (offset + kRecordHeaderBytes <= size) {
     FJORD_TRY_ASSIGN(bytes, window.read(*file, offset, kRecordHeaderBytes, size));
-    const std::optional<RecordHeader> header = decode_header(bytes, number, offset);
+    const std::optional<RecordHeader> header = decode_record_header(bytes, number, offset);
     if (!header || offset + header->bytes() > size) {
-      offset += kAlignment;  // behind a broken record there may be others; at the end of the journal there are none
+      offset += kRecordAlignment;  // behind a broken record there may be others; at the end of the journal there are none
       continue;
     }
     const std::uint64_t length = header->bytes() - kRecordHeaderBytes;
@@ -203,13 +137,13 @@ Status Journal::append(RecordType type, std::string_view meta, std::span<const s
   if (meta.size() + parts_bytes > 0xffffff00) return Status(StatusCode::TooLarge, "a batch may have 4 GiB at most");
   header.parts_bytes = static_cast<std::uint32_t>(parts_bytes);
   frame_.clear();
-  append_header(frame_, header, segment_, position_);
+  append_record_header(frame_, header, segment_, position_);
   frame_.append(meta);
   pieces_.assign(1, frame_);
   pieces_.insert(pieces_.end(), parts.begin(), parts.end());
-  static constexpr std::string_view kPadding("\0\0\0\0\0\0\0", kAlignment - 1);
+  static constexpr std::string_view kPadding("\0\0\0\0\0\0\0", kRecordAlignment - 1);
   const std::uint64_t end = meta.size() + parts_bytes;
-  if (aligned(end) != end) pieces_.push_back(kPadding.substr(0, aligned(end) - end));
+  if (record_aligned(end) != end) pieces_.push_back(kPadding.substr(0, record_aligned(end) - end));
   if (const Status status = file_->write_gather(position_, pieces_); !status) return take_back(status);
   position_ += header.bytes();
   segments_.back().bytes += header.bytes();

@@ -9,10 +9,9 @@
 #include <vector>
 
 #include "engine_context.h"
+#include "journal_format.h"
 
 namespace fjord::slotfile {
-
-enum class RecordType : std::uint8_t { Writes = 1, Edit = 2 };
 
 /// What is acknowledged and not yet in slotfiles: segments of records in the order in which things happened.
 ///

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "file_format.h"
+
+/// Constants and codecs of journal segments; the text is storage/FORMAT.md. Changing anything here changes the format.
+namespace fjord::slotfile {
+
+inline constexpr std::uint32_t kSegmentMagic = 0x534a4a46;  // "FJJS"
+inline constexpr std::uint32_t kRecordMagic = 0x524a4a46;   // "FJJR"
+inline constexpr std::uint64_t kSegmentHeaderBytes = 64;
+inline constexpr std::uint64_t kRecordHeaderBytes = 40;
+inline constexpr std::uint64_t kRecordAlignment = 8;
+inline constexpr std::size_t kWriteMetaBytes = 40;
+
+enum class RecordType : std::uint8_t { Writes = 1, Edit = 2 };
+
+constexpr std::uint64_t record_aligned(std::uint64_t n) { return (n + kRecordAlignment - 1) & ~(kRecordAlignment - 1); }
+
+std::string encode_segment_header(std::uint64_t number);
+/// The number of the segment. Errors: Corruption; NotImplemented for another version or an unknown feature.
+Result<std::uint64_t> decode_segment_header(std::string_view bytes);
+
+/// A record: this header, the meta part, the second part, zeros up to a multiple of kRecordAlignment.
+struct RecordHeader {
+  RecordType type = RecordType::Writes;
+  std::uint64_t lsn = 0;
+  std::uint32_t meta_bytes = 0;
+  std::uint32_t parts_bytes = 0;
+  std::uint32_t meta_checksum = 0;
+
+  std::uint64_t bytes() const { return kRecordHeaderBytes + record_aligned(std::uint64_t{meta_bytes} + parts_bytes); }
+};
+/// `offset` is that of the record in segment `segment`.
+void append_record_header(std::string& out, const RecordHeader& header, std::uint64_t segment, std::uint64_t offset);
+std::optional<RecordHeader> decode_record_header(std::string_view bytes, std::uint64_t segment, std::uint64_t offset);
+
+/// One write out of a record of type Writes, and its parts as they are stored.
+struct JournalWrite {
+  std::uint64_t uid = 0;  ///< Of the bucket.
+  MetaEntry entry;        ///< Without positions.
+  std::string_view header;
+  std::string_view body;
+};
+/// Writes kWriteMetaBytes.
+void encode_write_meta(std::uint64_t uid, const MetaEntry& entry, char* into);
+/// The views point into `parts`. Errors: Corruption, if anything does not verify.
+Result<std::vector<JournalWrite>> decode_writes(std::string_view meta, std::string_view parts);
+
+}  // namespace fjord::slotfile
