@@ -220,6 +220,9 @@ struct StorageOperation {
   /** Put, remove: that entry's id. */
   11: optional string token_entry = ""
   12: optional Durability durability = Durability.DEFAULT
+  /** Put, remove: done only if the newest version is the one of `read_us` (0: none), else TEST_AND_SET_FAILED. */
+  13: optional bool compare = false
+  14: optional i64 read_us = 0
 }
 
 /** Operations on one bucket are applied in order. */
@@ -300,6 +303,8 @@ struct MergeBucket {
   4: optional list<i32> sources = []
   /** Those of `sources` that are not members of the replica set. */
   5: optional list<i32> outsiders = []
+  /** The receiver's content becomes what all members have: tokens of writes that lose are cancelled. */
+  6: optional bool decides = false
 }
 
 struct MergeBucketReply {

@@ -28,6 +28,9 @@ struct BucketEntry {
       dropped;         ///< Not in the set that is being installed, and to be told so before it is served.
   std::string reason;  ///< Why it is unavailable.
   bool dirty = false;  ///< Members may differ: reads ask all of them.
+  /// A replica outside of the set may hold writes that no member has, or members may have them in part, since before
+  /// this cluster state. They become visible with the next merge.
+  bool unsettled = false;
   bool merging = false;
   bool disturbed = false;  ///< A write did not reach every replica since the merge began.
   bool paused = false;     ///< No operation is started: the set is about to be extended.
@@ -35,6 +38,8 @@ struct BucketEntry {
   std::uint32_t writes_under_way = 0;
 
   bool serves() const { return phase == BucketPhase::Active && !paused; }
+  /// What one member says is not enough to base a write on: a merge may bring writes from before.
+  bool may_differ() const { return dirty || unsettled; }
   bool wants_merge() const { return dirty || !filling.empty() || !stale.empty(); }
 };
 

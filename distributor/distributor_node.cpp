@@ -16,7 +16,7 @@ class DistributorNode::Impl {
         context_{options_, runtime.clock, transport, runtime.metrics, *executor_, runtime.random.fork(), {}, nullptr},
         maintainer_(context_, {[this](BucketId bucket) { operations_.bucket_ready(bucket); },
                                [this] { operations_.state_ready(); }}),
-        operations_(context_, maintainer_),
+        operations_(context_, maintainer_, runtime.tunables),
         buckets_(runtime.metrics.gauge("fjord_distributor_buckets", "Buckets owned")),
         out_of_sync_(runtime.metrics.gauge("fjord_distributor_buckets_out_of_sync", "Buckets that wait for a merge")),
         unavailable_(runtime.metrics.gauge("fjord_distributor_buckets_unavailable", "Buckets that cannot be served")) {}

@@ -1,6 +1,10 @@
 #include "bucket_merge.h"
 
 #include <algorithm>
+#include <tuple>
+#include <unordered_map>
+
+#include "fjord/rpc/token_entry.h"
 
 namespace fjord::storage {
 
@@ -31,7 +35,19 @@ void BucketMerge::next_source() {
     return;
   }
   own_ = std::move(*own);
+  theirs_.clear();
   ask_page(nullptr);
+}
+
+const spi::EntryMeta* BucketMerge::find(const std::vector<spi::EntryMeta>& entries, const GlobalId& gid) {
+  auto at = std::lower_bound(entries.begin(), entries.end(), gid,
+                             [](const spi::EntryMeta& entry, const GlobalId& g) { return entry.gid < g; });
+  return at == entries.end() || at->gid != gid ? nullptr : &*at;
+}
+
+bool BucketMerge::is_outsider() const {
+  const auto& outsiders = request_.outsiders;
+  return std::find(outsiders.begin(), outsiders.end(), request_.sources[source_]) != outsiders.end();
 }
 
 void BucketMerge::ask_page(const GlobalId* after) {
@@ -63,26 +79,76 @@ void BucketMerge::on_page(Result<rpc::ListEntriesReply> page) {
     finish(page->status);
     return;
   }
-  auto own = own_.begin();
   for (const rpc::EntryKey& theirs : page->entries) {
-    own = std::lower_bound(own, own_.end(), theirs.gid,
-                           [](const spi::EntryMeta& entry, const GlobalId& gid) { return entry.gid < gid; });
-    bool have = own != own_.end() && own->gid == theirs.gid && own->timestamp.us >= theirs.timestamp_us;
-    if (!have) missing_.push_back(theirs.gid);
+    theirs_.push_back({theirs.gid, Timestamp{theirs.timestamp_us}, theirs.removed});
   }
-  more_pages_ = page->more && !page->entries.empty();
-  if (!page->entries.empty()) page_end_ = page->entries.back().gid;
+  if (page->more && !page->entries.empty()) {
+    ask_page(&page->entries.back().gid);
+    return;
+  }
+  plan();
   ask_block();
 }
 
+void BucketMerge::plan() {
+  missing_.clear();
+  fetched_ = 0;
+  auto own = own_.begin();
+  for (const spi::EntryMeta& theirs : theirs_) {
+    own = std::lower_bound(own, own_.end(), theirs.gid,
+                           [](const spi::EntryMeta& entry, const GlobalId& gid) { return entry.gid < gid; });
+    bool have = own != own_.end() && own->gid == theirs.gid && own->timestamp >= theirs.timestamp;
+    if (!have) missing_.push_back({theirs.gid, theirs.timestamp.us, theirs.gid});
+  }
+  // By gid, as engines like to be read, but what was written together stays together.
+  std::unordered_map<std::uint64_t, GlobalId> leaders;
+  for (Missing& entry : missing_) entry.leader = leaders.try_emplace(entry.timestamp_us, entry.gid).first->second;
+  std::sort(missing_.begin(), missing_.end(), [](const Missing& a, const Missing& b) {
+    return std::tie(a.leader, a.timestamp_us, a.gid) < std::tie(b.leader, b.timestamp_us, b.gid);
+  });
+  lost_tokens_.clear();
+  if (request_.decides && !is_outsider()) find_lost_tokens();
+}
+
+/// Of our versions that are about to lose, the tokens that came with them and that the source does not know.
+void BucketMerge::find_lost_tokens() {
+  std::unordered_map<std::uint64_t, GlobalId> losing;  // By the timestamp of our version.
+  for (const Missing& entry : missing_) {
+    if (const spi::EntryMeta* ours = find(own_, entry.gid)) losing.emplace(ours->timestamp.us, entry.gid);
+  }
+  if (losing.empty()) return;
+  for (const spi::EntryMeta& ours : own_) {
+    auto document = losing.find(ours.timestamp.us);
+    if (document == losing.end() || document->second == ours.gid || !ours.removed) continue;
+    if (find(theirs_, ours.gid) == nullptr) lost_tokens_.emplace(document->second, ours.gid);
+  }
+}
+
+std::optional<spi::Write> BucketMerge::cancel_lost_token(const GlobalId& document, std::deque<std::string>& ids) {
+  auto lost = lost_tokens_.find(document);
+  if (lost == lost_tokens_.end()) return std::nullopt;
+  DocBlockBuilder builder;
+  const GlobalId gids[] = {lost->second};
+  if (!stripe_.provider_->read_entries(request_.bucket, gids, builder, 1)) return std::nullopt;
+  const std::string block = builder.take();
+  const std::optional<EntryView> entry = DocBlockReader(block).next();
+  std::optional<rpc::TokenEntry> token = entry ? rpc::TokenEntry::parse(entry->id) : std::nullopt;
+  if (!token || token->document != document) return std::nullopt;
+  token->state = rpc::TokenEntry::State::Cancelled;
+  ids.push_back(token->id());
+  return spi::Write{.bucket = request_.bucket,
+                    .gid = lost->second,
+                    .timestamp = Timestamp{entry->timestamp.us + 1},
+                    .remove = true,
+                    .id = ids.back(),
+                    .header = {},
+                    .body = {}};
+}
+
 void BucketMerge::ask_block() {
-  if (missing_.empty()) {
-    if (more_pages_) {
-      ask_page(&page_end_);
-    } else {
-      ++source_;
-      next_source();
-    }
+  if (fetched_ == missing_.size()) {
+    ++source_;
+    next_source();
     return;
   }
   const std::string* address = source_address();
@@ -93,43 +159,72 @@ void BucketMerge::ask_block() {
   rpc::FetchEntries fetch;
   fetch.bucket = request_.bucket;
   fetch.max_bytes = stripe_.options_.merge_block_bytes;
-  fetch.gids = missing_;
+  const std::size_t end = std::min(missing_.size(), fetched_ + stripe_.options_.merge_page_entries);
+  fetch.gids.reserve(end - fetched_);
+  for (std::size_t i = fetched_; i < end; ++i) fetch.gids.push_back(missing_[i].gid);
   rpc::call(stripe_.transport_, *address, std::move(fetch), stripe_.options_.peer_timeout, *stripe_.executor_,
             [self = shared_from_this()](Result<rpc::FetchEntriesReply> block) { self->on_block(std::move(block)); });
 }
 
 void BucketMerge::on_block(Result<rpc::FetchEntriesReply> block) {
   Status status = block ? block->status : block.error();
-  if (status && (block->done == 0 || block->done > missing_.size())) {
+  if (status && (block->done == 0 || block->done > missing_.size() - fetched_)) {
     status = Status(StatusCode::Corruption, "a merge source answered for entries that were not asked for");
   }
-  if (status) status = apply_block(block->docblock);
+  if (status) {
+    fetched_ += block->done;
+    blocks_.push_back(std::move(block->docblock));
+    const bool is_cut =
+        fetched_ < missing_.size() && missing_[fetched_].timestamp_us == missing_[fetched_ - 1].timestamp_us;
+    if (!is_cut) status = apply_blocks();
+  }
   if (!status) {
     finish(std::move(status));
     return;
   }
-  missing_.erase(missing_.begin(), missing_.begin() + block->done);
   ask_block();
 }
 
-Status BucketMerge::apply_block(const std::string& docblock) {
+/// True for the token of a write whose document has a newer version here, which was made without it.
+bool BucketMerge::loses(const EntryView& entry) const {
+  if (!request_.decides || !entry.removed || !rpc::is_token_entry(entry.id)) return false;
+  const std::optional<rpc::TokenEntry> token = rpc::TokenEntry::parse(entry.id);
+  if (!token) return false;
+  const spi::EntryMeta* ours = find(own_, token->document);
+  const spi::EntryMeta* theirs = find(theirs_, token->document);
+  return ours != nullptr && theirs != nullptr && ours->timestamp > theirs->timestamp;
+}
+
+Status BucketMerge::apply_blocks() {
+  std::vector<std::string> blocks = std::exchange(blocks_, {});
   std::vector<spi::Write> writes;
-  DocBlockReader reader(docblock);
-  while (std::optional<EntryView> entry = reader.next()) {
-    writes.push_back({.bucket = request_.bucket,
-                      .gid = entry->gid,
-                      .timestamp = entry->timestamp,
-                      .remove = entry->removed,
-                      .id = entry->id,
-                      .header = entry->header,
-                      .body = entry->body});
+  std::deque<std::string> cancelled;  // Ids that the writes point to.
+  for (const std::string& block : blocks) {
+    DocBlockReader reader(block);
+    while (std::optional<EntryView> entry = reader.next()) {
+      writes.push_back({.bucket = request_.bucket,
+                        .gid = entry->gid,
+                        .timestamp = entry->timestamp,
+                        .remove = entry->removed,
+                        .id = entry->id,
+                        .header = entry->header,
+                        .body = entry->body});
+      if (loses(*entry)) {
+        rpc::TokenEntry token = *rpc::TokenEntry::parse(entry->id);
+        token.state = rpc::TokenEntry::State::Cancelled;
+        cancelled.push_back(token.id());
+        writes.back().id = cancelled.back();
+        writes.back().timestamp.us += 1;  // Newer than what it cancels, wherever that is.
+      }
+      if (std::optional<spi::Write> lost = cancel_lost_token(entry->gid, cancelled)) writes.push_back(*lost);
+    }
+    if (!reader.ok()) return {StatusCode::Corruption, "a merge source sent a malformed docblock"};
+    reply_.bytes_copied += block.size();
   }
-  if (!reader.ok()) return {StatusCode::Corruption, "a merge source sent a malformed docblock"};
   std::vector<spi::WriteResult> results(writes.size());
-  stripe_.provider_->apply(writes, results, spi::Durability::Process);
+  stripe_.provider_->apply(writes, results, stripe_.options_.durability);
   for (spi::WriteResult& result : results) FJORD_TRY(std::move(result.status));
   reply_.entries_copied += writes.size();
-  reply_.bytes_copied += docblock.size();
   stripe_.metrics_.merged_entries.add(writes.size());
   return Status::ok();
 }

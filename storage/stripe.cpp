@@ -104,12 +104,12 @@ void StorageNode::Stripe::apply_bucket(const rpc::Apply& request, std::span<cons
   BucketId bucket = request.operations[indexes.front()].bucket;
   Status owner = check_owner(request.state_version, request.distributor, bucket);
   std::uint64_t epoch = 0;
-  bool is_member = false;
+  ReplicaSet replicas;
   if (owner) {
     Result<ReplicaSet> set = provider_->replica_set(bucket);
     if (set) {
       epoch = set->epoch;
-      is_member = set->contains(options_.index);
+      replicas = std::move(*set);
     } else {
       owner = Status(StatusCode::NotReady, bucket.to_string() + " is not on this storage node");
     }
@@ -132,7 +132,7 @@ void StorageNode::Stripe::apply_bucket(const rpc::Apply& request, std::span<cons
       }
       read(operation, results[i]);
     } else if (operation.kind == rpc::OperationKind::Put || operation.kind == rpc::OperationKind::Remove) {
-      Status same = operation.compare ? compare(operation, is_member) : Status::ok();
+      Status same = operation.compare ? compare(operation, replicas) : Status::ok();
       if (same) {
         write_indexes_.push_back(i);
       } else {
@@ -234,7 +234,8 @@ void StorageNode::Stripe::read_token(const rpc::StorageOperation& operation, rpc
   result.token_timestamp_us = entry->timestamp.us;
 }
 
-Status StorageNode::Stripe::compare(const rpc::StorageOperation& operation, bool is_member) {
+Status StorageNode::Stripe::compare(const rpc::StorageOperation& operation, const ReplicaSet& set) {
+  const bool is_member = set.epoch == operation.epoch && set.contains(options_.index);
   Result<spi::StoredDocument> found = provider_->get(operation.bucket, operation.gid, spi::Parts::HeaderOnly);
   if (!found && found.error().code() != StatusCode::NotFound) {
     return {StatusCode::NotReady, "the version here cannot be read: " + found.error().to_string()};

@@ -72,7 +72,7 @@ class StorageNode::Stripe {
   void read(const rpc::StorageOperation& operation, rpc::OperationResult& result);
   void read_token(const rpc::StorageOperation& operation, rpc::OperationResult& result);
   /// OK if what is here is what the sender read before it decided on this write.
-  Status compare(const rpc::StorageOperation& operation, bool is_member);
+  Status compare(const rpc::StorageOperation& operation, const ReplicaSet& set);
   spi::Durability durability_of(const rpc::StorageOperation& operation) const;
 
   const StorageNodeOptions& options_;

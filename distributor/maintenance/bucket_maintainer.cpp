@@ -89,6 +89,7 @@ void BucketMaintainer::build_database() {
     entry.filling = std::move(plan.filling);
     entry.stale = std::move(plan.stale);
     entry.dirty = plan.differ;
+    entry.unsettled = entry.wants_merge();
     if (entry.set.nodes.empty()) {  // Only replicas that were being filled, and no other node to ask: begin with them.
       entry.set.nodes.swap(entry.filling);
       plan.install = true;
@@ -234,51 +235,74 @@ void BucketMaintainer::merge_primary(BucketId bucket) {
     return;
   }
   entry.disturbed = false;
+  std::vector<std::uint16_t> outsiders = entry.filling;
+  outsiders.insert(outsiders.end(), entry.stale.begin(), entry.stale.end());
   std::vector<std::uint16_t> sources(entry.set.nodes.begin() + 1, entry.set.nodes.end());
-  sources.insert(sources.end(), entry.filling.begin(), entry.filling.end());
-  sources.insert(sources.end(), entry.stale.begin(), entry.stale.end());
+  sources.insert(sources.end(), outsiders.begin(), outsiders.end());
   std::uint16_t primary = entry.set.nodes.front();
   if (sources.empty()) {
-    merge_others(bucket);
+    merge_members(bucket);
     return;
   }
-  send_merge(bucket, primary, std::move(sources), [this, bucket](bool ok) {
+  send_merge(bucket, primary, std::move(sources), std::move(outsiders), [this, bucket](bool ok) {
     if (ok) {
-      merge_others(bucket);
+      merge_members(bucket);
     } else {
       merge_done(bucket, false);
     }
   });
 }
 
-void BucketMaintainer::merge_others(BucketId bucket) {
+/// The members first: once they have what came from outside, operations that read before they write may go on.
+void BucketMaintainer::merge_members(BucketId bucket) {
   BucketEntry& entry = *context_.buckets.find(bucket);
   std::vector<std::uint16_t> targets(entry.set.nodes.begin() + 1, entry.set.nodes.end());
-  targets.insert(targets.end(), entry.filling.begin(), entry.filling.end());
+  merge_from_primary(bucket, std::move(targets), [this, bucket](bool ok) {
+    if (!ok) {
+      merge_done(bucket, false);
+      return;
+    }
+    BucketEntry& merged = *context_.buckets.find(bucket);
+    if (std::exchange(merged.unsettled, false) && !merged.dirty && merged.serves()) callbacks_.bucket_ready(bucket);
+    merge_filling(bucket);
+  });
+}
+
+void BucketMaintainer::merge_filling(BucketId bucket) {
+  merge_from_primary(bucket, context_.buckets.find(bucket)->filling,
+                     [this, bucket](bool ok) { merge_done(bucket, ok); });
+}
+
+void BucketMaintainer::merge_from_primary(BucketId bucket, std::vector<std::uint16_t> targets,
+                                          UniqueFunction<void(bool)> done) {
   if (targets.empty()) {
-    merge_done(bucket, true);
+    done(true);
     return;
   }
   struct Count {
     std::size_t left;
+    UniqueFunction<void(bool)> done;
     bool ok = true;
   };
-  auto count = std::make_shared<Count>(Count{targets.size()});
+  auto count = std::make_shared<Count>(Count{targets.size(), std::move(done)});
+  const std::uint16_t primary = context_.buckets.find(bucket)->set.nodes.front();
   for (std::uint16_t target : targets) {
-    send_merge(bucket, target, {entry.set.nodes.front()}, [this, bucket, count](bool ok) {
+    send_merge(bucket, target, {primary}, {}, [count](bool ok) {
       count->ok = count->ok && ok;
-      if (--count->left == 0) merge_done(bucket, count->ok);
+      if (--count->left == 0) count->done(count->ok);
     });
   }
 }
 
 void BucketMaintainer::send_merge(BucketId bucket, std::uint16_t target, std::vector<std::uint16_t> sources,
-                                  UniqueFunction<void(bool)> done) {
+                                  std::vector<std::uint16_t> outsiders, UniqueFunction<void(bool)> done) {
   rpc::MergeBucket request;
   request.state_version = context_.snapshot->state_version();
   request.distributor = context_.options.index;
   request.bucket = bucket;
   request.sources = std::move(sources);
+  request.outsiders = std::move(outsiders);
+  request.decides = target == context_.buckets.find(bucket)->set.nodes.front();
   rpc::call(context_.transport, context_.storage_address(target), std::move(request), context_.options.merge_timeout,
             context_.executor,
             [this, generation = context_.generation, done = std::move(done)](Result<rpc::MergeBucketReply> reply) {
@@ -329,6 +353,7 @@ void BucketMaintainer::extend_set(BucketEntry& entry) {
   entry.filling.clear();
   entry.stale.clear();
   entry.dirty = false;
+  entry.unsettled = false;
   entry.merging = false;
   entry.dropped = surplus;
   if (!surplus.empty()) surplus_[entry.bucket.raw()] = std::move(surplus);

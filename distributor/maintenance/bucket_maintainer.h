@@ -51,12 +51,14 @@ class BucketMaintainer {
   void enqueue_merge(BucketEntry& entry);
   void start_merges();
   void merge_primary(BucketId bucket);
-  void merge_others(BucketId bucket);
+  void merge_members(BucketId bucket);
+  void merge_filling(BucketId bucket);
+  void merge_from_primary(BucketId bucket, std::vector<std::uint16_t> targets, UniqueFunction<void(bool)> done);
   void merge_done(BucketId bucket, bool ok);
   void extend_set(BucketEntry& entry);
   void delete_surplus(BucketId bucket, std::uint16_t node);
   void send_merge(BucketId bucket, std::uint16_t target, std::vector<std::uint16_t> sources,
-                  UniqueFunction<void(bool)> done);
+                  std::vector<std::uint16_t> outsiders, UniqueFunction<void(bool)> done);
 
   /// Runs `task` later unless the cluster state has changed by then.
   void later(Duration delay, Task task);

@@ -24,27 +24,42 @@ OperationMetrics::PerKind make_kind(MetricRegistry& registry, const std::string&
 
 }  // namespace
 
-OperationMetrics::OperationMetrics(MetricRegistry& registry)
-    : get(make_kind(registry, "get")),
-      put(make_kind(registry, "put")),
-      remove(make_kind(registry, "remove")),
-      duplicates(registry.counter("fjord_distributor_duplicates_total", "Copies of writes that were recognised")),
-      pending(registry.gauge("fjord_distributor_pending_operations", "Operations under way")) {}
+OperationMetrics::OperationMetrics(MetricRegistry& metrics)
+    : get(make_kind(metrics, "get")),
+      put(make_kind(metrics, "put")),
+      remove(make_kind(metrics, "remove")),
+      update(make_kind(metrics, "update")),
+      duplicates(metrics.counter("fjord_distributor_duplicates_total", "Copies of writes that were recognised")),
+      known_tokens(metrics.counter("fjord_distributor_known_tokens_total",
+                                    "Operations whose token said that they had been applied")),
+      pending(metrics.gauge("fjord_distributor_pending_operations", "Operations under way")),
+      registry(metrics) {}
 
 void OperationMetrics::count(rpc::OperationKind kind, const Status& status, Duration took) {
-  PerKind& metrics = kind == rpc::OperationKind::Get ? get : kind == rpc::OperationKind::Put ? put : remove;
+  const bool is_get = kind == rpc::OperationKind::Get;
+  PerKind& metrics = is_get                               ? get
+                     : kind == rpc::OperationKind::Put    ? put
+                     : kind == rpc::OperationKind::Update ? update
+                                                          : remove;
   metrics.seconds.observe(took);
-  if (status || status.code() == StatusCode::NotFound) {
+  if (status || (is_get && status.code() == StatusCode::NotFound)) {
     metrics.applied.add();
-  } else if (status.code() == StatusCode::Timeout) {
+  } else if (!is_get && status.code() == StatusCode::Timeout) {
     metrics.in_doubt.add();
   } else {
     metrics.not_applied.add();
+    registry
+        .counter("fjord_distributor_not_applied_total", "Operations that were not applied, by reason",
+                 {{"reason", std::string(to_string(status.code()))}})
+        .add();
   }
 }
 
-OperationEngine::OperationEngine(Context& context, BucketMaintainer& maintainer)
-    : context_(context), maintainer_(maintainer), metrics_(context.metrics) {}
+OperationEngine::OperationEngine(Context& context, BucketMaintainer& maintainer, TunableRegistry& tunables)
+    : context_(context),
+      maintainer_(maintainer),
+      metrics_(context.metrics),
+      guard_rails_(tunables, context.metrics, context.clock) {}
 
 bool OperationEngine::is_retryable(const Status& status) {
   return is_transient(status.code()) || status.code() == StatusCode::Timeout;
@@ -56,7 +71,8 @@ void OperationEngine::execute(rpc::Execute request, rpc::Responder respond) {
   auto batch = std::make_shared<Batch>();
   batch->start = context_.clock.now();
   for (const rpc::Operation& operation : request.operations) {
-    batch->bytes += operation.header.size() + operation.body.size() + operation.json.size() + operation.id.size();
+    batch->bytes += operation.header.size() + operation.body.size() + operation.json.size() + operation.id.size() +
+                    operation.update.size() + operation.condition.size();
   }
   if (pending_bytes_ > 0 && pending_bytes_ + batch->bytes > context_.options.pending_bytes_max) {
     rpc::ExecuteReply reply;
@@ -115,7 +131,21 @@ Status OperationEngine::prepare(const OpRef& ref) {
   ref.op().gid = id.gid();
   if (operation.kind == rpc::OperationKind::Unknown)
     return {StatusCode::InvalidArgument, "an operation without a kind"};
-  if (operation.kind != rpc::OperationKind::Put || context_.snapshot == nullptr) return Status::ok();
+  if (context_.snapshot == nullptr) return Status::ok();
+  const std::shared_ptr<const DocumentTypeRepo>& types = context_.snapshot->types();
+  if (operation.kind == rpc::OperationKind::Get) {
+    if (operation.field_set.empty()) return Status::ok();
+    FJORD_TRY_ASSIGN(FieldSet fields, FieldSet::parse(*types, operation.field_set));
+    if (fields.kind() != FieldSet::Kind::All) ref.op().fields = std::make_unique<FieldSet>(std::move(fields));
+    return Status::ok();
+  }
+  if (operation.kind == rpc::OperationKind::Put) FJORD_TRY(prepare_document(operation, id));
+  if (!operation.reads_first()) return Status::ok();
+  FJORD_TRY_ASSIGN(ref.op().guard, GuardedWrite::parse(operation, id, types));
+  return Status::ok();
+}
+
+Status OperationEngine::prepare_document(rpc::Operation& operation, const DocumentId& id) {
   const DocumentTypeRepo& types = *context_.snapshot->types();
   if (!operation.json.empty()) {
     const DocumentType* type = types.find(id.type());
@@ -132,12 +162,7 @@ Status OperationEngine::prepare(const OpRef& ref) {
       return {StatusCode::InvalidId, "the document's header part names another id than the operation, " + operation.id};
     }
   }
-  std::size_t size = operation.header.size() + operation.body.size();
-  if (size > context_.options.document_bytes_max) {
-    return {StatusCode::TooLarge, operation.id + " has " + std::to_string(size) + " bytes; the limit is " +
-                                      std::to_string(context_.options.document_bytes_max)};
-  }
-  return Status::ok();
+  return guard_rails_.check(operation.id, operation.header, operation.body);
 }
 
 /// True if the operation is a copy of one that was seen: it is answered with the outcome of the first.
@@ -172,6 +197,7 @@ bool OperationEngine::recognise_copy(const OpRef& ref) {
   if (token->state == Windows::State::InDoubt) {  // The same write once more: settles the doubt.
     token->state = Windows::State::Pending;
     ref.op().timestamp_us = token->timestamp_us;
+    ref.op().result.existed = token->existed;
     ref.op().sent = true;
     return false;
   }
@@ -223,16 +249,100 @@ void OperationEngine::dispatch(OpRef ref) {
     refuse(ref, StatusCode::Unavailable, op.bucket.to_string() + ": " + entry->reason);
     return;
   }
-  if (!entry->serves()) {
+  if (!entry->serves() && !op.counted) {
     op.last_problem = Status(StatusCode::NotReady, "the bucket's replica set is being written down");
     waiting_for_bucket_[op.bucket.raw()].push_back(ref);
     return;
   }
-  if (ref.is_write()) {
-    dispatch_write(ref, *entry);
-  } else {
+  if (!ref.is_write()) {
     dispatch_read(ref, *entry);
+  } else if (may_begin(ref, *entry)) {
+    if (op.guard != nullptr) {
+      dispatch_guarded(ref, *entry);
+    } else {
+      dispatch_write(ref, *entry);
+    }
   }
+}
+
+bool OperationEngine::may_begin(const OpRef& ref, const BucketEntry& entry) {
+  Op& op = ref.op();
+  // Under way means under way: a replica set is changed only after all that was counted has ended.
+  if (op.counted) return true;
+  if (op.guard != nullptr && entry.may_differ() && !context_.options.sabotage.guard_reads_anywhere) {
+    op.last_problem = Status(StatusCode::NotReady, "the bucket's replicas are being brought in sync");
+    waiting_for_bucket_[op.bucket.raw()].push_back(ref);
+    return false;
+  }
+  if (!op.has_turn) op.has_turn = turns_.enter(op.gid, op.guard != nullptr, ref);
+  if (!op.has_turn) op.last_problem = Status(StatusCode::NotReady, "other operations on the document have not ended");
+  return op.has_turn;
+}
+
+void OperationEngine::leave_turn(const OpRef& ref) {
+  Op& op = ref.op();
+  if (!std::exchange(op.has_turn, false)) return;
+  std::vector<OpRef> next =
+      turns_.leave(op.gid, op.guard != nullptr, [](const OpRef& waiting) { return waiting.is_current(); });
+  if (next.empty()) return;
+  for (const OpRef& waiting : next) waiting.op().has_turn = true;
+  // Posted: who is next may end at once and let go of its turn, and so on.
+  context_.executor.post([this, next = std::move(next)] {
+    for (const OpRef& waiting : next) {
+      if (waiting.is_current()) dispatch(waiting);
+    }
+    flush();
+  });
+}
+
+void OperationEngine::count(BucketEntry& entry, Op& op) {
+  if (op.counted) return;
+  op.counted = true;
+  ++entry.writes_under_way;
+}
+
+/// Asks one replica: all of them hold what all earlier operations on the document wrote.
+void OperationEngine::dispatch_guarded(const OpRef& ref, BucketEntry& entry) {
+  Op& op = ref.op();
+  count(entry, op);
+  op.reading = true;
+  op.missing.assign(1, entry.set.nodes[context_.random.below(entry.set.nodes.size())]);
+  send(ref, op.missing.front(), entry.set.epoch);
+}
+
+void OperationEngine::decide(const OpRef& ref) {
+  Op& op = ref.op();
+  rpc::OperationResult stored = std::exchange(op.result, {});
+  op.result.existed = op.guard->content().existed;
+  if (context_.options.sabotage.forget_tokens) stored.token_entry.clear();
+  const std::int64_t now = context_.clock.wall_now().us / 1'000'000;
+  GuardedWrite::Decision decision = op.guard->decide(stored, op.timestamp_us, now);
+  using Kind = GuardedWrite::Decision::Kind;
+  const GuardedWrite::Content& content = op.guard->content();
+  if (decision.kind == Kind::Write && !content.remove) {
+    if (Status fits = guard_rails_.check(ref.request().id, content.header, content.body); !fits) {
+      decision.kind = Kind::Fail;
+      decision.status = std::move(fits);
+    }
+  }
+  if (decision.kind == Kind::Write) {
+    BucketEntry& entry = *context_.buckets.find(op.bucket);
+    op.reading = false;
+    op.result.existed = content.existed;
+    op.timestamp_us = std::max({static_cast<std::uint64_t>(context_.clock.wall_now().us), entry.last_timestamp_us + 1,
+                                content.newer_than_us + 1});
+    dispatch_write(ref, entry);
+    flush();
+    return;
+  }
+  if (decision.kind == Kind::AlreadyApplied) {
+    metrics_.known_tokens.add();
+    op.result.timestamp_us = decision.timestamp_us;
+    op.result.existed = decision.existed;
+  } else {
+    op.result.version_us = decision.version_us;
+  }
+  settle(ref, std::move(decision.status));
 }
 
 void OperationEngine::dispatch_write(const OpRef& ref, BucketEntry& entry) {
@@ -242,10 +352,7 @@ void OperationEngine::dispatch_write(const OpRef& ref, BucketEntry& entry) {
         std::max<std::uint64_t>(static_cast<std::uint64_t>(context_.clock.wall_now().us), entry.last_timestamp_us + 1);
   }
   entry.last_timestamp_us = std::max(entry.last_timestamp_us, op.timestamp_us);
-  if (!op.counted) {
-    op.counted = true;
-    ++entry.writes_under_way;
-  }
+  count(entry, op);
   op.missing = entry.set.nodes;
   if (context_.options.sabotage.skip_replica) op.missing.resize(1);
   op.missing.insert(op.missing.end(), entry.filling.begin(), entry.filling.end());
@@ -274,16 +381,32 @@ void OperationEngine::dispatch_read(const OpRef& ref, BucketEntry& entry) {
 
 void OperationEngine::send(const OpRef& ref, std::uint16_t node, std::uint64_t epoch) {
   const rpc::Operation& operation = ref.request();
+  Op& op = ref.op();
   rpc::StorageOperation out;
   out.kind = operation.kind;
-  out.bucket = ref.op().bucket;
-  out.timestamp_us = ref.op().timestamp_us;
+  out.bucket = op.bucket;
+  out.timestamp_us = op.timestamp_us;
   out.epoch = epoch;
-  out.gid = ref.op().gid;
+  out.gid = op.gid;
   out.id = operation.id;
-  out.header = operation.header;
-  out.body = operation.body;
-  ref.op().sent = true;
+  out.durability = operation.durability;
+  if (op.guard != nullptr) out.token_gid = op.guard->token_gid();
+  if (ref.is_reading()) {
+    out.kind = rpc::OperationKind::Get;
+    out.header_only = op.guard != nullptr ? !op.guard->needs_body() : op.fields != nullptr && !op.fields->needs_body();
+  } else if (op.guard != nullptr) {
+    const GuardedWrite::Content& content = op.guard->content();
+    out.kind = content.remove ? rpc::OperationKind::Remove : rpc::OperationKind::Put;
+    out.header = content.header;
+    out.body = content.body;
+    out.token_entry = content.token_entry;
+    out.compare = !context_.options.sabotage.guard_reads_anywhere;
+    out.read_us = content.read_us;
+  } else {
+    out.header = operation.header;
+    out.body = operation.body;
+  }
+  op.sent = op.sent || !ref.is_reading();
   Outgoing& outgoing = outbox_[node];
   outgoing.operations.push_back(std::move(out));
   outgoing.refs.push_back(ref);
@@ -321,14 +444,14 @@ void OperationEngine::on_reply(std::uint16_t node, const std::vector<OpRef>& ref
     } else {
       result.status = whole;
     }
-    bool corrupt_read = !refs[i].is_write() && !result.status && result.status.code() != StatusCode::NotFound;
+    bool corrupt_read = refs[i].is_reading() && !result.status && result.status.code() != StatusCode::NotFound;
     if (is_retryable(result.status) || corrupt_read) {  // What is corrupt here may be whole on another replica.
       refs[i].op().last_problem = result.status.with_context("storage." + std::to_string(node));
       again.push_back(refs[i]);
-    } else if (refs[i].is_write()) {
-      on_write_result(refs[i], node, std::move(result));
-    } else {
+    } else if (refs[i].is_reading()) {
       on_read_result(refs[i], node, std::move(result));
+    } else {
+      on_write_result(refs[i], node, std::move(result));
     }
   }
   if (!again.empty()) retry_later(node, std::move(again));
@@ -340,10 +463,10 @@ void OperationEngine::retry_later(std::uint16_t node, std::vector<OpRef> refs) {
       if (!ref.is_current()) continue;
       BucketEntry* entry = context_.buckets.find(ref.op().bucket);
       if (entry == nullptr) continue;
-      if (ref.is_write()) {
-        send(ref, node, entry->set.epoch);
+      if (ref.is_reading()) {
+        dispatch(ref);  // Another replica may answer.
       } else {
-        dispatch(ref);
+        send(ref, node, entry->set.epoch);
       }
     }
     flush();
@@ -357,7 +480,8 @@ void OperationEngine::on_write_result(const OpRef& ref, std::uint16_t node, rpc:
   op.missing.erase(place);
   if (result.status) {
     ++op.acknowledged;
-    op.result.existed = op.result.existed || result.existed;
+    // A guarded one knows it from its own read.
+    if (op.guard == nullptr) op.result.existed = op.result.existed || result.existed;
   } else {
     op.partial = true;
     op.last_problem = result.status.with_context("storage." + std::to_string(node));
@@ -370,6 +494,11 @@ void OperationEngine::finish_write(const OpRef& ref) {
   op.result.timestamp_us = op.timestamp_us;
   if (!op.partial) {
     settle(ref, Status::ok());
+  } else if (op.acknowledged == 0 && op.guard != nullptr && op.last_problem.code() == StatusCode::TestAndSetFailed) {
+    // A version that was on its way when this one was read came first everywhere.
+    op.reading = true;
+    dispatch(ref);
+    flush();
   } else if (op.acknowledged == 0) {
     settle(ref, op.last_problem);
   } else {
@@ -389,6 +518,10 @@ void OperationEngine::on_read_result(const OpRef& ref, std::uint16_t node, rpc::
   if (newer) op.result = std::move(result);
   if (!op.missing.empty()) return;
   op.acknowledged = 0;
+  if (op.reading) {
+    decide(ref);
+    return;
+  }
   Status status = std::move(op.result.status);
   if (status.code() == StatusCode::NotFound) {
     status = Status(StatusCode::NotFound, "there is no document " + ref.request().id);
@@ -404,7 +537,8 @@ void OperationEngine::on_deadline(const std::shared_ptr<Batch>& batch) {
     if (op.settled) continue;
     OpRef ref{batch, i, op.attempt};
     std::string why = op.last_problem.is_ok() ? "no answer from storage in time" : op.last_problem.to_string();
-    if (BucketEntry* entry = op.counted ? context_.buckets.find(op.bucket) : nullptr) maintainer_.repair(*entry);
+    if (BucketEntry* entry = op.counted && op.sent ? context_.buckets.find(op.bucket) : nullptr)
+      maintainer_.repair(*entry);
     refuse(ref, StatusCode::Unavailable, "not served in time: " + why);
   }
   flush();
@@ -418,9 +552,10 @@ void OperationEngine::settle(const OpRef& ref, Status status) {
     BucketEntry* entry = context_.buckets.find(op.bucket);
     if (entry != nullptr && --entry->writes_under_way == 0) maintainer_.drained(*entry);
   }
+  leave_turn(ref);
   if (ref.is_write()) settle_token(ref, status);
   op.result.status = std::move(status);
-  if (op.result.status && ref.request().want_json) to_json(ref);
+  if (op.result.status && !ref.is_write()) shape_document(ref);
   metrics_.count(ref.request().kind, op.result.status, context_.clock.now() - ref.batch->start);
   --pending_operations_;
   if (--ref.batch->left == 0) answer(*ref.batch);
@@ -436,6 +571,7 @@ void OperationEngine::settle_token(const OpRef& ref, const Status& status) {
   if (status.code() == StatusCode::Timeout) {
     token->state = Windows::State::InDoubt;
     token->timestamp_us = ref.op().timestamp_us;
+    token->existed = ref.op().result.existed;
   } else {
     token->state = is_transient(status.code()) ? Windows::State::Refused : Windows::State::Settled;
     token->timestamp_us = ref.op().result.timestamp_us;
@@ -450,9 +586,21 @@ void OperationEngine::settle_token(const OpRef& ref, const Status& status) {
   }
 }
 
-void OperationEngine::to_json(const OpRef& ref) {
+/// The answer to a get as it was asked for: fewer fields, JSON.
+void OperationEngine::shape_document(const OpRef& ref) {
   rpc::OperationResult& result = ref.op().result;
-  if (ref.is_write()) return;
+  if (ref.op().fields != nullptr) {
+    EncodedDocument buffer;
+    Result<ProjectedDocument> projected = ref.op().fields->project(result.header, result.body, buffer);
+    if (!projected) {
+      result.status = projected.error();
+      return;
+    }
+    EncodedDocument kept{std::string(projected->header), std::string(projected->body)};
+    result.header = std::move(kept.header);
+    result.body = std::move(kept.body);
+  }
+  if (!ref.request().want_json || result.header.empty()) return;
   Result<DocumentView> view = DocumentView::open(*context_.snapshot->types(), result.header, result.body);
   Result<std::string> json = view ? to_json_document(*view) : Result<std::string>(view.error());
   if (json) {
@@ -489,14 +637,18 @@ void OperationEngine::begin_state() {
   waiting_for_state_.clear();
   waiting_for_bucket_.clear();
   outbox_.clear();
+  turns_.drop_waiting();
+  std::vector<OpRef> behind;
   for (const auto& [number, batch] : batches_) {
     for (std::uint32_t i = 0; i < batch->ops.size(); ++i) {
       Op& op = batch->ops[i];
       if (op.settled || op.attempt == 0) continue;  // Settled, or a copy that waits for another.
       op.counted = false;                           // The database that counted it is gone.
-      waiting_for_state_.push_back({batch, i, ++op.attempt});
+      // Who had begun goes first. What a guarded one wrote may be there or not: it reads again.
+      (op.has_turn ? waiting_for_state_ : behind).push_back({batch, i, ++op.attempt});
     }
   }
+  waiting_for_state_.insert(waiting_for_state_.end(), behind.begin(), behind.end());
 }
 
 void OperationEngine::state_ready() {

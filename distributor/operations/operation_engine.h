@@ -8,12 +8,16 @@
 
 #include "client_window.h"
 #include "context.h"
+#include "document_turns.h"
+#include "fjord/document/field_set.h"
+#include "guard_rails.h"
+#include "guarded_write.h"
 #include "maintenance/bucket_maintainer.h"
 
 namespace fjord::distributor {
 
 struct OperationMetrics {
-  explicit OperationMetrics(MetricRegistry& registry);
+  explicit OperationMetrics(MetricRegistry& metrics);
   void count(rpc::OperationKind kind, const Status& status, Duration took);
 
   struct PerKind {
@@ -25,15 +29,22 @@ struct OperationMetrics {
   PerKind get;
   PerKind put;
   PerKind remove;
+  PerKind update;
   Counter& duplicates;
+  Counter& known_tokens;
   Gauge& pending;
+  MetricRegistry& registry;  ///< For the reasons, of which each is made when it occurs first.
 };
 
 /// Runs clients' operations: finds the bucket, gives writes their timestamp, sends each to the replicas that must have
 /// it, repeats what got no answer, and answers when it is settled. Confined to the executor.
+///
+/// An operation that depends on what is stored (an update, a condition, a token) is guarded: it has the document for
+/// itself, waits until all replicas of its bucket are known to be equal, reads, decides, and is a plain write from then
+/// on. Until that has ended, no other write of the document begins. The README says why that is enough.
 class OperationEngine {
  public:
-  OperationEngine(Context& context, BucketMaintainer& maintainer);
+  OperationEngine(Context& context, BucketMaintainer& maintainer, TunableRegistry& tunables);
 
   void execute(rpc::Execute request, rpc::Responder respond);
 
@@ -60,6 +71,10 @@ class OperationEngine {
     std::vector<std::uint16_t> missing;  ///< Replicas whose answer is missing.
     Status last_problem;
     rpc::OperationResult result;
+    std::unique_ptr<GuardedWrite> guard;  ///< Of an operation that reads before it writes.
+    bool reading = false;                 ///< A guarded one that has not decided yet.
+    bool has_turn = false;
+    std::unique_ptr<FieldSet> fields;  ///< Get: if not all are wanted.
   };
   struct Batch {
     std::uint64_t number = 0;
@@ -80,16 +95,25 @@ class OperationEngine {
     Op& op() const { return batch->ops[index]; }
     const rpc::Operation& request() const { return batch->request.operations[index]; }
     bool is_write() const { return request().kind != rpc::OperationKind::Get; }
+    /// Storage nodes are asked and not told.
+    bool is_reading() const { return !is_write() || op().reading; }
     bool is_current() const { return !op().settled && op().attempt == attempt; }
   };
   using Windows = ClientWindows<OpRef>;
 
   void admit(const OpRef& ref);
   Status prepare(const OpRef& ref);
+  Status prepare_document(rpc::Operation& operation, const DocumentId& id);
   bool recognise_copy(const OpRef& ref);
   void dispatch(OpRef ref);
   void dispatch_write(const OpRef& ref, BucketEntry& entry);
   void dispatch_read(const OpRef& ref, BucketEntry& entry);
+  /// True once the operation may begin on its document; false: it waits for the bucket or for its turn.
+  bool may_begin(const OpRef& ref, const BucketEntry& entry);
+  void dispatch_guarded(const OpRef& ref, BucketEntry& entry);
+  void decide(const OpRef& ref);
+  void leave_turn(const OpRef& ref);
+  void count(BucketEntry& entry, Op& op);
   void send(const OpRef& ref, std::uint16_t node, std::uint64_t epoch);
   void flush();
   void on_reply(std::uint16_t node, const std::vector<OpRef>& refs, Result<rpc::ApplyReply> reply);
@@ -101,7 +125,7 @@ class OperationEngine {
   void settle(const OpRef& ref, Status status);
   void settle_token(const OpRef& ref, const Status& status);
   void answer(Batch& batch);
-  void to_json(const OpRef& ref);
+  void shape_document(const OpRef& ref);
   /// Ends an operation that cannot be served now; one that was sent already is in doubt instead.
   void refuse(const OpRef& ref, StatusCode code, const std::string& why);
   static bool is_retryable(const Status& status);
@@ -109,7 +133,9 @@ class OperationEngine {
   Context& context_;
   BucketMaintainer& maintainer_;
   OperationMetrics metrics_;
+  GuardRails guard_rails_;
   Windows windows_;
+  DocumentTurns<OpRef> turns_;
   MonotonicTime last_forget_;
   std::vector<OpRef> waiting_for_state_;
   std::map<std::uint64_t, std::vector<OpRef>> waiting_for_bucket_;  // By raw bucket id.

@@ -114,6 +114,8 @@ void fields(V& visit, M& m) {
   visit(10, m.token_gid);
   visit(11, m.token_entry);
   visit(12, m.durability);
+  visit(13, m.compare);
+  visit(14, m.read_us);
 }
 template <typename V, Is<Apply> M>
 void fields(V& visit, M& m) {
@@ -184,6 +186,7 @@ void fields(V& visit, M& m) {
   visit(3, m.bucket);
   visit(4, m.sources);
   visit(5, m.outsiders);
+  visit(6, m.decides);
 }
 template <typename V, Is<MergeBucketReply> M>
 void fields(V& visit, M& m) {

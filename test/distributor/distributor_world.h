@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@ struct TestReplica {
   };
   ReplicaSet set;
   std::map<std::string, Version> documents;  ///< By id.
+  std::map<GlobalId, std::pair<std::string, std::uint64_t>> tokens;  ///< Id and timestamp of token entries.
 };
 
 /// One distributor that owns everything, before storage nodes made of maps. The test plays fleet controller and
@@ -70,7 +72,8 @@ class DistributorWorld {
     for (std::size_t i = 0; i < storage.size(); ++i) poll.info.storage_addresses.push_back(std::to_string(i));
     if (version == 1) {
       poll.info.schema_version = 1;
-      poll.info.schemas = {"document item { field value type string { body } }"};
+      poll.info.schemas = {
+          "document item { field value type string { body } field count type int { header } }"};
     }
     rpc::PollReply reply = ask(std::move(poll));
     REQUIRE(reply.status);
@@ -98,6 +101,10 @@ class DistributorWorld {
 
   /// The nodes that hold `set`-s of the bucket, or anything of it.
   ReplicaSet set_at(std::uint16_t node, BucketId bucket) { return storage[node][bucket.raw()].set; }
+  TunableRegistry& tunables() { return tunables_; }
+  std::uint64_t counter(const std::string& name, const Labels& labels = {}) {
+    return metrics_.counter(name, "", labels).value();
+  }
   bool holds(std::uint16_t node, BucketId bucket) const { return storage[node].contains(bucket.raw()); }
   std::vector<std::uint16_t> ideal(BucketId bucket) const {
     return node_->snapshots().get()->ideal_nodes(bucket).to_vector();
@@ -160,6 +167,9 @@ class DistributorWorld {
         TestReplica::Version& ours = target.documents[id];
         if (version.timestamp_us > ours.timestamp_us) ours = version;
       }
+      for (const auto& [gid, token] : storage[source][request.bucket.raw()].tokens) {
+        if (token.second > target.tokens[gid].second) target.tokens[gid] = token;
+      }
     }
     return rpc::MergeBucketReply{};
   }
@@ -176,8 +186,17 @@ class DistributorWorld {
         if (!there) result.status = Status(StatusCode::NotFound, "not here");
         result.timestamp_us = version.timestamp_us;
         result.header = version.header;
-        result.body = version.body;
+        if (!operation.header_only) result.body = version.body;
+        if (auto token = replica->second.tokens.find(operation.token_gid); token != replica->second.tokens.end()) {
+          std::tie(result.token_entry, result.token_timestamp_us) = token->second;
+        }
+      } else if (std::uint64_t here = replica->second.documents[operation.id].timestamp_us;
+                 operation.compare && here != operation.read_us && here != operation.timestamp_us) {
+        result.status = Status(StatusCode::TestAndSetFailed, "another version is here");
       } else {
+        if (!operation.token_entry.empty()) {
+          replica->second.tokens[operation.token_gid] = {operation.token_entry, operation.timestamp_us};
+        }
         TestReplica::Version& version = replica->second.documents[operation.id];
         result.existed = version.timestamp_us != 0 && !version.removed;
         result.timestamp_us = operation.timestamp_us;
@@ -236,6 +255,13 @@ inline rpc::Execute batch_of(rpc::OperationKind kind, const std::string& id, std
 inline rpc::Execute put_batch(const std::string& id, std::uint64_t sequence = 0, std::uint32_t attempt = 1,
                               const std::string& value = "v") {
   return batch_of(rpc::OperationKind::Put, id, sequence, attempt, value);
+}
+inline rpc::Execute update_batch(const std::string& id, const std::string& changes, const std::string& token = {},
+                                 std::uint64_t sequence = 0, std::uint32_t attempt = 1) {
+  rpc::Execute batch = batch_of(rpc::OperationKind::Update, id, sequence, attempt);
+  batch.operations[0].json = changes;
+  batch.operations[0].token = token;
+  return batch;
 }
 inline rpc::Execute get_batch(const std::string& id) { return batch_of(rpc::OperationKind::Get, id); }
 

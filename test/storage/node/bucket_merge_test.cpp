@@ -31,7 +31,7 @@ class MergeWorld : public NodeWorld {
       REQUIRE(result.status);
   }
   rpc::MergeBucketReply merge(std::uint16_t node, std::vector<std::uint16_t> sources) {
-    rpc::MergeBucket request{.state_version = kState, .distributor = owner(kBucket), .bucket = kBucket, .sources = {}};
+    rpc::MergeBucket request{.state_version = kState, .distributor = owner(kBucket), .bucket = kBucket, .sources = {}, .outsiders = {}};
     request.sources = std::move(sources);
     return caller.ask(storage_address(node), std::move(request), seconds(300));
   }
@@ -148,7 +148,7 @@ TEST_CASE("merge: writes that come meanwhile are kept") {
   auto executor = process->make_executor("merge");
   auto transport = nodes.world.network.transport_for("distributor");
   rpc::MergeBucket request{
-      .state_version = kState, .distributor = nodes.owner(kBucket), .bucket = kBucket, .sources = {1}};
+      .state_version = kState, .distributor = nodes.owner(kBucket), .bucket = kBucket, .sources = {1}, .outsiders = {}};
   rpc::call(*transport, storage_address(0), std::move(request), seconds(60), *executor,
             [&](Result<rpc::MergeBucketReply> reply) {
               REQUIRE(reply);

@@ -70,7 +70,11 @@ TEST_CASE("storage node: what changes replicas is refused to others than the own
   rpc::SetReplicaSets set{
       .state_version = version, .distributor = distributor, .buckets = {{kBucket, {epoch(9), {1}}}}};
   CHECK(nodes.ask(0, set).statuses.at(0).code() == code);
-  rpc::MergeBucket merge{.state_version = version, .distributor = distributor, .bucket = kBucket, .sources = {1}};
+  rpc::MergeBucket merge;
+  merge.state_version = version;
+  merge.distributor = distributor;
+  merge.bucket = kBucket;
+  merge.sources = {1};
   CHECK(nodes.ask(0, merge).status.code() == code);
   rpc::DeleteBuckets remove{.state_version = version, .distributor = distributor, .buckets = {kBucket}};
   CHECK(nodes.ask(0, remove).statuses.at(0).code() == code);

@@ -10,8 +10,10 @@ namespace fjord::distributor {
 
 /// Faults put in on purpose, to see that the simulation notices them. All off outside of it.
 struct Sabotage {
-  bool skip_replica = false;      ///< Writes go to one member of the replica set only.
-  bool read_out_of_sync = false;  ///< Reads also ask replicas that are still being filled.
+  bool skip_replica = false;          ///< Writes go to one member of the replica set only.
+  bool read_out_of_sync = false;      ///< Reads also ask replicas that are still being filled.
+  bool forget_tokens = false;         ///< Operations are not recognised by their tokens.
+  bool guard_reads_anywhere = false;  ///< Conditions are compared and updates applied on any replica, in sync or not.
 };
 
 struct DistributorOptions {
@@ -29,7 +31,6 @@ struct DistributorOptions {
   unsigned merges_max = 8;
   /// Bytes of operations under way; more are refused with BUSY.
   std::size_t pending_bytes_max = std::size_t{256} << 20;
-  std::size_t document_bytes_max = std::size_t{64} << 20;
   Sabotage sabotage;
 };
 

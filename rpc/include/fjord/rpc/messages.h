@@ -151,6 +151,10 @@ struct StorageOperation {
   GlobalId token_gid;
   std::string token_entry;  ///< Put, remove: that entry's id.
   Durability durability = Durability::Default;
+  /// Put, remove: done only if the newest version here is the one of `read_us` (0: none), else TestAndSetFailed; a
+  /// replica that is being filled may have an older one.
+  bool compare = false;
+  std::uint64_t read_us = 0;
 };
 struct ApplyReply {
   Status status;
@@ -220,8 +224,11 @@ struct MergeBucket {
   std::uint16_t distributor = 0;
   BucketId bucket;
   std::vector<std::uint16_t> sources;
-  /// Those of `sources` that are not members of the replica set: they may hold writes that were never acknowledged.
+  /// Those of `sources` that are not members of the replica set: what they hold or lack says nothing about members.
   std::vector<std::uint16_t> outsiders;
+  /// The receiver's content becomes what all members have. Where two replicas have different versions of a document,
+  /// the tokens of the one that loses and does not know the other are cancelled.
+  bool decides = false;
 };
 
 /// Surplus replicas whose bucket is complete elsewhere.

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "fjord/document/document_id.h"
+
+namespace fjord::distributor {
+
+/// Who may work on a document: plain writes together, since timestamps order them; an operation that reads before it
+/// writes, alone. In the order of arrival. Confined to the distributor's executor.
+template <typename Waiter>
+class DocumentTurns {
+ public:
+  /// True: it has its turn and gives it back with leave(). False: `waiter` is kept for the time of its turn.
+  bool enter(const GlobalId& document, bool alone, const Waiter& waiter) {
+    Line& line = lines_[document];
+    if (line.waiting.empty() && may_go(line, alone)) {
+      take(line, alone);
+      return true;
+    }
+    line.waiting.emplace_back(waiter, alone);
+    return false;
+  }
+
+  /// Gives a turn back. Returns who has got one by that; `wants` tells who still waits.
+  template <typename Predicate>
+  std::vector<Waiter> leave(const GlobalId& document, bool alone, Predicate wants) {
+    std::vector<Waiter> next;
+    auto at = lines_.find(document);
+    Line& line = at->second;
+    if (alone) {
+      line.taken_alone = false;
+    } else {
+      --line.together;
+    }
+    while (!line.waiting.empty()) {
+      auto& [waiter, waiter_alone] = line.waiting.front();
+      if (wants(waiter)) {
+        if (!may_go(line, waiter_alone)) break;
+        take(line, waiter_alone);
+        next.push_back(std::move(waiter));
+      }
+      line.waiting.pop_front();
+    }
+    if (line.waiting.empty() && may_go(line, true)) lines_.erase(at);
+    return next;
+  }
+
+  /// Those who wait will come again by themselves; those who have a turn keep it.
+  void drop_waiting() {
+    for (auto& [document, line] : lines_) line.waiting.clear();
+    std::erase_if(lines_, [](const auto& entry) { return may_go(entry.second, true); });
+  }
+
+  std::size_t documents() const { return lines_.size(); }
+
+ private:
+  struct Line {
+    std::uint32_t together = 0;
+    bool taken_alone = false;
+    std::deque<std::pair<Waiter, bool>> waiting;
+  };
+  static bool may_go(const Line& line, bool alone) { return !line.taken_alone && (!alone || line.together == 0); }
+  static void take(Line& line, bool alone) {
+    if (alone) {
+      line.taken_alone = true;
+    } else {
+      ++line.together;
+    }
+  }
+
+  std::unordered_map<GlobalId, Line> lines_;
+};
+
+}  // namespace fjord::distributor

@@ -1,0 +1,68 @@
+#include "guard_rails.h"
+
+#include "fjord/common/log.h"
+
+namespace fjord::distributor {
+namespace {
+
+constexpr Duration kReportEvery = seconds(60);
+
+}  // namespace
+
+LimitThreshold GuardRails::Pair::threshold() const {
+  return {static_cast<std::uint64_t>(warn.value()), static_cast<std::uint64_t>(fail.value())};
+}
+
+GuardRails::Pair GuardRails::declare(TunableRegistry& tunables, const char* name, Unit unit,
+                                     const LimitThreshold& limit, std::uint64_t max, const char* what) {
+  const std::string prefix = std::string("distributor.") + name;
+  const auto most = static_cast<std::int64_t>(max);
+  return {tunables.declare({.name = prefix + "_warn",
+                            .unit = unit,
+                            .default_value = static_cast<std::int64_t>(limit.warn_above),
+                            .min = 0,
+                            .max = most,
+                            .help = std::string(what) + ": documents above it are counted and reported; 0: never"}),
+          tunables.declare({.name = prefix + "_max",
+                            .unit = unit,
+                            .default_value = static_cast<std::int64_t>(limit.fail_above),
+                            .min = 1,
+                            .max = most,
+                            .help = std::string(what) + ": documents above it are refused"})};
+}
+
+GuardRails::GuardRails(TunableRegistry& tunables, MetricRegistry& metrics, Clock& clock)
+    : document_bytes_(declare(tunables, "document_bytes", Unit::Bytes, DocumentLimits{}.document_bytes,
+                              std::uint64_t{1} << 30, "Bytes of a document")),
+      id_bytes_(declare(tunables, "id_bytes", Unit::Bytes, DocumentLimits{}.id_bytes, DocumentId::kBytesMax,
+                        "Bytes of a document's id")),
+      depth_(declare(tunables, "depth", Unit::Count, DocumentLimits{}.depth, kValueDepthMax,
+                     "Collections and structs within one another")),
+      fields_(declare(tunables, "fields", Unit::Count, DocumentLimits{}.fields, std::uint64_t{1} << 30,
+                      "Fields and members of structs that are set in a document")),
+      metrics_(metrics),
+      clock_(clock) {}
+
+Status GuardRails::check(std::string_view id, std::string_view header, std::string_view body) {
+  const DocumentLimits limits{document_bytes_.threshold(), id_bytes_.threshold(), depth_.threshold(),
+                              fields_.threshold()};
+  LimitCheck checked = check_limits(limits, id, header, body);
+  for (const LimitWarning& warning : checked.warnings) report(id, warning);
+  if (checked.status) return Status::ok();
+  return Status(checked.status.code(), checked.status.message() +
+                                           " (distributor.document_bytes_max, id_bytes_max, depth_max, fields_max)");
+}
+
+void GuardRails::report(std::string_view id, const LimitWarning& warning) {
+  metrics_
+      .counter("fjord_distributor_limit_warnings_total", "Documents above the threshold of a warning",
+               {{"limit", std::string(warning.what)}})
+      .add();
+  const MonotonicTime now = clock_.now();
+  const auto [last, is_first] = reported_.try_emplace(warning.what, now);
+  if (!is_first && now - last->second < kReportEvery) return;
+  last->second = now;
+  log::warning("distributor", "{}: {}", id.substr(0, 200), warning.to_string());
+}
+
+}  // namespace fjord::distributor

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <map>
+#include <string_view>
+
+#include "fjord/common/metrics.h"
+#include "fjord/common/tunable.h"
+#include "fjord/document/document_limits.h"
+
+namespace fjord::distributor {
+
+/// What documents may be like, as an operator sets it while the distributor runs. Confined to its executor.
+class GuardRails {
+ public:
+  GuardRails(TunableRegistry& tunables, MetricRegistry& metrics, Clock& clock);
+
+  /// OK, also for what is only reported: counted, and logged once a minute for each limit.
+  /// Errors: TooLarge that names the limit and the setting.
+  Status check(std::string_view id, std::string_view header, std::string_view body);
+
+ private:
+  struct Pair {
+    const Tunable& warn;
+    const Tunable& fail;
+    LimitThreshold threshold() const;
+  };
+  static Pair declare(TunableRegistry& tunables, const char* name, Unit unit, const LimitThreshold& limit,
+                      std::uint64_t max, const char* what);
+  void report(std::string_view id, const LimitWarning& warning);
+
+  Pair document_bytes_;
+  Pair id_bytes_;
+  Pair depth_;
+  Pair fields_;
+  MetricRegistry& metrics_;
+  Clock& clock_;
+  std::map<std::string_view, MonotonicTime> reported_;  // By LimitWarning::what: when it was logged last.
+};
+
+}  // namespace fjord::distributor
