@@ -5,6 +5,7 @@
 
 #include "engine.h"
 #include "fjord/common/log.h"
+#include "import_v1.h"
 
 namespace fjord::slotfile {
 
@@ -25,7 +26,8 @@ Status Engine::open_all() {
   FJORD_TRY(journal_.start(std::max(journal_.last_lsn(), loaded.catalog.lsn) + 1));
   FJORD_TRY(remove_leftovers());
   // The first catalog says how many stripes there are.
-  return loaded.found ? Status::ok() : checkpoint();
+  if (!loaded.found) FJORD_TRY(checkpoint());
+  return import_version_1(*this);
 }
 
 Status Engine::replay_edits(LoadedCatalog& loaded) {
