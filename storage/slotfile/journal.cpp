@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <optional>
+#include <utility>
 
 #include "fjord/common/coding.h"
 #include "fjord/common/hash.h"
@@ -14,11 +15,11 @@ namespace {
 
 constexpr std::size_t kSpareMax = 2;
 
-/// False: not a segment of that number, for example one whose making was interrupted.
-Result<bool> is_segment(std::string_view bytes, std::uint64_t number) {
-  const Result<std::uint64_t> found = decode_segment_header(bytes);
+/// The number of the first record that was put into the segment. Nothing: it is damaged, or its making was interrupted.
+Result<std::optional<std::uint64_t>> first_lsn_of(std::string_view bytes, std::uint64_t number) {
+  const Result<SegmentHeader> found = decode_segment_header(bytes);
   if (!found && found.error().code() == StatusCode::NotImplemented) return found.error();
-  return found && *found == number;
+  return found && found->number == number ? std::optional(found->first_lsn) : std::nullopt;
 }
 
 }  // namespace
@@ -53,8 +54,12 @@ Status Journal::replay_segment(std::uint64_t number, const std::function<Status(
   FJORD_TRY_ASSIGN(const std::uint64_t size, file->size());
   ReadWindow window;
   FJORD_TRY_ASSIGN(std::string_view bytes, window.read(*file, 0, kSegmentHeaderBytes, size));
-  FJORD_TRY_ASSIGN(const bool ours, is_segment(bytes, number));
-  if (!ours) return Status::ok();
+  // Records say themselves which segment they are of: without its header they are as good.
+  FJORD_TRY_ASSIGN(const std::optional<std::uint64_t> first_lsn, first_lsn_of(bytes, number));
+  if (first_lsn && !result.begun) {
+    result.begun = true;
+    result.last_lsn = *first_lsn - 1;
+  }
   std::uint64_t offset = kSegmentHeaderBytes;
   while (offset + kRecordHeaderBytes <= size) {
     FJORD_TRY_ASSIGN(bytes, window.read(*file, offset, kRecordHeaderBytes, size));
@@ -74,7 +79,7 @@ Status Journal::replay_segment(std::uint64_t number, const std::function<Status(
                                .parts = bytes.substr(header->meta_bytes, header->parts_bytes)});
     if (!used && used.code() == StatusCode::Corruption) continue;
     FJORD_TRY(used);
-    if (result.last_lsn != 0) result.lost_records += header->lsn - result.last_lsn - 1;
+    if (std::exchange(result.begun, true)) result.lost_records += header->lsn - result.last_lsn - 1;
     result.last_lsn = header->lsn;
     result.bytes += header->bytes();
     ++result.records;
@@ -82,7 +87,7 @@ Status Journal::replay_segment(std::uint64_t number, const std::function<Status(
   return Status::ok();
 }
 
-Status Journal::make_segment(std::uint64_t number) {
+Status Journal::make_segment(std::uint64_t number, std::uint64_t first_lsn) {
   const std::string path = context_.path(journal_name(context_.options.stripe, number));
   std::unique_ptr<RandomAccessFile> file;
   if (!spare_.empty()) {
@@ -97,7 +102,7 @@ Status Journal::make_segment(std::uint64_t number) {
       return status;
     }
   }
-  FJORD_TRY(file->write(0, encode_segment_header(number)));
+  FJORD_TRY(file->write(0, encode_segment_header({.number = number, .first_lsn = first_lsn})));
   file_ = std::move(file);
   return Status::ok();
 }
@@ -105,7 +110,7 @@ Status Journal::make_segment(std::uint64_t number) {
 Status Journal::start(std::uint64_t next_lsn) {
   FJORD_TRY(health_);
   std::shared_ptr<RandomAccessFile> before = std::move(file_);
-  if (const Status status = make_segment(segment_ + 1); !status) {
+  if (const Status status = make_segment(segment_ + 1, next_lsn); !status) {
     file_ = std::move(before);
     return status;
   }

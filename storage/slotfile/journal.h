@@ -25,6 +25,7 @@ class Journal {
     std::string_view parts;
   };
   struct ReplayResult {
+    bool begun = false;  ///< It is known which record is the first one, or one was found.
     std::uint64_t last_lsn = 0;
     std::uint64_t bytes = 0;
     std::uint64_t records = 0;
@@ -73,7 +74,7 @@ class Journal {
   };
 
   Status replay_segment(std::uint64_t number, const std::function<Status(const Record&)>& visit, ReplayResult& result);
-  Status make_segment(std::uint64_t number);
+  Status make_segment(std::uint64_t number, std::uint64_t first_lsn);
   Status take_back(Status why);
 
   EngineContext& context_;

@@ -16,18 +16,19 @@ Status broken_record() { return Status(StatusCode::Corruption, "a record of the 
 
 }  // namespace
 
-std::string encode_segment_header(std::uint64_t number) {
+std::string encode_segment_header(const SegmentHeader& header) {
   std::string out;
   put_fixed<std::uint32_t>(out, kSegmentMagic);
   put_fixed<std::uint16_t>(out, kFormatVersion);
   put_fixed<std::uint16_t>(out, 0);  // features
-  put_fixed<std::uint64_t>(out, number);
+  put_fixed<std::uint64_t>(out, header.number);
+  put_fixed<std::uint64_t>(out, header.first_lsn);
   out.resize(kSegmentHeaderBytes - sizeof(std::uint32_t), '\0');
   put_fixed<std::uint32_t>(out, checksum32(out, kSegmentMagic));
   return out;
 }
 
-Result<std::uint64_t> decode_segment_header(std::string_view bytes) {
+Result<SegmentHeader> decode_segment_header(std::string_view bytes) {
   if (bytes.size() < kSegmentHeaderBytes || load_fixed<std::uint32_t>(bytes.data()) != kSegmentMagic) {
     return Status(StatusCode::Corruption, "not a journal segment: the magic number is wrong");
   }
@@ -38,7 +39,8 @@ Result<std::uint64_t> decode_segment_header(std::string_view bytes) {
   if (load_fixed<std::uint16_t>(bytes.data() + 4) != kFormatVersion || load_fixed<std::uint16_t>(bytes.data() + 6) != 0) {
     return Status(StatusCode::NotImplemented, "a journal segment of another format version");
   }
-  return load_fixed<std::uint64_t>(bytes.data() + 8);
+  return SegmentHeader{.number = load_fixed<std::uint64_t>(bytes.data() + 8),
+                       .first_lsn = load_fixed<std::uint64_t>(bytes.data() + 16)};
 }
 
 void append_record_header(std::string& out, const RecordHeader& header, std::uint64_t segment, std::uint64_t offset) {

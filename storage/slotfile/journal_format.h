@@ -22,9 +22,13 @@ enum class RecordType : std::uint8_t { Writes = 1, Edit = 2 };
 
 constexpr std::uint64_t record_aligned(std::uint64_t n) { return (n + kRecordAlignment - 1) & ~(kRecordAlignment - 1); }
 
-std::string encode_segment_header(std::uint64_t number);
-/// The number of the segment. Errors: Corruption; NotImplemented for another version or an unknown feature.
-Result<std::uint64_t> decode_segment_header(std::string_view bytes);
+struct SegmentHeader {
+  std::uint64_t number = 0;
+  std::uint64_t first_lsn = 0;  ///< Of the first record that was put into it.
+};
+std::string encode_segment_header(const SegmentHeader& header);
+/// Errors: Corruption; NotImplemented for another version or an unknown feature.
+Result<SegmentHeader> decode_segment_header(std::string_view bytes);
 
 /// A record: this header, the meta part, the second part, zeros up to a multiple of kRecordAlignment.
 struct RecordHeader {
