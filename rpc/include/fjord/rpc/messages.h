@@ -225,7 +225,7 @@ struct MergeBucket {
   BucketId bucket;
   std::vector<std::uint16_t> sources;
   /// Those of `sources` that are not members of the replica set: what they hold or lack says nothing about members.
-  std::vector<std::uint16_t> outsiders;
+  std::vector<std::uint16_t> outsiders = {};
   /// The receiver's content becomes what all members have. Where two replicas have different versions of a document,
   /// the tokens of the one that loses and does not know the other are cancelled.
   bool decides = false;
@@ -312,7 +312,7 @@ struct DeploySchemas {
   static constexpr const char* kName = "deploySchemas";
   std::vector<std::string> schemas;
   /// Fields and members whose stored values may be lost: "song.title". What is not named here stays readable.
-  std::vector<std::string> may_drop;
+  std::vector<std::string> may_drop = {};
 };
 
 struct NodeStatus {
