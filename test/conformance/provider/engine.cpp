@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "fjord/common/check.h"
+#include "fjord/storage/leveldb/leveldb_provider.h"
 #include "fjord/storage/memory/memory_provider.h"
 
 namespace fjord::testing {
@@ -47,6 +48,34 @@ class SlotfileEngine final : public Engine {
   std::unique_ptr<SlotfileProvider> provider_;
 };
 
+class LeveldbEngine final : public Engine {
+ public:
+  LeveldbEngine(std::string scratch, Durability durability) : scratch_(std::move(scratch)) {
+    options_.directory = scratch_ + "/buckets";
+    options_.durability = durability;
+    options_.write_buffer_bytes = 64 << 10;  // many tables and compactions
+    reopen();
+  }
+  ~LeveldbEngine() override {
+    provider_.reset();
+    static_cast<void>(env_->remove_all(scratch_));
+  }
+  spi::PersistenceProvider& provider() override { return *provider_; }
+  void reopen() override {
+    provider_.reset();
+    auto opened = open_leveldb_provider(*env_, options_);
+    FJORD_CHECK_MSG(opened.has_value(), opened.status().to_string());
+    provider_ = std::move(*opened);
+  }
+  void checkpoint() override {}
+
+ private:
+  std::unique_ptr<Env> env_ = make_posix_env();
+  const std::string scratch_;
+  LeveldbOptions options_;
+  std::unique_ptr<spi::PersistenceProvider> provider_;
+};
+
 std::string make_scratch_directory() {
   std::string path = (std::filesystem::temp_directory_path() / "fjord-provider-XXXXXX").string();
   FJORD_CHECK(::mkdtemp(path.data()) != nullptr);
@@ -70,7 +99,7 @@ SlotfileOptions tiny_slotfile_options(const std::string& directory) {
   return options;
 }
 
-std::vector<std::string> engine_names() { return {"memory", "slotfile", "slotfile tiny", "slotfile sync"}; }
+std::vector<std::string> engine_names() { return {"memory", "slotfile", "slotfile tiny", "slotfile sync", "leveldb", "leveldb sync"}; }
 
 std::unique_ptr<Engine> make_engine(const std::string& name) {
   if (name == "memory") return std::make_unique<MemoryEngine>();
@@ -80,6 +109,8 @@ std::unique_ptr<Engine> make_engine(const std::string& name) {
     options.directory = scratch + "/buckets";
     return std::make_unique<SlotfileEngine>(make_posix_env(), options, scratch);
   }
+  if (name == "leveldb") return std::make_unique<LeveldbEngine>(make_scratch_directory(), Durability::Process);
+  if (name == "leveldb sync") return std::make_unique<LeveldbEngine>(make_scratch_directory(), Durability::Sync);
   SlotfileOptions options = tiny_slotfile_options("/node/buckets");
   if (name == "slotfile sync") options.durability = Durability::Sync;
   FJORD_CHECK(name == "slotfile tiny" || name == "slotfile sync");

@@ -25,7 +25,7 @@ class Engine {
 SlotfileOptions tiny_slotfile_options(const std::string& directory);
 
 /// What make_engine knows: "memory", "slotfile" (files of the operating system), "slotfile tiny" and "slotfile sync"
-/// (simulated disk).
+/// (simulated disk), "leveldb" and "leveldb sync" (files of the operating system).
 std::vector<std::string> engine_names();
 std::unique_ptr<Engine> make_engine(const std::string& name);
 

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "leveldb_format.h"
+#include "leveldb_store.h"
+
+namespace fjord::leveldb_store {
+
+struct Bucket {
+  std::uint64_t incarnation = 0;  ///< Tells a bucket from one of the same id that was deleted.
+  CatalogEntry catalog;
+  BucketInfo info;
+  bool forget_pending = false;  ///< There may be removed entries that are to be forgotten.
+};
+
+/// The provider. In memory is what describes the buckets; all else is asked of LevelDB.
+class Engine final : public spi::PersistenceProvider {
+ public:
+  Engine(std::unique_ptr<Store> store, const LeveldbOptions& options) : store_(std::move(store)), options_(options) {}
+  /// Reads the catalog, and of every entry what bucket infos are made of.
+  Status load();
+
+  std::vector<BucketId> list_buckets() const override;
+  Status create_bucket(BucketId bucket) override;
+  Status delete_bucket(BucketId bucket) override;
+  Result<BucketInfo> bucket_info(BucketId bucket) const override;
+  Result<ReplicaSet> replica_set(BucketId bucket) const override;
+  Status set_replica_set(BucketId bucket, const ReplicaSet& set) override;
+  void apply(std::span<const spi::Write> writes, std::span<spi::WriteResult> results,
+             spi::Durability durability) override;
+  Result<spi::StoredDocument> get(BucketId bucket, const GlobalId& gid, spi::Parts parts) override;
+  Result<std::unique_ptr<spi::DocumentIterator>> iterate(BucketId bucket, const spi::IterateOptions& options) override;
+  Result<std::vector<spi::EntryMeta>> list_entries(BucketId bucket) override;
+  Result<std::size_t> read_entries(BucketId bucket, std::span<const GlobalId> gids, DocBlockBuilder& into,
+                                   std::size_t max_bytes) override;
+  Status split_bucket(BucketId bucket) override;
+  Status join_buckets(BucketId parent) override;
+  Status forget_removes(BucketId bucket, Timestamp before) override;
+  spi::Maintenance maintain(MonotonicTime now) override;
+  std::vector<BucketId> take_damaged() override { return std::exchange(damaged_, {}); }
+  Status mark_repaired(BucketId bucket) override;
+  Status health() const override { return store_->health(); }
+
+  // For iterators and moves of buckets.
+  Store& store() { return *store_; }
+  Bucket* find(BucketId bucket);
+  const Bucket* find(BucketId bucket) const { return const_cast<Engine*>(this)->find(bucket); }
+  /// Damage was met among the heads of the bucket's entries: what is left is counted anew.
+  void note_damage(BucketId id, Bucket& bucket);
+  /// The parts of an entry cannot be read: it goes, so that the bucket's information says that it is missing.
+  void lose_entry(BucketId id, Bucket& bucket, const GlobalId& gid, const EntryHead& head);
+
+ private:
+  friend class BucketMove;
+  struct Batch;
+  struct Counted {
+    BucketInfo info;
+    bool corrupt = false;
+    std::uint64_t oldest_remove_us = ~std::uint64_t{0};
+  };
+
+  bool syncs(spi::Durability durability) const {
+    return durability == spi::Durability::Sync || options_.durability == spi::Durability::Sync;
+  }
+  /// A change of the catalog, as durable as the writes that will follow it: with the next sync at the latest.
+  Status commit(leveldb::WriteBatch& batch) { return store_->write(batch, syncs(spi::Durability::Process)); }
+  Status put_catalog(BucketId id, const CatalogEntry& catalog);
+  Status load_catalog();
+  Status load_garbage();
+  Status load_infos();
+  Result<Counted> count_entries(std::uint64_t uid);
+  void stage(const spi::Write& write, spi::WriteResult& result, Batch& batch);
+  Result<std::optional<EntryHead>> head_of(BucketId id, Bucket& bucket, const GlobalId& gid);
+  /// The value of a part, whose length has to be right. Errors: Corruption, IoError.
+  Status read_part(std::uint64_t uid, Kind kind, const GlobalId& gid, std::size_t length, std::string& value);
+  Status add_entry(BucketId id, Bucket& bucket, const GlobalId& gid, DocBlockBuilder& into);
+  void report_damage(BucketId id);
+  /// True if there is more to do.
+  Result<bool> collect_garbage();
+  Result<bool> forget_some(BucketId id, Bucket& bucket);
+  Status finish_forgetting(Bucket& bucket);
+
+  std::unique_ptr<Store> store_;
+  const LeveldbOptions options_;
+  std::map<BucketId, Bucket> buckets_;
+  std::set<std::uint64_t> garbage_;  ///< Their entries are to be deleted.
+  std::uint64_t next_uid_ = 1;
+  std::uint64_t incarnations_ = 0;
+  std::vector<BucketId> damaged_;
+  std::string garbage_cursor_;
+  // The bucket whose removed entries are being forgotten.
+  std::uint64_t forgetting_uid_ = 0;
+  std::string forget_cursor_;
+  bool forgot_newest_ = false;
+};
+
+void add_to(BucketInfo& info, const GlobalId& gid, const EntryHead& head);
+/// Leaves max_timestamp_us, which a later or another entry may have.
+void take_from(BucketInfo& info, const GlobalId& gid, const EntryHead& head);
+void delete_entry(leveldb::WriteBatch& batch, std::uint64_t uid, const GlobalId& gid, const EntryHead& head);
+Status no_bucket(BucketId bucket);
+Status unreadable(BucketId bucket, const GlobalId& gid);
+
+std::unique_ptr<spi::DocumentIterator> make_iterator(Engine& engine, BucketId bucket, std::uint64_t incarnation,
+                                                     const spi::IterateOptions& options);
+
+}  // namespace fjord::leveldb_store

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "fjord/cluster/replica_set.h"
+#include "fjord/document/bucket_id.h"
+#include "fjord/document/document_id.h"
+#include "fjord/document/timestamp.h"
+
+/// Keys and values; what they mean: README.md, "Format".
+namespace fjord::leveldb_store {
+
+inline constexpr std::uint16_t kFormatVersion = 1;
+inline constexpr std::size_t kGidBytes = 12;
+
+struct Settings {
+  std::uint64_t next_uid = 1;
+};
+
+/// What is written down of a bucket beside its entries.
+struct CatalogEntry {
+  std::uint64_t uid = 0;  ///< Its entries' keys have it. Never given twice.
+  ReplicaSet replicas;
+  std::uint64_t forget_removes_before_us = 0;
+  bool damaged = false;
+};
+
+/// What is written down of an entry beside its parts.
+struct EntryHead {
+  Timestamp timestamp;
+  bool removed = false;
+  std::uint32_t header_bytes = 0;  ///< Of a removed entry: of its id.
+  std::uint32_t body_bytes = 0;
+};
+
+enum class Kind : char { Head = 0, Header = 1, Body = 2 };
+
+std::string settings_key();
+std::string catalog_prefix();
+std::string catalog_key(BucketId bucket);
+std::string garbage_prefix();
+std::string garbage_key(std::uint64_t uid);
+/// Of all keys of a bucket's entries, or of those of a kind.
+std::string entries_prefix(std::uint64_t uid);
+std::string entries_prefix(std::uint64_t uid, Kind kind);
+std::string entry_key(std::uint64_t uid, Kind kind, const GlobalId& gid);
+
+std::string encode(const Settings& settings);
+std::string encode(const CatalogEntry& entry);
+std::string encode(const EntryHead& head);
+
+/// Nothing: not what encode() makes.
+std::optional<Settings> decode_settings(std::string_view value);
+std::optional<CatalogEntry> decode_catalog_entry(std::string_view value);
+std::optional<EntryHead> decode_head(std::string_view value);
+/// Of a whole key of the kind.
+BucketId bucket_of_key(std::string_view key);
+std::uint64_t uid_of_garbage_key(std::string_view key);
+GlobalId gid_of_key(std::string_view key);
+
+}  // namespace fjord::leveldb_store

@@ -1,0 +1,581 @@
+#include "fjord/storage/leveldb/leveldb_provider.h"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <fmt/format.h>
+
+#include "fjord/common/log.h"
+#include "leveldb_engine.h"
+
+namespace fjord {
+
+namespace leveldb_store {
+
+namespace {
+
+constexpr int kKeysPerStep = 1000;
+constexpr Duration kIdle = std::chrono::seconds(1);
+
+bool too_large(const spi::Write& write) {
+  return write.header.size() > spi::kPartBytesMax || write.body.size() > spi::kPartBytesMax ||
+         write.id.size() > spi::kPartBytesMax;
+}
+
+/// What is stored as the entry's header: a removed entry keeps its id there.
+std::string_view header_of(const spi::Write& write) { return write.remove ? write.id : write.header; }
+
+}  // namespace
+
+Status no_bucket(BucketId bucket) { return Status(StatusCode::NotFound, bucket.to_string() + " is not here"); }
+
+Status unreadable(BucketId bucket, const GlobalId& gid) {
+  return Status(StatusCode::Corruption, gid.to_string() + " cannot be read in " + bucket.to_string());
+}
+
+void add_to(BucketInfo& info, const GlobalId& gid, const EntryHead& head) {
+  ++info.entries;
+  if (!head.removed) {
+    ++info.documents;
+    info.bytes += std::uint64_t{head.header_bytes} + head.body_bytes;
+  }
+  info.checksum += spi::entry_hash(gid, head.timestamp, head.removed);
+  info.max_timestamp_us = std::max(info.max_timestamp_us, head.timestamp.us);
+}
+
+void take_from(BucketInfo& info, const GlobalId& gid, const EntryHead& head) {
+  --info.entries;
+  if (!head.removed) {
+    --info.documents;
+    info.bytes -= std::uint64_t{head.header_bytes} + head.body_bytes;
+  }
+  info.checksum -= spi::entry_hash(gid, head.timestamp, head.removed);
+}
+
+void delete_entry(leveldb::WriteBatch& batch, std::uint64_t uid, const GlobalId& gid, const EntryHead& head) {
+  batch.Delete(slice(entry_key(uid, Kind::Head, gid)));
+  if (head.header_bytes > 0) batch.Delete(slice(entry_key(uid, Kind::Header, gid)));
+  if (head.body_bytes > 0) batch.Delete(slice(entry_key(uid, Kind::Body, gid)));
+}
+
+// ------------------------------------------------------------------------------------------------------------ opening
+
+Status Engine::load() {
+  std::string value;
+  const Status found = store_->get(settings_key(), value);
+  if (found) {
+    const std::optional<Settings> settings = decode_settings(value);
+    if (!settings) return Status(StatusCode::Corruption, "the settings cannot be read");
+    next_uid_ = settings->next_uid;
+  } else if (found.code() != StatusCode::NotFound) {
+    return found;
+  }
+  FJORD_TRY(load_catalog());
+  FJORD_TRY(load_garbage());
+  return load_infos();
+}
+
+Status Engine::load_catalog() {
+  FJORD_TRY_ASSIGN(Scan scan, store_->scan(catalog_prefix()));
+  for (; scan.valid(); scan.next()) {
+    std::optional<CatalogEntry> catalog = decode_catalog_entry(scan.value());
+    if (!catalog) return Status(StatusCode::Corruption, "the catalog cannot be read");
+    next_uid_ = std::max(next_uid_, catalog->uid + 1);
+    buckets_[bucket_of_key(scan.key())] = {
+        .incarnation = ++incarnations_, .catalog = std::move(*catalog), .info = {}, .forget_pending = false};
+  }
+  return scan.status();
+}
+
+Status Engine::load_garbage() {
+  FJORD_TRY_ASSIGN(Scan scan, store_->scan(garbage_prefix()));
+  for (; scan.valid(); scan.next()) garbage_.insert(uid_of_garbage_key(scan.key()));
+  if (!garbage_.empty()) next_uid_ = std::max(next_uid_, *garbage_.rbegin() + 1);
+  return scan.status();
+}
+
+Status Engine::load_infos() {
+  for (auto& [id, bucket] : buckets_) {
+    FJORD_TRY_ASSIGN(const Counted counted, count_entries(bucket.catalog.uid));
+    bucket.info = counted.info;
+    bucket.forget_pending = counted.oldest_remove_us < bucket.catalog.forget_removes_before_us;
+    if (!counted.corrupt && !store_->lost_writes()) continue;
+    report_damage(id);
+    if (bucket.catalog.damaged) continue;
+    bucket.catalog.damaged = true;
+    FJORD_TRY(put_catalog(id, bucket.catalog));
+  }
+  return Status::ok();
+}
+
+Result<Engine::Counted> Engine::count_entries(std::uint64_t uid) {
+  Counted counted;
+  FJORD_TRY_ASSIGN(Scan scan, store_->scan(entries_prefix(uid, Kind::Head)));
+  for (; scan.valid(); scan.next()) {
+    const std::optional<EntryHead> head = decode_head(scan.value());
+    if (!head) {
+      counted.corrupt = true;
+      continue;
+    }
+    add_to(counted.info, gid_of_key(scan.key()), *head);
+    if (head->removed) counted.oldest_remove_us = std::min(counted.oldest_remove_us, head->timestamp.us);
+  }
+  const Status status = scan.status();
+  if (status.code() == StatusCode::Corruption) counted.corrupt = true;
+  if (!status && !counted.corrupt) return status;
+  return counted;
+}
+
+// ------------------------------------------------------------------------------------------------------------ buckets
+
+Bucket* Engine::find(BucketId bucket) {
+  const auto found = buckets_.find(bucket);
+  return found == buckets_.end() ? nullptr : &found->second;
+}
+
+std::vector<BucketId> Engine::list_buckets() const {
+  std::vector<BucketId> result;
+  result.reserve(buckets_.size());
+  for (const auto& [id, bucket] : buckets_) result.push_back(id);
+  return result;
+}
+
+Status Engine::put_catalog(BucketId id, const CatalogEntry& catalog) {
+  leveldb::WriteBatch batch;
+  batch.Put(slice(catalog_key(id)), slice(encode(catalog)));
+  return commit(batch);
+}
+
+Status Engine::create_bucket(BucketId id) {
+  if (find(id) != nullptr) return Status::ok();
+  if ((id.raw() & (options_.stripes - 1)) != options_.stripe) {
+    return Status(StatusCode::InvalidArgument, id.to_string() + " belongs to another stripe");
+  }
+  CatalogEntry catalog;
+  catalog.uid = next_uid_++;
+  leveldb::WriteBatch batch;
+  batch.Put(slice(settings_key()), slice(encode(Settings{.next_uid = next_uid_})));
+  batch.Put(slice(catalog_key(id)), slice(encode(catalog)));
+  FJORD_TRY(commit(batch));
+  buckets_[id] = {.incarnation = ++incarnations_, .catalog = std::move(catalog), .info = {}, .forget_pending = false};
+  return Status::ok();
+}
+
+Status Engine::delete_bucket(BucketId id) {
+  const Bucket* bucket = find(id);
+  if (bucket == nullptr) return Status::ok();
+  const std::uint64_t uid = bucket->catalog.uid;
+  leveldb::WriteBatch batch;
+  batch.Delete(slice(catalog_key(id)));
+  batch.Put(slice(garbage_key(uid)), leveldb::Slice());
+  FJORD_TRY(commit(batch));
+  garbage_.insert(uid);
+  buckets_.erase(id);
+  return Status::ok();
+}
+
+Result<BucketInfo> Engine::bucket_info(BucketId id) const {
+  const Bucket* bucket = find(id);
+  if (bucket == nullptr) return no_bucket(id);
+  return bucket->info;
+}
+
+Result<ReplicaSet> Engine::replica_set(BucketId id) const {
+  const Bucket* bucket = find(id);
+  if (bucket == nullptr) return no_bucket(id);
+  return bucket->catalog.replicas;
+}
+
+Status Engine::set_replica_set(BucketId id, const ReplicaSet& set) {
+  Bucket* bucket = find(id);
+  if (bucket == nullptr) return no_bucket(id);
+  CatalogEntry catalog = bucket->catalog;
+  catalog.replicas = set;
+  FJORD_TRY(put_catalog(id, catalog));
+  bucket->catalog = std::move(catalog);
+  return Status::ok();
+}
+
+Status Engine::forget_removes(BucketId id, Timestamp before) {
+  Bucket* bucket = find(id);
+  if (bucket == nullptr) return no_bucket(id);
+  if (before.us <= bucket->catalog.forget_removes_before_us) return Status::ok();
+  CatalogEntry catalog = bucket->catalog;
+  catalog.forget_removes_before_us = before.us;
+  FJORD_TRY(put_catalog(id, catalog));
+  bucket->catalog = std::move(catalog);
+  bucket->forget_pending = true;
+  return Status::ok();
+}
+
+Status Engine::mark_repaired(BucketId id) {
+  Bucket* bucket = find(id);
+  if (bucket == nullptr) return no_bucket(id);
+  if (!bucket->catalog.damaged) return Status::ok();
+  CatalogEntry catalog = bucket->catalog;
+  catalog.damaged = false;
+  FJORD_TRY(put_catalog(id, catalog));
+  bucket->catalog = std::move(catalog);
+  return Status::ok();
+}
+
+// ------------------------------------------------------------------------------------------------------------- damage
+
+void Engine::report_damage(BucketId id) {
+  if (std::find(damaged_.begin(), damaged_.end(), id) == damaged_.end()) damaged_.push_back(id);
+}
+
+void Engine::note_damage(BucketId id, Bucket& bucket) {
+  if (bucket.catalog.damaged) return;  // and its information says so
+  report_damage(id);
+  bucket.catalog.damaged = true;
+  // If it cannot be written down now, the next start finds the damage again.
+  static_cast<void>(put_catalog(id, bucket.catalog));
+  if (const Result<Counted> counted = count_entries(bucket.catalog.uid)) bucket.info = counted->info;
+}
+
+void Engine::lose_entry(BucketId id, Bucket& bucket, const GlobalId& gid, const EntryHead& head) {
+  report_damage(id);
+  bucket.catalog.damaged = true;
+  leveldb::WriteBatch batch;
+  batch.Put(slice(catalog_key(id)), slice(encode(bucket.catalog)));
+  delete_entry(batch, bucket.catalog.uid, gid, head);
+  if (!commit(batch)) return;  // it stays as it is until the next read of it
+  take_from(bucket.info, gid, head);
+  if (head.timestamp.us < bucket.info.max_timestamp_us) return;
+  if (const Result<Counted> counted = count_entries(bucket.catalog.uid)) bucket.info = counted->info;
+}
+
+// ------------------------------------------------------------------------------------------------------------- writes
+
+struct Engine::Batch {
+  leveldb::WriteBatch changes;
+  /// What the batch has made of entries so far.
+  std::map<std::pair<std::uint64_t, GlobalId>, EntryHead> heads;
+  std::map<Bucket*, BucketInfo> infos;
+  bool empty() const { return heads.empty(); }
+};
+
+void Engine::apply(std::span<const spi::Write> writes, std::span<spi::WriteResult> results,
+                   spi::Durability durability) {
+  FJORD_CHECK(writes.size() == results.size());
+  Batch batch;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    results[i] = {};
+    stage(writes[i], results[i], batch);
+  }
+  if (batch.empty()) return;
+  if (const Status status = store_->write(batch.changes, syncs(durability)); !status) {
+    // Also those that an entry of this batch superseded: they would be there without it.
+    for (spi::WriteResult& result : results) {
+      if (result.status) result = {.status = status};
+    }
+    return;
+  }
+  for (const auto& [bucket, info] : batch.infos) bucket->info = info;
+}
+
+void Engine::stage(const spi::Write& write, spi::WriteResult& result, Batch& batch) {
+  Bucket* bucket = find(write.bucket);
+  if (bucket == nullptr) {
+    result.status = no_bucket(write.bucket);
+    return;
+  }
+  if (bucket_of(write.gid, write.bucket.used_bits()) != write.bucket) {
+    result.status = spi::not_of_bucket(write);
+    return;
+  }
+  if (too_large(write)) {
+    result.status = Status(StatusCode::TooLarge, "a document part may have 64 MiB at most");
+    return;
+  }
+  const std::uint64_t uid = bucket->catalog.uid;
+  const auto staged = batch.heads.find({uid, write.gid});
+  std::optional<EntryHead> old;
+  if (staged != batch.heads.end()) {
+    old = staged->second;
+  } else {
+    Result<std::optional<EntryHead>> stored = head_of(write.bucket, *bucket, write.gid);
+    if (!stored) {
+      result.status = stored.error();
+      return;
+    }
+    old = *stored;
+  }
+  result.existed = old && !old->removed;
+  result.superseded = old && old->timestamp >= write.timestamp;
+  if (result.superseded) return;
+  const std::string_view header = header_of(write);
+  const std::string_view body = write.remove ? std::string_view{} : write.body;
+  const EntryHead head{.timestamp = write.timestamp,
+                       .removed = write.remove,
+                       .header_bytes = static_cast<std::uint32_t>(header.size()),
+                       .body_bytes = static_cast<std::uint32_t>(body.size())};
+  if (old) delete_entry(batch.changes, uid, write.gid, *old);
+  batch.changes.Put(slice(entry_key(uid, Kind::Head, write.gid)), slice(encode(head)));
+  if (!header.empty()) batch.changes.Put(slice(entry_key(uid, Kind::Header, write.gid)), slice(header));
+  if (!body.empty()) batch.changes.Put(slice(entry_key(uid, Kind::Body, write.gid)), slice(body));
+  BucketInfo& info = batch.infos.try_emplace(bucket, bucket->info).first->second;
+  if (old) take_from(info, write.gid, *old);
+  add_to(info, write.gid, head);
+  batch.heads[{uid, write.gid}] = head;
+}
+
+/// Nothing: not there, or lost.
+Result<std::optional<EntryHead>> Engine::head_of(BucketId id, Bucket& bucket, const GlobalId& gid) {
+  std::string value;
+  const Status status = store_->get(entry_key(bucket.catalog.uid, Kind::Head, gid), value);
+  if (status.code() == StatusCode::NotFound) return std::optional<EntryHead>();
+  std::optional<EntryHead> head;
+  if (status) head = decode_head(value);
+  if (head) return head;
+  if (!status && status.code() != StatusCode::Corruption) return status;
+  note_damage(id, bucket);
+  return head;
+}
+
+// -------------------------------------------------------------------------------------------------------------- reads
+
+Status Engine::read_part(std::uint64_t uid, Kind kind, const GlobalId& gid, std::size_t length, std::string& value) {
+  value.clear();
+  if (length == 0) return Status::ok();
+  const Status status = store_->get(entry_key(uid, kind, gid), value);
+  const bool wrong = status ? value.size() != length : status.code() == StatusCode::NotFound;
+  if (wrong) return Status(StatusCode::Corruption, "a part of " + gid.to_string() + " is not what it was");
+  return status;
+}
+
+Result<spi::StoredDocument> Engine::get(BucketId id, const GlobalId& gid, spi::Parts parts) {
+  Bucket* bucket = find(id);
+  if (bucket == nullptr) return no_bucket(id);
+  FJORD_TRY_ASSIGN(const std::optional<EntryHead> head, head_of(id, *bucket, gid));
+  if (!head) {
+    if (bucket->catalog.damaged) {
+      return Status(StatusCode::Corruption, gid.to_string() + " may have been lost in " + id.to_string() +
+                                                "; another replica knows");
+    }
+    return Status(StatusCode::NotFound, gid.to_string() + " is not in " + id.to_string());
+  }
+  spi::StoredDocument document{.timestamp = head->timestamp, .removed = head->removed, .header = {}, .body = {}};
+  if (head->removed) return document;
+  const std::uint64_t uid = bucket->catalog.uid;
+  Status status = read_part(uid, Kind::Header, gid, head->header_bytes, document.header);
+  if (status && parts == spi::Parts::All) {
+    status = read_part(uid, Kind::Body, gid, head->body_bytes, document.body);
+  }
+  if (status) return document;
+  if (status.code() == StatusCode::Corruption) lose_entry(id, *bucket, gid, *head);
+  return status;
+}
+
+Result<std::unique_ptr<spi::DocumentIterator>> Engine::iterate(BucketId id, const spi::IterateOptions& options) {
+  const Bucket* bucket = find(id);
+  if (bucket == nullptr) return no_bucket(id);
+  return make_iterator(*this, id, bucket->incarnation, options);
+}
+
+Result<std::vector<spi::EntryMeta>> Engine::list_entries(BucketId id) {
+  Bucket* bucket = find(id);
+  if (bucket == nullptr) return no_bucket(id);
+  std::vector<spi::EntryMeta> result;
+  result.reserve(bucket->info.entries);
+  FJORD_TRY_ASSIGN(Scan scan, store_->scan(entries_prefix(bucket->catalog.uid, Kind::Head)));
+  bool corrupt = false;
+  for (; scan.valid(); scan.next()) {
+    const std::optional<EntryHead> head = decode_head(scan.value());
+    if (!head) {
+      corrupt = true;
+      continue;
+    }
+    result.push_back({.gid = gid_of_key(scan.key()), .timestamp = head->timestamp, .removed = head->removed});
+  }
+  const Status status = scan.status();
+  // What is left is of use: it tells what to fetch from other replicas.
+  if (corrupt || status.code() == StatusCode::Corruption) {
+    note_damage(id, *bucket);
+    return result;
+  }
+  FJORD_TRY(status);
+  return result;
+}
+
+Result<std::size_t> Engine::read_entries(BucketId id, std::span<const GlobalId> gids, DocBlockBuilder& into,
+                                         std::size_t max_bytes) {
+  Bucket* bucket = find(id);
+  if (bucket == nullptr) return no_bucket(id);
+  std::size_t done = 0;
+  for (; done < gids.size() && (done == 0 || into.size() < max_bytes); ++done) {
+    if (const Status status = add_entry(id, *bucket, gids[done], into); !status) {
+      if (done > 0) break;  // what is there first; the next call begins with this one
+      return status;
+    }
+  }
+  return done;
+}
+
+Status Engine::add_entry(BucketId id, Bucket& bucket, const GlobalId& gid, DocBlockBuilder& into) {
+  FJORD_TRY_ASSIGN(const std::optional<EntryHead> head, head_of(id, bucket, gid));
+  if (!head) return Status::ok();
+  std::string header;
+  std::string body;
+  Status status = read_part(bucket.catalog.uid, Kind::Header, gid, head->header_bytes, header);
+  if (status) status = read_part(bucket.catalog.uid, Kind::Body, gid, head->body_bytes, body);
+  if (!status) {
+    if (status.code() == StatusCode::Corruption) lose_entry(id, bucket, gid, *head);
+    return status;
+  }
+  EntryView entry{
+      .gid = gid, .timestamp = head->timestamp, .removed = head->removed, .id = {}, .header = {}, .body = body};
+  (head->removed ? entry.id : entry.header) = header;
+  into.add(entry);
+  return Status::ok();
+}
+
+// --------------------------------------------------------------------------------------------------------- background
+
+spi::Maintenance Engine::maintain(MonotonicTime now) {
+  if (!health()) return {.more = false, .next_in = kIdle};
+  store_->recover(now);
+  if (store_->is_refusing()) return {.more = false, .next_in = kIdle};
+  Result<bool> more = false;
+  if (!garbage_.empty()) {
+    more = collect_garbage();
+  } else {
+    const auto pending =
+        std::find_if(buckets_.begin(), buckets_.end(), [](const auto& bucket) { return bucket.second.forget_pending; });
+    if (pending != buckets_.end()) more = forget_some(pending->first, pending->second);
+  }
+  if (!more) {
+    log::warning("leveldb", "background work waits: {}", more.error().to_string());
+    return {.more = false, .next_in = kIdle};
+  }
+  return {.more = *more, .next_in = kIdle};
+}
+
+Result<bool> Engine::collect_garbage() {
+  const std::uint64_t uid = *garbage_.begin();
+  FJORD_TRY_ASSIGN(Scan scan, store_->scan(entries_prefix(uid)));
+  // Behind what was deleted last, which LevelDB would have to pass over each time.
+  if (std::string_view(garbage_cursor_).starts_with(entries_prefix(uid))) scan.seek(garbage_cursor_);
+  leveldb::WriteBatch batch;
+  for (int i = 0; i < kKeysPerStep && scan.valid(); ++i, scan.next()) {
+    garbage_cursor_ = scan.key();
+    batch.Delete(slice(garbage_cursor_));
+  }
+  const bool done = !scan.valid();
+  if (done) batch.Delete(slice(garbage_key(uid)));
+  FJORD_TRY(store_->write(batch, false));
+  if (done) garbage_.erase(uid);
+  return !garbage_.empty() || !done;
+}
+
+Result<bool> Engine::forget_some(BucketId id, Bucket& bucket) {
+  const std::uint64_t uid = bucket.catalog.uid;
+  FJORD_TRY_ASSIGN(Scan scan, store_->scan(entries_prefix(uid, Kind::Head)));
+  if (forgetting_uid_ == uid) scan.seek(forget_cursor_);
+  if (forgetting_uid_ != uid) forgot_newest_ = false;
+  leveldb::WriteBatch batch;
+  BucketInfo info = bucket.info;
+  std::string cursor;
+  bool forgot_newest = forgot_newest_;
+  for (int i = 0; i < kKeysPerStep && scan.valid(); ++i, scan.next()) {
+    cursor = scan.key();
+    const std::optional<EntryHead> head = decode_head(scan.value());
+    if (!head || !head->removed || head->timestamp.us >= bucket.catalog.forget_removes_before_us) continue;
+    const GlobalId gid = gid_of_key(cursor);
+    delete_entry(batch, uid, gid, *head);
+    take_from(info, gid, *head);
+    forgot_newest = forgot_newest || head->timestamp.us == info.max_timestamp_us;
+  }
+  const bool done = !scan.valid();
+  if (done && scan.status().code() == StatusCode::Corruption) note_damage(id, bucket);
+  FJORD_TRY(store_->write(batch, false));
+  bucket.info = info;
+  forgetting_uid_ = uid;
+  forget_cursor_ = std::move(cursor);
+  forgot_newest_ = forgot_newest;
+  if (!done) return true;
+  FJORD_TRY(finish_forgetting(bucket));
+  return true;
+}
+
+Status Engine::finish_forgetting(Bucket& bucket) {
+  forgetting_uid_ = 0;
+  bucket.forget_pending = false;
+  if (!std::exchange(forgot_newest_, false)) return Status::ok();
+  FJORD_TRY_ASSIGN(const Counted counted, count_entries(bucket.catalog.uid));
+  bucket.info = counted.info;
+  return Status::ok();
+}
+
+// ------------------------------------------------------------------------------------------------------- the directory
+
+namespace {
+
+constexpr std::string_view kMarkerName = "leveldb-stripes";
+
+std::string marker_path(const std::string& directory) { return fmt::format("{}/{}", directory, kMarkerName); }
+std::string marker_text(unsigned stripes) { return fmt::format("fjord-leveldb {} {}\n", kFormatVersion, stripes); }
+
+Result<unsigned> parse_marker(const std::string& text, const std::string& path) {
+  constexpr std::string_view kFirst = "fjord-leveldb ";
+  unsigned version = 0;
+  unsigned stripes = 0;
+  const char* const end = text.data() + text.size();
+  if (text.starts_with(kFirst) && text.ends_with('\n')) {
+    const auto [stop, error] = std::from_chars(text.data() + kFirst.size(), end, version);
+    if (error == std::errc() && version > kFormatVersion) {
+      return Status(StatusCode::NotImplemented, fmt::format("{} names the newer format {}", path, version));
+    }
+    if (error == std::errc() && stop + 1 < end && *stop == ' ') std::from_chars(stop + 1, end, stripes);
+  }
+  if (version == 0 || stripes == 0) return Status(StatusCode::Corruption, path + " cannot be read");
+  return stripes;
+}
+
+Status check_options(const LeveldbOptions& options) {
+  constexpr unsigned kStripesMost = 256;
+  constexpr std::size_t kBufferLeast = 64 << 10;
+  constexpr int kFilesLeast = 16;
+  if (!std::has_single_bit(options.stripes) || options.stripe >= options.stripes || options.stripes > kStripesMost) {
+    return Status(StatusCode::InvalidArgument, "stripes must be a power of two up to 256, and stripe less than it");
+  }
+  if (options.directory.empty() || options.write_buffer_bytes < kBufferLeast || options.open_files_max < kFilesLeast) {
+    return Status(StatusCode::InvalidArgument,
+                  "directory must be set, write_buffer_bytes be at least 64 KiB and open_files_max at least 16");
+  }
+  return Status::ok();
+}
+
+}  // namespace
+
+}  // namespace leveldb_store
+
+Result<std::optional<unsigned>> leveldb_stripes_of(Env& env, const std::string& directory) {
+  const std::string path = leveldb_store::marker_path(directory);
+  FJORD_TRY_ASSIGN(const bool there, env.exists(path));
+  if (!there) return std::optional<unsigned>();
+  FJORD_TRY_ASSIGN(const std::string text, read_file(env, path));
+  FJORD_TRY_ASSIGN(const unsigned stripes, leveldb_store::parse_marker(text, path));
+  return std::optional(stripes);
+}
+
+Result<std::unique_ptr<spi::PersistenceProvider>> open_leveldb_provider(Env& env, const LeveldbOptions& options) {
+  FJORD_TRY(leveldb_store::check_options(options));
+  FJORD_TRY(env.create_directories(options.directory));
+  FJORD_TRY_ASSIGN(const std::optional<unsigned> made_with, leveldb_stripes_of(env, options.directory));
+  if (made_with && *made_with != options.stripes) {
+    return Status(StatusCode::InvalidArgument, fmt::format("{} was made with {} stripes and cannot be opened with {}",
+                                                           options.directory, *made_with, options.stripes));
+  }
+  if (!made_with) {
+    FJORD_TRY(write_file_atomically(env, leveldb_store::marker_path(options.directory),
+                                    leveldb_store::marker_text(options.stripes), true));
+  }
+  FJORD_TRY_ASSIGN(auto store, leveldb_store::Store::open(env, options));
+  auto engine = std::make_unique<leveldb_store::Engine>(std::move(store), options);
+  FJORD_TRY(engine->load());
+  return std::unique_ptr<spi::PersistenceProvider>(std::move(engine));
+}
+
+}  // namespace fjord

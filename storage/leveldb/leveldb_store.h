@@ -1,0 +1,87 @@
+#pragma once
+
+#include <leveldb/cache.h>
+#include <leveldb/db.h>
+#include <leveldb/filter_policy.h>
+#include <leveldb/write_batch.h>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "fjord/common/clock.h"
+#include "fjord/storage/leveldb/leveldb_provider.h"
+#include "leveldb_env.h"
+
+namespace fjord::leveldb_store {
+
+inline leveldb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+inline std::string_view view(const leveldb::Slice& bytes) { return {bytes.data(), bytes.size()}; }
+
+/// The keys with a prefix, in order. What cannot be read is passed over; `status` tells of it.
+/// Lifetime: ends before the store is written to by recover(), so within one call of the engine.
+class Scan {
+ public:
+  Scan(std::unique_ptr<leveldb::Iterator> at, std::string prefix);
+  /// At the first key not before `key`, which has the prefix.
+  void seek(std::string_view key) { at_->Seek(slice(key)); }
+  bool valid() const { return at_->Valid() && view(at_->key()).starts_with(prefix_); }
+  void next() { at_->Next(); }
+  std::string_view key() const { return view(at_->key()); }
+  std::string_view value() const { return view(at_->value()); }
+  /// The value of `key`, for keys that mostly rise from call to call. Good until the next call. Errors: NotFound,
+  /// Corruption, IoError.
+  Result<std::string_view> find(std::string_view key);
+  /// Errors: Corruption, IoError.
+  Status status() const;
+
+ private:
+  std::unique_ptr<leveldb::Iterator> at_;
+  std::string prefix_;
+};
+
+/// One LevelDB database. LevelDB refuses all writes after a failed one, until it was opened again; `recover` does
+/// that once there is space. After a failed sync nothing opens it again but a restart.
+class Store {
+ public:
+  /// Errors: Corruption, NoSpace, IoError.
+  static Result<std::unique_ptr<Store>> open(Env& env, const LeveldbOptions& options);
+  ~Store();
+
+  /// Applies the batch or nothing of it. Errors: NoSpace, IoError (nothing was applied); Timeout (a sync failed: it may
+  /// be there after a restart).
+  Status write(leveldb::WriteBatch& batch, bool sync);
+  /// Errors: NotFound, Corruption, IoError.
+  Status get(std::string_view key, std::string& value);
+  /// At the first key. `keep` leaves the blocks that are read in the cache. Errors: IoError.
+  Result<Scan> scan(std::string prefix, bool keep = false);
+  /// OK unless a sync failed.
+  Status health() const;
+  /// The log had parts that could not be read, so every bucket may lack writes.
+  bool lost_writes() const { return lost_writes_; }
+
+  /// Tries to write again after a failure; not more often than each second.
+  void recover(MonotonicTime now);
+  /// Waits for recover().
+  bool is_refusing() const { return !refusal_.is_ok(); }
+
+ private:
+  Store(Env& env, const LeveldbOptions& options);
+  Status open_database();
+  leveldb::Options database_options() const;
+  Status from(const leveldb::Status& status) const;
+
+  Env& env_;
+  const LeveldbOptions options_;
+  const std::string path_;
+  EnvAdapter adapter_;
+  std::unique_ptr<leveldb::Logger> log_;
+  std::unique_ptr<leveldb::Cache> cache_;
+  std::unique_ptr<const leveldb::FilterPolicy> filter_;
+  Status refusal_;  ///< Why nothing is written until recover() has opened the database again.
+  Status health_;
+  MonotonicTime retry_at_;
+  bool lost_writes_ = false;
+  std::unique_ptr<leveldb::DB> db_;  ///< Last: uses the others.
+};
+
+}  // namespace fjord::leveldb_store
