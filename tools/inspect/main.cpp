@@ -14,30 +14,31 @@ namespace {
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 
-/// A bucket's folder, or a folder with such folders in it at any depth.
-Status add_directory(Env& env, const std::string& path, const std::vector<std::string>& names, Findings& findings) {
-  const bool is_bucket = std::any_of(names.begin(), names.end(), [](const std::string& name) {
-    return name == "manifest" || name.ends_with(".slot");
+/// The folder of an engine, or a folder with such folders in it at any depth.
+Status add_directory(Env& env, const std::string& path, const std::vector<std::string>& names,
+                     const InspectOptions& options, Findings& findings) {
+  const bool is_store = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    return name.starts_with("catalog-") || name.starts_with("journal-") || name.ends_with(".slot");
   });
-  if (is_bucket) {
-    FJORD_TRY_ASSIGN(BucketReport report, inspect_bucket(env, path));
-    findings.buckets.push_back(std::move(report));
+  if (is_store) {
+    FJORD_TRY_ASSIGN(StoreReport report, inspect_store(env, path, options));
+    findings.stores.push_back(std::move(report));
     return Status::ok();
   }
   for (const std::string& name : names) {
     const std::string child = path + "/" + name;
     const Result<std::vector<std::string>> grandchildren = env.list_directory(child);
-    if (grandchildren) FJORD_TRY(add_directory(env, child, *grandchildren, findings));
+    if (grandchildren) FJORD_TRY(add_directory(env, child, *grandchildren, options, findings));
   }
   return Status::ok();
 }
 
-Status add_path(Env& env, const std::string& path, Findings& findings) {
+Status add_path(Env& env, const std::string& path, const InspectOptions& options, Findings& findings) {
   if (const Result<std::vector<std::string>> names = env.list_directory(path)) {
-    return add_directory(env, path, *names, findings);
+    return add_directory(env, path, *names, options, findings);
   }
-  FJORD_TRY_ASSIGN(SlotfileReport report, inspect_slotfile(env, path));
-  findings.slotfiles.push_back(std::move(report));
+  FJORD_TRY_ASSIGN(StoreReport report, inspect_store_file(env, path, options));
+  findings.stores.push_back(std::move(report));
   return Status::ok();
 }
 
@@ -45,24 +46,29 @@ int run(bool dump, const std::vector<std::string>& paths, const std::string& for
   const std::unique_ptr<Env> env = make_posix_env();
   Findings findings;
   for (const std::string& path : paths) {
-    if (const Status status = add_path(*env, path, findings); !status) {
+    if (const Status status = add_path(*env, path, {.entries = dump}, findings); !status) {
       fmt::print(stderr, "fjord-inspect: {}\n", status.to_string());
       return kExitFailed;
     }
   }
-  if (findings.slotfile_count() == 0) {
-    fmt::print(stderr, "fjord-inspect: no slotfiles there\n");
+  if (findings.stores.empty()) {
+    fmt::print(stderr, "fjord-inspect: no files of an engine there\n");
     return kExitFailed;
   }
-  const std::vector<std::string> problems = findings.problems();
   if (dump) {
     fmt::print("{}", format == "json" ? to_json(findings) : to_text(findings));
     return 0;
   }
-  for (const std::string& problem : problems) fmt::print("{}\n", problem);
-  fmt::print(stderr, "{} slotfiles, {} entries, {} problems\n", findings.slotfile_count(), findings.entry_count(),
-             problems.size());
-  return problems.empty() ? 0 : kExitFailed;
+  for (const StoreReport& store : findings.stores) {
+    for (const InspectFinding& finding : store.findings) {
+      const bool problem = finding.severity == InspectFinding::Severity::Problem;
+      fmt::print(problem ? stdout : stderr, "{}{}\n", problem ? "" : "note: ", to_string(finding));
+    }
+  }
+  fmt::print(stderr, "{} slotfiles with {} entries, {} journal segments with {} records, {} problems\n",
+             findings.slotfile_count(), findings.entry_count(), findings.segment_count(), findings.record_count(),
+             findings.problem_count());
+  return findings.problem_count() == 0 ? 0 : kExitFailed;
 }
 
 }  // namespace
@@ -71,18 +77,19 @@ int run(bool dump, const std::vector<std::string>& paths, const std::string& for
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Shows and verifies slotfiles. PATH is a slotfile, the folder of a bucket, or a folder with such folders in\n"
-      "it, as that of a storage node. Nothing is changed. The node should not be running.\n",
+      "Shows and verifies the files of the slotfile engine. PATH is the folder of an engine, a folder with such folders\n"
+      "in it, as that of a storage node, or a single catalog, journal segment or slotfile. Nothing is changed. The node\n"
+      "should not be running.\n",
       "fjord-inspect");
   app.footer(
       "Examples:\n"
       "  fjord-inspect verify /var/lib/fjord/storage-0\n"
-      "  fjord-inspect dump -o json /var/lib/fjord/storage-0/buckets/4000000000000012\n"
+      "  fjord-inspect dump -o json /var/lib/fjord/storage-0/buckets/0000001f.slot\n"
       "Exit status: 0 if all is well, 1 if something is damaged or cannot be read, 2 for wrong usage.");
   app.require_subcommand(1);
   std::vector<std::string> paths;
   std::string format = "text";
-  CLI::App* dump = app.add_subcommand("dump", "Prints headers, replica sets and metadata entries");
+  CLI::App* dump = app.add_subcommand("dump", "Prints catalogs, buckets, journal records and metadata entries");
   dump->add_option("-o,--output", format, "text or json")->check(CLI::IsMember({"text", "json"}));
   dump->add_option("PATH", paths, "What to show")->required();
   CLI::App* verify = app.add_subcommand("verify", "Checks every checksum; prints what is wrong and where");

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "catalog.h"
+#include "file_format.h"
+#include "fjord/common/hash.h"
+#include "inspect_files.h"
+
+namespace fjord::slotfile {
+
+/// Which version of each document counts, as an engine would find it: from the catalog, all entries of slotfiles and all
+/// writes of the journal. Add all of them, then ask. Without a structure, or with one that refers to no
+/// files, ids count by themselves.
+class NewestVersions {
+ public:
+  void set_structure(const Catalog& catalog);
+
+  bool is_referred_to(std::uint32_t file) const { return shares_.contains(file); }
+  std::set<std::uint32_t> referred_to() const;
+
+  void add_entry(std::uint32_t file, const MetaEntry& entry);
+  void add_write(std::uint64_t uid, const GlobalId& gid, std::uint64_t timestamp_us);
+
+  /// Sets state and bucket.
+  void judge(std::uint32_t file, const MetaEntry& entry, EntryReport& report);
+  void judge_write(std::uint64_t uid, EntryReport& report) const;
+  /// After all entries were judged: whether each slot has what the catalog says. Slots with writes in the journal are
+  /// passed over: what the catalog says is not the last word there.
+  void compare_with_catalog(const std::string& catalog_path, FindingSink& sink) const;
+
+ private:
+  struct OfSlot {
+    std::uint64_t uid = 0;
+    BucketId bucket;
+    SlotRecord record;
+    BucketInfo found;
+    bool in_journal = false;
+  };
+  struct Share {
+    std::size_t slot;  ///< In slots_.
+    FileShare share;
+  };
+  struct Key {
+    std::uint64_t uid;
+    GlobalId gid;
+    friend bool operator==(const Key&, const Key&) = default;
+  };
+  struct KeyHash {
+    std::size_t operator()(const Key& key) const { return mix64(key.uid, key.gid.hash_bits()); }
+  };
+
+  const OfSlot* owner(std::uint32_t file, const GlobalId& gid) const;
+  const BucketRecord* heir(std::uint64_t uid, const GlobalId& gid) const;
+
+  std::map<std::uint64_t, BucketRecord> buckets_;
+  std::map<std::uint64_t, Heirs> heirs_;
+  std::vector<OfSlot> slots_;                        ///< Those of a bucket beside each other.
+  std::map<std::uint64_t, std::size_t> first_slot_;  ///< By uid.
+  std::map<std::uint32_t, std::vector<Share>> shares_;  ///< By file.
+  std::unordered_map<Key, std::uint64_t, KeyHash> newest_;  ///< Timestamps; never walked through.
+};
+
+}  // namespace fjord::slotfile
