@@ -18,7 +18,9 @@ constexpr int kExitUsage = 2;
 Status add_directory(Env& env, const std::string& path, const std::vector<std::string>& names,
                      const InspectOptions& options, Findings& findings) {
   const bool is_store = std::any_of(names.begin(), names.end(), [](const std::string& name) {
-    return name.starts_with("catalog-") || name.starts_with("journal-") || name.ends_with(".slot");
+    constexpr std::size_t kSlotfileNameLength = 13;  // "0000001f.slot"; the ones of version 1 are longer
+    return name.starts_with("catalog-") || name.starts_with("journal-") ||
+           (name.ends_with(".slot") && name.size() == kSlotfileNameLength);
   });
   if (is_store) {
     FJORD_TRY_ASSIGN(StoreReport report, inspect_store(env, path, options));
