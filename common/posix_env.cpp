@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <cstdio>
 #include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/uio.h>
@@ -46,6 +48,11 @@ class FileDescriptor {
 class PosixFile final : public RandomAccessFile {
  public:
   PosixFile(FileDescriptor fd, std::string path) : fd_(std::move(fd)), path_(std::move(path)) {}
+  ~PosixFile() override {
+    for (const Mapping& mapping : mappings_) ::munmap(mapping.at, mapping.length);
+  }
+  PosixFile(const PosixFile&) = delete;
+  PosixFile& operator=(const PosixFile&) = delete;
 
   Result<std::size_t> read(std::uint64_t offset, std::span<char> into) const override {
     std::size_t done = 0;
@@ -106,6 +113,24 @@ class PosixFile final : public RandomAccessFile {
     return Status::ok();
   }
 
+  std::string_view mapped(std::uint64_t end) override {
+    constexpr std::uint64_t kLeast = 1 << 20;
+    if (mappings_.empty() || mappings_.back().length < end) {
+      // With room for the file to grow; what was given before stays where it is.
+      const std::uint64_t length = std::bit_ceil(std::max(end, kLeast));
+      void* const at = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, fd_.get(), 0);
+      if (at == MAP_FAILED) return {};
+      static_cast<void>(::madvise(at, length, MADV_RANDOM));  // who reads in order says so with will_need()
+      mappings_.push_back({at, length});
+    }
+    return {static_cast<const char*>(mappings_.back().at), static_cast<std::size_t>(end)};
+  }
+
+  void will_need(std::uint64_t offset, std::uint64_t length) const override {
+    static_cast<void>(
+        ::posix_fadvise(fd_.get(), static_cast<off_t>(offset), static_cast<off_t>(length), POSIX_FADV_WILLNEED));
+  }
+
   Result<std::uint64_t> size() const override {
     struct stat info;
     if (::fstat(fd_.get(), &info) != 0) return errno_status(errno, "stat", path_);
@@ -158,8 +183,14 @@ class PosixFile final : public RandomAccessFile {
     return Status::ok();
   }
 
+  struct Mapping {
+    void* at;
+    std::uint64_t length;
+  };
+
   FileDescriptor fd_;
   std::string path_;
+  std::vector<Mapping> mappings_;
 };
 
 class PosixEnv final : public Env {

@@ -18,8 +18,6 @@ struct OpenedProvider {
 };
 using Opener = std::function<Result<OpenedProvider>(Env& env, const std::string& directory, Executor& background)>;
 
-constexpr std::size_t kBlockBytes = std::size_t{1} << 20;
-
 /// Any engine of Fjord's own, called as a stripe calls it: a step of maintenance that is due is part of the batch after
 /// which it runs.
 class ProviderEngine : public EngineUnderTest {
@@ -102,15 +100,11 @@ class ProviderEngine : public EngineUnderTest {
   Status walk(const spi::IterateOptions& options, const DocumentSink& sink) {
     for (const BucketId bucket : provider_->list_buckets()) {
       FJORD_TRY_ASSIGN(const std::unique_ptr<spi::DocumentIterator> at, provider_->iterate(bucket, options));
-      for (bool more = true; more;) {
-        block_.rewind(0, 0);
-        FJORD_TRY_ASSIGN(more, at->next(block_, kBlockBytes));
-        DocBlockReader reader({block_.data(), block_.size()});
-        while (const std::optional<EntryView> entry = reader.next()) {
-          sink({.gid = entry->gid, .timestamp = entry->timestamp, .header = entry->header, .body = entry->body});
-        }
-        if (!reader.ok()) return Status(StatusCode::Corruption, "a docblock is malformed");
-      }
+      const auto give = [&](const EntryView& entry) {
+        sink({.gid = entry.gid, .timestamp = entry.timestamp, .header = entry.header, .body = entry.body});
+        return true;
+      };
+      FJORD_TRY(at->visit(give).status());
     }
     return Status::ok();
   }
@@ -127,7 +121,6 @@ class ProviderEngine : public EngineUnderTest {
   std::vector<spi::Write> writes_;
   std::vector<spi::WriteResult> results_;
   spi::StoredDocument document_;
-  DocBlockBuilder block_;
 };
 
 Result<OpenedProvider> open_slotfile(Env& env, const std::string& directory, Executor& background) {

@@ -23,9 +23,9 @@ struct Bucket {
   std::uint64_t uid = 0;
   ReplicaSet replicas;
   std::uint64_t forget_removes_before_us = 0;
-  bool damaged = false;                       ///< Known from an earlier life.
-  bool forget_pending = false;                ///< There may be removed entries to be forgotten.
-  std::vector<std::unique_ptr<Slot>> slots;   ///< By their first cell; together they cover all cells.
+  bool damaged = false;                      ///< Known from an earlier life.
+  bool forget_pending = false;               ///< There may be removed entries to be forgotten.
+  std::vector<std::unique_ptr<Slot>> slots;  ///< By their first cell; together they cover all cells.
   std::array<Slot*, kCells> by_cell{};
 
   Slot& slot_for(const GlobalId& gid) const { return *by_cell[cell_of(gid)]; }
@@ -37,8 +37,8 @@ struct Bucket {
 
 class SlotfileIterator;
 
-/// The engine of one stripe. What it does is in several files: engine.cpp (the contract), engine_recovery.cpp (opening),
-/// engine_checkpoint.cpp (background work), engine_structure.cpp (splits and joins).
+/// The engine of one stripe. What it does is in several files: engine.cpp (the contract), engine_recovery.cpp
+/// (opening), engine_checkpoint.cpp (background work), engine_structure.cpp (splits and joins).
 ///
 /// Threading: confined to its executor, but for the jobs it gives to the background.
 class Engine final : public SlotfileProvider {
@@ -187,11 +187,11 @@ class Engine final : public SlotfileProvider {
   std::unique_ptr<SlotRewriter> rewrite_;
   std::uint64_t rewrite_uid_ = 0;
   std::shared_ptr<BackgroundJob> rewrite_job_;
-  bool active_ = false;  ///< Somebody wrote or read since the last maintain().
+  bool active_ = false;        ///< Somebody wrote or read since the last maintain().
+  MonotonicTime quiet_since_;  ///< When that was so last.
 
   std::unique_ptr<spi::DocumentIterator> scrub_;
   std::uint64_t scrub_cursor_ = 0;
-  DocBlockBuilder scrub_block_;
   MonotonicTime scrub_next_;
 };
 

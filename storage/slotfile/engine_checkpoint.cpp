@@ -17,6 +17,9 @@ constexpr std::uint64_t kDeadBytesLeast = kFileHeaderBytes + 8 * kRunFrameBytes;
 constexpr std::size_t kSyncFilesMax = 128;
 constexpr std::size_t kFilesOfSlotMax = 8;
 constexpr Duration kIdle = std::chrono::seconds(1);
+/// After nobody wrote or read for that long, what is only in the journal goes to its place, if it is worth it.
+constexpr Duration kQuiet = std::chrono::milliseconds(50);
+constexpr std::uint64_t kWorthACheckpoint = 1 << 20;
 constexpr Duration kWhileSyncing = std::chrono::milliseconds(2);
 constexpr Duration kAfterFailure = std::chrono::seconds(1);
 
@@ -37,6 +40,9 @@ std::shared_ptr<SlotFile> Engine::new_file() {
 spi::Maintenance Engine::maintain(MonotonicTime now) {
   if (!health()) return {.more = false, .next_in = kIdle};
   const bool busy = std::exchange(active_, false);
+  if (busy) quiet_since_ = now;
+  const bool quiet = now >= quiet_since_ + kQuiet;
+  const bool leftover = journal_.bytes() > kWorthACheckpoint || retired_bytes_ > kWorthACheckpoint;
   if (now < retry_at_) return {.more = false, .next_in = retry_at_ - now};
   const bool waits = (job_ != nullptr && !job_->is_done()) || (rewrite_job_ != nullptr && !rewrite_job_->is_done());
   Status status;
@@ -47,10 +53,11 @@ spi::Maintenance Engine::maintain(MonotonicTime now) {
     status = step_rewrite();
   } else if (waits) {
     return {.more = false, .next_in = kWhileSyncing};
-  } else if (phase_ == Phase::None && wants_checkpoint()) {
+  } else if (phase_ == Phase::None && (wants_checkpoint() || (quiet && leftover))) {
     status = begin_checkpoint();
   } else {
-    more = pick_rewrite(busy) || join_some_slots() || scrub_some(now);
+    more = pick_rewrite(!quiet) || join_some_slots() || scrub_some(now);
+    if (!more && !quiet && leftover) return {.more = false, .next_in = kQuiet};
   }
   if (!status) {
     log::warning("slotfile", "background work waits: {}", status.to_string());
@@ -180,12 +187,12 @@ Status Engine::sync_some() {
     to_sync_.clear();
     return save();
   }
-  job_ = BackgroundJob::start(context_.options.background,
-                              [handles = std::move(handles), &env = context_.env,
-                               directory = context_.options.directory]() -> Status {
-                                for (const auto& handle : handles) FJORD_TRY(handle->sync());
-                                return env.sync_directory(directory);
-                              });
+  job_ = BackgroundJob::start(
+      context_.options.background,
+      [handles = std::move(handles), &env = context_.env, directory = context_.options.directory]() -> Status {
+        for (const auto& handle : handles) FJORD_TRY(handle->sync());
+        return env.sync_directory(directory);
+      });
   return Status::ok();
 }
 
@@ -221,14 +228,13 @@ Status Engine::save() {
   journal_ticket_ = journal_.begin_sync();
   phase_ = Phase::Save;
   // The journal first: without its end the catalog would be ahead of it.
-  job_ = BackgroundJob::start(
-      context_.options.background,
-      [encoded = encode_catalog(catalog, context_.options.stripe, context_.options.stripes),
-       files = journal_ticket_.files, &env = context_.env, directory = context_.options.directory,
-       stripe = context_.options.stripe]() -> Status {
-        for (const auto& file : files) FJORD_TRY(file->sync());
-        return save_catalog(env, directory, stripe, encoded);
-      });
+  job_ = BackgroundJob::start(context_.options.background,
+                              [encoded = encode_catalog(catalog, context_.options.stripe, context_.options.stripes),
+                               files = journal_ticket_.files, &env = context_.env,
+                               directory = context_.options.directory, stripe = context_.options.stripe]() -> Status {
+                                for (const auto& file : files) FJORD_TRY(file->sync());
+                                return save_catalog(env, directory, stripe, encoded);
+                              });
   return Status::ok();
 }
 
@@ -274,10 +280,10 @@ void Engine::look_for_removes() {
     for (const auto& slot : bucket->slots) {
       if (slot->info().entries == slot->info().documents || !load(*slot)) continue;
       const auto entries = slot->index().entries();
-      slot->wants_rewrite = slot->wants_rewrite || std::any_of(entries.begin(), entries.end(), [&](const MetaEntry& e) {
-                              return e.file != MetaEntry::kGone && e.removed() &&
-                                     e.timestamp_us < bucket->forget_removes_before_us;
-                            });
+      slot->wants_rewrite =
+          slot->wants_rewrite || std::any_of(entries.begin(), entries.end(), [&](const MetaEntry& e) {
+            return e.file != MetaEntry::kGone && e.removed() && e.timestamp_us < bucket->forget_removes_before_us;
+          });
     }
   }
 }
@@ -354,9 +360,11 @@ bool Engine::scrub_some(MonotonicTime now) {
     scrub_ = std::make_unique<SlotfileIterator>(*this, next->first, next->second->id, options,
                                                 SlotfileIterator::OnCorruption::Skip);
   }
-  const Result<bool> more = scrub_->next(scrub_block_, kStepBytes);
-  const std::uint64_t bytes = scrub_block_.size();
-  scrub_block_.rewind(0, 0);
+  std::uint64_t bytes = 0;
+  const Result<bool> more = scrub_->visit([&](const EntryView& entry) {
+    bytes += entry.header.size() + entry.body.size();
+    return bytes < kStepBytes;
+  });
   context_.stats.scrubbed_bytes += bytes;
   scrub_next_ = now + Duration(static_cast<std::int64_t>(bytes * 1'000'000 / rate));
   if (!more || !*more) scrub_.reset();  // what does not verify is in quarantine now, and counted

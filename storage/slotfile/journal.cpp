@@ -13,7 +13,7 @@ namespace fjord::slotfile {
 
 namespace {
 
-constexpr std::size_t kSpareMax = 2;
+constexpr std::size_t kSpareMax = 1;
 
 /// The number of the first record that was put into the segment. Nothing: it is damaged, or its making was interrupted.
 Result<std::optional<std::uint64_t>> first_lsn_of(std::string_view bytes, std::uint64_t number) {
@@ -24,18 +24,20 @@ Result<std::optional<std::uint64_t>> first_lsn_of(std::string_view bytes, std::u
 
 }  // namespace
 
-Result<Journal::ReplayResult> Journal::replay(std::uint64_t first,
-                                              const std::function<Status(const Record&)>& visit) {
+Result<Journal::ReplayResult> Journal::replay(std::uint64_t first, const std::function<Status(const Record&)>& visit) {
   FJORD_TRY_ASSIGN(const std::vector<std::string> names, context_.env.list_directory(context_.options.directory));
   segments_.clear();
+  unsynced_.clear();
   for (const std::string& name : names) {  // sorted, and so are the numbers in them
     const auto number = parse_journal_name(name, context_.options.stripe);
     if (!number) continue;
     segment_ = std::max(segment_, *number);
     if (*number >= first) {
       segments_.push_back({*number, 0});
-    } else if (std::find(spare_.begin(), spare_.end(), name) == spare_.end()) {
-      spare_.push_back(name);
+    } else {
+      // Not to be used again: if it lost its last name with the power, it may hold records of a segment that this life
+      // will have a number for.
+      static_cast<void>(context_.env.remove_file(context_.path(name)));  // or the next time
     }
   }
   ReplayResult result;
@@ -50,7 +52,8 @@ Result<Journal::ReplayResult> Journal::replay(std::uint64_t first,
 Status Journal::replay_segment(std::uint64_t number, const std::function<Status(const Record&)>& visit,
                                ReplayResult& result) {
   const std::string path = context_.path(journal_name(context_.options.stripe, number));
-  FJORD_TRY_ASSIGN(const auto file, context_.env.open_random_access(path));
+  FJORD_TRY_ASSIGN(const std::shared_ptr<RandomAccessFile> file, context_.env.open_random_access(path));
+  unsynced_.emplace_back(number, file);  // nobody knows whether the life before synced it
   FJORD_TRY_ASSIGN(const std::uint64_t size, file->size());
   ReadWindow window;
   FJORD_TRY_ASSIGN(std::string_view bytes, window.read(*file, 0, kSegmentHeaderBytes, size));
@@ -65,7 +68,8 @@ Status Journal::replay_segment(std::uint64_t number, const std::function<Status(
     FJORD_TRY_ASSIGN(bytes, window.read(*file, offset, kRecordHeaderBytes, size));
     const std::optional<RecordHeader> header = decode_record_header(bytes, number, offset);
     if (!header || offset + header->bytes() > size) {
-      offset += kRecordAlignment;  // behind a broken record there may be others; at the end of the journal there are none
+      offset +=
+          kRecordAlignment;  // behind a broken record there may be others; at the end of the journal there are none
       continue;
     }
     const std::uint64_t length = header->bytes() - kRecordHeaderBytes;
@@ -128,8 +132,7 @@ Status Journal::start(std::uint64_t next_lsn) {
   return Status::ok();
 }
 
-Status Journal::append(RecordType type, std::string_view meta, std::span<const std::string_view> parts,
-                       bool sync_it) {
+Status Journal::append(RecordType type, std::string_view meta, std::span<const std::string_view> parts, bool sync_it) {
   FJORD_TRY(health_);
   if (position_ >= context_.options.journal_segment_bytes) FJORD_TRY(rotate());
   RecordHeader header{.type = type,

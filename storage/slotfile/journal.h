@@ -64,7 +64,7 @@ class Journal {
   std::uint64_t segment() const { return segment_; }
   /// In all segments from the oldest one that is kept.
   std::uint64_t bytes() const;
-  /// Gives up the segments before `segment`; two of them are kept to be used again.
+  /// Gives up the segments before `segment`; one of them is kept to be used again.
   void retire(std::uint64_t segment);
 
  private:

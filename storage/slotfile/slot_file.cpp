@@ -29,8 +29,8 @@ SlotFile::~SlotFile() {
 Result<std::optional<RunFrame>> SlotFile::frame_at(std::uint64_t offset, std::uint32_t magic) {
   FJORD_TRY_ASSIGN(RandomAccessFile * file, file_.get());
   constexpr std::uint64_t kAhead = 64 << 10;
-  FJORD_TRY_ASSIGN(const std::string_view bytes, context_.metadata_window.read(*file, offset, kRunFrameBytes,
-                                                                               std::min(offset + kAhead, size_)));
+  FJORD_TRY_ASSIGN(const std::string_view bytes,
+                   context_.metadata_window.read(*file, offset, kRunFrameBytes, std::min(offset + kAhead, size_)));
   return decode_run_frame(bytes, magic, number_, offset);
 }
 
@@ -135,15 +135,37 @@ Status SlotFile::append(BucketId bucket, std::span<MetaEntry> entries, std::stri
   return Status::ok();
 }
 
+Result<std::string_view> SlotFile::mapped() {
+  FJORD_TRY_ASSIGN(RandomAccessFile * file, file_.get());
+  if (!context_.options.map_files) return std::string_view();
+  // A file that somebody cut off must not be touched where it ends.
+  if (checked_size_ < size_) {
+    FJORD_TRY_ASSIGN(checked_size_, file->size());
+    if (checked_size_ < size_) return std::string_view();
+  }
+  return file->mapped(size_);
+}
+
 Status SlotFile::read_part(const MetaEntry& entry, Part part, std::string& into) {
   const std::uint64_t length = stored_bytes(entry.length(part));
+  if (length == 0) {
+    into.clear();
+    return Status::ok();
+  }
+  FJORD_TRY_ASSIGN(const std::string_view all, mapped());
+  if (!all.empty() && entry.position(part) + length <= all.size()) {
+    const std::string_view stored = all.substr(entry.position(part), length);
+    if (verify_part(entry, part, stored)) {
+      into.assign(stored.substr(0, length - kPartChecksumBytes));
+      return Status::ok();
+    }
+  }
   into.resize(length);
-  if (length == 0) return Status::ok();
   FJORD_TRY_ASSIGN(RandomAccessFile * file, file_.get());
   FJORD_TRY_ASSIGN(const std::size_t n, file->read(entry.position(part), into));
   if (n < length || !verify_part(entry, part, into)) {
-    return Status(StatusCode::Corruption, file_.path() + ": a document part at " +
-                                              std::to_string(entry.position(part)) + " does not verify");
+    return Status(StatusCode::Corruption,
+                  file_.path() + ": a document part at " + std::to_string(entry.position(part)) + " does not verify");
   }
   into.resize(length - kPartChecksumBytes);
   return Status::ok();

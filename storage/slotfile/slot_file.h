@@ -53,13 +53,15 @@ class SlotFile {
   /// For a file that is written piece by piece: sets the size once everything up to it is there.
   void set_size(std::uint64_t size) { size_ = size; }
 
+  /// All of it in memory, or nothing; see RandomAccessFile::mapped(). Good as long as the handle is open.
+  Result<std::string_view> mapped();
   /// Reads one part as it is stored, verifies it and takes the checksum off. `into` loses its content.
   /// Errors: Corruption, IoError.
   Status read_part(const MetaEntry& entry, Part part, std::string& into);
 
  private:
-  Status walk_run(const RunFrame& frame, std::uint64_t offset,
-                  const std::function<void(const MetaEntry&, bool)>& visit, Corrupt& corrupt);
+  Status walk_run(const RunFrame& frame, std::uint64_t offset, const std::function<void(const MetaEntry&, bool)>& visit,
+                  Corrupt& corrupt);
   Result<std::optional<RunFrame>> frame_at(std::uint64_t offset, std::uint32_t magic);
   Result<std::optional<RunFrame>> frame_before(std::uint64_t end);
 
@@ -68,6 +70,7 @@ class SlotFile {
   CachedFile file_;
   std::uint64_t size_;
   std::uint64_t synced_size_;
+  std::uint64_t checked_size_ = 0;  ///< The file on disk has at least that.
   bool remove_ = false;
 };
 

@@ -43,22 +43,28 @@ SlotfileIterator::~SlotfileIterator() {
 }
 
 Result<bool> SlotfileIterator::next(DocBlockBuilder& into, std::size_t max_bytes) {
+  return visit([&](const EntryView& entry) {
+    into.add(entry);
+    return into.size() < max_bytes;
+  });
+}
+
+Result<bool> SlotfileIterator::visit(const Sink& sink) {
   FJORD_TRY(failure_);
   bucket_ = engine_.find(id_);
   if (bucket_ == nullptr || bucket_->uid != uid_) {
     return Status(StatusCode::NotFound, id_.to_string() + " was deleted, split or joined");
   }
-  const std::size_t count_before = into.count();
-  Result<bool> more = advance(into, max_bytes);
+  bool given = false;
+  Result<bool> more = advance(sink, given);
   if (more) return more;
   failure_ = more.error();
-  if (into.count() > count_before) return true;  // what is there first; the next call says it
+  if (given) return true;  // what is there first; the next call says it
   return failure_;
 }
 
-Result<bool> SlotfileIterator::advance(DocBlockBuilder& into, std::size_t max_bytes) {
-  const std::size_t count_before = into.count();
-  while (into.count() == count_before || into.size() < max_bytes) {
+Result<bool> SlotfileIterator::advance(const Sink& sink, bool& given) {
+  for (Given last = Given::Nothing; last != Given::Stop;) {
     if (at_ == pending_.size()) {
       if (next_cell_ < kCells) {
         FJORD_TRY(start_slot());
@@ -69,8 +75,13 @@ Result<bool> SlotfileIterator::advance(DocBlockBuilder& into, std::size_t max_by
       }
       return false;
     }
-    const Status status = give(into);
-    if (!status && !(status.code() == StatusCode::Corruption && on_corruption_ == OnCorruption::Skip)) return status;
+    const Result<Given> done = give(sink);
+    if (done) {
+      last = *done;
+      given = given || last != Given::Nothing;
+    } else if (done.error().code() != StatusCode::Corruption || on_corruption_ != OnCorruption::Skip) {
+      return done.error();
+    }
     ++at_;
   }
   return true;
@@ -95,20 +106,44 @@ Status SlotfileIterator::start_slot() {
   slot_ = &slot;
   slot_serial_ = slot.index_serial();
   files_ = slot.files();
-  for (Side& side : sides_) side.file = MetaEntry::kGone;
+  open_file_ = MetaEntry::kGone;
+  read_ahead_of_slot();
   next_cell_ = slot.end_cell();
   return Status::ok();
 }
 
-Status SlotfileIterator::give(DocBlockBuilder& into) {
+/// Lets the system read what will be asked for while the first documents are worked on.
+void SlotfileIterator::read_ahead_of_slot() {
+  for (std::size_t i = 0; i < pending_.size();) {
+    const MetaEntry& first = pending_[i].entry;
+    if (first.held()) return;
+    // A run of entries with headers close to each other; their bodies lie behind one another too.
+    std::uint64_t header_end = first.header_position;
+    std::uint64_t body_begin = first.body_position;
+    std::uint64_t body_end = body_begin;
+    for (; i < pending_.size(); ++i) {
+      const MetaEntry& entry = pending_[i].entry;
+      if (entry.file != first.file || entry.header_position > header_end + kGapBytesMax) break;
+      header_end = entry.header_position + stored_bytes(entry.header_length());
+      body_begin = std::min<std::uint64_t>(body_begin, entry.body_position);
+      body_end = std::max<std::uint64_t>(body_end, entry.body_position + stored_bytes(entry.body_length()));
+    }
+    const Result<RandomAccessFile*> file = files_[first.file]->file().get();
+    if (!file) return;  // whoever reads will say it
+    (*file)->will_need(first.header_position, header_end - first.header_position);
+    if (!filter_.has_selection() && filter_.wants_body()) (*file)->will_need(body_begin, body_end - body_begin);
+  }
+}
+
+Result<SlotfileIterator::Given> SlotfileIterator::give(const Sink& sink) {
   FJORD_TRY_ASSIGN(const MetaEntry* now, as_it_is_now());
-  if (now == nullptr) return Status::ok();
+  if (now == nullptr) return Given::Nothing;
   const MetaEntry& listed = pending_[at_].entry;
   moved_ = now->timestamp_us != listed.timestamp_us || listed.held();
-  if (!moved_) return give_entry(listed, into);
-  if (!filter_.wants(now->timestamp(), now->removed())) return Status::ok();
+  if (!moved_) return give_entry(listed, sink);
+  if (!filter_.wants(now->timestamp(), now->removed())) return Given::Nothing;
   const MetaEntry copy = *now;  // reading may put it in quarantine
-  return give_entry(copy, into);
+  return give_entry(copy, sink);
 }
 
 /// The current entry in the index; null if there is none any more.
@@ -124,48 +159,63 @@ Result<const MetaEntry*> SlotfileIterator::as_it_is_now() {
   return number == SlotIndex::kNone ? nullptr : &slot.index().at(number);
 }
 
-Status SlotfileIterator::give_entry(const MetaEntry& entry, DocBlockBuilder& into) {
-  if (!entry.removed()) return give_document(entry, into);
+Result<SlotfileIterator::Given> SlotfileIterator::give_entry(const MetaEntry& entry, const Sink& sink) {
+  if (!entry.removed()) return give_document(entry, sink);
   FJORD_TRY_ASSIGN(const std::string_view id, part(entry, Part::Header));
-  into.add({.gid = entry.gid, .timestamp = entry.timestamp(), .removed = true, .id = id, .header = {}, .body = {}});
-  return Status::ok();
+  const bool go_on =
+      sink({.gid = entry.gid, .timestamp = entry.timestamp(), .removed = true, .id = id, .header = {}, .body = {}});
+  return go_on ? Given::GoOn : Given::Stop;
 }
 
-Status SlotfileIterator::give_document(const MetaEntry& entry, DocBlockBuilder& into) {
+Result<SlotfileIterator::Given> SlotfileIterator::give_document(const MetaEntry& entry, const Sink& sink) {
   FJORD_TRY_ASSIGN(const std::string_view header, part(entry, Part::Header));
   const bool selects_on_body = filter_.selects_on_body();
-  if (filter_.has_selection() && !selects_on_body && !filter_.matches(header, {})) return Status::ok();
+  if (filter_.has_selection() && !selects_on_body && !filter_.matches(header, {})) return Given::Nothing;
   std::string_view body;
   if (filter_.wants_body() || selects_on_body) {
     FJORD_TRY_ASSIGN(body, part(entry, Part::Body));
   }
-  if (selects_on_body && !filter_.matches(header, body)) return Status::ok();
-  into.add({.gid = entry.gid,
-            .timestamp = entry.timestamp(),
-            .removed = false,
-            .id = {},
-            .header = filter_.project(header),
-            .body = filter_.wants_body() ? body : std::string_view{}});
-  return Status::ok();
+  if (selects_on_body && !filter_.matches(header, body)) return Given::Nothing;
+  const bool go_on = sink({.gid = entry.gid,
+                           .timestamp = entry.timestamp(),
+                           .removed = false,
+                           .id = {},
+                           .header = filter_.project(header),
+                           .body = filter_.wants_body() ? body : std::string_view{}});
+  return go_on ? Given::GoOn : Given::Stop;
 }
 
 Result<std::string_view> SlotfileIterator::part(const MetaEntry& entry, Part part) {
   const std::uint64_t length = stored_bytes(entry.length(part));
   if (length == 0) return std::string_view();
   if (moved_) return moved_part(entry, part);
-  Side& side = sides_[part == Part::Header ? 0 : 1];
-  if (side.file != entry.file) side.window.forget();
-  side.file = entry.file;
-  const std::uint64_t begin = entry.position(part);
-  const std::uint64_t ahead_end = side.window.contains(begin, length) ? 0 : read_ahead(entry, part);
-  FJORD_TRY_ASSIGN(const RandomAccessFile* file, files_[entry.file]->file().get());
-  FJORD_TRY_ASSIGN(const std::string_view stored, side.window.read(*file, begin, length, ahead_end));
+  FJORD_TRY_ASSIGN(const std::string_view stored, stored_part(entry, part));
   if (!verify_part(entry, part, stored)) {
     report(entry);
     return Status(StatusCode::Corruption, files_[entry.file]->file().path() + ": a document part at " +
-                                              std::to_string(begin) + " does not verify");
+                                              std::to_string(entry.position(part)) + " does not verify");
   }
   return plain(entry, part, stored.substr(0, length - kPartChecksumBytes));
+}
+
+/// With its checksum, which is yet to be verified.
+Result<std::string_view> SlotfileIterator::stored_part(const MetaEntry& entry, Part part) {
+  const std::uint64_t begin = entry.position(part);
+  const std::uint64_t length = stored_bytes(entry.length(part));
+  if (entry.file != open_file_) {
+    SlotFile& file = *files_[entry.file].file;
+    open_file_ = entry.file;
+    FJORD_TRY_ASSIGN(handle_, file.file().share());
+    mapped_ = {};
+    if (on_corruption_ == OnCorruption::Fail) {
+      FJORD_TRY_ASSIGN(mapped_, file.mapped());
+    }
+    for (Side& side : sides_) side.window.forget();
+  }
+  if (begin + length <= mapped_.size()) return mapped_.substr(begin, length);
+  Side& side = sides_[part == Part::Header ? 0 : 1];
+  const std::uint64_t ahead_end = side.window.contains(begin, length) ? 0 : read_ahead(entry, part);
+  return side.window.read(*handle_, begin, length, ahead_end);
 }
 
 /// Of an entry that was replaced, or was in memory, when the list was made: `entry` is as it is now.

@@ -23,21 +23,26 @@ class SlotfileIterator final : public spi::DocumentIterator {
   ~SlotfileIterator() override;
 
   Result<bool> next(DocBlockBuilder& into, std::size_t max_bytes) override;
+  Result<bool> visit(const std::function<bool(const EntryView&)>& sink) override;
 
  private:
+  using Sink = std::function<bool(const EntryView&)>;
+  enum class Given { Nothing, GoOn, Stop };
+
   struct Side {
     ReadWindow window;
-    std::uint16_t file = MetaEntry::kGone;  ///< Whose bytes the window holds.
-    std::string held;                       ///< A part that was in memory, or was compressed.
-    std::uint64_t ahead = 0;                ///< How far it pays to read on; see read_ahead().
+    std::string held;         ///< A part that was in memory, or was compressed.
+    std::uint64_t ahead = 0;  ///< How far it pays to read on; see read_ahead().
   };
 
-  Result<bool> advance(DocBlockBuilder& into, std::size_t max_bytes);
+  Result<bool> advance(const Sink& sink, bool& given);
   Status start_slot();
-  Status give(DocBlockBuilder& into);
+  void read_ahead_of_slot();
+  Result<Given> give(const Sink& sink);
   Result<const MetaEntry*> as_it_is_now();
-  Status give_entry(const MetaEntry& entry, DocBlockBuilder& into);
-  Status give_document(const MetaEntry& entry, DocBlockBuilder& into);
+  Result<Given> give_entry(const MetaEntry& entry, const Sink& sink);
+  Result<Given> give_document(const MetaEntry& entry, const Sink& sink);
+  Result<std::string_view> stored_part(const MetaEntry& entry, Part part);
   Result<std::string_view> part(const MetaEntry& entry, Part part);
   Result<std::string_view> moved_part(const MetaEntry& entry, Part part);
   Result<std::string_view> plain(const MetaEntry& entry, Part part, std::string_view stored);
@@ -63,6 +68,9 @@ class SlotfileIterator final : public spi::DocumentIterator {
   bool moved_ = false;             ///< The current entry is not where the list says.
   std::vector<FileRef> files_;     ///< Of pending_.
   std::size_t at_ = 0;
+  std::uint16_t open_file_ = MetaEntry::kGone;  ///< Of files_: the one that the windows, or mapped_, are of.
+  std::shared_ptr<RandomAccessFile> handle_;
+  std::string_view mapped_;
   Status failure_;
   Side sides_[2];
 };

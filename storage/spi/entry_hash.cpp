@@ -7,6 +7,19 @@ std::uint64_t entry_hash(const GlobalId& gid, Timestamp timestamp, bool removed)
   return mix64(hash64(gid.view(), timestamp.us), removed ? 1 : 0);
 }
 
+Result<bool> DocumentIterator::visit(const std::function<bool(const EntryView&)>& sink) {
+  for (bool more = true; more;) {
+    DocBlockBuilder block;
+    FJORD_TRY_ASSIGN(more, next(block, 1));
+    const std::string bytes = block.take();
+    DocBlockReader reader(bytes);
+    bool go_on = true;
+    while (const std::optional<EntryView> entry = reader.next()) go_on = sink(*entry) && go_on;
+    if (!go_on) return more;
+  }
+  return false;
+}
+
 Status not_of_bucket(const Write& write) {
   return Status(StatusCode::InvalidArgument, write.gid.to_string() + " does not belong to " + write.bucket.to_string());
 }

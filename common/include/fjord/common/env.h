@@ -30,6 +30,11 @@ class RandomAccessFile {
   /// one writes meanwhile may be durable afterwards or not.
   virtual Status sync() = 0;
   virtual Result<std::uint64_t> size() const = 0;
+  /// The first `end` bytes in memory, which the file has, or nothing where that cannot be done. The bytes are those of
+  /// the file at any time, as long as it is open. A medium that fails when they are touched ends the process.
+  virtual std::string_view mapped(std::uint64_t end) = 0;
+  /// Says that this range will be read soon. Promises nothing.
+  virtual void will_need(std::uint64_t offset, std::uint64_t length) const = 0;
   /// Reserves space and sets the size (new bytes read as zero); a smaller size truncates. Errors: NoSpace.
   virtual Status allocate(std::uint64_t size) = 0;
   virtual Status truncate(std::uint64_t size) = 0;

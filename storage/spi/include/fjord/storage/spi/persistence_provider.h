@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <span>
@@ -88,6 +89,10 @@ class DocumentIterator {
   /// Appends entries until the block holds `max_bytes` (always at least one entry if there is any). Returns false when
   /// nothing is left. Errors: Corruption, IoError.
   virtual Result<bool> next(DocBlockBuilder& into, std::size_t max_bytes) = 0;
+  /// The same without a block: gives entries to `sink` until that returns false, or nothing is left (the answer is false
+  /// then). Views are good during the call of the sink, which calls nothing of the provider. What this default does by
+  /// way of a block, an engine may do without copying.
+  virtual Result<bool> visit(const std::function<bool(const EntryView&)>& sink);
 };
 
 /// Which parts of a document a get is after.
