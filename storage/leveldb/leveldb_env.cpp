@@ -13,7 +13,6 @@ namespace {
 constexpr std::size_t kBufferBytes = 64 << 10;
 
 std::string_view view(const leveldb::Slice& slice) { return {slice.data(), slice.size()}; }
-std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 bool is_log(const std::string& path) { return path.ends_with(".log"); }
 
 class SequentialAdapter final : public leveldb::SequentialFile {
@@ -78,6 +77,12 @@ class LogAdapter final : public leveldb::Logger {
 };
 
 }  // namespace
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
 
 std::unique_ptr<leveldb::Logger> make_log_adapter() { return std::make_unique<LogAdapter>(); }
 

@@ -74,6 +74,9 @@ class EnvAdapter final : public leveldb::EnvWrapper {
   std::vector<EndedLog> ended_logs_ FJORD_GUARDED_BY(ended_mutex_);  ///< Not synced, oldest first.
 };
 
+/// The folder that a file or folder is in.
+std::string folder_of(const std::string& path);
+
 /// What LevelDB has to say about itself goes to the debug log.
 std::unique_ptr<leveldb::Logger> make_log_adapter();
 

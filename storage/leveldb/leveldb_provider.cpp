@@ -569,6 +569,7 @@ Result<std::unique_ptr<spi::PersistenceProvider>> open_leveldb_provider(Env& env
                                                            options.directory, *made_with, options.stripes));
   }
   if (!made_with) {
+    FJORD_TRY(env.sync_directory(leveldb_store::folder_of(options.directory)));
     FJORD_TRY(write_file_atomically(env, leveldb_store::marker_path(options.directory),
                                     leveldb_store::marker_text(options.stripes), true));
   }

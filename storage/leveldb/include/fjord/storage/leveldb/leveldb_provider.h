@@ -11,7 +11,8 @@
 namespace fjord {
 
 struct LeveldbOptions {
-  /// Holds one LevelDB database for each stripe, `leveldb-<stripe>`; made if it is missing.
+  /// Holds one LevelDB database for each stripe, `leveldb-<stripe>`; made if it is missing. What it is in has to be
+  /// there already.
   std::string directory;
   /// This engine serves the buckets with (raw() & (stripes - 1)) == stripe. The number of stripes of a folder never
   /// changes.
