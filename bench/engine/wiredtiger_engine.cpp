@@ -153,7 +153,7 @@ std::vector<EngineConfiguration> wiredtiger_configurations() {
            .settings =
                "cache 8 GB, which holds all documents; up to 2 eviction threads, which leave changed pages alone up "
                "to 60 % of the cache; no prefix compression; leaf pages of 32 KB (large documents: 1 MB, values "
-               "up to 512 KB in the page); log files of 100 MB as by default (larger ones were not quicker); "
+               "up to 512 KB in the page); log files of 100 MB as by default; "
                "settled by a checkpoint",
            .make = [](DocumentSize size) { return std::make_unique<WiredtigerEngine>(tuned(size)); }}};
 }
