@@ -136,23 +136,26 @@ TEST_CASE("leveldb: what was synced survives a loss of power, and what it builds
   Machine machine({.seed = seed, .power_loss = true});
   REQUIRE(machine.provider->create_bucket(kBucket).is_ok());
   REQUIRE(machine.provider->set_replica_set(kBucket, {.epoch = 5, .nodes = {1}}).is_ok());
-  // Some logs full, so that the last sync is of another one than the bucket's creation.
-  for (int i = 0; i < 150; ++i) {
+  // The log is full and its table held up, so that the sync is of another log than the bucket's creation.
+  machine.env.hold_creations(".ldb");
+  constexpr int kDocuments = 60;
+  for (int i = 0; i < kDocuments; ++i) {
     REQUIRE(apply(*machine.provider, kBucket, test_put(i, 10, big_text(i))).status.is_ok());
   }
   REQUIRE(machine.put_synced(test_put(1000, 20, "synced")).is_ok());
-  for (int i = 150; i < 160; ++i) apply(*machine.provider, kBucket, test_put(i, 10, big_text(i)));
+  for (int i = kDocuments; i < kDocuments + 5; ++i) apply(*machine.provider, kBucket, test_put(i, 10, big_text(i)));
   if (seed % 3 == 0) {
     machine.env.locked([](sim::SimEnv& disk) { disk.lose_power_and_all_unsynced(); });
   } else {
     machine.env.locked([](sim::SimEnv& disk) { disk.lose_power(); });
   }
+  machine.env.release();
   machine.reopen();
   REQUIRE(machine.provider->list_buckets() == std::vector<BucketId>{kBucket});
   CHECK(machine.provider->replica_set(kBucket)->epoch == 5);
   CHECK(machine.provider->get(kBucket, test_id(1000).gid())->body == test_put(1000, 20, "synced").body);
   // One log after the other: with the synced write come all that were before it.
-  for (int i = 0; i < 150; ++i) {
+  for (int i = 0; i < kDocuments; ++i) {
     INFO("document " << i);
     const auto got = machine.provider->get(kBucket, test_id(i).gid());
     REQUIRE(got);

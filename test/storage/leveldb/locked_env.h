@@ -1,7 +1,10 @@
 #pragma once
 
+#include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "fjord/sim/sim_env.h"
@@ -20,12 +23,28 @@ class LockedEnv final : public Env {
     return use(env_);
   }
 
+  /// From now on files whose names end so are not made: whoever wants to waits for release(), and fails then.
+  void hold_creations(std::string suffix) {
+    const std::lock_guard lock(mutex_);
+    held_suffix_ = std::move(suffix);
+  }
+  void release() {
+    {
+      const std::lock_guard lock(mutex_);
+      held_suffix_.reset();
+    }
+    released_.notify_all();
+  }
+
   Result<std::unique_ptr<RandomAccessFile>> open_random_access(const std::string& path) override {
     const std::lock_guard lock(mutex_);
     return wrap(env_.open_random_access(path));
   }
   Result<std::unique_ptr<RandomAccessFile>> create_random_access(const std::string& path) override {
-    const std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    const bool held = held_suffix_ && path.ends_with(*held_suffix_);
+    released_.wait(lock, [&] { return !held || !held_suffix_; });
+    if (held) return Status(StatusCode::IoError, path + " was held up until the machine was off");
     return wrap(env_.create_random_access(path));
   }
   Result<bool> exists(const std::string& path) override {
@@ -113,6 +132,8 @@ class LockedEnv final : public Env {
 
   sim::SimEnv& env_;
   std::mutex mutex_;
+  std::condition_variable released_;
+  std::optional<std::string> held_suffix_;
 };
 
 }  // namespace fjord::test
