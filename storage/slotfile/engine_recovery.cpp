@@ -76,7 +76,10 @@ Status Engine::build(const Catalog& catalog) {
       bucket->slots.push_back(std::move(slot));
     }
     bucket->index_cells();
-    if (bucket->damaged) damaged_.push_back(bucket->id);
+    // The edit that replaced an older one of the same id was lost.
+    const Bucket* const older = find(record.id);
+    if (older != nullptr) by_uid_.erase(older->uid);
+    if (bucket->damaged && older == nullptr) damaged_.push_back(bucket->id);
     adopt(std::move(bucket));
   }
   return Status::ok();
@@ -126,10 +129,13 @@ Status Engine::remove_leftovers() {
     }
   }
   FJORD_TRY_ASSIGN(const auto names, context_.env.list_directory(context_.options.directory));
+  bool durable = false;
   for (const std::string& name : names) {
     const std::optional<std::uint32_t> number = parse_slotfile_name(name);
     const bool ours = number && *number % context_.options.stripes == context_.options.stripe;
     if (!ours || known.contains(*number)) continue;
+    // First what says that it is not needed: the life before may not have synced that.
+    if (!std::exchange(durable, true)) FJORD_TRY(journal_.sync());
     FJORD_TRY(context_.env.remove_file(context_.path(name)));
     ++context_.stats.leftovers_removed;
   }

@@ -33,6 +33,7 @@ struct FileRef {
   BucketId bucket;
   unsigned first_cell = 0;
   unsigned end_cell = kCells;
+  bool missing = false;  ///< There is no such file any more.
 
   SlotFile* operator->() const { return file.get(); }
   bool covers(const GlobalId& gid) const {
