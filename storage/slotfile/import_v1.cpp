@@ -152,14 +152,13 @@ class BucketImport {
     std::vector<spi::Write> writes;
     for (const Pending& pending : pending_) {
       const v1::Entry& entry = pending.entry;
-      const std::string_view header = pending.header;
-      writes.push_back({.bucket = id_,
-                        .gid = entry.gid,
-                        .timestamp = Timestamp{entry.timestamp_us},
-                        .remove = entry.removed,
-                        .id = entry.removed ? header : std::string_view(),
-                        .header = entry.removed ? std::string_view() : header,
-                        .body = pending.body});
+      spi::Write& write = writes.emplace_back();
+      write.bucket = id_;
+      write.gid = entry.gid;
+      write.timestamp = Timestamp{entry.timestamp_us};
+      write.remove = entry.removed;
+      (entry.removed ? write.id : write.header) = pending.header;
+      write.body = pending.body;
     }
     std::vector<spi::WriteResult> results(writes.size());
     engine_.apply(writes, results, spi::Durability::Process);
