@@ -196,9 +196,11 @@ bool BucketMerge::loses(const EntryView& entry) const {
 }
 
 Status BucketMerge::apply_blocks() {
+  FJORD_TRY(stripe_.check_space_to_merge());
   std::vector<std::string> blocks = std::exchange(blocks_, {});
   std::vector<spi::Write> writes;
   std::deque<std::string> cancelled;  // Ids that the writes point to.
+  const std::shared_ptr<const rpc::ClusterSnapshot> snapshot = stripe_.snapshots_.get();
   for (const std::string& block : blocks) {
     DocBlockReader reader(block);
     while (std::optional<EntryView> entry = reader.next()) {
@@ -209,6 +211,7 @@ Status BucketMerge::apply_blocks() {
                         .id = entry->id,
                         .header = entry->header,
                         .body = entry->body});
+      if (!entry->removed && snapshot != nullptr) spi::set_compression(writes.back(), *snapshot->types());
       if (loses(*entry)) {
         rpc::TokenEntry token = *rpc::TokenEntry::parse(entry->id);
         token.state = rpc::TokenEntry::State::Cancelled;

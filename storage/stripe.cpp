@@ -26,6 +26,8 @@ StripeMetrics::StripeMetrics(MetricRegistry& registry)
                                "Buckets in which the storage engine met damage, counted each time")),
       merges(registry.counter("fjord_storage_merges_total", "Merges of a bucket from another replica")),
       merged_entries(registry.counter("fjord_storage_merged_entries_total", "Entries fetched by merges")),
+      throttled(registry.counter("fjord_storage_throttled_total", "Puts answered BUSY because the disk is nearly full")),
+      no_space(registry.counter("fjord_storage_no_space_total", "Puts and merges refused because the disk is full")),
       put_seconds(
           registry.histogram("fjord_storage_operation_seconds", "Time in the storage engine", {{"operation", "put"}})),
       get_seconds(
@@ -132,7 +134,8 @@ void StorageNode::Stripe::apply_bucket(const rpc::Apply& request, std::span<cons
       }
       read(operation, results[i]);
     } else if (operation.kind == rpc::OperationKind::Put || operation.kind == rpc::OperationKind::Remove) {
-      Status same = operation.compare ? compare(operation, replicas) : Status::ok();
+      Status same = check_space(operation);
+      if (same && operation.compare) same = compare(operation, replicas);
       if (same) {
         write_indexes_.push_back(i);
       } else {
@@ -150,6 +153,7 @@ void StorageNode::Stripe::write_run(const rpc::Apply& request, std::span<const s
   writes_.clear();
   std::uint64_t puts = 0;
   spi::Durability durability = spi::Durability::Process;
+  const std::shared_ptr<const rpc::ClusterSnapshot> snapshot = snapshots_.get();
   for (std::uint32_t i : run) {
     const rpc::StorageOperation& operation = request.operations[i];
     bool remove = operation.kind == rpc::OperationKind::Remove;
@@ -162,6 +166,7 @@ void StorageNode::Stripe::write_run(const rpc::Apply& request, std::span<const s
                        .id = operation.id,
                        .header = operation.header,
                        .body = operation.body});
+    if (!remove && snapshot != nullptr) spi::set_compression(writes_.back(), *snapshot->types());
     if (operation.token_entry.empty()) continue;
     writes_.push_back({.bucket = operation.bucket,
                        .gid = operation.token_gid,
@@ -248,6 +253,26 @@ Status StorageNode::Stripe::compare(const rpc::StorageOperation& operation, cons
                                             std::to_string(operation.read_us)};
 }
 
+Status StorageNode::Stripe::check_space(const rpc::StorageOperation& operation) {
+  if (space_.refused_percent == 0 || operation.kind == rpc::OperationKind::Remove) return Status::ok();
+  const std::string node = "storage." + std::to_string(options_.index);
+  if (Status status = space_.check_external(node); !status) {
+    metrics_.no_space.add();
+    return status;
+  }
+  refused_share_ += space_.refused_percent;
+  if (refused_share_ < 100) return Status::ok();
+  refused_share_ -= 100;
+  metrics_.throttled.add();
+  return {StatusCode::Busy, node + " takes fewer writes, for its disk is nearly full: " + space_.reason};
+}
+
+Status StorageNode::Stripe::check_space_to_merge() {
+  Status status = space_.check_merge("storage." + std::to_string(options_.index));
+  if (!status) metrics_.no_space.add();
+  return status;
+}
+
 spi::Durability StorageNode::Stripe::durability_of(const rpc::StorageOperation& operation) const {
   switch (operation.durability) {
     case rpc::Durability::Process:
@@ -313,6 +338,7 @@ Status StorageNode::Stripe::delete_bucket(const rpc::DeleteBuckets& request, Buc
 
 void StorageNode::Stripe::merge(rpc::MergeBucket request, rpc::Responder respond) {
   Status owner = check_owner(request.state_version, request.distributor, request.bucket);
+  if (owner) owner = check_space_to_merge();
   if (!owner) {
     rpc::MergeBucketReply reply;
     reply.status = std::move(owner);

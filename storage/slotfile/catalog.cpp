@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <utility>
 
+#include "file_format.h"
 #include "fjord/common/coding.h"
 #include "fjord/common/hash.h"
 #include "fjord/common/log.h"
-#include "file_format.h"
 
 namespace fjord::slotfile {
 

@@ -24,9 +24,9 @@ struct FileShare {
 /// A slot as it is written down.
 struct SlotRecord {
   std::uint8_t first_cell = 0;
-  std::uint8_t depth = 0;          ///< It has the 64 >> depth cells from the first on.
-  BucketInfo info;                 ///< Right unless the journal has writes for the slot.
-  std::uint64_t live_bytes = 0;    ///< What its newest versions take in files; the same.
+  std::uint8_t depth = 0;        ///< It has the 64 >> depth cells from the first on.
+  BucketInfo info;               ///< Right unless the journal has writes for the slot.
+  std::uint64_t live_bytes = 0;  ///< What its newest versions take in files; the same.
   std::vector<FileShare> files;
 };
 
@@ -63,7 +63,7 @@ Result<Edit> decode_edit(std::string_view bytes);
 /// The structure as a whole, as of record `lsn` of the journal. Written anew at each checkpoint, in two copies.
 struct Catalog {
   std::uint64_t lsn = 0;
-  std::uint64_t first_segment = 0;  ///< Of the journal; what is older is in slotfiles.
+  std::uint64_t first_segment = 0;                ///< Of the journal; what is older is in slotfiles.
   std::map<std::uint64_t, BucketRecord> buckets;  ///< By uid.
   std::map<std::uint64_t, Heirs> heirs;
   std::map<std::uint32_t, std::uint64_t> file_sizes;

@@ -299,8 +299,8 @@ Result<spi::StoredDocument> Engine::get(BucketId bucket, const GlobalId& gid, sp
   const std::uint32_t number = slot.index().find(gid);
   if (number == SlotIndex::kNone) {
     if (found->damaged || slot.is_uncertain(gid)) {
-      return Status(StatusCode::Corruption, gid.to_string() + " may have been lost in " + bucket.to_string() +
-                                                "; another replica knows");
+      return Status(StatusCode::Corruption,
+                    gid.to_string() + " may have been lost in " + bucket.to_string() + "; another replica knows");
     }
     return Status(StatusCode::NotFound, gid.to_string() + " is not in " + bucket.to_string());
   }

@@ -11,6 +11,7 @@
 #include "background_job.h"
 #include "catalog.h"
 #include "engine_context.h"
+#include "engine_metrics.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
 #include "journal.h"
 #include "slot.h"
@@ -43,7 +44,9 @@ class SlotfileIterator;
 /// Threading: confined to its executor, but for the jobs it gives to the background.
 class Engine final : public SlotfileProvider {
  public:
-  Engine(Env& env, const SlotfileOptions& options) : context_(env, options), journal_(context_) {}
+  Engine(Env& env, const SlotfileOptions& options) : context_(env, options), journal_(context_) {
+    if (options.metrics != nullptr) metrics_.emplace(*options.metrics, options.stripe);
+  }
   ~Engine() override;
 
   Status open_all();
@@ -152,7 +155,11 @@ class Engine final : public SlotfileProvider {
   void drop(Bucket& bucket);
   void retire_files(std::span<const std::shared_ptr<SlotFile>> files);
 
+  void follow_settings(MonotonicTime now);
+
   EngineContext context_;
+  std::optional<EngineMetrics> metrics_;
+  MonotonicTime metrics_due_;
   Journal journal_;
   LoadedSlots loaded_;
   std::unordered_map<BucketId, std::unique_ptr<Bucket>> buckets_;

@@ -20,6 +20,7 @@ constexpr Duration kIdle = std::chrono::seconds(1);
 /// After nobody wrote or read for that long, what is only in the journal goes to its place, if it is worth it.
 constexpr Duration kQuiet = std::chrono::milliseconds(50);
 constexpr std::uint64_t kWorthACheckpoint = 1 << 20;
+constexpr Duration kBetweenMetrics = std::chrono::seconds(2);
 constexpr Duration kWhileSyncing = std::chrono::milliseconds(2);
 constexpr Duration kAfterFailure = std::chrono::seconds(1);
 
@@ -38,6 +39,7 @@ std::shared_ptr<SlotFile> Engine::new_file() {
 }
 
 spi::Maintenance Engine::maintain(MonotonicTime now) {
+  follow_settings(now);
   if (!health()) return {.more = false, .next_in = kIdle};
   const bool busy = std::exchange(active_, false);
   if (busy) quiet_since_ = now;
@@ -65,6 +67,19 @@ spi::Maintenance Engine::maintain(MonotonicTime now) {
     return {.more = false, .next_in = kAfterFailure};
   }
   return {.more = more, .next_in = kIdle};
+}
+
+/// Takes over limits that were changed, and tells the statistics now and then.
+void Engine::follow_settings(MonotonicTime now) {
+  if (context_.options.tunables != nullptr) {
+    const SlotfileLimits limits = context_.options.tunables->of_stripe(context_.options.stripes);
+    if (limits != context_.options.limits) {
+      if (const Status status = set_limits(limits); !status) log::warning("slotfile", "{}", status.to_string());
+    }
+  }
+  if (!metrics_ || now < metrics_due_) return;
+  metrics_due_ = now + kBetweenMetrics;
+  metrics_->update(stats());
 }
 
 bool Engine::wants_checkpoint() const {

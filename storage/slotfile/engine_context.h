@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "file_cache.h"
 #include "fjord/common/env.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
-#include "file_cache.h"
 #include "read_window.h"
 
 namespace fjord::slotfile {

@@ -9,6 +9,16 @@
 
 namespace fjord::slotfile {
 
+namespace {
+
+std::string parent_of(const std::string& directory) {
+  const std::size_t slash = directory.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : directory.substr(0, slash);
+}
+
+}  // namespace
+
 Status Engine::open_all() {
   FJORD_TRY(context_.env.create_directories(context_.options.directory));
   FJORD_TRY_ASSIGN(LoadedCatalog loaded, load_catalog(context_));
@@ -18,12 +28,17 @@ Status Engine::open_all() {
                               loaded.stripes, context_.options.stripes));
   }
   if (loaded.damaged_copy) ++context_.stats.damaged_catalogs;
-  if (!loaded.found) loaded.catalog.next_file = 0;
+  if (!loaded.found) {
+    loaded.catalog.next_file = 0;
+    FJORD_TRY(context_.env.sync_directory(parent_of(context_.options.directory)));
+  }
   // Two times: what there is follows from the edits, and then each write finds its place in it.
   FJORD_TRY(replay_edits(loaded));
   FJORD_TRY(build(loaded.catalog));
   FJORD_TRY(replay_writes(loaded.catalog.first_segment, loaded.catalog.heirs));
-  FJORD_TRY(journal_.start(std::max(journal_.last_lsn(), loaded.catalog.lsn) + 1));
+  const Status started = journal_.start(std::max(journal_.last_lsn(), loaded.catalog.lsn) + 1);
+  // A full disk can be read. The journal begins with the first record for which there is space.
+  if (!started && (started.code() != StatusCode::NoSpace || !loaded.found)) return started;
   FJORD_TRY(remove_leftovers());
   // The first catalog says how many stripes there are.
   if (!loaded.found) FJORD_TRY(checkpoint());

@@ -19,12 +19,8 @@ BucketRecord Engine::record_of(const Bucket& bucket) const {
 }
 
 Edit Engine::edit_of(std::span<Bucket* const> buckets) const {
-  Edit edit{.removed = {},
-            .buckets = {},
-            .heirs = {},
-            .file_sizes = {},
-            .next_uid = next_uid_,
-            .next_file = next_file_};
+  Edit edit{
+      .removed = {}, .buckets = {}, .heirs = {}, .file_sizes = {}, .next_uid = next_uid_, .next_file = next_file_};
   for (const Bucket* bucket : buckets) {
     edit.buckets.push_back(record_of(*bucket));
     for (const auto& slot : bucket->slots) {
@@ -36,8 +32,7 @@ Edit Engine::edit_of(std::span<Bucket* const> buckets) const {
 
 Status Engine::commit(Edit edit) {
   FJORD_TRY(health());
-  return journal_.append(RecordType::Edit, encode_edit(edit), {},
-                         context_.options.durability == Durability::Sync);
+  return journal_.append(RecordType::Edit, encode_edit(edit), {}, context_.options.durability == Durability::Sync);
 }
 
 Bucket* Engine::adopt(std::unique_ptr<Bucket> bucket) {

@@ -199,8 +199,8 @@ Result<std::string> read_part(const RandomAccessFile& file, const FileHeader& he
   FJORD_TRY_ASSIGN(const std::size_t got, file.read(offset, bytes));
   const std::uint64_t of_id = entry.gid.hash_bits() ^ (std::uint64_t{entry.gid.location_bits()} << 32);
   const std::uint64_t seed = mix64(header.bucket.raw() ^ of_id, entry.timestamp_us * 2 + (body ? 1 : 0));
-  if (got != bytes.size() || load_fixed<std::uint32_t>(bytes.data() + length) !=
-                                 checksum32(std::string_view(bytes).substr(0, length), seed)) {
+  if (got != bytes.size() ||
+      load_fixed<std::uint32_t>(bytes.data() + length) != checksum32(std::string_view(bytes).substr(0, length), seed)) {
     return corrupt(fmt::format("the part at {} does not verify", offset));
   }
   bytes.resize(length);

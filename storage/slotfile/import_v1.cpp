@@ -38,7 +38,8 @@ class BucketImport {
     if (damage_ != 0) {
       mark_damaged();
     } else {
-      // Nobody else has written to it: what a loss of power took from the journal during an earlier import is here again.
+      // Nobody else has written to it: what a loss of power took from the journal during an earlier import is here
+      // again.
       FJORD_TRY(engine_.mark_repaired(id_));
     }
     return engine_.set_replica_set(id_, manifest_.replicas);
@@ -75,8 +76,8 @@ class BucketImport {
         found_ = true;
         return Status::ok();
       }
-      note(engine_.context().stats.bad_entries, manifest ? "the manifest is that of another bucket"
-                                                         : manifest.error().message());
+      note(engine_.context().stats.bad_entries,
+           manifest ? "the manifest is that of another bucket" : manifest.error().message());
     }
     return find_generation(names);
   }

@@ -49,14 +49,15 @@ struct JournalCursor {
   std::optional<std::uint64_t> last_lsn;  ///< Of the record before; nothing if nobody knows.
   std::optional<Broken> broken;           ///< A record that does not verify, with none behind it so far.
 
-  /// Moves on to `lsn`, of a record or the first one of a segment that begins there. False if it is not behind the last.
+  /// Moves on to `lsn`, of a record or the first one of a segment that begins there. False if it is not behind the
+  /// last.
   bool arrive(std::uint64_t lsn, const std::string& path, std::uint64_t offset, FindingSink& sink);
   void settle(bool number_was_used_again, FindingSink& sink);
   /// At the end of the last segment.
   void finish(FindingSink& sink) const;
 };
-/// Gives each valid record to `visit`, in order. Segments come in the order of their numbers. `last`: there is none after
-/// it, and its making may have been interrupted. Errors: NotFound, IoError.
+/// Gives each valid record to `visit`, in order. Segments come in the order of their numbers. `last`: there is none
+/// after it, and its making may have been interrupted. Errors: NotFound, IoError.
 Result<SegmentReport> inspect_segment(Env& env, const std::string& path, std::optional<std::uint64_t> number, bool last,
                                       JournalCursor& cursor, FindingSink& sink,
                                       const std::function<void(const FoundRecord&)>& visit);

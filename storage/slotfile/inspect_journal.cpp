@@ -22,10 +22,8 @@ BucketReport report_of(const BucketRecord& bucket) {
     of_slot.info = slot.info;
     of_slot.live_bytes = slot.live_bytes;
     for (const FileShare& file : slot.files) {
-      of_slot.files.push_back({.number = file.number,
-                               .bucket = file.bucket,
-                               .first_cell = file.first_cell,
-                               .end_cell = file.end_cell});
+      of_slot.files.push_back(
+          {.number = file.number, .bucket = file.bucket, .first_cell = file.first_cell, .end_cell = file.end_cell});
     }
   }
   return report;

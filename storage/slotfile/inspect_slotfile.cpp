@@ -102,8 +102,8 @@ Status SlotfileInspection::read_run(const RandomAccessFile& file, std::uint64_t 
     std::optional<MetaEntry> entry = decode_entry(stored, report_.number, at);
     if (!entry) {
       entry = repair_entry(stored, report_.number, at);
-      sink_.problem(report_.path, at, entry ? "a metadata entry has a flipped bit"
-                                            : "the checksum of a metadata entry is wrong");
+      sink_.problem(report_.path, at,
+                    entry ? "a metadata entry has a flipped bit" : "the checksum of a metadata entry is wrong");
     }
     run.entries.push_back(entry);
   }

@@ -14,9 +14,9 @@
 
 namespace fjord::slotfile {
 
-/// Which version of each document counts, as an engine would find it: from the catalog, all entries of slotfiles and all
-/// writes of the journal. Add all of them, then ask. Without a structure, or with one that refers to no
-/// files, ids count by themselves.
+/// Which version of each document counts, as an engine would find it: from the catalog, all entries of slotfiles and
+/// all writes of the journal. Add all of them, then ask. Without a structure, or with one that refers to no files, ids
+/// count by themselves.
 class NewestVersions {
  public:
   void set_structure(const Catalog& catalog);
@@ -60,9 +60,9 @@ class NewestVersions {
 
   std::map<std::uint64_t, BucketRecord> buckets_;
   std::map<std::uint64_t, Heirs> heirs_;
-  std::vector<OfSlot> slots_;                        ///< Those of a bucket beside each other.
-  std::map<std::uint64_t, std::size_t> first_slot_;  ///< By uid.
-  std::map<std::uint32_t, std::vector<Share>> shares_;  ///< By file.
+  std::vector<OfSlot> slots_;                               ///< Those of a bucket beside each other.
+  std::map<std::uint64_t, std::size_t> first_slot_;         ///< By uid.
+  std::map<std::uint32_t, std::vector<Share>> shares_;      ///< By file.
   std::unordered_map<Key, std::uint64_t, KeyHash> newest_;  ///< Timestamps; never walked through.
 };
 

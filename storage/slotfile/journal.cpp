@@ -113,6 +113,7 @@ Status Journal::make_segment(std::uint64_t number, std::uint64_t first_lsn) {
 
 Status Journal::start(std::uint64_t next_lsn) {
   FJORD_TRY(health_);
+  next_lsn_ = next_lsn;
   std::shared_ptr<RandomAccessFile> before = std::move(file_);
   if (const Status status = make_segment(segment_ + 1, next_lsn); !status) {
     file_ = std::move(before);
@@ -127,14 +128,13 @@ Status Journal::start(std::uint64_t next_lsn) {
   segments_.push_back({segment_, 0});
   position_ = kSegmentHeaderBytes;
   synced_position_ = 0;
-  next_lsn_ = next_lsn;
   name_durable_ = false;
   return Status::ok();
 }
 
 Status Journal::append(RecordType type, std::string_view meta, std::span<const std::string_view> parts, bool sync_it) {
   FJORD_TRY(health_);
-  if (position_ >= context_.options.journal_segment_bytes) FJORD_TRY(rotate());
+  if (file_ == nullptr || position_ >= context_.options.journal_segment_bytes) FJORD_TRY(rotate());
   RecordHeader header{.type = type,
                       .lsn = next_lsn_,
                       .meta_bytes = static_cast<std::uint32_t>(meta.size()),
@@ -171,12 +171,12 @@ Status Journal::take_back(Status why) {
 
 Status Journal::sync() {
   FJORD_TRY(health_);
-  if (synced_position_ == position_) return Status::ok();
+  if (synced_position_ == position_ && unsynced_.empty()) return Status::ok();
   Status status;
   for (const auto& [number, file] : unsynced_) {
     if (status) status = file->sync();
   }
-  if (status) status = file_->sync();
+  if (status && file_ != nullptr) status = file_->sync();
   if (status && !name_durable_) status = context_.env.sync_directory(context_.options.directory);
   if (!status) {
     health_ = status.with_context("a sync of the journal failed; closed until the next start");

@@ -36,7 +36,8 @@ Result<SegmentHeader> decode_segment_header(std::string_view bytes) {
       checksum32(bytes.substr(0, kSegmentHeaderBytes - 4), kSegmentMagic)) {
     return Status(StatusCode::Corruption, "the checksum of the segment's header is wrong");
   }
-  if (load_fixed<std::uint16_t>(bytes.data() + 4) != kFormatVersion || load_fixed<std::uint16_t>(bytes.data() + 6) != 0) {
+  if (load_fixed<std::uint16_t>(bytes.data() + 4) != kFormatVersion ||
+      load_fixed<std::uint16_t>(bytes.data() + 6) != 0) {
     return Status(StatusCode::NotImplemented, "a journal segment of another format version");
   }
   return SegmentHeader{.number = load_fixed<std::uint64_t>(bytes.data() + 8),

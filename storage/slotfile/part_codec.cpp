@@ -1,6 +1,8 @@
 #include "part_codec.h"
 
+#include <algorithm>
 #include <lz4.h>
+#include <lz4hc.h>
 #include <zstd.h>
 
 #include "fjord/common/coding.h"
@@ -11,28 +13,36 @@ namespace {
 
 constexpr std::size_t kLengthBytes = sizeof(std::uint32_t);
 constexpr int kZstdLevel = 3;
+/// From this level on lz4 means its slower and denser form.
+constexpr int kLz4DenseLevel = 2;
 
 /// The length of what was written to `to`, or 0 if it did not fit.
-std::size_t compress(spi::Compression wanted, std::string_view bytes, char* to, std::size_t capacity) {
-  if (wanted == spi::Compression::Lz4) {
-    const int n = LZ4_compress_default(bytes.data(), to, static_cast<int>(bytes.size()), static_cast<int>(capacity));
+std::size_t compress(const PartCompression& wanted, std::string_view bytes, char* to, std::size_t capacity) {
+  if (wanted.codec == spi::Compression::Lz4) {
+    const auto from_size = static_cast<int>(bytes.size());
+    const auto to_size = static_cast<int>(capacity);
+    const int n = wanted.level >= kLz4DenseLevel ? LZ4_compress_HC(bytes.data(), to, from_size, to_size, wanted.level)
+                                                 : LZ4_compress_default(bytes.data(), to, from_size, to_size);
     return n <= 0 ? 0 : static_cast<std::size_t>(n);
   }
-  const std::size_t n = ZSTD_compress(to, capacity, bytes.data(), bytes.size(), kZstdLevel);
+  const int level = wanted.level == 0 ? kZstdLevel : wanted.level;
+  const std::size_t n = ZSTD_compress(to, capacity, bytes.data(), bytes.size(), level);
   return ZSTD_isError(n) != 0 ? 0 : n;
 }
 
 }  // namespace
 
-spi::Compression append_compressed(std::string& into, std::string_view bytes, spi::Compression wanted) {
+spi::Compression append_compressed(std::string& into, std::string_view bytes, const PartCompression& wanted) {
   const std::size_t before = into.size();
-  if (wanted != spi::Compression::None && bytes.size() > 2 * kLengthBytes) {
-    const std::size_t capacity = bytes.size() - kLengthBytes - 1;  // else it is no gain
+  if (wanted.codec != spi::Compression::None && bytes.size() >= wanted.min_bytes && bytes.size() > 2 * kLengthBytes) {
+    // What has to be left out is no gain.
+    const std::size_t most = std::min<std::size_t>(bytes.size() - 1, bytes.size() * wanted.percent_max / 100);
+    const std::size_t capacity = most > kLengthBytes ? most - kLengthBytes : 0;
     into.resize(before + kLengthBytes + capacity);
     store_fixed(into.data() + before, static_cast<std::uint32_t>(bytes.size()));
-    const std::size_t n = compress(wanted, bytes, into.data() + before + kLengthBytes, capacity);
+    const std::size_t n = capacity == 0 ? 0 : compress(wanted, bytes, into.data() + before + kLengthBytes, capacity);
     into.resize(n == 0 ? before : before + kLengthBytes + n);
-    if (n != 0) return wanted;
+    if (n != 0) return wanted.codec;
   }
   into.append(bytes);
   return spi::Compression::None;
@@ -46,8 +56,8 @@ Status decompress(std::string_view stored, spi::Compression compression, std::st
   stored.remove_prefix(kLengthBytes);
   into.resize(length);
   if (compression == spi::Compression::Lz4) {
-    const int n = LZ4_decompress_safe(stored.data(), into.data(), static_cast<int>(stored.size()),
-                                      static_cast<int>(length));
+    const int n =
+        LZ4_decompress_safe(stored.data(), into.data(), static_cast<int>(stored.size()), static_cast<int>(length));
     return n >= 0 && static_cast<std::uint32_t>(n) == length ? Status::ok() : corrupt();
   }
   if (compression != spi::Compression::Zstd) return corrupt();

@@ -8,9 +8,9 @@
 
 namespace fjord::slotfile {
 
-/// Appends `bytes` to `into`, compressed with `wanted` if that makes them smaller: their plain length as u32, and the
-/// compressed bytes. Returns what was done.
-spi::Compression append_compressed(std::string& into, std::string_view bytes, spi::Compression wanted);
+/// Appends `bytes` to `into`, compressed as wanted if that makes them smaller by as much as is wanted: their plain
+/// length as u32, and the compressed bytes. Returns what was done.
+spi::Compression append_compressed(std::string& into, std::string_view bytes, const PartCompression& wanted);
 /// The inverse; `into` loses its previous content. Errors: Corruption.
 Status decompress(std::string_view stored, spi::Compression compression, std::string& into);
 

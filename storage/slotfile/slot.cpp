@@ -76,8 +76,8 @@ FileRef Slot::part_of(const FileRef& from) const {
 
 /// True if the last file is this slot's alone, whatever of it, and has room.
 bool Slot::may_append(std::uint64_t bytes) const {
-  return !files_.empty() && !files_.back().missing && files_.back()->users == 1 && files_.back() == whole(files_.back().file) &&
-         files_.back()->size() + bytes <= kFileBytesMax;
+  return !files_.empty() && !files_.back().missing && files_.back()->users == 1 &&
+         files_.back() == whole(files_.back().file) && files_.back()->size() + bytes <= kFileBytesMax;
 }
 
 void Slot::set_info(const BucketInfo& info, std::uint64_t live_bytes) {
@@ -196,8 +196,7 @@ void append_checksum(std::string& run, std::size_t begin, std::uint64_t seed) {
 }
 
 /// Appends a part with its checksum; returns its length and how it was compressed.
-std::uint32_t append_part(std::string& run, std::string_view bytes, const PartCompression& wanted,
-                          std::uint64_t seed) {
+std::uint32_t append_part(std::string& run, std::string_view bytes, const PartCompression& wanted, std::uint64_t seed) {
   if (bytes.empty()) return 0;
   const std::size_t begin = run.size();
   const spi::Compression done = append_compressed(run, bytes, wanted);
@@ -227,8 +226,7 @@ bool Slot::stage(const spi::Write& write, spi::WriteResult& result, Undo& undo) 
   entry.body_position = static_cast<std::uint32_t>(undo.bodies);
   const std::uint64_t header_seed = part_seed(write.gid, write.timestamp.us, Part::Header);
   if (write.remove) {
-    entry.header_length_flags =
-        append_part(held_.headers, write.id, {}, header_seed) | kFlagRemoved;
+    entry.header_length_flags = append_part(held_.headers, write.id, {}, header_seed) | kFlagRemoved;
   } else {
     entry.header_length_flags = append_part(held_.headers, write.header, write.header_compression, header_seed);
     entry.body_length_flags = append_part(held_.bodies, write.body, write.body_compression,

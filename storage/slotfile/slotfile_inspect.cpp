@@ -182,8 +182,7 @@ class StripeInspection {
         continue;
       }
       // Without any catalog nobody knows which of them count: then they are looked at one by one.
-      const std::optional<std::uint64_t> counted =
-          found_ ? std::optional(catalog_.file_sizes[*number]) : std::nullopt;
+      const std::optional<std::uint64_t> counted = found_ ? std::optional(catalog_.file_sizes[*number]) : std::nullopt;
       SlotfileInspection& file = files.emplace_back(path_of(name), *number, counted, sink_);
       FJORD_TRY(file.read_entries(env_));
       file.for_each([&](const MetaEntry& entry) { versions_.add_entry(*number, entry); });
@@ -232,7 +231,8 @@ void note_other_names(const std::string& directory, const std::vector<std::strin
     if (suffix.empty()) {
       sink.note(directory + "/" + name, 0, "a bucket of format version 1, taken over at the next start");
     } else if (suffix == ".imported") {
-      sink.note(directory + "/" + name, 0, "a bucket of format version 1 that was taken over; removed at the next start");
+      sink.note(directory + "/" + name, 0,
+                "a bucket of format version 1 that was taken over; removed at the next start");
     } else if (suffix == ".damaged") {
       sink.note(directory + "/" + name, 0, "kept: parts of this bucket of format version 1 could not be taken over");
     }

@@ -1,4 +1,6 @@
+#include "fjord/common/coding.h"
 #include "fjord/common/hash.h"
+#include "fjord/document/document_format.h"
 #include "fjord/storage/spi/persistence_provider.h"
 
 namespace fjord::spi {
@@ -18,6 +20,14 @@ Result<bool> DocumentIterator::visit(const std::function<bool(const EntryView&)>
     if (!go_on) return more;
   }
   return false;
+}
+
+void set_compression(Write& write, const DocumentTypeRepo& types) {
+  if (write.header.size() < kDocumentIdLengthOffset) return;
+  const DocumentType* type = types.find(load_fixed<std::uint32_t>(write.header.data() + 1));
+  if (type == nullptr) return;
+  write.header_compression = type->header_compression();
+  write.body_compression = type->body_compression();
 }
 
 Status not_of_bucket(const Write& write) {

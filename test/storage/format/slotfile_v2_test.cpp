@@ -44,8 +44,8 @@ void write(spi::PersistenceProvider& provider, BucketId bucket, const OwnedWrite
            spi::Compression header = spi::Compression::None, spi::Compression body = spi::Compression::None) {
   spi::Write write = owned.view();
   write.bucket = bucket;
-  write.header_compression = header;
-  write.body_compression = body;
+  write.header_compression.codec = header;
+  write.body_compression.codec = body;
   spi::WriteResult result;
   provider.apply(std::span(&write, 1), std::span(&result, 1), spi::Durability::Process);
   REQUIRE(result.status.is_ok());

@@ -7,6 +7,8 @@
 
 #include "fjord/common/env.h"
 #include "fjord/common/executor.h"
+#include "fjord/common/metrics.h"
+#include "fjord/common/tunable.h"
 #include "fjord/storage/spi/persistence_provider.h"
 
 namespace fjord {
@@ -34,6 +36,28 @@ struct SlotfileLimits {
   std::uint32_t dead_percent_max = 30;
   /// How fast the scrub reads, which verifies everything that is stored time and again; 0 turns it off.
   std::uint64_t scrub_bytes_per_second = 4ULL << 20;
+
+  friend bool operator==(const SlotfileLimits&, const SlotfileLimits&) = default;
+};
+
+/// The limits as tunables of a storage node, for all stripes together where they are about memory or the journal.
+/// Threading: from anywhere.
+class SlotfileTunables {
+ public:
+  /// Declares them, with the given values as defaults. Lifetime: `registry` outlives it.
+  SlotfileTunables(TunableRegistry& registry, const SlotfileLimits& defaults);
+  /// Of one of `stripes` engines, as they are now.
+  SlotfileLimits of_stripe(unsigned stripes) const;
+
+ private:
+  const Tunable& file_bytes_max_;
+  const Tunable& entries_max_;
+  const Tunable& slotfiles_max_;
+  const Tunable& held_bytes_max_;
+  const Tunable& index_bytes_max_;
+  const Tunable& journal_bytes_max_;
+  const Tunable& dead_percent_max_;
+  const Tunable& scrub_bytes_per_second_;
 };
 
 struct SlotfileOptions {
@@ -54,6 +78,10 @@ struct SlotfileOptions {
   bool map_files = true;
   /// The least that writes get, whatever they ask for.
   Durability durability = Durability::Process;
+  /// Where the limits come from while it runs, instead of `limits`; null: they stay. Outlives the engine.
+  const SlotfileTunables* tunables = nullptr;
+  /// Where the statistics are told; null: nowhere. Outlives the engine.
+  MetricRegistry* metrics = nullptr;
   /// Where files are synced in the background; null: in maintain(). Outlives the engine.
   Executor* background = nullptr;
 };

@@ -30,8 +30,7 @@ enum class Durability {
   Sync,     ///< On the device: survives a loss of power.
 };
 
-/// How a part of a document is stored. An engine may store it plainly all the same.
-enum class Compression : std::uint8_t { None = 0, Lz4 = 1, Zstd = 2 };
+using Compression = PartCompression::Codec;
 
 /// A put or a remove on its way into a bucket. The views are read during the call only.
 struct Write {
@@ -42,8 +41,9 @@ struct Write {
   std::string_view id;
   std::string_view header;  ///< Empty for a remove.
   std::string_view body;
-  Compression header_compression = Compression::None;
-  Compression body_compression = Compression::None;
+  /// What the type of the document asks for; an engine may store the part plainly all the same.
+  PartCompression header_compression = {};
+  PartCompression body_compression = {};
 };
 
 struct WriteResult {
@@ -89,9 +89,9 @@ class DocumentIterator {
   /// Appends entries until the block holds `max_bytes` (always at least one entry if there is any). Returns false when
   /// nothing is left. Errors: Corruption, IoError.
   virtual Result<bool> next(DocBlockBuilder& into, std::size_t max_bytes) = 0;
-  /// The same without a block: gives entries to `sink` until that returns false, or nothing is left (the answer is false
-  /// then). Views are good during the call of the sink, which calls nothing of the provider. What this default does by
-  /// way of a block, an engine may do without copying.
+  /// The same without a block: gives entries to `sink` until that returns false, or nothing is left (the answer is
+  /// false then). Views are good during the call of the sink, which calls nothing of the provider. What this default
+  /// does by way of a block, an engine may do without copying.
   virtual Result<bool> visit(const std::function<bool(const EntryView&)>& sink);
 };
 
@@ -175,6 +175,8 @@ constexpr std::array<BucketId, 2> halves_of(BucketId bucket) {
   return {BucketId(bits + 1, bucket.bits()), BucketId(bits + 1, bucket.bits() | (std::uint64_t{1} << bits))};
 }
 
+/// Sets how the parts of a put are to be compressed, as its type says; nothing for a type that is not known.
+void set_compression(Write& write, const DocumentTypeRepo& types);
 /// What every engine answers to a write whose document does not belong to its bucket.
 Status not_of_bucket(const Write& write);
 /// Hash of one entry for BucketInfo::checksum.
