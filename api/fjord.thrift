@@ -452,6 +452,8 @@ struct CreateVisitor {
   8: optional i64 buckets_at_once = 0
   /** The visitor needs at least this schema version. */
   9: optional i64 schema_version = 0
+  /** Which fields the visitor is given, as in Operation.field_set; empty: all. */
+  10: optional string field_set = ""
 }
 
 struct CreateVisitorReply {

@@ -96,42 +96,25 @@ void Client::execute(rpc::Operation operation, Duration timeout, OperationDone d
 }
 
 void Client::get(std::string id, Duration timeout, OperationDone done) {
-  rpc::Operation operation;
-  operation.kind = rpc::OperationKind::Get;
-  operation.id = std::move(id);
-  execute(std::move(operation), timeout, std::move(done));
+  execute(get_operation(std::move(id)), timeout, std::move(done));
 }
-
 void Client::get_json(std::string id, Duration timeout, OperationDone done) {
-  rpc::Operation operation;
-  operation.kind = rpc::OperationKind::Get;
-  operation.id = std::move(id);
-  operation.want_json = true;
-  execute(std::move(operation), timeout, std::move(done));
+  execute(get_json_operation(std::move(id)), timeout, std::move(done));
 }
-
 void Client::put(std::string id, EncodedDocument document, Duration timeout, OperationDone done) {
-  rpc::Operation operation;
-  operation.kind = rpc::OperationKind::Put;
-  operation.id = std::move(id);
-  operation.header = std::move(document.header);
-  operation.body = std::move(document.body);
-  execute(std::move(operation), timeout, std::move(done));
+  execute(put_operation(std::move(id), std::move(document)), timeout, std::move(done));
 }
-
 void Client::put_json(std::string id, std::string fields, Duration timeout, OperationDone done) {
-  rpc::Operation operation;
-  operation.kind = rpc::OperationKind::Put;
-  operation.id = std::move(id);
-  operation.json = std::move(fields);
-  execute(std::move(operation), timeout, std::move(done));
+  execute(put_json_operation(std::move(id), std::move(fields)), timeout, std::move(done));
 }
-
+void Client::update(const DocumentUpdate& update, Duration timeout, OperationDone done) {
+  execute(update_operation(update), timeout, std::move(done));
+}
+void Client::update_json(std::string id, std::string changes, Duration timeout, OperationDone done) {
+  execute(update_json_operation(std::move(id), std::move(changes)), timeout, std::move(done));
+}
 void Client::remove(std::string id, Duration timeout, OperationDone done) {
-  rpc::Operation operation;
-  operation.kind = rpc::OperationKind::Remove;
-  operation.id = std::move(id);
-  execute(std::move(operation), timeout, std::move(done));
+  execute(remove_operation(std::move(id)), timeout, std::move(done));
 }
 
 std::size_t Client::pending() const { return parts_->dispatcher->pending(); }

@@ -61,7 +61,17 @@ ClientMetrics::ClientMetrics(MetricRegistry& metrics)
       retries(metrics.counter("fjord_client_retries_total", "Attempts beyond the first one of each operation")),
       batches(metrics.counter("fjord_client_batches_total", "Batches of operations sent to distributors")),
       operation_seconds(metrics.histogram("fjord_client_operation_seconds",
-                                          "From the start of an operation to its end, retries included")) {}
+                                          "From the start of an operation to its end, retries included")),
+      registry(metrics) {}
+
+void ClientMetrics::count(Outcome outcome, StatusCode reason) {
+  (outcome == Outcome::Applied ? applied : outcome == Outcome::InDoubt ? in_doubt : not_applied).add();
+  if (outcome != Outcome::NotApplied) return;
+  registry
+      .counter("fjord_client_not_applied_total", "Operations that were not applied, by reason",
+               {{"reason", std::string(to_string(reason))}})
+      .add();
+}
 
 Dispatcher::Dispatcher(std::shared_ptr<const ClientOptions> options, const Clock& clock, MetricRegistry& metrics,
                        Random random, std::uint64_t client_id, std::shared_ptr<TransportGate> gate,
@@ -123,6 +133,7 @@ void Dispatcher::admit(PendingPtr operation) {
   live_.push_back(operation);
   operation->operation.sequence = operation->is_write() ? next_sequence_++ : 0;
   if (operation->is_write()) settled_.open(operation->operation.sequence);
+  if (options_->make_tokens) give_token(operation->operation);
   if (closed_) return end(operation, cancelled(), {});
   // Only operations with a valid id enter the order of their document.
   if (!operation->invalid) return end(operation, operation->invalid, {});
@@ -131,6 +142,14 @@ void Dispatcher::admit(PendingPtr operation) {
   if (is_first) return route(operation);
   tail->second->next = operation;
   tail->second = std::move(operation);
+}
+
+void Dispatcher::give_token(rpc::Operation& operation) {
+  if (!operation.reads_first() || !operation.token.empty()) return;
+  for (int half = 0; half < 2; ++half) {
+    const std::uint64_t bits = random_.next();
+    operation.token.append(reinterpret_cast<const char*>(&bits), sizeof bits);
+  }
 }
 
 // --- Going out -------------------------------------------------------------------------------------------------------
@@ -376,15 +395,14 @@ void Dispatcher::end(const PendingPtr& ended, Status status, rpc::OperationResul
   outcome.status = std::move(status);
   outcome.timestamp_us = result.timestamp_us;
   outcome.existed = result.existed;
+  outcome.version_us = result.version_us;
+  outcome.token = std::move(operation->operation.token);
   outcome.header = std::move(result.header);
   outcome.body = std::move(result.body);
   outcome.json = std::move(result.json);
   outcome.attempts = operation->attempts;
   outcome.busy_answers = operation->busy_answers;
-  (outcome.outcome == Outcome::Applied   ? metrics_.applied
-   : outcome.outcome == Outcome::InDoubt ? metrics_.in_doubt
-                                         : metrics_.not_applied)
-      .add();
+  metrics_.count(outcome.outcome, outcome.status.code());
   metrics_.operation_seconds.observe(clock_.now() - operation->started);
 
   // The turn goes to the next one on the same id, if this one had it; one that ended while it waited is passed over.

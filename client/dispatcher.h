@@ -32,6 +32,9 @@ struct ClientMetrics {
   Counter& retries;
   Counter& batches;
   Histogram& operation_seconds;
+  MetricRegistry& registry;  ///< For the reasons, of which each is made when it occurs first.
+
+  void count(Outcome outcome, StatusCode reason);
 };
 
 /// Takes operations through their lives: order by document id, route to a distributor, send in batches, judge the
@@ -65,6 +68,7 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
 
   void drain();
   void admit(PendingPtr operation);
+  void give_token(rpc::Operation& operation);
   void route(const PendingPtr& operation);
   void enqueue(Channel& channel, const PendingPtr& operation);
   Channel& channel_of(const rpc::ClusterSnapshot& snapshot, std::uint16_t distributor);

@@ -40,7 +40,8 @@ struct PendingOperation {
 
   bool is_write() const { return operation.kind != rpc::OperationKind::Get; }
   std::size_t bytes() const {
-    return operation.id.size() + operation.header.size() + operation.body.size() + operation.json.size();
+    return operation.id.size() + operation.header.size() + operation.body.size() + operation.json.size() +
+           operation.update.size() + operation.condition.size();
   }
 };
 

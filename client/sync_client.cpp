@@ -82,44 +82,19 @@ OperationOutcome SyncClient::execute(rpc::Operation operation) {
   return unknown;
 }
 
-OperationOutcome SyncClient::get(std::string id) {
-  rpc::Operation operation;
-  operation.kind = rpc::OperationKind::Get;
-  operation.id = std::move(id);
-  return execute(std::move(operation));
-}
-
-OperationOutcome SyncClient::get_json(std::string id) {
-  rpc::Operation operation;
-  operation.kind = rpc::OperationKind::Get;
-  operation.id = std::move(id);
-  operation.want_json = true;
-  return execute(std::move(operation));
-}
-
+OperationOutcome SyncClient::get(std::string id) { return execute(get_operation(std::move(id))); }
+OperationOutcome SyncClient::get_json(std::string id) { return execute(get_json_operation(std::move(id))); }
 OperationOutcome SyncClient::put(std::string id, EncodedDocument document) {
-  rpc::Operation operation;
-  operation.kind = rpc::OperationKind::Put;
-  operation.id = std::move(id);
-  operation.header = std::move(document.header);
-  operation.body = std::move(document.body);
-  return execute(std::move(operation));
+  return execute(put_operation(std::move(id), std::move(document)));
 }
-
 OperationOutcome SyncClient::put_json(std::string id, std::string fields) {
-  rpc::Operation operation;
-  operation.kind = rpc::OperationKind::Put;
-  operation.id = std::move(id);
-  operation.json = std::move(fields);
-  return execute(std::move(operation));
+  return execute(put_json_operation(std::move(id), std::move(fields)));
 }
-
-OperationOutcome SyncClient::remove(std::string id) {
-  rpc::Operation operation;
-  operation.kind = rpc::OperationKind::Remove;
-  operation.id = std::move(id);
-  return execute(std::move(operation));
+OperationOutcome SyncClient::update(const DocumentUpdate& update) { return execute(update_operation(update)); }
+OperationOutcome SyncClient::update_json(std::string id, std::string changes) {
+  return execute(update_json_operation(std::move(id), std::move(changes)));
 }
+OperationOutcome SyncClient::remove(std::string id) { return execute(remove_operation(std::move(id))); }
 
 Status SyncClient::wait_ready() {
   return blocking_call<Status>(client_, [&](auto done) { client_.wait_ready(timeout_, std::move(done)); })
@@ -131,8 +106,10 @@ Status SyncClient::refresh_schemas() {
       .value_or(dropped());
 }
 
-Result<rpc::DeploySchemasReply> SyncClient::deploy_schemas(std::vector<std::string> schemas) {
-  FJORD_TRY_ASSIGN(rpc::DeploySchemasReply reply, call_any(rpc::DeploySchemas{std::move(schemas)}));
+Result<rpc::DeploySchemasReply> SyncClient::deploy_schemas(std::vector<std::string> schemas,
+                                                           std::vector<std::string> may_drop) {
+  FJORD_TRY_ASSIGN(rpc::DeploySchemasReply reply,
+                   call_any(rpc::DeploySchemas{std::move(schemas), std::move(may_drop)}));
   FJORD_TRY(reply.status);
   FJORD_TRY(blocking_call<Status>(client_, [&](auto done) {
               client_.wait_schema_version(reply.schema_version, timeout_, std::move(done));

@@ -24,10 +24,10 @@ struct BucketEntry {
   ReplicaSet set;                      ///< Members: served, and every acknowledged write is on all of them.
   std::vector<std::uint16_t> filling;  ///< Get every write, are not read, become members after a merge.
   std::vector<std::uint16_t> stale;    ///< Replicas to be looked through once more and deleted.
-  std::vector<std::uint16_t>
-      dropped;         ///< Not in the set that is being installed, and to be told so before it is served.
-  std::string reason;  ///< Why it is unavailable.
-  bool dirty = false;  ///< Members may differ: reads ask all of them.
+  std::vector<std::uint16_t> joining;  ///< New in the set that is being installed: told after its older members.
+  std::vector<std::uint16_t> dropped;  ///< Not in it, and to be told so before it is served.
+  std::string reason;                  ///< Why it is unavailable.
+  bool dirty = false;                  ///< Members may differ: reads ask all of them.
   /// A replica outside of the set may hold writes that no member has, or members may have them in part, since before
   /// this cluster state. They become visible with the next merge.
   bool unsettled = false;

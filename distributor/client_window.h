@@ -28,6 +28,7 @@ class ClientWindows {
     std::uint64_t timestamp_us = 0;  ///< Given to the write; kept so that a repetition is the same write.
     Status status;                   ///< When settled or refused.
     bool existed = false;
+    std::uint64_t version_us = 0;  ///< With TestAndSetFailed.
     std::vector<Waiter> waiters;
   };
 

@@ -5,6 +5,7 @@
 #include "fjord/cluster/distribution.h"
 #include "fjord/common/log.h"
 #include "fjord/document/document_type.h"
+#include "fjord/document/schema_change.h"
 #include "fjord/rpc/cluster_snapshot.h"
 #include "schema_name.h"
 #include "state_file.h"
@@ -174,6 +175,15 @@ class FleetController::Impl {
     return info;
   }
 
+  /// What was stored under the schemas so far must be readable under the new ones.
+  Status check_readable(const DocumentTypeRepo& types, const std::vector<std::string>& may_drop) const {
+    std::vector<std::string> all = rpc::builtin_schemas();
+    all.insert(all.end(), persisted_.schemas.begin(), persisted_.schemas.end());
+    auto old = DocumentTypeRepo::build(all);
+    if (!old) return old.error().with_context("the schemas so far");
+    return check_schema_change(**old, types, {.may_drop = may_drop});
+  }
+
   rpc::DeploySchemasReply deploy_schemas(const rpc::DeploySchemas& request) {
     rpc::DeploySchemasReply reply;
     std::vector<std::string> schemas = persisted_.schemas;
@@ -195,8 +205,13 @@ class FleetController::Impl {
     }
     std::vector<std::string> all = rpc::builtin_schemas();
     all.insert(all.end(), schemas.begin(), schemas.end());
-    if (auto built = DocumentTypeRepo::build(all, &reply.warnings); !built) {
+    auto built = DocumentTypeRepo::build(all, &reply.warnings);
+    if (!built) {
       reply.status = Status(built.error().code(), with_schema_names(built.error().message(), all));
+      return reply;
+    }
+    if (Status readable = check_readable(**built, request.may_drop); !readable) {
+      reply.status = std::move(readable);
       return reply;
     }
     for (std::string& warning : reply.warnings) warning = with_schema_names(std::move(warning), all);

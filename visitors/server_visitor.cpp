@@ -136,7 +136,11 @@ void ServerVisitor::on_block(std::size_t lane_index, std::uint64_t number, Block
   metrics_.docblocks.add();
   metrics_.docblock_bytes.add(block.bytes.size());
   read_if_allowed(lane);  // the next block is read while this one is visited
-  const Status status = block.bytes.empty() ? Status::ok() : visitor_->visit(lane.bucket, std::move(block.bytes));
+  const auto visit = [&]() -> Status {
+    FJORD_TRY_ASSIGN(std::string docblock, project(std::move(block.bytes)));
+    return docblock.empty() ? Status::ok() : visitor_->visit(lane.bucket, std::move(docblock));
+  };
+  const Status status = visit();
   --blocks_read_;
   if (!status) {
     fail(lane, status);
@@ -145,6 +149,23 @@ void ServerVisitor::on_block(std::size_t lane_index, std::uint64_t number, Block
   } else {
     for (Lane& waiting : lanes_) read_if_allowed(waiting);
   }
+}
+
+Result<std::string> ServerVisitor::project(std::string docblock) const {
+  if (plan_.fields == nullptr) return docblock;
+  DocBlockBuilder kept;
+  EncodedDocument buffer;
+  DocBlockReader reader(docblock);
+  while (std::optional<EntryView> entry = reader.next()) {
+    if (!entry->removed) {
+      FJORD_TRY_ASSIGN(const ProjectedDocument document, plan_.fields->project(entry->header, entry->body, buffer));
+      entry->header = document.header;
+      entry->body = document.body;
+    }
+    kept.add(*entry);
+  }
+  if (!reader.ok()) return Status(StatusCode::Corruption, "a block of documents is malformed");
+  return kept.take();
 }
 
 void ServerVisitor::end(std::size_t lane_index) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fjord/common/metrics.h"
+#include "fjord/document/field_set.h"
 #include "fjord/storage/spi/bucket_access.h"
 #include "fjord/visitors/visitor.h"
 
@@ -16,6 +17,7 @@ namespace fjord::visitors {
 struct ReadPlan {
   std::vector<BucketId> buckets;
   spi::IterateOptions iterate;
+  std::shared_ptr<const FieldSet> fields;  ///< What the visitor is given of what was read; null: all of it.
   std::uint32_t docblock_bytes = 0;
   unsigned buckets_at_once = 1;
   unsigned docblocks_pending = 4;
@@ -82,6 +84,8 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
   void fail(Lane& lane, const Status& status);
   void close(Lane& lane, BucketResult result);
   void release_iterator(Lane& lane);
+  /// The docblock with the wanted fields alone.
+  Result<std::string> project(std::string docblock) const;
   void finish();
 
   spi::BucketAccess& access_;

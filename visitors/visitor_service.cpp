@@ -156,7 +156,13 @@ Result<ReadPlan> VisitorService::Impl::plan(const rpc::CreateVisitor& request,
     FJORD_TRY_ASSIGN(Selection selection, Selection::parse(request.selection, *snapshot.types()));
     plan.iterate.selection = std::make_shared<const Selection>(std::move(selection));
   }
-  plan.iterate.fields = request.ids_only ? spi::FieldSet::IdOnly : spi::FieldSet::All;
+  bool ids_only = request.ids_only;
+  if (!request.field_set.empty()) {
+    FJORD_TRY_ASSIGN(FieldSet fields, FieldSet::parse(*snapshot.types(), request.field_set));
+    ids_only = ids_only || fields.kind() == FieldSet::Kind::Id || fields.kind() == FieldSet::Kind::None;
+    if (fields.kind() != FieldSet::Kind::All) plan.fields = std::make_shared<const FieldSet>(std::move(fields));
+  }
+  plan.iterate.fields = ids_only ? spi::FieldSet::IdOnly : spi::FieldSet::All;
   plan.docblock_bytes =
       request.docblock_bytes == 0 ? options_.docblock_bytes : std::min(request.docblock_bytes, options_.docblock_bytes);
   plan.buckets_at_once = std::clamp(request.buckets_at_once, 1u, 64u);

@@ -83,6 +83,7 @@ void VisitorSession::Impl::create_visitor(std::uint16_t node, std::vector<Bucket
   request.buckets = std::move(buckets);
   request.selection = options_.selection;
   request.ids_only = options_.ids_only;
+  request.field_set = options_.field_set;
   request.docblock_bytes = options_.docblock_bytes;
   request.buckets_at_once = options_.buckets_at_once;
   request.schema_version = std::max(options_.schema_version, snapshot->schema_version());

@@ -138,6 +138,7 @@ void BucketMaintainer::install(const std::vector<BucketId>& buckets) {
     missing.clear();
     missing.insert(entry.set.nodes.begin(), entry.set.nodes.end());
     missing.insert(entry.filling.begin(), entry.filling.end());
+    for (std::uint16_t node : entry.joining) missing.erase(node);
     for (std::uint16_t node : missing) by_node[node].push_back(bucket);
   }
   for (auto& [node, list] : by_node) send_install(node, std::move(list));
@@ -178,17 +179,20 @@ void BucketMaintainer::on_installed(std::uint16_t node, const std::vector<Bucket
   }
 }
 
-/// Everybody who was asked has the set. Those it leaves out come last: while they alone knew of it, a distributor that
-/// takes over now would look for members that do not know that they are.
+/// Everybody who was asked has the set. New members come after older ones: if they alone knew of it, they could go on
+/// without an older one, which would come back, find itself a member of the set that it knows, and be believed. Those
+/// it leaves out come last: while they alone knew of it, a distributor that takes over now would look for members that
+/// do not know that they are.
 void BucketMaintainer::installed_on_all(BucketEntry& entry) {
-  std::vector<std::uint16_t> dropped = std::exchange(entry.dropped, {});
-  if (dropped.empty()) {
+  std::vector<std::uint16_t> next = std::exchange(entry.joining, {});
+  if (next.empty()) next = std::exchange(entry.dropped, {});
+  if (next.empty()) {
     installs_.erase(entry.bucket.raw());
     installed(entry);
     return;
   }
-  installs_[entry.bucket.raw()].insert(dropped.begin(), dropped.end());
-  for (std::uint16_t node : dropped) send_install(node, {entry.bucket});
+  installs_[entry.bucket.raw()].insert(next.begin(), next.end());
+  for (std::uint16_t node : next) send_install(node, {entry.bucket});
 }
 
 void BucketMaintainer::installed(BucketEntry& entry) {
@@ -349,7 +353,13 @@ void BucketMaintainer::extend_set(BucketEntry& entry) {
   for (std::uint16_t node : entry.set.nodes) {
     if (std::find(ideal.begin(), ideal.end(), node) == ideal.end()) surplus.push_back(node);
   }
-  entry.set = {next_epoch(entry.set.epoch), std::move(ideal)};
+  const std::vector<std::uint16_t> before = std::exchange(entry.set.nodes, std::move(ideal));
+  entry.set.epoch = next_epoch(entry.set.epoch);
+  entry.joining.clear();
+  for (std::uint16_t node : entry.set.nodes) {
+    if (std::find(before.begin(), before.end(), node) == before.end()) entry.joining.push_back(node);
+  }
+  if (entry.joining.size() == entry.set.nodes.size()) entry.joining.clear();  // None of the older ones stays.
   entry.filling.clear();
   entry.stale.clear();
   entry.dirty = false;

@@ -49,8 +49,8 @@ Status GuardRails::check(std::string_view id, std::string_view header, std::stri
   LimitCheck checked = check_limits(limits, id, header, body);
   for (const LimitWarning& warning : checked.warnings) report(id, warning);
   if (checked.status) return Status::ok();
-  return Status(checked.status.code(), checked.status.message() +
-                                           " (distributor.document_bytes_max, id_bytes_max, depth_max, fields_max)");
+  return Status(checked.status.code(),
+                checked.status.message() + " (distributor.document_bytes_max, id_bytes_max, depth_max, fields_max)");
 }
 
 void GuardRails::report(std::string_view id, const LimitWarning& warning) {

@@ -113,8 +113,8 @@ GuardedWrite::Decision GuardedWrite::decide(const rpc::OperationResult& stored, 
   decision.status = check_condition(existing, now_seconds);
   if (!decision.status) {
     if (existing != nullptr) {
-      decision.status = Status(StatusCode::TestAndSetFailed, fmt::format("{}, version {}", decision.status.message(),
-                                                                         stored.timestamp_us));
+      decision.status = Status(StatusCode::TestAndSetFailed,
+                               fmt::format("{}, version {}", decision.status.message(), stored.timestamp_us));
     }
     return decision;
   }

@@ -31,7 +31,7 @@ OperationMetrics::OperationMetrics(MetricRegistry& metrics)
       update(make_kind(metrics, "update")),
       duplicates(metrics.counter("fjord_distributor_duplicates_total", "Copies of writes that were recognised")),
       known_tokens(metrics.counter("fjord_distributor_known_tokens_total",
-                                    "Operations whose token said that they had been applied")),
+                                   "Operations whose token said that they had been applied")),
       pending(metrics.gauge("fjord_distributor_pending_operations", "Operations under way")),
       registry(metrics) {}
 
@@ -203,6 +203,7 @@ bool OperationEngine::recognise_copy(const OpRef& ref) {
   }
   ref.op().result.timestamp_us = token->timestamp_us;
   ref.op().result.existed = token->existed;
+  ref.op().result.version_us = token->version_us;
   Status status = token->status;
   settle(ref, std::move(status));
   return true;
@@ -306,7 +307,11 @@ void OperationEngine::dispatch_guarded(const OpRef& ref, BucketEntry& entry) {
   Op& op = ref.op();
   count(entry, op);
   op.reading = true;
-  op.missing.assign(1, entry.set.nodes[context_.random.below(entry.set.nodes.size())]);
+  std::vector<std::uint16_t> candidates = entry.set.nodes;
+  if (context_.options.sabotage.guard_reads_anywhere) {
+    candidates.insert(candidates.end(), entry.filling.begin(), entry.filling.end());
+  }
+  op.missing.assign(1, candidates[context_.random.below(candidates.size())]);
   send(ref, op.missing.front(), entry.set.epoch);
 }
 
@@ -358,6 +363,7 @@ void OperationEngine::dispatch_write(const OpRef& ref, BucketEntry& entry) {
   op.missing.insert(op.missing.end(), entry.filling.begin(), entry.filling.end());
   op.acknowledged = 0;
   op.partial = false;
+  op.doubtful = op.sent && op.guard == nullptr;  // A guarded one has found out.
   // `missing` changes only with answers, which come later.
   for (std::uint16_t node : op.missing) send(ref, node, entry.set.epoch);
 }
@@ -445,6 +451,7 @@ void OperationEngine::on_reply(std::uint16_t node, const std::vector<OpRef>& ref
       result.status = whole;
     }
     bool corrupt_read = refs[i].is_reading() && !result.status && result.status.code() != StatusCode::NotFound;
+    if (result.status.code() == StatusCode::Timeout && !refs[i].is_reading()) refs[i].op().doubtful = true;
     if (is_retryable(result.status) || corrupt_read) {  // What is corrupt here may be whole on another replica.
       refs[i].op().last_problem = result.status.with_context("storage." + std::to_string(node));
       again.push_back(refs[i]);
@@ -499,7 +506,7 @@ void OperationEngine::finish_write(const OpRef& ref) {
     op.reading = true;
     dispatch(ref);
     flush();
-  } else if (op.acknowledged == 0) {
+  } else if (op.acknowledged == 0 && !op.doubtful) {
     settle(ref, op.last_problem);
   } else {
     // Some replicas have it and some refused it: a merge will bring it to all that can take it.
@@ -576,12 +583,14 @@ void OperationEngine::settle_token(const OpRef& ref, const Status& status) {
     token->state = is_transient(status.code()) ? Windows::State::Refused : Windows::State::Settled;
     token->timestamp_us = ref.op().result.timestamp_us;
     token->status = status;
+    token->version_us = ref.op().result.version_us;
     token->existed = ref.op().result.existed;
   }
   for (const OpRef& waiter : waiters) {
     if (waiter.op().settled) continue;
     waiter.op().result.timestamp_us = ref.op().result.timestamp_us;
     waiter.op().result.existed = ref.op().result.existed;
+    waiter.op().result.version_us = ref.op().result.version_us;
     settle(waiter, status);
   }
 }

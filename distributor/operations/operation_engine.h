@@ -67,6 +67,7 @@ class OperationEngine {
     bool sent = false;                   ///< Some storage node may have it.
     bool counted = false;                ///< In its bucket's writes_under_way.
     bool partial = false;                ///< Some replica refused it for good.
+    bool doubtful = false;               ///< Some replica may have taken it without saying so.
     std::uint16_t acknowledged = 0;      ///< Replicas that have it.
     std::vector<std::uint16_t> missing;  ///< Replicas whose answer is missing.
     Status last_problem;

@@ -303,6 +303,7 @@ void fields(V& visit, M& m) {
   visit(7, m.docblock_bytes);
   visit(8, m.buckets_at_once);
   visit(9, m.schema_version);
+  visit(10, m.field_set);
 }
 template <typename V, Is<CreateVisitorReply> M>
 void fields(V& visit, M& m) {

@@ -259,6 +259,23 @@ TEST_CASE("fleet controller: schemas are added or replaced by name, and bad ones
   CHECK(fleet.node("storage.0").snapshots.get()->types()->find("album") != nullptr);
 }
 
+TEST_CASE("fleet controller: a schema under which stored documents could not be read is refused, and says which") {
+  Fleet fleet;
+  fleet.start_all();
+  const std::string song = "document song { field title type string { } field year type int { } }";
+  const std::string other_type = "document song { field title type int { } field year type int { } }";
+  const std::string without_year = "document song { field title type string { } }";
+  REQUIRE(fleet.deploy({song}).status);
+  for (const std::string& bad : {other_type, without_year}) {
+    rpc::DeploySchemasReply refused = fleet.deploy({bad});
+    CHECK(refused.status.code() == StatusCode::InvalidArgument);
+    CHECK(refused.status.message().find(bad == other_type ? "song.title" : "song.year") != std::string::npos);
+  }
+  CHECK(fleet.caller.ask(kController, rpc::GetClusterInfo{}).info.schemas == std::vector<std::string>{song});
+  rpc::DeploySchemas drop{.schemas = {without_year}, .may_drop = {"song.year"}};
+  CHECK(fleet.caller.ask(kController, drop).schema_version == 2);
+}
+
 TEST_CASE("fleet controller: a state that cannot be stored is not published") {
   Fleet fleet;
   fleet.start_all();

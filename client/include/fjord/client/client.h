@@ -9,6 +9,7 @@
 
 #include "fjord/client/client_options.h"
 #include "fjord/client/operation_outcome.h"
+#include "fjord/client/operations.h"
 #include "fjord/common/executor.h"
 #include "fjord/common/runtime.h"
 #include "fjord/document/document.h"
@@ -18,13 +19,16 @@
 
 namespace fjord {
 
-/// Puts, gets and removes documents: finds the distributor of each by itself, sends operations in batches, retries what
-/// is transient, and tells for each operation whether it was applied.
+/// Puts, gets, updates and removes documents: finds the distributor of each by itself, sends operations in batches,
+/// retries what is transient, and tells for each operation whether it was applied.
 ///
-/// Every put and remove carries (client id, sequence), kept over its retries, so a retry is applied at most once.
-/// Operations on one document id are sent one after the other, in the order of the calls; others in any order.
-/// Transient errors (Busy, WrongDistribution, Unavailable, NotReady) and lost answers are retried with growing, random
-/// pauses until the operation's deadline; permanent errors are reported at once.
+/// Every put and remove carries (client id, sequence), kept over its retries, by which a distributor recognises them as
+/// long as it runs. Updates and operations with a condition carry a random token, too (ClientOptions::make_tokens),
+/// which replicas remember beside the document: a retry is applied at most once, whoever gets it. What ended in doubt
+/// can be executed again with the token that the outcome names; that settles it. Operations on one document id are sent
+/// one after the other, in the order of the calls; others in any order. Transient errors (Busy, WrongDistribution,
+/// Unavailable, NotReady) and lost answers are retried with growing, random pauses until the operation's deadline;
+/// permanent errors are reported at once.
 ///
 /// Threading: every member may be called from any thread and returns without waiting. All callbacks run on `executor`,
 /// never inside the call. Callbacks may call the client again.
@@ -43,7 +47,8 @@ class Client {
 
   // --- Documents
 
-  /// Starts an operation; `done` is called exactly once. `operation.sequence` is set by the client. A `timeout` of zero
+  /// Starts an operation (operations.h makes them); `done` is called exactly once. `operation.sequence` is set by the
+  /// client. A `timeout` of zero
   /// means the default one. Cost: two allocations, one copy of the operation an attempt.
   void execute(rpc::Operation operation, Duration timeout, OperationDone done);
   void get(std::string id, Duration timeout, OperationDone done);
@@ -51,6 +56,9 @@ class Client {
   void put(std::string id, EncodedDocument document, Duration timeout, OperationDone done);
   /// `fields` is a JSON object; the distributor makes a document of it.
   void put_json(std::string id, std::string fields, Duration timeout, OperationDone done);
+  /// Errors: NotFound if there is no document and the update may not make one.
+  void update(const DocumentUpdate& update, Duration timeout, OperationDone done);
+  void update_json(std::string id, std::string changes, Duration timeout, OperationDone done);
   void remove(std::string id, Duration timeout, OperationDone done);
 
   /// Operations that were started and have not ended.

@@ -25,6 +25,9 @@ struct ClientOptions {
   /// A batch is sent at the latest when so much waits for one distributor, if a batch may be sent at all.
   std::size_t batch_operations_max = 512;
   std::size_t batch_bytes_max = std::size_t{1} << 20;
+  /// Gives updates and operations with a condition a token if they have none. Without it a repetition that another
+  /// distributor gets may be applied twice.
+  bool make_tokens = true;
   /// Batches on their way to one distributor at once, at least 1.
   std::size_t batches_in_flight_max = 4;
 };

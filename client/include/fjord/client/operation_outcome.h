@@ -11,9 +11,9 @@ namespace fjord {
 
 /// What is known of an operation's effect once it has ended.
 enum class Outcome : std::uint8_t {
-  Applied,     ///< Answered OK: stored, removed or read.
+  Applied,     ///< Answered OK: stored, changed, removed or read.
   NotApplied,  ///< Certainly without effect; the status says why. Reads that fail are always this.
-  InDoubt,     ///< A put or remove was sent, and no answer settled whether it was applied.
+  InDoubt,     ///< A write was sent, and no answer settled whether it was applied.
 };
 
 /// "applied", "not_applied", "in_doubt".
@@ -25,7 +25,10 @@ struct OperationOutcome {
   Status status;  ///< Of the last attempt. Get: NotFound if there is no such document.
   Outcome outcome = Outcome::NotApplied;
   std::uint64_t timestamp_us = 0;  ///< Of the version that was written or read.
-  bool existed = false;            ///< Put, remove: a document of that id was there before.
+  bool existed = false;            ///< Put, update, remove: a document of that id was there before.
+  /// With TestAndSetFailed: the timestamp of the document that the condition was compared with; 0 if there is none.
+  std::uint64_t version_us = 0;
+  std::string token;               ///< With which it was sent; empty if without.
   std::string header;              ///< Get: wire form, for DocumentView.
   std::string body;                ///< Get.
   std::string json;                ///< Get with want_json: {"put": id, "fields": {...}}.

@@ -24,6 +24,8 @@ class SyncClient {
   OperationOutcome get_json(std::string id);
   OperationOutcome put(std::string id, EncodedDocument document);
   OperationOutcome put_json(std::string id, std::string fields);
+  OperationOutcome update(const DocumentUpdate& update);
+  OperationOutcome update_json(std::string id, std::string changes);
   OperationOutcome remove(std::string id);
 
   /// Errors: NotReady that names each address and its reason.
@@ -31,8 +33,10 @@ class SyncClient {
   Status refresh_schemas();
 
   /// Returns the schema version and the parser's warnings; waits until this client knows that version.
-  /// Errors: InvalidArgument with the place in the text; transport errors.
-  Result<rpc::DeploySchemasReply> deploy_schemas(std::vector<std::string> schemas);
+  /// Errors: InvalidArgument with the place in the text, or with what stored documents would not survive, unless
+  /// `may_drop` names it ("song.title"); transport errors.
+  Result<rpc::DeploySchemasReply> deploy_schemas(std::vector<std::string> schemas,
+                                                 std::vector<std::string> may_drop = {});
   Result<rpc::GetStatusReply> status();
 
   /// An empty `job_id` is replaced by a random one. Returns the job's id.

@@ -357,6 +357,7 @@ struct CreateVisitor {
   std::uint32_t docblock_bytes = 0;   ///< 0: the server's default (1 MiB).
   std::uint32_t buckets_at_once = 0;  ///< 0: 1
   std::uint64_t schema_version = 0;   ///< The visitor needs at least this one.
+  std::string field_set = {};         ///< Which fields the visitor is given; empty: all of them.
 };
 
 /// Something that a visitor has for its client.

@@ -20,6 +20,7 @@ struct VisitorSessionOptions {
   std::vector<rpc::Parameter> parameters;
   std::string selection;
   bool ids_only = false;
+  std::string field_set;  ///< Which fields of documents are read (document/field_set.h); empty: all of them.
   /// Absent: every bucket of the cluster that holds something.
   std::optional<std::vector<BucketId>> buckets;
   /// Distributors to ask while `snapshot` is empty.
