@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "space_monitor.h"
 #include "stripe.h"
 
 namespace fjord::storage {
@@ -39,6 +40,13 @@ Result<std::unique_ptr<StorageNode>> StorageNode::open(const StorageNodeOptions&
     node->stripes_.push_back(
         std::make_unique<Stripe>(node->options_, runtime, transport, node->snapshots_, std::move(provider), i));
   }
+  node->space_ = std::make_unique<SpaceMonitor>(
+      node->options_.directory, "storage." + std::to_string(options.index), runtime,
+      [&stripes = node->stripes_](const SpaceState& space) {
+        for (const auto& stripe : stripes) {
+          stripe->executor().post([&stripe = *stripe, space] { stripe.set_space(space); });
+        }
+      });
   return node;
 }
 

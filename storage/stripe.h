@@ -11,6 +11,7 @@
 #include "fjord/rpc/transport.h"
 #include "fjord/storage/spi/persistence_provider.h"
 #include "fjord/storage/storage_node.h"
+#include "space_monitor.h"
 
 namespace fjord::storage {
 
@@ -24,6 +25,8 @@ struct StripeMetrics {
   Counter& damaged;
   Counter& merges;
   Counter& merged_entries;
+  Counter& throttled;
+  Counter& no_space;
   Histogram& put_seconds;
   Histogram& get_seconds;
   Histogram& remove_seconds;
@@ -47,6 +50,9 @@ class StorageNode::Stripe {
   void merge(rpc::MergeBucket request, rpc::Responder respond);
   rpc::ListEntriesReply list_entries(const rpc::ListEntries& request);
   rpc::FetchEntriesReply fetch_entries(const rpc::FetchEntries& request);
+
+  /// From now on.
+  void set_space(SpaceState space) { space_ = std::move(space); }
 
   struct Totals {
     std::uint64_t buckets = 0;
@@ -73,6 +79,9 @@ class StorageNode::Stripe {
   void read_token(const rpc::StorageOperation& operation, rpc::OperationResult& result);
   /// OK if what is here is what the sender read before it decided on this write.
   Status compare(const rpc::StorageOperation& operation, const ReplicaSet& set);
+  /// OK if there is space for it: removes always go through, and so does a part of the puts while throttling.
+  Status check_space(const rpc::StorageOperation& operation);
+  Status check_space_to_merge();
   spi::Durability durability_of(const rpc::StorageOperation& operation) const;
 
   const StorageNodeOptions& options_;
@@ -89,6 +98,8 @@ class StorageNode::Stripe {
   std::vector<spi::WriteResult> write_results_;
   std::vector<std::uint32_t> write_indexes_;
   bool health_reported_ = false;
+  SpaceState space_;
+  unsigned refused_share_ = 0;  ///< Of a put, in percent, which is still to be refused.
   std::unique_ptr<Executor> executor_;  // Last: its tasks use all of the above.
 };
 

@@ -124,6 +124,10 @@ void add_list_keys(std::vector<Key>& all) {
 }
 
 void add_storage_keys(std::vector<Key>& all) {
+  all.push_back(choice_key("storage_options.engine", {"slotfile", "leveldb"}, "slotfile",
+                           "What keeps the documents: files of Fjord's own, or LevelDB. A folder stays with the engine "
+                           "that made it.",
+                           store_text(&ClusterConfig::engine)));
   all.push_back(
       integer_key("storage_options.stripes", "", 0, 0, 64,
                   "Threads that share the buckets, a power of two; 0: one, or two with two CPUs and more. May "

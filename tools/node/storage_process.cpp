@@ -13,22 +13,12 @@
 #include "fjord/storage/storage_node.h"
 #include "fjord/visitors/visitor_service.h"
 #include "machine.h"
+#include "storage_engine.h"
 
 namespace fjord {
 namespace {
 
 unsigned cpu_count() { return std::max(1U, std::thread::hardware_concurrency()); }
-
-SlotfileOptions slotfile_options(const config::ClusterConfig& config, const std::string& directory) {
-  SlotfileOptions options;
-  options.directory = directory;
-  options.limits.file_bytes_max = static_cast<std::uint64_t>(config.slotfile_bytes_max);
-  options.limits.entries_max = static_cast<std::uint32_t>(config.entries_max);
-  options.limits.slotfiles_max = static_cast<std::uint32_t>(config.slotfiles_max);
-  options.open_files_max = static_cast<unsigned>(config.open_files_max);
-  options.durability = config.durability == "sync" ? Durability::Sync : Durability::Process;
-  return options;
-}
 
 class StorageProcess final : public Node {
  public:
@@ -48,27 +38,14 @@ class StorageProcess final : public Node {
     Runtime& runtime = machine_.runtime();
     storage::StorageNodeOptions options;
     options.index = name.index;
-    options.stripes = config.stripes != 0 ? static_cast<unsigned>(config.stripes) : std::min(2U, cpu_count());
-    SlotfileOptions engine = slotfile_options(config, config.find(name)->directory + "/buckets");
-    FJORD_TRY_ASSIGN(const std::optional<unsigned> made_with,
-                     SlotfileProvider::stripes_of(runtime.env, engine.directory));
-    if (made_with && *made_with != options.stripes) {
-      log::warning("storage", "{} was made with {} stripes; it keeps them instead of the {} of the configuration",
-                   engine.directory, *made_with, options.stripes);
-      options.stripes = *made_with;
-    }
     sync_executor_ = runtime.scheduler.make_executor("fjord-sync");
-    engine.background = sync_executor_.get();
-    engine.limits.held_bytes_max /= options.stripes;
-    engine.limits.index_bytes_max /= options.stripes;
-    engine.limits.journal_bytes_max /= options.stripes;
-    const auto open_engine = [&](unsigned stripe, unsigned stripes) {
-      SlotfileOptions of_stripe = engine;
-      of_stripe.stripe = stripe;
-      of_stripe.stripes = stripes;
-      return open_slotfile_provider(runtime.env, of_stripe);
-    };
-    FJORD_TRY_ASSIGN(node_, storage::StorageNode::open(options, runtime, machine_.transport(), open_engine));
+    const unsigned stripes = config.stripes != 0 ? static_cast<unsigned>(config.stripes) : std::min(2U, cpu_count());
+    FJORD_TRY_ASSIGN(const StorageEngine engine,
+                     choose_storage_engine(config, config.find(name)->directory + "/buckets", stripes, runtime,
+                                           *sync_executor_));
+    options.stripes = engine.stripes;
+    options.directory = config.find(name)->directory;
+    FJORD_TRY_ASSIGN(node_, storage::StorageNode::open(options, runtime, machine_.transport(), engine.open));
     FJORD_TRY(start_visitors(config));
     return machine_.serve(config, name, {node_.get(), visitor_service_.get()},
                           [this, text = name.to_string()] { return health(text); });

@@ -14,6 +14,8 @@
 
 namespace fjord::storage {
 
+class SpaceMonitor;
+
 struct StorageNodeOptions {
   std::uint16_t index = 0;
   /// How many executors share the buckets; a power of two. May change between starts.
@@ -24,6 +26,8 @@ struct StorageNodeOptions {
   std::uint32_t merge_block_bytes = 1U << 20;
   /// When a write counts as done whose client does not say.
   spi::Durability durability = spi::Durability::Process;
+  /// Where the engine's files are: when its file system fills up, the node takes less and less. Empty: not looked at.
+  std::string directory = {};
   /// How long a peer may take for one page or block of a merge.
   Duration peer_timeout = seconds(10);
 };
@@ -69,6 +73,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   std::uint64_t incarnation_;
   rpc::SnapshotHolder snapshots_;
   std::vector<std::unique_ptr<Stripe>> stripes_;
+  std::unique_ptr<SpaceMonitor> space_;  // Last: it tells the stripes.
 };
 
 }  // namespace fjord::storage

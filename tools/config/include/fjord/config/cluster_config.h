@@ -49,6 +49,7 @@ struct ClusterConfig {
   std::vector<ProcessConfig> distributors;
   std::vector<ProcessConfig> storage;
 
+  std::string engine;        ///< "slotfile" or "leveldb".
   std::int64_t stripes = 0;  ///< 0: the largest power of two up to the number of CPUs, at most 2.
   std::int64_t slotfile_bytes_max = 0;
   std::int64_t entries_max = 0;

@@ -1,0 +1,115 @@
+#include "space_guard.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+namespace fjord::storage {
+
+namespace {
+
+constexpr std::array kStages = {SpaceStage::Warn, SpaceStage::Throttle, SpaceStage::RefuseExternal,
+                                SpaceStage::RefuseAll};
+
+/// A throttled node refuses at least some puts, and lets some through.
+constexpr double kRefusedLeast = 5;
+constexpr double kRefusedMost = 95;
+
+double percent_used(const SpaceInfo& space) {
+  if (space.total_bytes == 0) return 0;
+  const std::uint64_t used = space.total_bytes - std::min(space.free_bytes, space.total_bytes);
+  return 100.0 * static_cast<double>(used) / static_cast<double>(space.total_bytes);
+}
+
+std::int64_t percent_of(SpaceStage stage, const SpaceLimits& limits) {
+  switch (stage) {
+    case SpaceStage::Normal:
+      return 0;
+    case SpaceStage::Warn:
+      return limits.warn_percent;
+    case SpaceStage::Throttle:
+      return limits.throttle_percent;
+    case SpaceStage::RefuseExternal:
+      return limits.refuse_external_percent;
+    case SpaceStage::RefuseAll:
+      return limits.refuse_all_percent;
+  }
+  return 0;
+}
+
+double reserve_of(SpaceStage stage, const SpaceLimits& limits) {
+  const auto reserve = static_cast<double>(limits.reserve_bytes);
+  if (stage == SpaceStage::RefuseAll) return reserve;
+  return stage == SpaceStage::RefuseExternal ? 2 * reserve : 0;
+}
+
+/// `inside`: whether it is in the stage already, which has to be left by more than it was entered.
+bool belongs_to(SpaceStage stage, bool inside, const SpaceInfo& space, const SpaceLimits& limits) {
+  const double slack = inside ? static_cast<double>(limits.hysteresis_percent) : 0;
+  if (percent_used(space) >= static_cast<double>(percent_of(stage, limits)) - slack) return true;
+  const double reserve = reserve_of(stage, limits) + (inside ? static_cast<double>(limits.reserve_bytes) / 2 : 0);
+  return reserve_of(stage, limits) > 0 && static_cast<double>(space.free_bytes) < reserve;
+}
+
+std::string_view setting_of(SpaceStage stage) {
+  switch (stage) {
+    case SpaceStage::Normal:
+      break;
+    case SpaceStage::Warn:
+      return "storage.space_warn_percent";
+    case SpaceStage::Throttle:
+      return "storage.space_throttle_percent";
+    case SpaceStage::RefuseExternal:
+      return "storage.space_refuse_external_percent";
+    case SpaceStage::RefuseAll:
+      return "storage.space_refuse_all_percent";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string_view to_string(SpaceStage stage) {
+  switch (stage) {
+    case SpaceStage::Normal:
+      return "normal";
+    case SpaceStage::Warn:
+      return "warn";
+    case SpaceStage::Throttle:
+      return "throttle";
+    case SpaceStage::RefuseExternal:
+      return "refuse external writes";
+    case SpaceStage::RefuseAll:
+      return "refuse all writes";
+  }
+  return "";
+}
+
+bool SpaceGuard::update(const SpaceInfo& space, const SpaceLimits& limits) {
+  space_ = space;
+  limits_ = limits;
+  const SpaceStage before = stage_;
+  stage_ = SpaceStage::Normal;
+  for (const SpaceStage stage : kStages) {
+    if (belongs_to(stage, stage <= before, space, limits)) stage_ = stage;
+  }
+  refused_percent_ = stage_ < SpaceStage::Throttle ? 0 : 100;
+  if (stage_ == SpaceStage::Throttle) {
+    const auto begin = static_cast<double>(limits.throttle_percent);
+    const double length = std::max(1.0, static_cast<double>(limits.refuse_external_percent) - begin);
+    const double way = 100 * (percent_used(space) - begin) / length;
+    refused_percent_ = static_cast<unsigned>(std::clamp(way, kRefusedLeast, kRefusedMost));
+  }
+  return stage_ != before;
+}
+
+std::string SpaceGuard::explain() const {
+  std::string text = fmt::format("{:.1f} % used, {} bytes free", percent_used(space_), space_.free_bytes);
+  if (stage_ == SpaceStage::Normal) return text;
+  const bool by_percent = percent_used(space_) >= static_cast<double>(percent_of(stage_, limits_) -
+                                                                      limits_.hysteresis_percent);
+  if (by_percent) return text + fmt::format("; {} is {}", setting_of(stage_), percent_of(stage_, limits_));
+  return text + fmt::format("; storage.space_reserve_bytes is {}", limits_.reserve_bytes);
+}
+
+}  // namespace fjord::storage

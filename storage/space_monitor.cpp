@@ -1,0 +1,110 @@
+#include "space_monitor.h"
+
+#include <utility>
+
+#include "fjord/common/log.h"
+
+namespace fjord::storage {
+
+namespace {
+
+constexpr Duration kInterval = std::chrono::seconds(1);
+
+const Tunable& percent(TunableRegistry& tunables, std::string name, std::int64_t default_value, std::string help) {
+  return tunables.declare({.name = std::move(name),
+                           .unit = Unit::Count,
+                           .default_value = default_value,
+                           .min = 0,
+                           .max = 101,
+                           .help = std::move(help)});
+}
+
+}  // namespace
+
+Status SpaceState::check_external(const std::string& node) const {
+  if (stage < SpaceStage::RefuseExternal) return Status::ok();
+  return Status(StatusCode::NoSpace, node + " takes no writes but removes: " + reason);
+}
+
+Status SpaceState::check_merge(const std::string& node) const {
+  if (stage < SpaceStage::RefuseAll) return Status::ok();
+  return Status(StatusCode::NoSpace, node + " takes no more from other replicas: " + reason);
+}
+
+SpaceMonitor::SpaceMonitor(std::string directory, std::string node, Runtime& runtime,
+                           std::function<void(const SpaceState&)> tell)
+    : directory_(std::move(directory)),
+      node_(std::move(node)),
+      env_(runtime.env),
+      tell_(std::move(tell)),
+      warn_percent_(percent(runtime.tunables, "storage.space_warn_percent", SpaceLimits{}.warn_percent,
+                            "Used space at which a storage node warns")),
+      throttle_percent_(percent(runtime.tunables, "storage.space_throttle_percent", SpaceLimits{}.throttle_percent,
+                                "Used space from which a growing share of puts is answered BUSY")),
+      refuse_external_percent_(percent(runtime.tunables, "storage.space_refuse_external_percent",
+                                       SpaceLimits{}.refuse_external_percent,
+                                       "Used space at which puts are refused with NO_SPACE")),
+      refuse_all_percent_(percent(runtime.tunables, "storage.space_refuse_all_percent",
+                                  SpaceLimits{}.refuse_all_percent,
+                                  "Used space at which merges are refused too, and nothing but removes is written")),
+      hysteresis_percent_(percent(runtime.tunables, "storage.space_hysteresis_percent",
+                                  SpaceLimits{}.hysteresis_percent,
+                                  "How far below its beginning used space has to fall for a stage to end")),
+      reserve_bytes_(runtime.tunables.declare({.name = "storage.space_reserve_bytes",
+                                               .unit = Unit::Bytes,
+                                               .default_value = std::int64_t{256} << 20,
+                                               .min = 0,
+                                               .max = std::int64_t{1} << 50,
+                                               .help = "With less free all writes are refused, with less than twice "
+                                                       "this puts"})),
+      stage_(runtime.metrics.gauge("fjord_storage_space_stage",
+                                   "0 normal, 1 warn, 2 throttle, 3 refuse external writes, 4 refuse all writes")),
+      used_bytes_(runtime.metrics.gauge("fjord_storage_space_used_bytes", "Used on the file system of the node")),
+      free_bytes_(runtime.metrics.gauge("fjord_storage_space_free_bytes", "Free on the file system of the node")),
+      failures_(runtime.metrics.counter("fjord_storage_space_failures_total", "Measurements of the space that failed")) {
+  if (directory_.empty()) return;
+  executor_ = runtime.scheduler.make_executor("space");
+  executor_->post([this] { measure(); });
+}
+
+SpaceLimits SpaceMonitor::limits() const {
+  return {.warn_percent = warn_percent_.value(),
+          .throttle_percent = throttle_percent_.value(),
+          .refuse_external_percent = refuse_external_percent_.value(),
+          .refuse_all_percent = refuse_all_percent_.value(),
+          .hysteresis_percent = hysteresis_percent_.value(),
+          .reserve_bytes = reserve_bytes_.value()};
+}
+
+void SpaceMonitor::measure() {
+  executor_->post_after(kInterval, [this] { measure(); });
+  const Result<SpaceInfo> space = env_.space(directory_);
+  if (!space) {
+    failures_.add();
+    log::warning("storage", "{}: the space of {} is unknown: {}", node_, directory_, space.error().to_string());
+    return;
+  }
+  const SpaceStage before = guard_.stage();
+  const unsigned refused_before = guard_.refused_percent();
+  const bool changed = guard_.update(*space, limits());
+  stage_.set(static_cast<double>(guard_.stage()));
+  used_bytes_.set(static_cast<double>(space->total_bytes - space->free_bytes));
+  free_bytes_.set(static_cast<double>(space->free_bytes));
+  if (changed) log_stage(before);
+  // While something is refused the message says what was measured last.
+  if (!changed && guard_.refused_percent() == 0 && refused_before == 0) return;
+  tell_({.stage = guard_.stage(), .refused_percent = guard_.refused_percent(), .reason = guard_.explain()});
+}
+
+void SpaceMonitor::log_stage(SpaceStage before) const {
+  if (guard_.stage() < before) {
+    log::info("storage", "{}: space: from {} to {}: {}", node_, to_string(before), to_string(guard_.stage()),
+              guard_.explain());
+  } else if (guard_.stage() < SpaceStage::RefuseExternal) {
+    log::warning("storage", "{}: space: {}: {}", node_, to_string(guard_.stage()), guard_.explain());
+  } else {
+    log::error("storage", "{}: space: {}: {}", node_, to_string(guard_.stage()), guard_.explain());
+  }
+}
+
+}  // namespace fjord::storage

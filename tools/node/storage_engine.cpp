@@ -1,0 +1,81 @@
+#include "storage_engine.h"
+
+#include <fmt/format.h>
+#include <optional>
+
+#include "fjord/common/log.h"
+#include "fjord/storage/leveldb/leveldb_provider.h"
+#include "fjord/storage/slotfile/slotfile_provider.h"
+
+namespace fjord {
+namespace {
+
+constexpr const char* kLeveldb = "leveldb";
+constexpr const char* kSlotfile = "slotfile";
+constexpr std::size_t kLeveldbCacheBytes = std::size_t{256} << 20;  // of all stripes
+
+spi::Durability durability_of(const config::ClusterConfig& config) {
+  return config.durability == "sync" ? spi::Durability::Sync : spi::Durability::Process;
+}
+
+storage::ProviderFactory slotfile_factory(const config::ClusterConfig& config, const std::string& directory,
+                                          unsigned stripes, Runtime& runtime, Executor& syncs) {
+  SlotfileOptions options;
+  options.directory = directory;
+  options.limits.file_bytes_max = static_cast<std::uint64_t>(config.slotfile_bytes_max);
+  options.limits.entries_max = static_cast<std::uint32_t>(config.entries_max);
+  options.limits.slotfiles_max = static_cast<std::uint32_t>(config.slotfiles_max);
+  options.limits.held_bytes_max /= stripes;
+  options.limits.index_bytes_max /= stripes;
+  options.limits.journal_bytes_max /= stripes;
+  options.open_files_max = static_cast<unsigned>(config.open_files_max);
+  options.durability = durability_of(config);
+  options.background = &syncs;
+  return [options, &env = runtime.env](unsigned stripe, unsigned of) {
+    SlotfileOptions of_stripe = options;
+    of_stripe.stripe = stripe;
+    of_stripe.stripes = of;
+    return open_slotfile_provider(env, of_stripe);
+  };
+}
+
+storage::ProviderFactory leveldb_factory(const config::ClusterConfig& config, const std::string& directory,
+                                         unsigned stripes, Runtime& runtime) {
+  LeveldbOptions options;
+  options.directory = directory;
+  options.cache_bytes = kLeveldbCacheBytes / stripes;
+  options.open_files_max = static_cast<int>(config.open_files_max);
+  options.durability = durability_of(config);
+  return [options, &env = runtime.env](unsigned stripe, unsigned of) {
+    LeveldbOptions of_stripe = options;
+    of_stripe.stripe = stripe;
+    of_stripe.stripes = of;
+    return open_leveldb_provider(env, of_stripe);
+  };
+}
+
+}  // namespace
+
+Result<StorageEngine> choose_storage_engine(const config::ClusterConfig& config, const std::string& directory,
+                                            unsigned stripes, Runtime& runtime, Executor& syncs) {
+  FJORD_TRY_ASSIGN(const std::optional<unsigned> slotfile, SlotfileProvider::stripes_of(runtime.env, directory));
+  FJORD_TRY_ASSIGN(const std::optional<unsigned> leveldb, leveldb_stripes_of(runtime.env, directory));
+  const bool wants_leveldb = config.engine == kLeveldb;
+  if (wants_leveldb ? slotfile.has_value() : leveldb.has_value()) {
+    return Status(StatusCode::InvalidArgument,
+                  fmt::format("{} was made by the engine {}, and storage_options.engine is {}: set it back, or give the "
+                              "node an empty folder, which is filled from the other replicas",
+                              directory, wants_leveldb ? kSlotfile : kLeveldb, config.engine));
+  }
+  const std::optional<unsigned> made_with = wants_leveldb ? leveldb : slotfile;
+  if (made_with && *made_with != stripes) {
+    log::warning("storage", "{} was made with {} stripes; it keeps them instead of the {} of the configuration",
+                 directory, *made_with, stripes);
+    stripes = *made_with;
+  }
+  return StorageEngine{.stripes = stripes,
+                       .open = wants_leveldb ? leveldb_factory(config, directory, stripes, runtime)
+                                             : slotfile_factory(config, directory, stripes, runtime, syncs)};
+}
+
+}  // namespace fjord

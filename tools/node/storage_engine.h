@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "fjord/common/runtime.h"
+#include "fjord/config/cluster_config.h"
+#include "fjord/storage/storage_node.h"
+
+namespace fjord {
+
+/// What opens the engine that the configuration chose.
+struct StorageEngine {
+  unsigned stripes = 1;
+  storage::ProviderFactory open;
+};
+
+/// Looks at what is in `directory` already, which keeps its number of stripes. `syncs` is where files are synced in the
+/// background. Lifetime: `runtime` and `syncs` outlive the engines.
+/// Errors: InvalidArgument (the folder was made by another engine); those of the engines.
+Result<StorageEngine> choose_storage_engine(const config::ClusterConfig& config, const std::string& directory,
+                                            unsigned stripes, Runtime& runtime, Executor& syncs);
+
+}  // namespace fjord
