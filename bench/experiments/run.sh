@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Runs an experiment of the seeds again. `./run experiment NAME` builds first and calls this.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+name=${1:-}
+[ $# -gt 0 ] && shift
+[ "$name" = slotfile-size ] || { printf 'Usage: ./run experiment slotfile-size [--quick]\n' >&2; exit 2; }
+output=$root/build/experiments/$name
+page=$root/docs/experiments/$name.md
+mkdir -p "$output"
+work=$(mktemp -d "${TMPDIR:-/tmp}/fjord-experiment.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+"$root/build/release/bin/fjord-experiment-$name" --directory "$work" --output "$output" "$@"
+/usr/bin/python3 "$root/bench/experiments/plot_${name//-/_}.py" "$output" >"$output/tables.md"
+printf 'CSV and plots are in %s\n' "$output" >&2
+if [ $# -gt 0 ]; then
+  cat "$output/tables.md"
+  exit 0
+fi
+{
+  printf 'Commit %s, %s, %s cores. Command: `./run experiment %s`.\n' \
+    "$(git -C "$root" rev-parse --short=12 HEAD)" "$(date -u +%F)" "$(nproc)" "$name"
+  cat "$output/tables.md"
+} >"$work/new"
+awk -v table="$work/new" '
+  /^<!-- end of the tables/ { skip = 0 }
+  !skip { print }
+  /^<!-- the tables/ { skip = 1; while ((getline line < table) > 0) print line }' "$page" >"$work/page"
+cat "$work/page" >"$page"
