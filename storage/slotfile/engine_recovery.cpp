@@ -36,9 +36,12 @@ Status Engine::open_all() {
   FJORD_TRY(replay_edits(loaded));
   FJORD_TRY(build(loaded.catalog));
   FJORD_TRY(replay_writes(loaded.catalog.first_segment, loaded.catalog.heirs));
+  FJORD_TRY(journal_.rewrite_replayed());
   const Status started = journal_.start(std::max(journal_.last_lsn(), loaded.catalog.lsn) + 1);
   // A full disk can be read. The journal begins with the first record for which there is space.
   if (!started && (started.code() != StatusCode::NoSpace || !loaded.found)) return started;
+  // What is read from now on must not be gone after a loss of power.
+  if (context_.options.durability == Durability::Sync) FJORD_TRY(journal_.sync());
   FJORD_TRY(remove_leftovers());
   // The first catalog says how many stripes there are.
   if (!loaded.found) FJORD_TRY(checkpoint());
@@ -119,7 +122,9 @@ Status Engine::replay_write_record(const Journal::Record& record) {
     Slot& slot = bucket->slot_for(write.entry.gid);
     FJORD_TRY(load(slot));
     slot.stage_stored(write.entry, write.header, write.body);
-    if (context_.stats.held_bytes > context_.options.limits.held_bytes_max) FJORD_TRY(flush_slot(*bucket, slot));
+    if (context_.stats.held_bytes <= context_.options.limits.held_bytes_max) continue;
+    const Status status = flush_slot(*bucket, slot);
+    if (!status && status.code() != StatusCode::NoSpace) return status;  // on a full disk it stays in memory
   }
   return Status::ok();
 }

@@ -28,6 +28,7 @@ Result<Journal::ReplayResult> Journal::replay(std::uint64_t first, const std::fu
   FJORD_TRY_ASSIGN(const std::vector<std::string> names, context_.env.list_directory(context_.options.directory));
   segments_.clear();
   unsynced_.clear();
+  replayed_ends_.clear();
   for (const std::string& name : names) {  // sorted, and so are the numbers in them
     const auto number = parse_journal_name(name, context_.options.stripe);
     if (!number) continue;
@@ -43,8 +44,10 @@ Result<Journal::ReplayResult> Journal::replay(std::uint64_t first, const std::fu
   ReplayResult result;
   for (Segment& segment : segments_) {
     const std::uint64_t before = result.bytes;
+    result.end = 0;
     FJORD_TRY(replay_segment(segment.number, visit, result));
     segment.bytes = result.bytes - before;
+    replayed_ends_.push_back(result.end);
   }
   return result;
 }
@@ -87,6 +90,23 @@ Status Journal::replay_segment(std::uint64_t number, const std::function<Status(
     result.last_lsn = header->lsn;
     result.bytes += header->bytes();
     ++result.records;
+    result.end = offset;
+  }
+  return Status::ok();
+}
+
+Status Journal::rewrite_replayed() {
+  ReadWindow window;
+  for (std::size_t i = 0; i < unsynced_.size(); ++i) {
+    RandomAccessFile& file = *unsynced_[i].second;
+    window.forget();
+    for (std::uint64_t at = 0; at < replayed_ends_[i];) {
+      const std::uint64_t length = std::min(replayed_ends_[i] - at, ReadWindow::kBytesMax);
+      FJORD_TRY_ASSIGN(const std::string_view bytes, window.read(file, at, length, at + length));
+      if (bytes.size() < length) return Status(StatusCode::IoError, "a journal segment became shorter");
+      FJORD_TRY(file.write(at, bytes));
+      at += length;
+    }
   }
   return Status::ok();
 }

@@ -27,6 +27,7 @@ class Journal {
   struct ReplayResult {
     bool begun = false;  ///< It is known which record is the first one, or one was found.
     std::uint64_t last_lsn = 0;
+    std::uint64_t end = 0;  ///< Of the last record in the segment that was replayed last.
     std::uint64_t bytes = 0;
     std::uint64_t records = 0;
     /// Records that are missing before others that are there: more than the end of what was being written is lost.
@@ -38,6 +39,10 @@ class Journal {
   /// Gives all valid records of the segments from `first` on, in order, to `visit`, which says whether it could use
   /// them. Errors: IoError, and those of `visit`; NotImplemented for a newer format.
   Result<ReplayResult> replay(std::uint64_t first, const std::function<Status(const Record&)>& visit);
+
+  /// Writes what was replayed once more, in its place, so that the next sync is about it whatever came of those of the life
+  /// before: one that failed may have left it in memory only, where the system takes it for written. Errors: IoError.
+  Status rewrite_replayed();
 
   /// Begins a new segment; records are numbered from `next_lsn` on. Errors: NoSpace, IoError.
   Status start(std::uint64_t next_lsn);
@@ -82,6 +87,7 @@ class Journal {
   std::vector<Segment> segments_;  ///< Oldest first; the last is the current one.
   std::vector<std::string> spare_;
   std::shared_ptr<RandomAccessFile> file_;
+  std::vector<std::uint64_t> replayed_ends_;  ///< Where the last record of each replayed segment ends.
   std::vector<std::pair<std::uint64_t, std::shared_ptr<RandomAccessFile>>> unsynced_;  ///< Older segments, by number.
   std::uint64_t segment_ = 0;
   std::uint64_t position_ = 0;

@@ -15,6 +15,7 @@ constexpr std::uint64_t kSector = 512;
 Status ended(const std::string& path) { return Status(StatusCode::IoError, path + ": the process has ended"); }
 Status not_found(const std::string& path) { return Status(StatusCode::NotFound, path + ": no such file"); }
 
+std::string parent_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
 std::string normal(const std::string& path) { return path.starts_with('/') ? path : "/" + path; }
 
 void write_into(std::string& content, std::uint64_t offset, std::string_view bytes) {
@@ -86,7 +87,7 @@ RecordingEnv::RecordingEnv(const DiskImage& durable) {
     node->content = content;
     initial_contents_[node.get()] = content;
     names_[path] = std::move(node);
-    directories_.insert(path.substr(0, path.rfind('/')));
+    directories_.insert(parent_of(path));
   }
   initial_names_ = names_;
 }
@@ -166,7 +167,7 @@ Status RecordingEnv::rename(const std::string& from, const std::string& to) {
 }
 
 Status RecordingEnv::sync_directory(const std::string& path) {
-  return record({.kind = Kind::SyncDirectory, .node = nullptr, .path = path, .target = {}, .bytes = {}});
+  return record({.kind = Kind::SyncDirectory, .node = nullptr, .path = normal(path), .target = {}, .bytes = {}});
 }
 
 Result<SpaceInfo> RecordingEnv::space(const std::string&) {
@@ -245,8 +246,11 @@ RecordingEnv::Pending RecordingEnv::pending_after(std::size_t changes) const {
         });
         break;
       case Kind::SyncDirectory:
-        for (const Change* earlier : pending.name_changes) apply_name(pending.names, *earlier);
-        pending.name_changes.clear();
+        std::erase_if(pending.name_changes, [&](const Change* earlier) {
+          if (parent_of(earlier->path) != change.path) return false;
+          apply_name(pending.names, *earlier);
+          return true;
+        });
         break;
       default:
         pending.name_changes.push_back(&change);

@@ -60,6 +60,7 @@ void observe_bucket(spi::PersistenceProvider& provider, BucketId bucket, Observe
   }
   const auto told = provider.bucket_info(bucket);
   if (!told) return complain(observed, "bucket_info", told.error());
+  if (observed.damaged) return;  // what was found meanwhile counts no more
   if (told->entries != info.entries || told->documents != info.documents || told->checksum != info.checksum) {
     observed.complaint = fmt::format("bucket_info tells of {} entries, {} documents; there are {} and {}",
                                      told->entries, told->documents, info.entries, info.documents);
@@ -114,7 +115,9 @@ Step put_step(BucketId bucket, std::vector<OwnedWrite> writes, spi::Durability d
                 for (const spi::WriteResult& result : results) FJORD_TRY(result.status);
                 return Status::ok();
               },
-          .durable = durable};
+          .durable = durable,
+          .bucket = bucket,
+          .writes = writes};
 }
 
 Step checkpoint_step() { return {.name = "checkpoint", .kind = Step::Kind::Checkpoint, .durable = true}; }

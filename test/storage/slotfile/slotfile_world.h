@@ -53,6 +53,9 @@ struct Step {
   std::function<Status(spi::PersistenceProvider&)> on_provider = nullptr;
   /// Once it returned OK, it and everything before it survives a loss of power whatever the engine's durability is.
   bool durable = false;
+  /// Of a put_step.
+  BucketId bucket = {};
+  std::vector<testing::OwnedWrite> writes = {};
 };
 
 Step put_step(BucketId bucket, std::vector<testing::OwnedWrite> writes,

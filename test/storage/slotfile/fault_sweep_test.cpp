@@ -1,0 +1,378 @@
+#include <catch2/catch.hpp>
+#include <optional>
+#include <set>
+
+#include "fjord/common/random.h"
+#include "fjord/sim/sim_env.h"
+#include "fjord/storage/memory/memory_provider.h"
+#include "fjord/testing/engine.h"
+#include "slotfile_world.h"
+
+namespace fjord {
+
+namespace {
+
+using namespace slotfile_testing;  // NOLINT: its test
+using sim::FileFault;
+using sim::FileOperation;
+using sim::FileOperations;
+using Effect = sim::FileFault::Effect;
+
+constexpr int kSteps = 30;
+
+Step provider_step(std::string name, std::function<Status(spi::PersistenceProvider&)> what) {
+  return {.name = std::move(name), .on_provider = std::move(what)};
+}
+
+Step random_step(Random& random, std::uint64_t timestamp) {
+  const auto halves = spi::halves_of(kWhole);
+  const std::vector<BucketId> buckets{kWhole, kWhole, kHalf0, kHalf1, kParent, halves[0], halves[1]};
+  const BucketId bucket = buckets[random.below(buckets.size())];
+  switch (random.below(16)) {
+    case 0:
+      return checkpoint_step();
+    case 1:
+      return compact_step();
+    case 2:
+      return restart_step();
+    case 3:
+      return provider_step("split", [=](auto& provider) { return provider.split_bucket(kWhole); });
+    case 4:
+      return provider_step("join", [=](auto& provider) { return provider.join_buckets(kWhole); });
+    case 5:
+      return provider_step("join parent", [](auto& provider) { return provider.join_buckets(kParent); });
+    case 6:
+      return provider_step("split parent", [](auto& provider) { return provider.split_bucket(kParent); });
+    case 7:
+      return provider_step("create", [=](auto& provider) { return provider.create_bucket(bucket); });
+    case 8:
+      return provider_step("set_replica_set", [=](auto& provider) {
+        return provider.set_replica_set(bucket, {.epoch = timestamp, .nodes = {7}});
+      });
+    case 9:
+      if (random.below(3) == 0) {
+        return provider_step("delete", [=](auto& provider) { return provider.delete_bucket(bucket); });
+      }
+      [[fallthrough]];
+    default: {
+      std::vector<testing::OwnedWrite> writes;
+      for (std::uint64_t i = 0, count = 1 + random.below(4); i < count; ++i) {
+        const int number = number_in(bucket, static_cast<int>(random.below(8)));
+        writes.push_back(random.below(5) == 0
+                             ? testing::test_remove(number, timestamp + i)
+                             : testing::test_put(number, timestamp + i, std::string(random.below(700), 'x')));
+      }
+      return put_step(bucket, std::move(writes), random.below(4) == 0 ? Durability::Sync : Durability::Process);
+    }
+  }
+}
+
+std::vector<Step> random_trace(std::uint64_t seed) {
+  Random random(seed);
+  std::vector<Step> steps;
+  for (const BucketId bucket : {kWhole, kHalf0, kHalf1}) {
+    steps.push_back(provider_step("create", [=](auto& provider) { return provider.create_bucket(bucket); }));
+  }
+  for (std::uint64_t i = 0; i < kSteps; ++i) steps.push_back(random_step(random, 100 + 10 * i));
+  return steps;
+}
+
+/// What goes wrong in a run.
+struct Injection {
+  FileFault fault;
+  Durability durability = Durability::Process;
+  bool lose_power = false;  ///< At the end.
+};
+
+/// A fault that nobody is told of: what it hits may be missing, and is found out later or, at the journal's end, never.
+bool is_silent(const Injection& injection) {
+  return injection.fault.effect == Effect::LoseWrite || injection.fault.effect == Effect::MisdirectWrite;
+}
+
+/// One run of a trace on a disk that fails once.
+class Run {
+ public:
+  Run(const std::vector<Step>& steps, std::uint64_t seed, const Injection& injection)
+      : steps_(steps),
+        injection_(injection),
+        env_({.seed = seed, .power_loss = injection.lose_power || injection.fault.effect == Effect::FailSyncOldData}),
+        machine_(env_, options()) {}
+
+  /// Empty if all is well.
+  std::string go() {
+    if (injection_.fault.count > 0) env_.inject(injection_.fault);
+    open_twice();
+    for (const Step& step : steps_) {
+      if (!failure_.empty()) return failure_;
+      do_step(step);
+    }
+    if (failure_.empty()) restart_and_compare();
+    return failure_;
+  }
+
+  const sim::SimEnv& env() const { return env_; }
+
+ private:
+  SlotfileOptions options() const {
+    SlotfileOptions options = testing::tiny_slotfile_options("/buckets");
+    options.limits.scrub_bytes_per_second = 0;
+    options.limits.entries_max = 6;
+    options.durability = injection_.durability;
+    return options;
+  }
+
+  void fail(const std::string& what) {
+    if (failure_.empty()) failure_ = what;
+  }
+
+  /// The fault may hit the first attempt.
+  void open_twice() {
+    if (machine_.open()) return;
+    if (const Status status = machine_.open(); !status) fail("opening twice: " + status.to_string());
+  }
+
+  void do_step(const Step& step) {
+    const std::uint64_t hits = env_.faults_hit();
+    const std::uint64_t syncs = env_.operations(FileOperation::Sync);
+    const bool healthy = machine_.provider().health().is_ok();
+    const Status status = step.writes.empty() ? machine_.run(step) : write(step);
+    if (!machine_.is_open()) open_twice();
+    if (!failure_.empty()) return;
+    if (status) {
+      if (!healthy && step.kind == Step::Kind::Provider && env_.operations(FileOperation::Write) != writes_) {
+        fail(step.name + " succeeded after a sync had failed");
+      }
+      // What changes nothing may still be answered, according to what was there before the sync that failed.
+      if (step.kind == Step::Kind::Provider && healthy) done_.push_back(step);
+    } else if (status.code() == StatusCode::Timeout && step.kind == Step::Kind::Provider) {
+      if (machine_.provider().health()) fail(step.name + " is in doubt, and the engine goes on");
+      if (!in_doubt_) in_doubt_ = done_.size();
+      done_.push_back(step);
+    }
+    writes_ = env_.operations(FileOperation::Write);
+    if (!healthy && step.kind != Step::Kind::Restart && env_.operations(FileOperation::Sync) != syncs) {
+      fail(step.name + " syncs again after a sync had failed");
+    }
+    if (step.kind == Step::Kind::Restart) settle_doubt();
+    if (env_.faults_hit() != hits && !is_silent(injection_)) {
+      check_sync_is_final(step);
+      // With this effect readers see what was there before: that does not verify.
+      if (injection_.fault.effect != Effect::FailSyncOldData) compare("after the fault in " + step.name);
+    }
+  }
+
+  /// Some of the writes may fail, of which an index cannot be read.
+  Status write(const Step& step) {
+    const auto results = testing::apply(machine_.provider(), step.bucket, step.writes);
+    std::vector<testing::OwnedWrite> ok;
+    Status failure;
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      if (results[i].status) ok.push_back(step.writes[i]);
+      if (!results[i].status) failure = results[i].status;
+    }
+    if (!failure && !ok.empty()) done_.push_back(put_step(step.bucket, ok));
+    return failure;
+  }
+
+  void check_sync_is_final(const Step& step) {
+    const bool of_sync = injection_.fault.operations.contains(FileOperation::Sync) &&
+                         !injection_.fault.operations.contains(FileOperation::Read);
+    if (of_sync && step.kind != Step::Kind::Restart && machine_.provider().health()) {
+      fail("a sync failed in " + step.name + ", and the engine goes on");
+    }
+  }
+
+  /// After a restart one can see whether what was in doubt happened.
+  void settle_doubt() {
+    if (!in_doubt_) return;
+    const State state = observe(machine_.provider()).state;
+    if (state != model()) done_.erase(done_.begin() + static_cast<std::ptrdiff_t>(*in_doubt_));
+    in_doubt_.reset();
+  }
+
+  /// The state after the operations that succeeded, but for one.
+  State model(std::optional<std::size_t> without = {}) const {
+    const auto provider = make_memory_provider();
+    for (std::size_t i = 0; i < done_.size(); ++i) {
+      if (i != without) static_cast<void>(done_[i].on_provider(*provider));
+    }
+    return observe(*provider).state;
+  }
+
+  void compare(const std::string& when) {
+    const Observed found = observe(machine_.provider());
+    if (!found.complaint.empty()) return fail(when + ": " + found.complaint);
+    if (is_silent(injection_)) return compare_after_silence(when, found);
+    if (found.damaged) return fail(when + ": damaged");
+    if (found.state == model() || (in_doubt_ && found.state == model(in_doubt_))) return;
+    fail(when + ": found" + to_string(found.state) + "\nexpected" + to_string(model()));
+  }
+
+  /// I2 and I13: what is there was written, and what is missing is reported, unless it was at the end of the journal
+  /// when the engine was opened.
+  void compare_after_silence(const std::string& when, const Observed& found) {
+    check_all_was_written(when, found.state);
+    if (found.damaged || injection_.fault.effect == Effect::MisdirectWrite || found.state == model()) return;
+    for (std::size_t lost = 0; lost < done_.size(); ++lost) {
+      if (found.state == model(lost)) return;
+    }
+    fail(when + ": found" + to_string(found.state) + "\nexpected" + to_string(model()));
+  }
+
+  void check_all_was_written(const std::string& when, const State& state) {
+    std::map<GlobalId, std::set<Version>> written;
+    for (const Step& step : done_) {
+      for (const testing::OwnedWrite& write : step.writes) {
+        written[write.gid].insert({write.timestamp.us, write.remove, write.header, write.body});
+      }
+    }
+    for (const auto& [bucket, content] : state) {
+      for (const auto& [gid, version] : content.versions) {
+        if (!written[gid].contains(version)) fail(when + ": a version that nobody wrote");
+      }
+    }
+  }
+
+  void restart_and_compare() {
+    machine_.close();
+    env_.clear_faults();
+    if (injection_.lose_power) env_.lose_power();
+    open_twice();
+    if (!failure_.empty()) return;
+    compare("after a restart");
+    if (is_silent(injection_)) return;
+    settle_doubt();
+    const State before = observe(machine_.provider()).state;
+    for (const auto& [bucket, content] : before) {
+      const Step late = put_step(bucket, {testing::test_put(number_in(bucket, 1), 1'000'000)});
+      if (const Status status = machine_.run(late); !status) return fail("afterwards: " + status.to_string());
+    }
+    if (const Status status = machine_.run(checkpoint_step()); !status) return fail("late: " + status.to_string());
+    if (const Status status = machine_.open(); !status) return fail("late: " + status.to_string());
+    State after = observe(machine_.provider()).state;
+    for (const auto& [bucket, content] : before) {
+      const testing::OwnedWrite late = testing::test_put(number_in(bucket, 1), 1'000'000);
+      State expected = before;
+      expected[bucket].versions[late.gid] = {1'000'000, false, late.header, late.body};
+      if (after[bucket] != expected[bucket]) fail("after writing and another restart: " + to_string(after));
+    }
+  }
+
+  const std::vector<Step>& steps_;
+  const Injection injection_;
+  sim::SimEnv env_;
+  Machine machine_;
+  std::vector<Step> done_;               ///< Those that succeeded, and the one that is in doubt.
+  std::optional<std::size_t> in_doubt_;  ///< Which of done_.
+  std::uint64_t writes_ = 0;
+  std::string failure_;
+};
+
+std::string words(const Injection& injection) {
+  return std::string(to_string(injection.fault.code)) + " effect " +
+         std::to_string(static_cast<int>(injection.fault.effect)) + " at operation " +
+         std::to_string(injection.fault.skip) + (injection.durability == Durability::Sync ? ", sync" : ", process") +
+         (injection.lose_power ? ", power lost" : "");
+}
+
+/// Runs all traces with the fault at every operation that it can hit, or at one in `stride` of them.
+void sweep(Injection injection, std::uint64_t traces, std::uint64_t stride, std::uint64_t least) {
+  std::uint64_t injections = 0;
+  std::uint64_t hits = 0;
+  for (std::uint64_t seed = 1; seed <= traces; ++seed) {
+    const std::vector<Step> steps = random_trace(seed);
+    std::uint64_t count = 0;
+    {
+      Injection none = injection;
+      none.fault.count = 0;
+      Run run(steps, seed, none);
+      const std::string failure = run.go();
+      INFO("seed " << seed << " without a fault: " << failure);
+      REQUIRE(failure.empty());
+      for (int operation = 0; operation < static_cast<int>(sim::kFileOperations); ++operation) {
+        const auto one = static_cast<FileOperation>(operation);
+        if (injection.fault.operations.contains(one)) count += run.env().operations(one);
+      }
+    }
+    for (std::uint64_t k = is_long_run() ? 0 : seed % stride; k < count; k += is_long_run() ? 1 : stride) {
+      injection.fault.skip = k;
+      Run run(steps, seed, injection);
+      const std::string failure = run.go();
+      ++injections;
+      hits += run.env().faults_hit();
+      if (failure.empty()) continue;
+      INFO("seed " << seed << ", " << words(injection) << ": " << failure);
+      REQUIRE(failure.empty());
+    }
+  }
+  CHECK(hits > least);
+  if (is_long_run()) WARN(words(injection) << " (the last one): " << injections << " injections, " << hits << " hits");
+}
+
+}  // namespace
+
+TEST_CASE("slotfile: an error of any one file operation has no effect, or is said to be in doubt") {
+  Injection injection;
+  injection.fault.operations = FileOperations::all();
+  injection.fault.code = GENERATE(StatusCode::IoError, StatusCode::NoSpace);
+  sweep(injection, 50, 7, 500);
+}
+
+TEST_CASE("slotfile: with durability sync an error of any one file operation and a loss of power lose nothing") {
+  Injection injection;
+  injection.fault.operations = FileOperations::all();
+  injection.durability = Durability::Sync;
+  injection.lose_power = true;
+  sweep(injection, 50, 7, 300);
+}
+
+TEST_CASE("slotfile: after any failed sync nothing is written any more, and what was acknowledged is there later") {
+  Injection injection;
+  injection.fault.operations = FileOperation::Sync;
+  injection.fault.effect = GENERATE(Effect::Fail, Effect::FailSyncOldData);
+  injection.durability = Durability::Sync;
+  injection.lose_power = true;
+  sweep(injection, 50, 2, 200);
+}
+
+TEST_CASE("slotfile: a lost or misdirected write is never read as something else, and is reported") {
+  Injection injection;
+  injection.fault.operations = FileOperation::Write;
+  injection.fault.effect = GENERATE(Effect::LoseWrite, Effect::MisdirectWrite);
+  sweep(injection, 50, 3, 200);
+}
+
+TEST_CASE("slotfile: on a full disk nothing is lost, removes work, and writes do when there is space again (I14)") {
+  int removes = 0;
+  for (std::uint64_t capacity = 16 << 10; capacity < 48 << 10; capacity += 1000) {
+    INFO("capacity " << capacity);
+    sim::SimEnv env;
+    Machine machine(env, testing::tiny_slotfile_options("/buckets"));
+    REQUIRE(machine.open().is_ok());
+    REQUIRE(machine.provider().create_bucket(kWhole).is_ok());
+    env.set_capacity(capacity);
+    int stored = 0;
+    Status status;
+    while (stored < 300) {
+      status = machine.run(put_step(kWhole, {testing::test_put(number_in(kWhole, stored), 10, std::string(300, 'x'))}));
+      if (!status) break;
+      ++stored;
+    }
+    REQUIRE(status.code() == StatusCode::NoSpace);
+    CHECK(machine.provider().health().is_ok());
+    settle(machine.provider());
+    CHECK(machine.provider().bucket_info(kWhole)->documents == static_cast<std::uint64_t>(stored));
+    if (machine.run(put_step(kWhole, {testing::test_remove(number_in(kWhole, 0), 20)}))) ++removes;
+    const Status reopened = machine.open();
+    INFO(reopened.to_string());
+    REQUIRE(reopened.is_ok());
+    CHECK(observe(machine.provider()).state[kWhole].versions.size() == static_cast<std::size_t>(stored));
+    env.set_capacity(1 << 20);
+    settle(machine.provider());
+    CHECK(machine.run(put_step(kWhole, {testing::test_put(number_in(kWhole, stored), 10)})).is_ok());
+    CHECK(machine.provider().checkpoint().is_ok());
+  }
+  CHECK(removes > 0);
+}
+
+}  // namespace fjord
