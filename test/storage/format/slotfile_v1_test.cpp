@@ -166,6 +166,20 @@ TEST_CASE("slotfile version 1: after a take-over that was interrupted anywhere t
   CHECK(interrupted > 10);
 }
 
+TEST_CASE("slotfile version 1: an old folder that was taken over does not come back with a loss of power") {
+  const Quiet quiet;
+  sim::SimEnv env({.power_loss = true});
+  load(env, "/store");
+  REQUIRE(SlotfileProvider::open(env, options("/store")).has_value());
+  env.lose_power_and_all_unsynced();
+  for (const std::string& folder : kFolders) CHECK_FALSE(env.exists("/store/" + folder).value());
+  const auto provider = SlotfileProvider::open(env, options("/store")).value();
+  check_first(*provider);
+  check_second(*provider);
+  check_astray(*provider);
+  CHECK_FALSE(env.exists("/store/" + kFolders[0] + ".imported").value());
+}
+
 TEST_CASE("slotfile version 1: a flipped bit is never served, and the bucket is known to be damaged") {
   const Quiet quiet;
   const std::string path = "/store/" + kFolders[1] + "/00000001-00.slot";

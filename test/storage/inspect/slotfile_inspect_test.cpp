@@ -322,6 +322,32 @@ TEST_CASE("slotfile inspect: a torn end of the journal is no problem, a record t
   REQUIRE(lost.problem_count() == 1);
   CHECK(lost.findings[0].path == segment.path);
   CHECK(lost.findings[0].offset == first.offset);
+
+  // With its header gone as well nothing tells that there was one but the numbers of the others.
+  REQUIRE(env.flip_bit(segment.path, first.offset, 1).is_ok());
+  REQUIRE(env.flip_bit(segment.path, first.offset + 1, 1).is_ok());
+  const StoreReport gone = inspect_store(env, kDirectory).value();
+  CHECK(std::any_of(gone.findings.begin(), gone.findings.end(), [&](const InspectFinding& finding) {
+    return finding.offset == last.offset && finding.what.find("1 records are missing") == 0;
+  }));
+}
+
+TEST_CASE("slotfile inspect: a segment of the journal that is missing before others is named") {
+  sim::SimEnv env;
+  fill(env);
+  // The second start begins a segment and leaves the one before, which has not been taken into slotfiles.
+  open(env);
+  const StoreReport sound = inspect_store(env, kDirectory).value();
+  CHECK(sound.findings.empty());
+  std::vector<std::string> needed;
+  for (const SegmentReport& segment : sound.stripes[0].segments) {
+    if (segment.needed) needed.push_back(segment.path);
+  }
+  REQUIRE(needed.size() == 2);
+  REQUIRE(env.remove_file(needed[0]).is_ok());
+  const StoreReport report = inspect_store(env, kDirectory).value();
+  CHECK(report.problem_count() >= 1);
+  CHECK(names(report, needed[0]));
 }
 
 TEST_CASE("slotfile inspect: what an interrupted change left behind is noted") {
