@@ -33,12 +33,17 @@ std::string to_string(Bug bug) {
       return "forget-tuple";
     case Bug::ReadOutOfSync:
       return "read-out-of-sync";
+    case Bug::ForgetTokens:
+      return "forget-tokens";
+    case Bug::GuardReadsAnywhere:
+      return "guard-reads-anywhere";
   }
   return "unknown";
 }
 
 Result<Bug> bug_from_string(const std::string& name) {
-  for (Bug bug : {Bug::None, Bug::SkipReplica, Bug::ForgetTuple, Bug::ReadOutOfSync}) {
+  for (Bug bug : {Bug::None, Bug::SkipReplica, Bug::ForgetTuple, Bug::ReadOutOfSync, Bug::ForgetTokens,
+                  Bug::GuardReadsAnywhere}) {
     if (to_string(bug) == name) return bug;
   }
   return Status(StatusCode::InvalidArgument, "there is no bug '" + name + "'");
@@ -112,6 +117,8 @@ class SimCluster::DistributorProcess final : public Process {
     options.merge_timeout = seconds(5);
     options.sabotage.skip_replica = cluster_.options_.bug == Bug::SkipReplica;
     options.sabotage.read_out_of_sync = cluster_.options_.bug == Bug::ReadOutOfSync;
+    options.sabotage.forget_tokens = cluster_.options_.bug == Bug::ForgetTokens;
+    options.sabotage.guard_reads_anywhere = cluster_.options_.bug == Bug::GuardReadsAnywhere;
     node_ = std::make_unique<distributor::DistributorNode>(options, life_->runtime, *life_->transport);
     services_ = std::make_unique<DistributorServices>(life_->runtime, *life_->transport);
     cluster_.network_.listen(address(), services_->list(*node_), name_);

@@ -25,6 +25,9 @@ struct ScenarioResult {
 /// Random puts, gets and removes against a model, with crashes and restarts of nodes and delayed, lost and doubled
 /// messages (I1, I2, I3, I6).
 ScenarioResult run_operations(const ScenarioOptions& options);
+/// Counters, sets and lists that clients change by updates and by test-and-set, with tokens, under the same faults:
+/// each change happened exactly once, and what was refused did not (I1, I3, I5, I6).
+ScenarioResult run_updates(const ScenarioOptions& options);
 /// A MapReduce job over documents that do not change, with crashes at random moments (I9).
 ScenarioResult run_job(const ScenarioOptions& options);
 

@@ -15,7 +15,7 @@
 namespace fjord::sim {
 
 /// Bugs put in on purpose, to see that the checkers notice them.
-enum class Bug { None, SkipReplica, ForgetTuple, ReadOutOfSync };
+enum class Bug { None, SkipReplica, ForgetTuple, ReadOutOfSync, ForgetTokens, GuardReadsAnywhere };
 std::string to_string(Bug bug);
 Result<Bug> bug_from_string(const std::string& name);
 
