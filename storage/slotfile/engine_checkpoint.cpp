@@ -195,8 +195,12 @@ Status Engine::sync_some() {
   for (; synced_end_ < to_sync_.size() && handles.size() < kSyncFilesMax; ++synced_end_) {
     SlotFile& file = *to_sync_[synced_end_].first;
     if (file.users == 0) continue;  // retired since
-    FJORD_TRY_ASSIGN(auto handle, file.file().share());
-    handles.push_back(std::move(handle));
+    auto handle = file.file().share();
+    if (!handle) {
+      synced_end_ = synced_begin_;  // those before it are not synced either
+      return handle.error();
+    }
+    handles.push_back(std::move(*handle));
   }
   if (handles.empty()) {
     to_sync_.clear();

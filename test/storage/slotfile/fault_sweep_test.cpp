@@ -117,6 +117,7 @@ class Run {
     SlotfileOptions options = testing::tiny_slotfile_options("/buckets");
     options.limits.scrub_bytes_per_second = 0;
     options.limits.entries_max = 6;
+    options.open_files_max = 1;
     options.durability = injection_.durability;
     return options;
   }
@@ -316,6 +317,12 @@ TEST_CASE("slotfile: an error of any one file operation has no effect, or is sai
   injection.fault.operations = FileOperations::all();
   injection.fault.code = GENERATE(StatusCode::IoError, StatusCode::NoSpace);
   sweep(injection, 50, 7, 500);
+}
+
+TEST_CASE("slotfile: a file that cannot be opened once is none that was written") {
+  Injection injection;
+  injection.fault.operations = FileOperation::Open | FileOperation::Create;
+  sweep(injection, 50, 2, 500);
 }
 
 TEST_CASE("slotfile: with durability sync an error of any one file operation and a loss of power lose nothing") {
