@@ -255,6 +255,62 @@ TEST_CASE("a lost answer is asked for again with the token, and an OK settles th
   CHECK(outcome.attempts == 3);
 }
 
+TEST_CASE("updates and conditions get a random token and keep it over retries, other operations get none", "[client]") {
+  ClientOptions options;
+  SECTION("unless told otherwise") { options.make_tokens = false; }
+  ClientWorld world(options);
+  world.answer_batches({StatusCode::Timeout, StatusCode::Busy, StatusCode::Ok});
+  rpc::Operation conditional = remove_operation(id_of(1));
+  conditional.condition = "item.count == 1";
+  world.client->execute(conditional, seconds(30), world.keep(id_of(1)));
+  world.run();
+  const auto batches = world.batches();
+  REQUIRE(batches.size() == 3);
+  const std::string token = batches[0].operations[0].token;
+  CHECK(token.size() == (options.make_tokens ? 16u : 0u));
+  for (const auto& batch : batches) CHECK(batch.operations[0].token == token);
+  CHECK(world.outcomes.at(0).second.token == token);
+
+  world.client->update_json(id_of(2), "{}", seconds(30), world.keep(id_of(2)));
+  world.put(id_of(3));
+  world.get(id_of(4));
+  rpc::Operation with_token = put_operation(id_of(5), {"header", "body"});
+  with_token.token = "mine";
+  world.client->execute(with_token, seconds(30), world.keep(id_of(5)));
+  world.run();
+  std::map<std::string, std::string> tokens;
+  for (const auto& [id, outcome] : world.outcomes) tokens[id] = outcome.token;
+  CHECK(tokens[id_of(2)].size() == token.size());
+  CHECK((token.empty() || tokens[id_of(2)] != token));
+  CHECK(tokens[id_of(3)].empty());
+  CHECK(tokens[id_of(4)].empty());
+  CHECK(tokens[id_of(5)] == "mine");
+}
+
+TEST_CASE("a condition that fails is not applied and tells the version, but stays in doubt after a lost attempt",
+          "[client]") {
+  const bool lost = GENERATE(false, true);
+  ClientWorld world;
+  int attempts = 0;
+  world.on_execute = [&](const rpc::Address&, const rpc::Execute&) -> std::optional<Result<rpc::ExecuteReply>> {
+    if (attempts++ == 0 && lost) return std::nullopt;
+    rpc::ExecuteReply reply;
+    reply.results.push_back(result_of(StatusCode::TestAndSetFailed));
+    reply.results[0].version_us = 77;
+    return Result<rpc::ExecuteReply>(std::move(reply));
+  };
+  rpc::Operation put = put_operation(id_of(1), {"header", "body"});
+  put.condition = "item.count == 1";
+  world.client->execute(put, seconds(30), world.keep(id_of(1)));
+  world.run();
+  const OperationOutcome& outcome = world.outcomes.at(0).second;
+  CHECK(outcome.status.code() == StatusCode::TestAndSetFailed);
+  CHECK(outcome.version_us == 77);
+  CHECK(outcome.outcome == (lost ? Outcome::InDoubt : Outcome::NotApplied));
+  CHECK(world.metrics().counter("fjord_client_not_applied_total", "", {{"reason", "TEST_AND_SET_FAILED"}}).value() ==
+        (lost ? 0u : 1u));
+}
+
 TEST_CASE("doubt stays when no later attempt succeeds", "[client]") {
   ClientWorld world;
   SECTION("because every answer is lost") {

@@ -74,6 +74,44 @@ TEST_CASE("a dump visitor gives every document of its buckets, then says that th
   CHECK(std::count_if(events.begin(), events.end(), [](const auto& e) { return e.bucket_done && e.status; }) == 2);
 }
 
+TEST_CASE("a visitor is given the fields that are asked for") {
+  VisitorWorld world(1, 1, kSchema);
+  put_city(world, 1, 1);
+  const auto visit = [&](std::uint64_t id, const std::string& fields) {
+    auto create = dump_of({BucketId(4, 1)});
+    create.visitor_id = id;
+    create.field_set = fields;
+    create.selection =
+        "city.text == \"" + std::string(100, 'x') + "\"";  // Not among the fields, and asked all the same.
+    REQUIRE(ask(world, create).status.is_ok());
+    rpc::VisitorNext next;
+    next.visitor_id = id;
+    next.wait_us = 1'000'000;
+    auto events = ask(world, next).events;
+    REQUIRE(!events.empty());
+    return events[0].docblock;
+  };
+  const auto check = [&](const std::string& block, bool id, bool name, bool text) {
+    DocBlockReader reader(block);
+    const auto entry = reader.next();
+    REQUIRE(entry);
+    CHECK(entry->header.empty() == !id);
+    if (!id) return;
+    const DocumentView view = *DocumentView::open(world.types(), entry->header, entry->body);
+    CHECK(view.id() == id_of(1, 1));
+    CHECK(view.field("name").has_value() == name);
+    CHECK(view.field("text").has_value() == text);
+  };
+  check(visit(11, "[all]"), true, true, true);
+  check(visit(12, "city:name"), true, true, false);
+  check(visit(13, "city:text"), true, false, true);
+  check(visit(14, "[id]"), true, false, false);
+  check(visit(15, "[none]"), false, false, false);
+  auto create = dump_of({BucketId(4, 1)});
+  create.field_set = "city:nonsense";
+  CHECK(ask(world, create).status.code() == StatusCode::InvalidField);
+}
+
 TEST_CASE("a visitor stops reading while its client acknowledges nothing, and goes on when it does") {
   VisitorWorld world(2, 1, kSchema);
   for (int i = 0; i < 200; ++i) put_city(world, 1, i, 1000);
