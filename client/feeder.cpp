@@ -59,7 +59,8 @@ struct Feeder::State {
 namespace {
 
 std::size_t bytes_of(const rpc::Operation& operation) {
-  return operation.id.size() + operation.header.size() + operation.body.size() + operation.json.size();
+  return operation.id.size() + operation.header.size() + operation.body.size() + operation.json.size() +
+         operation.update.size();
 }
 
 }  // namespace

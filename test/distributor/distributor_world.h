@@ -29,7 +29,7 @@ struct TestReplica {
     std::string body;
   };
   ReplicaSet set;
-  std::map<std::string, Version> documents;  ///< By id.
+  std::map<std::string, Version> documents;                          ///< By id.
   std::map<GlobalId, std::pair<std::string, std::uint64_t>> tokens;  ///< Id and timestamp of token entries.
 };
 
@@ -72,8 +72,7 @@ class DistributorWorld {
     for (std::size_t i = 0; i < storage.size(); ++i) poll.info.storage_addresses.push_back(std::to_string(i));
     if (version == 1) {
       poll.info.schema_version = 1;
-      poll.info.schemas = {
-          "document item { field value type string { body } field count type int { header } }"};
+      poll.info.schemas = {"document item { field value type string { body } field count type int { header } }"};
     }
     rpc::PollReply reply = ask(std::move(poll));
     REQUIRE(reply.status);

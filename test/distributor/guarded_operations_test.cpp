@@ -20,7 +20,8 @@ rpc::OperationResult execute(DistributorWorld& world, rpc::Execute batch) { retu
 std::string stored(DistributorWorld& world, const std::string& id = kId) { return execute(world, get_batch(id)).json; }
 bool has(const std::string& json, const std::string& text) { return json.find(text) != std::string::npos; }
 
-rpc::Execute with(rpc::Execute batch, const std::string& condition, bool create = false, const std::string& token = {}) {
+rpc::Execute with(rpc::Execute batch, const std::string& condition, bool create = false,
+                  const std::string& token = {}) {
   batch.operations[0].condition = condition;
   batch.operations[0].create = create;
   batch.operations[0].token = token;
@@ -66,7 +67,8 @@ TEST_CASE("update: makes a document if it may, and not otherwise") {
   REQUIRE(execute(world, batch_of(rpc::OperationKind::Remove, kId)).status);
   CHECK(execute(world, update_batch(kId, kCountOne)).status.code() == StatusCode::NotFound);
   CHECK(world.counter("fjord_distributor_operations_total", {{"operation", "update"}, {"outcome", "applied"}}) == 1);
-  CHECK(world.counter("fjord_distributor_operations_total", {{"operation", "update"}, {"outcome", "not_applied"}}) == 1);
+  CHECK(world.counter("fjord_distributor_operations_total", {{"operation", "update"}, {"outcome", "not_applied"}}) ==
+        1);
   CHECK(world.counter("fjord_distributor_not_applied_total", {{"reason", "NOT_FOUND"}}) == 1);
 }
 

@@ -51,7 +51,7 @@ int run_schema_deploy(const SchemaArgs& args) {
   }
   auto connection = connect_to(args.common);
   if (!connection) return report(connection.error());
-  const auto reply = (*connection)->sync().deploy_schemas(std::move(schemas));
+  const auto reply = (*connection)->sync().deploy_schemas(std::move(schemas), args.may_drop);
   if (!reply) return report(reply.error());
   for (const std::string& warning : reply->warnings) complain("warning: " + warning);
   if (args.common.json()) {

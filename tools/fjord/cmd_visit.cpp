@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <condition_variable>
 #include <fmt/format.h>
 #include <map>
@@ -6,6 +7,7 @@
 #include "commands.h"
 #include "fjord/client/connect.h"
 #include "fjord/document/docblock.h"
+#include "fjord/document/field_set.h"
 #include "fjord/document/json.h"
 #include "fjord/visitors/visitor_session.h"
 #include "progress.h"
@@ -16,6 +18,7 @@ namespace {
 /// Prints docblocks as lines of JSON.
 class Printer {
  public:
+  /// `fields` are cut out here; empty: all that came.
   Printer(std::shared_ptr<const DocumentTypeRepo> types, std::vector<std::string> fields)
       : types_(std::move(types)), fields_(std::move(fields)) {}
 
@@ -24,6 +27,10 @@ class Printer {
     lines_.clear();
     while (const auto entry = reader.next()) {
       if (entry->removed) continue;
+      if (entry->header.empty()) {  // The field set [none].
+        ++count_;
+        continue;
+      }
       FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*types_, entry->header, entry->body));
       if (view.type() == nullptr) {
         return Status(StatusCode::UnknownType, fmt::format("the schema of {} is not known here", view.id()));
@@ -58,11 +65,28 @@ class Printer {
   std::uint64_t count_ = 0;
 };
 
-Status check_fields(const VisitArgs& args, const DocumentTypeRepo& types) {
+/// What of --fields the servers can do: they need to know the type. Empty: nothing.
+std::string field_set_of(const VisitArgs& args) {
+  if (args.fields.starts_with('[') || args.fields.find(':') != std::string::npos) return args.fields;
+  return args.fields.empty() || args.type.empty() ? std::string() : fmt::format("{}:{}", args.type, args.fields);
+}
+
+/// The names in "a,b", without a type: fields of whatever type has them.
+std::vector<std::string> names_of(const std::string& fields) {
+  std::vector<std::string> names;
+  for (std::size_t at = 0; at < fields.size();) {
+    const std::size_t end = std::min(fields.find(',', at), fields.size());
+    if (end > at) names.push_back(fields.substr(at, end - at));
+    at = end + 1;
+  }
+  return names;
+}
+
+Status check_fields(const VisitArgs& args, const std::vector<std::string>& names, const DocumentTypeRepo& types) {
   if (!args.type.empty() && types.find(args.type) == nullptr) {
     return Status(StatusCode::UnknownType, fmt::format("there is no document type \"{}\"", args.type));
   }
-  for (const std::string& name : args.fields) {
+  for (const std::string& name : names) {
     bool known = false;
     for (const auto& type : types.types()) {
       known = known || ((args.type.empty() || type->is_a(args.type)) && type->field(name) != nullptr);
@@ -89,15 +113,21 @@ int run_visit(const VisitArgs& args) {
   if (!connection) return report(connection.error());
   if (Status status = (*connection)->sync().refresh_schemas(); !status) return report(status);
   const auto snapshot = (*connection)->client().snapshot();
-  if (Status status = check_fields(args, *snapshot->types()); !status) return report(status);
+  const std::string field_set = field_set_of(args);
+  const std::vector<std::string> names = field_set.empty() ? names_of(args.fields) : std::vector<std::string>();
+  if (Status status = check_fields(args, names, *snapshot->types()); !status) return report(status);
+  if (!field_set.empty()) {
+    if (const auto parsed = FieldSet::parse(*snapshot->types(), field_set); !parsed) return report(parsed.error());
+  }
 
   visitors::VisitorSessionOptions options;
   options.selection = selection_of(args);
+  options.field_set = field_set;
   options.no_progress_limit = args.common.timeout();
   rpc::SnapshotHolder holder;
   if (const auto updated = holder.update(snapshot->info()); !updated) return report(updated.error());
 
-  Printer printer(snapshot->types(), args.fields);
+  Printer printer(snapshot->types(), names);
   Progress progress("visit", "docs");
   std::mutex mutex;
   std::condition_variable changed;

@@ -33,6 +33,7 @@ int run_local_restart(const LocalArgs& args);
 struct SchemaArgs {
   Common common;
   std::vector<std::string> files;
+  std::vector<std::string> may_drop;
 };
 int run_schema_deploy(const SchemaArgs& args);
 int run_schema_list(const SchemaArgs& args);
@@ -55,10 +56,16 @@ int run_import(const FeedArgs& args);
 struct DocumentArgs {
   Common common;
   std::vector<std::string> ids;  ///< get, remove
-  std::string id;                ///< put
+  std::string id;                ///< put, update
   std::string file;
+  std::string condition;  ///< put, update, remove
+  bool create = false;    ///< put, update
+  std::string durability = "default";
+  std::string token;
+  std::string fields;  ///< get
 };
 int run_put(const DocumentArgs& args);
+int run_update(const DocumentArgs& args);
 int run_get(const DocumentArgs& args);
 int run_remove(const DocumentArgs& args);
 
@@ -66,7 +73,7 @@ struct VisitArgs {
   Common common;
   std::string type;
   std::string selection;
-  std::vector<std::string> fields;
+  std::string fields;
 };
 int run_visit(const VisitArgs& args);
 

@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "fjord/client/operations.h"
 #include "fjord/document/document_type.h"
 #include "fjord/document/feed_reader.h"
 #include "input_file.h"
@@ -10,10 +11,7 @@
 
 namespace fjord::cli {
 
-/// A put as the operation that clients send.
-rpc::Operation put_operation(std::string id, std::string header, std::string body);
-
-/// A feed: JSONL or a JSON array of {"put": id, "fields": {...}} and {"remove": id}.
+/// A feed: JSONL or a JSON array of puts, updates and removes (document/FEED.md).
 class FeedSource : public RecordSource {
  public:
   FeedSource(std::unique_ptr<InputFile> file, std::shared_ptr<const DocumentTypeRepo> types);

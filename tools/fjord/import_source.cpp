@@ -184,7 +184,7 @@ Result<rpc::Operation> CsvImport::parse(const Record& record) const {
     }
   }
   EncodedDocument encoded = encode(document);
-  return put_operation(document.id().str(), std::move(encoded.header), std::move(encoded.body));
+  return put_operation(document.id().str(), std::move(encoded));
 }
 
 JsonImport::JsonImport(std::unique_ptr<InputFile> file, std::shared_ptr<const DocumentTypeRepo> types,
@@ -238,7 +238,7 @@ Result<rpc::Operation> JsonImport::parse(const Record& record) const {
     fields.assign(buffer.GetString(), buffer.GetSize());
   }
   FJORD_TRY_ASSIGN(EncodedDocument encoded, fields_from_json(type_, id, fields));
-  return put_operation(id.str(), std::move(encoded.header), std::move(encoded.body));
+  return put_operation(id.str(), std::move(encoded));
 }
 
 }  // namespace fjord::cli

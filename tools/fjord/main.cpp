@@ -95,9 +95,15 @@ void add_schema(CLI::App& app, SchemaArgs& args, Action& action) {
   CLI::App* schema = app.add_subcommand("schema", "Document types");
   schema->require_subcommand(1);
   schema->footer("\nExample:\n  fjord schema deploy music.sd\n" + std::string(kExitCodes));
-  CLI::App* deploy = command(*schema, "deploy", "Adds document types, or replaces those of the same name",
-                             "fjord schema deploy music.sd artist.sd");
+  CLI::App* deploy = command(
+      *schema, "deploy", "Adds document types, or replaces those of the same name, if what is stored stays readable",
+      "fjord schema deploy music.sd artist.sd");
   deploy->add_option("FILE", args.files, "Schemas (.sd)")->required();
+  deploy
+      ->add_option("--allow-drop", args.may_drop,
+                   "A type or field whose stored values may be lost, TYPE.FIELD; may be given several times")
+      ->type_name("PLACE")
+      ->allow_extra_args(false);
   add_common(*deploy, args.common);
   deploy->callback([&] { action = [&] { return run_schema_deploy(args); }; });
   CLI::App* list = command(*schema, "list", "The document types and their fields", "fjord schema list -o json");
@@ -114,9 +120,9 @@ void add_feed_options(CLI::App& app, FeedArgs& args) {
 }
 
 void add_feeds(CLI::App& app, FeedArgs& args, Action& action) {
-  CLI::App* feed =
-      command(app, "feed", "Puts and removes documents: JSONL or a JSON array of operations, also in gzip format",
-              "echo '{\"put\": \"id:shop:music::1\", \"fields\": {\"title\": \"Help!\"}}' | fjord feed -");
+  CLI::App* feed = command(
+      app, "feed", "Puts, updates and removes documents: JSONL or a JSON array of operations, also in gzip format",
+      "echo '{\"put\": \"id:shop:music::1\", \"fields\": {\"title\": \"Help!\"}}' | fjord feed -");
   feed->add_option("FILE", args.files, "Files, or - for standard input")->required();
   add_feed_options(*feed, args);
   feed->callback([&] { action = [&] { return run_feed(args); }; });
@@ -139,20 +145,49 @@ void add_feeds(CLI::App& app, FeedArgs& args, Action& action) {
 });
 }  // namespace
 
+void add_write_options(CLI::App& app, DocumentArgs& args, bool may_create) {
+  app.add_option("--condition", args.condition, "Only if this holds for the document as it is stored, else exit code 1")
+      ->type_name("CONDITION");
+  if (may_create) {
+    app.add_flag("--create", args.create, "Go on if there is no document, whatever the condition");
+  }
+  app.add_option(
+         "--durability", args.durability,
+         "process: survives the end of the processes; sync: a loss of power too (default: as the cluster is set)")
+      ->check(CLI::IsMember({"default", "process", "sync"}))
+      ->type_name("LEVEL");
+  app.add_option("--token", args.token,
+                 "Text of at most 64 bytes: a repetition with the same one is applied once (default: none for a put or "
+                 "remove without a condition, else random)")
+      ->type_name("TOKEN");
+}
+
 void add_documents(CLI::App& app, DocumentArgs& args, Action& action) {
   CLI::App* put = command(app, "put", "Stores one document: a JSON object of its fields, or a line that `get` printed",
                           "echo '{\"title\": \"Help!\"}' | fjord put id:shop:music::1 -");
   put->add_option("ID", args.id, "Document id")->required();
   put->add_option("FILE", args.file, "JSON file, or - for standard input")->required();
+  add_write_options(*put, args, true);
   add_common(*put, args.common);
   put->callback([&] { action = [&] { return run_put(args); }; });
+  CLI::App* update = command(
+      app, "update", "Changes fields of one document: a JSON object of paths and actions",
+      "echo '{\"plays\": {\"increment\": 1}}' | fjord update id:shop:music::1 - --condition 'music.year > 1965'");
+  update->add_option("ID", args.id, "Document id")->required();
+  update->add_option("FILE", args.file, "JSON file, or - for standard input")->required();
+  add_write_options(*update, args, true);
+  add_common(*update, args.common);
+  update->callback([&] { action = [&] { return run_update(args); }; });
   CLI::App* get = command(app, "get", "Prints documents, one line of JSON each", "fjord get id:shop:music::1");
   get->add_option("ID", args.ids, "Document ids")->required();
+  get->add_option("--fields", args.fields, "Only these fields: a,b or [id], [none], [all], TYPE:[document]")
+      ->type_name("FIELDS");
   add_common(*get, args.common);
   get->callback([&] { action = [&] { return run_get(args); }; });
   CLI::App* remove =
       command(app, "remove", "Removes documents; one that is not there is no error", "fjord remove id:shop:music::1");
   remove->add_option("ID", args.ids, "Document ids")->required();
+  add_write_options(*remove, args, false);
   add_common(*remove, args.common);
   remove->callback([&] { action = [&] { return run_remove(args); }; });
 }
@@ -163,7 +198,10 @@ void add_visit(CLI::App& app, VisitArgs& args, Action& action) {
   visit->add_option("--type", args.type, "Only documents of this type")->type_name("TYPE");
   visit->add_option("--selection", args.selection, "Only documents that this condition holds for")
       ->type_name("CONDITION");
-  visit->add_option("--fields", args.fields, "Only these fields, a,b")->delimiter(',')->type_name("FIELDS");
+  visit
+      ->add_option("--fields", args.fields,
+                   "Only these fields: a,b or TYPE:a,b or [id], [none], [all], TYPE:[document]")
+      ->type_name("FIELDS");
   add_common(*visit, args.common);
   visit->callback([&] { action = [&] { return run_visit(args); }; });
 }

@@ -1,7 +1,8 @@
 // What storage nodes do for operations that read before they write: tokens, compared versions, merges of both.
+#include "fjord/rpc/token_entry.h"
+
 #include <catch2/catch.hpp>
 
-#include "fjord/rpc/token_entry.h"
 #include "storage/node/node_world.h"
 
 namespace fjord::test {
