@@ -19,18 +19,20 @@ spi::Durability durability_of(const config::ClusterConfig& config) {
 }
 
 storage::ProviderFactory slotfile_factory(const config::ClusterConfig& config, const std::string& directory,
-                                          unsigned stripes, Runtime& runtime, Executor& syncs) {
+                                          unsigned stripes, Runtime& runtime, Executor& syncs,
+                                          std::unique_ptr<SlotfileTunables>& tunables) {
   SlotfileOptions options;
   options.directory = directory;
   options.limits.file_bytes_max = static_cast<std::uint64_t>(config.slotfile_bytes_max);
   options.limits.entries_max = static_cast<std::uint32_t>(config.entries_max);
   options.limits.slotfiles_max = static_cast<std::uint32_t>(config.slotfiles_max);
-  options.limits.held_bytes_max /= stripes;
-  options.limits.index_bytes_max /= stripes;
-  options.limits.journal_bytes_max /= stripes;
   options.open_files_max = static_cast<unsigned>(config.open_files_max);
   options.durability = durability_of(config);
   options.background = &syncs;
+  options.metrics = &runtime.metrics;
+  tunables = std::make_unique<SlotfileTunables>(runtime.tunables, options.limits);
+  options.tunables = tunables.get();
+  options.limits = tunables->of_stripe(stripes);
   return [options, &env = runtime.env](unsigned stripe, unsigned of) {
     SlotfileOptions of_stripe = options;
     of_stripe.stripe = stripe;
@@ -62,10 +64,11 @@ Result<StorageEngine> choose_storage_engine(const config::ClusterConfig& config,
   FJORD_TRY_ASSIGN(const std::optional<unsigned> leveldb, leveldb_stripes_of(runtime.env, directory));
   const bool wants_leveldb = config.engine == kLeveldb;
   if (wants_leveldb ? slotfile.has_value() : leveldb.has_value()) {
-    return Status(StatusCode::InvalidArgument,
-                  fmt::format("{} was made by the engine {}, and storage_options.engine is {}: set it back, or give the "
-                              "node an empty folder, which is filled from the other replicas",
-                              directory, wants_leveldb ? kSlotfile : kLeveldb, config.engine));
+    return Status(
+        StatusCode::InvalidArgument,
+        fmt::format("{} was made by the engine {}, and storage_options.engine is {}: set it back, or give the "
+                    "node an empty folder, which is filled from the other replicas",
+                    directory, wants_leveldb ? kSlotfile : kLeveldb, config.engine));
   }
   const std::optional<unsigned> made_with = wants_leveldb ? leveldb : slotfile;
   if (made_with && *made_with != stripes) {
@@ -73,9 +76,11 @@ Result<StorageEngine> choose_storage_engine(const config::ClusterConfig& config,
                  directory, *made_with, stripes);
     stripes = *made_with;
   }
-  return StorageEngine{.stripes = stripes,
-                       .open = wants_leveldb ? leveldb_factory(config, directory, stripes, runtime)
-                                             : slotfile_factory(config, directory, stripes, runtime, syncs)};
+  StorageEngine engine;
+  engine.stripes = stripes;
+  engine.open = wants_leveldb ? leveldb_factory(config, directory, stripes, runtime)
+                              : slotfile_factory(config, directory, stripes, runtime, syncs, engine.tunables);
+  return engine;
 }
 
 }  // namespace fjord

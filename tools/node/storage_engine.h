@@ -1,17 +1,20 @@
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "fjord/common/runtime.h"
 #include "fjord/config/cluster_config.h"
+#include "fjord/storage/slotfile/slotfile_provider.h"
 #include "fjord/storage/storage_node.h"
 
 namespace fjord {
 
-/// What opens the engine that the configuration chose.
+/// What opens the engine that the configuration chose. Lifetime: outlives the engines.
 struct StorageEngine {
   unsigned stripes = 1;
   storage::ProviderFactory open;
+  std::unique_ptr<SlotfileTunables> tunables;  ///< Null for an engine without.
 };
 
 /// Looks at what is in `directory` already, which keeps its number of stripes. `syncs` is where files are synced in the

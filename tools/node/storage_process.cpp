@@ -40,12 +40,12 @@ class StorageProcess final : public Node {
     options.index = name.index;
     sync_executor_ = runtime.scheduler.make_executor("fjord-sync");
     const unsigned stripes = config.stripes != 0 ? static_cast<unsigned>(config.stripes) : std::min(2U, cpu_count());
-    FJORD_TRY_ASSIGN(const StorageEngine engine,
-                     choose_storage_engine(config, config.find(name)->directory + "/buckets", stripes, runtime,
-                                           *sync_executor_));
-    options.stripes = engine.stripes;
+    FJORD_TRY_ASSIGN(engine_, choose_storage_engine(config, config.find(name)->directory + "/buckets", stripes, runtime,
+                                                    *sync_executor_));
+    options.stripes = engine_.stripes;
     options.directory = config.find(name)->directory;
-    FJORD_TRY_ASSIGN(node_, storage::StorageNode::open(options, runtime, machine_.transport(), engine.open));
+    FJORD_TRY(set_space_limits(config));
+    FJORD_TRY_ASSIGN(node_, storage::StorageNode::open(options, runtime, machine_.transport(), engine_.open));
     FJORD_TRY(start_visitors(config));
     return machine_.serve(config, name, {node_.get(), visitor_service_.get()},
                           [this, text = name.to_string()] { return health(text); });
@@ -55,6 +55,22 @@ class StorageProcess final : public Node {
   std::string http_address() const override { return machine_.http_address(); }
 
  private:
+  Status set_space_limits(const config::ClusterConfig& config) {
+    const std::pair<const char*, std::int64_t> limits[] = {
+        {"storage.space_warn_percent", config.space_warn_percent},
+        {"storage.space_throttle_percent", config.space_throttle_percent},
+        {"storage.space_refuse_external_percent", config.space_refuse_external_percent},
+        {"storage.space_refuse_all_percent", config.space_refuse_all_percent},
+        {"storage.space_hysteresis_percent", config.space_hysteresis_percent},
+        {"storage.space_reserve_bytes", config.space_reserve_bytes},
+    };
+    for (const auto& [name, value] : limits) {
+      const Status status = machine_.runtime().tunables.set(name, value);
+      if (status.code() != StatusCode::NotFound) FJORD_TRY(status);  // not found: kept until it is declared
+    }
+    return Status::ok();
+  }
+
   Status start_visitors(const config::ClusterConfig& config) {
     visitors::add_builtin_visitors(visitors_);
     mapreduce::add_builtin_applications(applications_);
@@ -89,6 +105,7 @@ class StorageProcess final : public Node {
   mapreduce::ClientSink sink_;
   mapreduce::ApplicationRegistry applications_;
   std::unique_ptr<Executor> sync_executor_;  ///< Syncs the files of all stripes.
+  StorageEngine engine_;
   std::unique_ptr<storage::StorageNode> node_;
   visitors::VisitorRegistry visitors_;
   std::unique_ptr<visitors::VisitorService> visitor_service_;
