@@ -56,13 +56,13 @@ std::string_view setting_of(SpaceStage stage) {
     case SpaceStage::Normal:
       break;
     case SpaceStage::Warn:
-      return "storage.space_warn_percent";
+      return "storage_options.space_warn_percent";
     case SpaceStage::Throttle:
-      return "storage.space_throttle_percent";
+      return "storage_options.space_throttle_percent";
     case SpaceStage::RefuseExternal:
-      return "storage.space_refuse_external_percent";
+      return "storage_options.space_refuse_external_percent";
     case SpaceStage::RefuseAll:
-      return "storage.space_refuse_all_percent";
+      return "storage_options.space_refuse_all_percent";
   }
   return "";
 }
@@ -109,7 +109,7 @@ std::string SpaceGuard::explain() const {
   const bool by_percent = percent_used(space_) >= static_cast<double>(percent_of(stage_, limits_) -
                                                                       limits_.hysteresis_percent);
   if (by_percent) return text + fmt::format("; {} is {}", setting_of(stage_), percent_of(stage_, limits_));
-  return text + fmt::format("; storage.space_reserve_bytes is {}", limits_.reserve_bytes);
+  return text + fmt::format("; storage_options.space_reserve_bytes is {}", limits_.reserve_bytes);
 }
 
 }  // namespace fjord::storage

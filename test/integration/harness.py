@@ -69,11 +69,12 @@ def run_program(name, *arguments, stdin=None, env=None, timeout=120):
 
 
 class Cluster:
-    """A cluster started by `fjord local`; use it in a with statement."""
+    """A cluster started by `fjord local`; use it in a with statement. `settings` is YAML for the end of its configuration."""
 
-    def __init__(self, storage=3, distributors=1, redundancy=2):
+    def __init__(self, storage=3, distributors=1, redundancy=2, settings=""):
         self.shape = ["--storage", str(storage), "--distributors", str(distributors), "--redundancy", str(redundancy)]
         self.storage = storage
+        self.settings = settings
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="fjord-test-"))
         self.directory = self.folder / "cluster"
         self.address = None
@@ -90,6 +91,17 @@ class Cluster:
         self.close()
 
     def start(self):
+        if self.settings and not (self.directory / "cluster.yaml").exists():
+            # The file is made by a first start.
+            self.run_start()
+            self.local("stop")
+            with open(self.directory / "cluster.yaml", "a") as config:
+                config.write(self.settings)
+            for folder in self.directory.glob("storage.*"):
+                shutil.rmtree(folder / "buckets", ignore_errors=True)
+        self.run_start()
+
+    def run_start(self):
         started = run_program("fjord", "local", "start", "--dir", self.directory, *self.shape, "--timeout", 60)
         assert started.code == OK, str(started) + self.logs()
         last = started.out.splitlines()[-1]

@@ -123,6 +123,27 @@ void add_list_keys(std::vector<Key>& all) {
   all.push_back(std::move(capacity));
 }
 
+void add_space_keys(std::vector<Key>& all) {
+  const auto percent = [&](const char* name, std::int64_t value, const char* help,
+                           std::int64_t ClusterConfig::*member) {
+    all.push_back(integer_key(std::string("storage_options.space_") + name, "", value, 0, 101, help, member));
+  };
+  percent("warn_percent", 85, "Used space of a node's file system, in percent, at which it warns.",
+          &ClusterConfig::space_warn_percent);
+  percent("throttle_percent", 92, "From here on a growing share of puts is answered BUSY, and tried again.",
+          &ClusterConfig::space_throttle_percent);
+  percent("refuse_external_percent", 95,
+          "From here on puts are refused with NO_SPACE; reads, removes and repair go on.",
+          &ClusterConfig::space_refuse_external_percent);
+  percent("refuse_all_percent", 98, "From here on nothing is written but removes.",
+          &ClusterConfig::space_refuse_all_percent);
+  percent("hysteresis_percent", 2, "How far below its beginning used space has to fall for a stage to end.",
+          &ClusterConfig::space_hysteresis_percent);
+  all.push_back(integer_key("storage_options.space_reserve_bytes", "bytes", 256 * kMiB, 0, 1024 * kGiB,
+                            "With less free nothing is written but removes, with less than twice this puts are refused.",
+                            &ClusterConfig::space_reserve_bytes));
+}
+
 void add_storage_keys(std::vector<Key>& all) {
   all.push_back(choice_key("storage_options.engine", {"slotfile", "leveldb"}, "slotfile",
                            "What keeps the documents: files of Fjord's own, or LevelDB. A folder stays with the engine "
@@ -148,6 +169,7 @@ void add_storage_keys(std::vector<Key>& all) {
                  "When a write is acknowledged: `process`, when it survives the end of the process; `sync`, when "
                  "it survives a loss of power.",
                  store_text(&ClusterConfig::durability)));
+  add_space_keys(all);
   all.push_back(integer_key("storage_options.visitors_max", "", 0, 0, 1024,
                             "Visitors that run at once on a node; 0: 2.5 a CPU.", &ClusterConfig::visitors_max));
   all.push_back(integer_key("storage_options.docblock_bytes", "bytes", kMiB, 4 * kKiB, 16 * kMiB,

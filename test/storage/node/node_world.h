@@ -95,6 +95,12 @@ class NodeWorld {
     return ask(node, std::move(request));
   }
 
+  void set_tunable(const std::string& name, std::int64_t value) {
+    for (auto& [index, node] : nodes_) REQUIRE(node->runtime().tunables.set(name, value).is_ok());
+  }
+  /// The disk that they share.
+  sim::SimEnv& env() { return env_; }
+
   TestNetwork world{5};
   TestCaller caller;
 

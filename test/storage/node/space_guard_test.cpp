@@ -61,7 +61,7 @@ TEST_CASE("space: a reserve in bytes counts beside the percentages, with a hyste
   limits.reserve_bytes = 100'000;  // of 1'000'000
   CHECK(after(guard, 79, limits) == SpaceStage::Normal);
   CHECK(after(guard, 81, limits) == SpaceStage::RefuseExternal);
-  CHECK(guard.explain() == "81.0 % used, 190000 bytes free; storage.space_reserve_bytes is 100000");
+  CHECK(guard.explain() == "81.0 % used, 190000 bytes free; storage_options.space_reserve_bytes is 100000");
   CHECK(after(guard, 91, limits) == SpaceStage::RefuseAll);
   CHECK(after(guard, 86, limits) == SpaceStage::RefuseAll);
   CHECK(after(guard, 84, limits) == SpaceStage::RefuseExternal);
@@ -97,7 +97,7 @@ TEST_CASE("space: the share of refused puts grows from the beginning of the thro
 TEST_CASE("space: the message says what was measured and which setting it ran into") {
   SpaceGuard guard;
   guard.update(used(97.25), kLimits);
-  CHECK(guard.explain() == "97.2 % used, 27500 bytes free; storage.space_refuse_all_percent is 97");
+  CHECK(guard.explain() == "97.2 % used, 27500 bytes free; storage_options.space_refuse_all_percent is 97");
   guard.update(used(50), kLimits);
   CHECK(guard.explain() == "50.0 % used, 500000 bytes free");
 }

@@ -56,6 +56,12 @@ struct ClusterConfig {
   std::int64_t slotfiles_max = 0;
   std::int64_t open_files_max = 0;
   std::string durability;
+  std::int64_t space_warn_percent = 0;
+  std::int64_t space_throttle_percent = 0;
+  std::int64_t space_refuse_external_percent = 0;
+  std::int64_t space_refuse_all_percent = 0;
+  std::int64_t space_hysteresis_percent = 0;
+  std::int64_t space_reserve_bytes = 0;
   std::int64_t visitors_max = 0;  ///< 0: from the number of CPUs.
   std::int64_t docblock_bytes = 0;
   std::int64_t visitor_idle_ms = 0;
