@@ -51,7 +51,9 @@ Status Engine::open_all() {
 Status Engine::replay_edits(LoadedCatalog& loaded) {
   const std::uint64_t known = loaded.catalog.lsn;
   const auto visit = [&](const Journal::Record& record) -> Status {
-    if (record.type != RecordType::Edit || record.lsn <= known) return Status::ok();
+    // Whether all of it is there decides here already what is lost and what was never finished.
+    if (record.type == RecordType::Writes) return decode_writes(record.meta, record.parts).status();
+    if (record.lsn <= known) return Status::ok();
     FJORD_TRY_ASSIGN(Edit edit, decode_edit(record.meta));
     loaded.catalog.apply(std::move(edit), record.lsn);
     return Status::ok();

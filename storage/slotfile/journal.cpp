@@ -77,7 +77,7 @@ Status Journal::replay_segment(std::uint64_t number, const std::function<Status(
     }
     const std::uint64_t length = header->bytes() - kRecordHeaderBytes;
     FJORD_TRY_ASSIGN(bytes, window.read(*file, offset + kRecordHeaderBytes, length, size));
-    offset += header->bytes();
+    const std::uint64_t at = std::exchange(offset, offset + header->bytes());
     if (bytes.size() < length || checksum32(bytes.substr(0, header->meta_bytes)) != header->meta_checksum) continue;
     if (header->lsn <= result.last_lsn) continue;
     const Status used = visit({.lsn = header->lsn,
@@ -86,7 +86,11 @@ Status Journal::replay_segment(std::uint64_t number, const std::function<Status(
                                .parts = bytes.substr(header->meta_bytes, header->parts_bytes)});
     if (!used && used.code() == StatusCode::Corruption) continue;
     FJORD_TRY(used);
-    if (std::exchange(result.begun, true)) result.lost_records += header->lsn - result.last_lsn - 1;
+    if (std::exchange(result.begun, true)) {
+      result.lost_records += header->lsn - result.last_lsn - 1;
+    } else if (at != kSegmentHeaderBytes) {
+      ++result.lost_records;  // at least
+    }
     result.last_lsn = header->lsn;
     result.bytes += header->bytes();
     ++result.records;

@@ -1,0 +1,286 @@
+#include <catch2/catch.hpp>
+#include <fmt/core.h>
+#include <set>
+
+#include "fjord/sim/recording_env.h"
+#include "fjord/testing/engine.h"
+#include "slotfile_world.h"
+
+namespace fjord {
+
+namespace {
+
+using namespace slotfile_testing;  // NOLINT: its test
+using sim::DiskImage;
+using sim::RecordingEnv;
+using testing::OwnedWrite;
+using testing::test_put;
+using testing::test_remove;
+
+SlotfileOptions options() {
+  SlotfileOptions options = testing::tiny_slotfile_options("/buckets");
+  options.limits.entries_max = 4;
+  options.limits.scrub_bytes_per_second = 1 << 30;
+  return options;
+}
+
+/// A store with several slots, some of which share files, and a journal on top; and what is in it.
+struct Store {
+  DiskImage files;
+  State state;
+  /// What the journal begins with, and after each record but the last one: damage to its end cannot be told from a
+  /// crash.
+  std::vector<State> without_end;
+  std::map<GlobalId, std::set<Version>> written;
+};
+
+Store make_store() {
+  Store store;
+  RecordingEnv env;
+  Machine machine(env, options());
+  REQUIRE(machine.open().is_ok());
+  REQUIRE(machine.provider().create_bucket(kWhole).is_ok());
+  REQUIRE(machine.provider().create_bucket(kHalf0).is_ok());
+  REQUIRE(machine.provider().set_replica_set(kWhole, {.epoch = 3, .nodes = {1, 2}}).is_ok());
+  std::uint64_t timestamp = 10;
+  const auto write = [&](BucketId bucket, const std::vector<OwnedWrite>& writes) {
+    REQUIRE(machine.run(put_step(bucket, writes)).is_ok());
+    for (const OwnedWrite& one : writes) {
+      store.written[one.gid].insert({one.timestamp.us, one.remove, one.remove ? "" : one.header, one.body});
+    }
+  };
+  const auto put = [&](BucketId bucket, int n, const char* text) {
+    return test_put(number_in(bucket, n), ++timestamp, text);
+  };
+  for (int n = 0; n < 7; ++n) write(kWhole, {put(kWhole, n, "first")});
+  write(kHalf0, {put(kHalf0, 0, "of another bucket"), put(kHalf0, 1, "")});
+  REQUIRE(machine.run(checkpoint_step()).is_ok());
+  write(kWhole, {put(kWhole, 1, "second"), test_remove(number_in(kWhole, 2), ++timestamp)});
+  REQUIRE(machine.run(checkpoint_step()).is_ok());
+  const auto remember = [&] { store.without_end.push_back(observe(machine.provider()).state); };
+  remember();
+  write(kWhole, {put(kWhole, 3, "in the journal")});
+  remember();
+  write(kWhole, {test_remove(number_in(kWhole, 4), ++timestamp)});
+  remember();
+  REQUIRE(machine.provider().set_replica_set(kHalf0, {.epoch = 4, .nodes = {1}}).is_ok());
+  remember();
+  write(kHalf0, {put(kHalf0, 2, "last")});
+  store.state = observe(machine.provider()).state;
+  machine.close();
+  env.visit_process_ends(env.changes(), [&](const DiskImage& image, const std::string&) { store.files = image; });
+  return store;
+}
+
+struct Counts {
+  std::uint64_t images = 0;
+  std::uint64_t harmless = 0;
+  std::uint64_t reported = 0;
+  std::uint64_t tails = 0;
+  std::uint64_t repaired = 0;
+};
+
+/// Whatever is read was written; what is not as it was is reported; and the engine can be healed. Where `newest`,
+/// nothing but the newest version of an id is read: not so where damage hides of which ids something is lost.
+class DamageCheck {
+ public:
+  DamageCheck(const Store& store, const DiskImage& damaged, bool newest, Counts& counts)
+      : store_(store), env_(damaged), machine_(env_, options()), newest_(newest), counts_(counts) {}
+
+  /// Returns what is wrong.
+  std::string run() {
+    ++counts_.images;
+    if (const Status status = machine_.open(); !status) return "opening: " + status.to_string();
+    const Observed found = observe(machine_.provider());
+    counts_.repaired += machine_.provider().stats().repaired_entries;
+    if (!found.complaint.empty()) return found.complaint;
+    if (found.damaged) {
+      ++counts_.reported;
+      if (std::string wrong = check_versions(found.state); !wrong.empty()) return wrong;
+    } else if (found.state == store_.state) {
+      ++counts_.harmless;
+    } else if (std::count(store_.without_end.begin(), store_.without_end.end(), found.state) != 0) {
+      ++counts_.tails;
+    } else {
+      return "lost and not reported: found" + to_string(found.state);
+    }
+    return heal();
+  }
+
+ private:
+  std::string check_versions(const State& state) {
+    for (const auto& [bucket, expected] : store_.state) {
+      const auto content = state.find(bucket);
+      if (content == state.end()) return bucket.to_string() + " is lost";
+      for (const auto& [gid, version] : content->second.versions) {
+        const Version read{version.timestamp_us, version.removed, version.removed ? "" : version.header, version.body};
+        const auto written = store_.written.find(gid);
+        if (written == store_.written.end() || !written->second.contains(read)) {
+          return fmt::format("{} has a version of {} that nobody wrote", bucket.to_string(), gid.to_string());
+        }
+        const auto newest = expected.versions.find(gid);
+        if (newest_ && (newest == expected.versions.end() || newest->second != version)) {
+          return fmt::format("{} has a version of {} that is not its newest", bucket.to_string(), gid.to_string());
+        }
+      }
+      for (const auto& [gid, version] : expected.versions) {
+        if (content->second.versions.contains(gid)) continue;
+        const auto got = machine_.provider().get(bucket, gid);
+        if (got || got.error().code() != StatusCode::Corruption) return gid.to_string() + " is lost without a word";
+      }
+    }
+    return {};
+  }
+
+  /// Newer versions of everything are taken, and nothing is damaged any more, also later.
+  std::string heal() {
+    State expected = observe(machine_.provider()).state;
+    for (auto& [bucket, content] : expected) {
+      for (int n = 0; n < 8; ++n) {
+        const OwnedWrite write = test_put(number_in(bucket, n), 1000, "healed");
+        if (!testing::apply(machine_.provider(), bucket, write).status) return "a newer version is refused";
+        content.versions[write.gid] = {1000, false, write.header, write.body};
+        const auto got = machine_.provider().get(bucket, write.gid);
+        if (!got || got->body != write.body) return "a newer version does not heal: " + got.status().to_string();
+      }
+      if (!machine_.provider().mark_repaired(bucket)) return "mark_repaired";
+    }
+    if (std::string wrong = compare("marked as repaired", expected); !wrong.empty()) return wrong;
+    if (const Status status = machine_.provider().checkpoint(); !status) return "checkpoint: " + status.to_string();
+    settle(machine_.provider());
+    if (std::string wrong = compare("settled", expected); !wrong.empty()) return wrong;
+    if (const Status status = machine_.open(); !status) return "opening again: " + status.to_string();
+    return compare("opened again", expected);
+  }
+
+  std::string compare(const std::string& when, const State& expected) {
+    const Observed found = observe(machine_.provider());
+    if (!found.complaint.empty()) return when + ": " + found.complaint;
+    if (found.damaged) return when + ": still damaged";
+    if (found.state != expected) return when + ": found" + to_string(found.state) + "\nexpected" + to_string(expected);
+    for (const auto& [bucket, content] : expected) {
+      const auto got = machine_.provider().get(bucket, testing::test_id(number_in(bucket, 30)).gid());
+      if (got || got.error().code() != StatusCode::NotFound) return when + ": what never was is not NotFound";
+    }
+    return {};
+  }
+
+  const Store& store_;
+  RecordingEnv env_;
+  Machine machine_;
+  const bool newest_;
+  Counts& counts_;
+};
+
+void check(const Store& store, const DiskImage& damaged, bool newest, Counts& counts, const std::string& what) {
+  const std::string wrong = DamageCheck(store, damaged, newest, counts).run();
+  if (wrong.empty()) return;
+  FAIL_CHECK(what << ": " << wrong);
+}
+
+bool is_journal(const std::string& path) { return path.find("journal") != std::string::npos; }
+
+/// Where there is nothing but zeros.
+std::size_t used_bytes(const std::string& content) {
+  const std::size_t last = content.find_last_not_of('\0');
+  return last == std::string::npos ? 0 : last + 1;
+}
+
+constexpr std::size_t kSector = 512;
+
+void report(const Counts& counts) {
+  if (!is_long_run()) return;
+  WARN(counts.images << " images: " << counts.harmless << " harmless, " << counts.reported << " reported, "
+                     << counts.tails << " lost the last record, " << counts.repaired << " entries repaired");
+}
+
+}  // namespace
+
+TEST_CASE("slotfile: a flipped bit anywhere is never served, and what it hides is reported and can be healed (I13)") {
+  const Store store = make_store();
+  Counts counts;
+  for (const auto& [path, content] : store.files) {
+    for (std::size_t at = 0; at < used_bytes(content); ++at) {
+      for (int bit = is_long_run() ? 0 : static_cast<int>(at % 8); bit < 8; bit += is_long_run() ? 1 : 8) {
+        DiskImage damaged = store.files;
+        damaged[path][at] = static_cast<char>(damaged[path][at] ^ (1 << bit));
+        check(store, damaged, !is_journal(path), counts, fmt::format("bit {} of byte {} of {}", bit, at, path));
+      }
+    }
+  }
+  CHECK(counts.reported > 500);
+  CHECK(counts.repaired > 100);
+  report(counts);
+}
+
+TEST_CASE("slotfile: a sector that was lost, or written to the wrong place, is never served, and reported") {
+  const Store store = make_store();
+  Counts counts;
+  for (const auto& [path, content] : store.files) {
+    for (std::size_t at = 0; at < used_bytes(content); at += kSector) {
+      const std::size_t length = std::min(kSector, content.size() - at);
+      DiskImage damaged = store.files;
+      damaged[path].replace(at, length, length, '\0');
+      check(store, damaged, false, counts, fmt::format("zeros at {} of {}", at, path));
+      for (const auto& [other, from] : store.files) {
+        for (std::size_t source = 0; source < used_bytes(from); source += kSector) {
+          damaged[path].replace(at, length,
+                                (from.substr(source, length) + std::string(length, '\0')).substr(0, length));
+          check(store, damaged, false, counts, fmt::format("{} of {} at {} of {}", source, other, at, path));
+        }
+      }
+    }
+  }
+  CHECK(counts.reported > 30);
+  report(counts);
+}
+
+TEST_CASE("slotfile: a file that is missing or was cut off is reported, and nothing else suffers") {
+  const Store store = make_store();
+  Counts counts;
+  for (const auto& [path, content] : store.files) {
+    DiskImage damaged = store.files;
+    damaged.erase(path);
+    // The end of the journal is its only file here: nobody can know that there was one.
+    if (!is_journal(path)) check(store, damaged, false, counts, "without " + path);
+    for (std::size_t size = 0; size < used_bytes(content) && !is_journal(path); size += 7) {
+      damaged = store.files;
+      damaged[path].resize(size);
+      check(store, damaged, false, counts, fmt::format("{} cut to {}", path, size));
+    }
+  }
+  CHECK(counts.reported > 30);
+  report(counts);
+}
+
+TEST_CASE("slotfile: the scrub finds damaged documents that nobody reads") {
+  const Store store = make_store();
+  std::uint64_t found = 0;
+  for (const auto& [path, content] : store.files) {
+    if (!path.ends_with(".slot")) continue;
+    for (std::size_t at = 0; at < content.size(); at += 5) {
+      DiskImage damaged = store.files;
+      damaged[path][at] = static_cast<char>(damaged[path][at] ^ 0x81);
+      bool expected = false;
+      {
+        RecordingEnv env(damaged);
+        Machine machine(env, options());
+        REQUIRE(machine.open().is_ok());
+        expected = observe(machine.provider()).damaged;
+      }
+      RecordingEnv env(damaged);
+      Machine machine(env, options());
+      REQUIRE(machine.open().is_ok());
+      MonotonicTime now{1'000'000};
+      for (int step = 0; step < 60; ++step, now = now + std::chrono::seconds(1)) {
+        static_cast<void>(machine.provider().maintain(now));
+      }
+      const bool told = !machine.provider().take_damaged().empty();
+      if (told != expected) FAIL_CHECK("byte " << at << " of " << path << ": expected " << expected);
+      found += told ? 1 : 0;
+    }
+  }
+  CHECK(found > 50);
+}
+
+}  // namespace fjord
