@@ -9,6 +9,7 @@ namespace {
 
 using slotfile_testing::checkpoint_step;
 using slotfile_testing::compact_step;
+using slotfile_testing::create_step;
 using slotfile_testing::Explored;
 using slotfile_testing::ExploreOptions;
 using slotfile_testing::is_long_run;
@@ -17,6 +18,7 @@ using slotfile_testing::kHalf1;
 using slotfile_testing::kParent;
 using slotfile_testing::kWhole;
 using slotfile_testing::number_in;
+using slotfile_testing::provider_step;
 using slotfile_testing::put_step;
 using slotfile_testing::restart_step;
 using slotfile_testing::Step;
@@ -25,18 +27,10 @@ using testing::test_remove;
 
 constexpr std::uint64_t kForgetBefore = 900;
 
-Step provider_step(std::string name, std::function<Status(spi::PersistenceProvider&)> what) {
-  return {.name = std::move(name), .on_provider = std::move(what)};
-}
-
-Step create(BucketId bucket) {
-  return provider_step("create", [=](auto& provider) { return provider.create_bucket(bucket); });
-}
-
 std::string text(std::size_t bytes) { return std::string(bytes, 't'); }
 
 std::vector<Step> first_documents() {
-  std::vector<Step> steps{create(kWhole), create(kHalf0), create(kHalf1)};
+  std::vector<Step> steps{create_step(kWhole), create_step(kHalf0), create_step(kHalf1)};
   std::vector<testing::OwnedWrite> writes;
   for (int n = 0; n < 5; ++n) writes.push_back(test_put(number_in(kWhole, n), 10 + static_cast<unsigned>(n), text(90)));
   steps.push_back(put_step(kWhole, writes));
@@ -95,7 +89,7 @@ std::vector<Step> operations(int n) {
                       return provider.set_replica_set(kWhole, {.epoch = at, .nodes = {1, 2}});
                     }),
       provider_step("delete", [](auto& provider) { return provider.delete_bucket(kWhole); }),
-      create(spi::halves_of(kWhole)[n == 1 ? 0 : 1]),
+      create_step(spi::halves_of(kWhole)[n == 1 ? 0 : 1]),
       provider_step("forget", [](auto& provider) { return provider.forget_removes(kWhole, Timestamp{kForgetBefore}); }),
       compact_step(),
       checkpoint_step(),

@@ -2,7 +2,6 @@
 #include <optional>
 #include <set>
 
-#include "fjord/common/random.h"
 #include "fjord/sim/sim_env.h"
 #include "fjord/storage/memory/memory_provider.h"
 #include "fjord/testing/engine.h"
@@ -20,58 +19,11 @@ using Effect = sim::FileFault::Effect;
 
 constexpr int kSteps = 30;
 
-Step provider_step(std::string name, std::function<Status(spi::PersistenceProvider&)> what) {
-  return {.name = std::move(name), .on_provider = std::move(what)};
-}
-
-Step random_step(Random& random, std::uint64_t timestamp) {
-  const auto halves = spi::halves_of(kWhole);
-  const std::vector<BucketId> buckets{kWhole, kWhole, kHalf0, kHalf1, kParent, halves[0], halves[1]};
-  const BucketId bucket = buckets[random.below(buckets.size())];
-  switch (random.below(16)) {
-    case 0:
-      return checkpoint_step();
-    case 1:
-      return compact_step();
-    case 2:
-      return restart_step();
-    case 3:
-      return provider_step("split", [=](auto& provider) { return provider.split_bucket(kWhole); });
-    case 4:
-      return provider_step("join", [=](auto& provider) { return provider.join_buckets(kWhole); });
-    case 5:
-      return provider_step("join parent", [](auto& provider) { return provider.join_buckets(kParent); });
-    case 6:
-      return provider_step("split parent", [](auto& provider) { return provider.split_bucket(kParent); });
-    case 7:
-      return provider_step("create", [=](auto& provider) { return provider.create_bucket(bucket); });
-    case 8:
-      return provider_step("set_replica_set", [=](auto& provider) {
-        return provider.set_replica_set(bucket, {.epoch = timestamp, .nodes = {7}});
-      });
-    case 9:
-      if (random.below(3) == 0) {
-        return provider_step("delete", [=](auto& provider) { return provider.delete_bucket(bucket); });
-      }
-      [[fallthrough]];
-    default: {
-      std::vector<testing::OwnedWrite> writes;
-      for (std::uint64_t i = 0, count = 1 + random.below(4); i < count; ++i) {
-        const int number = number_in(bucket, static_cast<int>(random.below(8)));
-        writes.push_back(random.below(5) == 0
-                             ? testing::test_remove(number, timestamp + i)
-                             : testing::test_put(number, timestamp + i, std::string(random.below(700), 'x')));
-      }
-      return put_step(bucket, std::move(writes), random.below(4) == 0 ? Durability::Sync : Durability::Process);
-    }
-  }
-}
-
 std::vector<Step> random_trace(std::uint64_t seed) {
   Random random(seed);
   std::vector<Step> steps;
   for (const BucketId bucket : {kWhole, kHalf0, kHalf1}) {
-    steps.push_back(provider_step("create", [=](auto& provider) { return provider.create_bucket(bucket); }));
+    steps.push_back(create_step(bucket));
   }
   for (std::uint64_t i = 0; i < kSteps; ++i) steps.push_back(random_step(random, 100 + 10 * i));
   return steps;
@@ -277,7 +229,8 @@ std::string words(const Injection& injection) {
 }
 
 /// Runs all traces with the fault at every operation that it can hit, or at one in `stride` of them.
-void sweep(Injection injection, std::uint64_t traces, std::uint64_t stride, std::uint64_t least) {
+void sweep(Injection injection, std::uint64_t stride, std::uint64_t least) {
+  const std::uint64_t traces = is_long_run() ? 250 : 50;
   std::uint64_t injections = 0;
   std::uint64_t hits = 0;
   for (std::uint64_t seed = 1; seed <= traces; ++seed) {
@@ -316,13 +269,13 @@ TEST_CASE("slotfile: an error of any one file operation has no effect, or is sai
   Injection injection;
   injection.fault.operations = FileOperations::all();
   injection.fault.code = GENERATE(StatusCode::IoError, StatusCode::NoSpace);
-  sweep(injection, 50, 7, 500);
+  sweep(injection, 7, 500);
 }
 
 TEST_CASE("slotfile: a file that cannot be opened once is none that was written") {
   Injection injection;
   injection.fault.operations = FileOperation::Open | FileOperation::Create;
-  sweep(injection, 50, 2, 500);
+  sweep(injection, 2, 500);
 }
 
 TEST_CASE("slotfile: with durability sync an error of any one file operation and a loss of power lose nothing") {
@@ -330,7 +283,7 @@ TEST_CASE("slotfile: with durability sync an error of any one file operation and
   injection.fault.operations = FileOperations::all();
   injection.durability = Durability::Sync;
   injection.lose_power = true;
-  sweep(injection, 50, 7, 300);
+  sweep(injection, 7, 300);
 }
 
 TEST_CASE("slotfile: after any failed sync nothing is written any more, and what was acknowledged is there later") {
@@ -339,14 +292,14 @@ TEST_CASE("slotfile: after any failed sync nothing is written any more, and what
   injection.fault.effect = GENERATE(Effect::Fail, Effect::FailSyncOldData);
   injection.durability = Durability::Sync;
   injection.lose_power = true;
-  sweep(injection, 50, 2, 200);
+  sweep(injection, 2, 200);
 }
 
 TEST_CASE("slotfile: a lost or misdirected write is never read as something else, and is reported") {
   Injection injection;
   injection.fault.operations = FileOperation::Write;
   injection.fault.effect = GENERATE(Effect::LoseWrite, Effect::MisdirectWrite);
-  sweep(injection, 50, 3, 200);
+  sweep(injection, 3, 200);
 }
 
 TEST_CASE("slotfile: on a full disk nothing is lost, removes work, and writes do when there is space again (I14)") {

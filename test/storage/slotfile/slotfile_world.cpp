@@ -96,6 +96,14 @@ std::string to_string(const State& state) {
   return text.empty() ? " nothing" : text;
 }
 
+Step provider_step(std::string name, std::function<Status(spi::PersistenceProvider&)> what) {
+  return {.name = std::move(name), .on_provider = std::move(what)};
+}
+
+Step create_step(BucketId bucket) {
+  return provider_step("create", [=](auto& provider) { return provider.create_bucket(bucket); });
+}
+
 Step put_step(BucketId bucket, std::vector<OwnedWrite> writes, spi::Durability durability) {
   const bool durable = durability == spi::Durability::Sync;
   std::string name = durable ? "durably" : "";
@@ -123,6 +131,50 @@ Step put_step(BucketId bucket, std::vector<OwnedWrite> writes, spi::Durability d
 Step checkpoint_step() { return {.name = "checkpoint", .kind = Step::Kind::Checkpoint, .durable = true}; }
 Step compact_step() { return {.name = "compact", .kind = Step::Kind::Compact}; }
 Step restart_step() { return {.name = "restart", .kind = Step::Kind::Restart}; }
+
+Step random_step(Random& random, std::uint64_t timestamp_us) {
+  const auto halves = spi::halves_of(kWhole);
+  const std::vector<BucketId> buckets{kWhole, kWhole, kHalf0, kHalf1, kParent, halves[0], halves[1]};
+  const BucketId bucket = buckets[random.below(buckets.size())];
+  switch (random.below(16)) {
+    case 0:
+      return checkpoint_step();
+    case 1:
+      return compact_step();
+    case 2:
+      return restart_step();
+    case 3:
+      return provider_step("split", [=](auto& provider) { return provider.split_bucket(kWhole); });
+    case 4:
+      return provider_step("join", [=](auto& provider) { return provider.join_buckets(kWhole); });
+    case 5:
+      return provider_step("join parent", [](auto& provider) { return provider.join_buckets(kParent); });
+    case 6:
+      return provider_step("split parent", [](auto& provider) { return provider.split_bucket(kParent); });
+    case 7:
+      return create_step(bucket);
+    case 8:
+      return provider_step("set_replica_set", [=](auto& provider) {
+        return provider.set_replica_set(bucket, {.epoch = timestamp_us, .nodes = {7}});
+      });
+    case 9:
+      if (random.below(3) == 0) {
+        return provider_step("delete", [=](auto& provider) { return provider.delete_bucket(bucket); });
+      }
+      [[fallthrough]];
+    default: {
+      std::vector<testing::OwnedWrite> writes;
+      for (std::uint64_t i = 0, count = 1 + random.below(4); i < count; ++i) {
+        const int number = number_in(bucket, static_cast<int>(random.below(8)));
+        writes.push_back(random.below(5) == 0
+                             ? testing::test_remove(number, timestamp_us + i)
+                             : testing::test_put(number, timestamp_us + i, std::string(random.below(700), 'x')));
+      }
+      return put_step(bucket, std::move(writes),
+                      random.below(4) == 0 ? spi::Durability::Sync : spi::Durability::Process);
+    }
+  }
+}
 
 Status Machine::open() {
   provider_.reset();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "fjord/common/random.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
 #include "fjord/testing/test_documents.h"
 
@@ -58,6 +59,8 @@ struct Step {
   std::vector<testing::OwnedWrite> writes = {};
 };
 
+Step provider_step(std::string name, std::function<Status(spi::PersistenceProvider&)> what);
+Step create_step(BucketId bucket);
 Step put_step(BucketId bucket, std::vector<testing::OwnedWrite> writes,
               spi::Durability durability = spi::Durability::Process);
 Step checkpoint_step();
@@ -65,6 +68,9 @@ Step checkpoint_step();
 Step compact_step();
 /// The engine is closed without a word and opened again.
 Step restart_step();
+
+/// Any of them, about the buckets below; what it writes has timestamps from `timestamp_us` to a few more.
+Step random_step(Random& random, std::uint64_t timestamp_us);
 
 /// An engine on somebody's disk.
 class Machine {
