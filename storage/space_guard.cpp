@@ -103,6 +103,13 @@ bool SpaceGuard::update(const SpaceInfo& space, const SpaceLimits& limits) {
   return stage_ != before;
 }
 
+std::uint64_t SpaceGuard::bytes_left() const {
+  const auto refused = static_cast<double>(std::clamp<std::int64_t>(limits_.refuse_external_percent, 0, 100));
+  const double by_percent = static_cast<double>(space_.total_bytes) * (100 - refused) / 100;
+  const double least_free = std::max(by_percent, reserve_of(SpaceStage::RefuseExternal, limits_));
+  return static_cast<std::uint64_t>(std::max(0.0, static_cast<double>(space_.free_bytes) - least_free));
+}
+
 std::string SpaceGuard::explain() const {
   std::string text = fmt::format("{:.1f} % used, {} bytes free", percent_used(space_), space_.free_bytes);
   if (stage_ == SpaceStage::Normal) return text;

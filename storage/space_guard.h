@@ -45,6 +45,8 @@ class SpaceGuard {
   /// Percent of the puts that are to be refused while throttling, by how far the disk is on its way to
   /// RefuseExternal; 0 before, 100 from there on.
   unsigned refused_percent() const { return refused_percent_; }
+  /// Bytes from what was measured to where puts are refused.
+  std::uint64_t bytes_left() const;
   /// "97.3 % used, 1234567 bytes free; storage_options.space_refuse_all_percent is 97": what was measured and what it ran into.
   std::string explain() const;
 

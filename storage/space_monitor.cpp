@@ -1,5 +1,6 @@
 #include "space_monitor.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "fjord/common/log.h"
@@ -9,6 +10,10 @@ namespace fjord::storage {
 namespace {
 
 constexpr Duration kInterval = std::chrono::seconds(1);
+/// A byte of a put may take several on the disk before the next measurement: in the journal, in a file, in a rewrite.
+constexpr std::uint64_t kBytesOfByte = 4;
+/// And so much of the reserve is taken each time at least, so that the limit is reached and not only approached.
+constexpr std::int64_t kPartOfReserve = 16;
 
 const Tunable& percent(TunableRegistry& tunables, std::string name, std::int64_t default_value, std::string help) {
   return tunables.declare({.name = std::move(name),
@@ -85,15 +90,17 @@ void SpaceMonitor::measure() {
     return;
   }
   const SpaceStage before = guard_.stage();
-  const unsigned refused_before = guard_.refused_percent();
   const bool changed = guard_.update(*space, limits());
   stage_.set(static_cast<double>(guard_.stage()));
   used_bytes_.set(static_cast<double>(space->total_bytes - space->free_bytes));
   free_bytes_.set(static_cast<double>(space->free_bytes));
   if (changed) log_stage(before);
-  // While something is refused the message says what was measured last.
-  if (!changed && guard_.refused_percent() == 0 && refused_before == 0) return;
-  tell_({.stage = guard_.stage(), .refused_percent = guard_.refused_percent(), .reason = guard_.explain()});
+  SpaceState state{.stage = guard_.stage(), .refused_percent = guard_.refused_percent(), .reason = guard_.explain()};
+  if (space->total_bytes > 0) {
+    state.budget_bytes = std::max(guard_.bytes_left() / kBytesOfByte,
+                                  static_cast<std::uint64_t>(reserve_bytes_.value() / kPartOfReserve));
+  }
+  tell_(state);
 }
 
 void SpaceMonitor::log_stage(SpaceStage before) const {

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 
@@ -13,7 +15,9 @@ namespace fjord::storage {
 struct SpaceState {
   SpaceStage stage = SpaceStage::Normal;
   unsigned refused_percent = 0;  ///< Of the puts, while throttling.
-  std::string reason;            ///< What was measured, and the setting that it ran into.
+  /// Of puts that the node takes until the next measurement: what else could come too late on a fast disk.
+  std::uint64_t budget_bytes = std::numeric_limits<std::uint64_t>::max();
+  std::string reason;  ///< What was measured, and the setting that it ran into.
 
   /// OK, or NoSpace that names the node.
   Status check_external(const std::string& node) const;

@@ -42,7 +42,8 @@ Result<std::unique_ptr<StorageNode>> StorageNode::open(const StorageNodeOptions&
   }
   node->space_ = std::make_unique<SpaceMonitor>(
       node->options_.directory, "storage." + std::to_string(options.index), runtime,
-      [&stripes = node->stripes_](const SpaceState& space) {
+      [&stripes = node->stripes_](SpaceState space) {
+        space.budget_bytes /= stripes.size();
         for (const auto& stripe : stripes) {
           stripe->executor().post([&stripe = *stripe, space] { stripe.set_space(space); });
         }

@@ -254,15 +254,20 @@ Status StorageNode::Stripe::compare(const rpc::StorageOperation& operation, cons
 }
 
 Status StorageNode::Stripe::check_space(const rpc::StorageOperation& operation) {
-  if (space_.refused_percent == 0 || operation.kind == rpc::OperationKind::Remove) return Status::ok();
+  if (operation.kind == rpc::OperationKind::Remove) return Status::ok();
   const std::string node = "storage." + std::to_string(options_.index);
   if (Status status = space_.check_external(node); !status) {
     metrics_.no_space.add();
     return status;
   }
+  const std::uint64_t bytes = operation.header.size() + operation.body.size();
   refused_share_ += space_.refused_percent;
-  if (refused_share_ < 100) return Status::ok();
-  refused_share_ -= 100;
+  if (refused_share_ >= 100) {
+    refused_share_ -= 100;
+  } else if (put_bytes_ == 0 || put_bytes_ + bytes <= space_.budget_bytes) {
+    put_bytes_ += bytes;
+    return Status::ok();
+  }
   metrics_.throttled.add();
   return {StatusCode::Busy, node + " takes fewer writes, for its disk is nearly full: " + space_.reason};
 }

@@ -52,7 +52,10 @@ class StorageNode::Stripe {
   rpc::FetchEntriesReply fetch_entries(const rpc::FetchEntries& request);
 
   /// From now on.
-  void set_space(SpaceState space) { space_ = std::move(space); }
+  void set_space(SpaceState space) {
+    space_ = std::move(space);
+    put_bytes_ = 0;
+  }
 
   struct Totals {
     std::uint64_t buckets = 0;
@@ -99,7 +102,8 @@ class StorageNode::Stripe {
   std::vector<std::uint32_t> write_indexes_;
   bool health_reported_ = false;
   SpaceState space_;
-  unsigned refused_share_ = 0;  ///< Of a put, in percent, which is still to be refused.
+  std::uint64_t put_bytes_ = 0;  ///< Of the puts taken since the space was measured.
+  unsigned refused_share_ = 0;     ///< Of a put, in percent, which is still to be refused.
   std::unique_ptr<Executor> executor_;  // Last: its tasks use all of the above.
 };
 

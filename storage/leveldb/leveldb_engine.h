@@ -17,7 +17,8 @@ struct Bucket {
   std::uint64_t incarnation = 0;  ///< Tells a bucket from one of the same id that was deleted.
   CatalogEntry catalog;
   BucketInfo info;
-  bool forget_pending = false;  ///< There may be removed entries that are to be forgotten.
+  std::uint64_t dead_bytes = 0;  ///< Deleted or replaced since its range was compacted; LevelDB has them on the disk.
+  bool forget_pending = false;   ///< There may be removed entries that are to be forgotten.
 };
 
 /// The provider. In memory is what describes the buckets; all else is asked of LevelDB.
@@ -86,6 +87,7 @@ class Engine final : public spi::PersistenceProvider {
   Result<bool> collect_garbage();
   Result<bool> forget_some(BucketId id, Bucket& bucket);
   Status finish_forgetting(Bucket& bucket);
+  bool compact_some();
 
   std::unique_ptr<Store> store_;
   const LeveldbOptions options_;
@@ -95,6 +97,8 @@ class Engine final : public spi::PersistenceProvider {
   std::uint64_t incarnations_ = 0;
   std::vector<BucketId> damaged_;
   std::string garbage_cursor_;
+  std::uint64_t garbage_bytes_ = 0;     ///< Deleted of the uid in work.
+  std::vector<std::uint64_t> emptied_;  ///< Uids whose entries are deleted and still on the disk.
   // The bucket whose removed entries are being forgotten.
   std::uint64_t forgetting_uid_ = 0;
   std::string forget_cursor_;

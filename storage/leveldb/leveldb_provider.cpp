@@ -16,6 +16,8 @@ namespace {
 
 constexpr int kKeysPerStep = 1000;
 constexpr Duration kIdle = std::chrono::seconds(1);
+/// Less is left to LevelDB's own compactions.
+constexpr std::uint64_t kDeadBytesLeast = 1 << 20;
 
 bool too_large(const spi::Write& write) {
   return write.header.size() > spi::kPartBytesMax || write.body.size() > spi::kPartBytesMax ||
@@ -82,7 +84,7 @@ Status Engine::load_catalog() {
     if (!catalog) return Status(StatusCode::Corruption, "the catalog cannot be read");
     next_uid_ = std::max(next_uid_, catalog->uid + 1);
     buckets_[bucket_of_key(scan.key())] = {
-        .incarnation = ++incarnations_, .catalog = std::move(*catalog), .info = {}, .forget_pending = false};
+        .incarnation = ++incarnations_, .catalog = std::move(*catalog), .info = {}};
   }
   return scan.status();
 }
@@ -157,7 +159,7 @@ Status Engine::create_bucket(BucketId id) {
   batch.Put(slice(settings_key()), slice(encode(Settings{.next_uid = next_uid_})));
   batch.Put(slice(catalog_key(id)), slice(encode(catalog)));
   FJORD_TRY(commit(batch));
-  buckets_[id] = {.incarnation = ++incarnations_, .catalog = std::move(catalog), .info = {}, .forget_pending = false};
+  buckets_[id] = {.incarnation = ++incarnations_, .catalog = std::move(catalog), .info = {}};
   return Status::ok();
 }
 
@@ -253,6 +255,7 @@ struct Engine::Batch {
   /// What the batch has made of entries so far.
   std::map<std::pair<std::uint64_t, GlobalId>, EntryHead> heads;
   std::map<Bucket*, BucketInfo> infos;
+  std::map<Bucket*, std::uint64_t> dead_bytes;
   bool empty() const { return heads.empty(); }
 };
 
@@ -273,6 +276,7 @@ void Engine::apply(std::span<const spi::Write> writes, std::span<spi::WriteResul
     return;
   }
   for (const auto& [bucket, info] : batch.infos) bucket->info = info;
+  for (const auto& [bucket, bytes] : batch.dead_bytes) bucket->dead_bytes += bytes;
 }
 
 void Engine::stage(const spi::Write& write, spi::WriteResult& result, Batch& batch) {
@@ -316,7 +320,10 @@ void Engine::stage(const spi::Write& write, spi::WriteResult& result, Batch& bat
   if (!header.empty()) batch.changes.Put(slice(entry_key(uid, Kind::Header, write.gid)), slice(header));
   if (!body.empty()) batch.changes.Put(slice(entry_key(uid, Kind::Body, write.gid)), slice(body));
   BucketInfo& info = batch.infos.try_emplace(bucket, bucket->info).first->second;
-  if (old) take_from(info, write.gid, *old);
+  if (old) {
+    take_from(info, write.gid, *old);
+    batch.dead_bytes[bucket] += std::uint64_t{old->header_bytes} + old->body_bytes;
+  }
   add_to(info, write.gid, head);
   batch.heads[{uid, write.gid}] = head;
 }
@@ -449,7 +456,23 @@ spi::Maintenance Engine::maintain(MonotonicTime now) {
     log::warning("leveldb", "background work waits: {}", more.error().to_string());
     return {.more = false, .next_in = kIdle};
   }
-  return {.more = *more, .next_in = kIdle};
+  return {.more = *more || compact_some(), .next_in = kIdle};
+}
+
+/// LevelDB compacts where writes go, not where much was deleted. One bucket at a time, when that is worth it.
+bool Engine::compact_some() {
+  if (!emptied_.empty()) {
+    store_->compact(entries_prefix(emptied_.back()));
+    emptied_.pop_back();
+    return true;
+  }
+  for (auto& [id, bucket] : buckets_) {
+    if (bucket.dead_bytes < kDeadBytesLeast || bucket.dead_bytes < bucket.info.bytes / 2) continue;
+    bucket.dead_bytes = 0;
+    store_->compact(entries_prefix(bucket.catalog.uid));
+    return true;
+  }
+  return false;
 }
 
 Result<bool> Engine::collect_garbage() {
@@ -460,12 +483,16 @@ Result<bool> Engine::collect_garbage() {
   leveldb::WriteBatch batch;
   for (int i = 0; i < kKeysPerStep && scan.valid(); ++i, scan.next()) {
     garbage_cursor_ = scan.key();
+    garbage_bytes_ += scan.value().size();
     batch.Delete(slice(garbage_cursor_));
   }
   const bool done = !scan.valid();
   if (done) batch.Delete(slice(garbage_key(uid)));
   FJORD_TRY(store_->write(batch, false));
-  if (done) garbage_.erase(uid);
+  if (done) {
+    garbage_.erase(uid);
+    if (std::exchange(garbage_bytes_, 0) >= kDeadBytesLeast) emptied_.push_back(uid);
+  }
   return !garbage_.empty() || !done;
 }
 

@@ -140,6 +140,14 @@ void Store::recover(MonotonicTime now) {
   if (refusal_) log::info("leveldb", "{} takes writes again", path_);
 }
 
+void Store::compact(const std::string& prefix) {
+  if (db_ == nullptr || is_refusing()) return;
+  const std::string end = prefix + std::string(32, '\xff');  // behind every key with the prefix
+  const leveldb::Slice first = slice(prefix);
+  const leveldb::Slice last = slice(end);
+  db_->CompactRange(&first, &last);
+}
+
 Status Store::get(std::string_view key, std::string& value) {
   if (db_ == nullptr) return refusal_;
   leveldb::ReadOptions options;

@@ -54,6 +54,8 @@ class Store {
   Status get(std::string_view key, std::string& value);
   /// At the first key. `keep` leaves the blocks that are read in the cache. Errors: IoError.
   Result<Scan> scan(std::string prefix, bool keep = false);
+  /// Takes what was deleted or replaced below `prefix` off the disk. Takes as long as it takes.
+  void compact(const std::string& prefix);
   /// OK unless a sync failed.
   Status health() const;
   /// The log had parts that could not be read, so every bucket may lack writes.

@@ -338,17 +338,24 @@ TEST_CASE("leveldb: a compaction that meets damage ends all writing, and the eng
   }
 }
 
-TEST_CASE("leveldb: the entries of deleted buckets go from the disk") {
+TEST_CASE("leveldb: what was removed, and deleted buckets, go from the disk") {
   Machine machine;
-  for (int round = 0; round < 6; ++round) {
+  const auto disk_bytes = [&] { return machine.env.locked([](sim::SimEnv& disk) { return disk.used_bytes(); }); };
+  const auto fill = [&](std::uint64_t timestamp) {
     REQUIRE(machine.provider->create_bucket(kBucket).is_ok());
-    for (int i = 0; i < 100; ++i) {
-      REQUIRE(apply(*machine.provider, kBucket, test_put(i, 10, std::string(10'000, 'x'))).status.is_ok());
+    for (int i = 0; i < 2000; ++i) {
+      REQUIRE(apply(*machine.provider, kBucket, test_put(i, timestamp, big_text(i))).status.is_ok());
     }
-    REQUIRE(machine.provider->delete_bucket(kBucket).is_ok());
-    if (round == 3) machine.reopen();
-    machine.pass_time();
-  }
+    REQUIRE(disk_bytes() > 2'000'000);
+  };
+  fill(10);
+  for (int i = 0; i < 2000; ++i) apply(*machine.provider, kBucket, test_remove(i, 20));
+  machine.pass_time();
+  CHECK(disk_bytes() < 1'000'000);
+  fill(30);
+  REQUIRE(machine.provider->delete_bucket(kBucket).is_ok());
+  machine.pass_time();
+  CHECK(disk_bytes() < 500'000);
   machine.reopen();
   CHECK(machine.provider->list_buckets().empty());
   REQUIRE(machine.provider->create_bucket(kBucket).is_ok());

@@ -94,6 +94,18 @@ TEST_CASE("space: the share of refused puts grows from the beginning of the thro
   CHECK(guard.refused_percent() == 100);
 }
 
+TEST_CASE("space: what is left ends where puts are refused, by percent or by the reserve") {
+  SpaceGuard guard;
+  guard.update(used(90), kLimits);
+  CHECK(guard.bytes_left() == 40'000);
+  SpaceLimits limits = kLimits;
+  limits.reserve_bytes = 45'000;
+  guard.update(used(90), limits);
+  CHECK(guard.bytes_left() == 10'000);
+  guard.update(used(95), limits);
+  CHECK(guard.bytes_left() == 0);
+}
+
 TEST_CASE("space: the message says what was measured and which setting it ran into") {
   SpaceGuard guard;
   guard.update(used(97.25), kLimits);

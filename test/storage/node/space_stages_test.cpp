@@ -105,4 +105,28 @@ TEST_CASE("space: a node that is nearly full answers a growing share of puts BUS
   CHECK(world.puts_taken(100) == 100);
 }
 
+TEST_CASE("space: between two measurements puts take no more than a part of what is left") {
+  SpaceWorld world;
+  world.nodes.set_tunable("storage.space_reserve_bytes", 0);
+  world.fill(10);
+  world.fill(91);  // 400'000 bytes to the limit
+  const std::string body(5000, 'x');
+  const auto taken = [&] {
+    std::size_t bytes = 0;
+    for (int i = 0; i < 100; ++i) {
+      const Status status = world.nodes.apply_one(0, 1, put_of(id_in(1, i), ++world.clock, body, 1)).status;
+      if (status) bytes += body.size();
+      if (!status) CHECK(status.code() == StatusCode::Busy);
+    }
+    return bytes;
+  };
+  const std::size_t first = taken();
+  CHECK(first > 20'000);
+  CHECK(first <= 100'000);
+  CHECK(taken() == 0);
+  CHECK(world.remove(1).is_ok());
+  world.fill(91);
+  CHECK(taken() == first);
+}
+
 }  // namespace fjord::test
