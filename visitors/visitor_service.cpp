@@ -154,6 +154,9 @@ Result<ReadPlan> VisitorService::Impl::plan(const rpc::CreateVisitor& request,
   plan.iterate.types = snapshot.types();
   if (!request.selection.empty()) {
     FJORD_TRY_ASSIGN(Selection selection, Selection::parse(request.selection, *snapshot.types()));
+    if (selection.needs_now()) {  // as it is when the visitor is made, so that all of its buckets agree
+      selection = selection.with_now(runtime_.clock.wall_now().us / 1'000'000);
+    }
     plan.iterate.selection = std::make_shared<const Selection>(std::move(selection));
   }
   bool ids_only = request.ids_only;

@@ -112,6 +112,24 @@ TEST_CASE("a visitor is given the fields that are asked for") {
   CHECK(ask(world, create).status.code() == StatusCode::InvalidField);
 }
 
+TEST_CASE("a selection on the current time is asked with the node's clock") {
+  VisitorWorld world(1, 1, kSchema);
+  for (int i = 0; i < 3; ++i) put_city(world, 1, i);
+  const auto visited = [&](std::uint64_t id, const std::string& selection) {
+    auto create = dump_of({BucketId(4, 1)});
+    create.visitor_id = id;
+    create.selection = selection;
+    REQUIRE(ask(world, create).status.is_ok());
+    rpc::VisitorNext next;
+    next.visitor_id = id;
+    next.wait_us = 1'000'000;
+    return documents_in(ask(world, next).events);
+  };
+  CHECK(visited(21, "city and now() > 0") == 3);
+  CHECK(visited(22, "city and now() < 0") == 0);
+  CHECK(visited(23, "city and not (now() < 0)") == 3);
+}
+
 TEST_CASE("a visitor stops reading while its client acknowledges nothing, and goes on when it does") {
   VisitorWorld world(2, 1, kSchema);
   for (int i = 0; i < 200; ++i) put_city(world, 1, i, 1000);
