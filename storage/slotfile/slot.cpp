@@ -1,6 +1,7 @@
 #include "slot.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "fjord/common/coding.h"
@@ -100,7 +101,11 @@ Status Slot::load() {
   if (index_ != nullptr) return Status::ok();
   auto index = std::make_unique<SlotIndex>();
   index->reserve(info_.entries);
-  for (std::uint16_t i = 0; i < files_.size(); ++i) FJORD_TRY(load_file(i, *index));
+  // In the order in which they were made: an entry that cannot be read is known to be newer than those before it.
+  std::vector<std::uint16_t> order(files_.size());
+  std::iota(order.begin(), order.end(), std::uint16_t{0});
+  std::sort(order.begin(), order.end(), [&](auto a, auto b) { return files_[a]->number() < files_[b]->number(); });
+  for (const std::uint16_t ordinal : order) FJORD_TRY(load_file(ordinal, *index));
   index_ = std::move(index);
   index_serial_ = ++context_.index_serial;
   context_.stats.index_bytes += index_bytes();

@@ -107,6 +107,9 @@ class SimEnv::File final : public RandomAccessFile {
     switch (verdict.effect) {
       case FileFault::Effect::LoseWrite:
         return Status::ok();
+      case FileFault::Effect::FailAfterwards:
+        static_cast<void>(write_what_fits(offset, data));  // the fault's error is the one to report
+        return verdict.status;
       case FileFault::Effect::MisdirectWrite: {
         const std::uint64_t sectors = node_->content.size() / SimFileContent::kSector + 1;
         const std::uint64_t elsewhere = env_.random_.below(sectors) * SimFileContent::kSector;

@@ -272,6 +272,13 @@ TEST_CASE("slotfile: an error of any one file operation has no effect, or is sai
   sweep(injection, 7, 500);
 }
 
+TEST_CASE("slotfile: a write that fails after it stored everything has no effect") {
+  Injection injection;
+  injection.fault.operations = FileOperation::Write;
+  injection.fault.effect = Effect::FailAfterwards;
+  sweep(injection, 2, 500);
+}
+
 TEST_CASE("slotfile: a file that cannot be opened once is none that was written") {
   Injection injection;
   injection.fault.operations = FileOperation::Open | FileOperation::Create;

@@ -52,6 +52,8 @@ struct FileFault {
     /// failed sync marks the data as clean: later syncs succeed without writing it. Until the power fails, readers see
     /// what was written.
     Fail,
+    /// A write stores all of its data and returns `code` nevertheless.
+    FailAfterwards,
     /// A sync that fails, after which readers see the old data as well. Needs SimEnvOptions::power_loss.
     FailSyncOldData,
     /// A write reports success and stores nothing.
