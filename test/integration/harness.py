@@ -138,7 +138,11 @@ class Cluster:
         return finished
 
     def kill(self, node):
+        pid = (self.directory / "run" / f"{node}.pid").read_text().split()[0]
         self.local("kill", node)
+        # A process is gone, and its folder free, when its last thread is: one in the middle of a system call ends later.
+        threads = pathlib.Path("/proc") / pid / "task"
+        wait_until(lambda: not threads.exists() or len(list(threads.iterdir())) <= 1, f"{node} is gone")
 
     def restart(self, node):
         self.local("restart", node, "--timeout", 60)

@@ -109,8 +109,8 @@ class LockedEnv final : public Env {
       const std::lock_guard lock(mutex_);
       return file_->size();
     }
-    std::string_view mapped(std::uint64_t /*end*/) { return {}; }
-    void will_need(std::uint64_t /*offset*/, std::uint64_t /*length*/) const {}
+    std::string_view mapped(std::uint64_t /*end*/) override { return {}; }
+    void will_need(std::uint64_t /*offset*/, std::uint64_t /*length*/) const override {}
     Status allocate(std::uint64_t size) override {
       const std::lock_guard lock(mutex_);
       return file_->allocate(size);
