@@ -11,8 +11,8 @@
 
 namespace fjord::storage {
 
-/// Fetches into one bucket what other replicas have newer: their metadata page by page, then the entries that we lack in
-/// blocks. Newest timestamp wins, so writes may go on meanwhile and a repetition goes on where the last one ended.
+/// Fetches into one bucket what other replicas have newer: their metadata page by page, then the entries that we lack
+/// in blocks. Newest timestamp wins, so writes may go on meanwhile and a repetition goes on where the last one ended.
 /// Entries of one timestamp were written together, a document and the token of its operation, and are so again here.
 ///
 /// A token counts only as long as the version it was written with, or one that follows it, is the document's. So if two
@@ -54,12 +54,12 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   rpc::MergeBucket request_;
   rpc::Responder respond_;
   std::size_t source_ = 0;
-  std::vector<spi::EntryMeta> own_;     // By gid.
-  std::vector<spi::EntryMeta> theirs_;  // By gid.
-  std::vector<Missing> missing_;        // Those of one timestamp side by side.
-  std::size_t fetched_ = 0;             // Of missing_.
+  std::vector<spi::EntryMeta> own_;                     // By gid.
+  std::vector<spi::EntryMeta> theirs_;                  // By gid.
+  std::vector<Missing> missing_;                        // Those of one timestamp side by side.
+  std::size_t fetched_ = 0;                             // Of missing_.
   std::unordered_map<GlobalId, GlobalId> lost_tokens_;  // By document.
-  std::vector<std::string> blocks_;                     // Fetched and not applied: they end within entries of one timestamp.
+  std::vector<std::string> blocks_;  // Fetched and not applied: they end within entries of one timestamp.
   rpc::MergeBucketReply reply_;
 };
 

@@ -34,8 +34,9 @@ struct SpaceLimits {
   friend bool operator==(const SpaceLimits&, const SpaceLimits&) = default;
 };
 
-/// Decides the stage from what is measured. Rises at once, by several stages if need be; falls when the measured value is
-/// below where the stage began by the hysteresis, so that it does not flicker. A pure state machine. Threading: none.
+/// Decides the stage from what is measured. Rises at once, by several stages if need be; falls when the measured value
+/// is below where the stage began by the hysteresis, so that it does not flicker. A pure state machine. Threading:
+/// none.
 class SpaceGuard {
  public:
   /// Returns true if the stage is another one now.
@@ -47,7 +48,8 @@ class SpaceGuard {
   unsigned refused_percent() const { return refused_percent_; }
   /// Bytes from what was measured to where puts are refused.
   std::uint64_t bytes_left() const;
-  /// "97.3 % used, 1234567 bytes free; storage_options.space_refuse_all_percent is 97": what was measured and what it ran into.
+  /// "97.3 % used, 1234567 bytes free; storage_options.space_refuse_all_percent is 97": what was measured and what it
+  /// ran into.
   std::string explain() const;
 
  private:

@@ -66,7 +66,8 @@ SpaceMonitor::SpaceMonitor(std::string directory, std::string node, Runtime& run
                                    "0 normal, 1 warn, 2 throttle, 3 refuse external writes, 4 refuse all writes")),
       used_bytes_(runtime.metrics.gauge("fjord_storage_space_used_bytes", "Used on the file system of the node")),
       free_bytes_(runtime.metrics.gauge("fjord_storage_space_free_bytes", "Free on the file system of the node")),
-      failures_(runtime.metrics.counter("fjord_storage_space_failures_total", "Measurements of the space that failed")) {
+      failures_(
+          runtime.metrics.counter("fjord_storage_space_failures_total", "Measurements of the space that failed")) {
   if (directory_.empty()) return;
   executor_ = runtime.scheduler.make_executor("space");
   executor_->post([this] { measure(); });

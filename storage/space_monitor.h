@@ -33,8 +33,7 @@ struct SpaceState {
 class SpaceMonitor {
  public:
   /// `node` is what messages call it. Nothing is measured without a directory.
-  SpaceMonitor(std::string directory, std::string node, Runtime& runtime,
-               std::function<void(const SpaceState&)> tell);
+  SpaceMonitor(std::string directory, std::string node, Runtime& runtime, std::function<void(const SpaceState&)> tell);
 
  private:
   void measure();

@@ -26,7 +26,8 @@ StripeMetrics::StripeMetrics(MetricRegistry& registry)
                                "Buckets in which the storage engine met damage, counted each time")),
       merges(registry.counter("fjord_storage_merges_total", "Merges of a bucket from another replica")),
       merged_entries(registry.counter("fjord_storage_merged_entries_total", "Entries fetched by merges")),
-      throttled(registry.counter("fjord_storage_throttled_total", "Puts answered BUSY because the disk is nearly full")),
+      throttled(
+          registry.counter("fjord_storage_throttled_total", "Puts answered BUSY because the disk is nearly full")),
       no_space(registry.counter("fjord_storage_no_space_total", "Puts and merges refused because the disk is full")),
       put_seconds(
           registry.histogram("fjord_storage_operation_seconds", "Time in the storage engine", {{"operation", "put"}})),

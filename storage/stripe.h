@@ -102,8 +102,8 @@ class StorageNode::Stripe {
   std::vector<std::uint32_t> write_indexes_;
   bool health_reported_ = false;
   SpaceState space_;
-  std::uint64_t put_bytes_ = 0;  ///< Of the puts taken since the space was measured.
-  unsigned refused_share_ = 0;     ///< Of a put, in percent, which is still to be refused.
+  std::uint64_t put_bytes_ = 0;         ///< Of the puts taken since the space was measured.
+  unsigned refused_share_ = 0;          ///< Of a put, in percent, which is still to be refused.
   std::unique_ptr<Executor> executor_;  // Last: its tasks use all of the above.
 };
 

@@ -70,8 +70,9 @@ class Experiment {
     fmt::print(summary_,
                "documents,document_bytes,file_bytes,put_s,settle_s,visit_s,slotfiles_estimate,slotfiles_max,"
                "slowest_batch_ms,splits,rewritten_bytes,index_bytes,resident_bytes,disk_bytes\n");
-    fmt::print(samples_, "documents,document_bytes,file_bytes,second,put,index_bytes,held_bytes,resident_bytes,"
-                         "slotfile_bytes,journal_bytes,slots_max\n");
+    fmt::print(samples_,
+               "documents,document_bytes,file_bytes,second,put,index_bytes,held_bytes,resident_bytes,"
+               "slotfile_bytes,journal_bytes,slots_max\n");
   }
 
   Status run(const Series& series, std::uint64_t file_bytes) {

@@ -31,8 +31,8 @@ class FileFailures {
 
 /// Lets LevelDB work on the files of an Env. Time and threads are those of the system.
 ///
-/// What it does beyond passing calls on: a log that was ended without a sync is synced before the next one is, so that a
-/// record never survives a loss of power without those before it; the name of a file is durable after its first sync;
+/// What it does beyond passing calls on: a log that was ended without a sync is synced before the next one is, so that
+/// a record never survives a loss of power without those before it; the name of a file is durable after its first sync;
 /// what a failed write left behind is cut off again.
 ///
 /// Threading: every thread. Lifetime: `env` outlives it.

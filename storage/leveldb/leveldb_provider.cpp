@@ -83,8 +83,7 @@ Status Engine::load_catalog() {
     std::optional<CatalogEntry> catalog = decode_catalog_entry(scan.value());
     if (!catalog) return Status(StatusCode::Corruption, "the catalog cannot be read");
     next_uid_ = std::max(next_uid_, catalog->uid + 1);
-    buckets_[bucket_of_key(scan.key())] = {
-        .incarnation = ++incarnations_, .catalog = std::move(*catalog), .info = {}};
+    buckets_[bucket_of_key(scan.key())] = {.incarnation = ++incarnations_, .catalog = std::move(*catalog), .info = {}};
   }
   return scan.status();
 }
@@ -358,8 +357,8 @@ Result<spi::StoredDocument> Engine::get(BucketId id, const GlobalId& gid, spi::P
   FJORD_TRY_ASSIGN(const std::optional<EntryHead> head, head_of(id, *bucket, gid));
   if (!head) {
     if (bucket->catalog.damaged) {
-      return Status(StatusCode::Corruption, gid.to_string() + " may have been lost in " + id.to_string() +
-                                                "; another replica knows");
+      return Status(StatusCode::Corruption,
+                    gid.to_string() + " may have been lost in " + id.to_string() + "; another replica knows");
     }
     return Status(StatusCode::NotFound, gid.to_string() + " is not in " + id.to_string());
   }

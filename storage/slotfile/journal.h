@@ -40,8 +40,9 @@ class Journal {
   /// them. Errors: IoError, and those of `visit`; NotImplemented for a newer format.
   Result<ReplayResult> replay(std::uint64_t first, const std::function<Status(const Record&)>& visit);
 
-  /// Writes what was replayed once more, in its place, so that the next sync is about it whatever came of those of the life
-  /// before: one that failed may have left it in memory only, where the system takes it for written. Errors: IoError.
+  /// Writes what was replayed once more, in its place, so that the next sync is about it whatever came of those of the
+  /// life before: one that failed may have left it in memory only, where the system takes it for written. Errors:
+  /// IoError.
   Status rewrite_replayed();
 
   /// Begins a new segment; records are numbered from `next_lsn` on. Errors: NoSpace, IoError.

@@ -16,8 +16,8 @@ void write(fjord::Env& env, const std::string& path, std::string_view bytes) {
 
 }  // namespace
 
-/// What the engine reads when it is opened: records of the journal and edits by themselves, and the bytes as a segment of
-/// the journal, as a catalog and as a slotfile of an engine that then has to open, or to say why not.
+/// What the engine reads when it is opened: records of the journal and edits by themselves, and the bytes as a segment
+/// of the journal, as a catalog and as a slotfile of an engine that then has to open, or to say why not.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace fjord;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

@@ -139,9 +139,10 @@ void add_space_keys(std::vector<Key>& all) {
           &ClusterConfig::space_refuse_all_percent);
   percent("hysteresis_percent", 2, "How far below its beginning used space has to fall for a stage to end.",
           &ClusterConfig::space_hysteresis_percent);
-  all.push_back(integer_key("storage_options.space_reserve_bytes", "bytes", 256 * kMiB, 0, 1024 * kGiB,
-                            "With less free nothing is written but removes, with less than twice this puts are refused.",
-                            &ClusterConfig::space_reserve_bytes));
+  all.push_back(
+      integer_key("storage_options.space_reserve_bytes", "bytes", 256 * kMiB, 0, 1024 * kGiB,
+                  "With less free nothing is written but removes, with less than twice this puts are refused.",
+                  &ClusterConfig::space_reserve_bytes));
 }
 
 void add_storage_keys(std::vector<Key>& all) {

@@ -79,8 +79,10 @@ int run(bool dump, const std::vector<std::string>& paths, const std::string& for
 
 int main(int argc, char** argv) {
   CLI::App app(
-      "Shows and verifies the files of the slotfile engine. PATH is the folder of an engine, a folder with such folders\n"
-      "in it, as that of a storage node, or a single catalog, journal segment or slotfile. Nothing is changed. The node\n"
+      "Shows and verifies the files of the slotfile engine. PATH is the folder of an engine, a folder with such "
+      "folders\n"
+      "in it, as that of a storage node, or a single catalog, journal segment or slotfile. Nothing is changed. The "
+      "node\n"
       "should not be running.\n",
       "fjord-inspect");
   app.footer(

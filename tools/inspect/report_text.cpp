@@ -68,7 +68,8 @@ class TextReport {
                : fmt::format(", removes before {} may go", bucket.forget_removes_before_us),
            bucket.damaged ? ", damaged" : "");
       for (const SlotReport& slot : bucket.slots) {
-        line(depth + 1, "cells {} to {}: {} entries, {} documents, {} bytes, checksum {:#x}, newest {}, {} bytes in use",
+        line(depth + 1,
+             "cells {} to {}: {} entries, {} documents, {} bytes, checksum {:#x}, newest {}, {} bytes in use",
              slot.first_cell, slot.end_cell - 1, slot.info.entries, slot.info.documents, slot.info.bytes,
              slot.info.checksum, slot.info.max_timestamp_us, slot.live_bytes);
         for (const ShareReport& file : slot.files) {

@@ -99,7 +99,9 @@ SlotfileOptions tiny_slotfile_options(const std::string& directory) {
   return options;
 }
 
-std::vector<std::string> engine_names() { return {"memory", "slotfile", "slotfile tiny", "slotfile sync", "leveldb", "leveldb sync"}; }
+std::vector<std::string> engine_names() {
+  return {"memory", "slotfile", "slotfile tiny", "slotfile sync", "leveldb", "leveldb sync"};
+}
 
 std::unique_ptr<Engine> make_engine(const std::string& name) {
   if (name == "memory") return std::make_unique<MemoryEngine>();

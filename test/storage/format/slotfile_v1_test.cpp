@@ -30,11 +30,9 @@ SlotfileOptions options(const std::string& directory, unsigned stripe = 0, unsig
 
 void check_first(spi::PersistenceProvider& provider) {
   // What version 1 said when it had written them.
-  CHECK(provider.bucket_info(kFirst).value() == BucketInfo{.entries = 12,
-                                                           .documents = 11,
-                                                           .bytes = 643,
-                                                           .checksum = 8245587479154887453U,
-                                                           .max_timestamp_us = 201});
+  CHECK(provider.bucket_info(kFirst).value() ==
+        BucketInfo{
+            .entries = 12, .documents = 11, .bytes = 643, .checksum = 8245587479154887453U, .max_timestamp_us = 201});
   CHECK(provider.replica_set(kFirst).value() == ReplicaSet{.epoch = (5ULL << 20) | 7, .nodes = {0, 2, 1}});
   for (int i = 0; i < 12; ++i) {
     const GlobalId gid = located_id(1, i).gid();
@@ -56,11 +54,9 @@ void check_first(spi::PersistenceProvider& provider) {
 }
 
 void check_second(spi::PersistenceProvider& provider) {
-  CHECK(provider.bucket_info(kSecond).value() == BucketInfo{.entries = 3,
-                                                            .documents = 3,
-                                                            .bytes = 144,
-                                                            .checksum = 18140739837579080756U,
-                                                            .max_timestamp_us = 322});
+  CHECK(provider.bucket_info(kSecond).value() ==
+        BucketInfo{
+            .entries = 3, .documents = 3, .bytes = 144, .checksum = 18140739837579080756U, .max_timestamp_us = 322});
   CHECK(provider.replica_set(kSecond).value() == ReplicaSet{});
   for (int i = 20; i < 23; ++i) {
     CHECK(stored_document(provider, kSecond, located_id(2, i)) == located_document(2, i, ""));

@@ -91,8 +91,8 @@ void check_texts(spi::PersistenceProvider& provider) {
 
 }  // namespace
 
-// Writes test/data/slotfile/v2 anew; not part of a test run. What is there does not change any more once the format is in
-// use: whoever changes the format raises the version and adds a folder.
+// Writes test/data/slotfile/v2 anew; not part of a test run. What is there does not change any more once the format is
+// in use: whoever changes the format raises the version and adds a folder.
 TEST_CASE("slotfile version 2: the stored folder is written", "[.generate]") {
   const auto env = make_posix_env();
   const std::string directory = StoredFiles::source("slotfile/v2").string();
@@ -129,8 +129,7 @@ TEST_CASE("slotfile version 2: the stored folder is written", "[.generate]") {
   write(*provider, kSlots, located_put(1, 6, 203, "newest"));
   write(*provider, kSplit, located_put(2, 41, 302, "before the split"));
   REQUIRE(provider->split_bucket(kSplit).is_ok());
-  write(*provider, kFar, located_put(kFarAway, 50, 303, long_text(50)), spi::Compression::None,
-        spi::Compression::Zstd);
+  write(*provider, kFar, located_put(kFarAway, 50, 303, long_text(50)), spi::Compression::None, spi::Compression::Zstd);
   REQUIRE(provider->delete_bucket(kDeleted).is_ok());
   for (const BucketId bucket : provider->list_buckets()) {
     const BucketInfo info = provider->bucket_info(bucket).value();

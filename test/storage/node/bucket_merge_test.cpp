@@ -31,7 +31,8 @@ class MergeWorld : public NodeWorld {
       REQUIRE(result.status);
   }
   rpc::MergeBucketReply merge(std::uint16_t node, std::vector<std::uint16_t> sources) {
-    rpc::MergeBucket request{.state_version = kState, .distributor = owner(kBucket), .bucket = kBucket, .sources = {}, .outsiders = {}};
+    rpc::MergeBucket request{
+        .state_version = kState, .distributor = owner(kBucket), .bucket = kBucket, .sources = {}, .outsiders = {}};
     request.sources = std::move(sources);
     return caller.ask(storage_address(node), std::move(request), seconds(300));
   }

@@ -16,8 +16,8 @@
 
 namespace fjord {
 
-/// Reading of an engine's files for people and tools: changes nothing, repairs nothing, tells everything. Not to be used
-/// on the files of a running engine if the answer is to be exact. The files: storage/FORMAT.md.
+/// Reading of an engine's files for people and tools: changes nothing, repairs nothing, tells everything. Not to be
+/// used on the files of a running engine if the answer is to be exact. The files: storage/FORMAT.md.
 
 /// Something worth knowing about a place in a file.
 struct InspectFinding {
@@ -51,7 +51,7 @@ struct EntryReport {
   GlobalId gid;
   std::uint64_t timestamp_us = 0;
   bool removed = false;
-  std::string id;  ///< Document id, where it could be read.
+  std::string id;                     ///< Document id, where it could be read.
   std::uint64_t header_position = 0;  ///< In the file; nothing for writes in the journal.
   std::uint32_t header_length = 0;    ///< As stored, hence compressed, without the checksum.
   spi::Compression header_compression = spi::Compression::None;
@@ -129,7 +129,7 @@ struct RecordReport {
   std::uint64_t bytes = 0;
   std::uint64_t lsn = 0;
   std::uint64_t write_count = 0;
-  std::vector<EntryReport> writes;       ///< Empty if InspectOptions says so.
+  std::vector<EntryReport> writes;      ///< Empty if InspectOptions says so.
   std::optional<StructureReport> edit;  ///< Then there are no writes.
 };
 struct SegmentReport {
@@ -143,9 +143,9 @@ struct SegmentReport {
 
 struct StripeReport {
   unsigned stripe = 0;
-  std::vector<CatalogReport> catalogs;   ///< Those of the two copies that can be read.
-  std::vector<SegmentReport> segments;   ///< Oldest first.
-  StructureReport structure;             ///< The newer catalog with what the journal changed in it.
+  std::vector<CatalogReport> catalogs;  ///< Those of the two copies that can be read.
+  std::vector<SegmentReport> segments;  ///< Oldest first.
+  StructureReport structure;            ///< The newer catalog with what the journal changed in it.
   std::vector<SlotfileReport> slotfiles;
 };
 
@@ -163,8 +163,8 @@ struct InspectOptions {
   bool entries = true;
 };
 
-/// Reads the folder of an engine, all its stripes, and verifies every checksum in it. Damage is in `findings`; what lies
-/// behind it is read as far as possible. Errors: NotFound, IoError.
+/// Reads the folder of an engine, all its stripes, and verifies every checksum in it. Damage is in `findings`; what
+/// lies behind it is read as far as possible. Errors: NotFound, IoError.
 Result<StoreReport> inspect_store(Env& env, const std::string& directory, const InspectOptions& options = {});
 /// The same for a single file of whatever kind, without its catalog: then all of a slotfile counts. Errors: NotFound,
 /// IoError; InvalidArgument (no file of an engine).
