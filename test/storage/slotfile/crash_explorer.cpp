@@ -101,7 +101,27 @@ class Explorer {
     }
     if (!expected.may_lose || !observed.damaged) return false;
     ++total_.reported_losses;
-    return all_was_written(state);
+    return all_was_written(state) && durable_is_there(state, expected);
+  }
+
+  /// Documents that every state holds in the same version, from the one on that is durable.
+  bool durable_is_there(const State& state, const Expected& expected) const {
+    const auto holds = [](const State& one, const GlobalId& gid, const Version& version) {
+      return std::any_of(one.begin(), one.end(), [&](const auto& bucket) {
+        const auto found = bucket.second.versions.find(gid);
+        return found != bucket.second.versions.end() && found->second == version;
+      });
+    };
+    for (const auto& [bucket, content] : history_.states[expected.first]) {
+      for (const auto& [gid, version] : content.versions) {
+        bool always = true;
+        for (std::size_t i = expected.first; i <= expected.last; ++i) {
+          always = always && holds(history_.states[i], gid, version);
+        }
+        if (always && !holds(state, gid, version)) return false;
+      }
+    }
+    return true;
   }
 
   /// I2: whatever is missing, what is there was written.

@@ -130,13 +130,14 @@ Step put_step(BucketId bucket, std::vector<OwnedWrite> writes, spi::Durability d
 
 Step checkpoint_step() { return {.name = "checkpoint", .kind = Step::Kind::Checkpoint, .durable = true}; }
 Step compact_step() { return {.name = "compact", .kind = Step::Kind::Compact}; }
+Step maintain_step(int count) { return {.name = "maintain", .kind = Step::Kind::Maintain, .count = count}; }
 Step restart_step() { return {.name = "restart", .kind = Step::Kind::Restart}; }
 
 Step random_step(Random& random, std::uint64_t timestamp_us) {
   const auto halves = spi::halves_of(kWhole);
   const std::vector<BucketId> buckets{kWhole, kWhole, kHalf0, kHalf1, kParent, halves[0], halves[1]};
   const BucketId bucket = buckets[random.below(buckets.size())];
-  switch (random.below(16)) {
+  switch (random.below(20)) {
     case 0:
       return checkpoint_step();
     case 1:
@@ -157,6 +158,10 @@ Step random_step(Random& random, std::uint64_t timestamp_us) {
       return provider_step("set_replica_set", [=](auto& provider) {
         return provider.set_replica_set(bucket, {.epoch = timestamp_us, .nodes = {7}});
       });
+    case 10:
+    case 11:
+    case 12:
+      return maintain_step(1 + static_cast<int>(random.below(3)));
     case 9:
       if (random.below(3) == 0) {
         return provider_step("delete", [=](auto& provider) { return provider.delete_bucket(bucket); });
@@ -197,6 +202,12 @@ Status Machine::run(const Step& step) {
       settle(*provider_);
       return provider_->set_limits(before);
     }
+    case Step::Kind::Maintain:
+      for (int i = 0; i < step.count; ++i) {
+        static_cast<void>(provider_->maintain(now_));
+        now_ = now_ + std::chrono::milliseconds(600);
+      }
+      return Status::ok();
     case Step::Kind::Restart:
       return open();
   }

@@ -48,7 +48,7 @@ std::string to_string(const State& state);
 /// Something that is done to an engine. `on_provider` is done to a model too; what is null leaves no trace that a
 /// reader could see.
 struct Step {
-  enum class Kind { Provider, Checkpoint, Compact, Restart };
+  enum class Kind { Provider, Checkpoint, Compact, Maintain, Restart };
   std::string name;
   Kind kind = Kind::Provider;
   std::function<Status(spi::PersistenceProvider&)> on_provider = nullptr;
@@ -57,6 +57,7 @@ struct Step {
   /// Of a put_step.
   BucketId bucket = {};
   std::vector<testing::OwnedWrite> writes = {};
+  int count = 0;  ///< Of a maintain_step.
 };
 
 Step provider_step(std::string name, std::function<Status(spi::PersistenceProvider&)> what);
@@ -66,6 +67,8 @@ Step put_step(BucketId bucket, std::vector<testing::OwnedWrite> writes,
 Step checkpoint_step();
 /// Background work until nothing is left, with the least that may be dead in a slotfile.
 Step compact_step();
+/// Some steps of background work, which may leave a checkpoint or a rewrite half done.
+Step maintain_step(int count);
 /// The engine is closed without a word and opened again.
 Step restart_step();
 
@@ -86,6 +89,7 @@ class Machine {
  private:
   Env& env_;
   SlotfileOptions options_;
+  MonotonicTime now_{1'000'000};
   std::unique_ptr<SlotfileProvider> provider_;
 };
 
