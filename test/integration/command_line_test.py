@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 import tempfile
 import unittest
@@ -154,6 +155,34 @@ class DevTest(unittest.TestCase):
             self.assertEqual(second.code, FAILED, second)
             self.assertIn("in use by", second.err)
             self.stop(process)
+
+    def test_a_node_that_cannot_be_restarted_is_named_with_its_log(self):
+        with harness.Cluster(storage=2, distributors=1, redundancy=1) as cluster:
+            pids = {process["node"]: process["pid"] for process in json.loads(cluster.local("status", "-o", "json").out)}
+            for node in ("storage.1", "distributor.0", "fleetcontroller.0"):
+                with self.subTest(node=node):
+                    address = next(process["address"] for process in json.loads(self.local_status(cluster).out)
+                                   if process["node"] == node)
+                    cluster.kill(node)
+                    with socket.create_server(("127.0.0.1", int(address.rsplit(":", 1)[1]))):
+                        failed = harness.run_program("fjord", "local", "restart", "--dir", cluster.directory, node)
+                    self.assertEqual(failed.code, FAILED, failed)
+                    self.assertIn(f"{node} has ended", failed.err)
+                    self.assertIn("cannot listen on", failed.err)
+                    # Now its port is free.
+                    cluster.restart(node)
+                    running = {process["node"]: process["pid"] for process in json.loads(self.local_status(cluster).out)}
+                    self.assertNotIn(running[node], (0, pids[node]))
+
+    def test_a_node_is_restarted_while_another_is_down(self):
+        with harness.Cluster(storage=2, distributors=1, redundancy=1) as cluster:
+            cluster.kill("storage.1")
+            harness.wait_until(lambda: {"storage.1": "down"}.items() <= {
+                node["node"]: node["state"] for node in cluster.status()["nodes"]}.items(), "storage.1 is known to be down")
+            cluster.local("restart", "storage.0", "--timeout", 20)
+
+    def local_status(self, cluster):
+        return harness.run_program("fjord", "local", "status", "--dir", cluster.directory, "-o", "json")
 
     def test_metrics_and_health_of_every_process(self):
         with harness.Cluster(storage=2, distributors=1, redundancy=1) as cluster:

@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
+#include <future>
+#include <memory>
 #include <signal.h>
 #include <sys/wait.h>
 #include <thread>
@@ -39,40 +41,138 @@ Result<LocalCluster> open_existing(const LocalArgs& args) {
   return cluster;
 }
 
-/// Empty if all that should be up is, else the first thing that is not.
-std::string not_ready(const rpc::GetStatusReply& status) {
-  for (const rpc::NodeStatus& node : status.nodes) {
-    if (node.state != "up") return fmt::format("{} is {}", node.node, node.state);
-    if (!node.reason.empty()) return fmt::format("{}: {}", node.node, node.reason);
-    if (node.last.state_version != status.info.state_version) return node.node + " has not taken in the cluster state";
-    if (node.last.buckets_unavailable != 0) return node.node + " has buckets that cannot be served yet";
+/// Processes that were just started, and what they say themselves: the fleet controller may not have noticed yet that
+/// the process of before is gone, and call the node up.
+/// Threading: one thread, which waits for the answers.
+class StartedProcesses {
+ public:
+  StartedProcesses(const LocalCluster& cluster, Connection& connection, const std::vector<ProcessName>& names)
+      : cluster_(cluster), connection_(connection) {
+    for (const ProcessName& name : names) processes_.push_back({.name = name});
   }
-  return {};
+
+  /// Errors: IoError if one of them has ended, with the end of its log.
+  Status check_running() const {
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    for (const Process& process : processes_) {
+      if (cluster_.running(process.name) != 0) continue;
+      return Status(StatusCode::IoError, fmt::format("{} has ended; {}", process.name.to_string(), log_of(process)));
+    }
+    return Status::ok();
+  }
+
+  /// Asks those that have not answered yet. Empty if all have, else what is wrong with the first that has not.
+  std::string ask() {
+    for (Process& process : processes_) {
+      if (process.answered) continue;
+      const Status status = ask(process);
+      if (!status) return fmt::format("{} does not answer: {}", process.name.to_string(), status.message());
+      process.answered = true;
+    }
+    return {};
+  }
+
+  /// True if what the fleet controller knows of the node is of this start of it.
+  bool is_current(const rpc::NodeStatus& node) const {
+    const auto process = find(node.node);
+    return process == processes_.end() || process->incarnation == node.last.incarnation;
+  }
+
+  /// The end of the log of the first that has not answered; empty if all have.
+  std::string silent_log() const {
+    for (const Process& process : processes_) {
+      if (!process.answered) return "; " + log_of(process);
+    }
+    return {};
+  }
+
+ private:
+  struct Process {
+    ProcessName name;
+    bool answered = false;
+    std::uint64_t incarnation = 0;
+  };
+
+  std::vector<Process>::const_iterator find(const std::string& node) const {
+    return std::find_if(processes_.begin(), processes_.end(),
+                        [&](const Process& process) { return process.name.to_string() == node; });
+  }
+
+  std::string log_of(const Process& process) const {
+    return fmt::format("the end of {}:\n{}", cluster_.log_file(process.name), cluster_.log_tail(process.name));
+  }
+
+  template <typename R>
+  Result<typename R::Reply> call(const ProcessName& name, R request) {
+    auto answer = std::make_shared<std::promise<Result<typename R::Reply>>>();
+    auto future = answer->get_future();
+    rpc::call(connection_.transport(), cluster_.config().find(name)->address, std::move(request), seconds(1),
+              connection_.executor(),
+              [answer](Result<typename R::Reply> reply) { answer->set_value(std::move(reply)); });
+    return future.get();
+  }
+
+  Status ask(Process& process) {
+    if (process.name.role == config::Role::FleetController) {
+      FJORD_TRY_ASSIGN(const rpc::GetStatusReply reply, call(process.name, rpc::GetStatus{}));
+      return reply.status;
+    }
+    FJORD_TRY_ASSIGN(const rpc::PollReply reply, call(process.name, rpc::Poll{}));
+    process.incarnation = reply.incarnation;
+    return reply.status;
+  }
+
+  const LocalCluster& cluster_;
+  Connection& connection_;
+  std::vector<Process> processes_;
+};
+
+/// Empty if all that should be up is, else the first thing that is not. Nodes that do not run are left out.
+std::string not_ready(const rpc::GetStatusReply& status, const LocalCluster& cluster, const StartedProcesses& started) {
+  std::string missing;
+  bool all_run = true;
+  for (const rpc::NodeStatus& node : status.nodes) {
+    const auto name = ProcessName::parse(node.node);
+    if (name && cluster.running(*name) == 0) {
+      all_run = false;
+    } else if (!started.is_current(node)) {
+      return node.node + " was started and the fleet controller has not heard of it";
+    } else if (node.state != "up") {
+      return fmt::format("{} is {}", node.node, node.state);
+    } else if (!node.reason.empty()) {
+      return fmt::format("{}: {}", node.node, node.reason);
+    } else if (node.last.state_version != status.info.state_version) {
+      return node.node + " has not taken in the cluster state";
+    } else if (node.last.buckets_unavailable != 0 && missing.empty()) {
+      missing = node.node + " has buckets that cannot be served yet";
+    }
+  }
+  return all_run ? missing : std::string();  // A node that does not run may be the one that has the documents.
 }
 
-/// Waits until every node is up and knows the cluster state. `started` are watched: if one ends, that is the error.
-Status wait_until_served(const LocalCluster& cluster, const std::vector<ProcessName>& started, double timeout_s) {
+/// Waits until every node that runs is up and knows the cluster state. `names` were just started: they have to answer
+/// themselves, and if one ends, that is the error.
+Status wait_until_served(const LocalCluster& cluster, const std::vector<ProcessName>& names, double timeout_s) {
   const auto deadline = SteadyClock::now() + std::chrono::duration<double>(timeout_s);
   ConnectOptions options;
   options.ready_timeout = Duration(0);
   options.client.default_timeout = seconds(1);
   FJORD_TRY_ASSIGN(const auto connection, connect(cluster.addresses(), options));
+  StartedProcesses started(cluster, *connection, names);
   std::string missing = "no distributor answers";
   while (SteadyClock::now() < deadline) {
-    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    FJORD_TRY(started.check_running());
+    missing = started.ask();
+    if (missing.empty()) {
+      const auto status = connection->sync().status();
+      missing = status ? not_ready(*status, cluster, started) : status.error().message();
     }
-    for (const ProcessName& name : started) {
-      if (cluster.running(name) == 0) {
-        return Status(StatusCode::IoError, fmt::format("{} has ended; the end of {}:\n{}", name.to_string(),
-                                                       cluster.log_file(name), cluster.log_tail(name)));
-      }
-    }
-    const auto status = connection->sync().status();
-    missing = status ? not_ready(*status) : status.error().message();
-    if (missing.empty()) return Status::ok();
+    if (missing.empty()) return started.check_running();
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
-  return Status(StatusCode::Timeout, fmt::format("the cluster does not serve after {} s: {}", timeout_s, missing));
+  return Status(StatusCode::Timeout,
+                fmt::format("the cluster does not serve after {} s: {}{}", timeout_s, missing, started.silent_log()));
 }
 
 Result<ProcessName> node_of(const LocalArgs& args, const LocalCluster& cluster) {
