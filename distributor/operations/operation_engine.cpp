@@ -12,6 +12,10 @@ namespace {
 // A client that says nothing for so long has no copies of its operations under way any more.
 constexpr Duration kForgetClientAfter = seconds(600);
 
+/// How a storage node refuses a write while its disk fills up: before it does anything with it. The other refusals say
+/// that the node did not know enough yet; a doubled message that comes later may be taken.
+bool is_lack_of_space(StatusCode code) { return code == StatusCode::Busy || code == StatusCode::NoSpace; }
+
 OperationMetrics::PerKind make_kind(MetricRegistry& registry, const std::string& operation) {
   const char* help = "Operations by how they ended";
   auto outcome = [&](const char* name) -> Counter& {
@@ -187,7 +191,7 @@ bool OperationEngine::recognise_copy(const OpRef& ref) {
   metrics_.duplicates.add();
   if (token->state == Windows::State::Pending) {
     token->waiters.push_back(ref);
-    ref.op().sent = true;  // As far as this copy knows.
+    ref.op().at_large = 1;  // As far as this copy knows.
     return true;
   }
   if (token->state == Windows::State::InDoubt && !newer_attempt) {
@@ -198,7 +202,7 @@ bool OperationEngine::recognise_copy(const OpRef& ref) {
     token->state = Windows::State::Pending;
     ref.op().timestamp_us = token->timestamp_us;
     ref.op().result.existed = token->existed;
-    ref.op().sent = true;
+    ref.op().at_large = 1;
     return false;
   }
   ref.op().result.timestamp_us = token->timestamp_us;
@@ -363,7 +367,7 @@ void OperationEngine::dispatch_write(const OpRef& ref, BucketEntry& entry) {
   op.missing.insert(op.missing.end(), entry.filling.begin(), entry.filling.end());
   op.acknowledged = 0;
   op.partial = false;
-  op.doubtful = op.sent && op.guard == nullptr;  // A guarded one has found out.
+  op.doubtful = op.at_large > 0 && op.guard == nullptr;  // A guarded one has found out.
   // `missing` changes only with answers, which come later.
   for (std::uint16_t node : op.missing) send(ref, node, entry.set.epoch);
 }
@@ -412,7 +416,7 @@ void OperationEngine::send(const OpRef& ref, std::uint16_t node, std::uint64_t e
     out.header = operation.header;
     out.body = operation.body;
   }
-  op.sent = op.sent || !ref.is_reading();
+  if (!ref.is_reading()) ++op.at_large;
   Outgoing& outgoing = outbox_[node];
   outgoing.operations.push_back(std::move(out));
   outgoing.refs.push_back(ref);
@@ -452,6 +456,7 @@ void OperationEngine::on_reply(std::uint16_t node, const std::vector<OpRef>& ref
     }
     bool corrupt_read = refs[i].is_reading() && !result.status && result.status.code() != StatusCode::NotFound;
     if (result.status.code() == StatusCode::Timeout && !refs[i].is_reading()) refs[i].op().doubtful = true;
+    if (is_lack_of_space(result.status.code()) && !refs[i].is_reading()) --refs[i].op().at_large;
     if (is_retryable(result.status) || corrupt_read) {  // What is corrupt here may be whole on another replica.
       refs[i].op().last_problem = result.status.with_context("storage." + std::to_string(node));
       again.push_back(refs[i]);
@@ -544,7 +549,7 @@ void OperationEngine::on_deadline(const std::shared_ptr<Batch>& batch) {
     if (op.settled) continue;
     OpRef ref{batch, i, op.attempt};
     std::string why = op.last_problem.is_ok() ? "no answer from storage in time" : op.last_problem.to_string();
-    if (BucketEntry* entry = op.counted && op.sent ? context_.buckets.find(op.bucket) : nullptr)
+    if (BucketEntry* entry = op.counted && op.at_large > 0 ? context_.buckets.find(op.bucket) : nullptr)
       maintainer_.repair(*entry);
     refuse(ref, StatusCode::Unavailable, "not served in time: " + why);
   }
@@ -636,7 +641,7 @@ void OperationEngine::answer(Batch& batch) {
 }
 
 void OperationEngine::refuse(const OpRef& ref, StatusCode code, const std::string& why) {
-  bool in_doubt = ref.op().sent && ref.is_write();
+  bool in_doubt = ref.op().at_large > 0 && ref.is_write();
   settle(ref, Status(in_doubt ? StatusCode::Timeout : code, why));
 }
 

@@ -64,7 +64,7 @@ class OperationEngine {
     std::uint64_t timestamp_us = 0;
     std::uint32_t attempt = 0;  ///< Answers to an older attempt are dropped.
     bool settled = false;
-    bool sent = false;                   ///< Some storage node may have it.
+    std::uint32_t at_large = 0;          ///< Writes sent and not refused for lack of space: some node may have it.
     bool counted = false;                ///< In its bucket's writes_under_way.
     bool partial = false;                ///< Some replica refused it for good.
     bool doubtful = false;               ///< Some replica may have taken it without saying so.

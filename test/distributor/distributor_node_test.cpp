@@ -178,6 +178,47 @@ TEST_CASE("distributor: a write that all members refused is refused") {
   CHECK(execute(world, put_batch(kId, 0, 1, "no")).status.code() == StatusCode::NoSpace);
 }
 
+TEST_CASE("distributor: a write that was throttled for lack of space until its deadline was not applied") {
+  DistributorWorld world(1, 1);
+  world.give_state(1);
+  REQUIRE(execute(world, put_batch(kId)).status);
+  world.hook = refuse_applies(0, StatusCode::Busy);
+  CHECK(execute(world, put_batch(kId, 1, 1, "no")).status.code() == StatusCode::Unavailable);
+  world.hook = refuse_applies(0, StatusCode::NoSpace);
+  CHECK(execute(world, put_batch(kId, 1, 2, "no")).status.code() == StatusCode::NoSpace);
+}
+
+TEST_CASE("distributor: a write that was throttled before a new cluster state and refused after it was not applied") {
+  DistributorWorld world(1, 1);
+  world.give_state(1);
+  REQUIRE(execute(world, put_batch(kId)).status);
+  world.hook = refuse_applies(0, StatusCode::Busy);
+  auto put = world.send(put_batch(kId, 1, 1, "no"));
+  world.run(milliseconds(150));
+  REQUIRE_FALSE(put->has_value());
+  world.hook = refuse_applies(0, StatusCode::NoSpace);
+  world.give_state(2);
+  world.run(milliseconds(500));
+  REQUIRE(put->has_value());
+  CHECK(only(**put).status.code() == StatusCode::NoSpace);
+}
+
+TEST_CASE(
+    "distributor: a write that one node left unanswered is in doubt, though it was refused for lack of space later") {
+  DistributorWorld world(1, 1);
+  world.give_state(1);
+  REQUIRE(execute(world, put_batch(kId)).status);
+  world.mute[0] = true;
+  auto put = world.send(put_batch(kId, 1, 1, "perhaps"));
+  world.run(milliseconds(150));
+  REQUIRE_FALSE(put->has_value());
+  world.mute[0] = false;
+  world.hook = refuse_applies(0, StatusCode::NoSpace);
+  world.run(seconds(2));
+  REQUIRE(put->has_value());
+  CHECK(only(**put).status.code() == StatusCode::Timeout);
+}
+
 TEST_CASE("distributor: while members differ, a read asks all of them and the newest version wins") {
   DistributorWorld world(2);
   for (std::uint16_t node : {std::uint16_t{0}, std::uint16_t{1}}) {
