@@ -299,9 +299,10 @@ void Engine::look_for_removes() {
     for (const auto& slot : bucket->slots) {
       if (slot->info().entries == slot->info().documents || !load(*slot)) continue;
       const auto entries = slot->index().entries();
+      const std::uint64_t before = bucket->forget_removes_before_us;
       slot->wants_rewrite =
-          slot->wants_rewrite || std::any_of(entries.begin(), entries.end(), [&](const MetaEntry& e) {
-            return e.file != MetaEntry::kGone && e.removed() && e.timestamp_us < bucket->forget_removes_before_us;
+          slot->wants_rewrite || std::any_of(entries.begin(), entries.end(), [before](const MetaEntry& e) {
+            return e.file != MetaEntry::kGone && e.removed() && e.timestamp_us < before;
           });
     }
   }
