@@ -70,8 +70,8 @@ class Engine final : public spi::PersistenceProvider {
   bool syncs(spi::Durability durability) const {
     return durability == spi::Durability::Sync || options_.durability == spi::Durability::Sync;
   }
-  /// A change of the catalog, as durable as the writes that will follow it: with the next sync at the latest.
-  Status commit(leveldb::WriteBatch& batch) { return store_->write(batch, syncs(spi::Durability::Process)); }
+  /// A change of the catalog, durable with the next sync at the latest.
+  Status commit(leveldb::WriteBatch& batch) { return store_->write(batch, syncs(options_.change_durability)); }
   Status put_catalog(BucketId id, const CatalogEntry& catalog);
   Status load_catalog();
   Status load_garbage();

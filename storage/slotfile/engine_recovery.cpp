@@ -41,7 +41,7 @@ Status Engine::open_all() {
   // A full disk can be read. The journal begins with the first record for which there is space.
   if (!started && (started.code() != StatusCode::NoSpace || !loaded.found)) return started;
   // What is read from now on must not be gone after a loss of power.
-  if (context_.options.durability == Durability::Sync) FJORD_TRY(journal_.sync());
+  if (context_.options.syncs_changes()) FJORD_TRY(journal_.sync());
   FJORD_TRY(remove_leftovers());
   // The first catalog says how many stripes there are.
   if (!loaded.found) FJORD_TRY(checkpoint());

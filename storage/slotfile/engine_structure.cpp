@@ -32,7 +32,7 @@ Edit Engine::edit_of(std::span<Bucket* const> buckets) const {
 
 Status Engine::commit(Edit edit) {
   FJORD_TRY(health());
-  return journal_.append(RecordType::Edit, encode_edit(edit), {}, context_.options.durability == Durability::Sync);
+  return journal_.append(RecordType::Edit, encode_edit(edit), {}, context_.options.syncs_changes());
 }
 
 Bucket* Engine::adopt(std::unique_ptr<Bucket> bucket) {

@@ -165,11 +165,10 @@ void add_storage_keys(std::vector<Key>& all) {
                             &ClusterConfig::slotfiles_max));
   all.push_back(integer_key("storage_options.open_files_max", "", 1024, 16, 1'000'000,
                             "Files that a stripe keeps open.", &ClusterConfig::open_files_max));
-  all.push_back(
-      choice_key("storage_options.durability", {"process", "sync"}, "process",
-                 "When a write is acknowledged: `process`, when it survives the end of the process; `sync`, when "
-                 "it survives a loss of power.",
-                 store_text(&ClusterConfig::durability)));
+  all.push_back(choice_key("storage_options.durability", {"process", "sync"}, "process",
+                           "When a write is acknowledged whose client does not say: `process`, when it survives the "
+                           "end of the process; `sync`, when it survives a loss of power.",
+                           store_text(&ClusterConfig::durability)));
   add_space_keys(all);
   all.push_back(integer_key("storage_options.visitors_max", "", 0, 0, 1024,
                             "Visitors that run at once on a node; 0: 2.5 a CPU.", &ClusterConfig::visitors_max));

@@ -27,7 +27,7 @@ storage::ProviderFactory slotfile_factory(const config::ClusterConfig& config, c
   options.limits.entries_max = static_cast<std::uint32_t>(config.entries_max);
   options.limits.slotfiles_max = static_cast<std::uint32_t>(config.slotfiles_max);
   options.open_files_max = static_cast<unsigned>(config.open_files_max);
-  options.durability = durability_of(config);
+  options.change_durability = durability_of(config);
   options.background = &syncs;
   options.metrics = &runtime.metrics;
   tunables = std::make_unique<SlotfileTunables>(runtime.tunables, options.limits);
@@ -47,7 +47,7 @@ storage::ProviderFactory leveldb_factory(const config::ClusterConfig& config, co
   options.directory = directory;
   options.cache_bytes = kLeveldbCacheBytes / stripes;
   options.open_files_max = static_cast<int>(config.open_files_max);
-  options.durability = durability_of(config);
+  options.change_durability = durability_of(config);
   return [options, &env = runtime.env](unsigned stripe, unsigned of) {
     LeveldbOptions of_stripe = options;
     of_stripe.stripe = stripe;
@@ -57,6 +57,15 @@ storage::ProviderFactory leveldb_factory(const config::ClusterConfig& config, co
 }
 
 }  // namespace
+
+storage::StorageNodeOptions storage_node_options(const config::ClusterConfig& config, std::uint16_t index) {
+  storage::StorageNodeOptions options;
+  options.index = index;
+  options.directory = config.storage.at(index).directory;
+  // Not the engine's: what a client asks for would be no less than that.
+  options.durability = durability_of(config);
+  return options;
+}
 
 Result<StorageEngine> choose_storage_engine(const config::ClusterConfig& config, const std::string& directory,
                                             unsigned stripes, Runtime& runtime, Executor& syncs) {

@@ -10,6 +10,10 @@
 
 namespace fjord {
 
+/// What the configuration says of the storage node `index`, but for the number of stripes, which the engine has a say
+/// in.
+storage::StorageNodeOptions storage_node_options(const config::ClusterConfig& config, std::uint16_t index);
+
 /// What opens the engine that the configuration chose. Lifetime: outlives the engines.
 struct StorageEngine {
   unsigned stripes = 1;

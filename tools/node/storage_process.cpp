@@ -36,14 +36,12 @@ class StorageProcess final : public Node {
 
   Status start(const config::ClusterConfig& config, config::ProcessName name) {
     Runtime& runtime = machine_.runtime();
-    storage::StorageNodeOptions options;
-    options.index = name.index;
+    storage::StorageNodeOptions options = storage_node_options(config, name.index);
     sync_executor_ = runtime.scheduler.make_executor("fjord-sync");
     const unsigned stripes = config.stripes != 0 ? static_cast<unsigned>(config.stripes) : std::min(2U, cpu_count());
-    FJORD_TRY_ASSIGN(engine_, choose_storage_engine(config, config.find(name)->directory + "/buckets", stripes, runtime,
-                                                    *sync_executor_));
+    FJORD_TRY_ASSIGN(engine_,
+                     choose_storage_engine(config, options.directory + "/buckets", stripes, runtime, *sync_executor_));
     options.stripes = engine_.stripes;
-    options.directory = config.find(name)->directory;
     FJORD_TRY(set_space_limits(config));
     FJORD_TRY_ASSIGN(node_, storage::StorageNode::open(options, runtime, machine_.transport(), engine_.open));
     FJORD_TRY(start_visitors(config));

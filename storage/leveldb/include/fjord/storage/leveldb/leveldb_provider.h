@@ -20,6 +20,8 @@ struct LeveldbOptions {
   unsigned stripes = 1;  ///< A power of two, at most 256.
   /// The least that writes get, whatever they ask for.
   spi::Durability durability = spi::Durability::Process;
+  /// The least that changes of buckets get: replica sets, splits, what is deleted. Never less than `durability`.
+  spi::Durability change_durability = spi::Durability::Process;
   std::size_t cache_bytes = std::size_t{64} << 20;         ///< Memory for blocks of tables.
   std::size_t write_buffer_bytes = std::size_t{16} << 20;  ///< Written and not yet in a table; twice that at most.
   int open_files_max = 1000;

@@ -78,6 +78,10 @@ struct SlotfileOptions {
   bool map_files = true;
   /// The least that writes get, whatever they ask for.
   Durability durability = Durability::Process;
+  /// The least that changes of buckets get: replica sets, splits, what is deleted. Never less than `durability`.
+  Durability change_durability = Durability::Process;
+
+  bool syncs_changes() const { return durability == Durability::Sync || change_durability == Durability::Sync; }
   /// Where the limits come from while it runs, instead of `limits`; null: they stay. Outlives the engine.
   const SlotfileTunables* tunables = nullptr;
   /// Where the statistics are told; null: nowhere. Outlives the engine.
