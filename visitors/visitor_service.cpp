@@ -23,6 +23,12 @@ rpc::VisitorNextReply not_found(const char* why) {
   return reply;
 }
 
+/// What the storage engine has to read for a projection to these fields.
+spi::Parts parts_for(const FieldSet& fields) {
+  if (fields.needs_body()) return spi::Parts::All;
+  return fields.needs_header_fields() ? spi::Parts::HeaderOnly : spi::Parts::IdOnly;
+}
+
 struct ServiceMetrics {
   explicit ServiceMetrics(MetricRegistry& registry)
       : created(registry.counter("fjord_visitor_created_total", "Visitors created.")),
@@ -159,13 +165,12 @@ Result<ReadPlan> VisitorService::Impl::plan(const rpc::CreateVisitor& request,
     }
     plan.iterate.selection = std::make_shared<const Selection>(std::move(selection));
   }
-  bool ids_only = request.ids_only;
   if (!request.field_set.empty()) {
     FJORD_TRY_ASSIGN(FieldSet fields, FieldSet::parse(*snapshot.types(), request.field_set));
-    ids_only = ids_only || fields.kind() == FieldSet::Kind::Id || fields.kind() == FieldSet::Kind::None;
+    plan.iterate.parts = parts_for(fields);
     if (fields.kind() != FieldSet::Kind::All) plan.fields = std::make_shared<const FieldSet>(std::move(fields));
   }
-  plan.iterate.fields = ids_only ? spi::FieldSet::IdOnly : spi::FieldSet::All;
+  if (request.ids_only) plan.iterate.parts = spi::Parts::IdOnly;
   plan.docblock_bytes =
       request.docblock_bytes == 0 ? options_.docblock_bytes : std::min(request.docblock_bytes, options_.docblock_bytes);
   plan.buckets_at_once = std::clamp(request.buckets_at_once, 1u, 64u);

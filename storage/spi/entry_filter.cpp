@@ -23,7 +23,7 @@ bool EntryFilter::matches(std::string_view header, std::string_view body) const 
 }
 
 std::string_view EntryFilter::project(std::string_view header) const {
-  if (options_.fields == FieldSet::All) return header;
+  if (options_.parts != Parts::IdOnly) return header;
   const std::string_view id = document_id_of_header(header);
   if (id.empty()) return {};
   return header.substr(0, static_cast<std::size_t>(id.data() + id.size() - header.data()));

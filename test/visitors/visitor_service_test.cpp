@@ -112,6 +112,36 @@ TEST_CASE("a visitor is given the fields that are asked for") {
   CHECK(ask(world, create).status.code() == StatusCode::InvalidField);
 }
 
+TEST_CASE("an engine hands on bodies only if some field of them is asked for") {
+  constexpr std::size_t kBodyBytes = 10'000;
+  VisitorWorld world(1, 1, kSchema);
+  put_city(world, 1, 1, kBodyBytes);
+  Counter& read = world.nodes[0].runtime->metrics.counter("fjord_visitor_docblock_bytes_total", "");
+  std::uint64_t id = 10;
+  const auto body_is_handed_on = [&](const std::string& fields, const std::string& selection = {}) {
+    const std::uint64_t before = read.value();
+    auto create = dump_of({BucketId(4, 1)});
+    create.visitor_id = ++id;
+    create.field_set = fields;
+    create.selection = selection;
+    REQUIRE(ask(world, create).status.is_ok());
+    rpc::VisitorNext next;
+    next.visitor_id = id;
+    next.wait_us = 1'000'000;
+    REQUIRE(documents_in(ask(world, next).events) == 1);
+    return read.value() - before > kBodyBytes;
+  };
+  CHECK(body_is_handed_on(""));
+  CHECK(body_is_handed_on("[all]"));
+  CHECK(body_is_handed_on("city:text"));
+  CHECK(body_is_handed_on("city:name,text"));
+  CHECK_FALSE(body_is_handed_on("city:name"));
+  CHECK_FALSE(body_is_handed_on("city:name", "city.name == \"city 1\""));
+  CHECK_FALSE(body_is_handed_on("city:name", "city.text = \"x*\""));  // Read for the selection alone.
+  CHECK_FALSE(body_is_handed_on("[id]"));
+  CHECK_FALSE(body_is_handed_on("[none]"));
+}
+
 TEST_CASE("a selection on the current time is asked with the node's clock") {
   VisitorWorld world(1, 1, kSchema);
   for (int i = 0; i < 3; ++i) put_city(world, 1, i);

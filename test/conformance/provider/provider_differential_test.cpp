@@ -99,7 +99,7 @@ class Differential {
 
     spi::IterateOptions options{.types = test_types(), .selection = nullptr};
     options.include_removed = random_.chance(0.5);
-    if (random_.chance(0.3)) options.fields = spi::FieldSet::IdOnly;
+    if (random_.chance(0.3)) options.parts = random_.chance(0.5) ? spi::Parts::IdOnly : spi::Parts::HeaderOnly;
     if (random_.chance(0.3)) options.from = Timestamp{random_.below(clock_ + 1)};
     if (random_.chance(0.5)) {
       const std::string text = random_.chance(0.5) ? "item.size < 75" : "item.text = \"a*\"";

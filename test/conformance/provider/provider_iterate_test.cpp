@@ -102,7 +102,7 @@ TEST_CASE("provider: a selection picks by fields of the header and of the body")
 TEST_CASE("provider: id-only gives type and id, no fields and no body, also under a selection on the body") {
   const auto engine = engine_with_items(30);
   apply(engine->provider(), kBucket, test_put(200, 500, "needle"));
-  spi::IterateOptions options{.types = test_types(), .selection = nullptr, .fields = spi::FieldSet::IdOnly};
+  spi::IterateOptions options{.types = test_types(), .selection = nullptr, .parts = spi::Parts::IdOnly};
   const auto entries = iterate_all(engine->provider(), kBucket, options);
   REQUIRE(entries.size() == 31);
   for (const OwnedEntry& entry : entries) {
@@ -182,6 +182,23 @@ TEST_CASE("provider: writes during an iteration neither hide what stays nor give
     apply(provider, kBucket, test_remove(9000 + step, ++timestamp));
   }
   for (int i = 0; i < count; ++i) CHECK(ids.contains(test_id(i).str()));
+}
+
+TEST_CASE("provider: header-only gives whole headers and no body, also under a selection on the body") {
+  const auto engine = engine_with_items(30);
+  apply(engine->provider(), kBucket, test_put(200, 500, "needle"));
+  spi::IterateOptions options{.types = test_types(), .selection = nullptr, .parts = spi::Parts::HeaderOnly};
+  for (const char* text : {"", "item.size >= 10 and item.size < 25", "item.text = \"needle\""}) {
+    CAPTURE(text);
+    options.selection = *text == 0 ? nullptr : selection(text);
+    options.parts = spi::Parts::All;
+    auto expected = iterate_all(engine->provider(), kBucket, options);
+    REQUIRE_FALSE(expected.empty());
+    REQUIRE(std::any_of(expected.begin(), expected.end(), [](const OwnedEntry& e) { return !e.body.empty(); }));
+    for (OwnedEntry& entry : expected) entry.body.clear();
+    options.parts = spi::Parts::HeaderOnly;
+    CHECK((iterate_all(engine->provider(), kBucket, options) == expected));
+  }
 }
 
 TEST_CASE("provider: what is removed before its turn is not given") {

@@ -23,7 +23,7 @@ class EntryFilter {
   /// A document whose header cannot be read does not match: it is nobody's answer to a question about its fields.
   bool matches(std::string_view header, std::string_view body) const;
 
-  bool wants_body() const { return options_.fields == FieldSet::All; }
+  bool wants_body() const { return options_.parts == Parts::All; }
   /// The part of a header that is handed out: all of it, or up to the end of the id.
   std::string_view project(std::string_view header) const;
 

@@ -69,12 +69,17 @@ struct EntryMeta {
   friend bool operator==(const EntryMeta&, const EntryMeta&) = default;
 };
 
-enum class FieldSet { All, IdOnly };
+/// Which parts of documents a reader is after; the others are not read, unless something else needs them.
+enum class Parts {
+  IdOnly,      ///< The header reduced to its prefix (type and id), no body. A get takes it for HeaderOnly.
+  HeaderOnly,  ///< The header whole, no body.
+  All,
+};
 
 struct IterateOptions {
   std::shared_ptr<const DocumentTypeRepo> types;
   std::shared_ptr<const Selection> selection;  ///< Null: everything matches. Never applied to removed entries.
-  FieldSet fields = FieldSet::All;             ///< IdOnly: header reduced to its prefix (type and id), no body.
+  Parts parts = Parts::All;  ///< What entries have; a selection may look at more, and its parts are read for it.
   bool include_removed = false;
   Timestamp from{0};                                        ///< Inclusive.
   Timestamp to{std::numeric_limits<std::uint64_t>::max()};  ///< Inclusive.
@@ -94,9 +99,6 @@ class DocumentIterator {
   /// does by way of a block, an engine may do without copying.
   virtual Result<bool> visit(const std::function<bool(const EntryView&)>& sink);
 };
-
-/// Which parts of a document a get is after.
-enum class Parts { HeaderOnly, All };
 
 /// What is left to do in the background.
 struct Maintenance {
