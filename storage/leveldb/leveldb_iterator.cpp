@@ -16,6 +16,23 @@ class BucketIterator final : public spi::DocumentIterator {
       : engine_(engine), id_(bucket), incarnation_(incarnation), filter_(options) {}
 
   Result<bool> next(DocBlockBuilder& into, std::size_t max_bytes) override {
+    return walk([&](const EntryView& entry) {
+      into.add(entry);
+      return into.size() < max_bytes;
+    });
+  }
+
+  Result<bool> visit(const std::function<bool(const EntryView&)>& sink) override { return walk(sink); }
+
+ private:
+  struct Parts {
+    std::optional<Scan> headers;
+    std::optional<Scan> bodies;
+  };
+
+  /// Gives entries to `sink` until that returns false. Returns true if something is left.
+  template <typename Sink>
+  Result<bool> walk(const Sink& sink) {
     Bucket* bucket = engine_.find(id_);
     if (bucket == nullptr || bucket->incarnation != incarnation_) return no_bucket(id_);
     const std::uint64_t uid = bucket->catalog.uid;
@@ -26,12 +43,11 @@ class BucketIterator final : public spi::DocumentIterator {
       if (heads.valid() && heads.key() == key) heads.next();
     }
     Parts parts;
-    const std::size_t count_before = into.count();
-    for (; heads.valid(); heads.next()) {
-      if (into.count() != count_before && into.size() >= max_bytes) return true;
+    for (bool go_on = true; heads.valid(); heads.next()) {
+      if (!go_on) return true;
       last_ = gid_of_key(heads.key());
       const std::optional<EntryHead> head = decode_head(heads.value());
-      const Status status = head ? emit(uid, *head, parts, into) : unreadable(id_, *last_);
+      const Status status = head ? emit(uid, *head, parts, sink, go_on) : unreadable(id_, *last_);
       if (status) continue;
       if (head && status.code() == StatusCode::Corruption) engine_.lose_entry(id_, *bucket, *last_, *head);
       if (!head) engine_.note_damage(id_, *bucket);
@@ -42,12 +58,6 @@ class BucketIterator final : public spi::DocumentIterator {
     FJORD_TRY(status);
     return false;
   }
-
- private:
-  struct Parts {
-    std::optional<Scan> headers;
-    std::optional<Scan> bodies;
-  };
 
   /// Good until the next read of that kind.
   Result<std::string_view> read(std::uint64_t uid, Kind kind, std::size_t length, std::optional<Scan>& scan) const {
@@ -62,14 +72,15 @@ class BucketIterator final : public spi::DocumentIterator {
     return found;
   }
 
-  Status emit(std::uint64_t uid, const EntryHead& head, Parts& parts, DocBlockBuilder& into) const {
+  template <typename Sink>
+  Status emit(std::uint64_t uid, const EntryHead& head, Parts& parts, const Sink& sink, bool& go_on) const {
     if (!filter_.wants(head.timestamp, head.removed)) return Status::ok();
     EntryView view{
         .gid = *last_, .timestamp = head.timestamp, .removed = head.removed, .id = {}, .header = {}, .body = {}};
     FJORD_TRY_ASSIGN(const std::string_view header, read(uid, Kind::Header, head.header_bytes, parts.headers));
     if (head.removed) {
       view.id = header;
-      into.add(view);
+      go_on = sink(view);
       return Status::ok();
     }
     const bool selects_on_body = filter_.selects_on_body();
@@ -80,7 +91,7 @@ class BucketIterator final : public spi::DocumentIterator {
     if (selects_on_body && !filter_.matches(header, view.body)) return Status::ok();
     view.header = filter_.project(header);
     if (!filter_.wants_body()) view.body = {};
-    into.add(view);
+    go_on = sink(view);
     return Status::ok();
   }
 
