@@ -6,6 +6,7 @@
 #include "fjord/common/env.h"
 #include "fjord/common/scheduler.h"
 #include "fjord/document/docblock.h"
+#include "fjord/storage/leveldb/leveldb_provider.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
 #include "fjord/storage/spi/persistence_provider.h"
 
@@ -132,13 +133,26 @@ Result<OpenedProvider> open_slotfile(Env& env, const std::string& directory, Exe
   return OpenedProvider{.provider = std::move(provider), .settle = [slotfile] { return slotfile->checkpoint(); }};
 }
 
+Result<OpenedProvider> open_leveldb(Env& env, const std::string& directory, Executor& /*background*/) {
+  LeveldbOptions options;
+  options.directory = directory + "/leveldb";
+  FJORD_TRY_ASSIGN(std::unique_ptr<spi::PersistenceProvider> provider, open_leveldb_provider(env, options));
+  return OpenedProvider{.provider = std::move(provider), .settle = [] { return Status::ok(); }};
+}
+
 }  // namespace
 
 std::vector<EngineConfiguration> provider_configurations() {
   return {{.name = "slotfile",
            .family = "slotfile",
            .settings = "all defaults, with a thread that syncs in the background; settled by a checkpoint",
-           .make = [](DocumentSize) { return std::make_unique<ProviderEngine>(open_slotfile); }}};
+           .make = [](DocumentSize) { return std::make_unique<ProviderEngine>(open_slotfile); }},
+          {.name = "leveldb-provider",
+           .family = "leveldb",
+           .settings =
+               "Fjord's engine on LevelDB (storage/leveldb), all defaults: what the contract of an engine costs over "
+               "LevelDB alone",
+           .make = [](DocumentSize) { return std::make_unique<ProviderEngine>(open_leveldb); }}};
 }
 
 }  // namespace fjord::bench
