@@ -223,6 +223,8 @@ struct StorageOperation {
   /** Put, remove: done only if the newest version is the one of `read_us` (0: none), else TEST_AND_SET_FAILED. */
   13: optional bool compare = false
   14: optional i64 read_us = 0
+  /** Get: what verifies is given even if the bucket is damaged here; otherwise the answer is CORRUPTION then. */
+  15: optional bool even_damaged = false
 }
 
 /** Operations on one bucket are applied in order. */
@@ -263,12 +265,16 @@ struct GetBucketInfo {
   /** Every bucket that this distributor owns under `state_version`; otherwise those of `buckets` that exist. */
   3: optional bool all = false
   4: optional list<i64> buckets = []
+  /** Of all these, the damaged ones. */
+  5: optional bool only_damaged = false
 }
 
 struct BucketReport {
   1: optional i64 bucket = 0
   2: optional BucketInfo info
   3: optional ReplicaSet replica_set
+  /** The replica has lost something, and nobody has made it good yet. */
+  4: optional bool damaged = false
 }
 
 struct GetBucketInfoReply {
@@ -280,6 +286,9 @@ struct GetBucketInfoReply {
 struct BucketReplicaSet {
   1: optional i64 bucket = 0
   2: optional ReplicaSet replica_set
+  /** The replica was merged from an intact one, which holds `intact`: if it holds the same, it is no longer damaged. */
+  3: optional bool repaired = false
+  4: optional BucketInfo intact
 }
 
 /** Creates the buckets that are not there and stores the replica sets. */
@@ -314,6 +323,8 @@ struct MergeBucketReply {
   /** Of the receiver afterwards. */
   4: optional BucketInfo info
   5: optional i64 state_version = 0
+  /** Sources whose replicas have lost something. */
+  6: optional list<i32> damaged_sources = []
 }
 
 /** Surplus replicas whose bucket is complete elsewhere. */
@@ -353,6 +364,8 @@ struct ListEntriesReply {
   /** By rising gid. */
   2: optional list<EntryKey> entries = []
   3: optional bool more = false
+  /** There may have been more. */
+  4: optional bool damaged = false
 }
 
 struct FetchEntries {
@@ -367,6 +380,8 @@ struct FetchEntriesReply {
   /** How many of `gids` were dealt with; ask again for the rest. */
   2: optional i64 done = 0
   3: optional binary docblock = ""
+  /** Some of `gids` may have been lost. */
+  4: optional bool damaged = false
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -392,6 +407,8 @@ struct PollReply {
   9: optional i64 buckets_out_of_sync = 0
   /** Distributor: buckets that cannot be served now. */
   10: optional i64 buckets_unavailable = 0
+  /** Buckets that have lost something here; distributor: on one of their replicas. */
+  11: optional i64 buckets_damaged = 0
 }
 
 /** Adds document types or replaces them by name. Any distributor takes it. */

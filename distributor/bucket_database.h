@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
@@ -27,7 +28,10 @@ struct BucketEntry {
   std::vector<std::uint16_t> joining;  ///< New in the set that is being installed: told after its older members.
   std::vector<std::uint16_t> dropped;  ///< Not in it, and to be told so before it is served.
   std::string reason;                  ///< Why it is unavailable.
-  bool dirty = false;                  ///< Members may differ: reads ask all of them.
+  /// Nodes whose replicas have lost something. They are merged from an intact member, not read if there is one, and
+  /// do not count as complete.
+  std::vector<std::uint16_t> damaged;
+  bool dirty = false;  ///< Members may differ: reads ask all of them.
   /// A replica outside of the set may hold writes that no member has, or members may have them in part, since before
   /// this cluster state. They become visible with the next merge.
   bool unsettled = false;
@@ -37,10 +41,25 @@ struct BucketEntry {
   std::uint64_t last_timestamp_us = 0;
   std::uint32_t writes_under_way = 0;
 
+  bool is_damaged(std::uint16_t node) const { return std::find(damaged.begin(), damaged.end(), node) != damaged.end(); }
+  /// Members that have lost nothing, as far as is known.
+  std::vector<std::uint16_t> intact() const {
+    std::vector<std::uint16_t> nodes;
+    std::copy_if(set.nodes.begin(), set.nodes.end(), std::back_inserter(nodes), [&](auto n) { return !is_damaged(n); });
+    return nodes;
+  }
+  /// The member that the others are merged from: the first that is intact.
+  std::uint16_t primary() const {
+    auto node = std::find_if(set.nodes.begin(), set.nodes.end(), [&](auto n) { return !is_damaged(n); });
+    return node == set.nodes.end() ? set.nodes.front() : *node;
+  }
+  /// A replica is damaged and there is a member to repair it from.
+  bool repairable() const { return !damaged.empty() && !intact().empty(); }
+
   bool serves() const { return phase == BucketPhase::Active && !paused; }
   /// What one member says is not enough to base a write on: a merge may bring writes from before.
-  bool may_differ() const { return dirty || unsettled; }
-  bool wants_merge() const { return dirty || !filling.empty() || !stale.empty(); }
+  bool may_differ() const { return dirty || unsettled || repairable(); }
+  bool wants_merge() const { return dirty || !filling.empty() || !stale.empty() || repairable(); }
 };
 
 /// All buckets that this distributor owns under the current cluster state, by rising raw id.

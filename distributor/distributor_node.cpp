@@ -19,7 +19,9 @@ class DistributorNode::Impl {
         operations_(context_, maintainer_, runtime.tunables),
         buckets_(runtime.metrics.gauge("fjord_distributor_buckets", "Buckets owned")),
         out_of_sync_(runtime.metrics.gauge("fjord_distributor_buckets_out_of_sync", "Buckets that wait for a merge")),
-        unavailable_(runtime.metrics.gauge("fjord_distributor_buckets_unavailable", "Buckets that cannot be served")) {}
+        unavailable_(runtime.metrics.gauge("fjord_distributor_buckets_unavailable", "Buckets that cannot be served")),
+        damaged_(runtime.metrics.gauge("fjord_distributor_buckets_damaged",
+                                       "Buckets of which a replica has lost something and is not repaired")) {}
 
   ~Impl() { executor_.reset(); }
 
@@ -69,6 +71,8 @@ class DistributorNode::Impl {
     reply.buckets = context_.ready ? context_.buckets.size() : owned_buckets();
     reply.buckets_out_of_sync = maintainer_.out_of_sync();
     reply.buckets_unavailable = context_.ready ? maintainer_.unavailable() : reply.buckets;
+    reply.buckets_damaged = maintainer_.damaged();
+    damaged_.set(static_cast<double>(reply.buckets_damaged));
     buckets_.set(static_cast<double>(reply.buckets));
     out_of_sync_.set(static_cast<double>(reply.buckets_out_of_sync));
     unavailable_.set(static_cast<double>(reply.buckets_unavailable));
@@ -154,7 +158,8 @@ class DistributorNode::Impl {
     if (entry.phase != BucketPhase::Active || entry.dirty) {
       return {entry.bucket, Status(StatusCode::NotReady, "its replicas are being brought in sync")};
     }
-    std::vector<std::uint16_t> readable = entry.set.nodes;
+    std::vector<std::uint16_t> readable = entry.intact();
+    if (readable.empty()) readable = entry.set.nodes;
     if (options_.sabotage.read_out_of_sync) {
       readable.insert(readable.end(), entry.filling.begin(), entry.filling.end());
     }
@@ -186,6 +191,7 @@ class DistributorNode::Impl {
   Gauge& buckets_;
   Gauge& out_of_sync_;
   Gauge& unavailable_;
+  Gauge& damaged_;
 };
 
 DistributorNode::DistributorNode(const DistributorOptions& options, Runtime& runtime, rpc::Transport& transport)

@@ -45,6 +45,15 @@ const spi::EntryMeta* BucketMerge::find(const std::vector<spi::EntryMeta>& entri
   return at == entries.end() || at->gid != gid ? nullptr : &*at;
 }
 
+void BucketMerge::note_damaged_source() {
+  if (!is_source_damaged()) reply_.damaged_sources.push_back(request_.sources[source_]);
+}
+
+bool BucketMerge::is_source_damaged() const {
+  const auto& damaged = reply_.damaged_sources;
+  return std::find(damaged.begin(), damaged.end(), request_.sources[source_]) != damaged.end();
+}
+
 bool BucketMerge::is_outsider() const {
   const auto& outsiders = request_.outsiders;
   return std::find(outsiders.begin(), outsiders.end(), request_.sources[source_]) != outsiders.end();
@@ -70,6 +79,7 @@ void BucketMerge::on_page(Result<rpc::ListEntriesReply> page) {
     finish(page.error());
     return;
   }
+  if (page->damaged) note_damaged_source();
   if (page->status.code() == StatusCode::NotFound) {  // The source holds nothing of this bucket.
     ++source_;
     next_source();
@@ -107,7 +117,8 @@ void BucketMerge::plan() {
     return std::tie(a.leader, a.timestamp_us, a.gid) < std::tie(b.leader, b.timestamp_us, b.gid);
   });
   lost_tokens_.clear();
-  if (request_.decides && !is_outsider()) find_lost_tokens();
+  // What a damaged source does not know, it may have forgotten.
+  if (request_.decides && !is_outsider() && !is_source_damaged()) find_lost_tokens();
 }
 
 /// Of our versions that are about to lose, the tokens that came with them and that the source does not know.
@@ -168,6 +179,7 @@ void BucketMerge::ask_block() {
 
 void BucketMerge::on_block(Result<rpc::FetchEntriesReply> block) {
   Status status = block ? block->status : block.error();
+  if (block && block->damaged) note_damaged_source();
   if (status && (block->done == 0 || block->done > missing_.size() - fetched_)) {
     status = Status(StatusCode::Corruption, "a merge source answered for entries that were not asked for");
   }

@@ -47,6 +47,9 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   /// Of our entry or of the source's, as of the beginning of the source's turn; null if there is none.
   static const spi::EntryMeta* find(const std::vector<spi::EntryMeta>& entries, const GlobalId& gid);
   bool is_outsider() const;
+  /// The source said that it has lost something.
+  void note_damaged_source();
+  bool is_source_damaged() const;
   void finish(Status status);
   const std::string* source_address() const;
 

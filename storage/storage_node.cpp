@@ -24,7 +24,11 @@ struct Join {
 }  // namespace
 
 StorageNode::StorageNode(const StorageNodeOptions& options, Runtime& runtime)
-    : options_(options), clock_(runtime.clock), incarnation_(runtime.random.next() | 1) {}
+    : options_(options),
+      clock_(runtime.clock),
+      incarnation_(runtime.random.next() | 1),
+      damaged_buckets_(runtime.metrics.gauge("fjord_storage_damaged_buckets",
+                                             "Buckets that have lost something and wait for an intact replica")) {}
 
 StorageNode::~StorageNode() = default;
 
@@ -213,7 +217,9 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
         reply.buckets += part.buckets;
         reply.documents += part.documents;
         reply.bytes += part.bytes;
+        reply.buckets_damaged += part.damaged;
       }
+      damaged_buckets_.set(static_cast<double>(reply.buckets_damaged));
       (*answer)(std::move(reply));
     });
   }

@@ -24,6 +24,8 @@ StripeMetrics::StripeMetrics(MetricRegistry& registry)
                                "Operations refused because sender or cluster state were not the current ones")),
       damaged(registry.counter("fjord_storage_damaged_total",
                                "Buckets in which the storage engine met damage, counted each time")),
+      repaired(registry.counter("fjord_storage_repaired_total",
+                                "Damaged buckets that hold again what their intact replicas hold")),
       merges(registry.counter("fjord_storage_merges_total", "Merges of a bucket from another replica")),
       merged_entries(registry.counter("fjord_storage_merged_entries_total", "Entries fetched by merges")),
       throttled(
@@ -91,15 +93,26 @@ void StorageNode::Stripe::maintain() {
     health_reported_ = true;
     log::error("storage", "{}", provider_->health().to_string());
   }
-  for (const BucketId bucket : provider_->take_damaged()) {
-    metrics_.damaged.add();
-    log::error("storage", "{} is damaged", bucket.to_string());
-  }
+  take_damaged();
   if (left.more) {
     executor_->post([this] { maintain(); });
   } else {
     executor_->post_after(std::max(left.next_in, kMaintenanceLeast), [this] { maintain(); });
   }
+}
+
+void StorageNode::Stripe::take_damaged() {
+  for (const BucketId bucket : provider_->take_damaged()) {
+    metrics_.damaged.add();
+    damaged_.insert(bucket);
+    log::error("storage", "{} is damaged: it may have lost documents until it was merged from an intact replica",
+               bucket.to_string());
+  }
+}
+
+bool StorageNode::Stripe::is_damaged(BucketId bucket) {
+  take_damaged();
+  return damaged_.contains(bucket);
 }
 
 void StorageNode::Stripe::apply_bucket(const rpc::Apply& request, std::span<const std::uint32_t> indexes,
@@ -203,6 +216,11 @@ void StorageNode::Stripe::read(const rpc::StorageOperation& operation, rpc::Oper
   MonotonicTime start = clock_.now();
   Result<spi::StoredDocument> found =
       provider_->get(operation.bucket, operation.gid, operation.header_only ? spi::Parts::HeaderOnly : spi::Parts::All);
+  const bool damaged = is_damaged(operation.bucket);
+  if (damaged && (!operation.even_damaged || (found && found->removed))) {
+    // Where it is not known what was lost, an older version may have come to light, or an older remove.
+    found = Status(StatusCode::Corruption, operation.bucket.to_string() + " is damaged here; another replica knows");
+  }
   if (!found) {
     result.status = found.error();
     if (found.error().code() != StatusCode::NotFound) metrics_.errors.add();
@@ -243,6 +261,7 @@ void StorageNode::Stripe::read_token(const rpc::StorageOperation& operation, rpc
 Status StorageNode::Stripe::compare(const rpc::StorageOperation& operation, const ReplicaSet& set) {
   const bool is_member = set.epoch == operation.epoch && set.contains(options_.index);
   Result<spi::StoredDocument> found = provider_->get(operation.bucket, operation.gid, spi::Parts::HeaderOnly);
+  if (!found && found.error().code() == StatusCode::Corruption) return found.error();  // Waiting would not help.
   if (!found && found.error().code() != StatusCode::NotFound) {
     return {StatusCode::NotReady, "the version here cannot be read: " + found.error().to_string()};
   }
@@ -305,7 +324,8 @@ Result<std::vector<rpc::BucketReport>> StorageNode::Stripe::bucket_info(const rp
     Result<BucketInfo> info = provider_->bucket_info(bucket);
     Result<ReplicaSet> set = provider_->replica_set(bucket);
     if (!info || !set) continue;
-    reports.push_back({bucket, *info, *set});
+    const bool damaged = is_damaged(bucket);
+    if (damaged || !request.only_damaged) reports.push_back({bucket, *info, *set, damaged});
   }
   return reports;
 }
@@ -321,7 +341,25 @@ Status StorageNode::Stripe::set_replica_set(const rpc::SetReplicaSets& request, 
   // A replica that is being filled (epoch 0) keeps what it was a member of before; a late copy changes nothing.
   if (entry.replica_set.epoch <= old.epoch) return Status::ok();
   if (old.epoch == 0 && !entry.replica_set.contains(options_.index)) return Status::ok();
+  if (entry.repaired) mark_if_repaired(entry);
   return provider_->set_replica_set(entry.bucket, entry.replica_set);
+}
+
+void StorageNode::Stripe::mark_if_repaired(const rpc::BucketReplicaSet& entry) {
+  if (!is_damaged(entry.bucket)) return;
+  const Result<BucketInfo> info = provider_->bucket_info(entry.bucket);
+  if (!info || !info->same_content(entry.intact)) {
+    log::warning("storage", "{} is still damaged: it has lost something again", entry.bucket.to_string());
+    return;
+  }
+  if (const Status marked = provider_->mark_repaired(entry.bucket); !marked) {
+    log::error("storage", "{} cannot be marked as repaired: {}", entry.bucket.to_string(), marked.to_string());
+    return;
+  }
+  damaged_.erase(entry.bucket);
+  metrics_.repaired.add();
+  log::info("storage", "{} is repaired: it holds {} entries, as its intact replica", entry.bucket.to_string(),
+            info->entries);
 }
 
 bool StorageNode::Stripe::is_deleted_since(const rpc::SetReplicaSets& request,
@@ -339,7 +377,10 @@ Status StorageNode::Stripe::delete_bucket(const rpc::DeleteBuckets& request, Buc
   }
   // The bucket was told the set that leaves it out before it is deleted, so every earlier message has no higher epoch.
   if (Result<ReplicaSet> set = provider_->replica_set(bucket)) deleted_[bucket] = set->epoch;
-  return provider_->delete_bucket(bucket);
+  FJORD_TRY(provider_->delete_bucket(bucket));
+  take_damaged();
+  damaged_.erase(bucket);
+  return Status::ok();
 }
 
 void StorageNode::Stripe::merge(rpc::MergeBucket request, rpc::Responder respond) {
@@ -357,6 +398,7 @@ void StorageNode::Stripe::merge(rpc::MergeBucket request, rpc::Responder respond
 rpc::ListEntriesReply StorageNode::Stripe::list_entries(const rpc::ListEntries& request) {
   rpc::ListEntriesReply reply;
   Result<std::vector<spi::EntryMeta>> entries = provider_->list_entries(request.bucket);
+  reply.damaged = is_damaged(request.bucket);
   if (!entries) {
     reply.status = entries.error();
     return reply;
@@ -378,6 +420,7 @@ rpc::FetchEntriesReply StorageNode::Stripe::fetch_entries(const rpc::FetchEntrie
   DocBlockBuilder block;
   std::size_t max_bytes = request.max_bytes == 0 ? options_.merge_block_bytes : request.max_bytes;
   Result<std::size_t> done = provider_->read_entries(request.bucket, request.gids, block, max_bytes);
+  reply.damaged = is_damaged(request.bucket);
   if (!done) {
     reply.status = done.error();
     return reply;
@@ -387,8 +430,10 @@ rpc::FetchEntriesReply StorageNode::Stripe::fetch_entries(const rpc::FetchEntrie
   return reply;
 }
 
-StorageNode::Stripe::Totals StorageNode::Stripe::totals() const {
+StorageNode::Stripe::Totals StorageNode::Stripe::totals() {
+  take_damaged();
   Totals totals;
+  totals.damaged = damaged_.size();
   for (BucketId bucket : provider_->list_buckets()) {
     Result<BucketInfo> info = provider_->bucket_info(bucket);
     if (!info) continue;

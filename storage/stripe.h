@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,7 @@ struct StripeMetrics {
   Counter& errors;
   Counter& refused;
   Counter& damaged;
+  Counter& repaired;
   Counter& merges;
   Counter& merged_entries;
   Counter& throttled;
@@ -61,8 +63,9 @@ class StorageNode::Stripe {
     std::uint64_t buckets = 0;
     std::uint64_t documents = 0;
     std::uint64_t bytes = 0;
+    std::uint64_t damaged = 0;  ///< Buckets.
   };
-  Totals totals() const;
+  Totals totals();
   Status health() const { return provider_->health(); }
 
  private:
@@ -76,6 +79,12 @@ class StorageNode::Stripe {
                     std::vector<rpc::OperationResult>& results);
   void flush_writes(const rpc::Apply& request, std::vector<rpc::OperationResult>& results);
   void maintain();
+  /// Learns from the engine which buckets are damaged.
+  void take_damaged();
+  /// As of now: what a call of the engine met just before counts.
+  bool is_damaged(BucketId bucket);
+  /// The bucket is whole again, if it holds what an intact replica does.
+  void mark_if_repaired(const rpc::BucketReplicaSet& entry);
   void write_run(const rpc::Apply& request, std::span<const std::uint32_t> run,
                  std::vector<rpc::OperationResult>& results);
   void read(const rpc::StorageOperation& operation, rpc::OperationResult& result);
@@ -97,6 +106,8 @@ class StorageNode::Stripe {
   /// refused anyway.
   std::map<BucketId, std::uint64_t> deleted_;
   std::uint64_t deleted_version_ = 0;
+  /// Have lost something and are not marked as repaired. The engine keeps it over restarts.
+  std::set<BucketId> damaged_;
   std::vector<spi::Write> writes_;  // Kept between calls for their capacity.
   std::vector<spi::WriteResult> write_results_;
   std::vector<std::uint32_t> write_indexes_;

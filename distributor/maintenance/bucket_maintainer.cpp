@@ -2,11 +2,15 @@
 
 #include <algorithm>
 
+#include "fjord/common/log.h"
+
 namespace fjord::distributor {
 namespace {
 
 // Pause before a failed merge is tried again.
 constexpr Duration kMergeRetryDelay = milliseconds(100);
+// The same if no member is intact: only another cluster state can help.
+constexpr Duration kDamagedRetryDelay = seconds(5);
 
 }  // namespace
 
@@ -14,7 +18,11 @@ BucketMaintainer::BucketMaintainer(Context& context, Callbacks callbacks)
     : context_(context),
       callbacks_(std::move(callbacks)),
       merges_(context.metrics.counter("fjord_distributor_merges_total", "Buckets merged to the end")),
-      merge_failures_(context.metrics.counter("fjord_distributor_merge_failures_total", "Merges to be repeated")) {}
+      merge_failures_(context.metrics.counter("fjord_distributor_merge_failures_total", "Merges to be repeated")),
+      damaged_replicas_(
+          context.metrics.counter("fjord_distributor_damaged_replicas_total", "Replicas found to have lost something")),
+      repaired_replicas_(context.metrics.counter("fjord_distributor_repaired_replicas_total",
+                                                 "Damaged replicas that were made equal to an intact one")) {}
 
 void BucketMaintainer::later(Duration delay, Task task) {
   context_.executor.post_after(delay, [this, generation = context_.generation, task = std::move(task)] {
@@ -34,6 +42,7 @@ void BucketMaintainer::begin_state() {
   reports_.clear();
   installs_.clear();
   surplus_.clear();
+  repairs_.clear();
   merge_queue_.clear();
   merges_under_way_ = 0;
   reports_missing_ = 0;
@@ -67,7 +76,7 @@ void BucketMaintainer::on_reports(std::uint16_t node, Result<rpc::GetBucketInfoR
     return;
   }
   for (rpc::BucketReport& report : reply->reports) {
-    reports_[report.bucket.raw()].push_back({node, report.info, std::move(report.replica_set)});
+    reports_[report.bucket.raw()].push_back({node, report.info, std::move(report.replica_set), report.damaged});
   }
   if (--reports_missing_ == 0) build_database();
 }
@@ -89,6 +98,10 @@ void BucketMaintainer::build_database() {
     entry.filling = std::move(plan.filling);
     entry.stale = std::move(plan.stale);
     entry.dirty = plan.differ;
+    for (const ReplicaReport& report : reports) {
+      if (report.damaged) entry.damaged.push_back(report.node);
+    }
+    damaged_replicas_.add(entry.damaged.size());
     entry.unsettled = entry.wants_merge();
     if (entry.set.nodes.empty()) {  // Only replicas that were being filled, and no other node to ask: begin with them.
       entry.set.nodes.swap(entry.filling);
@@ -109,6 +122,29 @@ void BucketMaintainer::build_database() {
   if (absent == 0 && context_.nodes() <= context_.snapshot->distribution().redundancy()) create_all();
   callbacks_.state_ready();
   start_merges();
+  later(context_.options.damage_poll_interval, [this] { ask_for_damage(); });
+}
+
+/// A storage node remembers its damaged buckets until they are repaired, so an answer that gets lost does no harm.
+void BucketMaintainer::ask_for_damage() {
+  for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
+    if (!context_.snapshot->storage_up(node.index)) continue;
+    rpc::GetBucketInfo request;
+    request.state_version = context_.snapshot->state_version();
+    request.distributor = context_.options.index;
+    request.all = true;
+    request.only_damaged = true;
+    rpc::call(context_.transport, context_.storage_address(node.index), std::move(request),
+              context_.options.storage_timeout, context_.executor,
+              [this, index = node.index, generation = context_.generation](Result<rpc::GetBucketInfoReply> reply) {
+                if (generation != context_.generation || !reply) return;
+                for (const rpc::BucketReport& report : reply->reports) {
+                  BucketEntry* entry = report.damaged ? context_.buckets.find(report.bucket) : nullptr;
+                  if (entry != nullptr && entry->phase != BucketPhase::Unavailable) note_damaged(*entry, index);
+                }
+              });
+  }
+  later(context_.options.damage_poll_interval, [this] { ask_for_damage(); });
 }
 
 void BucketMaintainer::create_all() {
@@ -134,6 +170,7 @@ void BucketMaintainer::install(const std::vector<BucketId>& buckets) {
   for (BucketId bucket : buckets) {
     BucketEntry& entry = *context_.buckets.find(bucket);
     entry.phase = BucketPhase::Installing;
+    join_damaged_late(entry);
     std::set<std::uint16_t>& missing = installs_[bucket.raw()];
     missing.clear();
     missing.insert(entry.set.nodes.begin(), entry.set.nodes.end());
@@ -144,6 +181,20 @@ void BucketMaintainer::install(const std::vector<BucketId>& buckets) {
   for (auto& [node, list] : by_node) send_install(node, std::move(list));
 }
 
+/// A damaged member that alone knew of the set would be believed, and there would be nobody to repair it from.
+void BucketMaintainer::join_damaged_late(BucketEntry& entry) {
+  const auto repair = repairs_.find(entry.bucket.raw());
+  const std::vector<std::uint16_t>& damaged = repair == repairs_.end() ? entry.damaged : repair->second.nodes;
+  const auto contains = [](const std::vector<std::uint16_t>& nodes, std::uint16_t node) {
+    return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+  };
+  std::vector<std::uint16_t> late = entry.joining;
+  for (std::uint16_t node : entry.set.nodes) {
+    if (contains(damaged, node) && !contains(late, node)) late.push_back(node);
+  }
+  if (late.size() < entry.set.nodes.size()) entry.joining = std::move(late);
+}
+
 void BucketMaintainer::send_install(std::uint16_t node, std::vector<BucketId> buckets) {
   rpc::SetReplicaSets request;
   request.state_version = context_.snapshot->state_version();
@@ -152,6 +203,12 @@ void BucketMaintainer::send_install(std::uint16_t node, std::vector<BucketId> bu
     const BucketEntry& entry = *context_.buckets.find(bucket);
     bool filling = std::find(entry.filling.begin(), entry.filling.end(), node) != entry.filling.end();
     request.buckets.push_back({bucket, filling ? ReplicaSet{} : entry.set});
+    const auto repair = repairs_.find(bucket.raw());
+    if (repair == repairs_.end()) continue;
+    const std::vector<std::uint16_t>& repaired = repair->second.nodes;
+    if (std::find(repaired.begin(), repaired.end(), node) == repaired.end()) continue;
+    request.buckets.back().repaired = true;
+    request.buckets.back().intact = repair->second.intact;
   }
   rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
             context_.executor,
@@ -198,6 +255,7 @@ void BucketMaintainer::installed_on_all(BucketEntry& entry) {
 void BucketMaintainer::installed(BucketEntry& entry) {
   entry.phase = BucketPhase::Active;
   entry.paused = false;
+  repairs_.erase(entry.bucket.raw());
   auto surplus = surplus_.find(entry.bucket.raw());
   if (surplus != surplus_.end()) {
     for (std::uint16_t node : surplus->second) delete_surplus(entry.bucket, node);
@@ -213,6 +271,18 @@ void BucketMaintainer::installed(BucketEntry& entry) {
 void BucketMaintainer::repair(BucketEntry& entry) {
   entry.dirty = true;
   entry.disturbed = true;
+  enqueue_merge(entry);
+  start_merges();
+}
+
+void BucketMaintainer::note_damaged(BucketEntry& entry, std::uint16_t node) {
+  if (entry.is_damaged(node)) return;
+  entry.damaged.push_back(node);
+  damaged_replicas_.add();
+  log::warning("distributor", "the replica of {} on storage.{} has lost something{}", entry.bucket.to_string(), node,
+               entry.repairable() ? "" : ", and no member is intact");
+  entry.disturbed = true;  // What a merge that is under way fetches from there may not be all.
+  if (!entry.wants_merge()) return;
   enqueue_merge(entry);
   start_merges();
 }
@@ -241,9 +311,10 @@ void BucketMaintainer::merge_primary(BucketId bucket) {
   entry.disturbed = false;
   std::vector<std::uint16_t> outsiders = entry.filling;
   outsiders.insert(outsiders.end(), entry.stale.begin(), entry.stale.end());
-  std::vector<std::uint16_t> sources(entry.set.nodes.begin() + 1, entry.set.nodes.end());
+  std::uint16_t primary = entry.primary();
+  std::vector<std::uint16_t> sources = entry.set.nodes;
+  std::erase(sources, primary);
   sources.insert(sources.end(), outsiders.begin(), outsiders.end());
-  std::uint16_t primary = entry.set.nodes.front();
   if (sources.empty()) {
     merge_members(bucket);
     return;
@@ -260,14 +331,17 @@ void BucketMaintainer::merge_primary(BucketId bucket) {
 /// The members first: once they have what came from outside, operations that read before they write may go on.
 void BucketMaintainer::merge_members(BucketId bucket) {
   BucketEntry& entry = *context_.buckets.find(bucket);
-  std::vector<std::uint16_t> targets(entry.set.nodes.begin() + 1, entry.set.nodes.end());
+  std::vector<std::uint16_t> targets = entry.set.nodes;
+  std::erase(targets, entry.primary());
   merge_from_primary(bucket, std::move(targets), [this, bucket](bool ok) {
     if (!ok) {
       merge_done(bucket, false);
       return;
     }
     BucketEntry& merged = *context_.buckets.find(bucket);
-    if (std::exchange(merged.unsettled, false) && !merged.dirty && merged.serves()) callbacks_.bucket_ready(bucket);
+    if (!merged.disturbed && std::exchange(merged.unsettled, false) && !merged.dirty && merged.serves()) {
+      callbacks_.bucket_ready(bucket);
+    }
     merge_filling(bucket);
   });
 }
@@ -289,7 +363,7 @@ void BucketMaintainer::merge_from_primary(BucketId bucket, std::vector<std::uint
     bool ok = true;
   };
   auto count = std::make_shared<Count>(Count{targets.size(), std::move(done)});
-  const std::uint16_t primary = context_.buckets.find(bucket)->set.nodes.front();
+  const std::uint16_t primary = context_.buckets.find(bucket)->primary();
   for (std::uint16_t target : targets) {
     send_merge(bucket, target, {primary}, {}, [count](bool ok) {
       count->ok = count->ok && ok;
@@ -300,18 +374,29 @@ void BucketMaintainer::merge_from_primary(BucketId bucket, std::vector<std::uint
 
 void BucketMaintainer::send_merge(BucketId bucket, std::uint16_t target, std::vector<std::uint16_t> sources,
                                   std::vector<std::uint16_t> outsiders, UniqueFunction<void(bool)> done) {
+  const bool skip = context_.options.sabotage.repair_unmerged && context_.buckets.find(bucket)->is_damaged(target);
+  if (skip) {
+    done(true);
+    return;
+  }
   rpc::MergeBucket request;
   request.state_version = context_.snapshot->state_version();
   request.distributor = context_.options.index;
   request.bucket = bucket;
   request.sources = std::move(sources);
   request.outsiders = std::move(outsiders);
-  request.decides = target == context_.buckets.find(bucket)->set.nodes.front();
-  rpc::call(context_.transport, context_.storage_address(target), std::move(request), context_.options.merge_timeout,
-            context_.executor,
-            [this, generation = context_.generation, done = std::move(done)](Result<rpc::MergeBucketReply> reply) {
-              if (generation == context_.generation) done(reply && reply->status);
-            });
+  request.decides = target == context_.buckets.find(bucket)->primary();
+  rpc::call(
+      context_.transport, context_.storage_address(target), std::move(request), context_.options.merge_timeout,
+      context_.executor,
+      [this, bucket, generation = context_.generation, done = std::move(done)](Result<rpc::MergeBucketReply> reply) {
+        if (generation != context_.generation) return;
+        if (reply) {
+          BucketEntry& entry = *context_.buckets.find(bucket);
+          for (std::uint16_t node : reply->damaged_sources) note_damaged(entry, node);
+        }
+        done(reply && reply->status);
+      });
 }
 
 void BucketMaintainer::merge_done(BucketId bucket, bool ok) {
@@ -320,30 +405,125 @@ void BucketMaintainer::merge_done(BucketId bucket, bool ok) {
   if (ok && !entry.disturbed) {
     // From here on no write starts until the new set is installed, so nothing can reach one replica only.
     entry.paused = true;
-    if (entry.writes_under_way == 0) extend_set(entry);
+    if (entry.writes_under_way == 0) finish_merge(entry);
   } else {
     merge_failures_.add();
-    later(kMergeRetryDelay, [this, bucket] {
-      BucketEntry& again = *context_.buckets.find(bucket);
-      again.merging = false;
-      enqueue_merge(again);
-      start_merges();
-    });
+    merge_later(bucket, kMergeRetryDelay);
   }
   start_merges();
+}
+
+void BucketMaintainer::merge_later(BucketId bucket, Duration delay) {
+  later(delay, [this, bucket] {
+    BucketEntry& again = *context_.buckets.find(bucket);
+    again.merging = false;
+    enqueue_merge(again);
+    start_merges();
+  });
 }
 
 void BucketMaintainer::drained(BucketEntry& entry) {
   if (!entry.paused || entry.phase != BucketPhase::Active) return;
   if (!entry.disturbed) {
-    extend_set(entry);
-    return;
+    finish_merge(entry);
+  } else {
+    merge_again(entry);
   }
+}
+
+void BucketMaintainer::merge_again(BucketEntry& entry) {
   entry.paused = false;
   entry.merging = false;
   callbacks_.bucket_ready(entry.bucket);
   enqueue_merge(entry);
   start_merges();
+}
+
+// --- damaged replicas ------------------------------------------------------------------------------------------------
+
+void BucketMaintainer::finish_merge(BucketEntry& entry) {
+  if (entry.damaged.empty()) {
+    extend_set(entry);
+  } else {
+    compare_replicas(entry.bucket);
+  }
+}
+
+/// Nothing is written to the bucket now: replicas that lack nothing report the same.
+void BucketMaintainer::compare_replicas(BucketId bucket) {
+  const BucketEntry& entry = *context_.buckets.find(bucket);
+  std::vector<std::uint16_t> nodes = entry.set.nodes;
+  nodes.insert(nodes.end(), entry.filling.begin(), entry.filling.end());
+  struct Answers {
+    std::size_t left;
+    std::map<std::uint16_t, rpc::BucketReport> reports;
+  };
+  auto answers = std::make_shared<Answers>(Answers{nodes.size(), {}});
+  for (std::uint16_t node : nodes) {
+    rpc::GetBucketInfo request;
+    request.state_version = context_.snapshot->state_version();
+    request.distributor = context_.options.index;
+    request.buckets = {bucket};
+    rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
+              context_.executor,
+              [this, bucket, node, answers, asked = nodes.size(),
+               generation = context_.generation](Result<rpc::GetBucketInfoReply> reply) {
+                if (generation != context_.generation) return;
+                if (reply && reply->status && reply->reports.size() == 1) answers->reports[node] = reply->reports[0];
+                if (--answers->left == 0) on_compared(bucket, answers->reports, asked);
+              });
+  }
+}
+
+void BucketMaintainer::on_compared(BucketId bucket, const std::map<std::uint16_t, rpc::BucketReport>& reports,
+                                   std::size_t asked) {
+  BucketEntry& entry = *context_.buckets.find(bucket);
+  if (reports.size() != asked || entry.disturbed) {
+    merge_again(entry);
+    return;
+  }
+  entry.damaged.clear();
+  for (const auto& [node, report] : reports) {
+    if (report.damaged) entry.damaged.push_back(node);
+  }
+  if (entry.intact().empty()) {
+    keep_damaged_set(entry);
+    return;
+  }
+  Repair repair{entry.damaged, reports.at(entry.primary()).info};
+  const Sabotage& sabotage = context_.options.sabotage;
+  const bool equal = std::all_of(reports.begin(), reports.end(),
+                                 [&](const auto& report) { return report.second.info.same_content(repair.intact); });
+  if (!equal && !sabotage.repair_unmerged) {
+    entry.paused = false;
+    callbacks_.bucket_ready(bucket);
+    merge_failures_.add();
+    merge_later(bucket, kMergeRetryDelay);
+    return;
+  }
+  if (sabotage.repair_unmerged && !repair.nodes.empty()) repair.intact = reports.at(repair.nodes.front()).info;
+  repaired_replicas_.add(repair.nodes.size());
+  if (!repair.nodes.empty() && !sabotage.skip_repair) repairs_[bucket.raw()] = std::move(repair);
+  entry.damaged.clear();  // One that has lost something since says so again.
+  extend_set(entry);
+}
+
+/// Nobody knows what was lost, so nobody else becomes a member: a replica that was filled from damaged ones would
+/// say that there is nothing where something was lost. Nothing is deleted that may hold it.
+void BucketMaintainer::keep_damaged_set(BucketEntry& entry) {
+  std::vector<std::uint16_t> members = entry.set.nodes;
+  std::vector<std::uint16_t> ideal = context_.snapshot->ideal_nodes(entry.bucket).to_vector();
+  std::sort(members.begin(), members.end());
+  std::sort(ideal.begin(), ideal.end());
+  if (entry.filling.empty() && entry.stale.empty() && members == ideal) {
+    extend_set(entry);
+    return;
+  }
+  entry.dirty = false;  // Members have what is left of all of them.
+  entry.unsettled = false;
+  entry.paused = false;
+  callbacks_.bucket_ready(entry.bucket);
+  merge_later(entry.bucket, kDamagedRetryDelay);
 }
 
 void BucketMaintainer::extend_set(BucketEntry& entry) {
@@ -389,6 +569,12 @@ std::size_t BucketMaintainer::out_of_sync() const {
   for (auto& [raw, entry] : context_.buckets) {
     count += entry.phase != BucketPhase::Unavailable && entry.wants_merge() ? 1 : 0;
   }
+  return count;
+}
+
+std::size_t BucketMaintainer::damaged() const {
+  std::size_t count = 0;
+  for (auto& [raw, entry] : context_.buckets) count += entry.damaged.empty() ? 0 : 1;
   return count;
 }
 

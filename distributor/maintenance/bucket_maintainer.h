@@ -28,11 +28,14 @@ class BucketMaintainer {
   BucketEntry& create(BucketId bucket);
   /// A write did not reach every replica, or members were found to differ.
   void repair(BucketEntry& entry);
+  /// A replica has lost something: it is merged from an intact one.
+  void note_damaged(BucketEntry& entry, std::uint16_t node);
   /// The last write under way in a paused bucket has ended.
   void drained(BucketEntry& entry);
 
   std::size_t out_of_sync() const;
   std::size_t unavailable() const;
+  std::size_t damaged() const;
 
  private:
   void ask_node(std::uint16_t node);
@@ -43,6 +46,7 @@ class BucketMaintainer {
 
   /// Writes the entry's set down on its members and creates the bucket on the nodes that are being filled.
   void install(const std::vector<BucketId>& buckets);
+  void join_damaged_late(BucketEntry& entry);
   void send_install(std::uint16_t node, std::vector<BucketId> buckets);
   void on_installed(std::uint16_t node, const std::vector<BucketId>& buckets, Result<rpc::SetReplicaSetsReply> reply);
   void installed_on_all(BucketEntry& entry);
@@ -55,14 +59,29 @@ class BucketMaintainer {
   void merge_filling(BucketId bucket);
   void merge_from_primary(BucketId bucket, std::vector<std::uint16_t> targets, UniqueFunction<void(bool)> done);
   void merge_done(BucketId bucket, bool ok);
+  void merge_again(BucketEntry& entry);
+  void merge_later(BucketId bucket, Duration delay);
+  /// All replicas hold the same, or one of them is damaged; no write is under way.
+  void finish_merge(BucketEntry& entry);
+  void compare_replicas(BucketId bucket);
+  void on_compared(BucketId bucket, const std::map<std::uint16_t, rpc::BucketReport>& reports, std::size_t asked);
+  void keep_damaged_set(BucketEntry& entry);
   void extend_set(BucketEntry& entry);
   void delete_surplus(BucketId bucket, std::uint16_t node);
   void send_merge(BucketId bucket, std::uint16_t target, std::vector<std::uint16_t> sources,
                   std::vector<std::uint16_t> outsiders, UniqueFunction<void(bool)> done);
 
+  void ask_for_damage();
+
   /// Runs `task` later unless the cluster state has changed by then.
   void later(Duration delay, Task task);
   std::uint64_t next_epoch(std::uint64_t epoch) const;
+
+  /// Replicas that are whole again, and what an intact one holds.
+  struct Repair {
+    std::vector<std::uint16_t> nodes;
+    BucketInfo intact;
+  };
 
   Context& context_;
   Callbacks callbacks_;
@@ -70,10 +89,13 @@ class BucketMaintainer {
   std::map<std::uint64_t, std::vector<ReplicaReport>> reports_;  // By raw bucket id, until the database is built.
   std::map<std::uint64_t, std::set<std::uint16_t>> installs_;    // Nodes whose answer is missing.
   std::map<std::uint64_t, std::vector<std::uint16_t>> surplus_;  // To delete when the set is installed.
+  std::map<std::uint64_t, Repair> repairs_;                      // To be told with the set that is being installed.
   std::deque<BucketId> merge_queue_;
   unsigned merges_under_way_ = 0;
   Counter& merges_;
   Counter& merge_failures_;
+  Counter& damaged_replicas_;
+  Counter& repaired_replicas_;
 };
 
 }  // namespace fjord::distributor

@@ -16,6 +16,7 @@ struct ReplicaReport {
   std::uint16_t node = 0;
   BucketInfo info;
   ReplicaSet set;
+  bool damaged = false;  ///< It has lost something.
 };
 
 /// What a distributor that takes over a bucket may conclude from the reports.

@@ -311,12 +311,18 @@ void OperationEngine::dispatch_guarded(const OpRef& ref, BucketEntry& entry) {
   Op& op = ref.op();
   count(entry, op);
   op.reading = true;
-  std::vector<std::uint16_t> candidates = entry.set.nodes;
+  op.acknowledged = 0;
+  op.corrupt = false;
+  std::vector<std::uint16_t> candidates = entry.intact();
   if (context_.options.sabotage.guard_reads_anywhere) {
     candidates.insert(candidates.end(), entry.filling.begin(), entry.filling.end());
   }
-  op.missing.assign(1, candidates[context_.random.below(candidates.size())]);
-  send(ref, op.missing.front(), entry.set.epoch);
+  if (candidates.empty()) {  // All of them are damaged: what is left of the newest version is somewhere.
+    op.missing = entry.set.nodes;
+  } else {
+    op.missing.assign(1, candidates[context_.random.below(candidates.size())]);
+  }
+  for (std::uint16_t node : op.missing) send(ref, node, entry.set.epoch);
 }
 
 void OperationEngine::decide(const OpRef& ref) {
@@ -376,11 +382,12 @@ void OperationEngine::dispatch_read(const OpRef& ref, BucketEntry& entry) {
   Op& op = ref.op();
   op.missing.clear();
   op.acknowledged = 0;
+  op.corrupt = false;
   op.result = {};
-  if (entry.dirty) {
+  std::vector<std::uint16_t> candidates = entry.intact();
+  if (entry.dirty || candidates.empty()) {
     op.missing = entry.set.nodes;
   } else {
-    std::vector<std::uint16_t> candidates = entry.set.nodes;
     if (context_.options.sabotage.read_out_of_sync) {
       candidates.insert(candidates.end(), entry.filling.begin(), entry.filling.end());
     }
@@ -403,6 +410,8 @@ void OperationEngine::send(const OpRef& ref, std::uint16_t node, std::uint64_t e
   if (op.guard != nullptr) out.token_gid = op.guard->token_gid();
   if (ref.is_reading()) {
     out.kind = rpc::OperationKind::Get;
+    const BucketEntry* entry = context_.buckets.find(op.bucket);
+    out.even_damaged = entry != nullptr && entry->is_damaged(node);
     out.header_only = op.guard != nullptr ? !op.guard->needs_body() : op.fields != nullptr && !op.fields->needs_body();
   } else if (op.guard != nullptr) {
     const GuardedWrite::Content& content = op.guard->content();
@@ -454,7 +463,9 @@ void OperationEngine::on_reply(std::uint16_t node, const std::vector<OpRef>& ref
     } else {
       result.status = whole;
     }
-    bool corrupt_read = refs[i].is_reading() && !result.status && result.status.code() != StatusCode::NotFound;
+    const StatusCode code = result.status.code();
+    const bool corrupt_read = refs[i].is_reading() && !result.status && code != StatusCode::NotFound &&
+                              (code != StatusCode::Corruption || reads_elsewhere(refs[i], node));
     if (result.status.code() == StatusCode::Timeout && !refs[i].is_reading()) refs[i].op().doubtful = true;
     if (is_lack_of_space(result.status.code()) && !refs[i].is_reading()) --refs[i].op().at_large;
     if (is_retryable(result.status) || corrupt_read) {  // What is corrupt here may be whole on another replica.
@@ -525,11 +536,35 @@ void OperationEngine::on_read_result(const OpRef& ref, std::uint16_t node, rpc::
   auto place = std::find(op.missing.begin(), op.missing.end(), node);
   if (place == op.missing.end()) return;
   op.missing.erase(place);
-  bool newer = op.acknowledged == 0 || result.timestamp_us > op.result.timestamp_us;
-  ++op.acknowledged;
-  if (newer) op.result = std::move(result);
-  if (!op.missing.empty()) return;
+  if (result.status.code() == StatusCode::Corruption) {
+    op.corrupt = true;
+    op.last_problem = result.status.with_context("storage." + std::to_string(node));
+  } else {
+    bool newer = op.acknowledged == 0 || result.timestamp_us > op.result.timestamp_us;
+    ++op.acknowledged;
+    if (newer) op.result = std::move(result);
+  }
+  if (op.missing.empty()) finish_read(ref);
+}
+
+bool OperationEngine::reads_elsewhere(const OpRef& ref, std::uint16_t node) {
+  BucketEntry* entry = context_.buckets.find(ref.op().bucket);
+  if (entry == nullptr || entry->is_damaged(node)) return false;  // It was asked for what is left.
+  maintainer_.note_damaged(*entry, node);
+  return true;
+}
+
+void OperationEngine::finish_read(const OpRef& ref) {
+  Op& op = ref.op();
+  const BucketEntry* entry = context_.buckets.find(op.bucket);
+  // An intact member has every acknowledged write; without one, "not found" may be what is left after damage.
+  const bool is_known = op.acknowledged > 0 && (op.result.status || (entry != nullptr && !entry->intact().empty()));
   op.acknowledged = 0;
+  if (op.corrupt && !is_known) {
+    const Status problem = op.last_problem;
+    refuse(ref, StatusCode::Corruption, problem.to_string());
+    return;
+  }
   if (op.reading) {
     decide(ref);
     return;

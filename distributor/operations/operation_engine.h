@@ -68,6 +68,7 @@ class OperationEngine {
     bool counted = false;                ///< In its bucket's writes_under_way.
     bool partial = false;                ///< Some replica refused it for good.
     bool doubtful = false;               ///< Some replica may have taken it without saying so.
+    bool corrupt = false;                ///< A read: some damaged replica cannot tell what it had.
     std::uint16_t acknowledged = 0;      ///< Replicas that have it.
     std::vector<std::uint16_t> missing;  ///< Replicas whose answer is missing.
     Status last_problem;
@@ -120,6 +121,9 @@ class OperationEngine {
   void on_reply(std::uint16_t node, const std::vector<OpRef>& refs, Result<rpc::ApplyReply> reply);
   void on_write_result(const OpRef& ref, std::uint16_t node, rpc::OperationResult result);
   void on_read_result(const OpRef& ref, std::uint16_t node, rpc::OperationResult result);
+  /// True if the operation goes on with another replica.
+  bool reads_elsewhere(const OpRef& ref, std::uint16_t node);
+  void finish_read(const OpRef& ref);
   void retry_later(std::uint16_t node, std::vector<OpRef> refs);
   void finish_write(const OpRef& ref);
   void on_deadline(const std::shared_ptr<Batch>& batch);

@@ -116,6 +116,7 @@ void fields(V& visit, M& m) {
   visit(12, m.durability);
   visit(13, m.compare);
   visit(14, m.read_us);
+  visit(15, m.even_damaged);
 }
 template <typename V, Is<Apply> M>
 void fields(V& visit, M& m) {
@@ -149,12 +150,14 @@ void fields(V& visit, M& m) {
   visit(2, m.distributor);
   visit(3, m.all);
   visit(4, m.buckets);
+  visit(5, m.only_damaged);
 }
 template <typename V, Is<BucketReport> M>
 void fields(V& visit, M& m) {
   visit(1, m.bucket);
   visit(2, m.info);
   visit(3, m.replica_set);
+  visit(4, m.damaged);
 }
 template <typename V, Is<GetBucketInfoReply> M>
 void fields(V& visit, M& m) {
@@ -166,6 +169,8 @@ template <typename V, Is<BucketReplicaSet> M>
 void fields(V& visit, M& m) {
   visit(1, m.bucket);
   visit(2, m.replica_set);
+  visit(3, m.repaired);
+  visit(4, m.intact);
 }
 template <typename V, Is<SetReplicaSets> M>
 void fields(V& visit, M& m) {
@@ -195,6 +200,7 @@ void fields(V& visit, M& m) {
   visit(3, m.bytes_copied);
   visit(4, m.info);
   visit(5, m.state_version);
+  visit(6, m.damaged_sources);
 }
 template <typename V, Is<DeleteBuckets> M>
 void fields(V& visit, M& m) {
@@ -227,6 +233,7 @@ void fields(V& visit, M& m) {
   visit(1, m.status);
   visit(2, m.entries);
   visit(3, m.more);
+  visit(4, m.damaged);
 }
 template <typename V, Is<FetchEntries> M>
 void fields(V& visit, M& m) {
@@ -239,6 +246,7 @@ void fields(V& visit, M& m) {
   visit(1, m.status);
   visit(2, m.done);
   visit(3, m.docblock);
+  visit(4, m.damaged);
 }
 
 template <typename V, Is<Poll> M>
@@ -257,6 +265,7 @@ void fields(V& visit, M& m) {
   visit(8, m.bytes);
   visit(9, m.buckets_out_of_sync);
   visit(10, m.buckets_unavailable);
+  visit(11, m.buckets_damaged);
 }
 template <typename V, Is<DeploySchemas> M>
 void fields(V& visit, M& m) {

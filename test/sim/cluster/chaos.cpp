@@ -1,6 +1,14 @@
 #include "chaos.h"
 
+#include <numeric>
+
 namespace fjord::sim {
+
+Chaos::Chaos(SimCluster& cluster, std::vector<unsigned> mortal) : cluster_(cluster), mortal_(std::move(mortal)) {
+  if (!mortal_.empty()) return;
+  mortal_.resize(cluster.options().storage_nodes);
+  std::iota(mortal_.begin(), mortal_.end(), 0U);
+}
 
 void Chaos::schedule() {
   cluster_.scheduler().outside().post_after(Duration(200'000 + cluster_.random().below(4'000'000)), [this] {
@@ -22,7 +30,7 @@ void Chaos::step() {
       cluster_.restart_storage(away[random.below(away.size())]);
     } else {
       ++crashes_;
-      cluster_.crash_storage(static_cast<unsigned>(random.below(cluster_.options().storage_nodes)));
+      cluster_.crash_storage(mortal_[random.below(mortal_.size())]);
     }
   } else if (dice < 9) {
     unsigned index = static_cast<unsigned>(random.below(cluster_.options().distributors));

@@ -30,6 +30,7 @@ struct Arguments {
 std::string run(const Arguments& arguments, const std::string& scenario, const ScenarioOptions& options) {
   auto execute = scenario == "job"       ? fjord::sim::run_job
                  : scenario == "updates" ? fjord::sim::run_updates
+                 : scenario == "damage"  ? fjord::sim::run_damage
                                          : fjord::sim::run_operations;
   ScenarioResult result = execute(options);
   if (result.failure.empty() && arguments.twice) {
@@ -63,10 +64,11 @@ int main(int argc, char** argv) {
   app.add_option("--seed", arguments.seed, "First seed")->capture_default_str();
   app.add_option("--runs", arguments.runs, "Number of seeds, rising from the first")->capture_default_str();
   app.add_option("--scenario", arguments.scenario, "Which scenario")
-      ->check(CLI::IsMember({"operations", "updates", "job", "all"}))
+      ->check(CLI::IsMember({"operations", "updates", "damage", "job", "all"}))
       ->capture_default_str();
   app.add_option("--bug", arguments.bug,
-                 "Put in a bug: skip-replica, forget-tuple, read-out-of-sync, forget-tokens, guard-reads-anywhere")
+                 "Put in a bug: skip-replica, forget-tuple, read-out-of-sync, forget-tokens, guard-reads-anywhere, "
+                 "skip-repair, repair-unmerged")
       ->capture_default_str();
   app.add_flag("--expect-failure", arguments.expect_failure, "Succeed if a seed fails, and stop there");
   app.add_flag("--clock-skew", arguments.clock_skew, "Wall clocks that are wrong by up to ten minutes");
@@ -85,7 +87,7 @@ int main(int argc, char** argv) {
   }
   if (arguments.fresh) arguments.seed = fjord::Random::from_system().next() >> 16;
   std::vector<std::string> scenarios{arguments.scenario};
-  if (arguments.scenario == "all") scenarios = {"operations", "updates", "job"};
+  if (arguments.scenario == "all") scenarios = {"operations", "updates", "damage", "job"};
 
   auto start = std::chrono::steady_clock::now();
   std::uint64_t failures = 0;

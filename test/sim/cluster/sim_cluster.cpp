@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "fjord/document/document_id.h"
 #include "fjord/fleetcontroller/fleet_controller.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
 #include "fjord/storage/storage_node.h"
@@ -37,13 +38,17 @@ std::string to_string(Bug bug) {
       return "forget-tokens";
     case Bug::GuardReadsAnywhere:
       return "guard-reads-anywhere";
+    case Bug::SkipRepair:
+      return "skip-repair";
+    case Bug::RepairUnmerged:
+      return "repair-unmerged";
   }
   return "unknown";
 }
 
 Result<Bug> bug_from_string(const std::string& name) {
   for (Bug bug : {Bug::None, Bug::SkipReplica, Bug::ForgetTuple, Bug::ReadOutOfSync, Bug::ForgetTokens,
-                  Bug::GuardReadsAnywhere}) {
+                  Bug::GuardReadsAnywhere, Bug::SkipRepair, Bug::RepairUnmerged}) {
     if (to_string(bug) == name) return bug;
   }
   return Status(StatusCode::InvalidArgument, "there is no bug '" + name + "'");
@@ -57,6 +62,8 @@ class SimCluster::StorageProcess final : public Process {
   /// The engine that holds `bucket`.
   spi::PersistenceProvider& provider(BucketId bucket) { return *providers_[bucket.raw() & (providers_.size() - 1)]; }
   const std::vector<spi::PersistenceProvider*>& providers() const { return providers_; }
+  SimEnv& env() { return env_; }
+  std::uint64_t repaired_buckets() const { return repaired_ + (life_ == nullptr ? 0 : repaired_in_this_life()); }
 
  protected:
   void begin() override {
@@ -89,13 +96,19 @@ class SimCluster::StorageProcess final : public Process {
     cluster_.network_.listen(address(), services_->list(*node_), name_);
   }
   void end() override {
+    repaired_ += repaired_in_this_life();
     services_.reset();
     node_.reset();
     providers_.clear();
   }
 
  private:
+  std::uint64_t repaired_in_this_life() const {
+    return life_->metrics.counter("fjord_storage_repaired_total", "").value();
+  }
+
   unsigned index_;
+  std::uint64_t repaired_ = 0;
   std::vector<spi::PersistenceProvider*> providers_;
   std::unique_ptr<storage::StorageNode> node_;
   std::unique_ptr<StorageServices> services_;
@@ -119,6 +132,8 @@ class SimCluster::DistributorProcess final : public Process {
     options.sabotage.read_out_of_sync = cluster_.options_.bug == Bug::ReadOutOfSync;
     options.sabotage.forget_tokens = cluster_.options_.bug == Bug::ForgetTokens;
     options.sabotage.guard_reads_anywhere = cluster_.options_.bug == Bug::GuardReadsAnywhere;
+    options.sabotage.skip_repair = cluster_.options_.bug == Bug::SkipRepair;
+    options.sabotage.repair_unmerged = cluster_.options_.bug == Bug::RepairUnmerged;
     node_ = std::make_unique<distributor::DistributorNode>(options, life_->runtime, *life_->transport);
     services_ = std::make_unique<DistributorServices>(life_->runtime, *life_->transport);
     cluster_.network_.listen(address(), services_->list(*node_), name_);
@@ -215,6 +230,32 @@ std::vector<rpc::Address> SimCluster::storage_addresses() const {
 void SimCluster::crash_storage(unsigned index) { storage_[index]->crash(); }
 void SimCluster::restart_storage(unsigned index) { storage_[index]->start(); }
 bool SimCluster::storage_alive(unsigned index) const { return storage_[index]->alive(); }
+
+bool SimCluster::flip_bit_of_storage(unsigned index) {
+  SimEnv& env = storage_[index]->env();
+  std::vector<std::string> paths;
+  for (const std::string& name : must(env.list_directory("/data"))) {
+    // A catalog has two copies, and a node whose copies are both bad does not start: it is for an operator to replace.
+    if (name.ends_with(".slot") || name.starts_with("journal-")) paths.push_back("/data/" + name);
+  }
+  std::sort(paths.begin(), paths.end());
+  if (paths.empty()) return false;
+  const std::string& path = paths[random_.below(paths.size())];
+  const std::uint64_t size = must(must(env.open_random_access(path))->size());
+  if (size == 0) return false;
+  const std::uint64_t offset = random_.below(size);
+  const int bit = static_cast<int>(random_.below(8));
+  scheduler_.trace("flip bit of storage." + std::to_string(index) + " " + path + " " + std::to_string(offset));
+  FJORD_CHECK(env.flip_bit(path, offset, bit).is_ok());
+  return true;
+}
+
+std::uint64_t SimCluster::repaired_buckets() {
+  std::uint64_t sum = 0;
+  for (const auto& process : storage_) sum += process->repaired_buckets();
+  return sum;
+}
+
 void SimCluster::crash_distributor(unsigned index) { distributors_[index]->crash(); }
 void SimCluster::restart_distributor(unsigned index) { distributors_[index]->start(); }
 bool SimCluster::distributor_alive(unsigned index) const { return distributors_[index]->alive(); }
@@ -260,7 +301,7 @@ bool SimCluster::run_until_steady(Duration limit) {
         return node.state == "up" && node.answered_us_ago >= 0 && node.answered_us_ago < 1'000'000 &&
                node.last.state_version == reply->info.state_version &&
                node.last.schema_version == reply->info.schema_version && node.last.buckets_out_of_sync == 0 &&
-               node.last.buckets_unavailable == 0;
+               node.last.buckets_unavailable == 0 && node.last.buckets_damaged == 0;
       });
     });
     scheduler_.run_until([&] { return answered; }, seconds(5));
@@ -306,6 +347,30 @@ std::string SimCluster::check_replicas() {
     }
   }
   return {};
+}
+
+std::string SimCluster::check_documents() {
+  std::string problem;
+  for (const auto& process : storage_) {
+    for (spi::PersistenceProvider* provider : process->providers()) {
+      for (BucketId bucket : provider->list_buckets()) {
+        const std::string where = process->name() + ", " + bucket.to_string();
+        Result<std::vector<spi::EntryMeta>> entries = provider->list_entries(bucket);
+        if (!entries) return where + ": " + entries.error().to_string();
+        for (const spi::EntryMeta& entry : *entries) {
+          DocBlockBuilder block;
+          const GlobalId gids[] = {entry.gid};
+          const Result<std::size_t> done = provider->read_entries(bucket, gids, block, 1);
+          if (!done) problem = where + ": " + done.error().to_string();
+        }
+        const GlobalId absent =
+            must(DocumentId::parse("id:sim:item:n=" + std::to_string(bucket.bits()) + ":absent")).gid();
+        const Result<spi::StoredDocument> got = provider->get(bucket, absent);
+        if (got || got.error().code() != StatusCode::NotFound) problem = where + ": " + got.status().to_string();
+      }
+    }
+  }
+  return problem;
 }
 
 }  // namespace fjord::sim

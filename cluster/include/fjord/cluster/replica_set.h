@@ -37,6 +37,8 @@ struct BucketInfo {
   std::uint64_t max_timestamp_us = 0;
 
   friend bool operator==(const BucketInfo&, const BucketInfo&) = default;
+  /// The same versions of the same documents; the rest may tell of what was there before.
+  bool same_content(const BucketInfo& other) const { return entries == other.entries && checksum == other.checksum; }
 };
 
 }  // namespace fjord

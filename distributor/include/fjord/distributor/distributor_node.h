@@ -14,6 +14,8 @@ struct Sabotage {
   bool read_out_of_sync = false;      ///< Reads also ask replicas that are still being filled.
   bool forget_tokens = false;         ///< Operations are not recognised by their tokens.
   bool guard_reads_anywhere = false;  ///< Conditions are compared and updates applied on any replica, in sync or not.
+  bool skip_repair = false;           ///< Damaged replicas are merged and never said to be whole again.
+  bool repair_unmerged = false;       ///< They are said to be whole again without having been merged.
 };
 
 struct DistributorOptions {
@@ -27,6 +29,8 @@ struct DistributorOptions {
   Duration merge_timeout = seconds(60);
   /// Pause before something is sent again.
   Duration retry_delay = milliseconds(25);
+  /// How often storage nodes are asked for buckets in which damage was met.
+  Duration damage_poll_interval = seconds(1);
   /// Merges at once, over all buckets.
   unsigned merges_max = 8;
   /// Bytes of operations under way; more are refused with BUSY.

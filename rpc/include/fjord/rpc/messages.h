@@ -155,6 +155,9 @@ struct StorageOperation {
   /// replica that is being filled may have an older one.
   bool compare = false;
   std::uint64_t read_us = 0;
+  /// Get: what verifies is given even if the bucket is damaged here and may have lost a newer version; otherwise the
+  /// answer is CORRUPTION then.
+  bool even_damaged = false;
 };
 struct ApplyReply {
   Status status;
@@ -174,6 +177,7 @@ struct BucketReport {
   BucketId bucket;
   BucketInfo info;
   ReplicaSet replica_set;
+  bool damaged = false;  ///< The replica has lost something, and nobody has made it good yet.
 };
 struct GetBucketInfoReply {
   Status status;
@@ -189,11 +193,16 @@ struct GetBucketInfo {
   std::uint16_t distributor = 0;
   bool all = false;               ///< Every bucket that this distributor owns under `state_version`.
   std::vector<BucketId> buckets;  ///< Otherwise these; those that are not there are left out.
+  bool only_damaged = false;      ///< Of all these, the damaged ones.
 };
 
 struct BucketReplicaSet {
   BucketId bucket;
   ReplicaSet replica_set;
+  /// The receiver's replica was damaged and has been merged from an intact one, which holds `intact` while no write is
+  /// under way. If the receiver holds the same, it is no longer damaged.
+  bool repaired = false;
+  BucketInfo intact = {};
 };
 struct SetReplicaSetsReply {
   Status status;
@@ -215,6 +224,7 @@ struct MergeBucketReply {
   std::uint64_t bytes_copied = 0;
   BucketInfo info;  ///< Of the receiver afterwards.
   std::uint64_t state_version = 0;
+  std::vector<std::uint16_t> damaged_sources;  ///< Their replicas have lost something: what they gave may not be all.
 };
 /// The receiver fetches from each source the entries that are newer there. Newest timestamp wins.
 struct MergeBucket {
@@ -257,6 +267,7 @@ struct ListEntriesReply {
   Status status;
   std::vector<EntryKey> entries;  ///< By rising gid.
   bool more = false;
+  bool damaged = false;  ///< There may have been more.
 };
 struct ListEntries {
   using Reply = ListEntriesReply;
@@ -270,6 +281,7 @@ struct FetchEntriesReply {
   Status status;
   std::uint32_t done = 0;  ///< How many of `gids` were dealt with; ask again for the rest.
   std::string docblock;
+  bool damaged = false;  ///< Some of `gids` may have been lost.
 };
 struct FetchEntries {
   using Reply = FetchEntriesReply;
@@ -293,6 +305,7 @@ struct PollReply {
   std::uint64_t bytes = 0;
   std::uint64_t buckets_out_of_sync = 0;  ///< Distributor: buckets that wait for a merge.
   std::uint64_t buckets_unavailable = 0;  ///< Distributor: buckets that cannot be served now.
+  std::uint64_t buckets_damaged = 0;      ///< Have lost something here; distributor: on one of their replicas.
 };
 /// Asks a node how it is; the current cluster state is piggybacked if the node's is older.
 struct Poll {

@@ -71,6 +71,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   StorageNodeOptions options_;
   Clock& clock_;
   std::uint64_t incarnation_;
+  Gauge& damaged_buckets_;
   rpc::SnapshotHolder snapshots_;
   std::vector<std::unique_ptr<Stripe>> stripes_;
   std::unique_ptr<SpaceMonitor> space_;  // Last: it tells the stripes.

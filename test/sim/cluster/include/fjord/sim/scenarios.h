@@ -28,6 +28,10 @@ ScenarioResult run_operations(const ScenarioOptions& options);
 /// Counters, sets and lists that clients change by updates and by test-and-set, with tokens, under the same faults:
 /// each change happened exactly once, and what was refused did not (I1, I3, I5, I6).
 ScenarioResult run_updates(const ScenarioOptions& options);
+/// The same as operations while bits flip in the files of one storage node, which is killed and started again. The
+/// others have what it loses: nothing lost is missed, nothing damaged is served, and in the end nothing is damaged (I1,
+/// I2, I3, I13).
+ScenarioResult run_damage(const ScenarioOptions& options);
 /// A MapReduce job over documents that do not change, with crashes at random moments (I9).
 ScenarioResult run_job(const ScenarioOptions& options);
 

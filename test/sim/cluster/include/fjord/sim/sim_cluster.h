@@ -15,7 +15,16 @@
 namespace fjord::sim {
 
 /// Bugs put in on purpose, to see that the checkers notice them.
-enum class Bug { None, SkipReplica, ForgetTuple, ReadOutOfSync, ForgetTokens, GuardReadsAnywhere };
+enum class Bug {
+  None,
+  SkipReplica,
+  ForgetTuple,
+  ReadOutOfSync,
+  ForgetTokens,
+  GuardReadsAnywhere,
+  SkipRepair,
+  RepairUnmerged
+};
 std::string to_string(Bug bug);
 Result<Bug> bug_from_string(const std::string& name);
 
@@ -48,6 +57,10 @@ class SimCluster {
   /// Starts the process again. Fine if it is up.
   void restart_storage(unsigned index);
   bool storage_alive(unsigned index) const;
+  /// A bit flips in a slotfile or in the journal of the node, which may be down. False if there is none.
+  bool flip_bit_of_storage(unsigned index);
+  /// Damaged buckets that were made whole again, over all nodes and their lives.
+  std::uint64_t repaired_buckets();
   void crash_distributor(unsigned index);
   void restart_distributor(unsigned index);
   bool distributor_alive(unsigned index) const;
@@ -61,11 +74,16 @@ class SimCluster {
   /// Deploys the schemas and waits until every distributor serves. Ends the process if that does not happen.
   void start();
 
-  /// All nodes up in the same state, nothing out of sync: false if that does not come about within `limit`.
+  /// All nodes up in the same state, nothing out of sync, nothing known to be damaged: false if that does not come
+  /// about within `limit`.
   bool run_until_steady(Duration limit);
 
   /// Every replica of every bucket on its ideal nodes, all equal. Call when steady. Empty if so, else what is wrong.
   std::string check_replicas();
+
+  /// Reads all that every replica holds, and something that none does. Empty if there is no damage, else what is wrong;
+  /// the nodes have met it then.
+  std::string check_documents();
 
   /// Runs until `done` or `limit`.
   bool run_until(const std::function<bool()>& done, Duration limit) { return scheduler_.run_until(done, limit); }
