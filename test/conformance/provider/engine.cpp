@@ -17,6 +17,7 @@ class MemoryEngine final : public Engine {
   spi::PersistenceProvider& provider() override { return *provider_; }
   void reopen() override {}
   void checkpoint() override {}
+  FaultyEnv* disk() override { return nullptr; }
 
  private:
   std::unique_ptr<spi::PersistenceProvider> provider_ = make_memory_provider();
@@ -25,7 +26,7 @@ class MemoryEngine final : public Engine {
 class SlotfileEngine final : public Engine {
  public:
   SlotfileEngine(std::unique_ptr<Env> env, SlotfileOptions options, std::string scratch = {})
-      : env_(std::move(env)), options_(std::move(options)), scratch_(std::move(scratch)) {
+      : env_(std::make_unique<FaultyEnv>(std::move(env))), options_(std::move(options)), scratch_(std::move(scratch)) {
     reopen();
   }
   ~SlotfileEngine() override {
@@ -40,9 +41,10 @@ class SlotfileEngine final : public Engine {
     provider_ = std::move(*opened);
   }
   void checkpoint() override { FJORD_CHECK(provider_->checkpoint().is_ok()); }
+  FaultyEnv* disk() override { return env_.get(); }
 
  private:
-  std::unique_ptr<Env> env_;
+  std::unique_ptr<FaultyEnv> env_;
   const SlotfileOptions options_;
   const std::string scratch_;
   std::unique_ptr<SlotfileProvider> provider_;
@@ -68,9 +70,10 @@ class LeveldbEngine final : public Engine {
     provider_ = std::move(*opened);
   }
   void checkpoint() override {}
+  FaultyEnv* disk() override { return env_.get(); }
 
  private:
-  std::unique_ptr<Env> env_ = make_posix_env();
+  std::unique_ptr<FaultyEnv> env_ = std::make_unique<FaultyEnv>(make_posix_env());
   const std::string scratch_;
   LeveldbOptions options_;
   std::unique_ptr<spi::PersistenceProvider> provider_;

@@ -24,7 +24,7 @@ std::unique_ptr<Engine> engine_with_bucket() {
 
 }  // namespace
 
-TEST_CASE("provider: buckets are listed by rising raw id and survive a restart") {
+TEST_CASE("persistence: basics: testListBuckets: buckets are listed by rising raw id, also after a restart") {
   const auto engine = next_engine();
   CHECK(engine->provider().list_buckets().empty());
   const std::vector<BucketId> buckets{BucketId(1, 1), BucketId(8, 0x12), BucketId(8, 0x13), BucketId(58, 0x123456789)};
@@ -36,7 +36,9 @@ TEST_CASE("provider: buckets are listed by rising raw id and survive a restart")
   CHECK(engine->provider().list_buckets() == buckets);
 }
 
-TEST_CASE("provider: a new bucket is empty and belongs to no replica set; making it again changes nothing") {
+TEST_CASE(
+    "persistence: basics: test_empty_bucket_gives_empty_bucket_info: a new bucket has nothing; making it again changes "
+    "nothing") {
   const auto engine = engine_with_bucket();
   auto& provider = engine->provider();
   CHECK(provider.bucket_info(kBucket).value() == BucketInfo{});
@@ -49,7 +51,9 @@ TEST_CASE("provider: a new bucket is empty and belongs to no replica set; making
   CHECK(provider.replica_set(kBucket).value() == set);
 }
 
-TEST_CASE("provider: a bucket that is not there is not found, by any call") {
+TEST_CASE(
+    "storage operations: running_task_against_unknown_bucket_fails: a bucket that is not there is not found, by any "
+    "call") {
   const auto engine = next_engine();
   auto& provider = engine->provider();
   const GlobalId gid = test_id(1).gid();
@@ -75,7 +79,7 @@ TEST_CASE("provider: the replica set is kept over a restart, whatever its size")
   }
 }
 
-TEST_CASE("provider: a document is given back as it was put, before and after a restart") {
+TEST_CASE("storage operations: put: a document is given back as it was put, before and after a restart") {
   const auto engine = engine_with_bucket();
   const OwnedWrite put = test_put(1, 10, std::string(3000, 'x'));
   const OwnedWrite without_body = test_put(2, 11, "");
@@ -100,7 +104,7 @@ TEST_CASE("provider: a document is given back as it was put, before and after a 
   }
 }
 
-TEST_CASE("provider: only a newer timestamp replaces an entry") {
+TEST_CASE("persistence: basics: testPutOlderDocumentVersion: only a newer timestamp replaces an entry") {
   const auto engine = engine_with_bucket();
   auto& provider = engine->provider();
   REQUIRE(apply(provider, kBucket, test_put(1, 10, "ten")).status.is_ok());
@@ -170,7 +174,7 @@ TEST_CASE("provider: a batch is applied in order, also for one document") {
   CHECK(engine->provider().get(kBucket, test_id(2).gid())->body == writes[1].body);
 }
 
-TEST_CASE("provider: info counts entries, documents, bytes and the newest timestamp") {
+TEST_CASE("persistence: basics: testBucketInfo: info counts entries, documents, bytes and the newest timestamp") {
   const auto engine = engine_with_bucket();
   const OwnedWrite first = test_put(1, 10, "some text");
   const OwnedWrite second = test_put(2, 30, "other");
@@ -190,7 +194,9 @@ TEST_CASE("provider: info counts entries, documents, bytes and the newest timest
   CHECK(engine->provider().bucket_info(kBucket).value() == info);
 }
 
-TEST_CASE("provider: info is equal for equal content in any order, and differs otherwise") {
+TEST_CASE(
+    "persistence: basics: testOrderIndependentBucketInfo: info is equal for equal content in any order, and differs "
+    "otherwise") {
   const auto engine = engine_with_bucket();
   auto& provider = engine->provider();
   const BucketId other(4, 0x2);
@@ -227,7 +233,8 @@ TEST_CASE("provider: a part of 64 MiB is taken, one byte more is too large, and 
   CHECK(engine->provider().bucket_info(kBucket)->documents == 3);
 }
 
-TEST_CASE("provider: a deleted bucket is gone, and one of the same id begins empty") {
+TEST_CASE(
+    "persistence: split and join: testDeleteBucket: a deleted bucket is gone, and one of the same id begins empty") {
   const auto engine = engine_with_bucket();
   for (int i = 0; i < 60; ++i) apply(engine->provider(), kBucket, test_put(i, 10, std::string(400, 'x')));
   REQUIRE(engine->provider().set_replica_set(kBucket, {.epoch = 3, .nodes = {1}}).is_ok());
@@ -261,7 +268,9 @@ TEST_CASE("provider: entries are listed by rising gid, removed ones included") {
   CHECK(engine->provider().list_entries(kBucket).value() == expected);
 }
 
-TEST_CASE("provider: entries are read in the order asked for until the block is full; unknown ids are passed over") {
+TEST_CASE(
+    "persistence: iteration: testIterateExplicitTimestampSubset: entries are read by id, in the order asked for, until "
+    "the block is full") {
   const auto engine = engine_with_bucket();
   auto& provider = engine->provider();
   for (int i = 0; i < 10; ++i) apply(provider, kBucket, test_put(i, 10, std::string(500, 'x')));
@@ -317,7 +326,9 @@ TEST_CASE("provider: a write whose document belongs to another bucket is refused
   CHECK(engine->provider().bucket_info(BucketId(8, 0x13))->entries == 0);
 }
 
-TEST_CASE("provider: a split shares the entries between the halves, a join brings them together (I10)") {
+TEST_CASE(
+    "persistence: split and join: testJoinNormalCase: a split shares the entries between the halves, a join brings "
+    "them together (I10)") {
   const auto engine = engine_with_bucket();
   const ReplicaSet set{.epoch = 7, .nodes = {3, 1}};
   REQUIRE(engine->provider().set_replica_set(kBucket, set).is_ok());
@@ -357,7 +368,9 @@ TEST_CASE("provider: a split shares the entries between the halves, a join bring
   }
 }
 
-TEST_CASE("provider: halves that are there keep their replica set and the newer of two versions") {
+TEST_CASE(
+    "persistence: split and join: testSplitTargetExists: halves that are there keep their replica set and the newer of "
+    "two versions") {
   const auto engine = engine_with_bucket();
   auto& provider = engine->provider();
   const auto halves = spi::halves_of(kBucket);
@@ -390,7 +403,7 @@ TEST_CASE("provider: what cannot be split or joined says why") {
   CHECK(provider.join_buckets(deepest).code() == StatusCode::InvalidArgument);
 }
 
-TEST_CASE("provider: a bucket without its sibling is joined alone") {
+TEST_CASE("persistence: split and join: testJoinOneBucket: a bucket without its sibling is joined alone") {
   const auto engine = engine_with_bucket();
   apply(engine->provider(), kBucket, test_put(1, 10));
   REQUIRE(engine->provider().join_buckets(kBucket.with_used_bits(7)).is_ok());

@@ -37,7 +37,8 @@ std::set<std::string> ids_of(const std::vector<OwnedEntry>& entries) {
 
 }  // namespace
 
-TEST_CASE("provider: an iteration gives every document once, whatever the block size") {
+TEST_CASE(
+    "persistence: iteration: testIterateAllDocs: an iteration gives every document once, whatever the block size") {
   const auto engine = engine_with_items(90);
   for (const std::size_t max_bytes : {std::size_t{1}, std::size_t{700}, std::size_t{1} << 20}) {
     const auto entries = iterate_all(engine->provider(), kBucket, {}, max_bytes);
@@ -53,7 +54,7 @@ TEST_CASE("provider: an iteration gives every document once, whatever the block 
   }
 }
 
-TEST_CASE("provider: a block takes at least one entry and ends when it is full") {
+TEST_CASE("persistence: iteration: testIterateChunked: a block takes at least one entry and ends when it is full") {
   const auto engine = engine_with_items(20);
   auto iterator = engine->provider().iterate(kBucket, {});
   REQUIRE(iterator);
@@ -68,7 +69,7 @@ TEST_CASE("provider: a block takes at least one entry and ends when it is full")
   CHECK(block.size() < size + 1000 + 1000);  // what the last one was too long
 }
 
-TEST_CASE("provider: an empty bucket gives nothing, and says so again when asked again") {
+TEST_CASE("provider: an iteration over an empty bucket gives nothing, and says so again when asked again") {
   const auto engine = engine_with_items(0);
   auto iterator = engine->provider().iterate(kBucket, {});
   REQUIRE(iterator);
@@ -99,14 +100,16 @@ TEST_CASE("provider: a selection picks by fields of the header and of the body")
   CHECK(iterate_all(engine->provider(), kBucket, options).empty());
 }
 
-TEST_CASE("provider: id-only gives type and id, no fields and no body, also under a selection on the body") {
+TEST_CASE(
+    "persistence: iteration: metadata_iteration_includes_doctype_and_gid: id-only gives gid, type and id, no fields "
+    "and no body") {
   const auto engine = engine_with_items(30);
   apply(engine->provider(), kBucket, test_put(200, 500, "needle"));
   spi::IterateOptions options{.types = test_types(), .selection = nullptr, .parts = spi::Parts::IdOnly};
   const auto entries = iterate_all(engine->provider(), kBucket, options);
   REQUIRE(entries.size() == 31);
   for (const OwnedEntry& entry : entries) {
-    const std::string whole = engine->provider().get(kBucket, entry.gid)->header;
+    const std::string whole(engine->provider().get(kBucket, entry.gid)->header);
     CHECK(entry.body.empty());
     CHECK(entry.header.ends_with(entry.id));
     CHECK(whole.starts_with(entry.header));
@@ -120,7 +123,9 @@ TEST_CASE("provider: id-only gives type and id, no fields and no body, also unde
   CHECK(selected[0].body.empty());
 }
 
-TEST_CASE("provider: removed entries are given only when asked for, and no selection is applied to them") {
+TEST_CASE(
+    "persistence: iteration: testIterateRemoves: removed entries are given only when asked for, and no selection is "
+    "applied to them") {
   const auto engine = engine_with_items(30);
   for (int i = 0; i < 10; ++i) apply(engine->provider(), kBucket, test_remove(i, static_cast<std::uint64_t>(500 + i)));
   spi::IterateOptions options{.types = test_types(), .selection = nullptr};
@@ -138,7 +143,9 @@ TEST_CASE("provider: removed entries are given only when asked for, and no selec
   }
 }
 
-TEST_CASE("provider: the time range includes both ends, for documents and removed entries") {
+TEST_CASE(
+    "persistence: iteration: testIterateMatchTimestampRange: the time range includes both ends, for documents and "
+    "removed entries") {
   const auto engine = engine_with_items(30);
   apply(engine->provider(), kBucket, test_remove(5, 112));
   spi::IterateOptions options{.types = nullptr, .selection = nullptr};

@@ -7,6 +7,7 @@
 #include "fjord/sim/sim_env.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
 #include "fjord/storage/spi/persistence_provider.h"
+#include "fjord/testing/faulty_env.h"
 
 namespace fjord::testing {
 
@@ -19,6 +20,8 @@ class Engine {
   virtual void reopen() = 0;
   /// Brings what is only in memory and in a journal to its final place; nothing happens where there is no such thing.
   virtual void checkpoint() = 0;
+  /// Null for engines without one.
+  virtual FaultyEnv* disk() = 0;
 };
 
 /// Limits so small that a few dozen documents enlarge, compact and split slotfiles.
