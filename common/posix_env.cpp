@@ -127,8 +127,25 @@ class PosixFile final : public RandomAccessFile {
   }
 
   void will_need(std::uint64_t offset, std::uint64_t length) const override {
-    static_cast<void>(
-        ::posix_fadvise(fd_.get(), static_cast<off_t>(offset), static_cast<off_t>(length), POSIX_FADV_WILLNEED));
+    // Of a longer range Linux reads no more than what it reads ahead otherwise, and forgets the rest.
+    constexpr std::uint64_t kAtOnce = 128 << 10;
+    for (const std::uint64_t end = offset + length; offset < end; offset += std::min(kAtOnce, end - offset)) {
+      static_cast<void>(::posix_fadvise(fd_.get(), static_cast<off_t>(offset),
+                                        static_cast<off_t>(std::min(kAtOnce, end - offset)), POSIX_FADV_WILLNEED));
+    }
+  }
+
+  bool is_resident(std::uint64_t offset, std::uint64_t length) const override {
+    static const auto kPage = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    constexpr std::uint64_t kPagesMost = 64;  // of a longer range the beginning has to say it
+    if (mappings_.empty() || length == 0 || offset + length > mappings_.back().length) return true;
+    const std::uint64_t begin = offset / kPage * kPage;
+    const std::uint64_t pages = std::min(kPagesMost, (offset + length - begin + kPage - 1) / kPage);
+    std::array<unsigned char, kPagesMost> resident = {};
+    char* const at = static_cast<char*>(mappings_.back().at) + begin;
+    if (::mincore(at, pages * kPage, resident.data()) != 0) return true;
+    return std::all_of(resident.begin(), resident.begin() + static_cast<std::ptrdiff_t>(pages),
+                       [](unsigned char page) { return (page & 1) != 0; });
   }
 
   Result<std::uint64_t> size() const override {

@@ -83,7 +83,13 @@ class Comparison final : public Condition {
     if (right_constant_) right_constant_->value().pattern = pattern_.get();
   }
   Match evaluate(const Context& context) const override {
-    if (right_constant_ && !left_constant_) return compare(left_->evaluate(context), op_, right_constant_->value());
+    if (right_constant_ && !left_constant_) {
+      const Value& right = right_constant_->value();
+      if (right.kind == Value::Kind::Integer) {
+        if (const auto left = left_->integer(context)) return compare(*left, op_, right.integer);
+      }
+      return compare(left_->evaluate(context), op_, right);
+    }
     return compare(left_constant_ ? left_constant_->value() : left_->evaluate(context), op_,
                    right_constant_ ? right_constant_->value() : right_->evaluate(context));
   }

@@ -79,6 +79,11 @@ class FieldExpression final : public Expression {
     if (!slice) return fits_ ? Value::null() : Value::invalid();
     return resolve(*slice, steps_);
   }
+  std::optional<std::int64_t> integer(const Context& context) const override {
+    if (!steps_.empty() || context.view == nullptr || !has_field(*context.view)) return std::nullopt;
+    const std::optional<FieldSlice> slice = context.view->field(field_);
+    return slice && slice->is_integer() ? std::optional(slice->as_int64()) : std::nullopt;
+  }
   void print(Printer& out) const override {
     out.text += type_name_ + "." + field_.name;
     for (const PathStep& step : steps_) {

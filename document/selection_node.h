@@ -51,6 +51,8 @@ class Expression {
  public:
   virtual ~Expression() = default;
   virtual Value evaluate(const Context& context) const = 0;
+  /// The value, where it is an integer that can be told without making a Value; else nothing, and evaluate() knows.
+  virtual std::optional<std::int64_t> integer(const Context&) const { return std::nullopt; }
   virtual void print(Printer& out) const = 0;
   /// The types for whose documents the value is not Invalid.
   virtual TypeSet types() const { return TypeSet::all(); }

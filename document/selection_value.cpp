@@ -308,6 +308,8 @@ Match compare(const Value& left, CompareOp op, const Value& right) {
   return compare_single(left, op, right);
 }
 
+Match compare(std::int64_t left, CompareOp op, std::int64_t right) { return holds(op, left <=> right); }
+
 Match negate(Match match) {
   if (match == Match::Invalid) return match;
   return match == Match::True ? Match::False : Match::True;

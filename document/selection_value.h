@@ -65,6 +65,7 @@ Value resolve(const FieldSlice& slice, std::span<const PathStep> steps);
 /// Compares. Several values on a side match if one of them does, except that two whole collections or structs are
 /// compared element by element, where all have to match.
 Match compare(const Value& left, CompareOp op, const Value& right);
+Match compare(std::int64_t left, CompareOp op, std::int64_t right);
 
 Match negate(Match match);
 Match to_match(bool value);

@@ -96,6 +96,8 @@ class Engine final : public spi::PersistenceProvider {
   std::uint64_t next_uid_ = 1;
   std::uint64_t incarnations_ = 0;
   std::vector<BucketId> damaged_;
+  std::string got_header_;  ///< What the latest get() gave.
+  std::string got_body_;
   std::string garbage_cursor_;
   std::uint64_t garbage_bytes_ = 0;     ///< Deleted of the uid in work.
   std::vector<std::uint64_t> emptied_;  ///< Uids whose entries are deleted and still on the disk.

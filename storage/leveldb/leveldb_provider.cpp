@@ -365,10 +365,11 @@ Result<spi::StoredDocument> Engine::get(BucketId id, const GlobalId& gid, spi::P
   spi::StoredDocument document{.timestamp = head->timestamp, .removed = head->removed, .header = {}, .body = {}};
   if (head->removed) return document;
   const std::uint64_t uid = bucket->catalog.uid;
-  Status status = read_part(uid, Kind::Header, gid, head->header_bytes, document.header);
-  if (status && parts == spi::Parts::All) {
-    status = read_part(uid, Kind::Body, gid, head->body_bytes, document.body);
-  }
+  got_body_.clear();
+  Status status = read_part(uid, Kind::Header, gid, head->header_bytes, got_header_);
+  if (status && parts == spi::Parts::All) status = read_part(uid, Kind::Body, gid, head->body_bytes, got_body_);
+  document.header = got_header_;
+  document.body = got_body_;
   if (status) return document;
   if (status.code() == StatusCode::Corruption) lose_entry(id, *bucket, gid, *head);
   return status;

@@ -150,7 +150,7 @@ class MemoryProvider final : public spi::PersistenceProvider {
     return StoredDocument{.timestamp = entry.timestamp,
                           .removed = entry.removed,
                           .header = entry.header,
-                          .body = parts == spi::Parts::All ? entry.body : std::string()};
+                          .body = parts == spi::Parts::All ? std::string_view(entry.body) : std::string_view()};
   }
 
   Result<std::unique_ptr<spi::DocumentIterator>> iterate(BucketId bucket, const IterateOptions& options) override {

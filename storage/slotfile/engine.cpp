@@ -205,6 +205,7 @@ void Engine::apply(std::span<const spi::Write> writes, std::span<spi::WriteResul
   FJORD_CHECK(writes.size() == results.size());
   const bool sync = durability == Durability::Sync || context_.options.durability == Durability::Sync;
   active_ = true;
+  ++context_.changes;
   staged_.clear();
   if (const Status status = make_place_for_writes(writes); !status) {
     ++context_.stats.failed_writes;
@@ -307,12 +308,17 @@ Result<spi::StoredDocument> Engine::get(BucketId bucket, const GlobalId& gid, sp
   const MetaEntry& entry = slot.index().at(number);
   spi::StoredDocument document{.timestamp = entry.timestamp(), .removed = entry.removed(), .header = {}, .body = {}};
   if (document.removed) return document;
-  Status status = slot.read_part(number, Part::Header, document.header);
-  if (status && parts == spi::Parts::All) status = slot.read_part(number, Part::Body, document.body);
-  if (!status) {
-    if (slot.is_damaged()) note_damage(*found);
-    return status;
+  slot.read_ahead(entry, parts == spi::Parts::All);
+  Result<std::string_view> part = slot.read_part(number, Part::Header, context_.part_buffers[0]);
+  if (part) {
+    document.header = *part;
+    if (parts == spi::Parts::All) part = slot.read_part(number, Part::Body, context_.part_buffers[1]);
   }
+  if (!part) {
+    if (slot.is_damaged()) note_damage(*found);
+    return part.error();
+  }
+  if (parts == spi::Parts::All) document.body = *part;
   return document;
 }
 
@@ -359,17 +365,17 @@ Status Engine::add_entry(Bucket& bucket, const GlobalId& gid, DocBlockBuilder& i
   const std::uint32_t number = slot.index().find(gid);
   if (number == SlotIndex::kNone) return Status::ok();
   const MetaEntry entry = slot.index().at(number);
-  std::string header;
-  std::string body;
-  Status status = slot.read_part(number, Part::Header, header);
-  if (status) status = slot.read_part(number, Part::Body, body);
-  if (!status) {
+  slot.read_ahead(entry, true);
+  const Result<std::string_view> header = slot.read_part(number, Part::Header, context_.part_buffers[0]);
+  const Result<std::string_view> body =
+      header ? slot.read_part(number, Part::Body, context_.part_buffers[1]) : header.error();
+  if (!body) {
     if (slot.is_damaged()) note_damage(bucket);
-    return status;
+    return body.error();
   }
   EntryView view{
-      .gid = gid, .timestamp = entry.timestamp(), .removed = entry.removed(), .id = {}, .header = {}, .body = body};
-  (entry.removed() ? view.id : view.header) = header;
+      .gid = gid, .timestamp = entry.timestamp(), .removed = entry.removed(), .id = {}, .header = {}, .body = *body};
+  (entry.removed() ? view.id : view.header) = *header;
   into.add(view);
   return Status::ok();
 }

@@ -7,9 +7,35 @@
 #include "file_cache.h"
 #include "fjord/common/env.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
+#include "part_buffer.h"
 #include "read_window.h"
 
 namespace fjord::slotfile {
+
+/// A mapped part of this size and more is asked for as a whole before it is touched: page by page it would wait for
+/// each of them.
+inline constexpr std::uint64_t kLargePartBytes = 32 << 10;
+
+/// Whether small documents come from the medium at the moment. To ask that of each would cost as much as reading one
+/// that is in memory, so some are asked as long as they all are.
+class ColdReads {
+ public:
+  /// True if the next one is to be asked, by note().
+  bool is_sample() {
+    if (left_ != 0) --left_;
+    return left_ == 0;
+  }
+  void note(bool resident) {
+    resident_ = resident ? resident_ + 1 : 0;
+    left_ = resident_ > kInARow ? kBetweenSamples : 0;
+  }
+
+ private:
+  static constexpr unsigned kBetweenSamples = 32;
+  static constexpr unsigned kInARow = 16;
+  unsigned left_ = 0;
+  unsigned resident_ = 0;  ///< That many in a row were in memory.
+};
 
 /// What the parts of one engine share.
 struct EngineContext {
@@ -23,9 +49,14 @@ struct EngineContext {
   FileCache files;
   SlotfileStats stats;
   std::uint64_t index_serial = 0;  ///< Of the index that was made last.
+  /// Another one whenever anything that was in an index may have changed, moved or gone.
+  std::uint64_t changes = 0;
+  ColdReads cold_reads;
   /// Buffers that are used again for each run, part and copy.
   std::string scratch;
+  std::string part_buffers[2];  ///< Of what was read last: header and body.
   ReadWindow metadata_window;
+  ChunkPool chunks;  ///< Of the held runs.
   /// Of ReadWindow, for the next iterator: fresh pages from the system cost as much as reading into them.
   std::vector<std::unique_ptr<char[]>> window_buffers;
 };

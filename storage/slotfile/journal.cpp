@@ -124,7 +124,7 @@ Status Journal::make_segment(std::uint64_t number, std::uint64_t first_lsn) {
     FJORD_TRY_ASSIGN(file, context_.env.open_random_access(path));
   } else {
     FJORD_TRY_ASSIGN(file, context_.env.create_random_access(path));
-    Status status = file->allocate(context_.options.journal_segment_bytes);
+    Status status = file->allocate(segment_bytes_);
     if (!status) {
       static_cast<void>(context_.env.remove_file(path));
       return status;
@@ -158,7 +158,7 @@ Status Journal::start(std::uint64_t next_lsn) {
 
 Status Journal::append(RecordType type, std::string_view meta, std::span<const std::string_view> parts, bool sync_it) {
   FJORD_TRY(health_);
-  if (file_ == nullptr || position_ >= context_.options.journal_segment_bytes) FJORD_TRY(rotate());
+  if (file_ == nullptr || position_ >= segment_bytes_) FJORD_TRY(rotate());
   RecordHeader header{.type = type,
                       .lsn = next_lsn_,
                       .meta_bytes = static_cast<std::uint32_t>(meta.size()),
@@ -179,8 +179,17 @@ Status Journal::append(RecordType type, std::string_view meta, std::span<const s
   if (const Status status = file_->write_gather(position_, pieces_); !status) return take_back(status);
   position_ += header.bytes();
   segments_.back().bytes += header.bytes();
+  grow_segments_for(header.bytes());
   ++next_lsn_;
   return sync_it ? sync() : Status::ok();
+}
+
+/// A new segment costs a sync of the folder: where records are large, it should have room for some of them.
+void Journal::grow_segments_for(std::uint64_t record_bytes) {
+  constexpr std::uint64_t kRecords = 8;
+  const std::uint64_t least = context_.options.journal_segment_bytes;
+  const std::uint64_t most = std::max(least, context_.options.limits.journal_bytes_max / 4);
+  segment_bytes_ = std::clamp(std::max(segment_bytes_, record_bytes * kRecords), least, most);
 }
 
 /// A record that was reported as failed must not be found by a replay.

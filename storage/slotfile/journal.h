@@ -34,7 +34,7 @@ class Journal {
     std::uint64_t lost_records = 0;
   };
 
-  explicit Journal(EngineContext& context) : context_(context) {}
+  explicit Journal(EngineContext& context) : context_(context), segment_bytes_(context.options.journal_segment_bytes) {}
 
   /// Gives all valid records of the segments from `first` on, in order, to `visit`, which says whether it could use
   /// them. Errors: IoError, and those of `visit`; NotImplemented for a newer format.
@@ -82,6 +82,7 @@ class Journal {
   Status replay_segment(std::uint64_t number, const std::function<Status(const Record&)>& visit, ReplayResult& result);
   Status make_segment(std::uint64_t number, std::uint64_t first_lsn);
   Status take_back(Status why);
+  void grow_segments_for(std::uint64_t record_bytes);
 
   EngineContext& context_;
   Status health_;
@@ -91,6 +92,7 @@ class Journal {
   std::vector<std::uint64_t> replayed_ends_;  ///< Where the last record of each replayed segment ends.
   std::vector<std::pair<std::uint64_t, std::shared_ptr<RandomAccessFile>>> unsynced_;  ///< Older segments, by number.
   std::uint64_t segment_ = 0;
+  std::uint64_t segment_bytes_;  ///< When it is that long, the next one begins.
   std::uint64_t position_ = 0;
   std::uint64_t synced_position_ = 0;
   std::uint64_t next_lsn_ = 1;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -7,6 +8,9 @@
 #include "fjord/storage/spi/persistence_provider.h"
 
 namespace fjord::slotfile {
+
+/// What append_compressed() needs room for besides the bytes.
+inline constexpr std::size_t kCompressedExtraBytes = sizeof(std::uint32_t);
 
 /// Appends `bytes` to `into`, compressed as wanted if that makes them smaller by as much as is wanted: their plain
 /// length as u32, and the compressed bytes. Returns what was done.

@@ -32,9 +32,15 @@ void LoadedSlots::remove(Slot& slot) {
 Slot* LoadedSlots::newer(const Slot& slot) const { return slot.newer_; }
 
 Slot::Slot(EngineContext& context, LoadedSlots& loaded, BucketId bucket, unsigned first_cell, unsigned depth)
-    : context_(context), loaded_(loaded), bucket_(bucket), first_cell_(first_cell), depth_(depth) {}
+    : context_(context),
+      loaded_(loaded),
+      bucket_(bucket),
+      first_cell_(first_cell),
+      depth_(depth),
+      held_(context.chunks) {}
 
 Slot::~Slot() {
+  ++context_.changes;
   loaded_.remove(*this);
   context_.stats.index_bytes -= index_bytes();
   context_.stats.held_bytes -= held_.bytes();
@@ -163,6 +169,7 @@ Status Slot::load_file(std::uint16_t ordinal, SlotIndex& index) {
 
 void Slot::unload() {
   FJORD_CHECK(held_.empty());
+  ++context_.changes;
   loaded_.remove(*this);
   context_.stats.index_bytes -= index_bytes();
   index_.reset();
@@ -196,17 +203,14 @@ void Slot::put_entry(std::uint32_t number, MetaEntry entry) {
 
 namespace {
 
-void append_checksum(std::string& run, std::size_t begin, std::uint64_t seed) {
-  put_fixed(run, checksum32(std::string_view(run).substr(begin), seed));
-}
-
 /// Appends a part with its checksum; returns its length and how it was compressed.
-std::uint32_t append_part(std::string& run, std::string_view bytes, const PartCompression& wanted, std::uint64_t seed) {
+std::uint32_t append_part(PartBuffer& run, std::string_view bytes, const PartCompression& wanted, std::uint64_t seed) {
   if (bytes.empty()) return 0;
-  const std::size_t begin = run.size();
-  const spi::Compression done = append_compressed(run, bytes, wanted);
-  const auto length = static_cast<std::uint32_t>(run.size() - begin);
-  append_checksum(run, begin, seed);
+  std::string& to = run.open(bytes.size() + kCompressedExtraBytes + kPartChecksumBytes);
+  const std::size_t begin = to.size();
+  const spi::Compression done = append_compressed(to, bytes, wanted);
+  const auto length = static_cast<std::uint32_t>(to.size() - begin);
+  put_fixed(to, checksum32(std::string_view(to).substr(begin), seed));
   return length | (static_cast<std::uint32_t>(done) << kCompressionShift);
 }
 
@@ -269,15 +273,14 @@ void Slot::take_back(const Undo& undo) {
   }
   info_.max_timestamp_us = undo.max_timestamp_us;
   held_.staged.pop_back();
-  held_.headers.resize(undo.headers);
-  held_.bodies.resize(undo.bodies);
+  held_.headers.shrink(undo.headers);
+  held_.bodies.shrink(undo.bodies);
   context_.stats.held_bytes += held_.bytes() - held_before;
 }
 
 std::string_view Slot::held_part(const MetaEntry& entry, Part part) const {
-  const std::string& run = part == Part::Header ? held_.headers : held_.bodies;
-  return std::string_view(run).substr(entry.length(part) == 0 ? 0 : entry.position(part),
-                                      stored_bytes(entry.length(part)));
+  const PartBuffer& run = part == Part::Header ? held_.headers : held_.bodies;
+  return run.view(entry.position(part), stored_bytes(entry.length(part)));
 }
 
 /// The held entries that are still the newest of their id, in the order of the run. False if others lie between them.
@@ -293,13 +296,14 @@ bool Slot::take_live(std::vector<MetaEntry>& entries, std::vector<std::uint32_t>
 
 Status Slot::flush(const std::function<std::shared_ptr<SlotFile>()>& make_file) {
   if (held_.empty()) return Status::ok();
+  ++context_.changes;
   std::vector<MetaEntry> entries;
   std::vector<std::uint32_t> numbers;
   entries.reserve(held_.staged.size());
   numbers.reserve(held_.staged.size());
   if (!take_live(entries, numbers)) {
-    std::string headers;
-    std::string bodies;
+    PartBuffer headers(context_.chunks);
+    PartBuffer bodies(context_.chunks);
     for (MetaEntry& entry : entries) {
       const std::string_view header = held_part(entry, Part::Header);
       const std::string_view body = held_part(entry, Part::Body);
@@ -335,7 +339,7 @@ Status Slot::flush(const std::function<std::shared_ptr<SlotFile>()>& make_file) 
     index_->at(numbers[i]) = entries[i];
   }
   context_.stats.held_bytes -= held_.bytes();
-  held_ = {};
+  held_ = HeldRun(context_.chunks);
   return Status::ok();
 }
 
@@ -373,36 +377,41 @@ void Slot::adopt(MetaEntry entry, const FileRef& from) {
   context_.stats.index_bytes += index_bytes() - index_before;
 }
 
-Status Slot::read_part(std::uint32_t number, Part part, std::string& into) {
+Result<std::string_view> Slot::read_part(std::uint32_t number, Part part, std::string& buffer) {
   const MetaEntry& entry = index_->at(number);
-  Status status;
-  if (entry.held()) {
-    const std::string_view stored = held_part(entry, part);
-    into.assign(stored.substr(0, entry.length(part)));
-  } else {
-    status = files_[entry.file]->read_part(entry, part, into);
+  Result<std::string_view> stored = entry.held() ? held_part(entry, part).substr(0, entry.length(part))
+                                                 : files_[entry.file]->read_part(entry, part, buffer);
+  if (stored && entry.length(part) != 0 && entry.compression(part) != spi::Compression::None) {
+    std::string plain;
+    const Status status = decompress(*stored, entry.compression(part), plain);
+    buffer = std::move(plain);
+    stored = status ? Result<std::string_view>(buffer) : status;
   }
-  if (status && entry.length(part) != 0 && entry.compression(part) != spi::Compression::None) {
-    const std::string stored = std::exchange(into, {});
-    status = decompress(stored, entry.compression(part), into);
-  }
-  if (!status && status.code() == StatusCode::Corruption) {
+  if (!stored && stored.error().code() == StatusCode::Corruption) {
     ++context_.stats.corrupt_reads;
-    log::error("slotfile", "{}: {}", bucket_.to_string(), status.to_string());
+    log::error("slotfile", "{}: {}", bucket_.to_string(), stored.error().to_string());
     quarantine(number);
   }
-  return status;
+  return stored;
+}
+
+void Slot::sort_index() {
+  if (rewriting || !held_.empty() || !index_->sort()) return;
+  index_serial_ = ++context_.index_serial;
+  ++context_.changes;
 }
 
 void Slot::quarantine(std::uint32_t number) {
   const MetaEntry entry = index_->at(number);
   if (entry.file == MetaEntry::kGone || entry.held()) return;
+  ++context_.changes;
   account(entry, false);
   index_->erase(number);
   quarantine_.emplace_back(entry.gid, entry.timestamp_us);
 }
 
 void Slot::forget(std::uint32_t number) {
+  ++context_.changes;
   account(index_->at(number), false);
   index_->erase(number);
 }
@@ -429,6 +438,7 @@ void Slot::clear_damage() {
 }
 
 void Slot::replace_files(std::shared_ptr<SlotFile> file) {
+  ++context_.changes;
   for (const auto& old : files_) --old->users;
   files_.clear();
   if (file != nullptr) add_file(whole(std::move(file)));

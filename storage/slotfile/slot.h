@@ -8,6 +8,7 @@
 
 #include "catalog.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
+#include "part_buffer.h"
 #include "slot_file.h"
 #include "slot_index.h"
 
@@ -19,8 +20,10 @@ struct HeldRun {
     std::uint32_t number;  ///< In the index.
     std::uint32_t header_position;
   };
-  std::string headers;
-  std::string bodies;
+  explicit HeldRun(ChunkPool& pool) : headers(pool), bodies(pool) {}
+
+  PartBuffer headers;
+  PartBuffer bodies;
   std::vector<Staged> staged;
 
   bool empty() const { return staged.empty(); }
@@ -106,8 +109,8 @@ class Slot {
     bool inserted;
     MetaEntry before;
     std::uint64_t max_timestamp_us;
-    std::size_t headers;
-    std::size_t bodies;
+    std::uint64_t headers;
+    std::uint64_t bodies;
   };
   /// Takes a write in, if it is newer than what is there; it is loaded. True if it was, with `undo` filled.
   bool stage(const spi::Write& write, spi::WriteResult& result, Undo& undo);
@@ -122,14 +125,23 @@ class Slot {
   /// gives. Errors: NoSpace, IoError; then it is still held.
   Status flush(const std::function<std::shared_ptr<SlotFile>()>& make_file);
 
+  /// Brings the index into the order of the files, so that whoever goes through the documents has no sorting to do.
+  /// Numbers change. Left out while something is held or the slot is being rewritten.
+  void sort_index();
+
   /// For a new slot: an empty index, and entries of other slots with the files that they are in.
   void make_index();
   void adopt(MetaEntry entry, const FileRef& from);
   void inherit_damage(const Slot& other);
 
-  /// Reads, verifies and decompresses. An entry that does not verify is put in quarantine.
-  /// Errors: Corruption, IoError.
-  Status read_part(std::uint32_t number, Part part, std::string& into);
+  /// Reads, verifies and decompresses. The view is of memory of the slot, of a mapped file or of `buffer`, and good
+  /// until the next call of the engine. An entry that does not verify is put in quarantine. Errors: Corruption,
+  /// IoError.
+  Result<std::string_view> read_part(std::uint32_t number, Part part, std::string& buffer);
+  /// Says that the entry is about to be read; see SlotFile::read_ahead().
+  void read_ahead(const MetaEntry& entry, bool body) {
+    if (!entry.held()) files_[entry.file]->read_ahead(entry, body);
+  }
   /// Takes an entry out of the index and remembers its id: nobody may be told that it does not exist.
   void quarantine(std::uint32_t number);
   /// Takes out a removed entry for good.

@@ -1,7 +1,7 @@
 #include "slot_file.h"
 
 #include <algorithm>
-#include <array>
+#include <vector>
 
 #include "fjord/common/coding.h"
 #include "fjord/common/hash.h"
@@ -103,8 +103,8 @@ Status SlotFile::walk_run(const RunFrame& frame, std::uint64_t offset,
   return Status::ok();
 }
 
-Status SlotFile::append(BucketId bucket, std::span<MetaEntry> entries, std::string_view headers,
-                        std::string_view bodies) {
+Status SlotFile::append(BucketId bucket, std::span<MetaEntry> entries, const PartBuffer& headers,
+                        const PartBuffer& bodies) {
   const std::uint64_t offset = std::max(size_, kFileHeaderBytes);
   const RunFrame frame{.entries = static_cast<std::uint32_t>(entries.size()),
                        .header_bytes = headers.size(),
@@ -126,7 +126,10 @@ Status SlotFile::append(BucketId bucket, std::span<MetaEntry> entries, std::stri
     encode_entry(entries[i], number_, entries_at + i * kEntryBytes, metadata.data() + list + i * kEntryBytes);
   }
   const std::string trailer = encode_run_frame(frame, kRunTrailerMagic, number_, trailer_at);
-  const std::array<std::string_view, 4> pieces = {metadata, headers, bodies, trailer};
+  std::vector<std::string_view> pieces{metadata};
+  headers.list(pieces);
+  bodies.list(pieces);
+  pieces.push_back(trailer);
   if (size_ == 0) FJORD_TRY(file_.create());
   FJORD_TRY_ASSIGN(RandomAccessFile * file, file_.get());
   FJORD_TRY(file->write_gather(size_ == 0 ? 0 : offset, pieces));
@@ -146,29 +149,40 @@ Result<std::string_view> SlotFile::mapped() {
   return file->mapped(size_);
 }
 
-Status SlotFile::read_part(const MetaEntry& entry, Part part, std::string& into) {
+Result<std::string_view> SlotFile::read_part(const MetaEntry& entry, Part part, std::string& buffer) {
   const std::uint64_t length = stored_bytes(entry.length(part));
-  if (length == 0) {
-    into.clear();
-    return Status::ok();
-  }
+  if (length == 0) return std::string_view();
   FJORD_TRY_ASSIGN(const std::string_view all, mapped());
-  if (!all.empty() && entry.position(part) + length <= all.size()) {
+  if (entry.position(part) + length <= all.size()) {
     const std::string_view stored = all.substr(entry.position(part), length);
-    if (verify_part(entry, part, stored)) {
-      into.assign(stored.substr(0, length - kPartChecksumBytes));
-      return Status::ok();
-    }
+    if (verify_part(entry, part, stored)) return stored.substr(0, length - kPartChecksumBytes);
   }
-  into.resize(length);
+  buffer.resize(length);
   FJORD_TRY_ASSIGN(RandomAccessFile * file, file_.get());
-  FJORD_TRY_ASSIGN(const std::size_t n, file->read(entry.position(part), into));
-  if (n < length || !verify_part(entry, part, into)) {
+  FJORD_TRY_ASSIGN(const std::size_t n, file->read(entry.position(part), buffer));
+  if (n < length || !verify_part(entry, part, buffer)) {
     return Status(StatusCode::Corruption,
                   file_.path() + ": a document part at " + std::to_string(entry.position(part)) + " does not verify");
   }
-  into.resize(length - kPartChecksumBytes);
-  return Status::ok();
+  return std::string_view(buffer).substr(0, length - kPartChecksumBytes);
+}
+
+void SlotFile::read_ahead(const MetaEntry& entry, bool body) {
+  const std::uint64_t header_bytes = stored_bytes(entry.header_length());
+  const std::uint64_t body_bytes = body ? stored_bytes(entry.body_length()) : 0;
+  const bool large = std::max(header_bytes, body_bytes) >= kLargePartBytes;
+  ColdReads& cold = context_.cold_reads;
+  if (!large && !cold.is_sample()) return;
+  const Result<std::string_view> all = mapped();
+  if (!all || all->empty()) return;
+  const Result<RandomAccessFile*> file = file_.get();
+  if (!file) return;  // whoever reads will say it
+  const bool resident = (*file)->is_resident(entry.header_position, header_bytes) &&
+                        (!large || (*file)->is_resident(entry.body_position, body_bytes));
+  cold.note(resident);
+  if (resident) return;
+  (*file)->will_need(entry.header_position, header_bytes);
+  if (body_bytes != 0) (*file)->will_need(entry.body_position, body_bytes);
 }
 
 bool verify_part(const MetaEntry& entry, Part part, std::string_view stored) {

@@ -48,16 +48,18 @@ class SlotFile {
 
   /// Appends a run. `entries` have positions relative to `headers` and `bodies`; they are changed to those in the file.
   /// The file is made if it is new, for `bucket`. On an error it is as before.
-  Status append(BucketId bucket, std::span<MetaEntry> entries, std::string_view headers, std::string_view bodies);
+  Status append(BucketId bucket, std::span<MetaEntry> entries, const PartBuffer& headers, const PartBuffer& bodies);
 
   /// For a file that is written piece by piece: sets the size once everything up to it is there.
   void set_size(std::uint64_t size) { size_ = size; }
 
   /// All of it in memory, or nothing; see RandomAccessFile::mapped(). Good as long as the handle is open.
   Result<std::string_view> mapped();
-  /// Reads one part as it is stored, verifies it and takes the checksum off. `into` loses its content.
-  /// Errors: Corruption, IoError.
-  Status read_part(const MetaEntry& entry, Part part, std::string& into);
+  /// Reads one part as it is stored, verifies it and takes the checksum off. The view is of the mapped file or of
+  /// `buffer`. Errors: Corruption, IoError.
+  Result<std::string_view> read_part(const MetaEntry& entry, Part part, std::string& buffer);
+  /// Has both parts read at the same time if they are not in memory, or the header alone.
+  void read_ahead(const MetaEntry& entry, bool body);
 
  private:
   Status walk_run(const RunFrame& frame, std::uint64_t offset, const std::function<void(const MetaEntry&, bool)>& visit,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
 
 namespace fjord::slotfile {
 
@@ -18,6 +19,18 @@ void SlotIndex::reserve(std::size_t count) {
   table_.shrink_to_fit();
   shift_ = 64U - static_cast<unsigned>(std::countr_zero(size));
   for (std::uint32_t i = 0; i < entries_.size(); ++i) place(i);
+}
+
+bool SlotIndex::sort() {
+  const auto before = [](const MetaEntry& a, const MetaEntry& b) {
+    return std::tie(a.file, a.header_position) < std::tie(b.file, b.header_position);
+  };
+  if (std::is_sorted(entries_.begin(), entries_.end(), before)) return false;
+  std::erase_if(entries_, [](const MetaEntry& entry) { return entry.file == MetaEntry::kGone; });
+  std::sort(entries_.begin(), entries_.end(), before);
+  std::fill(table_.begin(), table_.end(), kNone);
+  for (std::uint32_t i = 0; i < entries_.size(); ++i) place(i);
+  return true;
 }
 
 void SlotIndex::place(std::uint32_t number) {

@@ -30,6 +30,10 @@ class SlotIndex {
     --live_;
   }
 
+  /// Orders the entries by file and position, without those that were taken out; numbers change. False if they were in
+  /// this order, and nothing changed.
+  bool sort();
+
   MetaEntry& at(std::uint32_t number) { return entries_[number]; }
   const MetaEntry& at(std::uint32_t number) const { return entries_[number]; }
   /// Those that were taken out are among them, with file kGone.

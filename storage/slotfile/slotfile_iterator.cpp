@@ -14,6 +14,9 @@ namespace {
 /// Reading over a gap of this size costs less than a call more.
 constexpr std::uint64_t kGapBytesMax = 64 << 10;
 
+/// How far ahead of itself it has mapped files read.
+constexpr std::uint64_t kAskBytes = 4 << 20;
+
 constexpr std::size_t kBuffersKept = 8;
 
 }  // namespace
@@ -82,7 +85,7 @@ Result<bool> SlotfileIterator::advance(const Sink& sink, bool& given) {
     } else if (done.error().code() != StatusCode::Corruption || on_corruption_ != OnCorruption::Skip) {
       return done.error();
     }
-    ++at_;
+    if (++at_ == pending_.size() / 2 + 1) ask_for_next_slot();
   }
   return true;
 }
@@ -90,10 +93,12 @@ Result<bool> SlotfileIterator::advance(const Sink& sink, bool& given) {
 Status SlotfileIterator::start_slot() {
   Slot& slot = *bucket_->by_cell[next_cell_];
   FJORD_TRY(engine_.load(slot));
+  slot.sort_index();
   pending_.clear();
   at_ = 0;
   const bool whole = slot.first_cell() == next_cell_;  // else the first cells were given before slots were joined
   const std::span<const MetaEntry> entries = slot.index().entries();
+  pending_.reserve(slot.index().size());
   for (std::uint32_t number = 0; number < entries.size(); ++number) {
     const MetaEntry& entry = entries[number];
     if (entry.file == MetaEntry::kGone || !filter_.wants(entry.timestamp(), entry.removed())) continue;
@@ -105,40 +110,64 @@ Status SlotfileIterator::start_slot() {
   if (!std::is_sorted(pending_.begin(), pending_.end(), before)) std::sort(pending_.begin(), pending_.end(), before);
   slot_ = &slot;
   slot_serial_ = slot.index_serial();
+  changes_ = context_.changes;
   files_ = slot.files();
   open_file_ = MetaEntry::kGone;
-  read_ahead_of_slot();
   next_cell_ = slot.end_cell();
+  ask_for_lists_of_next_slot();
   return Status::ok();
 }
 
-/// Lets the system read what will be asked for while the first documents are worked on.
-void SlotfileIterator::read_ahead_of_slot() {
-  for (std::size_t i = 0; i < pending_.size();) {
-    const MetaEntry& first = pending_[i].entry;
-    if (first.held()) return;
-    // A run of entries with headers close to each other; their bodies lie behind one another too.
-    std::uint64_t header_end = first.header_position;
-    std::uint64_t body_begin = first.body_position;
-    std::uint64_t body_end = body_begin;
-    for (; i < pending_.size(); ++i) {
-      const MetaEntry& entry = pending_[i].entry;
-      if (entry.file != first.file || entry.header_position > header_end + kGapBytesMax) break;
-      header_end = entry.header_position + stored_bytes(entry.header_length());
-      body_begin = std::min<std::uint64_t>(body_begin, entry.body_position);
-      body_end = std::max<std::uint64_t>(body_end, entry.body_position + stored_bytes(entry.body_length()));
-    }
-    const Result<RandomAccessFile*> file = files_[first.file]->file().get();
+/// Has the metadata of the slot that comes next read while this one is worked on.
+void SlotfileIterator::ask_for_lists_of_next_slot() {
+  if (next_cell_ >= kCells) return;
+  const Slot& next = *bucket_->by_cell[next_cell_];
+  if (next.is_loaded()) return;
+  for (const FileRef& ref : next.files()) {
+    const Result<RandomAccessFile*> file = ref->file().get();
     if (!file) return;  // whoever reads will say it
-    (*file)->will_need(first.header_position, header_end - first.header_position);
-    if (!filter_.has_selection() && filter_.wants_body()) (*file)->will_need(body_begin, body_end - body_begin);
+    const std::uint64_t lists = kFileHeaderBytes + kRunFrameBytes + next.info().entries * kEntryBytes;
+    (*file)->will_need(0, std::min(lists, ref->size()));
+  }
+}
+
+/// Has the beginning of what will be asked of the next slot read while the second half of this one is worked on.
+void SlotfileIterator::ask_for_next_slot() {
+  if (next_cell_ >= kCells) return;
+  Slot& next = *bucket_->by_cell[next_cell_];
+  constexpr std::uint64_t kIndexBytesOfEntry = 64;
+  const std::uint64_t index_bytes = context_.stats.index_bytes + next.info().entries * kIndexBytesOfEntry;
+  if (!next.is_loaded() && index_bytes > context_.options.limits.index_bytes_max) return;  // it would push out others
+  if (!engine_.load(next)) return;                                                         // said when its turn comes
+  for (std::uint16_t ordinal = 0; ordinal < next.files().size(); ++ordinal) {
+    const Result<RandomAccessFile*> file = next.files()[ordinal]->file().get();
+    if (!file) return;
+    for (const Part part : {Part::Header, Part::Body}) {
+      if (part == Part::Body && (!goes_in_order(part) || !(filter_.wants_body() || filter_.selects_on_body())))
+        continue;
+      std::uint64_t begin = ~std::uint64_t{0};
+      std::uint64_t end = 0;
+      std::uint64_t bytes = 0;
+      for (const MetaEntry& entry : next.index().entries()) {
+        if (entry.file != ordinal || entry.length(part) == 0) continue;
+        begin = std::min<std::uint64_t>(begin, entry.position(part));
+        end = std::max<std::uint64_t>(end, entry.position(part) + stored_bytes(entry.length(part)));
+        bytes += stored_bytes(entry.length(part));
+      }
+      const bool dense = end > begin && end - begin <= 2 * bytes + kGapBytesMax;
+      if (dense) (*file)->will_need(begin, std::min(end - begin, kAskBytes));
+    }
   }
 }
 
 Result<SlotfileIterator::Given> SlotfileIterator::give(const Sink& sink) {
+  const MetaEntry& listed = pending_[at_].entry;
+  if (changes_ == context_.changes && !listed.held()) {
+    moved_ = false;
+    return give_entry(listed, sink);
+  }
   FJORD_TRY_ASSIGN(const MetaEntry* now, as_it_is_now());
   if (now == nullptr) return Given::Nothing;
-  const MetaEntry& listed = pending_[at_].entry;
   moved_ = now->timestamp_us != listed.timestamp_us || listed.held();
   if (!moved_) return give_entry(listed, sink);
   if (!filter_.wants(now->timestamp(), now->removed())) return Given::Nothing;
@@ -202,28 +231,62 @@ Result<std::string_view> SlotfileIterator::part(const MetaEntry& entry, Part par
 Result<std::string_view> SlotfileIterator::stored_part(const MetaEntry& entry, Part part) {
   const std::uint64_t begin = entry.position(part);
   const std::uint64_t length = stored_bytes(entry.length(part));
-  if (entry.file != open_file_) {
-    SlotFile& file = *files_[entry.file].file;
-    open_file_ = entry.file;
-    FJORD_TRY_ASSIGN(handle_, file.file().share());
-    mapped_ = {};
-    if (on_corruption_ == OnCorruption::Fail) {
-      FJORD_TRY_ASSIGN(mapped_, file.mapped());
-    }
-    for (Side& side : sides_) side.window.forget();
-  }
-  if (begin + length <= mapped_.size()) return mapped_.substr(begin, length);
+  if (entry.file != open_file_) FJORD_TRY(open_file_of(entry));
   Side& side = sides_[part == Part::Header ? 0 : 1];
+  if (begin + length <= mapped_.size()) {
+    ask_for(side, entry, part);
+    return mapped_.substr(begin, length);
+  }
   const std::uint64_t ahead_end = side.window.contains(begin, length) ? 0 : read_ahead(entry, part);
   return side.window.read(*handle_, begin, length, ahead_end);
+}
+
+Status SlotfileIterator::open_file_of(const MetaEntry& entry) {
+  SlotFile& file = *files_[entry.file].file;
+  open_file_ = entry.file;
+  FJORD_TRY_ASSIGN(handle_, file.file().share());
+  mapped_ = {};
+  if (on_corruption_ == OnCorruption::Fail) {
+    FJORD_TRY_ASSIGN(mapped_, file.mapped());
+  }
+  for (const Part part : {Part::Header, Part::Body}) {
+    Side& side = sides_[part == Part::Header ? 0 : 1];
+    side.window.forget();
+    side.asked_end = side.last_end = 0;
+    for (std::size_t i = at_; i < pending_.size() && pending_[i].entry.file == entry.file; ++i) {
+      const MetaEntry& other = pending_[i].entry;
+      const std::uint64_t end = other.position(part) + stored_bytes(other.length(part));
+      if (other.length(part) != 0) side.last_end = std::max(side.last_end, end);
+    }
+  }
+  return Status::ok();
+}
+
+/// Lets the system read what is mapped and will be touched soon: page by page it would wait for each.
+void SlotfileIterator::ask_for(Side& side, const MetaEntry& entry, Part part) {
+  const std::uint64_t begin = entry.position(part);
+  const std::uint64_t end = begin + stored_bytes(entry.length(part));
+  if (!goes_in_order(part)) {
+    const bool large = end - begin >= kLargePartBytes;
+    if (large && !handle_->is_resident(begin, end - begin)) handle_->will_need(begin, end - begin);
+    return;
+  }
+  if (end + kAskBytes / 2 <= side.asked_end || side.asked_end >= side.last_end) return;
+  const std::uint64_t from = std::max(begin, side.asked_end);
+  const std::uint64_t to = std::min(std::max(from, end) + kAskBytes, side.last_end);
+  side.asked_end = std::max(to, end);
+  // Asking for what is there already costs a look at each page.
+  constexpr std::uint64_t kBetweenSamples = 256 << 10;
+  bool resident = true;
+  for (std::uint64_t at = from; resident && at < to; at += kBetweenSamples) resident = handle_->is_resident(at, 1);
+  if (!resident) handle_->will_need(from, to - from);
 }
 
 /// Of an entry that was replaced, or was in memory, when the list was made: `entry` is as it is now.
 Result<std::string_view> SlotfileIterator::moved_part(const MetaEntry& entry, Part part) {
   Slot& slot = bucket_->slot_for(entry.gid);
   Side& side = sides_[part == Part::Header ? 0 : 1];
-  FJORD_TRY(slot.read_part(slot.index().find(entry.gid), part, side.held));
-  return std::string_view(side.held);
+  return slot.read_part(slot.index().find(entry.gid), part, side.held);
 }
 
 Result<std::string_view> SlotfileIterator::plain(const MetaEntry& entry, Part part, std::string_view stored) {

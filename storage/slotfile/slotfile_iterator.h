@@ -31,13 +31,21 @@ class SlotfileIterator final : public spi::DocumentIterator {
 
   struct Side {
     ReadWindow window;
-    std::string held;         ///< A part that was in memory, or was compressed.
-    std::uint64_t ahead = 0;  ///< How far it pays to read on; see read_ahead().
+    std::string held;             ///< A part that was compressed, or could not be mapped.
+    std::uint64_t ahead = 0;      ///< How far it pays to read on; see read_ahead().
+    std::uint64_t asked_end = 0;  ///< Of a mapped file: up to here the system knows what is needed.
+    std::uint64_t last_end = 0;   ///< One past the last part of the list in the open file.
   };
 
   Result<bool> advance(const Sink& sink, bool& given);
   Status start_slot();
-  void read_ahead_of_slot();
+  Status open_file_of(const MetaEntry& entry);
+  void ask_for(Side& side, const MetaEntry& entry, Part part);
+  void ask_for_lists_of_next_slot();
+  void ask_for_next_slot();
+  bool goes_in_order(Part part) const {
+    return part == Part::Header || !filter_.has_selection() || filter_.selects_on_body();
+  }
   Result<Given> give(const Sink& sink);
   Result<const MetaEntry*> as_it_is_now();
   Result<Given> give_entry(const MetaEntry& entry, const Sink& sink);
@@ -65,6 +73,7 @@ class SlotfileIterator final : public spi::DocumentIterator {
   std::vector<Pending> pending_;
   Slot* slot_ = nullptr;           ///< Where pending_ is from, as long as
   std::uint64_t slot_serial_ = 0;  ///< its index has this number.
+  std::uint64_t changes_ = 0;      ///< The list is what the index says as long as nothing has changed since.
   bool moved_ = false;             ///< The current entry is not where the list says.
   std::vector<FileRef> files_;     ///< Of pending_.
   std::size_t at_ = 0;

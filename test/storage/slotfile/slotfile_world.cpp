@@ -47,7 +47,7 @@ void observe_bucket(spi::PersistenceProvider& provider, BucketId bucket, Observe
       continue;
     }
     if (got->timestamp != entry.timestamp || got->removed != entry.removed) observed.complaint = "get and list differ";
-    state.versions[entry.gid] = {got->timestamp.us, got->removed, got->header, got->body};
+    state.versions[entry.gid] = {got->timestamp.us, got->removed, std::string(got->header), std::string(got->body)};
     ++info.entries;
     if (!entry.removed) ++info.documents;
     info.checksum += spi::entry_hash(entry.gid, entry.timestamp, entry.removed);

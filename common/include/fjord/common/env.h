@@ -35,6 +35,12 @@ class RandomAccessFile {
   virtual std::string_view mapped(std::uint64_t end) = 0;
   /// Says that this range will be read soon. Promises nothing.
   virtual void will_need(std::uint64_t offset, std::uint64_t length) const = 0;
+  /// False if reading a range of what mapped() gave would wait for the medium; true also where that is not known.
+  virtual bool is_resident(std::uint64_t offset, std::uint64_t length) const {
+    static_cast<void>(offset);
+    static_cast<void>(length);
+    return true;
+  }
   /// Reserves space and sets the size (new bytes read as zero); a smaller size truncates. Errors: NoSpace.
   virtual Status allocate(std::uint64_t size) = 0;
   virtual Status truncate(std::uint64_t size) = 0;

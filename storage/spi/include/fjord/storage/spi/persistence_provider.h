@@ -52,12 +52,12 @@ struct WriteResult {
   bool superseded = false;  ///< An entry with an equal or newer timestamp was there: nothing was changed.
 };
 
-/// The newest version of a document. Owned bytes.
+/// The newest version of a document. Lifetime: the views are good until the next call of the provider.
 struct StoredDocument {
   Timestamp timestamp;
   bool removed = false;
-  std::string header;
-  std::string body;
+  std::string_view header;
+  std::string_view body;
 };
 
 /// What merges compare.
