@@ -158,6 +158,10 @@ std::optional<spi::Write> BucketMerge::cancel_lost_token(const GlobalId& documen
 
 void BucketMerge::ask_block() {
   if (fetched_ == missing_.size()) {
+    if (Status status = apply_refused(); !status) {
+      finish(std::move(status));
+      return;
+    }
     ++source_;
     next_source();
     return;
@@ -236,12 +240,56 @@ Status BucketMerge::apply_blocks() {
     if (!reader.ok()) return {StatusCode::Corruption, "a merge source sent a malformed docblock"};
     reply_.bytes_copied += block.size();
   }
-  std::vector<spi::WriteResult> results(writes.size());
+  std::vector<spi::WriteResult> results;
+  FJORD_TRY(apply(writes, results));
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    const spi::Write& w = writes[i];
+    if (!is_refused_for_loss(w, results[i])) continue;
+    EntryView entry{
+        .gid = w.gid, .timestamp = w.timestamp, .removed = w.remove, .id = {}, .header = {}, .body = w.body};
+    (w.remove ? entry.id : entry.header) = w.remove ? w.id : w.header;
+    refused_.add(entry);
+  }
+  return Status::ok();
+}
+
+Status BucketMerge::apply(std::vector<spi::Write>& writes, std::vector<spi::WriteResult>& results) {
+  results.assign(writes.size(), {});
   stripe_.provider_->apply(writes, results, stripe_.options_.durability);
   for (spi::WriteResult& result : results) FJORD_TRY(std::move(result.status));
   reply_.entries_copied += writes.size();
   stripe_.metrics_.merged_entries.add(writes.size());
   return Status::ok();
+}
+
+bool BucketMerge::is_refused_for_loss(const spi::Write& write, const spi::WriteResult& result) {
+  if (!result.superseded || !stripe_.is_damaged(request_.bucket)) return false;
+  const Result<spi::StoredDocument> here = stripe_.provider_->get(request_.bucket, write.gid, spi::Parts::HeaderOnly);
+  return !here && here.error().code() == StatusCode::Corruption;
+}
+
+/// What an intact member has is the newest that was acknowledged, so what was lost here was a write that did not reach
+/// every member and was not acknowledged. The engine takes the older version once it does not wait for the lost one any
+/// more. The stripe still counts the bucket as damaged, until the distributor has compared it.
+Status BucketMerge::apply_refused() {
+  const std::string block = refused_.take();
+  if (block.empty() || request_.decides || is_outsider() || is_source_damaged()) return Status::ok();
+  FJORD_TRY(stripe_.provider_->mark_repaired(request_.bucket));
+  std::vector<spi::Write> writes;
+  const std::shared_ptr<const rpc::ClusterSnapshot> snapshot = stripe_.snapshots_.get();
+  DocBlockReader reader(block);
+  while (std::optional<EntryView> entry = reader.next()) {
+    writes.push_back({.bucket = request_.bucket,
+                      .gid = entry->gid,
+                      .timestamp = entry->timestamp,
+                      .remove = entry->removed,
+                      .id = entry->id,
+                      .header = entry->header,
+                      .body = entry->body});
+    if (!entry->removed && snapshot != nullptr) spi::set_compression(writes.back(), *snapshot->types());
+  }
+  std::vector<spi::WriteResult> results;
+  return apply(writes, results);
 }
 
 void BucketMerge::finish(Status status) {

@@ -40,6 +40,10 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   void ask_block();
   void on_block(Result<rpc::FetchEntriesReply> block);
   Status apply_blocks();
+  Status apply(std::vector<spi::Write>& writes, std::vector<spi::WriteResult>& results);
+  /// The engine does not take an entry because it lost a newer version of it.
+  bool is_refused_for_loss(const spi::Write& write, const spi::WriteResult& result);
+  Status apply_refused();
   bool loses(const EntryView& entry) const;
   void find_lost_tokens();
   /// The token that came with our version of `document`, which is about to lose, cancelled.
@@ -63,6 +67,7 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   std::size_t fetched_ = 0;                             // Of missing_.
   std::unordered_map<GlobalId, GlobalId> lost_tokens_;  // By document.
   std::vector<std::string> blocks_;  // Fetched and not applied: they end within entries of one timestamp.
+  DocBlockBuilder refused_;          // Entries of an intact member that the engine did not take.
   rpc::MergeBucketReply reply_;
 };
 

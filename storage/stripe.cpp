@@ -216,11 +216,6 @@ void StorageNode::Stripe::read(const rpc::StorageOperation& operation, rpc::Oper
   MonotonicTime start = clock_.now();
   Result<spi::StoredDocument> found =
       provider_->get(operation.bucket, operation.gid, operation.header_only ? spi::Parts::HeaderOnly : spi::Parts::All);
-  const bool damaged = is_damaged(operation.bucket);
-  if (damaged && (!operation.even_damaged || (found && found->removed))) {
-    // Where it is not known what was lost, an older version may have come to light, or an older remove.
-    found = Status(StatusCode::Corruption, operation.bucket.to_string() + " is damaged here; another replica knows");
-  }
   if (!found) {
     result.status = found.error();
     if (found.error().code() != StatusCode::NotFound) metrics_.errors.add();
@@ -232,6 +227,13 @@ void StorageNode::Stripe::read(const rpc::StorageOperation& operation, rpc::Oper
   }
   if (operation.token_gid != GlobalId{} && (result.status || result.status.code() == StatusCode::NotFound)) {
     read_token(operation, result);
+  }
+  const bool removed = found && found->removed;
+  if (is_damaged(operation.bucket) && (!operation.even_damaged || removed)) {
+    // Where it is not known what was lost, an older version may have come to light, or an older remove.
+    result = {};
+    result.status =
+        Status(StatusCode::Corruption, operation.bucket.to_string() + " is damaged here; another replica knows");
   }
   metrics_.gets.add();
   metrics_.get_seconds.observe(clock_.now() - start);

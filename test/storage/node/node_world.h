@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,23 +17,28 @@ namespace fjord::test {
 
 inline rpc::Address storage_address(std::uint16_t node) { return "storage." + std::to_string(node) + ":1"; }
 
-/// Storage nodes with the memory engine, and a test that plays the fleet controller and the distributors.
+/// Storage nodes, with the memory engine if nothing else is said, and a test that plays the fleet controller and the
+/// distributors.
 class NodeWorld {
  public:
-  explicit NodeWorld(std::uint16_t nodes, storage::StorageNodeOptions options = {}) : caller(world) {
-    for (std::uint16_t i = 0; i < nodes; ++i) {
-      options.index = i;
-      const std::string name = "storage." + std::to_string(i);
-      auto process = std::make_unique<TestProcess<storage::StorageNode>>(world, name, env_, i + 1u);
-      auto opened =
-          storage::StorageNode::open(options, process->runtime(), process->transport(),
-                                     [](unsigned, unsigned) -> Result<std::unique_ptr<spi::PersistenceProvider>> {
-                                       return make_memory_provider();
-                                     });
-      REQUIRE(opened);
-      process->run(std::move(*opened));
-      nodes_[i] = std::move(process);
+  /// Opens the engine of a stripe of a node.
+  using MakeProvider =
+      std::function<Result<std::unique_ptr<spi::PersistenceProvider>>(std::uint16_t node, unsigned, unsigned)>;
+
+  explicit NodeWorld(std::uint16_t nodes, storage::StorageNodeOptions options = {}, MakeProvider providers = {})
+      : caller(world), options_(std::move(options)), providers_(std::move(providers)) {
+    if (!providers_) {
+      providers_ = [](std::uint16_t, unsigned, unsigned) -> Result<std::unique_ptr<spi::PersistenceProvider>> {
+        return make_memory_provider();
+      };
     }
+    for (std::uint16_t i = 0; i < nodes; ++i) start(i);
+  }
+
+  /// Kills the node and starts it again; it has no cluster state then.
+  void restart(std::uint16_t node) {
+    nodes_.erase(node);
+    start(node);
   }
 
   /// The cluster state that the tests use, of a version; every node is up.
@@ -105,6 +111,21 @@ class NodeWorld {
   TestCaller caller;
 
  private:
+  void start(std::uint16_t node) {
+    options_.index = node;
+    const std::string name = "storage." + std::to_string(node);
+    auto process = std::make_unique<TestProcess<storage::StorageNode>>(world, name, env_, ++incarnation_);
+    auto opened =
+        storage::StorageNode::open(options_, process->runtime(), process->transport(),
+                                   [&](unsigned stripe, unsigned of) { return providers_(node, stripe, of); });
+    REQUIRE(opened);
+    process->run(std::move(*opened));
+    nodes_[node] = std::move(process);
+  }
+
+  storage::StorageNodeOptions options_;
+  MakeProvider providers_;
+  unsigned incarnation_ = 0;
   sim::SimEnv env_;
   std::map<std::uint16_t, std::unique_ptr<TestProcess<storage::StorageNode>>> nodes_;
 };
