@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <limits>
 #include <rapidjson/error/en.h>
 #include <rapidjson/reader.h>
+#include <string>
 #include <utility>
 
 #include "fjord/document/json.h"
@@ -15,7 +19,8 @@ namespace fjord {
 namespace {
 
 // The recursive parser is the faster one; TreeBuilder ends the parse at kJsonDepthMax, so the stack is bounded anyway.
-constexpr unsigned kParseFlags = rapidjson::kParseInsituFlag | rapidjson::kParseFullPrecisionFlag;
+// Numbers come as text: RapidJSON makes something else than 0 of zeros with a large negative exponent ("0.0e-300").
+constexpr unsigned kParseFlags = rapidjson::kParseInsituFlag | rapidjson::kParseNumbersAsStringsFlag;
 
 Status invalid(std::size_t offset, std::string_view what) {
   return {StatusCode::InvalidArgument, fmt::format("JSON, byte {}: {}", offset, what)};
@@ -54,7 +59,22 @@ class TreeBuilder {
     add(JsonNode::Kind::Double)->number = value;
     return true;
   }
-  bool RawNumber(const char*, rapidjson::SizeType, bool) { return fail("unexpected number"); }
+  /// What the parser found to be a JSON number.
+  bool RawNumber(const char* text, rapidjson::SizeType length, bool) {
+    const char* end = text + length;
+    if (std::string_view(text, length).find_first_of(".eE") == std::string_view::npos) {
+      std::int64_t integer = 0;
+      if (std::from_chars(text, end, integer).ec == std::errc()) return Int64(integer);
+      std::uint64_t unsigned_integer = 0;
+      if (*text != '-' && std::from_chars(text, end, unsigned_integer).ec == std::errc()) {
+        return Uint64(unsigned_integer);
+      }
+    }
+    double number = 0;
+    if (std::from_chars(text, end, number).ec == std::errc()) return Double(number);
+    number = std::strtod(std::string(text, length).c_str(), nullptr);  // infinite, or next to nothing
+    return std::isinf(number) ? fail("a number that is too large") : Double(number);
+  }
   bool String(const char* text, rapidjson::SizeType length, bool) {
     const std::string_view value(text, length);
     if (!is_utf8(value)) return fail("a string that is not UTF-8");

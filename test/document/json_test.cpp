@@ -212,6 +212,19 @@ TEST_CASE("json: fields come in the order that the type declares, or only those 
   CHECK(to_json_fields(*view, only).value() == R"({"year":-1969,"stars":-5})");
 }
 
+TEST_CASE("json: zeros with any exponent are zero, and what is next to nothing is zero as well") {
+  for (const std::string text :
+       {"0.0e-300", "0.0e-3000", "0e-310", "0.000000000000000000000000000000000e300", "1e-400"}) {
+    CHECK(round_trip("{\"seconds\":" + text + "}") == round_trip(R"({"seconds":0.0})"));
+    CHECK(round_trip("{\"seconds\":-" + text + "}") == round_trip(R"({"seconds":-0.0})"));
+  }
+  CHECK(round_trip(R"({"seconds":5e-324})") == R"({"seconds":5e-324})");
+  CHECK(round_trip(R"({"seconds":1.7976931348623157e308})") == R"({"seconds":1.7976931348623157e+308})");
+  CHECK(round_trip(R"({"seconds":18446744073709551616})") == R"({"seconds":18446744073709551616})");
+  CHECK_FALSE(field_error(R"({"seconds":1.8e308})").is_ok());
+  CHECK_FALSE(field_error(R"({"seconds":99999e308})").is_ok());
+}
+
 TEST_CASE("json: numbers that JSON does not have become null") {
   const auto repo = test::sample_repo();
   Document song(*repo->find("song"), test::id_of("id:music:song::x"));
