@@ -3,7 +3,6 @@
 import json
 import os
 import pathlib
-import re
 import signal
 import socket
 import subprocess
@@ -11,6 +10,7 @@ import tempfile
 import unittest
 import urllib.request
 
+import command_line_page
 import harness
 from harness import FAILED, NOT_FOUND, OK, USAGE
 
@@ -19,19 +19,8 @@ def help_of(*command):
     return harness.run_program("fjord", *command, "--help")
 
 
-def subcommands(text):
-    """The names below "Subcommands:" of a help text."""
-    found = re.search(r"^Subcommands:\n((?:  .*\n?)+)", text, re.MULTILINE)
-    return re.findall(r"^  (\S+)", found.group(1), re.MULTILINE) if found else []
-
-
 def all_commands():
-    commands, todo = [], [()]
-    while todo:
-        command = todo.pop()
-        commands.append(command)
-        todo += [(*command, name) for name in subcommands(help_of(*command).out)]
-    return commands
+    return [command[1:] for command in command_line_page.commands_of("fjord")]
 
 
 class HelpTest(unittest.TestCase):
@@ -46,6 +35,16 @@ class HelpTest(unittest.TestCase):
                 self.assertIn("Example:", shown.out)
                 self.assertIn("xit codes: 0", shown.out)
                 self.assertIn("fjord", shown.out.split("Example:")[1])
+
+    def test_the_reference_page_says_what_the_programs_say(self):
+        self.assertEqual(command_line_page.PAGE.read_text(), command_line_page.page(),
+                         f"to bring the page up to date: {command_line_page.__doc__.splitlines()[2].strip()}")
+
+    def test_every_argument_has_a_meaning(self):
+        for program in ("fjord", "fjordd", "fjord-inspect"):
+            for command in command_line_page.commands_of(program):
+                for name, meaning in command_line_page.arguments_of(command_line_page.help_of(command)):
+                    self.assertNotEqual(meaning, "", f"{' '.join(command)} {name}")
 
     def test_all_commands_are_there(self):
         names = {" ".join(command) for command in all_commands()}
