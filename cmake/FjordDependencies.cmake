@@ -1,7 +1,12 @@
-# External libraries, each as one imported target. Which module may use which: docs/architecture.md.
+# External libraries, each as one imported target. A module names those that it uses (PRIVATE_DEPENDS of fjord_module).
 #
 #   fmt::fmt spdlog::spdlog rapidjson::rapidjson yaml-cpp::yaml-cpp CLI11::CLI11 libmd::libmd xxhash::xxhash
 #   Boost::headers thrift::thrift TBB::tbb prometheus-cpp::core ZLIB::ZLIB Catch2::Catch2 Threads::Threads
+#
+# What one module alone uses is looked for in its CMakeLists.txt:
+#
+#   PkgConfig::re2 (RE2: document)   PkgConfig::LZ4 PkgConfig::ZSTD (storage/slotfile)   leveldb::leveldb (storage/leveldb)
+#   leveldb::leveldb PkgConfig::rocksdb PkgConfig::wiredtiger (bench/engine, which is left out where they are missing)
 
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
