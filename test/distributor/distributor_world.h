@@ -31,6 +31,18 @@ struct TestReplica {
   ReplicaSet set;
   std::map<std::string, Version> documents;                          ///< By id.
   std::map<GlobalId, std::pair<std::string, std::uint64_t>> tokens;  ///< Id and timestamp of token entries.
+  bool damaged = false;                                              ///< What is not here may have been lost.
+
+  BucketInfo info() const {
+    BucketInfo info;
+    for (const auto& [id, version] : documents) {
+      if (version.timestamp_us == 0) continue;
+      ++info.entries;
+      info.checksum += hash64(id, version.timestamp_us);
+      info.max_timestamp_us = std::max(info.max_timestamp_us, version.timestamp_us);
+    }
+    return info;
+  }
 };
 
 /// One distributor that owns everything, before storage nodes made of maps. The test plays fleet controller and
@@ -129,16 +141,13 @@ class DistributorWorld {
     return reply;
   }
 
-  rpc::Reply serve(std::uint16_t node, rpc::GetBucketInfo&) {
+  rpc::Reply serve(std::uint16_t node, rpc::GetBucketInfo& request) {
     rpc::GetBucketInfoReply reply;
     for (const auto& [raw, replica] : storage[node]) {
-      rpc::BucketReport report{BucketId(raw), {}, replica.set};
-      report.info.entries = replica.documents.size();
-      for (const auto& [id, version] : replica.documents) {
-        report.info.checksum += hash64(id, version.timestamp_us);
-        report.info.max_timestamp_us = std::max(report.info.max_timestamp_us, version.timestamp_us);
-      }
-      reply.reports.push_back(std::move(report));
+      const auto& asked = request.buckets;
+      if (!request.all && std::find(asked.begin(), asked.end(), BucketId(raw)) == asked.end()) continue;
+      if (request.only_damaged && !replica.damaged) continue;
+      reply.reports.push_back({BucketId(raw), replica.info(), replica.set, replica.damaged});
     }
     return reply;
   }
@@ -147,6 +156,7 @@ class DistributorWorld {
     for (const rpc::BucketReplicaSet& entry : request.buckets) {
       TestReplica& replica = storage[node][entry.bucket.raw()];
       if (entry.replica_set.epoch > replica.set.epoch) replica.set = entry.replica_set;
+      if (entry.repaired && replica.info().same_content(entry.intact)) replica.damaged = false;
       reply.statuses.push_back(Status::ok());
     }
     return reply;
@@ -160,8 +170,10 @@ class DistributorWorld {
     return reply;
   }
   rpc::Reply serve(std::uint16_t node, rpc::MergeBucket& request) {
+    rpc::MergeBucketReply reply;
     TestReplica& target = storage[node][request.bucket.raw()];
     for (std::uint16_t source : request.sources) {
+      if (storage[source][request.bucket.raw()].damaged) reply.damaged_sources.push_back(source);
       for (const auto& [id, version] : storage[source][request.bucket.raw()].documents) {
         TestReplica::Version& ours = target.documents[id];
         if (version.timestamp_us > ours.timestamp_us) ours = version;
@@ -170,7 +182,7 @@ class DistributorWorld {
         if (token.second > target.tokens[gid].second) target.tokens[gid] = token;
       }
     }
-    return rpc::MergeBucketReply{};
+    return reply;
   }
   rpc::Reply serve(std::uint16_t node, rpc::Apply& request) {
     rpc::ApplyReply reply;
@@ -179,6 +191,9 @@ class DistributorWorld {
       auto replica = storage[node].find(operation.bucket.raw());
       if (replica == storage[node].end() || operation.epoch < replica->second.set.epoch) {
         result.status = Status(StatusCode::WrongDistribution, "no such bucket, or an older set");
+      } else if (operation.kind == rpc::OperationKind::Get && replica->second.damaged &&
+                 !(operation.even_damaged && replica->second.documents.contains(operation.id))) {
+        result.status = Status(StatusCode::Corruption, "damaged here");
       } else if (operation.kind == rpc::OperationKind::Get) {
         const TestReplica::Version& version = replica->second.documents[operation.id];
         const bool there = version.timestamp_us != 0 && !version.removed;

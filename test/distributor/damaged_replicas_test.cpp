@@ -1,0 +1,164 @@
+#include <catch2/catch.hpp>
+
+#include "distributor_world.h"
+
+namespace fjord::test {
+namespace {
+
+const std::string kId = "id:test:item:n=1:a";
+const std::string kOther = "id:test:item:n=1:b";
+const std::string kAbsent = "id:test:item:n=1:c";
+const BucketId kBucket = bucket_of_id(kId);
+
+rpc::OperationResult execute(DistributorWorld& world, rpc::Execute batch) {
+  rpc::ExecuteReply reply = world.ask(std::move(batch));
+  REQUIRE(reply.status);
+  REQUIRE(reply.results.size() == 1);
+  return std::move(reply.results[0]);
+}
+StatusCode get_code(DistributorWorld& world, const std::string& id) {
+  return execute(world, get_batch(id)).status.code();
+}
+
+/// What kId was is lost on the node, which says so from now on.
+void damage(DistributorWorld& world, std::uint16_t node) {
+  TestReplica& replica = world.storage[node][kBucket.raw()];
+  replica.documents.erase(kId);
+  replica.damaged = true;
+}
+bool is_damaged(DistributorWorld& world, std::uint16_t node) { return world.storage[node][kBucket.raw()].damaged; }
+
+DistributorWorld::Hook no_merges() {
+  return [](std::uint16_t, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (!std::holds_alternative<rpc::MergeBucket>(request)) return std::nullopt;
+    return Result<rpc::Reply>(Status(StatusCode::NotReady, "no merge in this test"));
+  };
+}
+
+void fill(DistributorWorld& world) {
+  world.give_state(1);
+  REQUIRE(execute(world, put_batch(kId)).status);
+  REQUIRE(execute(world, put_batch(kOther)).status);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "damaged replicas: a read that meets damage is answered by another member, which the damaged one is merged from") {
+  DistributorWorld world(2);
+  fill(world);
+  damage(world, 1);
+  for (int i = 0; i < 10; ++i) CHECK(get_code(world, kId) == StatusCode::Ok);
+  CHECK(get_code(world, kAbsent) == StatusCode::NotFound);
+  world.run(seconds(2));
+  CHECK_FALSE(is_damaged(world, 1));
+  CHECK(world.storage[1][kBucket.raw()].info().same_content(world.storage[0][kBucket.raw()].info()));
+  CHECK(world.counter("fjord_distributor_damaged_replicas_total") == 1);
+  CHECK(world.counter("fjord_distributor_repaired_replicas_total") == 1);
+  CHECK(world.ask(rpc::Poll{}).buckets_damaged == 0);
+  CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
+}
+
+TEST_CASE("damaged replicas: storage nodes are asked for them, so nobody has to read") {
+  DistributorWorld world(2);
+  fill(world);
+  damage(world, 0);
+  world.run(seconds(3));
+  CHECK_FALSE(is_damaged(world, 0));
+  CHECK(world.storage[0][kBucket.raw()].documents.contains(kId));
+}
+
+TEST_CASE("damaged replicas: until they are repaired, nothing is read or visited there, and updates wait") {
+  DistributorWorld world(2);
+  fill(world);
+  damage(world, 1);
+  world.hook = no_merges();
+  world.run(seconds(2));
+  CHECK(world.ask(rpc::Poll{}).buckets_damaged == 1);
+  for (int i = 0; i < 10; ++i) {
+    CHECK(get_code(world, kId) == StatusCode::Ok);
+    rpc::GetBucketNodesReply nodes =
+        world.ask(rpc::GetBucketNodes{.state_version = 1, .all = false, .buckets = {kBucket}});
+    REQUIRE(nodes.buckets.at(0).status);
+    CHECK(nodes.buckets.at(0).node == 0);
+  }
+  auto update = world.send(update_batch(kId, R"({"count": {"assign": 2}})"));
+  world.run(milliseconds(500));
+  CHECK_FALSE(update->has_value());
+  CHECK(is_damaged(world, 1));
+  world.hook = nullptr;
+  world.run(seconds(1));
+  CHECK_FALSE(is_damaged(world, 1));
+  REQUIRE(update->has_value());
+  CHECK((*update)->results.at(0).status);
+}
+
+TEST_CASE("damaged replicas: they are not whole while they hold something else than an intact one") {
+  DistributorWorld world(2);
+  fill(world);
+  damage(world, 1);
+  world.hook = [](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (node != 1 || !std::holds_alternative<rpc::MergeBucket>(request)) return std::nullopt;
+    return Result<rpc::Reply>(rpc::MergeBucketReply{});  // It says that it did.
+  };
+  world.run(seconds(3));
+  CHECK(is_damaged(world, 1));
+  CHECK(get_code(world, kId) == StatusCode::Ok);
+}
+
+TEST_CASE("damaged replicas: without an intact one there is no repair, and what is not there is no NOT_FOUND") {
+  const std::uint16_t nodes = GENERATE(as<std::uint16_t>{}, 1, 2);
+  DistributorWorld world(nodes, nodes);
+  fill(world);
+  for (std::uint16_t node = 0; node < nodes; ++node) damage(world, node);
+  world.run(seconds(3));
+  CHECK(get_code(world, kId) == StatusCode::Corruption);
+  CHECK(get_code(world, kAbsent) == StatusCode::Corruption);
+  CHECK(get_code(world, kOther) == StatusCode::Ok);  // What verifies is served.
+  CHECK(execute(world, update_batch(kId, R"({"count": {"assign": 2}})")).status.code() == StatusCode::Corruption);
+  CHECK(execute(world, put_batch(kId, 0, 1, "again")).status);
+  CHECK(get_code(world, kId) == StatusCode::Ok);
+  for (std::uint16_t node = 0; node < nodes; ++node) CHECK(is_damaged(world, node));
+  CHECK(world.ask(rpc::Poll{}).buckets_damaged == 1);
+}
+
+TEST_CASE("damaged replicas: a node that is filled from a damaged one does not become a member") {
+  DistributorWorld world(3);
+  fill(world);
+  const std::vector<std::uint16_t> members = world.ideal(kBucket);
+  damage(world, members[0]);
+  world.hook = no_merges();
+  // The intact member goes down, and another node is to take its place.
+  std::string state;
+  for (std::uint16_t i = 0; i < 3; ++i) state += " ." + std::to_string(i) + (i == members[1] ? ".s:d" : ".v:1");
+  world.give_state(2, state);
+  world.hook = nullptr;
+  world.run(seconds(12));
+  const std::uint16_t third = static_cast<std::uint16_t>(3 - members[0] - members[1]);
+  CHECK(world.set_at(third, kBucket).epoch == 0);
+  CHECK(is_damaged(world, members[0]));
+  CHECK(get_code(world, kId) == StatusCode::Corruption);
+  CHECK(world.storage[third][kBucket.raw()].documents.contains(kOther));  // It has what is left all the same.
+}
+
+TEST_CASE("damaged replicas: they are known after a change of the cluster state, and told of a new set last") {
+  DistributorWorld world(2);
+  fill(world);
+  damage(world, 1);
+  std::vector<std::uint16_t> told;
+  world.hook = [&](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (const auto* sets = std::get_if<rpc::SetReplicaSets>(&request)) {
+      for (const rpc::BucketReplicaSet& entry : sets->buckets) {
+        if (entry.bucket == kBucket) told.push_back(node);
+      }
+    }
+    return std::nullopt;
+  };
+  world.give_state(2, " .0.v:2 .1.v:2");
+  world.run(seconds(1));
+  CHECK_FALSE(is_damaged(world, 1));
+  CHECK(told == std::vector<std::uint16_t>{0, 1, 0, 1});
+  CHECK(get_code(world, kId) == StatusCode::Ok);
+}
+
+}  // namespace fjord::test
