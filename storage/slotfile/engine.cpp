@@ -281,7 +281,11 @@ Status Engine::make_place_for_writes(std::span<const spi::Write> writes) {
     return Status::ok();
   }
   Status status;
-  if (context_.stats.held_bytes > limits.held_bytes_max) status = flush_for_memory();
+  if (context_.stats.held_bytes > limits.held_bytes_max) {
+    std::uint64_t wanted = 0;  // no more than that, for this batch has to wait for it
+    for (const spi::Write& write : writes) wanted += write.header.size() + write.body.size();
+    status = flush_for_memory(limits.held_bytes_max - std::min(wanted, limits.held_bytes_max / 2));
+  }
   if (status && journal_.bytes() > 2 * limits.journal_bytes_max) status = checkpoint();
   if (status) return status;
   FJORD_TRY(health());

@@ -119,7 +119,7 @@ class Engine final : public SlotfileProvider {
   Status step_checkpoint();
   Status flush_some(std::uint64_t bytes_max);
   Status flush_slot(Bucket& bucket, Slot& slot);
-  Status flush_for_memory();
+  Status flush_for_memory(std::uint64_t goal);
   void begin_sync();
   Status sync_some();
   Status save();
@@ -144,12 +144,12 @@ class Engine final : public SlotfileProvider {
   Status commit(Edit edit);
   Edit edit_of(std::span<Bucket* const> buckets) const;
   bool wants_split(const Bucket& bucket, const Slot& slot) const;
-  Status split_slots(Bucket& bucket);
-  Status prepare(Bucket& bucket);
+  Status split_slot(Bucket& bucket, const Slot& slot);
+  Status prepare(Bucket& bucket, unsigned first_cell, unsigned end_cell);
   std::unique_ptr<Slot> combine(std::span<Bucket* const> sources, BucketId id, unsigned first_cell, unsigned depth);
   std::unique_ptr<Bucket> combine_all(std::span<Bucket* const> sources, BucketId id, unsigned depth,
                                       const ReplicaSet& replicas);
-  Status replace_slots(Bucket& bucket, unsigned depth);
+  Status replace_slots(Bucket& bucket, unsigned first_cell, unsigned end_cell, unsigned depth);
   Status replace_buckets(std::span<Bucket* const> sources, std::span<const BucketId> targets);
   Bucket* adopt(std::unique_ptr<Bucket> bucket);
   void drop(Bucket& bucket);

@@ -12,6 +12,8 @@ namespace {
 
 /// A step of background work moves about this much, so that other work waits some milliseconds at most.
 constexpr std::uint64_t kStepBytes = 1 << 20;
+/// A run has about that many bytes at most, for the same reason.
+constexpr std::uint64_t kRunBytes = 4 << 20;
 /// What is dead in a file is no matter below this.
 constexpr std::uint64_t kDeadBytesLeast = kFileHeaderBytes + 8 * kRunFrameBytes;
 constexpr std::size_t kSyncFilesMax = 128;
@@ -93,6 +95,9 @@ Status Engine::begin_checkpoint() {
   checkpoint_segment_ = journal_.segment();
   checkpoint_lsn_ = journal_.last_lsn() + 1;
   flush_cursor_ = 0;
+  for (const auto& [uid, bucket] : by_uid_) {
+    for (const auto& slot : bucket->slots) slot->to_flush = slot->held().staged.size();
+  }
   phase_ = Phase::Flush;
   return Status::ok();
 }
@@ -128,37 +133,41 @@ Status Engine::step_checkpoint() {
 
 Status Engine::flush_some(std::uint64_t bytes_max) {
   // What is being rewritten cannot be flushed before that is over.
-  if (rewrite_ != nullptr && !rewrite_->slot().held().empty()) {
+  if (rewrite_ != nullptr && rewrite_->slot().to_flush != 0) {
     if (rewrite_job_ != nullptr) rewrite_job_->join();
     return step_rewrite();
   }
   const std::uint64_t before = context_.stats.flushed_bytes;
   auto at = by_uid_.lower_bound(flush_cursor_);
-  for (; at != by_uid_.end() && context_.stats.flushed_bytes - before < bytes_max; ++at) {
+  for (; at != by_uid_.end(); ++at) {
     Bucket& bucket = *at->second;
     flush_cursor_ = at->first;
+    // A step that ends before the bucket is done comes back to it.
     for (const auto& slot : bucket.slots) {
-      if (context_.stats.flushed_bytes - before >= bytes_max) return Status::ok();  // comes back to this bucket
-      FJORD_TRY(flush_slot(bucket, *slot));
+      while (slot->to_flush != 0 && !slot->rewriting) {
+        if (context_.stats.flushed_bytes - before >= bytes_max) return Status::ok();
+        FJORD_TRY(flush_slot(bucket, *slot));
+      }
     }
-    // Last, for it changes the slots.
-    const bool full = std::any_of(bucket.slots.begin(), bucket.slots.end(),
-                                  [&](const auto& slot) { return wants_split(bucket, *slot); });
-    if (full) FJORD_TRY(split_slots(bucket));
-    flush_cursor_ = at->first + 1;
+    const auto full = std::find_if(bucket.slots.begin(), bucket.slots.end(),
+                                   [&](const auto& slot) { return wants_split(bucket, *slot); });
+    if (full != bucket.slots.end()) return split_slot(bucket, **full);
   }
   if (at == by_uid_.end()) begin_sync();
   return Status::ok();
 }
 
-/// Flushes until a good part of the memory for held writes is free, whatever the checkpoint is at.
-Status Engine::flush_for_memory() {
-  const std::uint64_t goal = context_.options.limits.held_bytes_max / 2;
+/// Flushes until no more than `goal` bytes are held, whatever the checkpoint is at.
+Status Engine::flush_for_memory(std::uint64_t goal) {
   for (std::size_t seen = 0; seen <= by_uid_.size() && context_.stats.held_bytes > goal; ++seen) {
     auto at = by_uid_.upper_bound(memory_cursor_);
     if (at == by_uid_.end()) at = by_uid_.begin();
     memory_cursor_ = at->first;
-    for (const auto& slot : at->second->slots) FJORD_TRY(flush_slot(*at->second, *slot));
+    for (const auto& slot : at->second->slots) {
+      while (context_.stats.held_bytes > goal && !slot->held().empty() && !slot->rewriting) {
+        FJORD_TRY(flush_slot(*at->second, *slot));
+      }
+    }
   }
   // What is left is being rewritten: that has to come to its end.
   while (rewrite_ != nullptr && context_.stats.held_bytes > context_.options.limits.held_bytes_max) {
@@ -171,12 +180,12 @@ Status Engine::flush_for_memory() {
 Status Engine::flush_slot(Bucket& bucket, Slot& slot) {
   if (slot.held().empty() || slot.rewriting) return Status::ok();
   const std::uint64_t bytes = slot.held().bytes();
-  if (const Status status = slot.flush([&] { return new_file(); }); !status) {
+  if (const Status status = slot.flush(kRunBytes, [&] { return new_file(); }); !status) {
     ++context_.stats.failed_writes;
     return status.with_context(bucket.id.to_string());
   }
   ++context_.stats.flushes;
-  context_.stats.flushed_bytes += bytes;
+  context_.stats.flushed_bytes += bytes - slot.held().bytes();
   return Status::ok();
 }
 

@@ -66,17 +66,19 @@ void Engine::retire_files(std::span<const std::shared_ptr<SlotFile>> files) {
 
 bool Engine::wants_split(const Bucket& bucket, const Slot& slot) const {
   const SlotfileLimits& limits = context_.options.limits;
-  if ((2U << bucket.depth()) > limits.slotfiles_max || slot.info().entries < 2) return false;
+  if (bucket.slots.size() >= limits.slotfiles_max || slot.depth() == kCellBits || slot.info().entries < 2) return false;
+  if (slot.rewriting) return false;  // the next time
   // Documents that would not fit beside others anyway are no reason: splitting does not help them.
   return slot.info().entries > limits.entries_max ||
          (slot.live_bytes() > limits.file_bytes_max && slot.live_bytes() / slot.info().entries < limits.file_bytes_max);
 }
 
-/// Everything that is held is written, and all indexes are loaded.
-Status Engine::prepare(Bucket& bucket) {
-  if (rewrite_ != nullptr && rewrite_uid_ == bucket.uid) abandon_rewrite();
+/// Of the slots of these cells everything that is held is written, and their indexes are loaded.
+Status Engine::prepare(Bucket& bucket, unsigned first_cell, unsigned end_cell) {
   for (const auto& slot : bucket.slots) {
-    FJORD_TRY(flush_slot(bucket, *slot));
+    if (slot->end_cell() <= first_cell || slot->first_cell() >= end_cell) continue;
+    if (slot->rewriting) abandon_rewrite();
+    while (!slot->held().empty()) FJORD_TRY(flush_slot(bucket, *slot));
     FJORD_TRY(load(*slot));
     slot->pinned = true;
   }
@@ -123,51 +125,54 @@ std::unique_ptr<Bucket> Engine::combine_all(std::span<Bucket* const> sources, Bu
   return made;
 }
 
-Status Engine::replace_slots(Bucket& bucket, unsigned depth) {
-  FJORD_TRY(prepare(bucket));
+/// The slots of these cells are replaced by others of that depth.
+Status Engine::replace_slots(Bucket& bucket, unsigned first_cell, unsigned end_cell, unsigned depth) {
+  FJORD_TRY(prepare(bucket, first_cell, end_cell));
   Bucket* const source = &bucket;
-  std::vector<std::unique_ptr<Slot>> slots;
-  for (unsigned cell = 0; cell < kCells; cell += kCells >> depth) {
-    slots.push_back(combine(std::span(&source, 1), bucket.id, cell, depth));
+  std::vector<std::unique_ptr<Slot>> fresh;
+  for (unsigned cell = first_cell; cell < end_cell; cell += kCells >> depth) {
+    fresh.push_back(combine(std::span(&source, 1), bucket.id, cell, depth));
   }
+  const auto begin = std::find_if(bucket.slots.begin(), bucket.slots.end(),
+                                  [&](const auto& slot) { return slot->first_cell() == first_cell; });
+  const auto end =
+      std::find_if(begin, bucket.slots.end(), [&](const auto& slot) { return slot->first_cell() >= end_cell; });
   std::vector<std::shared_ptr<SlotFile>> files;
-  for (const auto& slot : bucket.slots) {
-    for (const FileRef& ref : slot->files()) files.push_back(ref.file);
+  for (auto slot = begin; slot != end; ++slot) {
+    for (const FileRef& ref : (*slot)->files()) files.push_back(ref.file);
   }
-  std::swap(bucket.slots, slots);
+  const auto at = bucket.slots.erase(begin, end);
+  bucket.slots.insert(at, std::move_iterator(fresh.begin()), std::move_iterator(fresh.end()));
   bucket.index_cells();
   bucket.forget_pending = bucket.forget_removes_before_us != 0;
-  slots.clear();
   const Status status = commit(edit_of(std::span(&source, 1)));
   retire_files(files);
   evict_indexes();
   return status;
 }
 
-Status Engine::split_slots(Bucket& bucket) {
-  if (rewrite_ != nullptr && rewrite_uid_ == bucket.uid) return Status::ok();  // the next time
-  context_.stats.splits += bucket.slots.size();
-  return replace_slots(bucket, bucket.depth() + 1);
+/// In two, or in one more step if that is not enough.
+Status Engine::split_slot(Bucket& bucket, const Slot& slot) {
+  ++context_.stats.splits;
+  return replace_slots(bucket, slot.first_cell(), slot.end_cell(), slot.depth() + 1);
 }
 
-/// When few documents are left, in as many slots as they had at their best.
+/// Two neighbours that have become small are one again.
 bool Engine::join_some_slots() {
   const SlotfileLimits& limits = context_.options.limits;
   for (const auto& [uid, bucket] : by_uid_) {
-    const unsigned depth = bucket->depth();
-    if (depth == 0 || (rewrite_ != nullptr && rewrite_uid_ == uid)) continue;
-    bool sparse = true;
-    for (std::size_t i = 0; i + 1 < bucket->slots.size() && sparse; i += 2) {
+    const bool too_many = bucket->slots.size() > limits.slotfiles_max;
+    for (std::size_t i = 0; i + 1 < bucket->slots.size(); ++i) {
       const Slot& a = *bucket->slots[i];
       const Slot& b = *bucket->slots[i + 1];
-      sparse = a.depth() == depth && b.depth() == depth && a.held().empty() && b.held().empty() &&
-               a.live_bytes() + b.live_bytes() < limits.file_bytes_max / 4 &&
-               a.info().entries + b.info().entries < limits.entries_max / 4;
+      const bool are_halves = a.depth() == b.depth() && a.first_cell() % (2 * (kCells >> a.depth())) == 0;
+      if (!are_halves || a.rewriting || b.rewriting || !a.held().empty() || !b.held().empty()) continue;
+      const bool sparse = a.live_bytes() + b.live_bytes() < limits.file_bytes_max / 4 &&
+                          a.info().entries + b.info().entries < limits.entries_max / 4;
+      if (!sparse && !too_many) continue;
+      ++context_.stats.joins;
+      return replace_slots(*bucket, a.first_cell(), b.end_cell(), a.depth() - 1).is_ok();
     }
-    const bool too_many = bucket->slots.size() > limits.slotfiles_max;
-    if (!sparse && !too_many) continue;
-    context_.stats.joins += bucket->slots.size() / 2;
-    return replace_slots(*bucket, depth - 1).is_ok();
   }
   return false;
 }
@@ -176,7 +181,7 @@ bool Engine::join_some_slots() {
 Status Engine::replace_buckets(std::span<Bucket* const> sources, std::span<const BucketId> targets) {
   unsigned depth = 0;
   for (Bucket* source : sources) {
-    FJORD_TRY(prepare(*source));
+    FJORD_TRY(prepare(*source, 0, kCells));
     depth = std::max(depth, source->depth());
   }
   ReplicaSet common = sources.front()->replicas;

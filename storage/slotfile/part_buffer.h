@@ -42,35 +42,32 @@ class PartBuffer {
  public:
   explicit PartBuffer(ChunkPool& pool) : pool_(&pool) {}
   ~PartBuffer() { clear(); }
-  PartBuffer(PartBuffer&& other) noexcept : pool_(other.pool_), chunks_(std::move(other.chunks_)) {
-    other.chunks_.clear();
-  }
-  PartBuffer& operator=(PartBuffer&& other) noexcept {
-    std::swap(chunks_, other.chunks_);
-    return *this;
-  }
+  PartBuffer(const PartBuffer&) = delete;
+  PartBuffer& operator=(const PartBuffer&) = delete;
 
-  std::uint64_t size() const { return chunks_.empty() ? 0 : chunks_.back().begin + chunks_.back().bytes.size(); }
+  std::uint64_t size() const { return chunks_.empty() ? 0 : end() - dropped_; }
   /// What the next part is appended to, at the end, with up to `room` bytes.
   std::string& open(std::size_t room);
   void append(std::string_view part) { open(part.size()).append(part); }
   std::string_view view(std::uint64_t position, std::size_t length) const;
   /// Takes the parts behind `size` off again.
   void shrink(std::uint64_t size);
+  /// Takes the first `count` bytes off; what follows them has position 0 then.
+  void drop_front(std::uint64_t count);
   void clear();
-  /// Appends all of it to `pieces`, in order.
-  void list(std::vector<std::string_view>& pieces) const {
-    for (const Chunk& chunk : chunks_) pieces.push_back(chunk.bytes);
-  }
+  /// Appends the first `count` bytes to `pieces`, in order.
+  void list(std::uint64_t count, std::vector<std::string_view>& pieces) const;
 
  private:
   struct Chunk {
-    std::uint64_t begin;
-    std::string bytes;  ///< Never beyond its capacity.
+    std::uint64_t begin;  ///< That of the first one is 0.
+    std::string bytes;    ///< Never beyond its capacity.
   };
+  std::uint64_t end() const { return chunks_.back().begin + chunks_.back().bytes.size(); }
 
   ChunkPool* pool_;
   std::vector<Chunk> chunks_;
+  std::uint64_t dropped_ = 0;  ///< Of the first chunk.
 };
 
 }  // namespace fjord::slotfile

@@ -197,7 +197,7 @@ void Slot::put_entry(std::uint32_t number, MetaEntry entry) {
     account(index_->at(number), false);
     index_->at(number) = entry;
   }
-  held_.staged.push_back({number, entry.header_position});
+  held_.staged.push_back({number, entry.header_position, entry.body_position});
   context_.stats.index_bytes += index_bytes() - index_before;
 }
 
@@ -283,64 +283,108 @@ std::string_view Slot::held_part(const MetaEntry& entry, Part part) const {
   return run.view(entry.position(part), stored_bytes(entry.length(part)));
 }
 
-/// The held entries that are still the newest of their id, in the order of the run. False if others lie between them.
-bool Slot::take_live(std::vector<MetaEntry>& entries, std::vector<std::uint32_t>& numbers) const {
-  for (const HeldRun::Staged& staged : held_.staged) {
-    const MetaEntry& entry = index_->at(staged.number);
-    if (!entry.held() || entry.header_position != staged.header_position) continue;
-    entries.push_back(entry);
-    numbers.push_back(staged.number);
+/// The oldest of what is held.
+struct Slot::Prefix {
+  std::size_t staged = 0;
+  std::uint64_t header_bytes = 0;
+  std::uint64_t body_bytes = 0;
+  std::vector<std::uint32_t> numbers;  ///< Of the entries that are still the newest of their id.
+};
+
+Slot::Prefix Slot::first_held(std::uint64_t bytes_max) const {
+  Prefix prefix;
+  const std::vector<HeldRun::Staged>& staged = held_.staged;
+  while (prefix.staged < staged.size() && prefix.header_bytes + prefix.body_bytes < bytes_max) {
+    const HeldRun::Staged& one = staged[prefix.staged++];
+    const bool last = prefix.staged == staged.size();
+    prefix.header_bytes = last ? held_.headers.size() : staged[prefix.staged].header_position;
+    prefix.body_bytes = last ? held_.bodies.size() : staged[prefix.staged].body_position;
+    const MetaEntry& entry = index_->at(one.number);
+    if (one.is(entry)) prefix.numbers.push_back(one.number);
   }
-  return entries.size() == held_.staged.size();
+  return prefix;
 }
 
-Status Slot::flush(const std::function<std::shared_ptr<SlotFile>()>& make_file) {
+Status Slot::flush(std::uint64_t bytes_max, const std::function<std::shared_ptr<SlotFile>()>& make_file) {
   if (held_.empty()) return Status::ok();
   ++context_.changes;
+  const Prefix prefix = first_held(bytes_max);
   std::vector<MetaEntry> entries;
-  std::vector<std::uint32_t> numbers;
-  entries.reserve(held_.staged.size());
-  numbers.reserve(held_.staged.size());
-  if (!take_live(entries, numbers)) {
-    PartBuffer headers(context_.chunks);
-    PartBuffer bodies(context_.chunks);
+  entries.reserve(prefix.numbers.size());
+  for (const std::uint32_t number : prefix.numbers) entries.push_back(index_->at(number));
+  if (!entries.empty()) FJORD_TRY(append_prefix(prefix, entries, make_file));
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    entries[i].file = static_cast<std::uint16_t>(files_.size() - 1);
+    index_->at(prefix.numbers[i]) = entries[i];
+  }
+  drop_held(prefix);
+  return Status::ok();
+}
+
+namespace {
+
+/// What lies behind one another becomes one piece.
+void add_piece(std::vector<std::string_view>& pieces, std::string_view piece) {
+  if (!pieces.empty() && pieces.back().data() + pieces.back().size() == piece.data()) {
+    pieces.back() = {pieces.back().data(), pieces.back().size() + piece.size()};
+  } else if (!piece.empty()) {
+    pieces.push_back(piece);
+  }
+}
+
+}  // namespace
+
+/// Writes the run; the entries have their positions in the file then.
+Status Slot::append_prefix(const Prefix& prefix, std::vector<MetaEntry>& entries,
+                           const std::function<std::shared_ptr<SlotFile>()>& make_file) {
+  std::vector<std::string_view> headers;
+  std::vector<std::string_view> bodies;
+  RunFrame frame{.entries = static_cast<std::uint32_t>(entries.size()),
+                 .header_bytes = prefix.header_bytes,
+                 .body_bytes = prefix.body_bytes};
+  if (entries.size() == prefix.staged) {
+    held_.headers.list(prefix.header_bytes, headers);
+    held_.bodies.list(prefix.body_bytes, bodies);
+  } else {  // without those between them that were replaced
+    frame.header_bytes = frame.body_bytes = 0;
     for (MetaEntry& entry : entries) {
       const std::string_view header = held_part(entry, Part::Header);
       const std::string_view body = held_part(entry, Part::Body);
-      entry.header_position = static_cast<std::uint32_t>(headers.size());
-      entry.body_position = static_cast<std::uint32_t>(bodies.size());
-      headers.append(header);
-      bodies.append(body);
+      entry.header_position = static_cast<std::uint32_t>(frame.header_bytes);
+      entry.body_position = static_cast<std::uint32_t>(frame.body_bytes);
+      frame.header_bytes += header.size();
+      frame.body_bytes += body.size();
+      add_piece(headers, header);
+      add_piece(bodies, body);
     }
-    // From here on the run holds live entries only, so that a failure below leaves it in order.
-    context_.stats.held_bytes -= held_.bytes();
-    held_.headers = std::move(headers);
-    held_.bodies = std::move(bodies);
-    held_.staged.clear();
-    for (std::size_t i = 0; i < entries.size(); ++i) {
-      index_->at(numbers[i]) = entries[i];
-      held_.staged.push_back({numbers[i], entries[i].header_position});
-    }
-    context_.stats.held_bytes += held_.bytes();
   }
-  const std::uint64_t size =
-      RunFrame{static_cast<std::uint32_t>(entries.size()), held_.headers.size(), held_.bodies.size()}.bytes();
-  const bool append = may_append(size);
+  const bool append = may_append(frame.bytes());
   std::shared_ptr<SlotFile> fresh = append ? nullptr : make_file();
   SlotFile& target = append ? *files_.back().file : *fresh;
-  if (const Status status = target.append(bucket_, entries, held_.headers, held_.bodies); !status) {
+  if (const Status status = target.append(bucket_, frame, entries, headers, bodies); !status) {
     if (fresh != nullptr) fresh->remove_when_unused();
     return status;
   }
   if (fresh != nullptr) add_file(whole(std::move(fresh)));
-  const auto ordinal = static_cast<std::uint16_t>(files_.size() - 1);
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    entries[i].file = ordinal;
-    index_->at(numbers[i]) = entries[i];
-  }
-  context_.stats.held_bytes -= held_.bytes();
-  held_ = HeldRun(context_.chunks);
   return Status::ok();
+}
+
+void Slot::drop_held(const Prefix& prefix) {
+  context_.stats.held_bytes -= held_.bytes();
+  held_.staged.erase(held_.staged.begin(), held_.staged.begin() + static_cast<std::ptrdiff_t>(prefix.staged));
+  to_flush -= std::min(to_flush, prefix.staged);
+  held_.headers.drop_front(prefix.header_bytes);
+  held_.bodies.drop_front(prefix.body_bytes);
+  context_.stats.held_bytes += held_.bytes();
+  for (HeldRun::Staged& staged : held_.staged) {
+    MetaEntry& entry = index_->at(staged.number);
+    const bool newest = staged.is(entry);
+    staged.header_position -= static_cast<std::uint32_t>(prefix.header_bytes);
+    staged.body_position -= static_cast<std::uint32_t>(prefix.body_bytes);
+    if (!newest) continue;
+    entry.header_position = staged.header_position;
+    entry.body_position = staged.body_position;
+  }
 }
 
 void Slot::make_index() {

@@ -19,6 +19,12 @@ struct HeldRun {
   struct Staged {
     std::uint32_t number;  ///< In the index.
     std::uint32_t header_position;
+    std::uint32_t body_position;
+
+    /// False if the entry was replaced since, or written.
+    bool is(const MetaEntry& entry) const {
+      return entry.held() && entry.header_position == header_position && entry.body_position == body_position;
+    }
   };
   explicit HeldRun(ChunkPool& pool) : headers(pool), bodies(pool) {}
 
@@ -121,9 +127,9 @@ class Slot {
   /// The parts of a held entry with their checksums.
   std::string_view held_part(const MetaEntry& entry, Part part) const;
 
-  /// Appends what is held to the last file, if that is this slot's alone and has room, else to one that `make_file`
-  /// gives. Errors: NoSpace, IoError; then it is still held.
-  Status flush(const std::function<std::shared_ptr<SlotFile>()>& make_file);
+  /// Appends what is held, the oldest first and up to about `bytes_max`, as a run to the last file, if that is this
+  /// slot's alone and has room, else to one that `make_file` gives. Errors: NoSpace, IoError; then it is still held.
+  Status flush(std::uint64_t bytes_max, const std::function<std::shared_ptr<SlotFile>()>& make_file);
 
   /// Brings the index into the order of the files, so that whoever goes through the documents has no sorting to do.
   /// Numbers change. Left out while something is held or the slot is being rewritten.
@@ -157,6 +163,7 @@ class Slot {
   void replace_files(std::shared_ptr<SlotFile> file);
 
   // For the engine's bookkeeping.
+  std::size_t to_flush = 0;  ///< How many of the held writes, from the oldest, the checkpoint is yet to write.
   bool rewriting = false;
   bool wants_rewrite = false;
   bool pinned = false;  ///< Its index is not dropped.
@@ -174,7 +181,11 @@ class Slot {
   Status load_file(std::uint16_t ordinal, SlotIndex& index);
   bool is_superseded(std::uint32_t number, const GlobalId& gid, std::uint64_t timestamp_us, spi::WriteResult& result);
   void put_entry(std::uint32_t number, MetaEntry entry);
-  bool take_live(std::vector<MetaEntry>& entries, std::vector<std::uint32_t>& numbers) const;
+  struct Prefix;
+  Prefix first_held(std::uint64_t bytes_max) const;
+  Status append_prefix(const Prefix& prefix, std::vector<MetaEntry>& entries,
+                       const std::function<std::shared_ptr<SlotFile>()>& make_file);
+  void drop_held(const Prefix& prefix);
 
   EngineContext& context_;
   LoadedSlots& loaded_;

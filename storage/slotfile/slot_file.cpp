@@ -103,17 +103,14 @@ Status SlotFile::walk_run(const RunFrame& frame, std::uint64_t offset,
   return Status::ok();
 }
 
-Status SlotFile::append(BucketId bucket, std::span<MetaEntry> entries, const PartBuffer& headers,
-                        const PartBuffer& bodies) {
+Status SlotFile::append(BucketId bucket, const RunFrame& frame, std::span<MetaEntry> entries,
+                        std::span<const std::string_view> headers, std::span<const std::string_view> bodies) {
   const std::uint64_t offset = std::max(size_, kFileHeaderBytes);
-  const RunFrame frame{.entries = static_cast<std::uint32_t>(entries.size()),
-                       .header_bytes = headers.size(),
-                       .body_bytes = bodies.size()};
   FJORD_CHECK(offset + frame.bytes() <= kFileBytesMax);
   const std::uint64_t entries_at = offset + kRunFrameBytes;
   const std::uint64_t headers_at = entries_at + frame.entries_bytes();
-  const std::uint64_t bodies_at = headers_at + headers.size();
-  const std::uint64_t trailer_at = bodies_at + bodies.size();
+  const std::uint64_t bodies_at = headers_at + frame.header_bytes;
+  const std::uint64_t trailer_at = bodies_at + frame.body_bytes;
   std::string& metadata = context_.scratch;
   metadata.clear();
   if (size_ == 0) metadata = encode_file_header({.number = number_, .bucket = bucket});
@@ -127,8 +124,8 @@ Status SlotFile::append(BucketId bucket, std::span<MetaEntry> entries, const Par
   }
   const std::string trailer = encode_run_frame(frame, kRunTrailerMagic, number_, trailer_at);
   std::vector<std::string_view> pieces{metadata};
-  headers.list(pieces);
-  bodies.list(pieces);
+  pieces.insert(pieces.end(), headers.begin(), headers.end());
+  pieces.insert(pieces.end(), bodies.begin(), bodies.end());
   pieces.push_back(trailer);
   if (size_ == 0) FJORD_TRY(file_.create());
   FJORD_TRY_ASSIGN(RandomAccessFile * file, file_.get());

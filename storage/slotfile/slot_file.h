@@ -46,9 +46,11 @@ class SlotFile {
   /// order in which they were written. Errors: NotFound (the file is gone), IoError.
   Result<Corrupt> walk(const std::function<void(const MetaEntry& entry, bool valid)>& visit);
 
-  /// Appends a run. `entries` have positions relative to `headers` and `bodies`; they are changed to those in the file.
-  /// The file is made if it is new, for `bucket`. On an error it is as before.
-  Status append(BucketId bucket, std::span<MetaEntry> entries, const PartBuffer& headers, const PartBuffer& bodies);
+  /// Appends a run; `frame` counts what the pieces of headers and bodies have between them. `entries` have positions
+  /// relative to these; they are changed to those in the file. The file is made if it is new, for `bucket`. On an error
+  /// it is as before.
+  Status append(BucketId bucket, const RunFrame& frame, std::span<MetaEntry> entries,
+                std::span<const std::string_view> headers, std::span<const std::string_view> bodies);
 
   /// For a file that is written piece by piece: sets the size once everything up to it is there.
   void set_size(std::uint64_t size) { size_ = size; }

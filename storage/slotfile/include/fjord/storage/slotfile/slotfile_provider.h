@@ -17,7 +17,7 @@ using spi::Durability;
 
 /// What may be changed while running; a slotfile follows when it is next written to.
 struct SlotfileLimits {
-  /// Bytes of the newest versions in a slotfile at which all slotfiles of the bucket are split in two.
+  /// Bytes of the newest versions in a slotfile at which it is split in two.
   std::uint64_t file_bytes_max = 16ULL << 20;
   /// The same for their number. Lookups do not depend on it (there is an index in memory), but the memory of an index
   /// and the time to load it do.
@@ -128,7 +128,7 @@ struct SlotfileStats {
   std::uint64_t scrub_passes = 0;
 };
 
-/// The default engine: each bucket is 2^k slotfiles behind a journal. Files, and what a crash leaves behind:
+/// The default engine: each bucket is some slotfiles behind a journal. Files, and what a crash leaves behind:
 /// storage/FORMAT.md; how it works: storage/slotfile/README.md.
 ///
 /// Threading: like every provider. Lifetime: `env` outlives it.
@@ -148,7 +148,8 @@ class SlotfileProvider : public spi::PersistenceProvider {
   /// Brings everything into slotfiles and empties the journal, as before a clean end; it takes as long as it takes.
   /// Errors: NoSpace, IoError.
   virtual Status checkpoint() = 0;
-  /// 2^k, as the paper counts: slotfiles that a bucket's documents are spread over. Errors: NotFound.
+  /// Slotfiles that a bucket's documents are spread over. Each is split on its own, so that it is between the powers of
+  /// two of the paper while they are. Errors: NotFound.
   virtual Result<unsigned> slots_of(BucketId bucket) const = 0;
 };
 
