@@ -103,6 +103,7 @@ TEST_CASE("damaged replicas: they are not whole while they hold something else t
   };
   world.run(seconds(3));
   CHECK(is_damaged(world, 1));
+  CHECK(world.counter("fjord_distributor_repaired_replicas_total") == 0);
   CHECK(get_code(world, kId) == StatusCode::Ok);
 }
 
@@ -144,7 +145,7 @@ TEST_CASE("damaged replicas: a node that is filled from a damaged one does not b
 TEST_CASE("damaged replicas: they are known after a change of the cluster state, and told of a new set last") {
   DistributorWorld world(2);
   fill(world);
-  damage(world, 1);
+  damage(world, 0);
   std::vector<std::uint16_t> told;
   world.hook = [&](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
     if (const auto* sets = std::get_if<rpc::SetReplicaSets>(&request)) {
@@ -156,8 +157,8 @@ TEST_CASE("damaged replicas: they are known after a change of the cluster state,
   };
   world.give_state(2, " .0.v:2 .1.v:2");
   world.run(seconds(1));
-  CHECK_FALSE(is_damaged(world, 1));
-  CHECK(told == std::vector<std::uint16_t>{0, 1, 0, 1});
+  CHECK_FALSE(is_damaged(world, 0));
+  CHECK(told == std::vector<std::uint16_t>{1, 0, 1, 0});
   CHECK(get_code(world, kId) == StatusCode::Ok);
 }
 
