@@ -129,32 +129,38 @@ function(fjord_test)
   _fjord_finish_test(${ARG_NAME} "${ARG_ARGS}" "${ARG_LABELS}" "${ARG_ENVIRONMENT}" "${ARG_TIMEOUT}")
 endfunction()
 
-# fjord_fuzz_test(NAME x_fuzz SOURCES ... [DEPENDS ...] [CORPUS folder])
+# fjord_fuzz_test(NAME x_fuzz SOURCES ... [DEPENDS ...])
 #
-# SOURCES define LLVMFuzzerTestOneInput. With FJORD_SANITIZE=fuzzer (clang) libFuzzer drives it; otherwise
-# test/support/fuzz_main.cpp does, with the files of CORPUS and seeded mutations of them. Label: fuzz.
+# SOURCES define LLVMFuzzerTestOneInput; the seeds are in corpus/x beside them. With FJORD_SANITIZE=fuzzer (clang)
+# libFuzzer drives it, through test/fuzz/fuzz.sh; otherwise test/support/fuzz_main.cpp does, with the seeds and
+# mutations of them. Label: fuzz. The target fjord_fuzz_tests builds all of them.
 function(fjord_fuzz_test)
-  cmake_parse_arguments(PARSE_ARGV 0 ARG "" "NAME;CORPUS" "SOURCES;DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 0 ARG "" "NAME" "SOURCES;DEPENDS")
   if(ARG_UNPARSED_ARGUMENTS OR NOT ARG_NAME OR NOT ARG_SOURCES)
     message(FATAL_ERROR "fjord_fuzz_test(${ARG_NAME}): needs NAME and SOURCES; unknown: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
   _fjord_require_targets(${ARG_NAME} ${ARG_DEPENDS})
   add_executable(${ARG_NAME} ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PRIVATE ${ARG_DEPENDS})
+  if(NOT TARGET fjord_fuzz_tests)
+    add_custom_target(fjord_fuzz_tests)
+  endif()
+  add_dependencies(fjord_fuzz_tests ${ARG_NAME})
+  string(REGEX REPLACE "_fuzz$" "" target ${ARG_NAME})
+  set(seeds ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${target})
   if(FJORD_SANITIZE MATCHES "fuzzer")
     target_link_options(${ARG_NAME} PRIVATE -fsanitize=fuzzer)
-    set(arguments -runs=100000 -max_total_time=60)
+    _fjord_finish_test(${ARG_NAME} "${seeds};${PROJECT_BINARY_DIR}/fuzz" "fuzz" "" ""
+                       ${PROJECT_SOURCE_DIR}/test/fuzz/fuzz.sh)
+    # How long it takes is said when it is started; it ends by itself.
+    set_tests_properties(${ARG_NAME} PROPERTIES TIMEOUT 0)
   else()
     target_sources(${ARG_NAME} PRIVATE ${PROJECT_SOURCE_DIR}/test/support/fuzz_main.cpp)
-    set(arguments --runs=20000 --seed=1)
+    _fjord_finish_test(${ARG_NAME} "--runs=20000;--seed=1;${seeds}" "fuzz" "" "")
   endif()
-  if(ARG_CORPUS)
-    get_filename_component(corpus ${ARG_CORPUS} ABSOLUTE)
-    list(APPEND arguments ${corpus})
-  endif()
-  _fjord_finish_test(${ARG_NAME} "${arguments}" "fuzz" "" "")
 endfunction()
 
+# What else is given goes before the program on the command line of the test.
 function(_fjord_finish_test name arguments labels environment timeout)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/test)
   target_compile_options(${name} PRIVATE ${FJORD_WARNING_OPTIONS})
@@ -168,6 +174,6 @@ function(_fjord_finish_test name arguments labels environment timeout)
     list(APPEND environment UBSAN_OPTIONS=print_stacktrace=1 TSAN_OPTIONS=second_deadlock_stack=1
          ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1)
   endif()
-  add_test(NAME ${name} COMMAND ${name} ${arguments})
+  add_test(NAME ${name} COMMAND ${ARGN} $<TARGET_FILE:${name}> ${arguments})
   set_tests_properties(${name} PROPERTIES TIMEOUT ${timeout} LABELS "${labels}" ENVIRONMENT "${environment}")
 endfunction()

@@ -20,6 +20,10 @@ set_property(GLOBAL PROPERTY USE_FOLDERS ON)
 # A source with flags of its own (such as -msse4.2) cannot use the precompiled header and quietly reads the real ones.
 set(CMAKE_PCH_WARN_INVALID OFF)
 
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  set(FJORD_PCH OFF)  # clang refuses a precompiled header that was made without the -pthread of a target
+endif()
+
 if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "Build type" FORCE)
 endif()
@@ -47,6 +51,7 @@ if(FJORD_SANITIZE MATCHES "fuzzer")
   endif()
   # Only the fuzz targets link the main() of libFuzzer (see fjord_fuzz_test); everything is instrumented for it.
   add_compile_options(-fsanitize=fuzzer-no-link,address,undefined)
+  add_compile_options(-fsanitize-ignorelist=${PROJECT_SOURCE_DIR}/test/fuzz/ignorelist.txt)
   add_link_options(-fsanitize=address,undefined)
 elseif(FJORD_SANITIZE)
   add_compile_options(-fsanitize=${FJORD_SANITIZE})
