@@ -13,7 +13,7 @@ namespace {
 /// A step of background work moves about this much, so that other work waits some milliseconds at most.
 constexpr std::uint64_t kStepBytes = 1 << 20;
 /// A run has about that many bytes at most, for the same reason.
-constexpr std::uint64_t kRunBytes = 4 << 20;
+constexpr std::uint64_t kRunBytes = 2 << 20;
 /// What is dead in a file is no matter below this.
 constexpr std::uint64_t kDeadBytesLeast = kFileHeaderBytes + 8 * kRunFrameBytes;
 constexpr std::size_t kSyncFilesMax = 128;
@@ -291,14 +291,14 @@ bool Engine::needs_rewrite(const Slot& slot, bool idle) const {
   if (slot.files().empty() || !slot.held().empty()) return false;
   const std::uint64_t size = slot.files_bytes();
   const std::uint64_t live = slot.live_bytes();
-  if (slot.files().size() > kFilesOfSlotMax) return true;
+  if (slot.files().size() > kFilesOfSlotMax || slot.wants_rewrite) return true;
   const bool shared = std::any_of(slot.files().begin(), slot.files().end(), [](const auto& f) { return f->users > 1; });
   // Shared files are alive in other slots too: they cost reading time, not space.
   if (shared) return idle ? size > live + live / 4 : size / 3 > live;
   const std::uint64_t dead = size > live ? size - live : 0;
   const std::uint64_t limit = context_.options.limits.dead_percent_max;
   const std::uint64_t percent = idle ? (limit + 2) / 3 : limit;
-  return dead > std::max<std::uint64_t>(kDeadBytesLeast, size * percent / 100) || slot.wants_rewrite;
+  return dead > std::max<std::uint64_t>(kDeadBytesLeast, size * percent / 100);
 }
 
 /// After permission was given to forget removed entries: finds the slots that have some.

@@ -1,11 +1,16 @@
 #pragma once
 
+#include <deque>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "background_job.h"
 #include "file_cache.h"
 #include "fjord/common/env.h"
+#include "fjord/common/log.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
 #include "part_buffer.h"
 #include "read_window.h"
@@ -41,8 +46,23 @@ class ColdReads {
 struct EngineContext {
   EngineContext(Env& environment, const SlotfileOptions& slotfile_options)
       : env(environment), options(slotfile_options), files(environment, slotfile_options.open_files_max) {}
+  ~EngineContext() {
+    for (const auto& chore : chores_) chore->join();
+  }
 
   std::string path(const std::string& name) const { return options.directory + "/" + name; }
+
+  /// Has the system begin with writing to the device. The call itself may wait for the device.
+  void start_writeback(std::shared_ptr<RandomAccessFile> file) {
+    do_later([file = std::move(file)] { file->start_writeback(); });
+  }
+  /// Removing a large file takes the system some time. What cannot be removed now is removed at the next start.
+  void remove_file(const std::string& file_path) {
+    do_later([this, file_path] {
+      const Status status = env.remove_file(file_path);
+      if (!status && status.code() != StatusCode::NotFound) log::warning("slotfile", "{}", status.to_string());
+    });
+  }
 
   Env& env;
   SlotfileOptions options;
@@ -59,6 +79,18 @@ struct EngineContext {
   ChunkPool chunks;  ///< Of the held runs.
   /// Of ReadWindow, for the next iterator: fresh pages from the system cost as much as reading into them.
   std::vector<std::unique_ptr<char[]>> window_buffers;
+
+ private:
+  /// On the executor of the background. All is done when the engine is closed.
+  void do_later(std::function<void()> what) {
+    while (!chores_.empty() && chores_.front()->is_done()) chores_.pop_front();
+    chores_.push_back(BackgroundJob::start(options.background, [what = std::move(what)] {
+      what();
+      return Status::ok();
+    }));
+  }
+
+  std::deque<std::shared_ptr<BackgroundJob>> chores_;
 };
 
 }  // namespace fjord::slotfile

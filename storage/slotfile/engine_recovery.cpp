@@ -123,7 +123,7 @@ Status Engine::replay_write_record(const Journal::Record& record) {
     if (bucket == nullptr) continue;  // deleted later
     Slot& slot = bucket->slot_for(write.entry.gid);
     FJORD_TRY(load(slot));
-    slot.stage_stored(write.entry, write.header, write.body);
+    slot.stage_stored(write.entry, write.header, write.body, bucket->damaged || slot.is_damaged());
     if (context_.stats.held_bytes <= context_.options.limits.held_bytes_max) continue;
     const Status status = flush_slot(*bucket, slot);
     if (!status && status.code() != StatusCode::NoSpace) return status;  // on a full disk it stays in memory

@@ -73,19 +73,18 @@ bool Engine::wants_split(const Bucket& bucket, const Slot& slot) const {
          (slot.live_bytes() > limits.file_bytes_max && slot.live_bytes() / slot.info().entries < limits.file_bytes_max);
 }
 
-/// Of the slots of these cells everything that is held is written, and their indexes are loaded.
+/// The indexes of the slots of these cells are loaded and stay.
 Status Engine::prepare(Bucket& bucket, unsigned first_cell, unsigned end_cell) {
   for (const auto& slot : bucket.slots) {
     if (slot->end_cell() <= first_cell || slot->first_cell() >= end_cell) continue;
     if (slot->rewriting) abandon_rewrite();
-    while (!slot->held().empty()) FJORD_TRY(flush_slot(bucket, *slot));
     FJORD_TRY(load(*slot));
     slot->pinned = true;
   }
   return Status::ok();
 }
 
-/// A new slot that refers to the files of the sources and holds those of their entries that are its own.
+/// A new slot that refers to the files of the sources and has those of their entries that are its own, held ones too.
 std::unique_ptr<Slot> Engine::combine(std::span<Bucket* const> sources, BucketId id, unsigned first_cell,
                                       unsigned depth) {
   auto made = std::make_unique<Slot>(context_, loaded_, id, first_cell, depth);
@@ -95,12 +94,14 @@ std::unique_ptr<Slot> Engine::combine(std::span<Bucket* const> sources, BucketId
     for (const auto& slot : source->slots) {
       if (slot->end_cell() <= first_cell || slot->first_cell() >= end_cell) continue;
       for (const MetaEntry& entry : slot->index().entries()) {
-        if (entry.file == MetaEntry::kGone || !made->covers(entry.gid)) continue;
+        if (entry.file == MetaEntry::kGone || entry.held() || !made->covers(entry.gid)) continue;
         made->adopt(entry, slot->files()[entry.file]);
       }
+      made->adopt_held(*slot);
       made->inherit_damage(*slot);
     }
   }
+  if (phase_ == Phase::Flush) made->to_flush = made->held().staged.size();
   return made;
 }
 

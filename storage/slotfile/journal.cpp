@@ -145,7 +145,7 @@ Status Journal::start(std::uint64_t next_lsn) {
   }
   // What follows may build on it: it is synced together with the first that is.
   if (before != nullptr && synced_position_ < position_) {
-    before->start_writeback();
+    context_.start_writeback(before);
     unsynced_.emplace_back(segment_, std::move(before));
   }
   ++segment_;

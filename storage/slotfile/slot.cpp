@@ -247,10 +247,12 @@ bool Slot::stage(const spi::Write& write, spi::WriteResult& result, Undo& undo) 
   return true;
 }
 
-bool Slot::stage_stored(MetaEntry entry, std::string_view header, std::string_view body) {
+bool Slot::stage_stored(MetaEntry entry, std::string_view header, std::string_view body, bool replaces_equal) {
   spi::WriteResult result;
   const std::uint32_t number = index_->find(entry.gid);
-  if (is_superseded(number, entry.gid, entry.timestamp_us, result)) return false;
+  const bool is_equal =
+      number != SlotIndex::kNone && index_->at(number).timestamp_us == entry.timestamp_us && !index_->at(number).held();
+  if (!(replaces_equal && is_equal) && is_superseded(number, entry.gid, entry.timestamp_us, result)) return false;
   const std::uint64_t held_before = held_.bytes();
   entry.file = MetaEntry::kHeld;
   entry.header_position = static_cast<std::uint32_t>(held_.headers.size());
@@ -419,6 +421,14 @@ void Slot::adopt(MetaEntry entry, const FileRef& from) {
     index_->at(number) = entry;
   }
   context_.stats.index_bytes += index_bytes() - index_before;
+}
+
+void Slot::adopt_held(const Slot& other) {
+  for (const HeldRun::Staged& staged : other.held_.staged) {
+    const MetaEntry& entry = other.index_->at(staged.number);
+    if (!staged.is(entry) || !covers(entry.gid)) continue;
+    stage_stored(entry, other.held_part(entry, Part::Header), other.held_part(entry, Part::Body), false);
+  }
 }
 
 Result<std::string_view> Slot::read_part(std::uint32_t number, Part part, std::string& buffer) {

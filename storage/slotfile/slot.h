@@ -120,8 +120,9 @@ class Slot {
   };
   /// Takes a write in, if it is newer than what is there; it is loaded. True if it was, with `undo` filled.
   bool stage(const spi::Write& write, spi::WriteResult& result, Undo& undo);
-  /// The same for parts as they are stored, from the journal. False if nothing changed.
-  bool stage_stored(MetaEntry entry, std::string_view header, std::string_view body);
+  /// The same for parts as they are stored, from the journal. With `replaces_equal` also instead of the same version in
+  /// a file, which may be damaged. False if nothing changed.
+  bool stage_stored(MetaEntry entry, std::string_view header, std::string_view body, bool replaces_equal);
   /// The latest stage() that was not taken back.
   void take_back(const Undo& undo);
   /// The parts of a held entry with their checksums.
@@ -138,6 +139,8 @@ class Slot {
   /// For a new slot: an empty index, and entries of other slots with the files that they are in.
   void make_index();
   void adopt(MetaEntry entry, const FileRef& from);
+  /// Takes over what another slot holds and is this slot's.
+  void adopt_held(const Slot& other);
   void inherit_damage(const Slot& other);
 
   /// Reads, verifies and decompresses. The view is of memory of the slot, of a mapped file or of `buffer`, and good

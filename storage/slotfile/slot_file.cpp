@@ -19,11 +19,7 @@ SlotFile::SlotFile(EngineContext& context, std::uint32_t number, std::uint64_t s
 SlotFile::~SlotFile() {
   if (!remove_) return;
   file_.close();
-  // What cannot be removed now is removed at the next start.
-  const Status status = context_.env.remove_file(file_.path());
-  if (!status && status.code() != StatusCode::NotFound) {
-    log::warning("slotfile", "{}", status.to_string());
-  }
+  context_.remove_file(file_.path());
 }
 
 Result<std::optional<RunFrame>> SlotFile::frame_at(std::uint64_t offset, std::uint32_t magic) {
@@ -128,9 +124,9 @@ Status SlotFile::append(BucketId bucket, const RunFrame& frame, std::span<MetaEn
   pieces.insert(pieces.end(), bodies.begin(), bodies.end());
   pieces.push_back(trailer);
   if (size_ == 0) FJORD_TRY(file_.create());
-  FJORD_TRY_ASSIGN(RandomAccessFile * file, file_.get());
+  FJORD_TRY_ASSIGN(std::shared_ptr<RandomAccessFile> file, file_.share());
   FJORD_TRY(file->write_gather(size_ == 0 ? 0 : offset, pieces));
-  file->start_writeback();
+  context_.start_writeback(std::move(file));
   size_ = trailer_at + kRunFrameBytes;
   return Status::ok();
 }

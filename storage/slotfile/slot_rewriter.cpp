@@ -131,9 +131,9 @@ std::uint64_t SlotRewriter::read_ahead(std::size_t i, Part part) const {
 
 Status SlotRewriter::write_out() {
   if (out_.empty()) return Status::ok();
-  FJORD_TRY_ASSIGN(RandomAccessFile * file, fresh_->file().get());
+  FJORD_TRY_ASSIGN(std::shared_ptr<RandomAccessFile> file, fresh_->file().share());
   FJORD_TRY(file->write(out_offset_, out_));
-  file->start_writeback();
+  context_.start_writeback(std::move(file));
   context_.stats.rewritten_bytes += out_.size();
   out_offset_ += out_.size();
   out_.clear();
@@ -150,10 +150,10 @@ Status SlotRewriter::write_lists() {
     encode_entry(entries_[i], number, list + i * kEntryBytes, head.data() + list + i * kEntryBytes);
   }
   const std::uint64_t trailer_at = kFileHeaderBytes + frame_.bytes() - kRunFrameBytes;
-  FJORD_TRY_ASSIGN(RandomAccessFile * file, fresh_->file().get());
+  FJORD_TRY_ASSIGN(std::shared_ptr<RandomAccessFile> file, fresh_->file().share());
   FJORD_TRY(file->write(0, head));
   FJORD_TRY(file->write(trailer_at, encode_run_frame(frame_, kRunTrailerMagic, number, trailer_at)));
-  file->start_writeback();
+  context_.start_writeback(std::move(file));
   fresh_->set_size(kFileHeaderBytes + frame_.bytes());
   return Status::ok();
 }
