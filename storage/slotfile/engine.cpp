@@ -226,6 +226,7 @@ void Engine::apply(std::span<const spi::Write> writes, std::span<spi::WriteResul
 }
 
 void Engine::stage_all(std::span<const spi::Write> writes, std::span<spi::WriteResult> results) {
+  const SlotfileLimits& limits = context_.options.limits;
   Bucket* bucket = nullptr;
   for (std::uint32_t i = 0; i < writes.size(); ++i) {
     const spi::Write& write = writes[i];
@@ -250,6 +251,9 @@ void Engine::stage_all(std::span<const spi::Write> writes, std::span<spi::WriteR
     if (!slot.stage(write, results[i], staged.undo)) continue;
     staged.entry = slot.index().at(staged.undo.number);
     staged_.push_back(staged);
+    if (slot.info().entries > limits.entries_max || slot.live_bytes() > limits.file_bytes_max) {
+      overfull_.insert(bucket->uid);
+    }
   }
 }
 

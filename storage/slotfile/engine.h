@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -145,6 +146,7 @@ class Engine final : public SlotfileProvider {
   Edit edit_of(std::span<Bucket* const> buckets) const;
   bool wants_split(const Bucket& bucket, const Slot& slot) const;
   Status split_slot(Bucket& bucket, const Slot& slot);
+  bool split_some_slot();
   Status prepare(Bucket& bucket, unsigned first_cell, unsigned end_cell);
   std::unique_ptr<Slot> combine(std::span<Bucket* const> sources, BucketId id, unsigned first_cell, unsigned depth);
   std::unique_ptr<Bucket> combine_all(std::span<Bucket* const> sources, BucketId id, unsigned depth,
@@ -169,6 +171,7 @@ class Engine final : public SlotfileProvider {
   std::uint32_t next_file_ = 0;
   Status health_;
   std::vector<BucketId> damaged_;
+  std::set<std::uint64_t> overfull_;  ///< Uids of buckets in which a slot may have become too large.
 
   // A batch that is being written.
   std::vector<StagedWrite> staged_;

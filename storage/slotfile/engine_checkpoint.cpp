@@ -49,6 +49,7 @@ spi::Maintenance Engine::maintain(MonotonicTime now) {
   const bool leftover = journal_.bytes() > kWorthACheckpoint || retired_bytes_ > kWorthACheckpoint;
   if (now < retry_at_) return {.more = false, .next_in = retry_at_ - now};
   const bool waits = (job_ != nullptr && !job_->is_done()) || (rewrite_job_ != nullptr && !rewrite_job_->is_done());
+  if (split_some_slot()) return {.more = true, .next_in = kIdle};
   Status status;
   bool more = true;
   if (phase_ != Phase::None && (job_ == nullptr || job_->is_done()) && !(phase_ == Phase::Flush && rewrite_)) {

@@ -68,6 +68,10 @@ bool Engine::wants_split(const Bucket& bucket, const Slot& slot) const {
   const SlotfileLimits& limits = context_.options.limits;
   if (bucket.slots.size() >= limits.slotfiles_max || slot.depth() == kCellBits || slot.info().entries < 2) return false;
   if (slot.rewriting) return false;  // the next time
+  // What is held is copied by a split: it had better be written first, unless that never comes to an end.
+  constexpr std::uint64_t kHeldBytesMost = 8 << 20;
+  const bool urgent = slot.info().entries / 4 > limits.entries_max || slot.live_bytes() / 4 > limits.file_bytes_max;
+  if (slot.held().bytes() > kHeldBytesMost && !urgent) return false;
   // Documents that would not fit beside others anyway are no reason: splitting does not help them.
   return slot.info().entries > limits.entries_max ||
          (slot.live_bytes() > limits.file_bytes_max && slot.live_bytes() / slot.info().entries < limits.file_bytes_max);
@@ -88,8 +92,17 @@ Status Engine::prepare(Bucket& bucket, unsigned first_cell, unsigned end_cell) {
 std::unique_ptr<Slot> Engine::combine(std::span<Bucket* const> sources, BucketId id, unsigned first_cell,
                                       unsigned depth) {
   auto made = std::make_unique<Slot>(context_, loaded_, id, first_cell, depth);
-  made->make_index();
   const unsigned end_cell = first_cell + (kCells >> depth);
+  std::uint64_t expected = 0;
+  for (const Bucket* source : sources) {
+    for (const auto& slot : source->slots) {
+      if (slot->end_cell() <= first_cell || slot->first_cell() >= end_cell) continue;
+      const unsigned extra_bits = id.used_bits() - std::min(id.used_bits(), source->id.used_bits());
+      const unsigned extra_depth = depth - std::min(depth, slot->depth());
+      expected += slot->info().entries >> (extra_bits + extra_depth);
+    }
+  }
+  made->make_index(expected);
   for (const Bucket* source : sources) {
     for (const auto& slot : source->slots) {
       if (slot->end_cell() <= first_cell || slot->first_cell() >= end_cell) continue;
@@ -152,7 +165,22 @@ Status Engine::replace_slots(Bucket& bucket, unsigned first_cell, unsigned end_c
   return status;
 }
 
-/// In two, or in one more step if that is not enough.
+/// A slot that a batch made too large is split before it grows much further: the split takes as long as it is large.
+bool Engine::split_some_slot() {
+  while (!overfull_.empty()) {
+    const auto found = by_uid_.find(*overfull_.begin());
+    if (found != by_uid_.end()) {
+      Bucket& bucket = *found->second;
+      const auto full = std::find_if(bucket.slots.begin(), bucket.slots.end(),
+                                     [&](const auto& slot) { return wants_split(bucket, *slot); });
+      if (full != bucket.slots.end() && split_slot(bucket, **full)) return true;
+    }
+    overfull_.erase(overfull_.begin());
+  }
+  return false;
+}
+
+/// In two; the next step goes on if that is not enough.
 Status Engine::split_slot(Bucket& bucket, const Slot& slot) {
   ++context_.stats.splits;
   return replace_slots(bucket, slot.first_cell(), slot.end_cell(), slot.depth() + 1);

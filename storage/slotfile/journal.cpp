@@ -251,7 +251,7 @@ void Journal::retire(std::uint64_t segment) {
     spare_.push_back(std::move(name));
   }
   while (spare_.size() > kSpareMax) {
-    static_cast<void>(context_.env.remove_file(context_.path(spare_.front())));  // or after the next start
+    context_.remove_file(context_.path(spare_.front()));
     spare_.erase(spare_.begin());
   }
 }

@@ -389,8 +389,10 @@ void Slot::drop_held(const Prefix& prefix) {
   }
 }
 
-void Slot::make_index() {
+void Slot::make_index(std::uint64_t expected_entries) {
   index_ = std::make_unique<SlotIndex>();
+  index_->reserve(expected_entries);
+  context_.stats.index_bytes += index_bytes();
   index_serial_ = ++context_.index_serial;
   loaded_.touch(*this);
 }

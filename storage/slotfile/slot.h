@@ -137,7 +137,7 @@ class Slot {
   void sort_index();
 
   /// For a new slot: an empty index, and entries of other slots with the files that they are in.
-  void make_index();
+  void make_index(std::uint64_t expected_entries);
   void adopt(MetaEntry entry, const FileRef& from);
   /// Takes over what another slot holds and is this slot's.
   void adopt_held(const Slot& other);
