@@ -14,6 +14,16 @@ namespace fjord::slotfile {
 namespace {
 
 constexpr std::size_t kSpareMax = 1;
+constexpr std::uint64_t kScanBytes = 256 << 10;
+
+/// How many of the bytes are passed over before a record may begin.
+std::size_t bytes_before_magic(std::string_view bytes) {
+  std::size_t at = 0;
+  while (at + sizeof(kRecordMagic) <= bytes.size() && load_fixed<std::uint32_t>(bytes.data() + at) != kRecordMagic) {
+    at += kRecordAlignment;
+  }
+  return std::min(at, bytes.size() / kRecordAlignment * kRecordAlignment);
+}
 
 /// The number of the first record that was put into the segment. Nothing: it is damaged, or its making was interrupted.
 Result<std::optional<std::uint64_t>> first_lsn_of(std::string_view bytes, std::uint64_t number) {
@@ -71,8 +81,10 @@ Status Journal::replay_segment(std::uint64_t number, const std::function<Status(
     FJORD_TRY_ASSIGN(bytes, window.read(*file, offset, kRecordHeaderBytes, size));
     const std::optional<RecordHeader> header = decode_record_header(bytes, number, offset);
     if (!header || offset + header->bytes() > size) {
-      offset +=
-          kRecordAlignment;  // behind a broken record there may be others; at the end of the journal there are none
+      // Behind a broken record there may be others; at the end of the journal there are none.
+      offset += kRecordAlignment;
+      FJORD_TRY_ASSIGN(bytes, window.read(*file, offset, std::min(size - offset, kScanBytes), size));
+      offset += bytes_before_magic(bytes);
       continue;
     }
     const std::uint64_t length = header->bytes() - kRecordHeaderBytes;
@@ -188,7 +200,7 @@ Status Journal::append(RecordType type, std::string_view meta, std::span<const s
 void Journal::grow_segments_for(std::uint64_t record_bytes) {
   constexpr std::uint64_t kRecords = 8;
   const std::uint64_t least = context_.options.journal_segment_bytes;
-  const std::uint64_t most = std::max(least, context_.options.limits.journal_bytes_max / 4);
+  const std::uint64_t most = std::max(least, context_.options.limits.journal_bytes_max / 8);
   segment_bytes_ = std::clamp(std::max(segment_bytes_, record_bytes * kRecords), least, most);
 }
 

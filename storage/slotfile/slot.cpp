@@ -111,6 +111,7 @@ Status Slot::load() {
   std::vector<std::uint16_t> order(files_.size());
   std::iota(order.begin(), order.end(), std::uint16_t{0});
   std::sort(order.begin(), order.end(), [&](auto a, auto b) { return files_[a]->number() < files_[b]->number(); });
+  ask_for_lists();
   for (const std::uint16_t ordinal : order) FJORD_TRY(load_file(ordinal, *index));
   index_ = std::move(index);
   index_serial_ = ++context_.index_serial;
@@ -128,6 +129,16 @@ Status Slot::load() {
     lost_entries_ = true;
   }
   return Status::ok();
+}
+
+void Slot::ask_for_lists() {
+  for (const FileRef& ref : files_) {
+    const Result<RandomAccessFile*> file = ref->file().get();
+    if (!file) return;  // whoever reads will say it
+    // The first run has all of it if the file was written anew.
+    const std::uint64_t lists = kFileHeaderBytes + kRunFrameBytes + info_.entries * kEntryBytes;
+    (*file)->will_need(0, std::min(lists, ref->size()));
+  }
 }
 
 Status Slot::load_file(std::uint16_t ordinal, SlotIndex& index) {

@@ -99,6 +99,8 @@ class Slot {
   bool is_loaded() const { return index_ != nullptr; }
   /// Reads the metadata of its files. What damage it meets is counted and told by damage(). Errors: IoError.
   Status load();
+  /// Has the system read what load() will need.
+  void ask_for_lists();
   /// Frees the index; nothing is held.
   void unload();
   SlotIndex& index() { return *index_; }

@@ -170,12 +170,20 @@ void SlotFile::read_ahead(const MetaEntry& entry, bool body) {
   if (!all || all->empty()) return;
   const Result<RandomAccessFile*> file = file_.get();
   if (!file) return;  // whoever reads will say it
-  const bool resident = (*file)->is_resident(entry.header_position, header_bytes) &&
-                        (!large || (*file)->is_resident(entry.body_position, body_bytes));
-  cold.note(resident);
-  if (resident) return;
-  (*file)->will_need(entry.header_position, header_bytes);
-  if (body_bytes != 0) (*file)->will_need(entry.body_position, body_bytes);
+  const bool header_resident = (*file)->is_resident(entry.header_position, header_bytes);
+  const bool body_resident = (*file)->is_resident(entry.body_position, body_bytes);
+  cold.note(header_resident && body_resident);
+  if (!header_resident) {
+    // Headers are small and close to one another: a block of them takes the medium hardly longer than one.
+    constexpr std::uint64_t kBlock = 64 << 10;
+    const std::uint64_t begin = entry.header_position / kBlock * kBlock;
+    const std::uint64_t end = std::max(begin + kBlock, entry.header_position + header_bytes);
+    (*file)->will_need(begin, std::min(end, size_) - begin);
+  }
+  // A single page is read as soon as it is touched, without a call before.
+  constexpr std::uint64_t kPage = 4096;
+  const bool one_page = entry.body_position / kPage == (entry.body_position + body_bytes) / kPage;
+  if (!body_resident && !(one_page && header_resident)) (*file)->will_need(entry.body_position, body_bytes);
 }
 
 bool verify_part(const MetaEntry& entry, Part part, std::string_view stored) {

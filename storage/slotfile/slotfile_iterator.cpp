@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kGapBytesMax = 64 << 10;
 
 /// How far ahead of itself it has mapped files read.
-constexpr std::uint64_t kAskBytes = 4 << 20;
+constexpr std::uint64_t kAskBytes = 8 << 20;
 
 constexpr std::size_t kBuffersKept = 8;
 
@@ -28,7 +28,9 @@ SlotfileIterator::SlotfileIterator(Engine& engine, std::uint64_t uid, BucketId b
       uid_(uid),
       id_(bucket),
       filter_(options),
-      on_corruption_(on_corruption) {
+      on_corruption_(on_corruption),
+      looks_ahead_(filter_.has_selection() && !filter_.selects_on_body() && on_corruption == OnCorruption::Fail &&
+                   context_.options.map_files) {
   for (Side& side : sides_) {
     if (context_.window_buffers.empty()) break;
     side.window.lend(std::move(context_.window_buffers.back()));
@@ -78,6 +80,11 @@ Result<bool> SlotfileIterator::advance(const Sink& sink, bool& given) {
       }
       return false;
     }
+    if (looks_ahead_ && at_ >= looked_end_ && changes_ == context_.changes) look_ahead();
+    if (at_ < looked_end_ && matches_[at_] == Matches::No) {
+      if (++at_ == pending_.size() / 2 + 1) ask_for_next_slot();
+      continue;
+    }
     const Result<Given> done = give(sink);
     if (done) {
       last = *done;
@@ -114,21 +121,39 @@ Status SlotfileIterator::start_slot() {
   files_ = slot.files();
   open_file_ = MetaEntry::kGone;
   next_cell_ = slot.end_cell();
-  ask_for_lists_of_next_slot();
+  looked_end_ = 0;
+  if (next_cell_ < kCells && !bucket_->by_cell[next_cell_]->is_loaded()) bucket_->by_cell[next_cell_]->ask_for_lists();
   return Status::ok();
 }
 
-/// Has the metadata of the slot that comes next read while this one is worked on.
-void SlotfileIterator::ask_for_lists_of_next_slot() {
-  if (next_cell_ >= kCells) return;
-  const Slot& next = *bucket_->by_cell[next_cell_];
-  if (next.is_loaded()) return;
-  for (const FileRef& ref : next.files()) {
-    const Result<RandomAccessFile*> file = ref->file().get();
-    if (!file) return;  // whoever reads will say it
-    const std::uint64_t lists = kFileHeaderBytes + kRunFrameBytes + next.info().entries * kEntryBytes;
-    (*file)->will_need(0, std::min(lists, ref->size()));
+/// Asks the selection about some documents at once, by their headers alone. The bodies of those that match are asked
+/// for then, so that the medium works on all of them and not on one after the other.
+void SlotfileIterator::look_ahead() {
+  constexpr std::size_t kDocuments = 512;
+  const std::size_t end = std::min(at_ + kDocuments, pending_.size());
+  matches_.resize(pending_.size());
+  looked_end_ = at_;
+  for (const std::uint16_t file = pending_[at_].entry.file; looked_end_ < end; ++looked_end_) {
+    if (pending_[looked_end_].entry.file != file) break;
+    look_at(looked_end_);
   }
+}
+
+void SlotfileIterator::look_at(std::size_t i) {
+  const MetaEntry& entry = pending_[i].entry;
+  matches_[i] = Matches::Unknown;
+  if (entry.removed() || entry.held() || entry.header_length() == 0) return;
+  // What cannot be read now is met again, and reported, when its turn comes.
+  const Result<std::string_view> stored = stored_part(entry, Part::Header);
+  if (!stored || mapped_.empty() || !verify_part(entry, Part::Header, *stored)) return;
+  const Result<std::string_view> header = plain(entry, Part::Header, stored->substr(0, entry.header_length()));
+  if (!header) return;
+  matches_[i] = filter_.matches(*header, {}) ? Matches::Yes : Matches::No;
+  if (matches_[i] == Matches::No || !filter_.wants_body() || !context_.cold_reads.is_sample()) return;
+  const std::uint64_t bytes = stored_bytes(entry.body_length());
+  const bool resident = handle_->is_resident(entry.body_position, bytes);
+  context_.cold_reads.note(resident);
+  if (!resident) handle_->will_need(entry.body_position, bytes);
 }
 
 /// Has the beginning of what will be asked of the next slot read while the second half of this one is worked on.
@@ -199,7 +224,8 @@ Result<SlotfileIterator::Given> SlotfileIterator::give_entry(const MetaEntry& en
 Result<SlotfileIterator::Given> SlotfileIterator::give_document(const MetaEntry& entry, const Sink& sink) {
   FJORD_TRY_ASSIGN(const std::string_view header, part(entry, Part::Header));
   const bool selects_on_body = filter_.selects_on_body();
-  if (filter_.has_selection() && !selects_on_body && !filter_.matches(header, {})) return Given::Nothing;
+  const bool known = !moved_ && at_ < looked_end_ && matches_[at_] == Matches::Yes;
+  if (filter_.has_selection() && !known && !selects_on_body && !filter_.matches(header, {})) return Given::Nothing;
   std::string_view body;
   if (filter_.wants_body() || selects_on_body) {
     FJORD_TRY_ASSIGN(body, part(entry, Part::Body));

@@ -41,7 +41,8 @@ class SlotfileIterator final : public spi::DocumentIterator {
   Status start_slot();
   Status open_file_of(const MetaEntry& entry);
   void ask_for(Side& side, const MetaEntry& entry, Part part);
-  void ask_for_lists_of_next_slot();
+  void look_ahead();
+  void look_at(std::size_t i);
   void ask_for_next_slot();
   bool goes_in_order(Part part) const {
     return part == Part::Header || !filter_.has_selection() || filter_.selects_on_body();
@@ -63,6 +64,7 @@ class SlotfileIterator final : public spi::DocumentIterator {
   const BucketId id_;
   const spi::EntryFilter filter_;
   const OnCorruption on_corruption_;
+  const bool looks_ahead_;
   unsigned next_cell_ = 0;
 
   Bucket* bucket_ = nullptr;  ///< During next().
@@ -77,6 +79,10 @@ class SlotfileIterator final : public spi::DocumentIterator {
   bool moved_ = false;             ///< The current entry is not where the list says.
   std::vector<FileRef> files_;     ///< Of pending_.
   std::size_t at_ = 0;
+  /// What a selection says of the entries before looked_end_, as far as it is known.
+  enum class Matches : std::uint8_t { Unknown, No, Yes };
+  std::vector<Matches> matches_;
+  std::size_t looked_end_ = 0;
   std::uint16_t open_file_ = MetaEntry::kGone;  ///< Of files_: the one that the windows, or mapped_, are of.
   std::shared_ptr<RandomAccessFile> handle_;
   std::string_view mapped_;
