@@ -193,13 +193,14 @@ std::vector<BucketId> Engine::take_damaged() { return std::exchange(damaged_, {}
 Status Engine::mark_repaired(BucketId bucket) {
   Bucket* found = find(bucket);
   if (found == nullptr) return no_bucket(bucket);
-  if (!found->is_damaged()) return Status::ok();
+  const bool was_damaged = found->is_damaged();
   for (const auto& slot : found->slots) {
     // What cannot be read in its files would be found again when they are loaded again.
     slot->wants_rewrite = slot->wants_rewrite || slot->is_damaged();
     slot->clear_damage();
   }
   found->damaged = false;
+  if (!was_damaged) return Status::ok();
   return commit(edit_of(std::span(&found, 1)));
 }
 

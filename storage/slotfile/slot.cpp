@@ -475,6 +475,7 @@ void Slot::quarantine(std::uint32_t number) {
   account(entry, false);
   index_->erase(number);
   quarantine_.emplace_back(entry.gid, entry.timestamp_us);
+  damage_reported = false;
 }
 
 void Slot::forget(std::uint32_t number) {

@@ -358,4 +358,38 @@ TEST_CASE("slotfile: the scrub finds damaged documents that nobody reads") {
   CHECK(found > 50);
 }
 
+TEST_CASE("slotfile: damage is told of again after what was lost before came back") {
+  const bool marked = GENERATE(false, true);
+  SlotfileOptions roomy = testing::tiny_slotfile_options("/buckets");
+  roomy.limits.entries_max = 100;
+  DiskImage files;
+  {
+    RecordingEnv env;
+    Machine machine(env, roomy);
+    REQUIRE(machine.open().is_ok());
+    REQUIRE(machine.provider().create_bucket(kWhole).is_ok());
+    for (int n = 0; n < 3; ++n) {
+      const std::string text = "body " + std::to_string(n);
+      REQUIRE(machine.run(put_step(kWhole, {test_put(number_in(kWhole, n), 10, text)})).is_ok());
+    }
+    REQUIRE(machine.run(checkpoint_step()).is_ok());
+    env.visit_process_ends(env.changes(), [&](const DiskImage& image, const std::string&) { files = image; });
+  }
+  for (auto& [path, content] : files) {
+    if (!path.ends_with(".slot")) continue;
+    for (const char* text : {"body 0", "body 1"}) content[content.find(text)] ^= 1;
+  }
+  RecordingEnv env(files);
+  Machine machine(env, roomy);
+  REQUIRE(machine.open().is_ok());
+  spi::PersistenceProvider& provider = machine.provider();
+  CHECK(provider.get(kWhole, test_put(number_in(kWhole, 0), 0).gid).status().code() == StatusCode::Corruption);
+  CHECK(provider.take_damaged() == std::vector<BucketId>{kWhole});
+  REQUIRE(machine.run(put_step(kWhole, {test_put(number_in(kWhole, 0), 11, "again")})).is_ok());
+  if (marked) REQUIRE(provider.mark_repaired(kWhole).is_ok());
+  CHECK(provider.get(kWhole, test_put(number_in(kWhole, 1), 0).gid).status().code() == StatusCode::Corruption);
+  CHECK(provider.take_damaged() == std::vector<BucketId>{kWhole});
+  CHECK(provider.get(kWhole, test_put(number_in(kWhole, 2), 0).gid).has_value());
+}
+
 }  // namespace fjord
