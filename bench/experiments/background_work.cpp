@@ -206,10 +206,8 @@ int main(int argc, char** argv) {
   CLI::App app("Times every step of background work while one bucket grows, changes and shrinks.",
                "fjord-experiment-background-work");
   std::string directory = "/tmp";
-  std::string output;
   bool quick = false;
   app.add_option("--directory", directory, "Folder for the data, which is removed afterwards")->capture_default_str();
-  app.add_option("--output", output, "Not used: the table goes to the standard output");
   app.add_flag("--quick", quick, "A twentieth of the documents, to see that it works");
   CLI11_PARSE(app, argc, argv);
   struct Size {

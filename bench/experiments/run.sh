@@ -5,15 +5,23 @@ set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 name=${1:-}
 [ $# -gt 0 ] && shift
-[ "$name" = slotfile-size ] || { printf 'Usage: ./run experiment slotfile-size [--quick]\n' >&2; exit 2; }
+case $name in
+  slotfile-size | background-work) ;;
+  *) printf 'Usage: ./run experiment slotfile-size|background-work [--quick]\n' >&2; exit 2 ;;
+esac
 output=$root/build/experiments/$name
 page=$root/docs/experiments/$name.md
 mkdir -p "$output"
 work=$(mktemp -d "${TMPDIR:-/tmp}/fjord-experiment.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-"$root/build/release/bin/fjord-experiment-$name" --directory "$work" --output "$output" "$@"
-/usr/bin/python3 "$root/bench/experiments/plot_${name//-/_}.py" "$output" >"$output/tables.md"
-printf 'CSV and plots are in %s\n' "$output" >&2
+program=$root/build/release/bin/fjord-experiment-$name
+if [ "$name" = slotfile-size ]; then
+  "$program" --directory "$work" --output "$output" "$@"
+  /usr/bin/python3 "$root/bench/experiments/plot_slotfile_size.py" "$output" >"$output/tables.md"
+  printf 'CSV and plots are in %s\n' "$output" >&2
+else
+  "$program" --directory "$work" "$@" >"$output/tables.md"
+fi
 if [ $# -gt 0 ]; then
   cat "$output/tables.md"
   exit 0
