@@ -158,7 +158,7 @@ void SlotfileIterator::look_at(std::size_t i) {
 
 /// Has the beginning of what will be asked of the next slot read while the second half of this one is worked on.
 void SlotfileIterator::ask_for_next_slot() {
-  if (next_cell_ >= kCells) return;
+  if (next_cell_ >= kCells || on_corruption_ == OnCorruption::Skip) return;  // the scrub is slow on purpose
   Slot& next = *bucket_->by_cell[next_cell_];
   constexpr std::uint64_t kIndexBytesOfEntry = 64;
   const std::uint64_t index_bytes = context_.stats.index_bytes + next.info().entries * kIndexBytesOfEntry;
@@ -168,8 +168,8 @@ void SlotfileIterator::ask_for_next_slot() {
     const Result<RandomAccessFile*> file = next.files()[ordinal]->file().get();
     if (!file) return;
     for (const Part part : {Part::Header, Part::Body}) {
-      if (part == Part::Body && (!goes_in_order(part) || !(filter_.wants_body() || filter_.selects_on_body())))
-        continue;
+      const bool reads_body = goes_in_order(Part::Body) && (filter_.wants_body() || filter_.selects_on_body());
+      if (part == Part::Body && !reads_body) continue;
       std::uint64_t begin = ~std::uint64_t{0};
       std::uint64_t end = 0;
       std::uint64_t bytes = 0;

@@ -18,6 +18,14 @@ spi::Durability durability_of(const config::ClusterConfig& config) {
   return config.durability == "sync" ? spi::Durability::Sync : spi::Durability::Process;
 }
 
+void say_what_was_opened(unsigned stripe, Duration spent, const SlotfileStats& stats) {
+  constexpr double kMib = 1 << 20;
+  log::info("slotfile",
+            "stripe {} is open after {:.3f} s: {} entries in {} slotfiles; {:.1f} MiB of the journal replayed", stripe,
+            static_cast<double>(spent.count()) / 1e6, stats.entries, stats.slotfiles,
+            static_cast<double>(stats.replayed_bytes) / kMib);
+}
+
 storage::ProviderFactory slotfile_factory(const config::ClusterConfig& config, const std::string& directory,
                                           unsigned stripes, Runtime& runtime, Executor& syncs,
                                           std::unique_ptr<SlotfileTunables>& tunables) {
@@ -33,11 +41,14 @@ storage::ProviderFactory slotfile_factory(const config::ClusterConfig& config, c
   tunables = std::make_unique<SlotfileTunables>(runtime.tunables, options.limits);
   options.tunables = tunables.get();
   options.limits = tunables->of_stripe(stripes);
-  return [options, &env = runtime.env](unsigned stripe, unsigned of) {
+  return [options, &runtime](unsigned stripe, unsigned of) -> Result<std::unique_ptr<spi::PersistenceProvider>> {
     SlotfileOptions of_stripe = options;
     of_stripe.stripe = stripe;
     of_stripe.stripes = of;
-    return open_slotfile_provider(env, of_stripe);
+    const MonotonicTime begin = runtime.clock.now();
+    FJORD_TRY_ASSIGN(std::unique_ptr<SlotfileProvider> provider, SlotfileProvider::open(runtime.env, of_stripe));
+    say_what_was_opened(stripe, runtime.clock.now() - begin, provider->stats());
+    return std::unique_ptr<spi::PersistenceProvider>(std::move(provider));
   };
 }
 
