@@ -1,10 +1,9 @@
 #include "fjord/common/hash.h"
 
-#if defined(__x86_64__)
-#include <xxh_x86dispatch.h>  // XXH3 with what this processor can do, chosen at run time: AVX2 takes half of SSE2's time
-#else
+#define XXH_INLINE_ALL
 #include <xxhash.h>
-#endif
+
+#include "hash_long.h"
 
 namespace fjord {
 
@@ -19,6 +18,8 @@ std::uint64_t finalise(std::uint64_t z) {
 }  // namespace
 
 std::uint64_t hash64(std::string_view bytes, std::uint64_t seed) {
+  constexpr std::size_t kLong = 16 << 10;
+  if (bytes.size() >= kLong) return hash64_long(bytes.data(), bytes.size(), seed);
   return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
 }
 

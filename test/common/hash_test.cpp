@@ -14,6 +14,12 @@ TEST_CASE("hash: the values never change") {
   CHECK(hash64("abc") == 0x78af5f94892f3950);
   CHECK(hash64("fjord", 42) == 0xadd8f56eaba31f3e);
   CHECK(hash64(std::string(1000, 'x')) == 0xc0a4877b962cba82);
+  // Long inputs go another way.
+  std::string bytes;
+  for (int i = 0; i < 100'000; ++i) bytes.push_back(static_cast<char>(i % 251));
+  CHECK(hash64(std::string_view(bytes).substr(0, 16383), 42) == 0x5f25a46090a1b1b9);
+  CHECK(hash64(std::string_view(bytes).substr(0, 16384), 42) == 0x131aada0ed8b3b90);
+  CHECK(hash64(bytes) == 0x42c23aeead96750d);
   CHECK(checksum32("abc") == 0x892f3950);
   CHECK(mix64(0, 0) == 0xa706dd2f4d197e6f);
   CHECK(mix64(1, 2) == 0xbcd9dbb49673066b);
