@@ -76,7 +76,11 @@ if(FJORD_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
     # one cache serves every build folder; debug information then names the one that compiled the file first.
     set(CMAKE_CXX_COMPILER_LAUNCHER env
         CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime CCACHE_NOHASHDIR=true
-        CCACHE_BASEDIR=${PROJECT_BINARY_DIR} ${FJORD_CCACHE_PROGRAM})
+        CCACHE_BASEDIR=${PROJECT_SOURCE_DIR})
+    if(FJORD_SANITIZE MATCHES "fuzzer")  # ccache does not know this option of clang.
+      list(APPEND CMAKE_CXX_COMPILER_LAUNCHER CCACHE_EXTRAFILES=${PROJECT_SOURCE_DIR}/test/fuzz/ignorelist.txt)
+    endif()
+    list(APPEND CMAKE_CXX_COMPILER_LAUNCHER ${FJORD_CCACHE_PROGRAM})
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
       add_compile_options(-fpch-preprocess)
     endif()

@@ -16,6 +16,7 @@
 #include "fjord/common/random.h"
 #include "fjord/common/scheduler.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
+#include "gid_in.h"
 
 namespace fjord {
 
@@ -139,13 +140,7 @@ class Experiment {
     return write;
   }
 
-  static GlobalId gid(std::uint64_t number) {
-    const std::uint64_t hash = mix64(number, 1);
-    std::string bytes;
-    put_fixed(bytes, static_cast<std::uint32_t>((hash >> 32) << kBucket.used_bits() | kBucket.bits()));
-    put_fixed(bytes, hash);
-    return GlobalId::from_bytes(bytes);
-  }
+  static GlobalId gid(std::uint64_t number) { return gid_in(kBucket, number); }
 
   void get_one() {
     const GlobalId wanted = gid(random_.below(documents_));

@@ -19,6 +19,7 @@
 #include "fjord/common/hash.h"
 #include "fjord/common/scheduler.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
+#include "gid_in.h"
 
 namespace fjord {
 
@@ -111,13 +112,7 @@ class Experiment {
   }
 
   static BucketId bucket(std::uint64_t number) { return BucketId(kBucketBits, number % kBuckets); }
-  static GlobalId gid(std::uint64_t number) {
-    const std::uint64_t hash = mix64(number, 1);
-    std::string bytes;
-    put_fixed(bytes, static_cast<std::uint32_t>((hash >> 32) << kBucketBits | number % kBuckets));
-    put_fixed(bytes, hash);
-    return GlobalId::from_bytes(bytes);
-  }
+  static GlobalId gid(std::uint64_t number) { return gid_in(bucket(number), number); }
 
   Status put(std::uint64_t documents, std::size_t document_bytes, bool maintain) {
     std::string header;

@@ -20,6 +20,7 @@
 #include "fjord/common/random.h"
 #include "fjord/common/scheduler.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
+#include "gid_in.h"
 
 namespace fjord {
 
@@ -143,14 +144,7 @@ class Experiment {
   }
 
   /// As if its id were the number: the location is its bucket.
-  static GlobalId gid(std::uint64_t number) {
-    const std::uint64_t hash = mix64(number, 1);
-    const auto location = static_cast<std::uint32_t>((hash >> 32) << kBucketBits | number % kBuckets);
-    std::string bytes;
-    put_fixed(bytes, location);
-    put_fixed(bytes, hash);
-    return GlobalId::from_bytes(bytes);
-  }
+  static GlobalId gid(std::uint64_t number) { return gid_in(BucketId(kBucketBits, number % kBuckets), number); }
 
   void sample(std::uint64_t put) {
     constexpr Duration kEach = std::chrono::milliseconds(200);

@@ -506,8 +506,10 @@ void OperationEngine::on_write_result(const OpRef& ref, std::uint16_t node, rpc:
     // A guarded one knows it from its own read.
     if (op.guard == nullptr) op.result.existed = op.result.existed || result.existed;
   } else {
+    // Of several refusals a lack of space says the least: it passes by itself.
+    if (!op.partial || is_lack_of_space(op.last_problem.code()))
+      op.last_problem = result.status.with_context("storage." + std::to_string(node));
     op.partial = true;
-    op.last_problem = result.status.with_context("storage." + std::to_string(node));
   }
   if (op.missing.empty()) finish_write(ref);
 }

@@ -178,6 +178,21 @@ TEST_CASE("distributor: a write that all members refused is refused") {
   CHECK(execute(world, put_batch(kId, 0, 1, "no")).status.code() == StatusCode::NoSpace);
 }
 
+TEST_CASE("distributor: of two reasons to refuse a write, the one that does not pass by itself is told") {
+  for (const bool first_is_full : {true, false}) {
+    DistributorWorld world(2);
+    world.give_state(1);
+    REQUIRE(execute(world, put_batch(kId)).status);
+    const auto of_first = refuse_applies(0, first_is_full ? StatusCode::NoSpace : StatusCode::IoError);
+    const auto of_second = refuse_applies(1, first_is_full ? StatusCode::IoError : StatusCode::NoSpace);
+    world.hook = [=](std::uint16_t node, rpc::Request& request) {
+      auto answer = of_first(node, request);
+      return answer ? std::move(answer) : of_second(node, request);
+    };
+    CHECK(execute(world, put_batch(kId, 0, 1, "no")).status.code() == StatusCode::IoError);
+  }
+}
+
 TEST_CASE("distributor: a write that was throttled for lack of space until its deadline was not applied") {
   DistributorWorld world(1, 1);
   world.give_state(1);

@@ -38,6 +38,7 @@ ClusterHealth health_of(const rpc::GetStatusReply& status) {
       health.buckets += node.last.buckets;
       health.buckets_out_of_sync += node.last.buckets_out_of_sync;
       health.buckets_unavailable += node.last.buckets_unavailable;
+      health.buckets_damaged += node.last.buckets_damaged;
     } else {
       health.document_copies += node.last.documents;
       health.bytes += node.last.bytes;
@@ -47,6 +48,8 @@ ClusterHealth health_of(const rpc::GetStatusReply& status) {
   health.buckets_in_sync = health.buckets > bad ? health.buckets - bad : 0;
   if (health.buckets_out_of_sync > 0)
     reasons.add(1, fmt::format("{} buckets are out of sync", health.buckets_out_of_sync));
+  if (health.buckets_damaged > 0)
+    reasons.add(1, fmt::format("{} buckets have a damaged replica", health.buckets_damaged));
   if (health.buckets_unavailable > 0)
     reasons.add(2, fmt::format("{} buckets cannot be served", health.buckets_unavailable));
   if (distributors_up == 0) reasons.add(2, "no distributor is up");

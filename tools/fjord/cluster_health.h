@@ -15,6 +15,8 @@ struct ClusterHealth {
   std::uint64_t buckets_in_sync = 0;
   std::uint64_t buckets_out_of_sync = 0;
   std::uint64_t buckets_unavailable = 0;
+  std::uint64_t buckets_damaged =
+      0;  ///< With a replica that lost something and is not repaired yet; of any of the others.
   std::uint64_t document_copies = 0;  ///< On all storage nodes that are up: each document counts once a copy.
   std::uint64_t bytes = 0;
 };

@@ -18,7 +18,13 @@ std::string as_json(const rpc::GetStatusReply& status, const ClusterHealth& heal
   json.key("schema_version").number(status.info.schema_version).key("distribution").text(status.info.distribution);
   json.key("buckets").begin_object().key("total").number(health.buckets).key("in_sync").number(health.buckets_in_sync);
   json.key("out_of_sync").number(health.buckets_out_of_sync).key("unavailable").number(health.buckets_unavailable);
-  json.end_object().key("document_copies").number(health.document_copies).key("bytes").number(health.bytes);
+  json.key("damaged")
+      .number(health.buckets_damaged)
+      .end_object()
+      .key("document_copies")
+      .number(health.document_copies)
+      .key("bytes")
+      .number(health.bytes);
   json.key("nodes").begin_array();
   for (const rpc::NodeStatus& node : status.nodes) {
     json.begin_object().key("node").text(node.node).key("address").text(node.address).key("state").text(node.state);
@@ -33,8 +39,9 @@ std::string as_json(const rpc::GetStatusReply& status, const ClusterHealth& heal
 std::string as_text(const rpc::GetStatusReply& status, const ClusterHealth& health) {
   std::string text = fmt::format("cluster {}: state version {}, schema version {}\n", kWords[health.level],
                                  status.info.state_version, status.info.schema_version);
-  text += fmt::format("buckets {}: {} in sync, {} out of sync, {} unavailable\n", health.buckets,
-                      health.buckets_in_sync, health.buckets_out_of_sync, health.buckets_unavailable);
+  text += fmt::format("buckets {}: {} in sync, {} out of sync, {} unavailable, {} damaged\n", health.buckets,
+                      health.buckets_in_sync, health.buckets_out_of_sync, health.buckets_unavailable,
+                      health.buckets_damaged);
   text += fmt::format("\n{:<16} {:<22} {:<8} {:>8} {:>12} {:>14}\n", "NODE", "ADDRESS", "STATE", "BUCKETS", "DOCUMENTS",
                       "BYTES");
   for (const rpc::NodeStatus& node : status.nodes) {
