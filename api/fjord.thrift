@@ -73,6 +73,20 @@ struct ClusterInfo {
   6: optional i64 schema_version = 0
   /** Schemas, each the text of a .sd file. */
   7: optional list<string> schemas = []
+  /** Of the fleet controller; rises with every election. Nodes refuse what comes with a lower one than they have seen. */
+  8: optional i64 term = 0
+  /** A distributor that was polled within this time may believe its cluster state; 0: as you have it. */
+  9: optional i64 lease_us = 0
+  /** The cluster state that will be active next, and what goes with it; empty: none, or as you have it. */
+  10: optional string pending_state = ""
+  11: optional string pending_distribution = ""
+  /** Empty: as now. */
+  12: optional list<string> pending_distributor_addresses = []
+  13: optional list<string> pending_storage_addresses = []
+  /** Version of the live configuration in `config`, which then is complete; 0: as you have it. */
+  14: optional i64 config_version = 0
+  /** "name=value": the settings that are not at their defaults. */
+  15: optional list<string> config = []
 }
 
 struct GetClusterInfo {
@@ -390,6 +404,11 @@ struct FetchEntriesReply {
 /** Asks a node how it is; the current cluster state travels along if the node's is older. */
 struct Poll {
   1: optional ClusterInfo info
+  /** The sender has made sure that it leads. */
+  2: optional bool renews_lease = false
+  /** Echo of the newest PollReply.clock_us that the sender has got, and of the incarnation that it came from. */
+  3: optional i64 heard_us = 0
+  4: optional i64 heard_incarnation = 0
 }
 
 struct PollReply {
@@ -409,6 +428,17 @@ struct PollReply {
   10: optional i64 buckets_unavailable = 0
   /** Buckets that have lost something here; distributor: on one of their replicas. */
   11: optional i64 buckets_damaged = 0
+  /** The highest pending cluster state that the node is prepared for. */
+  12: optional i64 pending_version = 0
+  /** The highest that the node has seen; also told with a refusal. */
+  13: optional i64 term = 0
+  /** The fewest bits that a bucket here has; 0: no buckets, or not known. */
+  14: optional i64 min_bucket_bits = 0
+  15: optional i64 config_version = 0
+  /** "name: why it was refused". */
+  16: optional list<string> config_errors = []
+  /** The node's monotonic clock when it answered. */
+  17: optional i64 clock_us = 0
 }
 
 /** Adds document types or replaces them by name. Any distributor takes it. */

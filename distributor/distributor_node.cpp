@@ -59,14 +59,19 @@ class DistributorNode::Impl {
     Result<bool> updated = snapshots_.update(request.info);
     if (!updated) {
       reply.status = updated.error();
+      if (context_.snapshot != nullptr) reply.term = context_.snapshot->term();
       return reply;
     }
     if (*updated) adopt(snapshots_.get());
     reply.node_state = "s:u";
     reply.incarnation = incarnation_;
+    reply.clock_us = context_.clock.now().us;
     if (context_.snapshot != nullptr) {
       reply.state_version = context_.snapshot->state_version();
       reply.schema_version = context_.snapshot->schema_version();
+      reply.pending_version = context_.snapshot->pending_version();
+      reply.term = context_.snapshot->term();
+      reply.config_version = context_.snapshot->config_version();
     }
     reply.buckets = context_.ready ? context_.buckets.size() : owned_buckets();
     reply.buckets_out_of_sync = maintainer_.out_of_sync();

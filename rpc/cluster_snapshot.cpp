@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "fjord/common/log.h"
+
 namespace fjord::rpc {
 namespace {
 
@@ -31,35 +33,106 @@ const std::vector<std::string>& builtin_schemas() {
 
 Result<std::shared_ptr<const ClusterSnapshot>> ClusterSnapshot::update(
     const std::shared_ptr<const ClusterSnapshot>& old, const ClusterInfo& newer) {
-  bool newer_state = !newer.state.empty() && (old == nullptr || newer.state_version > old->state_version());
-  bool newer_schemas = old == nullptr || (!newer.schemas.empty() && newer.schema_version > old->schema_version());
-  if (old != nullptr && !newer_state && !newer_schemas) return old;
-
+  if (old != nullptr) {
+    FJORD_TRY(old->check_same_history(newer));
+    if (!old->brings_news(newer)) return old;
+  }
   auto next = std::shared_ptr<ClusterSnapshot>(new ClusterSnapshot(old ? *old : ClusterSnapshot()));
-  if (newer_state) {
-    FJORD_TRY_ASSIGN(ClusterState state, ClusterState::parse(newer.state));
-    FJORD_TRY_ASSIGN(DistributionConfig distribution, DistributionConfig::parse(newer.distribution));
-    next->info_.state_version = newer.state_version;
-    next->info_.state = newer.state;
-    next->info_.distribution = newer.distribution;
-    next->info_.distributor_addresses = newer.distributor_addresses;
-    next->info_.storage_addresses = newer.storage_addresses;
-    next->state_ = std::make_shared<const ClusterState>(std::move(state));
-    next->distribution_ = std::make_shared<const DistributionConfig>(std::move(distribution));
-    next->make_table();
-  } else if (old == nullptr) {
+  if (old == nullptr) {
     next->state_ = std::make_shared<const ClusterState>();
     next->distribution_ = std::make_shared<const DistributionConfig>();
     next->table_ = std::make_shared<const std::vector<Placement>>();
+    FJORD_TRY(next->take_schemas(newer));
+  } else if (!newer.schemas.empty() && newer.schema_version > old->schema_version()) {
+    FJORD_TRY(next->take_schemas(newer));
   }
-  if (newer_schemas) {
-    std::vector<std::string> texts = builtin_schemas();
-    texts.insert(texts.end(), newer.schemas.begin(), newer.schemas.end());
-    FJORD_TRY_ASSIGN(next->types_, DocumentTypeRepo::build(texts, nullptr));
-    next->info_.schema_version = newer.schemas.empty() ? 0 : newer.schema_version;
-    next->info_.schemas = newer.schemas;
+  if (!newer.state.empty() && newer.state_version > next->state_version()) FJORD_TRY(next->take_state(newer));
+  FJORD_TRY(next->take_pending(newer));
+  next->info_.term = newer.term;
+  if (newer.lease_us != 0) next->info_.lease_us = newer.lease_us;
+  if (newer.config_version > next->info_.config_version) {
+    next->info_.config_version = newer.config_version;
+    next->info_.config = newer.config;
   }
+  if (old != nullptr && next->info_ == old->info_) return old;
   return std::shared_ptr<const ClusterSnapshot>(std::move(next));
+}
+
+bool ClusterSnapshot::brings_news(const ClusterInfo& newer) const {
+  if (newer == ClusterInfo{}) return false;
+  return newer.term > info_.term || (!newer.state.empty() && newer.state_version > info_.state_version) ||
+         (!newer.schemas.empty() && newer.schema_version > info_.schema_version) ||
+         (!newer.pending_state.empty() &&
+          (newer.pending_state != info_.pending_state || newer.pending_distribution != info_.pending_distribution)) ||
+         (newer.lease_us != 0 && newer.lease_us != info_.lease_us) || newer.config_version > info_.config_version;
+}
+
+Status ClusterSnapshot::check_same_history(const ClusterInfo& newer) const {
+  if (newer == ClusterInfo{}) return Status::ok();
+  if (newer.term < info_.term) {
+    return {StatusCode::WrongDistribution, "this comes from a fleet controller of term " + std::to_string(newer.term) +
+                                               ", and one of term " + std::to_string(info_.term) + " was heard"};
+  }
+  if (!newer.state.empty() && !info_.state.empty() && newer.state_version == info_.state_version &&
+      (newer.state != info_.state || newer.distribution != info_.distribution)) {
+    return {StatusCode::Corruption, "cluster state version " + std::to_string(newer.state_version) + " is known as \"" +
+                                        info_.state + "\" (" + info_.distribution + "), and term " +
+                                        std::to_string(newer.term) + " says \"" + newer.state + "\" (" +
+                                        newer.distribution + ")"};
+  }
+  return Status::ok();
+}
+
+Status ClusterSnapshot::take_state(const ClusterInfo& newer) {
+  FJORD_TRY_ASSIGN(ClusterState state, ClusterState::parse(newer.state));
+  FJORD_TRY_ASSIGN(DistributionConfig distribution, DistributionConfig::parse(newer.distribution));
+  info_.state_version = newer.state_version;
+  info_.state = newer.state;
+  info_.distribution = newer.distribution;
+  info_.distributor_addresses = newer.distributor_addresses;
+  info_.storage_addresses = newer.storage_addresses;
+  state_ = std::make_shared<const ClusterState>(std::move(state));
+  distribution_ = std::make_shared<const DistributionConfig>(std::move(distribution));
+  make_table();
+  return Status::ok();
+}
+
+Status ClusterSnapshot::take_schemas(const ClusterInfo& newer) {
+  std::vector<std::string> texts = builtin_schemas();
+  texts.insert(texts.end(), newer.schemas.begin(), newer.schemas.end());
+  FJORD_TRY_ASSIGN(types_, DocumentTypeRepo::build(texts, nullptr));
+  info_.schema_version = newer.schemas.empty() ? 0 : newer.schema_version;
+  info_.schemas = newer.schemas;
+  return Status::ok();
+}
+
+Status ClusterSnapshot::take_pending(const ClusterInfo& newer) {
+  if (!newer.pending_state.empty()) {
+    FJORD_TRY_ASSIGN(ClusterState state, ClusterState::parse(newer.pending_state));
+    if (pending_ != nullptr && state.version() == pending_->version() &&
+        (newer.pending_state != info_.pending_state || newer.pending_distribution != info_.pending_distribution)) {
+      return {StatusCode::Corruption, "pending cluster state version " + std::to_string(state.version()) +
+                                          " is known as \"" + info_.pending_state + "\" (" +
+                                          info_.pending_distribution + "), and term " + std::to_string(newer.term) +
+                                          " says \"" + newer.pending_state + "\" (" + newer.pending_distribution + ")"};
+    }
+    if (state.version() > pending_version()) {
+      FJORD_TRY_ASSIGN(DistributionConfig distribution, DistributionConfig::parse(newer.pending_distribution));
+      info_.pending_state = newer.pending_state;
+      info_.pending_distribution = newer.pending_distribution;
+      info_.pending_distributor_addresses = newer.pending_distributor_addresses;
+      info_.pending_storage_addresses = newer.pending_storage_addresses;
+      pending_ = std::make_shared<const ClusterView>(ClusterView::make(std::move(state), std::move(distribution)));
+    }
+  }
+  if (pending_ != nullptr && pending_->version() <= info_.state_version) {
+    pending_ = nullptr;
+    info_.pending_state.clear();
+    info_.pending_distribution.clear();
+    info_.pending_distributor_addresses.clear();
+    info_.pending_storage_addresses.clear();
+  }
+  return Status::ok();
 }
 
 void ClusterSnapshot::make_table() {
@@ -85,6 +158,7 @@ ClusterInfo ClusterSnapshot::info_newer_than(std::uint64_t known_state, std::uin
   ClusterInfo info;
   info.state_version = info_.state_version;
   info.schema_version = info_.schema_version;
+  info.term = info_.term;
   if (info_.state_version > known_state) {
     info.state = info_.state;
     info.distribution = info_.distribution;
@@ -102,7 +176,12 @@ std::shared_ptr<const ClusterSnapshot> SnapshotHolder::get() const {
 
 Result<bool> SnapshotHolder::update(const ClusterInfo& newer) {
   std::shared_ptr<const ClusterSnapshot> old = get();
-  FJORD_TRY_ASSIGN(std::shared_ptr<const ClusterSnapshot> next, ClusterSnapshot::update(old, newer));
+  Result<std::shared_ptr<const ClusterSnapshot>> updated = ClusterSnapshot::update(old, newer);
+  if (!updated) {
+    if (updated.error().code() == StatusCode::Corruption) log::error("rpc", "{}", updated.error().to_string());
+    return updated.error();
+  }
+  std::shared_ptr<const ClusterSnapshot> next = std::move(*updated);
   if (next == old) return false;
   std::lock_guard lock(mutex_);
   // Another thread may have taken something newer in meanwhile; then this update is repeated by the next message.

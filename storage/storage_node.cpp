@@ -187,6 +187,7 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
   if (!updated) {
     rpc::PollReply reply;
     reply.status = updated.error();
+    if (const auto snapshot = snapshots_.get()) reply.term = snapshot->term();
     respond(std::move(reply));
     return;
   }
@@ -211,8 +212,12 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
       }
       reply.node_state = "s:u";
       reply.incarnation = incarnation_;
+      reply.clock_us = clock_.now().us;
       reply.state_version = snapshot->state_version();
       reply.schema_version = snapshot->schema_version();
+      reply.pending_version = snapshot->pending_version();
+      reply.term = snapshot->term();
+      reply.config_version = snapshot->config_version();
       for (const Stripe::Totals& part : collected->totals) {
         reply.buckets += part.buckets;
         reply.documents += part.documents;

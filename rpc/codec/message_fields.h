@@ -25,6 +25,14 @@ void fields(V& visit, M& m) {
   visit(5, m.storage_addresses);
   visit(6, m.schema_version);
   visit(7, m.schemas);
+  visit(8, m.term);
+  visit(9, m.lease_us);
+  visit(10, m.pending_state);
+  visit(11, m.pending_distribution);
+  visit(12, m.pending_distributor_addresses);
+  visit(13, m.pending_storage_addresses);
+  visit(14, m.config_version);
+  visit(15, m.config);
 }
 template <typename V, Is<GetClusterInfo> M>
 void fields(V& visit, M& m) {
@@ -252,6 +260,9 @@ void fields(V& visit, M& m) {
 template <typename V, Is<Poll> M>
 void fields(V& visit, M& m) {
   visit(1, m.info);
+  visit(2, m.renews_lease);
+  visit(3, m.heard_us);
+  visit(4, m.heard_incarnation);
 }
 template <typename V, Is<PollReply> M>
 void fields(V& visit, M& m) {
@@ -266,6 +277,12 @@ void fields(V& visit, M& m) {
   visit(9, m.buckets_out_of_sync);
   visit(10, m.buckets_unavailable);
   visit(11, m.buckets_damaged);
+  visit(12, m.pending_version);
+  visit(13, m.term);
+  visit(14, m.min_bucket_bits);
+  visit(15, m.config_version);
+  visit(16, m.config_errors);
+  visit(17, m.clock_us);
 }
 template <typename V, Is<DeploySchemas> M>
 void fields(V& visit, M& m) {

@@ -457,4 +457,25 @@ TEST_CASE("distributor: a replica that left its set is not read when those that 
   CHECK(execute(world, get).status.code() == StatusCode::Unavailable);
 }
 
+TEST_CASE("distributor: acknowledges the pending state and the configuration, and refuses a deposed controller") {
+  DistributorWorld world(3);
+  world.give_state(1);
+  const rpc::ClusterInfo now = world.ask(rpc::GetClusterInfo{}).info;
+  rpc::Poll poll;
+  poll.info.term = 4;
+  poll.info.pending_state = "version:2 bits:1 distributor:1 storage:3 .1.s:d";
+  poll.info.pending_distribution = now.distribution;
+  poll.info.config_version = 2;
+  rpc::PollReply reply = world.ask(poll);
+  CHECK(reply.status);
+  CHECK(reply.state_version == 1);
+  CHECK(reply.pending_version == 2);
+  CHECK(reply.config_version == 2);
+  CHECK(reply.term == 4);
+  poll.info.term = 3;
+  reply = world.ask(poll);
+  CHECK(reply.status.code() == StatusCode::WrongDistribution);
+  CHECK(reply.term == 4);
+}
+
 }  // namespace fjord::test

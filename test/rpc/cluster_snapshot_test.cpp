@@ -22,6 +22,13 @@ ClusterInfo schemas_of(std::uint64_t version, std::vector<std::string> schemas) 
   info.schemas = std::move(schemas);
   return info;
 }
+ClusterInfo pending_of(std::uint64_t version, const std::string& nodes = "bits:4 distributor:2 storage:3") {
+  ClusterInfo info;
+  info.pending_state = "version:" + std::to_string(version) + " " + nodes;
+  info.pending_distribution = DistributionConfig::flat(3, 2).to_string();
+  info.pending_storage_addresses = {"s0:1", "s1:1", "s2:1", "s3:1"};
+  return info;
+}
 const std::string kSong = "document song { field title type string { } }";
 const std::string kAlbum = "document album { field title type string { } }";
 
@@ -68,7 +75,6 @@ TEST_CASE("cluster snapshot: what is not newer, or is left out, gives the old sn
   silent.state_version = 9;  // "There is a version 9, and you have it": nothing to take.
   silent.schema_version = 9;
   CHECK(update(old, silent) == old);
-  CHECK(update(old, info_of(5, "bits:4 distributor:1 storage:1")) == old);
   CHECK(update(old, info_of(4)) == old);
   CHECK(update(old, schemas_of(2, {kAlbum})) == old);
   CHECK(update(old, schemas_of(1, {kAlbum})) == old);
@@ -123,6 +129,123 @@ TEST_CASE("cluster snapshot: a part that does not parse changes nothing") {
   REQUIRE(updated);
   CHECK(*updated);
   CHECK(holder.get()->state_version() == 6);
+}
+
+TEST_CASE("cluster snapshot: one version with two texts is refused, active or pending") {
+  SnapshotHolder holder;
+  REQUIRE(holder.update(info_of(5)));
+  const std::uint64_t term = GENERATE(0u, 3u);
+  ClusterInfo other = info_of(5, "bits:4 distributor:1 storage:1");
+  other.term = term;
+  CHECK(holder.update(other).error().code() == StatusCode::Corruption);
+  other = info_of(5);
+  other.distribution = DistributionConfig::flat(3, 1).to_string();
+  CHECK(holder.update(other).error().code() == StatusCode::Corruption);
+
+  REQUIRE(holder.update(pending_of(6)));
+  Snapshot old = holder.get();
+  other = pending_of(6, "bits:4 distributor:1 storage:1");
+  other.term = term;
+  CHECK(holder.update(other).error().code() == StatusCode::Corruption);
+  other = pending_of(6);
+  other.pending_distribution = DistributionConfig::flat(3, 1).to_string();
+  CHECK(holder.update(other).error().code() == StatusCode::Corruption);
+  CHECK(holder.get() == old);
+}
+
+TEST_CASE("cluster snapshot: what comes from an older term is refused and both terms are named") {
+  SnapshotHolder holder;
+  ClusterInfo info = info_of(5);
+  info.term = 7;
+  REQUIRE(holder.update(info));
+  Snapshot old = holder.get();
+  CHECK(old->term() == 7);
+  CHECK(old->info_newer_than(9, 9).term == 7);
+
+  info = info_of(6);
+  info.term = 6;
+  Result<bool> updated = holder.update(info);
+  REQUIRE_FALSE(updated);
+  CHECK(updated.error().code() == StatusCode::WrongDistribution);
+  CHECK(updated.error().message().find("term 6") != std::string::npos);
+  CHECK(updated.error().message().find("term 7") != std::string::npos);
+  CHECK(holder.get() == old);
+
+  info = ClusterInfo{};
+  info.term = 6;  // A poll with no news is one of that term all the same.
+  CHECK_FALSE(holder.update(info));
+  updated = holder.update(ClusterInfo{});  // Nobody speaks here.
+  REQUIRE(updated);
+  CHECK_FALSE(*updated);
+
+  info.term = 8;
+  updated = holder.update(info);
+  REQUIRE(updated);
+  CHECK(*updated);
+  CHECK(holder.get()->term() == 8);
+  CHECK(holder.get()->state_version() == 5);
+}
+
+TEST_CASE("cluster snapshot: the pending state stands beside the active one until something later is active") {
+  Snapshot active = update(nullptr, info_of(5));
+  CHECK(active->pending() == nullptr);
+  CHECK(active->pending_version() == 0);
+  Snapshot both = update(active, pending_of(7, "bits:4 distributor:2 storage:3 .1.s:d"));
+  CHECK(both->state_version() == 5);
+  CHECK(both->storage_up(1));
+  REQUIRE(both->pending() != nullptr);
+  CHECK(both->pending_version() == 7);
+  CHECK_FALSE(both->pending()->is_up(NodeId::storage(1)));
+  CHECK(both->pending()->redundancy() == 2);
+  CHECK(both->info().pending_storage_addresses == std::vector<std::string>{"s0:1", "s1:1", "s2:1", "s3:1"});
+
+  CHECK(update(both, pending_of(7, "bits:4 distributor:2 storage:3 .1.s:d")) == both);
+  CHECK(update(both, pending_of(6)) == both);  // Older than what is pending.
+  CHECK(update(both, pending_of(4)) == both);
+  CHECK(update(active, pending_of(5)) == active);  // As old as what is active.
+  CHECK(update(both, info_of(6))->pending_version() == 7);
+  CHECK(update(both, pending_of(8))->pending_version() == 8);
+  ClusterInfo broken = pending_of(9, "nonsense");
+  CHECK_FALSE(ClusterSnapshot::update(both, broken));
+
+  Snapshot activated = update(both, info_of(7));
+  CHECK(activated->pending() == nullptr);
+  CHECK(activated->info().pending_state.empty());
+  CHECK(activated->info().pending_distribution.empty());
+  CHECK(activated->info().pending_storage_addresses.empty());
+  CHECK(update(update(both, info_of(8)), pending_of(7))->pending() == nullptr);
+
+  ClusterInfo at_once = info_of(6);
+  at_once.pending_state = pending_of(7).pending_state;
+  at_once.pending_distribution = pending_of(7).pending_distribution;
+  Snapshot next = update(active, at_once);
+  CHECK(next->state_version() == 6);
+  CHECK(next->pending_version() == 7);
+}
+
+TEST_CASE("cluster snapshot: the live configuration is replaced as a whole by a newer one") {
+  ClusterInfo info = info_of(5);
+  info.config_version = 3;
+  info.config = {"a=1", "b=2"};
+  info.lease_us = 1000;
+  Snapshot snapshot = update(nullptr, info);
+  CHECK(snapshot->config_version() == 3);
+  CHECK(snapshot->info().config == info.config);
+  CHECK(update(snapshot, info) == snapshot);
+  CHECK(update(snapshot, info_of(6))->info().config == info.config);
+  CHECK(update(snapshot, info_of(6))->info().lease_us == 1000);
+
+  ClusterInfo other;
+  other.config_version = 2;
+  other.config = {"a=5"};
+  CHECK(update(snapshot, other) == snapshot);
+  other.config_version = 4;
+  other.config = {};  // Everything is at its default again.
+  other.lease_us = 2000;
+  Snapshot next = update(snapshot, other);
+  CHECK(next->config_version() == 4);
+  CHECK(next->info().config.empty());
+  CHECK(next->info().lease_us == 2000);
 }
 
 TEST_CASE("cluster snapshot: tells others the parts that are newer than what they know") {

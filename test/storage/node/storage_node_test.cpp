@@ -270,6 +270,28 @@ TEST_CASE("storage node: tells the fleet controller what it holds") {
   CHECK(nodes.ask(0, rpc::Poll{}).state_version == kState);
 }
 
+TEST_CASE("storage node: acknowledges the pending state and the configuration, and refuses a deposed controller") {
+  NodeWorld nodes(1);
+  nodes.give_state(kState);
+  rpc::ClusterInfo info = nodes.info(kState);
+  info.term = 4;
+  info.pending_state = nodes.info(kState + 1).state;
+  info.pending_distribution = info.distribution;
+  info.config_version = 2;
+  rpc::PollReply poll = nodes.ask(0, rpc::Poll{.info = info});
+  CHECK(poll.status);
+  CHECK(poll.state_version == kState);
+  CHECK(poll.pending_version == kState + 1);
+  CHECK(poll.config_version == 2);
+  CHECK(poll.term == 4);
+  info = nodes.info(kState + 2);
+  info.term = 3;
+  poll = nodes.ask(0, rpc::Poll{.info = info});
+  CHECK(poll.status.code() == StatusCode::WrongDistribution);
+  CHECK(poll.term == 4);
+  CHECK(nodes.ask(0, rpc::Poll{}).state_version == kState);
+}
+
 TEST_CASE("storage node: leaves calls of other services alone, and refuses stripes that are no power of two") {
   NodeWorld nodes(1);
   Result<rpc::ExecuteReply> reply = nodes.caller.try_ask(storage_address(0), rpc::Execute{});

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fjord/cluster/cluster_state.h"
+#include "fjord/cluster/cluster_view.h"
 #include "fjord/cluster/distribution.h"
 #include "fjord/cluster/ownership.h"
 #include "fjord/cluster/placement.h"
@@ -23,7 +24,11 @@ namespace fjord::rpc {
 class ClusterSnapshot {
  public:
   /// `newer` completed with what it leaves out and `old` has (`old` may be null). Returns `old` itself if `newer`
-  /// brings nothing newer. Errors: InvalidArgument if a part does not parse.
+  /// brings nothing newer. Each part is taken by its own version.
+  ///
+  /// Errors: InvalidArgument if a part does not parse; WrongDistribution if `newer` comes from an older term than `old`
+  /// (one that says nothing at all is no news from anybody); Corruption if it has another text for a version of the
+  /// state that `old` has too.
   static Result<std::shared_ptr<const ClusterSnapshot>> update(const std::shared_ptr<const ClusterSnapshot>& old,
                                                                const ClusterInfo& newer);
 
@@ -31,10 +36,18 @@ class ClusterSnapshot {
   const ClusterInfo& info() const { return info_; }
   std::uint64_t state_version() const { return info_.state_version; }
   std::uint64_t schema_version() const { return info_.schema_version; }
+  /// The highest of the fleet controllers that this was heard from.
+  std::uint64_t term() const { return info_.term; }
+  std::uint64_t config_version() const { return info_.config_version; }
   const ClusterState& state() const { return *state_; }
   const DistributionConfig& distribution() const { return *distribution_; }
   const std::shared_ptr<const DocumentTypeRepo>& types() const { return types_; }
   unsigned distribution_bits() const { return state_->bits(); }
+  /// The state that will be active next; null if none is known. Its version is above state_version(). Addresses are in
+  /// info(): pending_storage_addresses, or storage_addresses if these are empty.
+  const ClusterView* pending() const { return pending_.get(); }
+  /// 0 if there is none.
+  std::uint64_t pending_version() const { return pending_ == nullptr ? 0 : pending_->version(); }
 
   /// Ordered; at most `redundancy` storage nodes that are up.
   NodeList ideal_nodes(BucketId bucket) const { return placement_of(bucket).nodes; }
@@ -43,7 +56,8 @@ class ClusterSnapshot {
   BucketId bucket_of(const GlobalId& gid) const { return fjord::bucket_of(gid, state_->bits()); }
   bool storage_up(std::uint16_t node) const { return state_->is_up({NodeType::Storage, node}); }
 
-  /// What `info` should say to somebody who knows these versions: newer parts only.
+  /// What `info` should say to somebody who knows these versions: newer parts only. Pending state and configuration are
+  /// the fleet controller's to tell.
   ClusterInfo info_newer_than(std::uint64_t state_version, std::uint64_t schema_version) const;
 
  private:
@@ -52,6 +66,11 @@ class ClusterSnapshot {
     std::optional<std::uint16_t> owner;
   };
   ClusterSnapshot() = default;
+  bool brings_news(const ClusterInfo& newer) const;
+  Status check_same_history(const ClusterInfo& newer) const;
+  Status take_state(const ClusterInfo& newer);
+  Status take_schemas(const ClusterInfo& newer);
+  Status take_pending(const ClusterInfo& newer);
   void make_table();
   Placement compute(BucketId bucket) const;
   Placement placement_of(BucketId bucket) const;
@@ -60,6 +79,7 @@ class ClusterSnapshot {
   std::shared_ptr<const ClusterState> state_;
   std::shared_ptr<const DistributionConfig> distribution_;
   std::shared_ptr<const DocumentTypeRepo> types_;
+  std::shared_ptr<const ClusterView> pending_;
   /// By the bucket's lowest bits; empty with too many distribution bits for a table.
   std::shared_ptr<const std::vector<Placement>> table_;
 };
@@ -69,7 +89,8 @@ class SnapshotHolder {
  public:
   /// Null until the first update.
   std::shared_ptr<const ClusterSnapshot> get() const;
-  /// Takes `newer` in if it is; returns true if the snapshot changed. Errors as ClusterSnapshot::update.
+  /// Takes `newer` in if it is; returns true if the snapshot changed. Errors as ClusterSnapshot::update; then nothing
+  /// of `newer` is taken.
   Result<bool> update(const ClusterInfo& newer);
 
  private:

@@ -27,6 +27,21 @@ struct ClusterInfo {
   std::vector<std::string> storage_addresses;      ///< By index, host:port.
   std::uint64_t schema_version = 0;
   std::vector<std::string> schemas;  ///< .sd texts.
+  /// Of the fleet controller that this comes from, directly or through others; rises with every election. What comes
+  /// with a lower term than a node has seen is refused. 0: no controller spoke yet.
+  std::uint64_t term = 0;
+  /// A distributor that the leader polled within this time may believe its cluster state (docs/design/0005). 0: as you
+  /// have it.
+  std::int64_t lease_us = 0;
+  /// The state that will be active next, with its own version; empty: none, or as you have it. A later state, active or
+  /// pending, replaces it; it is never withdrawn otherwise.
+  std::string pending_state;
+  std::string pending_distribution;                        ///< Text of its DistributionConfig.
+  std::vector<std::string> pending_distributor_addresses;  ///< As they will be then; empty: as now.
+  std::vector<std::string> pending_storage_addresses;
+  /// Version of the live configuration in `config`, which then is complete; 0: as you have it.
+  std::uint64_t config_version = 0;
+  std::vector<std::string> config;  ///< "name=value": the settings that are not at their defaults.
   friend bool operator==(const ClusterInfo&, const ClusterInfo&) = default;
 };
 
@@ -306,12 +321,26 @@ struct PollReply {
   std::uint64_t buckets_out_of_sync = 0;  ///< Distributor: buckets that wait for a merge.
   std::uint64_t buckets_unavailable = 0;  ///< Distributor: buckets that cannot be served now.
   std::uint64_t buckets_damaged = 0;      ///< Have lost something here; distributor: on one of their replicas.
+  std::uint64_t pending_version = 0;      ///< The highest pending state that the node is prepared for.
+  std::uint64_t term = 0;                 ///< The highest that the node has seen; also told with a refusal.
+  std::uint32_t min_bucket_bits = 0;      ///< The fewest bits that a bucket here has; 0: no buckets, or not known.
+  std::uint64_t config_version = 0;       ///< Of the live configuration that the node has taken.
+  std::vector<std::string> config_errors = {};  ///< "name: why it was refused": settings of it that are not in force.
+  std::int64_t clock_us = 0;  ///< The node's monotonic clock when it answered; comes back in Poll::heard_us.
 };
 /// Asks a node how it is; the current cluster state is piggybacked if the node's is older.
 struct Poll {
   using Reply = PollReply;
   static constexpr const char* kName = "poll";
   ClusterInfo info;
+  /// The sender has made sure, within its session with the store, that it leads: the node's lease lasts until
+  /// `heard_us` plus the info's lease_us, by the node's own clock. So a poll that was under way for long renews
+  /// nothing.
+  bool renews_lease = false;
+  /// Echo of the newest PollReply::clock_us that the sender has got, and of the incarnation that it came from. A node
+  /// of another incarnation gets no lease by it. 0: none yet.
+  std::int64_t heard_us = 0;
+  std::uint64_t heard_incarnation = 0;
 };
 
 struct DeploySchemasReply {
