@@ -20,9 +20,9 @@ struct Context {
   Executor& executor;
   Random random;
   BucketDatabase buckets;
-  /// The cluster state that the database belongs to; null before the first.
+  /// Null before the first cluster state.
   std::shared_ptr<const rpc::ClusterSnapshot> snapshot;
-  /// Rises with every new cluster state: an answer to something that was asked under an older one is dropped.
+  /// Rises with every new cluster state: answers to questions to whole nodes that were asked before are dropped.
   std::uint64_t generation = 0;
   /// The database is complete.
   bool ready = false;
@@ -32,7 +32,7 @@ struct Context {
   std::size_t absent_nodes() const {
     std::size_t absent = 0;
     for (const DistributionGroup::Node& node : snapshot->distribution().flat_nodes()) {
-      absent += snapshot->storage_up(node.index) ? 0 : 1;
+      absent += snapshot->storage_serves(node.index) ? 0 : 1;
     }
     return absent;
   }

@@ -15,7 +15,7 @@ class DistributorNode::Impl {
         executor_(runtime.scheduler.make_executor("distributor")),
         context_{options_, runtime.clock, transport, runtime.metrics, *executor_, runtime.random.fork(), {}, nullptr},
         maintainer_(context_, {[this](BucketId bucket) { operations_.bucket_ready(bucket); },
-                               [this] { operations_.state_ready(); }}),
+                               [this] { operations_.state_ready(); }, [this] { operations_.buckets_forgotten(); }}),
         operations_(context_, maintainer_, runtime.tunables),
         buckets_(runtime.metrics.gauge("fjord_distributor_buckets", "Buckets owned")),
         out_of_sync_(runtime.metrics.gauge("fjord_distributor_buckets_out_of_sync", "Buckets that wait for a merge")),
@@ -73,9 +73,9 @@ class DistributorNode::Impl {
       reply.term = context_.snapshot->term();
       reply.config_version = context_.snapshot->config_version();
     }
-    reply.buckets = context_.ready ? context_.buckets.size() : owned_buckets();
+    reply.buckets = context_.ready ? context_.buckets.size() : std::max(context_.buckets.size(), owned_buckets());
     reply.buckets_out_of_sync = maintainer_.out_of_sync();
-    reply.buckets_unavailable = context_.ready ? maintainer_.unavailable() : reply.buckets;
+    reply.buckets_unavailable = maintainer_.unavailable() + (reply.buckets - context_.buckets.size());
     reply.buckets_damaged = maintainer_.damaged();
     damaged_.set(static_cast<double>(reply.buckets_damaged));
     buckets_.set(static_cast<double>(reply.buckets));
@@ -86,10 +86,10 @@ class DistributorNode::Impl {
 
   /// All buckets of this distributor, whether they hold anything or not. Until the storage nodes have reported under a
   /// new cluster state none of them is served, and "no buckets" would look like an empty cluster that is well.
-  std::uint64_t owned_buckets() const {
+  std::size_t owned_buckets() const {
     if (context_.snapshot == nullptr) return 0;
     const unsigned bits = context_.snapshot->distribution_bits();
-    std::uint64_t owned = 0;
+    std::size_t owned = 0;
     for (std::uint64_t i = 0; i < std::uint64_t{1} << bits; ++i) {
       owned += context_.snapshot->distributor_of(BucketId(bits, i)) == options_.index ? 1 : 0;
     }
@@ -97,13 +97,13 @@ class DistributorNode::Impl {
   }
 
   void adopt(std::shared_ptr<const rpc::ClusterSnapshot> snapshot) {
-    bool new_state = context_.snapshot == nullptr || context_.snapshot->state_version() != snapshot->state_version();
-    context_.snapshot = std::move(snapshot);
-    if (!new_state) return;
+    const std::shared_ptr<const rpc::ClusterSnapshot> before = std::exchange(context_.snapshot, std::move(snapshot));
+    if (before != nullptr && before->state_version() == context_.snapshot->state_version()) return;
     log::info("distributor", "cluster state {}", context_.snapshot->info().state);
     ++context_.generation;
-    operations_.begin_state();
-    maintainer_.begin_state();
+    maintainer_.forget_outdated(before.get());
+    operations_.buckets_forgotten();
+    maintainer_.collect();
   }
 
   rpc::GetClusterInfoReply cluster_info(const rpc::GetClusterInfo& request) {
@@ -120,17 +120,23 @@ class DistributorNode::Impl {
     return {StatusCode::NotReady, "distributor." + std::to_string(options_.index) + " has no cluster state yet"};
   }
 
+  static Status still_collecting() {
+    return {StatusCode::NotReady, "the distributor is collecting bucket information"};
+  }
+
   rpc::GetBucketNodesReply bucket_nodes(const rpc::GetBucketNodes& request) {
     rpc::GetBucketNodesReply reply;
-    if (context_.snapshot == nullptr || !context_.ready) {
-      reply.status = context_.snapshot == nullptr
-                         ? not_ready()
-                         : Status(StatusCode::NotReady, "the distributor is collecting bucket information");
+    if (context_.snapshot == nullptr) {
+      reply.status = not_ready();
       return reply;
     }
     reply.newer_info = context_.snapshot->info_newer_than(request.state_version, 0);
     if (request.all && request.state_version != context_.snapshot->state_version()) {
       reply.status = Status(StatusCode::WrongDistribution, "the cluster state changed");
+      return reply;
+    }
+    if (request.all && !context_.ready) {
+      reply.status = still_collecting();
       return reply;
     }
     if (request.all && context_.unreported_buckets_may_exist()) {
@@ -152,6 +158,7 @@ class DistributorNode::Impl {
     }
     BucketEntry* entry = context_.buckets.find(bucket);
     if (entry != nullptr) return node_of(*entry);
+    if (!context_.ready) return {bucket, still_collecting()};
     if (context_.unreported_buckets_may_exist()) {
       return {bucket, Status(StatusCode::Unavailable, "it may be on a storage node that is not up")};
     }

@@ -42,7 +42,7 @@ void JobRunner::choose_output() {
   const auto snapshot = environment_.snapshot.get();
   std::uint32_t nodes = 0;
   for (std::size_t i = 0; i < snapshot->info().storage_addresses.size(); ++i) {
-    if (snapshot->storage_up(static_cast<std::uint16_t>(i))) ++nodes;
+    if (snapshot->storage_serves(static_cast<std::uint16_t>(i))) ++nodes;
   }
   std::uint32_t buckets = job_.spec.output_buckets;
   if (buckets == 0) {

@@ -40,7 +40,7 @@ VisitorSession::Impl::Fault VisitorSession::Impl::classify(const Status& status)
 
 bool VisitorSession::Impl::node_up(std::uint16_t node) const {
   const auto snapshot = snapshot_.get();
-  return snapshot != nullptr && snapshot->storage_up(node) && node < snapshot->info().storage_addresses.size();
+  return snapshot != nullptr && snapshot->storage_serves(node) && node < snapshot->info().storage_addresses.size();
 }
 
 std::uint32_t VisitorSession::Impl::batch_size(std::size_t queued) const {

@@ -17,6 +17,7 @@ constexpr Duration kDamagedRetryDelay = seconds(5);
 BucketMaintainer::BucketMaintainer(Context& context, Callbacks callbacks)
     : context_(context),
       callbacks_(std::move(callbacks)),
+      collector_(context),
       merges_(context.metrics.counter("fjord_distributor_merges_total", "Buckets merged to the end")),
       merge_failures_(context.metrics.counter("fjord_distributor_merge_failures_total", "Merges to be repeated")),
       damaged_replicas_(
@@ -24,9 +25,9 @@ BucketMaintainer::BucketMaintainer(Context& context, Callbacks callbacks)
       repaired_replicas_(context.metrics.counter("fjord_distributor_repaired_replicas_total",
                                                  "Damaged replicas that were made equal to an intact one")) {}
 
-void BucketMaintainer::later(Duration delay, Task task) {
-  context_.executor.post_after(delay, [this, generation = context_.generation, task = std::move(task)] {
-    if (generation == context_.generation) task();
+void BucketMaintainer::later(const BucketEntry& entry, Duration delay, UniqueFunction<void(BucketEntry&)> task) {
+  context_.executor.post_after(delay, [this, ticket = entry.ticket(), task = std::move(task)] {
+    if (BucketEntry* known = context_.buckets.find(ticket)) task(*known);
   });
 }
 
@@ -36,99 +37,133 @@ std::uint64_t BucketMaintainer::next_epoch(std::uint64_t epoch) const {
 
 // --- learning what is there ------------------------------------------------------------------------------------------
 
-void BucketMaintainer::begin_state() {
-  context_.buckets.clear();
+void BucketMaintainer::forget_outdated(const rpc::ClusterSnapshot* before) {
+  adoption_ = plan_adoption(before, *context_.snapshot, context_.ready ? nullptr : &adoption_);
   context_.ready = false;
-  reports_.clear();
-  installs_.clear();
-  surplus_.clear();
-  repairs_.clear();
-  merge_queue_.clear();
-  merges_under_way_ = 0;
-  reports_missing_ = 0;
+  outdated_.clear();
+  context_.buckets.erase_if([&](const BucketEntry& entry) {
+    const bool owned = context_.snapshot->distributor_of(entry.bucket) == context_.options.index;
+    if (owned && !adoption_.forget_all && !is_affected(entry, *before, *context_.snapshot)) return false;
+    forget_work(entry);
+    if (owned && !adoption_.forget_all) outdated_.push_back(entry.bucket);
+    return true;
+  });
+  for (BucketId bucket : outdated_) context_.buckets.add(bucket).phase = BucketPhase::Collecting;
+}
+
+void BucketMaintainer::forget_work(const BucketEntry& entry) {
+  merges_under_way_ -= entry.merge_started ? 1 : 0;
+  installs_.erase(entry.bucket.raw());
+  surplus_.erase(entry.bucket.raw());
+  repairs_.erase(entry.bucket.raw());
+}
+
+void BucketMaintainer::collect() {
+  std::map<std::uint16_t, ReportCollector::Question> questions;
   for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
-    if (context_.snapshot->storage_up(node.index)) ++reports_missing_;
+    if (!context_.snapshot->storage_serves(node.index)) continue;
+    const bool all = adoption_.ask_for_everything || adoption_.newcomers.contains(node.index);
+    if (all || !outdated_.empty()) questions[node.index] = {all, all ? std::vector<BucketId>() : outdated_};
   }
-  if (reports_missing_ == 0) {
-    build_database();
+  collector_.ask(std::move(questions), [this](ReportCollector::Reports reports) { collect_rest(std::move(reports)); });
+}
+
+/// Buckets that were served until here, and of which a node that was away has a replica too.
+void BucketMaintainer::collect_rest(ReportCollector::Reports reports) {
+  std::vector<BucketId> more;
+  for (const auto& [raw, list] : reports) {
+    const BucketEntry* entry = context_.buckets.find(BucketId(raw));
+    if (entry == nullptr || entry->phase == BucketPhase::Collecting) continue;
+    const bool news = std::any_of(list.begin(), list.end(), [&](const ReplicaReport& report) {
+      return adoption_.newcomers.contains(report.node);
+    });
+    if (news) more.push_back(entry->bucket);
+  }
+  if (more.empty()) {
+    build_database(reports);
     return;
   }
+  for (BucketId bucket : more) {
+    forget_work(*context_.buckets.find(bucket));
+    context_.buckets.add(bucket).phase = BucketPhase::Collecting;
+    std::erase_if(reports[bucket.raw()],
+                  [&](const ReplicaReport& report) { return !adoption_.newcomers.contains(report.node); });
+  }
+  callbacks_.buckets_forgotten();
+  std::map<std::uint16_t, ReportCollector::Question> questions;
   for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
-    if (context_.snapshot->storage_up(node.index)) ask_node(node.index);
+    if (!context_.snapshot->storage_serves(node.index) || adoption_.newcomers.contains(node.index)) continue;
+    questions[node.index].buckets = more;
   }
+  collector_.ask(std::move(questions), [this, first = std::move(reports)](ReportCollector::Reports second) mutable {
+    for (auto& [raw, list] : second) {
+      std::vector<ReplicaReport>& all = first[raw];
+      all.insert(all.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
+    }
+    build_database(first);
+  });
 }
 
-void BucketMaintainer::ask_node(std::uint16_t node) {
-  rpc::GetBucketInfo request;
-  request.state_version = context_.snapshot->state_version();
-  request.distributor = context_.options.index;
-  request.all = true;
-  rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
-            context_.executor, [this, node, generation = context_.generation](Result<rpc::GetBucketInfoReply> reply) {
-              if (generation == context_.generation) on_reports(node, std::move(reply));
-            });
-}
-
-void BucketMaintainer::on_reports(std::uint16_t node, Result<rpc::GetBucketInfoReply> reply) {
-  if (!reply || !reply->status) {
-    // It has not got the state yet, or it is dying and a new state is about to come.
-    later(context_.options.retry_delay, [this, node] { ask_node(node); });
-    return;
-  }
-  for (rpc::BucketReport& report : reply->reports) {
-    reports_[report.bucket.raw()].push_back({node, report.info, std::move(report.replica_set), report.damaged});
-  }
-  if (--reports_missing_ == 0) build_database();
-}
-
-void BucketMaintainer::build_database() {
+void BucketMaintainer::build_database(const ReportCollector::Reports& all_reports) {
   std::vector<BucketId> to_install;
-  std::size_t absent = context_.absent_nodes();
-  for (const auto& [raw, reports] : reports_) {
-    BucketEntry& entry = context_.buckets.add(BucketId(raw));
-    RecoveryPlan plan =
-        plan_recovery(reports, context_.snapshot->state(), context_.snapshot->ideal_nodes(entry.bucket), absent);
-    entry.last_timestamp_us = plan.max_timestamp_us;
-    if (!plan.available) {
-      entry.phase = BucketPhase::Unavailable;
-      entry.reason = std::move(plan.reason);
-      continue;
-    }
-    entry.set = {plan.epoch, std::move(plan.members)};
-    entry.filling = std::move(plan.filling);
-    entry.stale = std::move(plan.stale);
-    entry.dirty = plan.differ;
-    for (const ReplicaReport& report : reports) {
-      if (report.damaged) entry.damaged.push_back(report.node);
-    }
-    damaged_replicas_.add(entry.damaged.size());
-    entry.unsettled = entry.wants_merge();
-    if (entry.set.nodes.empty()) {  // Only replicas that were being filled, and no other node to ask: begin with them.
-      entry.set.nodes.swap(entry.filling);
-      plan.install = true;
-    }
-    entry.dropped = entry.stale;
-    if (plan.install || !entry.dropped.empty()) {
-      entry.set.epoch = next_epoch(plan.epoch);
-      to_install.push_back(entry.bucket);
-    } else {
-      entry.phase = BucketPhase::Active;
-      if (entry.wants_merge()) enqueue_merge(entry);
-    }
+  const std::size_t absent = context_.absent_nodes();
+  for (const auto& [raw, reports] : all_reports) {
+    const BucketEntry* known = context_.buckets.find(BucketId(raw));
+    if (known != nullptr && known->phase != BucketPhase::Collecting) continue;
+    if (recover(context_.buckets.add(BucketId(raw)), reports, absent)) to_install.push_back(BucketId(raw));
   }
-  reports_.clear();
+  // Nobody has these any more who is up.
+  context_.buckets.erase_if([](const BucketEntry& entry) { return entry.phase == BucketPhase::Collecting; });
   context_.ready = true;
   install(to_install);
   if (absent == 0 && context_.nodes() <= context_.snapshot->distribution().redundancy()) create_all();
   callbacks_.state_ready();
   start_merges();
-  later(context_.options.damage_poll_interval, [this] { ask_for_damage(); });
+  ask_for_damage_later();
+}
+
+bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaReport>& reports, std::size_t absent) {
+  RecoveryPlan plan =
+      plan_recovery(reports, context_.snapshot->state(), context_.snapshot->ideal_nodes(entry.bucket), absent);
+  entry.last_timestamp_us = plan.max_timestamp_us;
+  if (!plan.available) {
+    entry.phase = BucketPhase::Unavailable;
+    entry.reason = std::move(plan.reason);
+    return false;
+  }
+  entry.set = {plan.epoch, std::move(plan.members)};
+  entry.filling = std::move(plan.filling);
+  entry.stale = std::move(plan.stale);
+  entry.dirty = plan.differ;
+  for (const ReplicaReport& report : reports) {
+    if (report.damaged) entry.damaged.push_back(report.node);
+  }
+  damaged_replicas_.add(entry.damaged.size());
+  entry.unsettled = entry.wants_merge();
+  if (entry.set.nodes.empty()) {  // Only replicas that were being filled, and no other node to ask: begin with them.
+    entry.set.nodes.swap(entry.filling);
+    plan.install = true;
+  }
+  entry.dropped = entry.stale;
+  if (plan.install || !entry.dropped.empty()) {
+    entry.set.epoch = next_epoch(plan.epoch);
+    return true;
+  }
+  entry.phase = BucketPhase::Active;
+  if (entry.wants_merge()) enqueue_merge(entry);
+  return false;
+}
+
+void BucketMaintainer::ask_for_damage_later() {
+  context_.executor.post_after(context_.options.damage_poll_interval, [this, generation = context_.generation] {
+    if (generation == context_.generation) ask_for_damage();
+  });
 }
 
 /// A storage node remembers its damaged buckets until they are repaired, so an answer that gets lost does no harm.
 void BucketMaintainer::ask_for_damage() {
   for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
-    if (!context_.snapshot->storage_up(node.index)) continue;
+    if (!context_.snapshot->storage_serves(node.index)) continue;
     rpc::GetBucketInfo request;
     request.state_version = context_.snapshot->state_version();
     request.distributor = context_.options.index;
@@ -140,11 +175,11 @@ void BucketMaintainer::ask_for_damage() {
                 if (generation != context_.generation || !reply) return;
                 for (const rpc::BucketReport& report : reply->reports) {
                   BucketEntry* entry = report.damaged ? context_.buckets.find(report.bucket) : nullptr;
-                  if (entry != nullptr && entry->phase != BucketPhase::Unavailable) note_damaged(*entry, index);
+                  if (entry != nullptr && entry->set.epoch != 0) note_damaged(*entry, index);
                 }
               });
   }
-  later(context_.options.damage_poll_interval, [this] { ask_for_damage(); });
+  ask_for_damage_later();
 }
 
 void BucketMaintainer::create_all() {
@@ -178,7 +213,7 @@ void BucketMaintainer::install(const std::vector<BucketId>& buckets) {
     for (std::uint16_t node : entry.joining) missing.erase(node);
     for (std::uint16_t node : missing) by_node[node].push_back(bucket);
   }
-  for (auto& [node, list] : by_node) send_install(node, std::move(list));
+  for (const auto& [node, list] : by_node) send_install(node, list);
 }
 
 /// A damaged member that alone knew of the set would be believed, and there would be nobody to repair it from.
@@ -195,12 +230,14 @@ void BucketMaintainer::join_damaged_late(BucketEntry& entry) {
   if (late.size() < entry.set.nodes.size()) entry.joining = std::move(late);
 }
 
-void BucketMaintainer::send_install(std::uint16_t node, std::vector<BucketId> buckets) {
+void BucketMaintainer::send_install(std::uint16_t node, const std::vector<BucketId>& buckets) {
   rpc::SetReplicaSets request;
   request.state_version = context_.snapshot->state_version();
   request.distributor = context_.options.index;
+  std::vector<BucketTicket> tickets;
   for (BucketId bucket : buckets) {
     const BucketEntry& entry = *context_.buckets.find(bucket);
+    tickets.push_back(entry.ticket());
     bool filling = std::find(entry.filling.begin(), entry.filling.end(), node) != entry.filling.end();
     request.buckets.push_back({bucket, filling ? ReplicaSet{} : entry.set});
     const auto repair = repairs_.find(bucket.raw());
@@ -211,29 +248,34 @@ void BucketMaintainer::send_install(std::uint16_t node, std::vector<BucketId> bu
     request.buckets.back().intact = repair->second.intact;
   }
   rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
-            context_.executor,
-            [this, node, generation = context_.generation,
-             buckets = std::move(buckets)](Result<rpc::SetReplicaSetsReply> reply) mutable {
-              if (generation == context_.generation) on_installed(node, buckets, std::move(reply));
+            context_.executor, [this, node, tickets = std::move(tickets)](Result<rpc::SetReplicaSetsReply> reply) {
+              on_installed(node, tickets, std::move(reply));
             });
 }
 
-void BucketMaintainer::on_installed(std::uint16_t node, const std::vector<BucketId>& buckets,
+void BucketMaintainer::on_installed(std::uint16_t node, const std::vector<BucketTicket>& tickets,
                                     Result<rpc::SetReplicaSetsReply> reply) {
-  bool answered = reply && reply->status && reply->statuses.size() == buckets.size();
-  std::vector<BucketId> again;
-  for (std::size_t i = 0; i < buckets.size(); ++i) {
+  bool answered = reply && reply->status && reply->statuses.size() == tickets.size();
+  std::vector<BucketTicket> again;
+  for (std::size_t i = 0; i < tickets.size(); ++i) {
+    BucketEntry* entry = context_.buckets.find(tickets[i]);
+    if (entry == nullptr) continue;
     if (!answered || !reply->statuses[i]) {
-      again.push_back(buckets[i]);
+      again.push_back(tickets[i]);
       continue;
     }
-    std::set<std::uint16_t>& missing = installs_[buckets[i].raw()];
+    std::set<std::uint16_t>& missing = installs_[entry->bucket.raw()];
     missing.erase(node);
-    if (missing.empty()) installed_on_all(*context_.buckets.find(buckets[i]));
+    if (missing.empty()) installed_on_all(*entry);
   }
-  if (!again.empty()) {
-    later(context_.options.retry_delay, [this, node, again = std::move(again)] { send_install(node, again); });
-  }
+  if (again.empty()) return;
+  context_.executor.post_after(context_.options.retry_delay, [this, node, again = std::move(again)] {
+    std::vector<BucketId> buckets;
+    for (const BucketTicket& ticket : again) {
+      if (context_.buckets.find(ticket) != nullptr) buckets.push_back(ticket.bucket);
+    }
+    if (!buckets.empty()) send_install(node, buckets);
+  });
 }
 
 /// Everybody who was asked has the set. New members come after older ones: if they alone knew of it, they could go on
@@ -258,7 +300,7 @@ void BucketMaintainer::installed(BucketEntry& entry) {
   repairs_.erase(entry.bucket.raw());
   auto surplus = surplus_.find(entry.bucket.raw());
   if (surplus != surplus_.end()) {
-    for (std::uint16_t node : surplus->second) delete_surplus(entry.bucket, node);
+    for (std::uint16_t node : surplus->second) delete_surplus(entry, node);
     surplus_.erase(surplus);
   }
   callbacks_.bucket_ready(entry.bucket);
@@ -290,15 +332,17 @@ void BucketMaintainer::note_damaged(BucketEntry& entry, std::uint16_t node) {
 void BucketMaintainer::enqueue_merge(BucketEntry& entry) {
   if (entry.merging) return;
   entry.merging = true;
-  merge_queue_.push_back(entry.bucket);
+  merge_queue_.push_back(entry.ticket());
 }
 
 void BucketMaintainer::start_merges() {
   while (merges_under_way_ < context_.options.merges_max && !merge_queue_.empty()) {
-    BucketId bucket = merge_queue_.front();
+    BucketEntry* entry = context_.buckets.find(merge_queue_.front());
     merge_queue_.pop_front();
+    if (entry == nullptr) continue;
     ++merges_under_way_;
-    merge_primary(bucket);
+    entry->merge_started = true;
+    merge_primary(entry->bucket);
   }
 }
 
@@ -386,36 +430,35 @@ void BucketMaintainer::send_merge(BucketId bucket, std::uint16_t target, std::ve
   request.sources = std::move(sources);
   request.outsiders = std::move(outsiders);
   request.decides = target == context_.buckets.find(bucket)->primary();
-  rpc::call(
-      context_.transport, context_.storage_address(target), std::move(request), context_.options.merge_timeout,
-      context_.executor,
-      [this, bucket, generation = context_.generation, done = std::move(done)](Result<rpc::MergeBucketReply> reply) {
-        if (generation != context_.generation) return;
-        if (reply) {
-          BucketEntry& entry = *context_.buckets.find(bucket);
-          for (std::uint16_t node : reply->damaged_sources) note_damaged(entry, node);
-        }
-        done(reply && reply->status);
-      });
+  const BucketTicket ticket = context_.buckets.find(bucket)->ticket();
+  rpc::call(context_.transport, context_.storage_address(target), std::move(request), context_.options.merge_timeout,
+            context_.executor, [this, ticket, done = std::move(done)](Result<rpc::MergeBucketReply> reply) {
+              BucketEntry* entry = context_.buckets.find(ticket);
+              if (entry == nullptr) return;
+              if (reply) {
+                for (std::uint16_t node : reply->damaged_sources) note_damaged(*entry, node);
+              }
+              done(reply && reply->status);
+            });
 }
 
 void BucketMaintainer::merge_done(BucketId bucket, bool ok) {
-  --merges_under_way_;
   BucketEntry& entry = *context_.buckets.find(bucket);
+  --merges_under_way_;
+  entry.merge_started = false;
   if (ok && !entry.disturbed) {
     // From here on no write starts until the new set is installed, so nothing can reach one replica only.
     entry.paused = true;
     if (entry.writes_under_way == 0) finish_merge(entry);
   } else {
     merge_failures_.add();
-    merge_later(bucket, kMergeRetryDelay);
+    merge_later(entry, kMergeRetryDelay);
   }
   start_merges();
 }
 
-void BucketMaintainer::merge_later(BucketId bucket, Duration delay) {
-  later(delay, [this, bucket] {
-    BucketEntry& again = *context_.buckets.find(bucket);
+void BucketMaintainer::merge_later(const BucketEntry& entry, Duration delay) {
+  later(entry, delay, [this](BucketEntry& again) {
     again.merging = false;
     enqueue_merge(again);
     start_merges();
@@ -464,14 +507,14 @@ void BucketMaintainer::compare_replicas(BucketId bucket) {
     request.state_version = context_.snapshot->state_version();
     request.distributor = context_.options.index;
     request.buckets = {bucket};
-    rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
-              context_.executor,
-              [this, bucket, node, answers, asked = nodes.size(),
-               generation = context_.generation](Result<rpc::GetBucketInfoReply> reply) {
-                if (generation != context_.generation) return;
-                if (reply && reply->status && reply->reports.size() == 1) answers->reports[node] = reply->reports[0];
-                if (--answers->left == 0) on_compared(bucket, answers->reports, asked);
-              });
+    rpc::call(
+        context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
+        context_.executor,
+        [this, ticket = entry.ticket(), node, answers, asked = nodes.size()](Result<rpc::GetBucketInfoReply> reply) {
+          if (context_.buckets.find(ticket) == nullptr) return;
+          if (reply && reply->status && reply->reports.size() == 1) answers->reports[node] = reply->reports[0];
+          if (--answers->left == 0) on_compared(ticket.bucket, answers->reports, asked);
+        });
   }
 }
 
@@ -498,7 +541,7 @@ void BucketMaintainer::on_compared(BucketId bucket, const std::map<std::uint16_t
     entry.paused = false;
     callbacks_.bucket_ready(bucket);
     merge_failures_.add();
-    merge_later(bucket, kMergeRetryDelay);
+    merge_later(entry, kMergeRetryDelay);
     return;
   }
   if (sabotage.repair_unmerged && !repair.nodes.empty()) repair.intact = reports.at(repair.nodes.front()).info;
@@ -523,7 +566,7 @@ void BucketMaintainer::keep_damaged_set(BucketEntry& entry) {
   entry.unsettled = false;
   entry.paused = false;
   callbacks_.bucket_ready(entry.bucket);
-  merge_later(entry.bucket, kDamagedRetryDelay);
+  merge_later(entry, kDamagedRetryDelay);
 }
 
 void BucketMaintainer::extend_set(BucketEntry& entry) {
@@ -550,24 +593,25 @@ void BucketMaintainer::extend_set(BucketEntry& entry) {
   install({entry.bucket});
 }
 
-void BucketMaintainer::delete_surplus(BucketId bucket, std::uint16_t node) {
+void BucketMaintainer::delete_surplus(const BucketEntry& entry, std::uint16_t node) {
+  if (!context_.snapshot->storage_serves(node)) return;  // When it is back it reports what it has.
   rpc::DeleteBuckets request;
   request.state_version = context_.snapshot->state_version();
   request.distributor = context_.options.index;
-  request.buckets = {bucket};
+  request.buckets = {entry.bucket};
   rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
-            context_.executor,
-            [this, bucket, node, generation = context_.generation](Result<rpc::DeleteBucketsReply> reply) {
-              bool deleted = reply && reply->status && reply->statuses.size() == 1 && reply->statuses[0];
-              if (deleted || generation != context_.generation) return;
-              later(kMergeRetryDelay, [this, bucket, node] { delete_surplus(bucket, node); });
+            context_.executor, [this, ticket = entry.ticket(), node](Result<rpc::DeleteBucketsReply> reply) {
+              const BucketEntry* known = context_.buckets.find(ticket);
+              const bool deleted = reply && reply->status && reply->statuses.size() == 1 && reply->statuses[0];
+              if (deleted || known == nullptr) return;
+              later(*known, kMergeRetryDelay, [this, node](BucketEntry& same) { delete_surplus(same, node); });
             });
 }
 
 std::size_t BucketMaintainer::out_of_sync() const {
   std::size_t count = 0;
   for (auto& [raw, entry] : context_.buckets) {
-    count += entry.phase != BucketPhase::Unavailable && entry.wants_merge() ? 1 : 0;
+    count += entry.phase == BucketPhase::Collecting || entry.wants_merge() ? 1 : 0;
   }
   return count;
 }
@@ -580,7 +624,9 @@ std::size_t BucketMaintainer::damaged() const {
 
 std::size_t BucketMaintainer::unavailable() const {
   std::size_t count = 0;
-  for (auto& [raw, entry] : context_.buckets) count += entry.phase == BucketPhase::Unavailable ? 1 : 0;
+  for (auto& [raw, entry] : context_.buckets) {
+    count += entry.phase == BucketPhase::Unavailable || entry.phase == BucketPhase::Collecting ? 1 : 0;
+  }
   return count;
 }
 

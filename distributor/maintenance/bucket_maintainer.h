@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "context.h"
-#include "maintenance/recovery.h"
+#include "maintenance/report_collector.h"
+#include "maintenance/state_adoption.h"
 
 namespace fjord::distributor {
 
@@ -19,11 +20,14 @@ class BucketMaintainer {
   struct Callbacks {
     std::function<void(BucketId)> bucket_ready;  ///< Operations that waited for the bucket may go on.
     std::function<void()> state_ready;           ///< The database is complete.
+    std::function<void()> buckets_forgotten;     ///< More buckets are being collected anew.
   };
   BucketMaintainer(Context& context, Callbacks callbacks);
 
-  /// The context has a new snapshot: forgets everything and begins again.
-  void begin_state();
+  /// The context has a new snapshot, after `before` (null: the first). Forgets what is no longer known for sure.
+  void forget_outdated(const rpc::ClusterSnapshot* before);
+  /// Asks for what is not known; state_ready follows.
+  void collect();
   /// Makes a bucket that no storage node holds; bucket_ready follows.
   BucketEntry& create(BucketId bucket);
   /// A write did not reach every replica, or members were found to differ.
@@ -38,17 +42,21 @@ class BucketMaintainer {
   std::size_t damaged() const;
 
  private:
-  void ask_node(std::uint16_t node);
-  void on_reports(std::uint16_t node, Result<rpc::GetBucketInfoReply> reply);
-  void build_database();
+  /// Of an entry that is about to be forgotten.
+  void forget_work(const BucketEntry& entry);
+  void collect_rest(ReportCollector::Reports reports);
+  void build_database(const ReportCollector::Reports& all_reports);
+  /// Fills a fresh entry in; true if its replica set has to be installed.
+  bool recover(BucketEntry& entry, const std::vector<ReplicaReport>& reports, std::size_t absent);
   /// Without a spare node no bucket can be made while one is away, so all are made as long as nobody is.
   void create_all();
 
   /// Writes the entry's set down on its members and creates the bucket on the nodes that are being filled.
   void install(const std::vector<BucketId>& buckets);
   void join_damaged_late(BucketEntry& entry);
-  void send_install(std::uint16_t node, std::vector<BucketId> buckets);
-  void on_installed(std::uint16_t node, const std::vector<BucketId>& buckets, Result<rpc::SetReplicaSetsReply> reply);
+  void send_install(std::uint16_t node, const std::vector<BucketId>& buckets);
+  void on_installed(std::uint16_t node, const std::vector<BucketTicket>& tickets,
+                    Result<rpc::SetReplicaSetsReply> reply);
   void installed_on_all(BucketEntry& entry);
   void installed(BucketEntry& entry);
 
@@ -60,21 +68,22 @@ class BucketMaintainer {
   void merge_from_primary(BucketId bucket, std::vector<std::uint16_t> targets, UniqueFunction<void(bool)> done);
   void merge_done(BucketId bucket, bool ok);
   void merge_again(BucketEntry& entry);
-  void merge_later(BucketId bucket, Duration delay);
+  void merge_later(const BucketEntry& entry, Duration delay);
   /// All replicas hold the same, or one of them is damaged; no write is under way.
   void finish_merge(BucketEntry& entry);
   void compare_replicas(BucketId bucket);
   void on_compared(BucketId bucket, const std::map<std::uint16_t, rpc::BucketReport>& reports, std::size_t asked);
   void keep_damaged_set(BucketEntry& entry);
   void extend_set(BucketEntry& entry);
-  void delete_surplus(BucketId bucket, std::uint16_t node);
+  void delete_surplus(const BucketEntry& entry, std::uint16_t node);
   void send_merge(BucketId bucket, std::uint16_t target, std::vector<std::uint16_t> sources,
                   std::vector<std::uint16_t> outsiders, UniqueFunction<void(bool)> done);
 
   void ask_for_damage();
+  void ask_for_damage_later();
 
-  /// Runs `task` later unless the cluster state has changed by then.
-  void later(Duration delay, Task task);
+  /// Runs `task` later unless what is known of the bucket has been forgotten by then.
+  void later(const BucketEntry& entry, Duration delay, UniqueFunction<void(BucketEntry&)> task);
   std::uint64_t next_epoch(std::uint64_t epoch) const;
 
   /// Replicas that are whole again, and what an intact one holds.
@@ -85,12 +94,13 @@ class BucketMaintainer {
 
   Context& context_;
   Callbacks callbacks_;
-  std::size_t reports_missing_ = 0;
-  std::map<std::uint64_t, std::vector<ReplicaReport>> reports_;  // By raw bucket id, until the database is built.
+  ReportCollector collector_;
+  Adoption adoption_;
+  std::vector<BucketId> outdated_;                               // Owned before, and to be collected anew.
   std::map<std::uint64_t, std::set<std::uint16_t>> installs_;    // Nodes whose answer is missing.
   std::map<std::uint64_t, std::vector<std::uint16_t>> surplus_;  // To delete when the set is installed.
   std::map<std::uint64_t, Repair> repairs_;                      // To be told with the set that is being installed.
-  std::deque<BucketId> merge_queue_;
+  std::deque<BucketTicket> merge_queue_;
   unsigned merges_under_way_ = 0;
   Counter& merges_;
   Counter& merge_failures_;

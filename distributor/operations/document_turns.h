@@ -50,10 +50,13 @@ class DocumentTurns {
     return next;
   }
 
-  /// Those who wait will come again by themselves; those who have a turn keep it.
-  void drop_waiting() {
-    for (auto& [document, line] : lines_) line.waiting.clear();
-    std::erase_if(lines_, [](const auto& entry) { return may_go(entry.second, true); });
+  /// Those of the waiting for whom `drops` is true will come again by themselves.
+  template <typename Predicate>
+  void drop_waiting(Predicate drops) {
+    for (auto& [document, line] : lines_) {
+      std::erase_if(line.waiting, [&](const auto& waiting) { return drops(waiting.first); });
+    }
+    std::erase_if(lines_, [](const auto& entry) { return entry.second.waiting.empty() && may_go(entry.second, true); });
   }
 
   std::size_t documents() const { return lines_.size(); }

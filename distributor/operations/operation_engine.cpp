@@ -226,12 +226,12 @@ void OperationEngine::dispatch(OpRef ref) {
                " in cluster state " + std::to_string(context_.snapshot->state_version()));
     return;
   }
-  if (!context_.ready) {
+  BucketEntry* entry = context_.buckets.find(op.bucket);
+  if (entry == nullptr ? !context_.ready : entry->phase == BucketPhase::Collecting) {
     op.last_problem = Status(StatusCode::NotReady, "the distributor is collecting bucket information");
     waiting_for_state_.push_back(ref);
     return;
   }
-  BucketEntry* entry = context_.buckets.find(op.bucket);
   if (entry == nullptr) {
     if (context_.unreported_buckets_may_exist()) {
       refuse(ref, StatusCode::Unavailable,
@@ -684,22 +684,27 @@ void OperationEngine::refuse(const OpRef& ref, StatusCode code, const std::strin
 
 // --- changes of the cluster state ------------------------------------------------------------------------------------
 
-void OperationEngine::begin_state() {
+bool OperationEngine::is_known(BucketId bucket) const {
+  const BucketEntry* entry = context_.buckets.find(bucket);
+  return entry != nullptr && entry->phase != BucketPhase::Collecting;
+}
+
+void OperationEngine::buckets_forgotten() {
   waiting_for_state_.clear();
-  waiting_for_bucket_.clear();
-  outbox_.clear();
-  turns_.drop_waiting();
+  std::erase_if(waiting_for_bucket_, [&](const auto& waiting) { return !is_known(BucketId(waiting.first)); });
   std::vector<OpRef> behind;
   for (const auto& [number, batch] : batches_) {
     for (std::uint32_t i = 0; i < batch->ops.size(); ++i) {
       Op& op = batch->ops[i];
       if (op.settled || op.attempt == 0) continue;  // Settled, or a copy that waits for another.
-      op.counted = false;                           // The database that counted it is gone.
+      if (is_known(op.bucket)) continue;
+      op.counted = false;  // The entry that counted it is gone.
       // Who had begun goes first. What a guarded one wrote may be there or not: it reads again.
       (op.has_turn ? waiting_for_state_ : behind).push_back({batch, i, ++op.attempt});
     }
   }
   waiting_for_state_.insert(waiting_for_state_.end(), behind.begin(), behind.end());
+  turns_.drop_waiting([](const OpRef& waiting) { return !waiting.is_current(); });
 }
 
 void OperationEngine::state_ready() {

@@ -48,9 +48,9 @@ class OperationEngine {
 
   void execute(rpc::Execute request, rpc::Responder respond);
 
-  /// Operations under way belong to an older cluster state: they wait for the new database.
-  void begin_state();
-  /// The database is complete: what waited is tried again.
+  /// Operations on buckets that are not known any more wait until they are again.
+  void buckets_forgotten();
+  /// All buckets are known: what waited is tried again.
   void state_ready();
   void bucket_ready(BucketId bucket);
 
@@ -103,6 +103,7 @@ class OperationEngine {
   };
   using Windows = ClientWindows<OpRef>;
 
+  bool is_known(BucketId bucket) const;
   void admit(const OpRef& ref);
   Status prepare(const OpRef& ref);
   Status prepare_document(rpc::Operation& operation, const DocumentId& id);

@@ -211,7 +211,7 @@ TEST_CASE("update: after a change of the cluster state it reads again instead of
     TestReplica& replica = node[kBucket.raw()];
     replica.documents[kId].timestamp_us += 1'000;
   }
-  world.give_state(2, " .0.v:1 .1.v:1");
+  world.give_state(3, " .0.v:1 .1.v:1");
   world.run(seconds(1));
   REQUIRE(waiting->has_value());
   REQUIRE(only(**waiting).status);
@@ -229,7 +229,7 @@ TEST_CASE("update: waits while the replicas of its bucket may differ") {
     return Result<rpc::Reply>(Status(StatusCode::NotReady, "said the test"));
   };
   world.storage[0][kBucket.raw()].documents[kId].timestamp_us += 5;
-  world.give_state(2, " .0.v:1 .1.v:1");
+  world.give_state(2, " .0.v:2 .1.v:1");
   auto waiting = world.send(update_batch(kId, kCountOne));
   world.run(milliseconds(800));
   CHECK_FALSE(waiting->has_value());

@@ -62,10 +62,10 @@ TEST_CASE("cluster snapshot: a newer state replaces the old one with all that be
   CHECK(next != old);
   CHECK(next->state_version() == 5);
   CHECK(next->distribution_bits() == 5);
-  CHECK_FALSE(next->storage_up(1));
+  CHECK_FALSE(next->storage_serves(1));
   CHECK(next->info().storage_addresses.back() == "s2:5");
   CHECK(old->state_version() == 3);  // Others who hold it see no change.
-  CHECK(old->storage_up(1));
+  CHECK(old->storage_serves(1));
 }
 
 TEST_CASE("cluster snapshot: what is not newer, or is left out, gives the old snapshot itself") {

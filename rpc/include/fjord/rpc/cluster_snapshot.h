@@ -54,7 +54,11 @@ class ClusterSnapshot {
   std::optional<std::uint16_t> distributor_of(BucketId bucket) const { return placement_of(bucket).owner; }
   /// The bucket of a document while buckets are not split: the first `distribution_bits` bits.
   BucketId bucket_of(const GlobalId& gid) const { return fjord::bucket_of(gid, state_->bits()); }
-  bool storage_up(std::uint16_t node) const { return state_->is_up({NodeType::Storage, node}); }
+  /// True for a storage node that answers for its replicas: one that is up, or retired and being emptied.
+  bool storage_serves(std::uint16_t node) const {
+    const NodeState state = state_->node({NodeType::Storage, node}).state;
+    return state == NodeState::Up || state == NodeState::Retired;
+  }
 
   /// What `info` should say to somebody who knows these versions: newer parts only. Pending state and configuration are
   /// the fleet controller's to tell.

@@ -1,0 +1,54 @@
+#include "maintenance/state_adoption.h"
+
+#include <algorithm>
+
+namespace fjord::distributor {
+namespace {
+
+bool same_distributors(const ClusterState& a, const ClusterState& b) {
+  const std::uint16_t count = std::max(a.node_count(NodeType::Distributor), b.node_count(NodeType::Distributor));
+  for (std::uint16_t i = 0; i < count; ++i) {
+    const NodeStateInfo& before = a.node(NodeId::distributor(i));
+    const NodeStateInfo& now = b.node(NodeId::distributor(i));
+    if (before.state != now.state || before.up_since_version != now.up_since_version) return false;
+  }
+  return true;
+}
+
+/// It was away between the two states, or has restarted.
+bool is_newcomer(std::uint16_t node, const rpc::ClusterSnapshot& before, const rpc::ClusterSnapshot& now) {
+  return !before.storage_serves(node) ||
+         now.state().node(NodeId::storage(node)).up_since_version > before.state_version();
+}
+
+}  // namespace
+
+Adoption plan_adoption(const rpc::ClusterSnapshot* before, const rpc::ClusterSnapshot& now,
+                       const Adoption* unfinished) {
+  Adoption adoption;
+  adoption.forget_all = before == nullptr || before->state_version() + 1 != now.state_version() ||
+                        before->distribution_bits() != now.distribution_bits();
+  adoption.ask_for_everything =
+      adoption.forget_all || unfinished != nullptr || !same_distributors(before->state(), now.state());
+  for (const DistributionGroup::Node& node : now.distribution().flat_nodes()) {
+    if (!now.storage_serves(node.index)) continue;
+    const bool was_not_heard = unfinished != nullptr && unfinished->newcomers.contains(node.index);
+    if (adoption.forget_all || was_not_heard || is_newcomer(node.index, *before, now))
+      adoption.newcomers.insert(node.index);
+  }
+  return adoption;
+}
+
+bool is_affected(const BucketEntry& entry, const rpc::ClusterSnapshot& before, const rpc::ClusterSnapshot& now) {
+  if (!entry.is_settled()) return true;
+  for (std::uint16_t node : entry.set.nodes) {
+    if (!now.storage_serves(node) || is_newcomer(node, before, now)) return true;
+  }
+  std::vector<std::uint16_t> members = entry.set.nodes;
+  std::vector<std::uint16_t> ideal = now.ideal_nodes(entry.bucket).to_vector();
+  std::sort(members.begin(), members.end());
+  std::sort(ideal.begin(), ideal.end());
+  return members != ideal;
+}
+
+}  // namespace fjord::distributor

@@ -1,0 +1,160 @@
+// What a distributor keeps, asks and forgets when the cluster state changes.
+
+#include "distributor_world.h"
+
+namespace fjord::test {
+namespace {
+
+const std::string kId = "id:t:item::1";
+const BucketId kBucket = bucket_of_id(kId);
+
+rpc::OperationResult execute(DistributorWorld& world, rpc::Execute batch) {
+  return std::move(world.ask(std::move(batch)).results.at(0));
+}
+
+/// Questions about buckets to storage nodes, without the first `skipped` messages.
+std::vector<std::pair<std::uint16_t, rpc::GetBucketInfo>> questions(const DistributorWorld& world,
+                                                                    std::size_t skipped) {
+  std::vector<std::pair<std::uint16_t, rpc::GetBucketInfo>> found;
+  for (std::size_t i = skipped; i < world.transport.sent().size(); ++i) {
+    const ScriptedTransport::Sent& call = world.transport.sent()[i];
+    const auto* question = std::get_if<rpc::GetBucketInfo>(&call.request);
+    if (question == nullptr || question->only_damaged) continue;
+    found.emplace_back(static_cast<std::uint16_t>(std::stoi(call.to)), *question);
+  }
+  return found;
+}
+
+/// An id in the bucket whose ideal nodes are these.
+std::string id_on(const DistributorWorld& world, const std::vector<std::uint16_t>& nodes, unsigned bits) {
+  for (int i = 0; i < 10'000; ++i) {
+    std::string id = "id:t:item::" + std::to_string(i);
+    std::vector<std::uint16_t> ideal = world.ideal(bucket_of_id(id, bits));
+    std::sort(ideal.begin(), ideal.end());
+    if (ideal == nodes) return id;
+  }
+  FAIL("no such bucket");
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("distributor: a state that does not concern a bucket leaves it in service, and nobody is asked about it") {
+  constexpr unsigned kBits = 4;
+  DistributorWorld world(3, 2, kBits);
+  world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
+  const std::string kept = id_on(world, {0, 1}, kBits);
+  const std::string moved = id_on(world, {1, 2}, kBits);
+  REQUIRE(execute(world, put_batch(kept)).status);
+  REQUIRE(execute(world, put_batch(moved)).status);
+  const ReplicaSet set = world.set_at(0, bucket_of_id(kept, kBits));
+  const std::size_t sent = world.transport.sent().size();
+  // From here on no storage node answers questions about buckets.
+  world.hook = [](std::uint16_t, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (!std::holds_alternative<rpc::GetBucketInfo>(request)) return std::nullopt;
+    return Result<rpc::Reply>(Status(StatusCode::NotReady, "said the test"));
+  };
+  world.give_state(2, " .0.v:1 .1.v:1 .2.s:d");
+  CHECK(execute(world, put_batch(kept, 0, 1, "again")).status);
+  CHECK(execute(world, get_batch(kept)).status);
+  auto waiting = world.send(get_batch(moved));
+  world.run(seconds(1));
+  CHECK_FALSE(waiting->has_value());
+  CHECK(world.set_at(0, bucket_of_id(kept, kBits)) == set);
+  REQUIRE_FALSE(questions(world, sent).empty());
+  for (const auto& [node, question] : questions(world, sent)) {
+    CHECK_FALSE(question.all);
+    CHECK(node != 2);
+    CHECK(std::find(question.buckets.begin(), question.buckets.end(), bucket_of_id(kept, kBits)) ==
+          question.buckets.end());
+  }
+  world.hook = nullptr;
+  world.run(seconds(1));
+  REQUIRE(waiting->has_value());
+  CHECK((*waiting)->results.at(0).status);
+}
+
+TEST_CASE("distributor: what a node brings back of a bucket in service is merged and deleted") {
+  DistributorWorld world(3);
+  world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
+  REQUIRE(execute(world, put_batch(kId)).status);
+  const std::vector<std::uint16_t> members = world.ideal(kBucket);
+  const auto other = static_cast<std::uint16_t>(3 - members[0] - members[1]);
+  world.give_state(2, " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(other) + ".s:d");
+  REQUIRE(execute(world, put_batch(kId, 0, 1, "newer")).status);
+  TestReplica& old = world.storage[other][kBucket.raw()];
+  old.set = {ReplicaSet::make_epoch(1, 1), {other}};
+  old.documents["id:t:item::unseen"].timestamp_us = 77;
+  world.give_state(3, " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(other) + ".v:3");
+  world.run(seconds(2));
+  CHECK_FALSE(world.holds(other, kBucket));
+  for (std::uint16_t node : members) {
+    CHECK(world.storage[node][kBucket.raw()].documents.contains("id:t:item::unseen"));
+  }
+  CHECK(execute(world, get_batch(kId)).json.find("newer") != std::string::npos);
+}
+
+TEST_CASE("distributor: a node that had no time to answer under one state is heard under the next one") {
+  DistributorWorld world(4);  // Found by the simulation: damage, seed 77.
+  world.give_state(1, " .0.v:1 .1.v:1 .2.v:1 .3.v:1");
+  REQUIRE(execute(world, put_batch(kId)).status);
+  const std::vector<std::uint16_t> members = world.ideal(kBucket);
+  std::vector<std::uint16_t> others;
+  for (std::uint16_t node = 0; node < 4; ++node) {
+    if (std::find(members.begin(), members.end(), node) == members.end()) others.push_back(node);
+  }
+  const std::string back = " ." + std::to_string(others[0]);
+  world.give_state(2, " .0.v:1 .1.v:1 .2.v:1 .3.v:1" + back + ".s:d");
+  world.run(seconds(1));
+  world.storage[others[0]][kBucket.raw()].set = {ReplicaSet::make_epoch(1, 1), {others[0]}};
+  world.mute[others[0]] = true;
+  world.give_state(3, " .0.v:1 .1.v:1 .2.v:1 .3.v:1" + back + ".v:3");
+  world.mute[others[0]] = false;
+  world.give_state(4, " .0.v:1 .1.v:1 .2.v:1 .3.v:1" + back + ".v:3 ." + std::to_string(others[1]) + ".s:d");
+  world.run(seconds(2));
+  CHECK_FALSE(world.holds(others[0], kBucket));
+}
+
+TEST_CASE("distributor: a state that was skipped may have had another owner, so everything is asked anew") {
+  DistributorWorld world(2);
+  world.give_state(1, " .0.v:1 .1.v:1");
+  REQUIRE(execute(world, put_batch(kId)).status);
+  const std::size_t sent = world.transport.sent().size();
+  world.give_state(3, " .0.v:1 .1.v:1");
+  world.run(seconds(1));
+  const auto asked = questions(world, sent);
+  REQUIRE(asked.size() == 2);
+  CHECK(asked[0].second.all);
+  CHECK(asked[1].second.all);
+}
+
+TEST_CASE("distributor: a restarted member is asked for everything, and its bucket is brought in sync") {
+  DistributorWorld world(2);
+  world.give_state(1, " .0.v:1 .1.v:1");
+  REQUIRE(execute(world, put_batch(kId)).status);
+  world.storage[0][kBucket.raw()].documents.clear();  // As a node that lost what was not synced.
+  const std::size_t sent = world.transport.sent().size();
+  world.give_state(2, " .0.v:2 .1.v:1");
+  world.run(seconds(2));
+  CHECK(world.storage[0][kBucket.raw()].documents.contains(kId));
+  for (const auto& [node, question] : questions(world, sent)) {
+    if (node == 0) CHECK(question.all);
+  }
+}
+
+TEST_CASE("distributor: a retired node's replicas move away and it is not asked to go before they have") {
+  DistributorWorld world(3);
+  world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
+  REQUIRE(execute(world, put_batch(kId)).status);
+  const std::uint16_t leaving = world.ideal(kBucket)[0];
+  world.give_state(2, " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(leaving) + ".s:r");
+  CHECK(execute(world, get_batch(kId)).status);
+  world.run(seconds(2));
+  CHECK_FALSE(world.holds(leaving, kBucket));
+  const std::vector<std::uint16_t> ideal = world.ideal(kBucket);
+  REQUIRE(ideal.size() == 2);
+  for (std::uint16_t node : ideal) CHECK(world.storage[node][kBucket.raw()].documents.contains(kId));
+  CHECK(execute(world, get_batch(kId)).status);
+}
+
+}  // namespace fjord::test
