@@ -26,6 +26,16 @@ struct Context {
   std::uint64_t generation = 0;
   /// The database is complete.
   bool ready = false;
+  /// Until then the fleet controller takes no state into force that this distributor has not heard of.
+  MonotonicTime lease_until{};
+
+  /// False: another distributor may have taken the bucket over in a newer state, so what a storage node says counts
+  /// only together with all other members of the bucket's set (docs/design/0005, "Leases instead of trust").
+  bool may_trust_one(BucketId bucket) const {
+    if (options.sabotage.ignore_lease) return true;
+    if (snapshot->info().lease_us != 0 && clock.now() > lease_until) return false;
+    return snapshot->pending() == nullptr || snapshot->pending()->owner(bucket) == options.index;
+  }
 
   const rpc::Address& storage_address(std::uint16_t node) const { return snapshot->info().storage_addresses[node]; }
   /// Configured storage nodes that are not up.

@@ -1,5 +1,8 @@
 #include "fjord/distributor/distributor_node.h"
 
+#include <algorithm>
+#include <set>
+
 #include "context.h"
 #include "fjord/common/log.h"
 #include "maintenance/bucket_maintainer.h"
@@ -46,7 +49,7 @@ class DistributorNode::Impl {
     } else if (auto* asked = std::get_if<rpc::Poll>(&request)) {
       respond(poll(*asked));
     } else if (auto* nodes = std::get_if<rpc::GetBucketNodes>(&request)) {
-      respond(bucket_nodes(*nodes));
+      answer_bucket_nodes(*nodes, std::move(respond));
     } else if (auto* get = std::get_if<rpc::GetClusterInfo>(&request)) {
       respond(cluster_info(*get));
     } else {
@@ -63,6 +66,10 @@ class DistributorNode::Impl {
       return reply;
     }
     if (*updated) adopt(snapshots_.get());
+    if (request.renews_lease && request.heard_incarnation == incarnation_ && context_.snapshot != nullptr) {
+      const MonotonicTime until{request.heard_us + context_.snapshot->info().lease_us};
+      context_.lease_until = std::max(context_.lease_until, until);
+    }
     reply.node_state = "s:u";
     reply.incarnation = incarnation_;
     reply.clock_us = context_.clock.now().us;
@@ -122,6 +129,52 @@ class DistributorNode::Impl {
 
   static Status still_collecting() {
     return {StatusCode::NotReady, "the distributor is collecting bucket information"};
+  }
+
+  /// Who reads from the nodes named here reads from one member of each bucket.
+  void answer_bucket_nodes(const rpc::GetBucketNodes& request, rpc::Responder respond) {
+    rpc::GetBucketNodesReply reply = bucket_nodes(request);
+    const bool is_trusted = std::all_of(reply.buckets.begin(), reply.buckets.end(), [&](const rpc::BucketNode& one) {
+      return !one.status || context_.may_trust_one(one.bucket);
+    });
+    if (is_trusted) {
+      respond(std::move(reply));
+      return;
+    }
+    std::set<std::uint16_t> members;
+    for (const rpc::BucketNode& one : reply.buckets) {
+      const BucketEntry* entry = one.status ? context_.buckets.find(one.bucket) : nullptr;
+      if (entry != nullptr) members.insert(entry->set.nodes.begin(), entry->set.nodes.end());
+    }
+    confirm_state(members, [reply = std::move(reply), respond = std::move(respond)](bool confirmed) mutable {
+      if (!confirmed) {
+        reply.buckets.clear();
+        reply.status = Status(StatusCode::NotReady,
+                              "the fleet controller has not been heard, and not all replicas confirm "
+                              "that the cluster state is still in force");
+      }
+      respond(std::move(reply));
+    });
+  }
+
+  /// Are all these storage nodes still in the cluster state that this distributor is in?
+  void confirm_state(const std::set<std::uint16_t>& nodes, UniqueFunction<void(bool)> done) {
+    struct Answers {
+      std::size_t left;
+      UniqueFunction<void(bool)> done;
+      bool confirmed = true;
+    };
+    auto answers = std::make_shared<Answers>(Answers{nodes.size(), std::move(done)});
+    for (std::uint16_t node : nodes) {
+      rpc::GetBucketInfo question;
+      question.state_version = context_.snapshot->state_version();
+      question.distributor = options_.index;
+      rpc::call(context_.transport, context_.storage_address(node), std::move(question), options_.storage_timeout,
+                *executor_, [answers](Result<rpc::GetBucketInfoReply> reply) {
+                  answers->confirmed = answers->confirmed && reply && reply->status;
+                  if (--answers->left == 0) answers->done(answers->confirmed);
+                });
+    }
   }
 
   rpc::GetBucketNodesReply bucket_nodes(const rpc::GetBucketNodes& request) {

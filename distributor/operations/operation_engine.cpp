@@ -239,7 +239,8 @@ void OperationEngine::dispatch(OpRef ref) {
                  " storage nodes that are not up");
       return;
     }
-    if (!ref.is_write()) {
+    // Making it, with everybody who would hold it, is how an owner that is not sure finds out whether it is there.
+    if (!ref.is_write() && context_.may_trust_one(op.bucket)) {
       settle(ref, Status(StatusCode::NotFound, "there is no document " + ref.request().id));
       return;
     }
@@ -317,8 +318,8 @@ void OperationEngine::dispatch_guarded(const OpRef& ref, BucketEntry& entry) {
   if (context_.options.sabotage.guard_reads_anywhere) {
     candidates.insert(candidates.end(), entry.filling.begin(), entry.filling.end());
   }
-  if (candidates.empty()) {  // All of them are damaged: what is left of the newest version is somewhere.
-    op.missing = entry.set.nodes;
+  if (candidates.empty() || !context_.may_trust_one(op.bucket)) {
+    op.missing = entry.set.nodes;  // If all are damaged, what is left of the newest version is somewhere.
   } else {
     op.missing.assign(1, candidates[context_.random.below(candidates.size())]);
   }
@@ -385,7 +386,7 @@ void OperationEngine::dispatch_read(const OpRef& ref, BucketEntry& entry) {
   op.corrupt = false;
   op.result = {};
   std::vector<std::uint16_t> candidates = entry.intact();
-  if (entry.dirty || candidates.empty()) {
+  if (entry.dirty || candidates.empty() || !context_.may_trust_one(op.bucket)) {
     op.missing = entry.set.nodes;
   } else {
     if (context_.options.sabotage.read_out_of_sync) {

@@ -72,6 +72,13 @@ class DistributorWorld {
     node_.reset();
   }
 
+  /// The fleet controller's poll: as `give_state` of the version that is known, with what `change` adds.
+  template <typename Change>
+  rpc::PollReply poll(Change change) {
+    rpc::Poll request;
+    change(request);
+    return ask(std::move(request));
+  }
   /// A new cluster state; `nodes` is what the state says of the storage nodes after their count, e.g. " .1.s:d".
   void give_state(std::uint64_t version, const std::string& nodes = {}) {
     rpc::Poll poll;

@@ -192,7 +192,7 @@ TEST_CASE("cluster snapshot: the pending state stands beside the active one unti
   CHECK(active->pending_version() == 0);
   Snapshot both = update(active, pending_of(7, "bits:4 distributor:2 storage:3 .1.s:d"));
   CHECK(both->state_version() == 5);
-  CHECK(both->storage_up(1));
+  CHECK(both->storage_serves(1));
   REQUIRE(both->pending() != nullptr);
   CHECK(both->pending_version() == 7);
   CHECK_FALSE(both->pending()->is_up(NodeId::storage(1)));

@@ -15,6 +15,7 @@ struct Sabotage {
   bool forget_tokens = false;         ///< Operations are not recognised by their tokens.
   bool guard_reads_anywhere = false;  ///< Conditions are compared and updates applied on any replica, in sync or not.
   bool skip_repair = false;           ///< Damaged replicas are merged and never said to be whole again.
+  bool ignore_lease = false;          ///< Reads ask one member although the fleet controller has not been heard.
   bool repair_unmerged = false;       ///< They are said to be whole again without having been merged.
 };
 
