@@ -22,6 +22,19 @@ Status bad_token(std::string_view token, std::string_view why) {
 /// Down with nothing else worth keeping. A capacity counts: the weights of groups include nodes that are down.
 bool is_plainly_down(const NodeStateInfo& node) { return node.state == NodeState::Down && node.capacity == 1.0; }
 
+std::string print_exception(const PlacementException& one) {
+  return fmt::format("{:x}={}>{}", one.bucket, one.from, one.to);
+}
+
+std::string print_exceptions(std::span<const PlacementException> exceptions) {
+  std::string out;
+  for (const PlacementException& one : exceptions) {
+    if (!out.empty()) out += ',';
+    out += print_exception(one);
+  }
+  return out;
+}
+
 void trim(std::vector<NodeStateInfo>& nodes) {
   while (!nodes.empty() && is_plainly_down(nodes.back()) && nodes.back().description.empty()) nodes.pop_back();
 }
@@ -36,6 +49,7 @@ struct Parser {
   std::vector<NodeStateInfo> storage;
   std::vector<NodeStateInfo>* current = nullptr;
   NodeType current_type = NodeType::Storage;
+  std::vector<PlacementException> exceptions;
 
   Status read(std::string_view token) {
     const std::size_t colon = token.find(':');
@@ -59,6 +73,8 @@ struct Parser {
       bits = *number;
     } else if (key == "distributor" || key == "storage") {
       return read_count(token, key == "storage" ? NodeType::Storage : NodeType::Distributor, value);
+    } else if (key == "except") {
+      return read_exceptions(token, value);
     } else if (key == "m") {
       FJORD_TRY_ASSIGN(description, cluster_text::unescape(value));
     }
@@ -71,6 +87,40 @@ struct Parser {
     current_type = type;
     current = type == NodeType::Storage ? &storage : &distributors;
     current->assign(*count, NodeStateInfo{});
+    return Status::ok();
+  }
+
+  /// `<bucket>=<from>><to>` with commas between; the bucket is hexadecimal.
+  Status read_exceptions(std::string_view token, std::string_view value) {
+    exceptions.clear();
+    while (!value.empty()) {
+      const std::size_t end = std::min(value.find(','), value.size());
+      const std::string_view one = value.substr(0, end);
+      value.remove_prefix(std::min(end + 1, value.size()));
+      const std::size_t equal = std::min(one.find('='), one.size());
+      const std::size_t arrow = std::min(one.find('>', equal), one.size());
+      const auto bucket = cluster_text::parse_hex(one.substr(0, equal));
+      const auto from = cluster_text::parse_number<std::uint16_t>(
+          one.substr(std::min(equal + 1, arrow), arrow - std::min(equal + 1, arrow)));
+      const auto to = cluster_text::parse_number<std::uint16_t>(one.substr(std::min(arrow + 1, one.size())));
+      if (!bucket || !from || !to || *from == *to) {
+        return bad_token(token, fmt::format("'{}' is not <bucket>=<from>><to>", one));
+      }
+      exceptions.push_back({*bucket, *from, *to});
+    }
+    return Status::ok();
+  }
+
+  Status check_exceptions() {
+    std::sort(exceptions.begin(), exceptions.end());
+    for (std::size_t i = 0; i < exceptions.size(); ++i) {
+      const PlacementException& one = exceptions[i];
+      const bool is_double = i > 0 && exceptions[i - 1].bucket == one.bucket && exceptions[i - 1].from == one.from;
+      if (is_double || one.bucket >> bits != 0) {
+        return bad_token(fmt::format("except:{}", print_exception(one)),
+                         is_double ? "occurs twice" : "there is no such bucket");
+      }
+    }
     return Status::ok();
   }
 
@@ -143,6 +193,7 @@ Result<ClusterState> ClusterState::parse(std::string_view text) {
   while (const auto token = cluster_text::next_token(text)) FJORD_TRY(parser.read(*token));
   parser.finish(parser.distributors, NodeType::Distributor);
   parser.finish(parser.storage, NodeType::Storage);
+  FJORD_TRY(parser.check_exceptions());
 
   ClusterState state;
   state.version_ = parser.version;
@@ -151,6 +202,7 @@ Result<ClusterState> ClusterState::parse(std::string_view text) {
   state.description_ = std::move(parser.description);
   state.distributors_ = std::move(parser.distributors);
   state.storage_ = std::move(parser.storage);
+  state.exceptions_ = std::move(parser.exceptions);
   return state;
 }
 
@@ -163,6 +215,7 @@ std::string ClusterState::to_string(Print print) const {
   if (version_ != 0) add("version", version_);
   if (cluster_ != NodeState::Up) add("cluster", to_letter(cluster_));
   if (bits_ != kDefaultDistributionBits) add("bits", bits_);
+  if (!exceptions_.empty()) add("except", print_exceptions(exceptions_));
   if (verbose && !description_.empty()) add("m", cluster_text::escape(description_));
   for (const NodeType type : kPrintOrder) {
     const std::vector<NodeStateInfo>& list = nodes(type);
@@ -185,7 +238,28 @@ void ClusterState::set_cluster(NodeState state) {
 
 void ClusterState::set_bits(unsigned bits) {
   FJORD_CHECK(bits >= 1 && bits <= kMaxDistributionBits);
+  if (bits != bits_) exceptions_.clear();
   bits_ = bits;
+}
+
+void ClusterState::set_exceptions(std::vector<PlacementException> exceptions) {
+  std::sort(exceptions.begin(), exceptions.end());
+  for (std::size_t i = 0; i < exceptions.size(); ++i) {
+    FJORD_CHECK(exceptions[i].bucket >> bits_ == 0);
+    FJORD_CHECK(exceptions[i].from != exceptions[i].to);
+    FJORD_CHECK(i == 0 || exceptions[i - 1].bucket != exceptions[i].bucket ||
+                exceptions[i - 1].from != exceptions[i].from);
+  }
+  exceptions_ = std::move(exceptions);
+}
+
+std::span<const PlacementException> ClusterState::exceptions_of(std::uint64_t bucket) const {
+  if (exceptions_.empty()) return {};
+  const auto begin = std::partition_point(exceptions_.begin(), exceptions_.end(),
+                                          [&](const PlacementException& one) { return one.bucket < bucket; });
+  auto end = begin;
+  while (end != exceptions_.end() && end->bucket == bucket) ++end;
+  return {begin, end};
 }
 
 void ClusterState::set_node(NodeId id, NodeStateInfo info) {
@@ -221,13 +295,13 @@ bool are_nodes_similar(const ClusterState& a, const ClusterState& b, Similar sim
 
 bool ClusterState::is_similar(const ClusterState& other) const {
   if (cluster_ == NodeState::Down && other.cluster_ == NodeState::Down) return true;
-  return cluster_ == other.cluster_ && bits_ == other.bits_ &&
+  return cluster_ == other.cluster_ && bits_ == other.bits_ && exceptions_ == other.exceptions_ &&
          are_nodes_similar(*this, other, [](const auto& a, const auto& b) { return a.is_similar(b); });
 }
 
 bool ClusterState::is_similar_ignoring_progress(const ClusterState& other) const {
   if (cluster_ == NodeState::Down && other.cluster_ == NodeState::Down) return true;
-  return cluster_ == other.cluster_ && bits_ == other.bits_ &&
+  return cluster_ == other.cluster_ && bits_ == other.bits_ && exceptions_ == other.exceptions_ &&
          are_nodes_similar(*this, other,
                            [](const auto& a, const auto& b) { return a.is_similar_ignoring_progress(b); });
 }
@@ -237,6 +311,7 @@ std::string ClusterState::diff(const ClusterState& next) const {
   add_difference(out, "version", version_, next.version_);
   add_difference(out, "cluster", fjord::to_string(cluster_), fjord::to_string(next.cluster_));
   add_difference(out, "bits", bits_, next.bits_);
+  add_difference(out, "exceptions", print_exceptions(exceptions_), print_exceptions(next.exceptions_));
   add_difference(out, "description", description_, next.description_);
   for (const NodeType type : {NodeType::Storage, NodeType::Distributor}) {
     std::string changed;

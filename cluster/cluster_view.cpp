@@ -7,20 +7,16 @@ constexpr std::uint8_t kUnknownSize = 0xff;
 constexpr std::uint32_t kUnknownOwner = 0xffffffff;
 constexpr std::uint32_t kNoOwner = 0xfffffffe;
 
-const Straw2Placement& default_algorithm() {
-  static const Straw2Placement kAlgorithm;
-  return kAlgorithm;
-}
-
 }  // namespace
 
-PlacementCache::PlacementCache(ClusterView view) : PlacementCache(std::move(view), default_algorithm()) {}
+PlacementCache::PlacementCache(ClusterView view) : PlacementCache(std::move(view), placement_algorithm()) {}
 
 PlacementCache::PlacementCache(ClusterView view, const PlacementAlgorithm& algorithm)
     : view_(std::move(view)), algorithm_(algorithm), is_cached_(view_.bits() <= kMaxCachedBits) {}
 
 NodeList PlacementCache::ideal_nodes(BucketId bucket) {
-  if (!is_cached_) return view_.ideal_nodes(bucket, algorithm_);
+  if (map_ == nullptr) map_ = algorithm_.prepare(view_.state, view_.distribution);
+  if (!is_cached_) return map_->ideal_nodes(bucket);
   const std::size_t redundancy = view_.redundancy();
   if (sizes_.empty()) {
     sizes_.assign(std::size_t{1} << view_.bits(), kUnknownSize);
@@ -29,7 +25,7 @@ NodeList PlacementCache::ideal_nodes(BucketId bucket) {
   const std::size_t key = placement_key(bucket, view_.bits());
   const auto begin = nodes_.begin() + static_cast<std::ptrdiff_t>(key * redundancy);
   if (sizes_[key] == kUnknownSize) {
-    const NodeList list = view_.ideal_nodes(bucket, algorithm_);
+    const NodeList list = map_->ideal_nodes(bucket);
     FJORD_CHECK(list.size() <= redundancy);
     std::copy(list.begin(), list.end(), begin);
     sizes_[key] = static_cast<std::uint8_t>(list.size());

@@ -7,6 +7,7 @@
 
 #include "fjord/cluster/node.h"
 #include "fjord/common/hash.h"
+#include "placement/settings.h"
 #include "text.h"
 
 namespace fjord {
@@ -61,19 +62,26 @@ class TextParser {
  public:
   explicit TextParser(std::string_view text) : text_(text) {}
 
-  Result<std::pair<unsigned, DistributionGroup>> parse() {
+  struct Parsed {
+    unsigned redundancy = 1;
+    PlacementSettings placement;
+    DistributionGroup root;
+  };
+
+  Result<Parsed> parse() {
+    Parsed parsed;
     skip_space();
     constexpr std::string_view kKey = "redundancy:";
     if (!text_.substr(at_).starts_with(kKey)) return expected("'redundancy:'");
     at_ += kKey.size();
     const auto redundancy = cluster_text::parse_number<unsigned>(take(is_number_char));
     if (!redundancy) return expected("a number of replicas");
-    skip_space();
-    DistributionGroup root;
-    FJORD_TRY(read_group(root, 1));
+    parsed.redundancy = *redundancy;
+    for (skip_space(); peek() != '(' && at_ < text_.size(); skip_space()) FJORD_TRY(read_option(parsed.placement));
+    FJORD_TRY(read_group(parsed.root, 1));
     skip_space();
     if (at_ < text_.size()) return expected("the end");
-    return std::pair(*redundancy, std::move(root));
+    return parsed;
   }
 
  private:
@@ -90,6 +98,18 @@ class TextParser {
     const std::size_t begin = at_;
     while (at_ < text_.size() && is_part(text_[at_])) ++at_;
     return text_.substr(begin, at_ - begin);
+  }
+
+  Status read_option(PlacementSettings& placement) {
+    const std::size_t begin = at_;
+    const std::string_view token = take([](char c) { return std::isspace(static_cast<unsigned char>(c)) == 0; });
+    const auto within = [&](Status status) {
+      return status ? status : status.with_context(fmt::format("distribution: column {}", begin + 1));
+    };
+    if (token.starts_with("algorithm:")) return within(parse_algorithm(token.substr(10), placement));
+    if (token.starts_with("rule:")) return within(parse_rule(token.substr(5), placement));
+    at_ = begin;
+    return expected("'('");
   }
 
   Status read_capacity(double& capacity) {
@@ -172,10 +192,12 @@ DistributionConfig::DistributionConfig(unsigned redundancy, DistributionGroup ro
   flatten(root_);
 }
 
+std::uint64_t DistributionConfig::group_id(std::string_view name) { return hash64(name) | kGroupIdBit; }
+
 void DistributionConfig::flatten(const DistributionGroup& group) {
   const std::size_t position = flat_groups_.size();
   FlatGroup flat;
-  flat.id = hash64(group.name) | kGroupIdBit;
+  flat.id = group_id(group.name);
   flat.capacity = group.capacity;
   flat.first_node = static_cast<std::uint32_t>(flat_nodes_.size());
   flat.is_leaf = group.groups.empty();
@@ -196,7 +218,8 @@ Result<DistributionConfig> DistributionConfig::make(unsigned redundancy, Distrib
 
 Result<DistributionConfig> DistributionConfig::parse(std::string_view text) {
   FJORD_TRY_ASSIGN(auto parsed, TextParser(text).parse());
-  return make(parsed.first, std::move(parsed.second));
+  FJORD_TRY_ASSIGN(DistributionConfig config, make(parsed.redundancy, std::move(parsed.root)));
+  return config.with_placement(std::move(parsed.placement));
 }
 
 DistributionConfig DistributionConfig::flat(std::uint16_t node_count, unsigned redundancy) {
@@ -217,8 +240,15 @@ DistributionConfig DistributionConfig::with_redundancy(unsigned redundancy) cons
   return copy;
 }
 
+Result<DistributionConfig> DistributionConfig::with_placement(PlacementSettings placement) const {
+  FJORD_TRY(check_placement(placement, root_));
+  DistributionConfig copy = *this;
+  copy.placement_ = std::move(placement);
+  return copy;
+}
+
 std::string DistributionConfig::to_string() const {
-  std::string out = fmt::format("redundancy:{} ", redundancy_);
+  std::string out = fmt::format("redundancy:{} {}", redundancy_, print_placement(placement_));
   print_group(out, root_);
   return out;
 }

@@ -1,5 +1,11 @@
 #include "fjord/cluster/placement.h"
 
+#include <optional>
+#include <utility>
+
+#include "placement/exceptions.h"
+#include "placement/maps.h"
+#include "placement/weights.h"
 #include "straw2.h"
 
 namespace fjord {
@@ -19,47 +25,13 @@ class Selector {
   }
 
  private:
-  struct Below {
-    std::uint64_t weight = 0;
-    std::uint32_t available = 0;
-  };
-
-  static std::uint64_t weight_of(const DistributionGroup::Node& node, const NodeStateInfo& info) {
-    if (node.capacity == 1.0 && info.capacity == 1.0) return straw2::kWeightOne;
-    return straw2::weight_of(node.capacity * info.capacity);
-  }
-
-  /// The weight and the number of available nodes of a group.
-  Below below(std::uint32_t group) const {
-    const DistributionConfig::FlatGroup& flat = groups_[group];
-    Below sum;
-    if (flat.capacity == 0.0) return sum;
-    if (flat.is_leaf) {
-      for (const DistributionGroup::Node& node : nodes_.subspan(flat.first_node, flat.node_end - flat.first_node)) {
-        const NodeStateInfo& info = state_.node(NodeId::storage(node.index));
-        const std::uint64_t weight = weight_of(node, info);
-        sum.weight += weight;
-        if (weight > 0 && is_available_for_placement(info)) ++sum.available;
-      }
-    } else {
-      for (std::uint32_t child = group + 1; child < flat.group_end; child = groups_[child].group_end) {
-        const Below part = below(child);
-        sum.weight += part.weight;
-        sum.available += part.available;
-      }
-    }
-    if (flat.capacity != 1.0) sum.weight = straw2::multiply_weights(sum.weight, straw2::weight_of(flat.capacity));
-    sum.weight = std::clamp<std::uint64_t>(sum.weight, 1, straw2::kWeightMax);
-    return sum;
-  }
-
   NodeList select_nodes(const DistributionConfig::FlatGroup& group, std::size_t count) const {
     straw2::Ranking ranking(count);
     for (std::uint32_t at = group.first_node; at < group.node_end; ++at) {
       const std::uint16_t index = nodes_[at].index;
       const NodeStateInfo& info = state_.node(NodeId::storage(index));
       if (!is_available_for_placement(info)) continue;
-      const std::uint64_t weight = weight_of(nodes_[at], info);
+      const std::uint64_t weight = weight_of_node(nodes_[at], info);
       if (weight == 0) continue;
       ranking.add({straw2::cost_of_hash(straw2::hash_of_child(seed_, index)), weight, index, at, 1});
     }
@@ -72,30 +44,18 @@ class Selector {
   NodeList select_in_groups(std::uint32_t group, std::size_t count) const {
     straw2::Ranking ranking(count);
     for (std::uint32_t child = group + 1; child < groups_[group].group_end; child = groups_[child].group_end) {
-      const Below part = below(child);
+      const GroupWeight part = weight_of_group(child, state_, groups_, nodes_);
       if (part.available == 0) continue;
       const std::uint64_t id = groups_[child].id;
       ranking.add({straw2::cost_of_hash(straw2::hash_of_child(seed_, id)), part.weight, id, child, part.available});
     }
-    // As many replicas a child as rounds in which it has room. With fewer children than replicas all of them are
-    // ranked, so the rounds end only when there are enough replicas or no available node is left.
-    std::array<std::size_t, kMaxRedundancy> shares{};
-    std::size_t given = 0;
-    for (bool has_room = true; has_room && given < count;) {
-      has_room = false;
-      for (std::size_t rank = 0; rank < ranking.size() && given < count; ++rank) {
-        if (shares[rank] == ranking[rank].available) continue;
-        ++shares[rank];
-        ++given;
-        has_room = true;
-      }
-    }
+    const ReplicaShares shares(ranking.size(), count, [&](std::size_t rank) { return ranking[rank].available; });
     std::array<NodeList, kMaxRedundancy> parts;
     for (std::size_t rank = 0; rank < ranking.size(); ++rank) {
       if (shares[rank] > 0) parts[rank] = select(ranking[rank].position, shares[rank]);
     }
     NodeList list;
-    for (std::size_t turn = 0; list.size() < given; ++turn) {
+    for (std::size_t turn = 0; list.size() < shares.sum(); ++turn) {
       for (std::size_t rank = 0; rank < ranking.size(); ++rank) {
         if (turn < parts[rank].size()) list.push_back(parts[rank][turn]);
       }
@@ -118,7 +78,100 @@ std::uint64_t placement_key(BucketId bucket, unsigned bits) {
 
 NodeList Straw2Placement::ideal_nodes(BucketId bucket, const ClusterState& state,
                                       const DistributionConfig& distribution) const {
-  return Selector(placement_key(bucket, state.bits()), state, distribution).select(0, distribution.redundancy());
+  const std::uint64_t key = placement_key(bucket, state.bits());
+  const NodeList list = Selector(key, state, distribution).select(0, distribution.redundancy());
+  return with_exceptions(list, key, state, distribution);
+}
+
+std::shared_ptr<const PlacementMap> Straw2Placement::prepare(
+    std::shared_ptr<const ClusterState> state, std::shared_ptr<const DistributionConfig> distribution) const {
+  return make_tree_map(std::move(state), std::move(distribution), PlacementSettings());
+}
+
+namespace {
+
+/// A pointer that keeps nothing alive, for a map that is used during a call only.
+template <typename T>
+std::shared_ptr<const T> borrowed(const T& value) {
+  return {std::shared_ptr<const T>(), &value};
+}
+
+class UnpreparedMap final : public PlacementMap {
+ public:
+  UnpreparedMap(const PlacementAlgorithm& algorithm, StatePointer state, DistributionPointer distribution)
+      : algorithm_(algorithm), state_(std::move(state)), distribution_(std::move(distribution)) {}
+  NodeList ideal_nodes(BucketId bucket) const override {
+    return algorithm_.ideal_nodes(bucket, *state_, *distribution_);
+  }
+
+ private:
+  const PlacementAlgorithm& algorithm_;
+  StatePointer state_;
+  DistributionPointer distribution_;
+};
+
+/// Follows fixed settings, or with none those of the distribution.
+class SettingsPlacement final : public PlacementAlgorithm {
+ public:
+  SettingsPlacement() = default;
+  explicit SettingsPlacement(PlacementKind kind) : kind_(kind) {}
+
+  NodeList ideal_nodes(BucketId bucket, const ClusterState& state,
+                       const DistributionConfig& distribution) const override {
+    if (is_plain_straw2(distribution)) return Straw2Placement().ideal_nodes(bucket, state, distribution);
+    return prepare(borrowed(state), borrowed(distribution))->ideal_nodes(bucket);
+  }
+
+  std::shared_ptr<const PlacementMap> prepare(std::shared_ptr<const ClusterState> state,
+                                              std::shared_ptr<const DistributionConfig> distribution) const override {
+    PlacementSettings settings = distribution->placement();
+    if (kind_) {
+      settings.levels = {*kind_};
+      settings.rule.clear();
+    }
+    switch (settings.kind()) {
+      case PlacementKind::Rush:
+        return make_rush_map(std::move(state), std::move(distribution));
+      case PlacementKind::Modulo:
+        return make_modulo_map(std::move(state), std::move(distribution));
+      case PlacementKind::Consistent:
+        return make_consistent_map(std::move(state), std::move(distribution), settings.tokens_per_node);
+      case PlacementKind::Rendezvous:
+        return make_rendezvous_map(std::move(state), std::move(distribution));
+      default:
+        return make_tree_map(std::move(state), std::move(distribution), settings);
+    }
+  }
+
+ private:
+  bool is_plain_straw2(const DistributionConfig& distribution) const {
+    if (kind_) return kind_ == PlacementKind::Straw2;
+    const PlacementSettings& settings = distribution.placement();
+    return settings.rule.empty() && settings.levels.size() == 1 && settings.kind() == PlacementKind::Straw2;
+  }
+
+  std::optional<PlacementKind> kind_;
+};
+
+}  // namespace
+
+std::shared_ptr<const PlacementMap> PlacementAlgorithm::prepare(
+    std::shared_ptr<const ClusterState> state, std::shared_ptr<const DistributionConfig> distribution) const {
+  return std::make_shared<const UnpreparedMap>(*this, std::move(state), std::move(distribution));
+}
+
+const PlacementAlgorithm& placement_algorithm() {
+  static const SettingsPlacement kAlgorithm;
+  return kAlgorithm;
+}
+
+const PlacementAlgorithm& placement_algorithm(PlacementKind kind) {
+  static const std::array<SettingsPlacement, kPlacementKinds.size()> kAlgorithms = [] {
+    std::array<SettingsPlacement, kPlacementKinds.size()> all;
+    for (const PlacementKind one : kPlacementKinds) all[static_cast<std::size_t>(one)] = SettingsPlacement(one);
+    return all;
+  }();
+  return kAlgorithms[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace fjord

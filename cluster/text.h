@@ -28,6 +28,14 @@ std::optional<T> parse_number(std::string_view text) {
   return value;
 }
 
+/// The whole text as an unsigned hexadecimal number, or nothing.
+inline std::optional<std::uint64_t> parse_hex(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
 /// The whole text as a finite number that is not negative, or nothing.
 std::optional<double> parse_amount(std::string_view text);
 

@@ -139,14 +139,18 @@ void ClusterSnapshot::make_table() {
   unsigned bits = state_->bits();
   auto table = std::make_shared<std::vector<Placement>>();
   if (bits <= kTableBits) {
+    const auto map = placement_algorithm().prepare(state_, distribution_);
     table->resize(std::size_t{1} << bits);
-    for (std::size_t i = 0; i < table->size(); ++i) (*table)[i] = compute(BucketId(bits, i));
+    for (std::size_t i = 0; i < table->size(); ++i) {
+      const BucketId bucket(bits, i);
+      (*table)[i] = {map->ideal_nodes(bucket), fjord::distributor_of(bucket, *state_)};
+    }
   }
   table_ = std::move(table);
 }
 
 ClusterSnapshot::Placement ClusterSnapshot::compute(BucketId bucket) const {
-  return {Straw2Placement().ideal_nodes(bucket, *state_, *distribution_), fjord::distributor_of(bucket, *state_)};
+  return {placement_algorithm().ideal_nodes(bucket, *state_, *distribution_), fjord::distributor_of(bucket, *state_)};
 }
 
 ClusterSnapshot::Placement ClusterSnapshot::placement_of(BucketId bucket) const {

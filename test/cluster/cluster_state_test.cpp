@@ -105,4 +105,35 @@ TEST_CASE("node ids: names outside the range are refused", "[cluster]") {
   CHECK(NodeId::storage(2) < NodeId::storage(3));
 }
 
+TEST_CASE("cluster state: exceptions of the placement travel with the state", "[cluster]") {
+  const auto state = ClusterState::parse("version:3 bits:8 except:ff=2>1,0=4>5,0=3>1 storage:6").value();
+  CHECK(state.to_string() == "version:3 bits:8 except:0=3>1,0=4>5,ff=2>1 storage:6");
+  CHECK(ClusterState::parse(state.to_string()).value() == state);
+  CHECK(state.exceptions().size() == 3);
+  CHECK(state.exceptions_of(0).size() == 2);
+  CHECK(state.exceptions_of(1).empty());
+  REQUIRE(state.exceptions_of(0xff).size() == 1);
+  CHECK(state.exceptions_of(0xff)[0] == PlacementException{0xff, 2, 1});
+  CHECK(ClusterState::parse("except: storage:2").value().to_string() == "storage:2");
+
+  ClusterState other = state;
+  CHECK(other.is_similar(state));
+  other.set_exceptions({{7, 1, 2}, {3, 1, 2}});
+  CHECK(other.to_string() == "version:3 bits:8 except:3=1>2,7=1>2 storage:6");
+  CHECK_FALSE(other.is_similar(state));
+  CHECK_FALSE(other.is_similar_ignoring_progress(state));
+  CHECK(state.diff(other) == "exceptions: 0=3>1,0=4>5,ff=2>1 => 3=1>2,7=1>2");
+  other.set_bits(8);
+  CHECK(other.exceptions().size() == 2);
+  other.set_bits(9);
+  CHECK(other.exceptions().empty());
+
+  for (const char* text :
+       {"except:100=1>2 bits:8", "bits:8 except:0=1>2,0=1>3", "except:g=1>2", "except:1=1>1", "except:1=1", "except:1",
+        "except:=1>2", "except:1=>2", "except:1>2=3", "except:1=70000>1"}) {
+    INFO(text);
+    CHECK_FALSE(ClusterState::parse(text));
+  }
+}
+
 }  // namespace fjord

@@ -77,4 +77,55 @@ TEST_CASE("distribution: the arrays list parents before children and nodes in gr
   CHECK(config.flat_nodes()[groups[4].first_node].index == 0);
 }
 
+TEST_CASE("distribution: the algorithm and its rule are part of the text", "[cluster]") {
+  for (const char* text :
+       {"redundancy:2 algorithm:tree (root 0 1)", "redundancy:2 algorithm:straw2,list,uniform (root (a 0) (b 1))",
+        "redundancy:2 algorithm:consistent (root 0)", "redundancy:2 algorithm:consistent*50 (root 0)",
+        "redundancy:3 rule:take(a);select(2,node);emit;take(root);select(1,2);select(0,node);emit (root (a 0) (b (c "
+        "1)))",
+        "redundancy:3 algorithm:list rule:take(root);select(1,node);emit (root 0)"}) {
+    INFO(text);
+    const Result<DistributionConfig> config = DistributionConfig::parse(text);
+    INFO(config.status());
+    REQUIRE(config);
+    CHECK(config->to_string() == text);
+    CHECK(DistributionConfig::parse(config->to_string()).value() == *config);
+    CHECK(*config != DistributionConfig::make(config->redundancy(), config->root()).value());
+    CHECK(config->with_redundancy(5).placement() == config->placement());
+  }
+  CHECK(DistributionConfig::parse("redundancy:2 algorithm:straw2 (root 0)")->to_string() == "redundancy:2 (root 0)");
+  CHECK(DistributionConfig::parse("redundancy:2 algorithm:consistent*200 (root 0)")->to_string() ==
+        "redundancy:2 algorithm:consistent (root 0)");
+  for (const PlacementKind kind : kPlacementKinds) CHECK(placement_kind_of(to_string(kind)).value() == kind);
+
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"algorithm:magic (root 0)", "no algorithm 'magic'"},
+      {"algorithm: (root 0)", "no algorithm ''"},
+      {"algorithm:modulo,list (root 0)", "goes with no other"},
+      {"algorithm:list,modulo (root 0)", "goes with no other"},
+      {"algorithm:tree*5 (root 0)", "consistent*N"},
+      {"algorithm:consistent*0 (root 0)", "tokens"},
+      {"algorithm:consistent*x (root 0)", "consistent*N"},
+      {"colour:red (root 0)", "column 14: expected '('"},
+      {"rule:emit (root 0)", "only storage nodes"},
+      {"rule:take(root) (root 0)", "does not end"},
+      {"rule:take(root);emit (root 0)", "only storage nodes"},
+      {"rule:take(rack);select(1,node);emit (root 0)", "no group 'rack'"},
+      {"rule:select(1,node);emit (root 0)", "before it takes"},
+      {"rule:take(root);take(root);emit (root 0)", "before it has emitted"},
+      {"rule:take(root);select(1,node);select(1,node);emit (root 0)", "below storage nodes"},
+      {"rule:take(root);select(1,2);select(1,1);emit (root (a 0))", "level 1 is not below level 2"},
+      {"rule:take(root);select(17,node);emit (root 0)", "more than 16"},
+      {"rule:take(root);select(1);emit (root 0)", "none of take"},
+      {"algorithm:modulo rule:take(root);select(1,node);emit (root 0)", "knows no rules"},
+  };
+  for (const auto& [text, part] : cases) {
+    INFO(text);
+    const Result<DistributionConfig> config = DistributionConfig::parse("redundancy:2 " + text);
+    REQUIRE_FALSE(config);
+    CHECK(config.error().code() == StatusCode::InvalidArgument);
+    CHECK_THAT(config.error().message(), Catch::Contains(part));
+  }
+}
+
 }  // namespace fjord

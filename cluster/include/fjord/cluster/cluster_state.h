@@ -1,8 +1,10 @@
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <ostream>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -68,6 +70,18 @@ struct NodeStateInfo {
   friend bool operator==(const NodeStateInfo&, const NodeStateInfo&) = default;
 };
 
+/// One replica of one bucket that is kept on another node than the placement algorithm says, so that all nodes are
+/// equally full (plan_exceptions() makes them). It holds while the algorithm places the bucket on `from` and not on
+/// `to`, `to` may take replicas, and the move puts no two replicas into one group that would be apart without it;
+/// otherwise the algorithm is followed, and the exception holds again when all this is true again.
+struct PlacementException {
+  std::uint64_t bucket = 0;  ///< Its first ClusterState::bits() bits.
+  std::uint16_t from = 0;
+  std::uint16_t to = 0;
+
+  friend auto operator<=>(const PlacementException&, const PlacementException&) = default;
+};
+
 /// The versioned list of node states that all nodes agree on.
 ///
 /// Text form: `version:7 bits:8 distributor:3 storage:6 .2.s:d .4.s:r`; see README.md of this module for all keys. A
@@ -100,20 +114,26 @@ class ClusterState {
     return id.index < list.size() ? list[id.index] : down_node();
   }
   bool is_up(NodeId id) const { return node(id).state == NodeState::Up; }
+  /// By rising bucket, then `from`; no two with the same. The span lives until the state is changed or destroyed.
+  std::span<const PlacementException> exceptions() const { return exceptions_; }
+  /// Those of one bucket, which is named by its first bits() bits.
+  std::span<const PlacementException> exceptions_of(std::uint64_t bucket) const;
 
   void set_version(std::uint64_t version) { version_ = version; }
   /// `state` is one of Up, Down, Initializing, Stopping.
   void set_cluster(NodeState state);
   void set_description(std::string description) { description_ = std::move(description); }
-  /// `bits` is from 1 to 58.
+  /// `bits` is from 1 to 58. With another number than before the exceptions are dropped: buckets are placed anew.
   void set_bits(unsigned bits);
+  /// In any order. Every bucket is below 2^bits(), and of equal bucket and `from` there is one.
+  void set_exceptions(std::vector<PlacementException> exceptions);
   /// Nodes between the old count and the index become down; nodes at the end that are plainly down are cut off.
   void set_node(NodeId id, NodeStateInfo info);
   /// The same with only the state changed.
   void set_node_state(NodeId id, NodeState state);
 
-  /// True if `other` need not be published as a new version: the same bits, cluster state and similar nodes; the
-  /// version and descriptions do not count, and two states in which the cluster is down are always similar.
+  /// True if `other` need not be published as a new version: the same bits, cluster state, exceptions and similar
+  /// nodes; the version and descriptions do not count, and two states in which the cluster is down are always similar.
   bool is_similar(const ClusterState& other) const;
   bool is_similar_ignoring_progress(const ClusterState& other) const;
   /// What changes from this state to `next`, for people: "version: 3 => 4, storage: [2: Up => Down]". Empty if nothing.
@@ -134,6 +154,7 @@ class ClusterState {
   std::string description_;
   std::vector<NodeStateInfo> distributors_;
   std::vector<NodeStateInfo> storage_;
+  std::vector<PlacementException> exceptions_;
 };
 
 inline std::ostream& operator<<(std::ostream& out, const ClusterState& state) { return out << state.to_string(); }

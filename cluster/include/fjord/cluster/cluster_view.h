@@ -30,8 +30,10 @@ struct ClusterView {
   unsigned redundancy() const { return distribution->redundancy(); }
   const NodeStateInfo& node(NodeId id) const { return state->node(id); }
   bool is_up(NodeId id) const { return state->is_up(id); }
-  /// By Straw2Placement.
-  NodeList ideal_nodes(BucketId bucket) const { return Straw2Placement().ideal_nodes(bucket, *state, *distribution); }
+  /// By the algorithm that the distribution names.
+  NodeList ideal_nodes(BucketId bucket) const {
+    return placement_algorithm().ideal_nodes(bucket, *state, *distribution);
+  }
   NodeList ideal_nodes(BucketId bucket, const PlacementAlgorithm& algorithm) const {
     return algorithm.ideal_nodes(bucket, *state, *distribution);
   }
@@ -48,7 +50,7 @@ class PlacementCache {
  public:
   static constexpr unsigned kMaxCachedBits = 20;
 
-  /// By Straw2Placement.
+  /// By the algorithm that the distribution names.
   explicit PlacementCache(ClusterView view);
   PlacementCache(ClusterView view, const PlacementAlgorithm& algorithm);
 
@@ -60,6 +62,7 @@ class PlacementCache {
  private:
   ClusterView view_;
   const PlacementAlgorithm& algorithm_;
+  std::shared_ptr<const PlacementMap> map_;
   bool is_cached_;
   /// Per distribution bucket: how many ideal nodes (or kUnknownSize), and redundancy() entries of `nodes_`.
   std::vector<std::uint8_t> sizes_;

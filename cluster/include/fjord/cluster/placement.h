@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -51,6 +52,14 @@ class NodeList {
   std::uint32_t size_ = 0;
 };
 
+/// A placement algorithm made ready for one state and one distribution: the same answers as
+/// PlacementAlgorithm::ideal_nodes(), sooner and without allocation. Immutable; any thread may call it.
+class PlacementMap {
+ public:
+  virtual ~PlacementMap() = default;
+  virtual NodeList ideal_nodes(BucketId bucket) const = 0;
+};
+
 /// Where the replicas of a bucket should be: a pure function, the same on every machine, that clients, distributors and
 /// tools share. Implementations have no state; any thread may call them.
 class PlacementAlgorithm {
@@ -72,11 +81,28 @@ class PlacementAlgorithm {
   /// and none with a capacity of 0. Replicas that exist elsewhere stay usable; this says only where they belong. A
   /// bucket is placed by its first state.bits() bits, so that it stays where it is when it splits; bits that a bucket
   /// does not use count as 0.
+  ///
+  /// The state's exceptions are applied to what the algorithm says (PlacementException).
+  ///
+  /// Straw2 without a rule allocates nothing; the others prepare() for each call, so whoever asks for many buckets
+  /// under one state does that once.
   virtual NodeList ideal_nodes(BucketId bucket, const ClusterState& state,
                                const DistributionConfig& distribution) const = 0;
+
+  /// Takes time and memory in proportion to the nodes (consistent: to the tokens). Neither argument is null; the map
+  /// shares them. What an algorithm does not override asks ideal_nodes() each time and must not outlive it.
+  virtual std::shared_ptr<const PlacementMap> prepare(std::shared_ptr<const ClusterState> state,
+                                                      std::shared_ptr<const DistributionConfig> distribution) const;
 };
 
-/// Straw2 in the hierarchy, the default.
+/// The algorithm that does what the distribution's placement() says, for whatever distribution it is called with. It
+/// lives for ever. This is what clients, distributors, controllers and tools use.
+const PlacementAlgorithm& placement_algorithm();
+/// One algorithm on all levels and without a rule, whatever the distribution says; of its placement() only the tokens
+/// count. For comparisons.
+const PlacementAlgorithm& placement_algorithm(PlacementKind kind);
+
+/// Straw2 on all levels of the hierarchy, the default.
 ///
 /// At each level every child draws ln(u) / weight, with u in (0, 1] from a hash of the bucket and the child alone, and
 /// the children are ranked by their draws. The first ones get one replica each; if there are fewer children with
@@ -94,6 +120,8 @@ class Straw2Placement final : public PlacementAlgorithm {
  public:
   NodeList ideal_nodes(BucketId bucket, const ClusterState& state,
                        const DistributionConfig& distribution) const override;
+  std::shared_ptr<const PlacementMap> prepare(std::shared_ptr<const ClusterState> state,
+                                              std::shared_ptr<const DistributionConfig> distribution) const override;
 };
 
 /// True if the placement may use the storage node: the table at ideal_nodes().

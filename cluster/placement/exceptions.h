@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+#include "fjord/cluster/placement.h"
+
+namespace fjord {
+
+/// True if the exception holds for a bucket that is placed on `list` (PlacementException says when).
+bool exception_holds(const PlacementException& exception, const NodeList& list, const ClusterState& state,
+                     const DistributionConfig& distribution);
+
+/// What the algorithm said with the state's exceptions applied in order.
+NodeList with_exceptions_applied(const NodeList& list, std::span<const PlacementException> exceptions,
+                                 const ClusterState& state, const DistributionConfig& distribution);
+
+/// The same for the bucket's exceptions of the state. Allocates nothing.
+inline NodeList with_exceptions(const NodeList& list, std::uint64_t key, const ClusterState& state,
+                                const DistributionConfig& distribution) {
+  const std::span<const PlacementException> exceptions = state.exceptions_of(key);
+  return exceptions.empty() ? list : with_exceptions_applied(list, exceptions, state, distribution);
+}
+
+}  // namespace fjord
