@@ -20,8 +20,16 @@ class ShareDivider {
   ShareDivider(const ClusterState& state, const DistributionConfig& distribution)
       : state_(state), groups_(distribution.flat_groups()), nodes_(distribution.flat_nodes()) {}
 
-  std::vector<double> divide(double replicas) {
-    divide_group(0, replicas);
+  /// `is_flat`: groups are not kept apart.
+  std::vector<double> divide(double replicas, bool is_flat) {
+    if (is_flat) {
+      std::vector<Part> parts;
+      add_nodes(0, 1.0, parts);
+      fill(parts, replicas);
+      for (const Part& part : parts) set_share(part);
+    } else {
+      divide_group(0, replicas);
+    }
     double sum = 0;
     for (const double share : shares_) sum += share;
     for (double& share : shares_) share /= sum;
@@ -37,16 +45,35 @@ class ShareDivider {
     std::uint32_t number = 0;
   };
 
+  void set_share(const Part& part) {
+    if (part.number >= shares_.size()) shares_.resize(part.number + std::size_t{1});
+    shares_[part.number] = part.share;
+  }
+
+  /// The available nodes of a leaf group.
+  void add_nodes_of_leaf(const DistributionConfig::FlatGroup& leaf, double factor, std::vector<Part>& parts) const {
+    for (std::uint32_t at = leaf.first_node; at < leaf.node_end; ++at) {
+      const NodeStateInfo& info = state_.node(NodeId::storage(nodes_[at].index));
+      const double weight = factor * static_cast<double>(weight_of_node(nodes_[at], info));
+      if (weight > 0 && is_available_for_placement(info)) parts.push_back({weight, 1, 1, 0, nodes_[at].index});
+    }
+  }
+
+  /// Those of all leaf groups below a group.
+  void add_nodes(std::uint32_t group, double factor, std::vector<Part>& parts) const {
+    const DistributionConfig::FlatGroup& flat = groups_[group];
+    factor *= flat.capacity;
+    if (flat.is_leaf) return add_nodes_of_leaf(flat, factor, parts);
+    for (std::uint32_t child = group + 1; child < flat.group_end; child = groups_[child].group_end) {
+      add_nodes(child, factor, parts);
+    }
+  }
+
   void divide_group(std::uint32_t group, double replicas) {
     const DistributionConfig::FlatGroup& flat = groups_[group];
     std::vector<Part> parts;
     if (flat.is_leaf) {
-      for (std::uint32_t at = flat.first_node; at < flat.node_end; ++at) {
-        const NodeStateInfo& info = state_.node(NodeId::storage(nodes_[at].index));
-        const std::uint64_t weight = weight_of_node(nodes_[at], info);
-        if (weight == 0 || !is_available_for_placement(info)) continue;
-        parts.push_back({static_cast<double>(weight), 1, 1, 0, nodes_[at].index});
-      }
+      add_nodes_of_leaf(flat, 1.0, parts);
     } else {
       for (std::uint32_t child = group + 1; child < flat.group_end; child = groups_[child].group_end) {
         const GroupWeight below = weight_of_group(child, state_, groups_, nodes_);
@@ -58,8 +85,7 @@ class ShareDivider {
     fill(parts, replicas);
     for (const Part& part : parts) {
       if (flat.is_leaf) {
-        if (part.number >= shares_.size()) shares_.resize(part.number + std::size_t{1});
-        shares_[part.number] = part.share;
+        set_share(part);
       } else {
         divide_group(part.number, part.share);
       }
@@ -143,7 +169,8 @@ std::uint64_t moved_replicas(std::span<const NodeList> before, std::span<const N
 std::vector<double> fair_shares(const ClusterState& state, const DistributionConfig& distribution) {
   const GroupWeight all = weight_of_group(0, state, distribution.flat_groups(), distribution.flat_nodes());
   if (all.available == 0) return {};
-  return ShareDivider(state, distribution).divide(std::min<double>(distribution.redundancy(), all.available));
+  const bool is_flat = distribution.placement().kind() == PlacementKind::Rush;
+  return ShareDivider(state, distribution).divide(std::min<double>(distribution.redundancy(), all.available), is_flat);
 }
 
 PlacementBalance balance_of(std::span<const std::uint64_t> loads, std::span<const double> shares) {

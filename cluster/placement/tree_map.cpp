@@ -76,6 +76,7 @@ class TreeMap final : public MapWithExceptions {
     std::uint32_t tree_leaves = 0;
     PlacementKind kind = PlacementKind::Straw2;
     bool is_leaf = true;
+    bool has_equal_weights = true;
 
     std::uint32_t children() const { return child_end - first_child; }
   };
@@ -116,6 +117,7 @@ class TreeMap final : public MapWithExceptions {
       sum = std::min(sum + children_[at].weight, std::uint64_t{1} << 62);
       children_[at].weight_through = sum;
       if (children_[at].available > 0) ++group.open_children;
+      if (children_[at].weight != children_[group.first_child].weight) group.has_equal_weights = false;
     }
     if (group.kind == PlacementKind::Tree) add_binary_tree(group);
     groups_[number] = group;
@@ -234,9 +236,29 @@ class TreeMap final : public MapWithExceptions {
         }
         break;
       default:
+        if (wanted == 1 && group.has_equal_weights && pick_one_by_straw2(seed, group, ranked)) return;
         break;
     }
     if (ranked.size < wanted) rank_by_straw2(seed, group, wanted, ranked);
+  }
+
+  /// The first of rank_by_straw2() among children of the same weight, without logarithms: the highest hash costs the
+  /// least, unless another is so near that both may cost the same; then false.
+  bool pick_one_by_straw2(std::uint64_t seed, const Group& group, Picks& ranked) const {
+    constexpr std::uint64_t kNear = std::uint64_t{1} << 32;
+    std::uint64_t best = 0;
+    std::uint64_t second = 0;
+    std::uint32_t best_at = 0;
+    for (std::uint32_t at = group.first_child; at < group.child_end; ++at) {
+      const Child& child = children_[at];
+      const std::uint64_t hash = child.available > 0 ? straw2::hash_of_child(seed, child.id) : 0;
+      second = std::max(second, std::min(best, hash));
+      best_at = hash > best ? at : best_at;
+      best = std::max(best, hash);
+    }
+    if (best - second < kNear) return false;
+    ranked.push_back(best_at);
+    return true;
   }
 
   void rank_by_straw2(std::uint64_t seed, const Group& group, std::size_t wanted, Picks& ranked) const {

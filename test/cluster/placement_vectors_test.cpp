@@ -107,7 +107,7 @@ TEST_CASE("placement vectors: a change moves no more than in the other system", 
       continue;
     }
     const unsigned devices = static_cast<unsigned>(std::stoul(row.at("devices")));
-    const unsigned bits = row.at("topology") == "flat" && devices == 1000 ? 13 : 14;
+    const unsigned bits = row.at("topology") == "flat" && devices == 1000 ? 12 : 13;
     Topology topology(row.at("topology"), devices, false);
     ClusterState state = test::state_of(test::storage(devices + 10, bits));
     const auto before = place_all_buckets(state, config_of(algorithm, topology));

@@ -99,4 +99,17 @@ int run_job_results(const JobArgs& args);
 
 int run_status(const Common& common);
 
+struct PlacementArgs {
+  unsigned nodes = 0;
+  unsigned groups = 1;
+  std::uint64_t buckets = 0;
+  unsigned replicas = 3;
+  unsigned tokens = 200;
+  std::string change = "add";
+  std::string plot;  ///< A file, or empty.
+  std::string output = "text";
+  bool json() const { return output == "json"; }
+};
+int run_placement_compare(const PlacementArgs& args);
+
 }  // namespace fjord::cli

@@ -258,6 +258,33 @@ void add_status(CLI::App& app, Common& common, Action& action) {
   status->callback([&] { action = [&] { return run_status(common); }; });
 }
 
+void add_placement(CLI::App& app, PlacementArgs& args, Action& action) {
+  CLI::App* placement = app.add_subcommand("placement", "Where replicas belong");
+  placement->require_subcommand(1);
+  placement->footer("\nExample:\n  fjord placement compare --nodes 100 --buckets 65536\n" + std::string(kExitCodes));
+  CLI::App* compare =
+      command(*placement, "compare",
+              "Compares the placement algorithms: balance, what a change moves, time of a mapping; needs no cluster",
+              "fjord placement compare --nodes 100 --buckets 65536 --change reweight --plot placement.png");
+  compare->add_option("--nodes", args.nodes, "Storage nodes, all of the same capacity")
+      ->required()
+      ->check(CLI::Range(2, 65'000));
+  compare->add_option("--buckets", args.buckets, "Buckets")->required()->check(CLI::Range(1, 1 << 24));
+  compare->add_option("--replicas", args.replicas, "Replicas of each bucket (default: 3)")->check(CLI::Range(1, 16));
+  compare->add_option("--groups", args.groups, "Groups that the nodes are in (default: 1)")
+      ->check(CLI::Range(1, 65'000));
+  compare->add_option("--tokens", args.tokens, "Tokens of a node in consistent hashing (default: 200)")
+      ->check(CLI::Range(1, 10'000));
+  compare
+      ->add_option("--change", args.change,
+                   "add a node, remove the middle one, or reweight: double its capacity (default: add)")
+      ->check(CLI::IsMember({"add", "remove", "reweight"}))
+      ->type_name("CHANGE");
+  compare->add_option("--plot", args.plot, "Also plot into this PNG file; needs python3-matplotlib")->type_name("FILE");
+  add_output(*compare, args.output);
+  compare->callback([&] { action = [&] { return run_placement_compare(args); }; });
+}
+
 /// All commands with their arguments.
 struct CommandLine {
   CLI::App app{"Stores documents in a cluster and computes on them where they are stored.", "fjord"};
@@ -269,6 +296,7 @@ struct CommandLine {
   VisitArgs visit;
   JobArgs job;
   Common status;
+  PlacementArgs placement;
   Action action;
 
   CommandLine() {
@@ -283,6 +311,7 @@ struct CommandLine {
     add_visit(app, visit, action);
     add_jobs(app, job, action);
     add_status(app, status, action);
+    add_placement(app, placement, action);
     const char* cluster = std::getenv("FJORD_CLUSTER");
     for (Common* common : {&schema.common, &feed.common, &document.common, &visit.common, &job.common, &status}) {
       common->cluster = cluster != nullptr && *cluster != 0 ? cluster : "127.0.0.1:19100";

@@ -22,7 +22,8 @@ std::uint64_t moved_replicas(std::span<const NodeList> before, std::span<const N
 
 /// By node index, what part of all replicas each available node should have: in proportion to the capacities, but no
 /// group more than it can take with replicas in different groups, and what a node that is not available would have is
-/// carried by its own group. The sum is 1, or 0 without available nodes.
+/// carried by its own group (RUSH knows no groups to keep apart, there all nodes are one). The sum is 1, or 0 without
+/// available nodes.
 std::vector<double> fair_shares(const ClusterState& state, const DistributionConfig& distribution);
 
 /// Loads of nodes over their fair part of the sum.
