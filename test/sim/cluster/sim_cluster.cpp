@@ -13,9 +13,6 @@
 namespace fjord::sim {
 namespace {
 
-// The simulated network loses messages where a real one would not, so what got lost is sent again soon.
-constexpr Duration kCallTimeout = milliseconds(800);
-
 template <typename T>
 T must(Result<T> result) {
   FJORD_CHECK_MSG(result.has_value(), result.status().to_string());
@@ -62,19 +59,21 @@ class SimCluster::StorageProcess final : public Process {
   /// The engine that holds `bucket`.
   spi::PersistenceProvider& provider(BucketId bucket) { return *providers_[bucket.raw() & (providers_.size() - 1)]; }
   const std::vector<spi::PersistenceProvider*>& providers() const { return providers_; }
-  SimEnv& env() { return env_; }
   std::uint64_t repaired_buckets() const { return repaired_ + (life_ == nullptr ? 0 : repaired_in_this_life()); }
 
  protected:
-  void begin() override {
+  Status begin() override {
     storage::StorageNodeOptions options;
     options.index = static_cast<std::uint16_t>(index_);
     options.stripes = cluster_.options_.stripes;
-    options.peer_timeout = kCallTimeout;
+    // The simulated network loses messages where a real one would not, so what got lost is sent again soon.
+    options.peer_timeout = cluster_.options_.storage_timeout;
+    if (cluster_.options_.watch_space) options.directory = "/data";
+    if (cluster_.options_.sync) options.durability = spi::Durability::Sync;
     options.merge_page_entries = 7;  // Small, so that merges have many steps.
     options.merge_block_bytes = 500;
     providers_.clear();
-    node_ = must(storage::StorageNode::open(
+    Result<std::unique_ptr<storage::StorageNode>> opened = storage::StorageNode::open(
         options, life_->runtime, *life_->transport,
         [this](unsigned stripe, unsigned stripes) -> Result<std::unique_ptr<spi::PersistenceProvider>> {
           SlotfileOptions slotfile;
@@ -87,13 +86,17 @@ class SimCluster::StorageProcess final : public Process {
           slotfile.limits.index_bytes_max = 16384;
           slotfile.limits.journal_bytes_max = 32768;
           slotfile.journal_segment_bytes = 8192;
+          if (cluster_.options_.sync) slotfile.durability = slotfile.change_durability = Durability::Sync;
           FJORD_TRY_ASSIGN(std::unique_ptr<spi::PersistenceProvider> provider, open_slotfile_provider(env_, slotfile));
           providers_.push_back(provider.get());
           return provider;
-        }));
+        });
+    if (!opened) return opened.error();
+    node_ = std::move(*opened);
     services_ = std::make_unique<StorageServices>(life_->runtime, *life_->transport, *node_,
                                                   cluster_.distributor_addresses(), cluster_.options_.bug);
     cluster_.network_.listen(address(), services_->list(*node_), name_);
+    return Status::ok();
   }
   void end() override {
     repaired_ += repaired_in_this_life();
@@ -122,12 +125,12 @@ class SimCluster::DistributorProcess final : public Process {
   std::shared_ptr<const rpc::ClusterSnapshot> snapshot() const { return node_->snapshots().get(); }
 
  protected:
-  void begin() override {
+  Status begin() override {
     distributor::DistributorOptions options;
     options.index = static_cast<std::uint16_t>(index_);
     options.fleet_controller = "fleetcontroller.0:1";
-    options.storage_timeout = kCallTimeout;
-    options.merge_timeout = seconds(5);
+    options.storage_timeout = cluster_.options_.storage_timeout;
+    options.merge_timeout = cluster_.options_.merge_timeout;
     options.sabotage.skip_replica = cluster_.options_.bug == Bug::SkipReplica;
     options.sabotage.read_out_of_sync = cluster_.options_.bug == Bug::ReadOutOfSync;
     options.sabotage.forget_tokens = cluster_.options_.bug == Bug::ForgetTokens;
@@ -137,6 +140,7 @@ class SimCluster::DistributorProcess final : public Process {
     node_ = std::make_unique<distributor::DistributorNode>(options, life_->runtime, *life_->transport);
     services_ = std::make_unique<DistributorServices>(life_->runtime, *life_->transport);
     cluster_.network_.listen(address(), services_->list(*node_), name_);
+    return Status::ok();
   }
   void end() override {
     services_.reset();
@@ -154,17 +158,22 @@ class SimCluster::ControllerProcess final : public Process {
   explicit ControllerProcess(SimCluster& cluster) : Process(cluster, "fleetcontroller.0") {}
 
  protected:
-  void begin() override {
+  Status begin() override {
     fleetcontroller::FleetControllerOptions options;
     options.distributors = cluster_.distributor_addresses();
     options.storage = cluster_.storage_addresses();
-    options.distribution = DistributionConfig::flat(static_cast<std::uint16_t>(cluster_.options_.storage_nodes),
-                                                    cluster_.options_.redundancy)
-                               .to_string();
+    options.distribution = cluster_.options_.distribution;
+    if (options.distribution.empty()) {
+      options.distribution = DistributionConfig::flat(static_cast<std::uint16_t>(cluster_.options_.storage_nodes),
+                                                      cluster_.options_.redundancy)
+                                 .to_string();
+    }
+    options.down_after = cluster_.options_.down_after;
     options.distribution_bits = cluster_.options_.bits;
     options.directory = "/controller";
     node_ = must(fleetcontroller::FleetController::open(options, life_->runtime, *life_->transport));
     cluster_.network_.listen(address(), {node_.get()}, name_);
+    return Status::ok();
   }
   void end() override { node_.reset(); }
 
@@ -178,12 +187,13 @@ class SimCluster::ClientProcess final : public Process {
   Client& client() { return *client_; }
 
  protected:
-  void begin() override {
+  Status begin() override {
     ClientOptions options;
     options.addresses = cluster_.distributor_addresses();
-    options.attempt_timeout = seconds(2);
+    options.attempt_timeout = cluster_.options_.attempt_timeout;
     executor_ = life_->scheduler->make_executor("client");
     client_ = std::make_unique<Client>(options, life_->runtime, *life_->transport, *executor_);
+    return Status::ok();
   }
   void end() override {
     client_.reset();
@@ -262,11 +272,74 @@ bool SimCluster::distributor_alive(unsigned index) const { return distributors_[
 void SimCluster::crash_controller() { controller_->crash(); }
 void SimCluster::restart_controller() { controller_->start(); }
 
+/// And what is paused goes on.
 void SimCluster::restart_everything() {
+  controller_->resume();
+  for (auto& process : storage_) process->resume();
+  for (auto& process : distributors_) process->resume();
   controller_->start();
   for (auto& process : storage_) process->start();
   for (auto& process : distributors_) process->start();
 }
+
+SimCluster::Process& SimCluster::process(const std::string& name) {
+  if (name == controller_->name()) return *controller_;
+  for (const auto& process : storage_) {
+    if (process->name() == name) return *process;
+  }
+  for (const auto& process : distributors_) {
+    if (process->name() == name) return *process;
+  }
+  FJORD_CHECK_MSG(false, "there is no process " + name);
+}
+
+void SimCluster::crash(const std::string& name) { process(name).crash(); }
+void SimCluster::restart(const std::string& name) { process(name).start(); }
+bool SimCluster::alive(const std::string& name) { return process(name).alive(); }
+void SimCluster::pause(const std::string& name) { process(name).pause(); }
+void SimCluster::resume(const std::string& name) { process(name).resume(); }
+
+void SimCluster::lose_power(const std::string& name) {
+  scheduler_.trace("loss of power of " + name);
+  process(name).crash();
+  process(name).env().lose_power();
+}
+
+void SimCluster::wipe(const std::string& name) {
+  scheduler_.trace("wipe of " + name);
+  process(name).crash();
+  SimEnv& env = process(name).env();
+  env.clear_faults();
+  FJORD_CHECK(env.remove_all("/data").is_ok());
+  FJORD_CHECK(env.sync_directory("/").is_ok());
+}
+
+void SimCluster::set_clock_skew(const std::string& name, Duration skew) { process(name).set_skew(skew); }
+
+void SimCluster::slow_disk(const std::string& name, Duration each, std::uint64_t* hits) {
+  scheduler_.trace("an operation on the disk of " + name + " takes " + std::to_string(each.count()) + " us");
+  if (hits == nullptr) {
+    process(name).env().set_listener({});
+    return;
+  }
+  process(name).env().set_listener([this, each, hits](FileOperation operation) {
+    ++*hits;
+    scheduler_.stall_running(operation == FileOperation::Sync ? each * 10 : each);
+  });
+}
+
+void SimCluster::limit_disk(const std::string& name, std::uint64_t free_bytes) {
+  SimEnv& env = process(name).env();
+  scheduler_.trace("the disk of " + name + " has " + std::to_string(free_bytes) + " bytes left");
+  env.set_capacity(env.used_bytes() + free_bytes);
+}
+
+void SimCluster::free_disk(const std::string& name) {
+  scheduler_.trace("the disk of " + name + " has space again");
+  process(name).env().set_capacity(SimEnvOptions{}.capacity_bytes);
+}
+
+std::uint64_t SimCluster::refused_for_space(const std::string& name) { return process(name).env().refused_for_space(); }
 
 Client& SimCluster::add_client() {
   clients_.push_back(std::make_unique<ClientProcess>(*this, clients_.size()));

@@ -13,34 +13,74 @@ namespace fjord::sim {
 class SimCluster::Process {
  public:
   Process(SimCluster& cluster, std::string name)
-      : cluster_(cluster), name_(std::move(name)), env_({.seed = cluster.random_.next()}) {}
+      : cluster_(cluster),
+        name_(std::move(name)),
+        env_({.seed = cluster.random_.next(), .power_loss = cluster.options_.power_loss}) {}
   virtual ~Process() = default;
 
+  /// A process that cannot start, because its disk is full, tries again until it can.
   void start() {
+    wanted_ = true;
     if (life_ != nullptr) return;
     cluster_.scheduler_.trace("start " + name_);
-    life_ = std::make_unique<Life>(cluster_, name_, env_);
-    begin();
+    life_ = std::make_unique<Life>(cluster_, name_, env_, skew_);
+    const Status begun = begin();
+    if (begun) return;
+    FJORD_CHECK_MSG(begun.code() == StatusCode::NoSpace, begun.to_string());
+    cluster_.scheduler_.trace(name_ + " cannot start: " + begun.to_string());
+    stop();
+    cluster_.scheduler_.outside().post_after(milliseconds(500), [this] {
+      if (wanted_) start();
+    });
   }
 
   void crash() {
+    wanted_ = false;
+    paused_ = false;
     if (life_ == nullptr) return;
     cluster_.scheduler_.trace("crash " + name_);
-    cluster_.network_.node_down(name_);
-    life_->scheduler->kill();
-    end();
-    life_.reset();
+    stop();
   }
+
+  void pause() {
+    if (life_ == nullptr || paused_) return;
+    cluster_.scheduler_.trace("pause " + name_);
+    paused_ = true;
+    cluster_.network_.pause(name_);
+    life_->scheduler->pause();
+  }
+  void resume() {
+    if (!paused_) return;
+    cluster_.scheduler_.trace("resume " + name_);
+    paused_ = false;
+    life_->scheduler->resume();
+    cluster_.network_.resume(name_);
+  }
+
+  void set_skew(Duration skew) {
+    cluster_.scheduler_.trace("the clock of " + name_ + " is ahead by " + std::to_string(skew.count()) + " us");
+    skew_ = skew;
+    if (life_ != nullptr) life_->clock.set_wall_skew(skew);
+  }
+
+  SimEnv& env() { return env_; }
 
   bool alive() const { return life_ != nullptr; }
   const std::string& name() const { return name_; }
   rpc::Address address() const { return name_ + ":1"; }
 
  protected:
+  void stop() {
+    cluster_.network_.node_down(name_);
+    life_->scheduler->kill();
+    end();
+    life_.reset();
+  }
+
   struct Life {
-    Life(SimCluster& cluster, const std::string& name, SimEnv& env)
+    Life(SimCluster& cluster, const std::string& name, SimEnv& env, Duration skew)
         : scheduler(cluster.scheduler_.make_node_scheduler(name)),
-          clock(cluster.scheduler_.clock(), {.wall_skew = draw_skew(cluster), .monotonic_offset = Duration(0)}),
+          clock(cluster.scheduler_.clock(), {.wall_skew = skew + draw_skew(cluster), .monotonic_offset = Duration(0)}),
           random(cluster.random_.next()),
           transport(cluster.network_.transport_for(name)),
           runtime{clock, *scheduler, *cluster.bulk_, env, random, metrics, tunables} {}
@@ -60,14 +100,17 @@ class SimCluster::Process {
     return Duration(static_cast<std::int64_t>(cluster.random_.below(2 * kMax)) - static_cast<std::int64_t>(kMax));
   }
 
-  /// Makes the objects of the process; `life_` is there.
-  virtual void begin() = 0;
-  /// Destroys them; nothing of them runs any more.
+  /// Makes the objects of the process; `life_` is there. Errors: NoSpace.
+  virtual Status begin() = 0;
+  /// Destroys them, as far as begin() came; nothing of them runs any more.
   virtual void end() = 0;
 
   SimCluster& cluster_;
   std::string name_;
   SimEnv env_;
+  bool wanted_ = false;  ///< Started, and not crashed since.
+  bool paused_ = false;
+  Duration skew_{0};
   std::unique_ptr<Life> life_;
 };
 

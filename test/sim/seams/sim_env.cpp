@@ -88,6 +88,7 @@ class SimEnv::File final : public RandomAccessFile {
   }
 
   Status no_space(std::string_view operation) const {
+    ++env_.refused_for_space_;
     return Status(StatusCode::NoSpace, fmt::format("{}: {}: no space left on device", path_, operation));
   }
 
@@ -136,6 +137,7 @@ SimEnv::~SimEnv() = default;
 
 SimEnv::Verdict SimEnv::begin(FileOperation operation, const std::string& path) {
   ++counts_[static_cast<std::size_t>(operation)];
+  if (listener_) listener_(operation);
   if (faults_.empty()) return {};
   const std::string whole = path.starts_with('/') ? path : "/" + path;
   for (auto it = faults_.begin(); it != faults_.end(); ++it) {

@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 #include <iterator>
 #include <limits>
+#include <utility>
 
 #include "fjord/common/hash.h"
 
@@ -52,6 +53,14 @@ void SimNodeScheduler::kill() {
   scheduler_.drop_executors(ids);
 }
 
+void SimNodeScheduler::pause() {
+  for (const std::uint32_t id : executors_) scheduler_.pause(id, true);
+}
+
+void SimNodeScheduler::resume() {
+  for (const std::uint32_t id : executors_) scheduler_.pause(id, false);
+}
+
 SimScheduler::SimScheduler(std::uint64_t seed)
     : tie_seed_(mix64(seed, 1)), random_(mix64(seed, 2)), running_(kNoExecutor) {
   outside_ = std::make_unique<SimExecutor>(*this, add_executor("world/outside", true));
@@ -69,7 +78,7 @@ std::unique_ptr<SimNodeScheduler> SimScheduler::make_node_scheduler(std::string 
 }
 
 std::uint32_t SimScheduler::add_executor(std::string name, bool alive) {
-  executors_.push_back({.name = std::move(name), .alive = alive, .posts = {}});
+  executors_.push_back({.name = std::move(name), .alive = alive, .posts = {}, .held = {}});
   return static_cast<std::uint32_t>(executors_.size() - 1);
 }
 
@@ -82,6 +91,7 @@ void SimScheduler::drop_executors(const std::vector<std::uint32_t>& ids) {
     state.alive = false;
     std::move(state.posts.begin(), state.posts.end(), std::back_inserter(dropped));
     state.posts.clear();
+    state.held.clear();
   }
   if (!any) return;
   for (std::uint32_t i = 0; i < timers_.size(); ++i) {
@@ -132,12 +142,43 @@ bool SimScheduler::is_live(const Event& event) const {
   return event.timer == kNoTimer ? executors_[event.executor].alive : timers_[event.timer].sequence == event.sequence;
 }
 
-bool SimScheduler::skip_dead() {
-  while (!heap_.empty() && !is_live(heap_.front())) {
+bool SimScheduler::skip_idle() {
+  while (!heap_.empty()) {
+    const Event event = heap_.front();
+    ExecutorState& state = executors_[event.executor];
+    const bool live = is_live(event);
+    if (live && !state.paused && state.busy_until.us <= event.time_us) return true;
     std::pop_heap(heap_.begin(), heap_.end(), Later{});
     heap_.pop_back();
+    if (!live) continue;
+    if (state.paused) {
+      state.held.push_back(event);
+    } else {
+      push_again(event, state.busy_until);
+    }
   }
-  return !heap_.empty();
+  return false;
+}
+
+void SimScheduler::push_again(const Event& event, MonotonicTime due) {
+  const std::uint64_t sequence = push_event(event.executor, due, event.timer);
+  if (event.timer != kNoTimer) timers_[event.timer].sequence = sequence;
+}
+
+void SimScheduler::pause(std::uint32_t executor, bool paused) {
+  ExecutorState& state = executors_[executor];
+  state.paused = paused;
+  if (paused) return;
+  for (const Event& event : std::exchange(state.held, {})) {
+    if (is_live(event)) push_again(event, clock_.now());
+  }
+}
+
+void SimScheduler::stall_running(Duration duration) {
+  static constexpr std::uint32_t kOutside = 0;
+  if (running_ == kNoExecutor || running_ == kOutside) return;
+  MonotonicTime& busy = executors_[running_].busy_until;
+  busy = std::max(busy, clock_.now()) + duration;
 }
 
 Task SimScheduler::take_task(const Event& event) {
@@ -157,7 +198,7 @@ Task SimScheduler::take_task(const Event& event) {
 
 bool SimScheduler::run_one() {
   FJORD_CHECK_MSG(running_ == kNoExecutor, "a task tried to run the scheduler");
-  if (!skip_dead()) return false;
+  if (!skip_idle()) return false;
   const Event event = heap_.front();
   std::pop_heap(heap_.begin(), heap_.end(), Later{});
   heap_.pop_back();
@@ -176,14 +217,14 @@ bool SimScheduler::run_one() {
 
 void SimScheduler::run_for(Duration duration) {
   const MonotonicTime end = clock_.now() + duration;
-  while (skip_dead() && heap_.front().time_us <= end.us) run_one();
+  while (skip_idle() && heap_.front().time_us <= end.us) run_one();
   clock_.advance_to(end);
 }
 
 bool SimScheduler::run_until(const std::function<bool()>& done, Duration limit) {
   const MonotonicTime end = clock_.now() + limit;
   while (!done()) {
-    if (!skip_dead()) return false;
+    if (!skip_idle()) return false;
     if (heap_.front().time_us > end.us) {
       clock_.advance_to(end);
       return false;

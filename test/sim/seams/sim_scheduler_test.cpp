@@ -203,6 +203,48 @@ TEST_CASE("sim clocks: a node's wall clock is skewed and jumps while its monoton
   CHECK(clock.wall_now().us == sim.clock().wall_now().us + 5);
 }
 
+TEST_CASE("sim scheduler: a process that is paused runs nothing, and afterwards everything that was due, in order") {
+  SimScheduler sim(1);
+  auto node = sim.make_node_scheduler("node");
+  auto executor = node->make_executor("e");
+  std::vector<int> ran;
+  executor->post_after(seconds(3), [&] { ran.push_back(3); });
+  executor->post_after(seconds(1), [&] { ran.push_back(1); });
+  executor->post_after(seconds(20), [&] { ran.push_back(20); });
+  node->pause();
+  executor->post([&] { ran.push_back(0); });
+  sim.run_for(seconds(10));
+  CHECK(ran.empty());
+  node->resume();
+  sim.run_for(milliseconds(1));
+  CHECK(ran == std::vector<int>{0, 1, 3});
+  sim.run_for(seconds(20));
+  CHECK(ran == std::vector<int>{0, 1, 3, 20});
+
+  executor->post([&] { FAIL("ran after the process was killed"); });
+  node->pause();
+  sim.run_for(seconds(1));
+  node->kill();
+  node->resume();
+  sim.run_for(seconds(1));
+}
+
+TEST_CASE("sim scheduler: a task that takes its time holds up its executor and no other") {
+  SimScheduler sim(1);
+  auto node = sim.make_node_scheduler("node");
+  auto slow = node->make_executor("slow");
+  auto other = node->make_executor("other");
+  std::vector<std::pair<int, std::int64_t>> ran;
+  const auto note = [&](int what) { ran.emplace_back(what, sim.clock().now().us / 1'000'000); };
+  slow->post([&] { sim.stall_running(seconds(5)); });
+  slow->post_after(seconds(2), [&] { note(2); });
+  slow->post_after(seconds(1), [&] { note(1); });
+  slow->post_after(seconds(7), [&] { note(7); });
+  other->post_after(seconds(3), [&] { note(3); });
+  sim.run_for(seconds(10));
+  CHECK(ran == std::vector<std::pair<int, std::int64_t>>{{3, 3}, {1, 5}, {2, 5}, {7, 7}});
+}
+
 TEST_CASE("sim scheduler: how many events a second", "[.benchmark]") {
   SimScheduler sim(1);
   auto node = sim.make_node_scheduler("node");

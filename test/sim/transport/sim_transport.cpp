@@ -66,9 +66,67 @@ void SimNetwork::heal() {
   isolated_.clear();
 }
 
-bool SimNetwork::cut(const std::string& from, const std::string& to) const {
+bool SimNetwork::cut(const std::string& from, const std::string& to) {
   if (from == to) return false;
-  return cut_.contains({from, to}) || isolated_.contains(from) || isolated_.contains(to);
+  bool cut = false;
+  for (auto& [number, disturbance] : disturbances_) {
+    if (!disturbance.fault.cut || !disturbance.fault.applies(from, to)) continue;
+    ++disturbance.hits;
+    cut = true;
+  }
+  return cut || cut_.contains({from, to}) || isolated_.contains(from) || isolated_.contains(to);
+}
+
+std::uint64_t SimNetwork::disturb(LinkFault fault) {
+  if (!fault.applies) fault.applies = [](const std::string&, const std::string&) { return true; };
+  const std::uint64_t number = next_id_++;
+  disturbances_.emplace(number, Disturbance{std::move(fault)});
+  return number;
+}
+
+std::uint64_t SimNetwork::end_disturbance(std::uint64_t number) {
+  const auto ended = disturbances_.extract(number);
+  return ended.empty() ? 0 : ended.mapped().hits;
+}
+
+void SimNetwork::resume(const std::string& node) {
+  auto waited = waiting_.extract(node);
+  if (waited.empty()) return;
+  for (std::function<void()>& deliver : waited.mapped()) scheduler_.outside().post(std::move(deliver));
+}
+
+void SimNetwork::when_running(const std::string& node, std::function<void()> deliver) {
+  if (const auto paused = waiting_.find(node); paused != waiting_.end()) {
+    paused->second.push_back(std::move(deliver));
+  } else {
+    deliver();
+  }
+}
+
+std::size_t SimNetwork::calls_pending(const std::string& node) const {
+  return static_cast<std::size_t>(std::count_if(calls_.begin(), calls_.end(), [&](const auto& entry) {
+    const auto listener = listeners_.find(entry.second.to);
+    return entry.second.node == node || (listener != listeners_.end() && listener->second.node == node);
+  }));
+}
+
+SimNetwork::Fate SimNetwork::draw_fate(const std::string& from, const std::string& to) {
+  Fate fate;
+  for (auto& [number, disturbance] : disturbances_) {
+    const LinkFault& fault = disturbance.fault;
+    if (fault.cut || !fault.applies(from, to)) continue;
+    const bool lost = random_.chance(fault.lose);
+    const bool twice = random_.chance(fault.duplicate);
+    const bool late = random_.chance(fault.delay) && fault.delay_max.count() > 0;
+    fate.lost = fate.lost || lost;
+    fate.twice = fate.twice || twice;
+    if (late) {
+      fate.later +=
+          Duration(static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(fault.delay_max.count()))));
+    }
+    if (lost || twice || late) ++disturbance.hits;
+  }
+  return fate;
 }
 
 std::unique_ptr<rpc::Transport> SimNetwork::transport_for(std::string node_name) {
@@ -84,6 +142,7 @@ void SimNetwork::listen(const Address& address, std::vector<rpc::Service*> servi
 void SimNetwork::stop_listening(const Address& address) { listeners_.erase(address); }
 
 void SimNetwork::node_down(const std::string& node_name) {
+  waiting_.erase(node_name);
   std::erase_if(listeners_, [&](const auto& entry) { return entry.second.node == node_name; });
   drop_calls([&](const Call& call) { return call.node == node_name; });
 }
@@ -115,12 +174,13 @@ Duration SimNetwork::draw_delay() {
 void SimNetwork::send(const std::string& from, const std::string& to, std::string_view what, std::string_view bytes,
                       const std::function<void()>& deliver) {
   ++messages_sent_;
-  const bool lost = random_.chance(faults_.lose);
-  const int copies = lost ? 0 : random_.chance(faults_.duplicate) ? 2 : 1;
+  const Fate fate = draw_fate(from, to);
+  const bool lost = random_.chance(faults_.lose) || fate.lost;
+  const int copies = lost ? 0 : random_.chance(faults_.duplicate) || fate.twice ? 2 : 1;
   scheduler_.trace(from + " > " + to + " " + std::string(what) + " " + std::to_string(bytes.size()) + " bytes " +
                    std::to_string(hash64(bytes)) + " copies " + std::to_string(copies));
   if (lost) ++messages_lost_;
-  for (int i = 0; i < copies; ++i) scheduler_.outside().post_after(draw_delay(), deliver);
+  for (int i = 0; i < copies; ++i) scheduler_.outside().post_after(draw_delay() + fate.later, deliver);
 }
 
 void SimNetwork::call(std::uint64_t transport, const std::string& node, const Address& to, Request request,
@@ -149,8 +209,10 @@ void SimNetwork::call(std::uint64_t transport, const std::string& node, const Ad
 void SimNetwork::send_request(std::uint64_t call_id, std::uint64_t listener_id, const std::string& from,
                               const Address& to, std::string frame) {
   const auto shared = std::make_shared<const std::string>(std::move(frame));
-  send(from, to, "request", *shared,
-       [this, call_id, listener_id, from, to, shared] { deliver_request(call_id, listener_id, from, to, *shared); });
+  const Listener* listener = find(to, listener_id);
+  send(from, listener->node, "request", *shared, [this, call_id, listener_id, from, to, shared, node = listener->node] {
+    when_running(node, [=, this] { deliver_request(call_id, listener_id, from, to, *shared); });
+  });
 }
 
 void SimNetwork::deliver_request(std::uint64_t call_id, std::uint64_t listener_id, const std::string& from,
@@ -168,8 +230,11 @@ void SimNetwork::deliver_request(std::uint64_t call_id, std::uint64_t listener_i
   FJORD_CHECK_MSG(decoded.has_value(), decoded.status().to_string());
   // A copy: the service may stop listening while it handles the request.
   const std::vector<rpc::Service*> services = listener->services;
+  NetworkObserver::SeeReply see;
+  if (observer_ != nullptr && decoded->request) see = observer_->see_request(from, listener->node, *decoded->request);
   rpc::dispatch(std::move(*decoded), services,
-                [this, call_id, listener_id, from, to](const CallHeader& header, Result<Reply> reply) {
+                [this, call_id, listener_id, from, to, see](const CallHeader& header, Result<Reply> reply) {
+                  if (see && find(to, listener_id) != nullptr) see(reply);
                   send_reply(call_id, listener_id, from, to, rpc::encode_reply(header, reply));
                 });
 }
@@ -179,7 +244,7 @@ void SimNetwork::send_reply(std::uint64_t call_id, std::uint64_t listener_id, co
   const Listener* listener = find(at, listener_id);
   if (listener == nullptr) return;  // the process has ended; what died with it is no answer
   const auto shared = std::make_shared<const std::string>(std::move(frame));
-  send(at, from, "reply", *shared, [this, call_id, from, node = listener->node, shared] {
+  send(listener->node, from, "reply", *shared, [this, call_id, from, node = listener->node, shared] {
     if (cut(node, from)) {
       ++messages_lost_;
       return;

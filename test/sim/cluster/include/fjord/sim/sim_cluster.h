@@ -38,6 +38,15 @@ struct SimClusterOptions {
   std::vector<std::string> schemas;
   Bug bug = Bug::None;
   bool clock_skew = false;  ///< Wall clocks that are wrong by up to ten minutes.
+
+  std::string distribution;  ///< Empty: one group of all storage nodes.
+  bool sync = false;         ///< Writes and changes of buckets are on the disk before they are acknowledged.
+  bool power_loss = false;   ///< Disks remember what was not synced, which lose_power() needs.
+  bool watch_space = false;  ///< Storage nodes look at the space that is left.
+  Duration storage_timeout = milliseconds(800);
+  Duration merge_timeout = seconds(5);
+  Duration down_after = milliseconds(1800);
+  Duration attempt_timeout = seconds(2);  ///< Of clients.
 };
 
 /// A whole cluster on one thread and one virtual clock: fleet controller, distributors, storage nodes with the slotfile
@@ -68,6 +77,28 @@ class SimCluster {
   void restart_controller();
   void restart_everything();
 
+  // --- The same and more for any process by its name: "storage.0", "distributor.1", "fleetcontroller.0".
+
+  void crash(const std::string& name);
+  void restart(const std::string& name);
+  bool alive(const std::string& name);
+  /// As by SIGSTOP: nothing of it runs and its time goes on. A process that crashes is no longer paused.
+  void pause(const std::string& name);
+  void resume(const std::string& name);
+  /// Crashes, and loses what was not synced.
+  void lose_power(const std::string& name);
+  /// Crashes, and its disk is empty.
+  void wipe(const std::string& name);
+  /// How far its wall clock is ahead of the true time, from now on and after restarts too.
+  void set_clock_skew(const std::string& name, Duration skew);
+  /// Each operation on its disk takes so long, a sync ten times as long. `hits` counts them; null and zero end it.
+  void slow_disk(const std::string& name, Duration each, std::uint64_t* hits);
+  /// So much is left on its disk, whatever it holds.
+  void limit_disk(const std::string& name, std::uint64_t free_bytes);
+  void free_disk(const std::string& name);
+  /// Writes that its disk had no space for, since it exists.
+  std::uint64_t refused_for_space(const std::string& name);
+
   /// A client process of its own; lives as long as the cluster.
   Client& add_client();
 
@@ -95,6 +126,7 @@ class SimCluster {
   class ControllerProcess;
   class ClientProcess;
 
+  Process& process(const std::string& name);
   std::vector<rpc::Address> distributor_addresses() const;
   std::vector<rpc::Address> storage_addresses() const;
 

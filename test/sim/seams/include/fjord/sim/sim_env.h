@@ -2,9 +2,11 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fjord/common/env.h"
@@ -123,6 +125,11 @@ class SimEnv final : public Env {
   /// Errors: NotFound; InvalidArgument if the file is shorter.
   Status flip_bit(const std::string& path, std::uint64_t offset, int bit);
 
+  /// Told of each operation before it is done; empty: nobody.
+  void set_listener(std::function<void(FileOperation)> listener) { listener_ = std::move(listener); }
+  /// Writes and allocations that failed with NoSpace.
+  std::uint64_t refused_for_space() const { return refused_for_space_; }
+
   /// Calls so far, failed ones included: the range of FileFault::skip for a sweep.
   std::uint64_t operations(FileOperation operation) const { return counts_[static_cast<std::size_t>(operation)]; }
   /// All operations so far.
@@ -150,6 +157,8 @@ class SimEnv final : public Env {
   std::uint64_t faults_hit_ = 0;
   std::array<std::uint64_t, kFileOperations> counts_{};
   std::uint64_t power_cycles_ = 0;
+  std::uint64_t refused_for_space_ = 0;
+  std::function<void(FileOperation)> listener_;
 };
 
 }  // namespace fjord::sim

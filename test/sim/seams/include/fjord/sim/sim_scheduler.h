@@ -28,6 +28,10 @@ class SimNodeScheduler final : public Scheduler {
   /// still returns normally. The objects of the process may be destroyed at any time afterwards.
   void kill();
   bool alive() const { return alive_; }
+  /// As by SIGSTOP: nothing of the process runs until resume(), its timers go on and are due then. The order in which
+  /// things were due stays.
+  void pause();
+  void resume();
   const std::string& name() const { return name_; }
 
  private:
@@ -80,6 +84,8 @@ class SimScheduler {
   const std::deque<std::string>& kept_trace() const { return kept_trace_; }
 
   std::uint64_t events_run() const { return events_run_; }
+  /// The task that runs now took so long: its executor runs nothing else before. Nothing happens outside of a process.
+  void stall_running(Duration duration);
   /// Draws of the world itself come from here, in the order of events.
   Random& random() { return random_; }
 
@@ -105,6 +111,9 @@ class SimScheduler {
     std::string name;
     bool alive = true;
     std::deque<Task> posts;
+    bool paused = false;
+    MonotonicTime busy_until{0};
+    std::vector<Event> held;  ///< While paused: what was due.
   };
   struct Timer {
     Task task;
@@ -119,8 +128,11 @@ class SimScheduler {
   void post(std::uint32_t executor, Task task);
   void post_after(std::uint32_t executor, Duration delay, Task task);
   std::uint64_t push_event(std::uint32_t executor, MonotonicTime due, std::uint32_t timer);
-  /// Removes events of dead executors from the front; false if nothing is left.
-  bool skip_dead();
+  /// Removes events from the front that nobody runs now: of dead, paused and busy executors. False if nothing is left.
+  bool skip_idle();
+  /// Due at `due` instead, behind what was pushed before.
+  void push_again(const Event& event, MonotonicTime due);
+  void pause(std::uint32_t executor, bool paused);
   bool is_live(const Event& event) const;
   Task take_task(const Event& event);
 

@@ -26,6 +26,27 @@ struct NetworkFaults {
   Duration delay_spike_max = milliseconds(500);
 };
 
+/// A disturbance of some links, beside NetworkFaults and partitions, as long as it lasts.
+struct LinkFault {
+  /// Which messages, by the names of sending and receiving process; empty: all.
+  std::function<bool(const std::string& from, const std::string& to)> applies;
+  bool cut = false;  ///< Nothing gets through, messages under way included.
+  double lose = 0;   ///< As in NetworkFaults.
+  double duplicate = 0;
+  double delay = 0;  ///< A message takes up to `delay_max` longer.
+  Duration delay_max = milliseconds(0);
+};
+
+/// Sees what reaches the services.
+class NetworkObserver {
+ public:
+  virtual ~NetworkObserver() = default;
+  /// Told what the service answers, if the process lives so long.
+  using SeeReply = std::function<void(const Result<rpc::Reply>&)>;
+  /// Before the service at process `to` gets it. Empty: the answer does not matter.
+  virtual SeeReply see_request(const std::string& from, const std::string& to, const rpc::Request& request) = 0;
+};
+
 /// The network between the simulated processes, named by node. Every message goes through the codec as it would on a
 /// socket, and leaves a line in the scheduler's trace. Messages overtake each other.
 ///
@@ -53,6 +74,18 @@ class SimNetwork {
   void heal(const std::string& a, const std::string& b);
   /// Ends all partitions.
   void heal();
+
+  /// Disturbs links until end_disturbance() of the number that it returns.
+  std::uint64_t disturb(LinkFault fault);
+  /// Returns how many messages it has lost, doubled or delayed. Fine if there is no such disturbance.
+  std::uint64_t end_disturbance(std::uint64_t number);
+  /// Messages to `node` wait, also those that it would answer without an executor.
+  void pause(const std::string& node) { waiting_.try_emplace(node); }
+  void resume(const std::string& node);
+  /// Null: nobody. Outlives its use.
+  void set_observer(NetworkObserver* observer) { observer_ = observer; }
+  /// Calls from or to the process that have no answer yet.
+  std::size_t calls_pending(const std::string& node) const;
 
   /// For calls of `node_name`. Destroying it drops the calls that have no answer yet.
   std::unique_ptr<rpc::Transport> transport_for(std::string node_name);
@@ -93,8 +126,21 @@ class SimNetwork {
   /// Runs `deliver` after the delay of one message, twice or never.
   void send(const std::string& from, const std::string& to, std::string_view what, std::string_view bytes,
             const std::function<void()>& deliver);
+  struct Disturbance {
+    LinkFault fault;
+    std::uint64_t hits = 0;
+  };
+  /// What the disturbances of a link make of a message.
+  struct Fate {
+    bool lost = false;
+    bool twice = false;
+    Duration later{0};
+  };
+  Fate draw_fate(const std::string& from, const std::string& to);
   Duration draw_delay();
-  bool cut(const std::string& from, const std::string& to) const;
+  bool cut(const std::string& from, const std::string& to);
+  /// Does `deliver` now, or when `node` is no longer paused.
+  void when_running(const std::string& node, std::function<void()> deliver);
   const Listener* find(const rpc::Address& address, std::uint64_t listener_id) const;
   void drop_calls(const std::function<bool(const Call&)>& which);
 
@@ -105,6 +151,9 @@ class SimNetwork {
   std::set<std::string> isolated_;
   std::map<rpc::Address, Listener> listeners_;
   std::map<std::uint64_t, Call> calls_;
+  std::map<std::uint64_t, Disturbance> disturbances_;
+  std::map<std::string, std::vector<std::function<void()>>> waiting_;  ///< By paused process.
+  NetworkObserver* observer_ = nullptr;
   std::uint64_t next_id_ = 1;
   std::uint64_t messages_sent_ = 0;
   std::uint64_t messages_lost_ = 0;
