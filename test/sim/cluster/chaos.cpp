@@ -57,6 +57,16 @@ NetworkFaults random_faults(Random& random) {
   return faults;
 }
 
+std::string wait_until_whole(SimCluster& cluster) {
+  std::string problem;
+  for (int turn = 0; turn < 20; ++turn) {
+    if (!cluster.run_until_steady(seconds(60))) return "I3: replicas did not converge: " + cluster.check_replicas();
+    problem = cluster.check_documents();
+    if (problem.empty()) return {};
+  }
+  return "I13: still damaged: " + problem;
+}
+
 SimClusterOptions random_shape(const ScenarioOptions& options, Random& random) {
   SimClusterOptions shape;
   shape.seed = options.seed;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "fjord/sim/scenarios.h"
@@ -29,6 +30,10 @@ class Chaos {
 
 /// Lost, doubled, delayed messages, each with some probability.
 NetworkFaults random_faults(Random& random);
+
+/// Waits until nothing is damaged any more. Empty if that came about. Damage that nobody has met yet is met by looking
+/// for it, so it may take some turns.
+std::string wait_until_whole(SimCluster& cluster);
 
 /// Sizes of a cluster; the schemas are left to the scenario.
 SimClusterOptions random_shape(const ScenarioOptions& options, Random& random);

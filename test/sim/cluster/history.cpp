@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <limits>
+#include <set>
+
+#include "linearizability.h"
 
 namespace fjord::sim {
 namespace {
@@ -10,9 +13,12 @@ namespace {
 constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
 
 std::string describe(const History::Event& event) {
-  const char* kind = event.kind == History::Kind::Put ? "put" : event.kind == History::Kind::Remove ? "remove" : "get";
-  return fmt::format("{} {} '{}' [{}, {}] {} ({})", kind, event.key, event.value, event.begin.us,
-                     event.finished ? std::to_string(event.end.us) : "-", to_string(event.outcome), event.note);
+  static constexpr const char* kKinds[] = {"put", "remove", "get", "test-and-set"};
+  std::string text = fmt::format("{} {} '{}'", kKinds[static_cast<int>(event.kind)], event.key, event.value);
+  if (event.kind == History::Kind::TestAndSet) text += fmt::format(" on '{}'", event.expected);
+  return text + fmt::format(" [{}, {}] {} ({}) by client {} at {}", event.begin.us,
+                            event.finished ? std::to_string(event.end.us) : "-", to_string(event.outcome), event.note,
+                            event.client, event.timestamp_us);
 }
 
 /// When the event's effect was surely over: a write in doubt may take effect at any time.
@@ -23,7 +29,11 @@ std::int64_t settled_at(const History::Event& event) {
 }  // namespace
 
 std::size_t History::begin(Kind kind, const std::string& key, const std::string& value, MonotonicTime now) {
-  events_.push_back({kind, key, value, now, now, Outcome::InDoubt, false, {}});
+  Event& event = events_.emplace_back();
+  event.kind = kind;
+  event.key = key;
+  event.value = value;
+  event.begin = event.end = now;
   return events_.size() - 1;
 }
 
@@ -41,7 +51,101 @@ std::size_t History::count(Outcome outcome) const {
       events_.begin(), events_.end(), [&](const Event& event) { return event.finished && event.outcome == outcome; }));
 }
 
+std::string History::check_test_and_sets() const {
+  std::map<std::pair<std::string, std::string>, const Event*> followed;
+  for (const Event& event : events_) {
+    if (event.kind != Kind::TestAndSet || event.expected.empty()) continue;
+    if (!event.finished || event.outcome != Outcome::Applied) continue;
+    const auto [first, is_first] = followed.try_emplace({event.key, event.expected}, &event);
+    if (!is_first) return "I5: " + describe(event) + " after " + describe(*first->second);
+  }
+  return {};
+}
+
+std::string History::check_timestamps() const {
+  std::map<std::pair<std::string, std::uint64_t>, const Event*> versions;
+  for (const Event& event : events_) {
+    if (!event.finished || event.outcome != Outcome::Applied || event.timestamp_us == 0) continue;
+    const auto [first, is_first] = versions.try_emplace({event.key, event.timestamp_us}, &event);
+    if (!is_first && first->second->value != event.value) {
+      return "I2: one timestamp, two versions: " + describe(*first->second) + ", " + describe(event);
+    }
+  }
+  return {};
+}
+
+std::string History::check_sessions() const {
+  struct Seen {
+    std::vector<const Event*> ended;  ///< By rising end.
+  };
+  std::map<std::pair<unsigned, std::string>, Seen> sessions;
+  for (const Event& event : events_) {
+    if (!event.finished || event.outcome != Outcome::Applied || event.timestamp_us == 0) continue;
+    sessions[{event.client, event.key}].ended.push_back(&event);
+  }
+  for (auto& [whose, seen] : sessions) {
+    std::sort(seen.ended.begin(), seen.ended.end(), [](const Event* a, const Event* b) { return a->end < b->end; });
+    for (const Event* read : seen.ended) {
+      if (read->kind != Kind::Get) continue;
+      for (const Event* before : seen.ended) {
+        if (!(before->end < read->begin)) break;
+        if (before->timestamp_us <= read->timestamp_us) continue;
+        return "I7: " + describe(*read) + " is older than " + describe(*before);
+      }
+    }
+  }
+  return {};
+}
+
+std::string History::check_linearizable(unsigned* undecided) const {
+  std::map<std::string, std::vector<const Event*>> documents;
+  std::set<std::string> left_out;
+  for (const Event& event : events_) {
+    documents[event.key].push_back(&event);
+    if (event.kind != Kind::Get && !event.once) left_out.insert(event.key);
+  }
+  for (const auto& [key, events] : documents) {
+    if (left_out.contains(key)) continue;
+    std::map<std::string, std::uint32_t> values{{"", 0}};
+    std::vector<RegisterOperation> operations;
+    const auto number = [&](const std::string& value) {
+      return values.try_emplace(value, static_cast<std::uint32_t>(values.size())).first->second;
+    };
+    for (const Event* event : events) {
+      RegisterOperation operation;
+      operation.begin_us = event->begin.us;
+      operation.end_us = event->finished ? event->end.us : kNever;
+      operation.value = number(event->value);
+      operation.expected = number(event->expected);
+      const bool unsure = !event->finished || event->outcome == Outcome::InDoubt;
+      if (event->kind == Kind::Get) {
+        if (!event->finished || event->outcome != Outcome::Applied) continue;
+        operation.kind = RegisterOperation::Kind::Read;
+      } else if (event->refused) {
+        operation.kind = RegisterOperation::Kind::ReadOther;
+      } else if (event->finished && event->outcome == Outcome::NotApplied) {
+        continue;
+      } else {
+        operation.kind =
+            event->kind == Kind::TestAndSet ? RegisterOperation::Kind::TestAndSet : RegisterOperation::Kind::Write;
+        operation.optional = unsure;
+        if (unsure) operation.end_us = kNever;
+      }
+      operations.push_back(operation);
+    }
+    const Linearizability verdict = check_register(operations);
+    if (verdict == Linearizability::Undecided) ++*undecided;
+    if (verdict != Linearizability::No) continue;
+    std::string text = "linearizability: no order explains " + key + ":";
+    for (const Event* event : events) text += "\n    " + describe(*event);
+    return text;
+  }
+  return {};
+}
+
 std::string History::check() const {
+  if (std::string problem = check_test_and_sets(); !problem.empty()) return problem;
+  if (std::string problem = check_timestamps(); !problem.empty()) return problem;
   std::map<std::string, std::vector<const Event*>> writes;
   for (const Event& event : events_) {
     if (event.kind != Kind::Get) writes[event.key].push_back(&event);
@@ -66,7 +170,7 @@ std::string History::check_read(const std::vector<const Event*>& writes, const E
     }
   } else {
     for (const Event* write : writes) {
-      if (write->kind == Kind::Put && write->value == read.value) source = write;
+      if (write->kind != Kind::Remove && write->value == read.value) source = write;
     }
     if (source == nullptr) return "I2: " + describe(read) + " gave a value that nobody wrote";
     if (source->begin > read.end) return "I2: " + describe(read) + " gave a value before it was written";
@@ -79,7 +183,7 @@ std::string History::check_read(const std::vector<const Event*>& writes, const E
     if (write == source || settled_at(*write) == kNever) continue;
     if (read.value.empty() && write->kind == Kind::Remove) continue;
     if (write->begin.us > over && write->end < read.begin) {
-      return "I1: " + describe(read) + " missed " + describe(*write) +
+      return (write->kind == Kind::Remove ? "I4: " : "I1: ") + describe(read) + " missed " + describe(*write) +
              (source == nullptr ? std::string() : ", it gave the older " + describe(*source));
     }
   }

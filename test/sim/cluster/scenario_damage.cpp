@@ -32,18 +32,6 @@ class Decay {
   bool stopped_ = false;
 };
 
-/// Waits until nothing is damaged any more. Empty if that came about. Damage that nobody has met yet is met by looking
-/// for it, so it may take some turns.
-std::string wait_until_whole(SimCluster& cluster) {
-  std::string problem;
-  for (int turn = 0; turn < 20; ++turn) {
-    if (!cluster.run_until_steady(seconds(60))) return "I3: replicas did not converge: " + cluster.check_replicas();
-    problem = cluster.check_documents();
-    if (problem.empty()) return {};
-  }
-  return "I13: still damaged: " + problem;
-}
-
 }  // namespace
 
 ScenarioResult run_damage(const ScenarioOptions& options) {

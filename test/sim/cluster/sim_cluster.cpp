@@ -43,12 +43,25 @@ std::string to_string(Bug bug) {
   return "unknown";
 }
 
+namespace {
+
+constexpr Bug kBugs[] = {Bug::SkipReplica,        Bug::ForgetTuple, Bug::ReadOutOfSync, Bug::ForgetTokens,
+                         Bug::GuardReadsAnywhere, Bug::SkipRepair,  Bug::RepairUnmerged};
+
+}  // namespace
+
 Result<Bug> bug_from_string(const std::string& name) {
-  for (Bug bug : {Bug::None, Bug::SkipReplica, Bug::ForgetTuple, Bug::ReadOutOfSync, Bug::ForgetTokens,
-                  Bug::GuardReadsAnywhere, Bug::SkipRepair, Bug::RepairUnmerged}) {
+  if (name == to_string(Bug::None)) return Bug::None;
+  for (const Bug bug : kBugs) {
     if (to_string(bug) == name) return bug;
   }
   return Status(StatusCode::InvalidArgument, "there is no bug '" + name + "'");
+}
+
+std::string bug_names() {
+  std::string names;
+  for (const Bug bug : kBugs) names += (names.empty() ? "" : ", ") + to_string(bug);
+  return names;
 }
 
 class SimCluster::StorageProcess final : public Process {

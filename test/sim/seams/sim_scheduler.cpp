@@ -170,7 +170,7 @@ void SimScheduler::pause(std::uint32_t executor, bool paused) {
   state.paused = paused;
   if (paused) return;
   for (const Event& event : std::exchange(state.held, {})) {
-    if (is_live(event)) push_again(event, clock_.now());
+    if (is_live(event)) push_again(event, std::max(clock_.now(), MonotonicTime{event.time_us}));
   }
 }
 

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "fjord/sim/coverage.h"
 #include "fjord/sim/sim_cluster.h"
 
 namespace fjord::sim {
@@ -12,6 +15,18 @@ struct ScenarioOptions {
   Bug bug = Bug::None;
   std::size_t keep_trace = 0;
   bool clock_skew = false;
+
+  // --- Of scenario chaos
+
+  /// What may be drawn; empty: everything that is not known to break a promise.
+  std::set<FaultKind> faults;
+  /// Also what is known to break a promise: docs/testing.md.
+  bool known_limits = false;
+  /// Of the faults that are drawn only these, by number. Absent: all.
+  std::optional<std::set<unsigned>> only_faults;
+  Duration span{0};           ///< How long workloads and faults go on; zero: drawn.
+  unsigned workload = 0;      ///< 1 to 8: W1 to W8; 0: drawn.
+  bool strict_reads = false;  ///< Reads have to be linearizable, and sessions to see their own past (I7).
 };
 
 struct ScenarioResult {
@@ -20,6 +35,13 @@ struct ScenarioResult {
   std::uint64_t events = 0;
   std::string summary;  ///< What the run did, in a line.
   std::vector<std::string> trace;
+
+  // --- Of scenario chaos
+
+  std::vector<std::string> faults;  ///< Those that were made to happen, in words.
+  std::set<unsigned> fault_numbers;
+  Duration span{0};
+  Coverage coverage;
 };
 
 /// Random puts, gets and removes against a model, with crashes and restarts of nodes and delayed, lost and doubled
@@ -34,5 +56,8 @@ ScenarioResult run_updates(const ScenarioOptions& options);
 ScenarioResult run_damage(const ScenarioOptions& options);
 /// A MapReduce job over documents that do not change, with crashes at random moments (I9).
 ScenarioResult run_job(const ScenarioOptions& options);
+/// A cluster, workloads and a schedule of faults that are all drawn from the seed: first faults and workloads (safety),
+/// then everything has to become well and to end (liveness). All invariants that can be seen from outside.
+ScenarioResult run_chaos(const ScenarioOptions& options);
 
 }  // namespace fjord::sim

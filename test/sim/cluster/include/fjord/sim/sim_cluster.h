@@ -27,6 +27,8 @@ enum class Bug {
 };
 std::string to_string(Bug bug);
 Result<Bug> bug_from_string(const std::string& name);
+/// All of them, for people.
+std::string bug_names();
 
 struct SimClusterOptions {
   std::uint64_t seed = 1;

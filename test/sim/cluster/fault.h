@@ -1,0 +1,97 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fjord/sim/scenarios.h"
+#include "fjord/sim/sim_cluster.h"
+
+namespace fjord::sim {
+
+/// Something that goes wrong for a while. Drawn from the seed before the run begins, so that a run can be repeated with
+/// some of its faults left out.
+struct Fault {
+  unsigned number = 0;  ///< Within its run.
+  FaultKind kind = FaultKind::StorageCrash;
+  Duration at{0};  ///< Since the workloads began.
+  Duration length{0};
+  std::vector<std::string> nodes;  ///< The processes it befalls; network: one side of what is cut.
+  std::vector<std::string> others;  ///< Bridge: the processes that both sides reach.
+  double rate = 0;                 ///< Probabilities of messages.
+  std::int64_t amount = 0;         ///< Microseconds or bytes.
+};
+/// "#3 slow-disk of storage.1 from 2.500 s for 4.000 s, 3000".
+std::string describe(const Fault& fault);
+
+/// What a schedule is drawn for.
+struct FaultPlan {
+  std::set<FaultKind> kinds;
+  unsigned faults = 0;
+  Duration span{0};
+  unsigned clients = 0;
+  /// Also what is known to break a promise: wall clocks of distributors that are wrong, and distributors that are cut
+  /// off or paused together with storage nodes.
+  bool known_limits = false;
+};
+
+/// Draws faults for a cluster of that shape. As few nodes lose what they hold as redundancy allows: with wiped disks,
+/// flipped bits or (without sync) losses of power, only redundancy - 1 nodes have any faults that stop them. Otherwise
+/// any number of nodes may be away.
+std::vector<Fault> draw_faults(const FaultPlan& plan, const SimClusterOptions& shape, Random& random);
+
+/// What happens by the way that could break an invariant, as numbers that rise.
+class Exposure {
+ public:
+  void note(unsigned invariant) { ++counts_[invariant]; }
+  const std::array<std::uint64_t, kInvariants + 1>& counts() const { return counts_; }
+
+ private:
+  std::array<std::uint64_t, kInvariants + 1> counts_{};
+};
+
+/// Makes the faults of a schedule happen.
+///
+/// A fault counts as exercised if it did something: messages were lost, calls were under way at a node that crashed, a
+/// disk was used while it was slow. Lifetime: the cluster and `exposure` outlive it; it outlives their running.
+class FaultInjector {
+ public:
+  FaultInjector(SimCluster& cluster, std::vector<Fault> faults, const Exposure& exposure);
+  void start();
+  /// Ends everything that goes on, begins nothing more, and starts what is down.
+  void stop();
+  /// Each kind that was exercised in this run, with an invariant that is looked at when all is over.
+  void note_at_end(unsigned invariant);
+  const Coverage& coverage() const { return coverage_; }
+  unsigned exercised() const { return exercised_; }
+
+ private:
+  struct Active {
+    bool begun = false;
+    bool ended = false;
+    std::uint64_t hits = 0;
+    std::vector<std::uint64_t> disturbances;
+    std::array<std::uint64_t, kInvariants + 1> before{};
+  };
+
+  void begin(std::size_t index);
+  void end(std::size_t index);
+  void stop_nodes(const Fault& fault, Active& active);
+  void disturb(const Fault& fault, Active& active);
+  void cut(const Fault& fault, Active& active);
+  void clog_one_by_one(std::size_t index);
+  void count(const Fault& fault, Active& active);
+  bool is_under_way(const Fault& fault) const;
+
+  SimCluster& cluster_;
+  std::vector<Fault> faults_;
+  const Exposure& exposure_;
+  std::vector<Active> active_;
+  Coverage coverage_;
+  std::set<FaultKind> exercised_kinds_;
+  unsigned exercised_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace fjord::sim

@@ -1,0 +1,135 @@
+#include "linearizability.h"
+
+#include <algorithm>
+#include <limits>
+#include <unordered_set>
+
+#include "fjord/common/hash.h"
+
+namespace fjord::sim {
+namespace {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
+using Kind = RegisterOperation::Kind;
+
+bool writes(const RegisterOperation& operation) {
+  return operation.kind == Kind::Write || operation.kind == Kind::TestAndSet;
+}
+
+/// What is in doubt happened before it was first seen, if it is the only one that wrote what was seen.
+void bound_optional(std::vector<RegisterOperation>& operations) {
+  for (RegisterOperation& doubted : operations) {
+    if (!doubted.optional || doubted.value == 0) continue;
+    for (const RegisterOperation& other : operations) {
+      const bool seen = (other.kind == Kind::Read && other.value == doubted.value) ||
+                        (other.kind == Kind::TestAndSet && !other.optional && other.expected == doubted.value);
+      if (!seen) continue;
+      doubted.optional = false;
+      doubted.end_us = std::min(doubted.end_us, other.end_us);
+    }
+  }
+  // Nobody saw it and nobody needs it; only what saw that something else was there could.
+  const bool others = std::any_of(operations.begin(), operations.end(),
+                                  [](const auto& operation) { return operation.kind == Kind::ReadOther; });
+  if (!others) std::erase_if(operations, [](const auto& operation) { return operation.optional && operation.value != 0; });
+}
+
+/// Depth first through the orders, with a memory of where it has been (Wing and Gong; Lowe).
+class Search {
+ public:
+  Search(std::vector<RegisterOperation> operations, std::uint64_t steps_max)
+      : operations_(std::move(operations)), steps_left_(steps_max), taken_(operations_.size(), false) {
+    std::sort(operations_.begin(), operations_.end(),
+              [](const auto& a, const auto& b) { return a.begin_us < b.begin_us; });
+    for (const RegisterOperation& operation : operations_) left_ += operation.optional ? 0 : 1;
+  }
+
+  Linearizability run() {
+    struct Choice {
+      std::size_t taken;
+      std::uint32_t value_before;
+      std::size_t first_before;
+    };
+    std::vector<Choice> path;
+    std::size_t next = 0;
+    while (left_ > 0) {
+      if (steps_left_-- == 0) return Linearizability::Undecided;
+      const std::size_t found = find_next(next);
+      if (found < operations_.size()) {
+        path.push_back({found, value_, first_});
+        take(found);
+        if (been_.insert(state()).second) {
+          next = first_;
+          continue;
+        }
+      }
+      if (path.empty()) return Linearizability::No;
+      const Choice back = path.back();
+      path.pop_back();
+      untake(back.taken);
+      value_ = back.value_before;
+      first_ = back.first_before;
+      next = back.taken + 1;
+    }
+    return Linearizability::Yes;
+  }
+
+ private:
+  /// From `from` on, an operation that may come next and fits.
+  std::size_t find_next(std::size_t from) const {
+    std::int64_t earliest_end = kNever;
+    for (std::size_t i = first_; i < operations_.size(); ++i) {
+      const RegisterOperation& operation = operations_[i];
+      if (operation.begin_us > earliest_end) break;
+      if (taken_[i]) continue;
+      if (i >= from && fits(operation)) return i;
+      if (!operation.optional) earliest_end = std::min(earliest_end, operation.end_us);
+    }
+    return operations_.size();
+  }
+  bool fits(const RegisterOperation& operation) const {
+    switch (operation.kind) {
+      case Kind::Read:
+        return operation.value == value_;
+      case Kind::ReadOther:
+        return operation.expected != value_;
+      case Kind::Write:
+        return true;
+      case Kind::TestAndSet:
+        return operation.expected == value_;
+    }
+    return false;
+  }
+  void take(std::size_t i) {
+    taken_[i] = true;
+    hash_ ^= hash_of(i);
+    left_ -= operations_[i].optional ? 0 : 1;
+    if (writes(operations_[i])) value_ = operations_[i].value;
+    while (first_ < taken_.size() && taken_[first_]) ++first_;
+  }
+  void untake(std::size_t i) {
+    taken_[i] = false;
+    hash_ ^= hash_of(i);
+    left_ += operations_[i].optional ? 0 : 1;
+  }
+  static std::uint64_t hash_of(std::size_t i) { return mix64(0x6c696e, i); }
+  std::uint64_t state() const { return mix64(hash_, value_); }
+
+  std::vector<RegisterOperation> operations_;
+  std::uint64_t steps_left_;
+  std::vector<bool> taken_;
+  std::size_t first_ = 0;  ///< All before are taken.
+  std::size_t left_ = 0;
+  std::uint32_t value_ = 0;
+  std::uint64_t hash_ = 0;
+  std::unordered_set<std::uint64_t> been_;
+};
+
+}  // namespace
+
+Linearizability check_register(std::vector<RegisterOperation> operations, std::uint64_t steps_max) {
+  bound_optional(operations);
+  return Search(std::move(operations), steps_max).run();
+}
+
+}  // namespace fjord::sim

@@ -1,0 +1,203 @@
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "chaos.h"
+#include "fault.h"
+#include "fjord/sim/scenarios.h"
+#include "recorder.h"
+#include "workload.h"
+
+namespace fjord::sim {
+namespace {
+
+constexpr unsigned kClients = 3;
+
+/// What a seed stands for.
+struct Plan {
+  SimClusterOptions shape;
+  unsigned workload = 1;
+  bool visits = false;
+  bool jobs = false;
+  Duration pause_max{0};
+  FaultPlan faults;
+};
+
+/// Kinds that a workload of docs/testing.md is about.
+std::set<FaultKind> kinds_of_workload(unsigned workload) {
+  using enum FaultKind;
+  switch (workload) {
+    case 2:
+      return {ClockSkew, StorageCrash, DistributorCrash};
+    case 3:
+      return {Pause};
+    case 4:
+      return {StorageCrash, Wipe};
+    case 5:
+      return {Partition, OneWay, Bridge, StorageCrash};
+    case 6:
+      return {ControllerCrash, Partition, Swizzle};
+    case 7:
+      return {Partition, Pause, StorageCrash, DistributorCrash};
+    case 8:
+      return {ClockJump, ClockSkew};
+    default:
+      return {};
+  }
+}
+
+/// Racks, if there are enough nodes, else one group.
+std::string draw_distribution(const SimClusterOptions& shape, Random& random) {
+  const unsigned racks = 2 + static_cast<unsigned>(random.below(2));
+  const bool wanted = random.chance(0.4);
+  if (!wanted || shape.storage_nodes < 2 * racks || shape.redundancy > racks) return {};
+  std::string text = fmt::format("redundancy:{} (root", shape.redundancy);
+  for (unsigned rack = 0; rack < racks; ++rack) {
+    text += fmt::format(" (rack_{}", rack);
+    for (unsigned node = rack; node < shape.storage_nodes; node += racks) text += fmt::format(" {}", node);
+    text += ")";
+  }
+  return text + ")";
+}
+
+SimClusterOptions draw_shape(const ScenarioOptions& options, Random& random) {
+  SimClusterOptions shape;
+  shape.seed = options.seed;
+  shape.bug = options.bug;
+  shape.clock_skew = options.clock_skew;
+  const std::uint64_t dice = random.below(20);
+  shape.redundancy = dice < 2 ? 1 : dice < 13 ? 2 : 3;
+  shape.storage_nodes = 3 + static_cast<unsigned>(std::min(random.below(7), random.below(7)));
+  shape.distributors = 1 + static_cast<unsigned>(random.below(3));
+  shape.bits = 1 + static_cast<unsigned>(random.below(4));
+  shape.stripes = std::min(1U << random.below(3), 1U << shape.bits);
+  shape.distribution = draw_distribution(shape, random);
+  shape.schemas = workload_schemas();
+  shape.sync = random.chance(0.3);
+  shape.watch_space = random.chance(0.5);
+  shape.storage_timeout = milliseconds(400 + static_cast<std::int64_t>(random.below(1200)));
+  shape.merge_timeout = milliseconds(2000 + static_cast<std::int64_t>(random.below(4000)));
+  shape.down_after = milliseconds(1800 + static_cast<std::int64_t>(random.below(2000)));
+  shape.attempt_timeout = milliseconds(1000 + static_cast<std::int64_t>(random.below(2000)));
+  return shape;
+}
+
+Plan draw_plan(const ScenarioOptions& options, Random& random) {
+  Plan plan;
+  plan.shape = draw_shape(options, random);
+  plan.workload = 1 + static_cast<unsigned>(random.below(8));
+  if (options.workload != 0) plan.workload = options.workload;
+  plan.visits = random.chance(0.4);
+  plan.jobs = random.chance(0.25);
+  plan.pause_max = milliseconds(50 + static_cast<std::int64_t>(random.below(350)));
+  FaultPlan& faults = plan.faults;
+  faults.known_limits = options.known_limits;
+  faults.clients = kClients + 1;
+  faults.faults = static_cast<unsigned>(random.below(12));
+  faults.span = milliseconds(5000 + static_cast<std::int64_t>(random.below(15'000)));
+  if (plan.workload == 3) faults.span *= 3;
+  const std::set<FaultKind> allowed = options.faults.empty() ? all_fault_kinds() : options.faults;
+  const std::set<FaultKind> wanted = kinds_of_workload(plan.workload);
+  for (const FaultKind kind : allowed) {
+    const bool drawn = random.chance(0.25);
+    if (drawn || !options.faults.empty() || wanted.contains(kind)) faults.kinds.insert(kind);
+  }
+  plan.shape.power_loss = faults.kinds.contains(FaultKind::PowerLoss);
+  return plan;
+}
+
+std::vector<std::unique_ptr<Workload>> make_workloads(const Plan& plan, const WorkloadContext& context) {
+  std::vector<std::unique_ptr<Workload>> workloads;
+  const bool registers = plan.workload == 2 || plan.workload == 3 || plan.workload == 5 || plan.workload >= 7;
+  if (registers || plan.workload == 6) workloads.push_back(make_register_workload(context, plan.workload != 3));
+  if (plan.workload == 1 || plan.workload == 3 || plan.workload == 4 || plan.workload == 6 || plan.workload == 8) {
+    workloads.push_back(make_update_workload(context, plan.workload == 1 || plan.workload == 3));
+  }
+  if (plan.workload == 7) workloads.push_back(make_insert_workload(context));
+  if (plan.visits) workloads.push_back(make_visit_workload(context));
+  if (plan.jobs) workloads.push_back(make_job_workload(context));
+  return workloads;
+}
+
+void keep(std::string& failure, const std::string& problem) {
+  if (failure.empty()) failure = problem;
+}
+
+/// Everything has to become well, and what was begun has to end.
+std::string check_liveness(SimCluster& cluster, bool damaged, std::vector<std::unique_ptr<Workload>>& workloads) {
+  if (damaged) {
+    if (std::string damage = wait_until_whole(cluster); !damage.empty()) return damage;
+  } else if (!cluster.run_until_steady(seconds(60))) {
+    return "I3: replicas did not converge: " + cluster.check_replicas();
+  }
+  for (const auto& workload : workloads) {
+    if (!cluster.run_until([&] { return workload->is_idle(); }, seconds(60))) {
+      return "I16: something of workload " + workload->name() + " never ended";
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+ScenarioResult run_chaos(const ScenarioOptions& options) {
+  Random random(mix64(options.seed, 0x6368616f73));
+  const Plan plan = draw_plan(options, random);
+  std::vector<Fault> faults = draw_faults(plan.faults, plan.shape, random);
+  if (options.only_faults) {
+    std::erase_if(faults, [&](const Fault& fault) { return !options.only_faults->contains(fault.number); });
+  }
+  ScenarioResult result;
+  const Duration span = options.span.count() > 0 ? options.span : plan.faults.span;
+  result.span = span;
+  bool damaged = false;
+  for (const Fault& fault : faults) {
+    result.faults.push_back(describe(fault));
+    result.fault_numbers.insert(fault.number);
+    damaged = damaged || fault.kind == FaultKind::Corruption;
+  }
+
+  Exposure exposure;
+  Recorder recorder(exposure);
+  SimCluster cluster(plan.shape);
+  cluster.scheduler().keep_trace(options.keep_trace);
+  cluster.network().set_observer(&recorder);
+  cluster.start();
+  WorkloadContext context{cluster, exposure, {}, plan.pause_max, options.strict_reads};
+  for (unsigned i = 0; i < kClients; ++i) context.clients.push_back(&cluster.add_client());
+  std::vector<std::unique_ptr<Workload>> workloads = make_workloads(plan, context);
+  FaultInjector injector(cluster, std::move(faults), exposure);
+  for (const auto& workload : workloads) {
+    if (!workload->prepare()) keep(result.failure, "I16: the documents of " + workload->name() + " could not be put");
+  }
+
+  // Safety: faults and work.
+  for (const auto& workload : workloads) workload->start();
+  injector.start();
+  cluster.scheduler().run_for(span);
+  // Liveness: work goes on for a moment without faults, and then has to end.
+  injector.stop();
+  cluster.scheduler().run_for(milliseconds(500));
+  for (const auto& workload : workloads) workload->stop();
+  keep(result.failure, check_liveness(cluster, damaged, workloads));
+  for (const auto& workload : workloads) {
+    if (result.failure.empty()) keep(result.failure, workload->check());
+  }
+  keep(result.failure, recorder.failure());
+  for (const unsigned invariant : {3U, 12U, 16U}) injector.note_at_end(invariant);
+
+  result.coverage = injector.coverage();
+  result.trace_hash = cluster.scheduler().trace_hash();
+  result.events = cluster.scheduler().events_run();
+  result.summary = fmt::format(
+      "W{}, {:.1f} s, {} storage nodes, {} distributors, redundancy {}, {} bits, {}{}; {} faults, {} exercised; {} "
+      "messages ({} lost)",
+      plan.workload, static_cast<double>(span.count()) / 1e6, plan.shape.storage_nodes,
+      plan.shape.distributors, plan.shape.redundancy, plan.shape.bits, plan.shape.sync ? "sync" : "process",
+      plan.shape.distribution.empty() ? "" : ", racks", result.faults.size(), injector.exercised(),
+      cluster.network().messages_sent(), cluster.network().messages_lost());
+  for (const auto& workload : workloads) result.summary += "; " + workload->summary();
+  result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
+  return result;
+}
+
+}  // namespace fjord::sim

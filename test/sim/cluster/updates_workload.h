@@ -1,0 +1,271 @@
+#pragma once
+
+#include <fmt/format.h>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "fjord/document/document.h"
+#include "fjord/document/document_format.h"
+#include "fjord/sim/sim_cluster.h"
+
+namespace fjord::sim {
+
+/// Of the documents that the workload changes.
+inline constexpr const char* kUpdatesSchema = R"(document tally {
+  field count type long { header }
+  field last type string { header }
+  field members type array<string> { body }
+}
+)";
+
+/// What clients did to one document, and whether what is left of it can be true.
+struct Ledger {
+  std::uint64_t applied = 0;
+  std::uint64_t begun = 0;
+  std::uint64_t refused = 0;
+  std::map<std::string, std::string> followed;   ///< By the version a test-and-set was made on: what it added.
+  std::set<std::string> added;                   ///< By operations that were applied.
+  std::map<std::string, std::string> not_added;  ///< By operations that were certainly not, and why.
+};
+
+/// What a get says of a document.
+struct Content {
+  bool exists = false;
+  std::int64_t count = 0;
+  std::string last;
+  std::vector<std::string> members;
+};
+
+inline Content content_of(const Client& client, const OperationOutcome& got) {
+  Content content;
+  Result<DocumentView> view = DocumentView::open(*client.snapshot()->types(), got.header, got.body);
+  if (!got.is_ok() || !view) return content;
+  content.exists = true;
+  if (std::optional<FieldSlice> count = view->field("count")) content.count = count->as_int64();
+  if (std::optional<FieldSlice> last = view->field("last")) content.last = last->as_string_view();
+  if (std::optional<FieldSlice> members = view->field("members")) {
+    for (ElementCursor at(*members); at.next();) content.members.emplace_back(at.value().as_string_view());
+  }
+  return content;
+}
+
+/// Clients that count, and add to sets by test-and-set or by updates. What ends in doubt is executed again with its
+/// token, by any client, until it is settled.
+class UpdatesWorkload {
+ public:
+  UpdatesWorkload(SimCluster& cluster, std::vector<Client*> clients, unsigned keys)
+      : cluster_(cluster), clients_(std::move(clients)), ledgers_(keys) {}
+  /// Only what is changed by test-and-set.
+  void only_test_and_set() { only_test_and_set_ = true; }
+  /// Told what each operation ended as, and whether it is a test-and-set.
+  void on_ended(std::function<void(Outcome, bool is_test_and_set)> told) { told_ = std::move(told); }
+  void set_pause_max(Duration pause) { pause_max_ = pause; }
+
+  void start() {
+    for (int lane = 0; lane < 9; ++lane) next();
+  }
+  void stop() { stopped_ = true; }
+  bool idle() const { return under_way_ == 0; }
+  std::uint64_t begun() const { return begun_; }
+  std::uint64_t applied() const { return applied_; }
+  std::uint64_t settled() const { return settled_; }
+  std::uint64_t refused() const { return refused_; }
+  const std::string& failure() const { return failure_; }
+  std::size_t clients() const { return clients_.size(); }
+
+  /// Reads every document and compares it with what was done. Empty if all is well.
+  std::string check_all() {
+    std::size_t left = ledgers_.size();
+    for (unsigned key = 0; key < ledgers_.size(); ++key) {
+      Client& client = *clients_.front();
+      client.get(id(key), seconds(30), [this, key, &left, &client](OperationOutcome got) {
+        --left;
+        if (!got.is_ok() && got.status.code() != StatusCode::NotFound) {
+          fail("I16: {} could not be read when all faults were over: {}", id(key), got.status.to_string());
+        } else {
+          check_final(key, content_of(client, got));
+        }
+      });
+    }
+    if (!cluster_.run_until([&] { return left == 0; }, seconds(60))) fail("I16: a read never ended");
+    return failure_;
+  }
+
+ private:
+  enum class Kind { Increment, Append, TestAndSet };
+  using Done = std::function<void(bool applied, const Status& status)>;
+
+  static std::string id(unsigned key) { return fmt::format("id:sim:tally::{}", key); }
+  /// The first third is counted, the second appended to, the rest changed by test-and-set.
+  Kind kind_of(unsigned key) const {
+    return only_test_and_set_ ? Kind::TestAndSet : static_cast<Kind>(key * 3 / ledgers_.size());
+  }
+  Client& any_client() { return *clients_[cluster_.random().below(clients_.size())]; }
+
+  template <typename... Args>
+  void fail(fmt::format_string<Args...> format, Args&&... args) {
+    if (failure_.empty()) failure_ = fmt::format(format, std::forward<Args>(args)...);
+  }
+
+  void next() {
+    if (stopped_) return;
+    const auto key = static_cast<unsigned>(cluster_.random().below(ledgers_.size()));
+    ++under_way_;
+    if (cluster_.random().chance(0.2)) {
+      look(key);
+    } else if (kind_of(key) == Kind::TestAndSet) {
+      test_and_set(key);
+    } else {
+      update(key);
+    }
+  }
+  void over() {
+    --under_way_;
+    cluster_.scheduler().outside().post_after(Duration(cluster_.random().below(static_cast<std::uint64_t>(pause_max_.count()))),
+                                              [this] { next(); });
+  }
+  void later(std::function<void()> task) {
+    cluster_.scheduler().outside().post_after(Duration(cluster_.random().below(200'000)), std::move(task));
+  }
+
+  /// A reader sees at least what was acknowledged before it began, and at most what was begun before it ended.
+  void look(unsigned key) {
+    Ledger& ledger = ledgers_[key];
+    const std::uint64_t at_least = ledger.applied;
+    Client& client = any_client();
+    client.get(id(key), seconds(20), [this, key, at_least, &client](OperationOutcome got) {
+      const bool answered = got.is_ok() || got.status.code() == StatusCode::NotFound;
+      const Content content = content_of(client, got);
+      const std::uint64_t seen =
+          kind_of(key) == Kind::Append ? content.members.size() : static_cast<std::uint64_t>(content.count);
+      if (answered && (seen < at_least || seen > ledgers_[key].begun)) {
+        fail("I1: {} was read as {}; {} changes were acknowledged before, {} begun", id(key), seen, at_least,
+             ledgers_[key].begun);
+      }
+      over();
+    });
+  }
+
+  void update(unsigned key) {
+    const std::string member = fmt::format("m{}", ++members_);
+    rpc::Operation operation =
+        kind_of(key) == Kind::Increment
+            ? update_json_operation(id(key), R"({"count": {"increment": 1}})")
+            : update_json_operation(id(key), fmt::format(R"({{"members": {{"add": ["{}"]}}}})", member));
+    operation.create = true;
+    execute(key, std::move(operation), [this, key, member](bool applied, const Status& status) {
+      note(ledgers_[key], applied, member, status);
+      over();
+    });
+  }
+
+  /// Reads the set, adds to it, and puts it back if nobody did meanwhile.
+  void test_and_set(unsigned key) {
+    Client& client = any_client();
+    client.get(id(key), seconds(20), [this, key, &client](OperationOutcome got) {
+      if (!got.is_ok() && got.status.code() != StatusCode::NotFound) return over();
+      const Content content = content_of(client, got);
+      const std::string member = fmt::format("m{}", ++members_);
+      std::string members;
+      for (const std::string& old : content.members) members += fmt::format(R"("{}", )", old);
+      rpc::Operation operation =
+          put_json_operation(id(key), fmt::format(R"({{"count": {}, "last": "{}", "members": [{}"{}"]}})",
+                                                  content.count + 1, member, members, member));
+      // A count would not do: what was read may be a version in doubt that is gone by now, and another has its count.
+      operation.condition = fmt::format(R"(tally.last == "{}")", content.last);
+      operation.create = !content.exists;
+      execute(
+          key, std::move(operation), [this, key, member, version = content.last](bool applied, const Status& status) {
+            Ledger& ledger = ledgers_[key];
+            note(ledger, applied, member, status);
+            const auto [first, is_first] =
+                applied ? ledger.followed.try_emplace(version, member) : std::pair(ledger.followed.end(), true);
+            if (!is_first) {
+              fail("I5: two test-and-sets of {} on version '{}': {} and {}", id(key), version, first->second, member);
+            }
+            over();
+          });
+    });
+  }
+
+  static void note(Ledger& ledger, bool applied, const std::string& member, const Status& status) {
+    if (applied) {
+      ledger.added.insert(member);
+    } else {
+      ledger.not_added.emplace(member, status.to_string());
+    }
+  }
+
+  /// Executes until it is known whether it was applied.
+  void execute(unsigned key, rpc::Operation operation, Done done) {
+    ++begun_;
+    ++ledgers_[key].begun;
+    attempt(key, std::move(operation), std::move(done));
+  }
+  void attempt(unsigned key, rpc::Operation operation, Done done) {
+    const Duration timeout = seconds(1 + static_cast<std::int64_t>(cluster_.random().below(8)));
+    rpc::Operation copy = operation;
+    any_client().execute(
+        std::move(copy), timeout,
+        [this, key, operation = std::move(operation), done = std::move(done)](OperationOutcome outcome) mutable {
+          if (told_) told_(outcome.outcome, kind_of(key) == Kind::TestAndSet);
+          // Once in doubt, only an answer settles it: that this attempt was not served says nothing about those before.
+          const bool is_doubted = !operation.token.empty();
+          if (outcome.outcome == Outcome::InDoubt || (is_doubted && is_transient(outcome.status.code()))) {
+            ++settled_;
+            operation.token = outcome.token;
+            later([this, key, operation = std::move(operation), done = std::move(done)]() mutable {
+              attempt(key, std::move(operation), std::move(done));
+            });
+            return;
+          }
+          const bool applied = outcome.outcome == Outcome::Applied;
+          ++(applied ? applied_ : refused_);
+          ledgers_[key].applied += applied ? 1 : 0;
+          ledgers_[key].refused += applied ? 0 : 1;
+          done(applied, outcome.status);
+        });
+  }
+
+  void check_final(unsigned key, const Content& content) {
+    const Ledger& ledger = ledgers_[key];
+    const std::string kind = kind_of(key) == Kind::Increment ? "increments"
+                             : kind_of(key) == Kind::Append  ? "appends"
+                                                             : "test-and-sets";
+    if (kind_of(key) != Kind::Append && static_cast<std::uint64_t>(content.count) != ledger.applied) {
+      fail("I5: {} counts {} after {} {} that were applied and {} that were not", id(key), content.count,
+           ledger.applied, kind, ledger.refused);
+    }
+    if (kind_of(key) == Kind::Increment) return;
+    std::set<std::string> seen;
+    for (const std::string& member : content.members) {
+      if (!seen.insert(member).second) fail("I6: {} has {} twice", id(key), member);
+      if (auto refused = ledger.not_added.find(member); refused != ledger.not_added.end()) {
+        fail("I6: {} has {}, which was not applied: {}", id(key), member, refused->second);
+      }
+    }
+    for (const std::string& member : ledger.added) {
+      if (!seen.contains(member)) fail("I1: {} lacks {}, one of {} {}", id(key), member, ledger.applied, kind);
+    }
+  }
+
+  SimCluster& cluster_;
+  std::vector<Client*> clients_;
+  std::vector<Ledger> ledgers_;
+  std::function<void(Outcome, bool)> told_;
+  Duration pause_max_ = milliseconds(100);
+  bool only_test_and_set_ = false;
+  std::string failure_;
+  std::uint64_t members_ = 0;
+  std::uint64_t begun_ = 0;
+  std::uint64_t applied_ = 0;
+  std::uint64_t refused_ = 0;
+  std::uint64_t settled_ = 0;
+  std::size_t under_way_ = 0;
+  bool stopped_ = false;
+};
+
+}  // namespace fjord::sim
