@@ -270,6 +270,16 @@ class FleetController::Impl {
 FleetController::FleetController(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 FleetController::~FleetController() = default;
 
+namespace {
+
+std::string parent_of(const std::string& directory) {
+  const std::size_t slash = directory.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : directory.substr(0, slash);
+}
+
+}  // namespace
+
 Result<std::unique_ptr<FleetController>> FleetController::open(const FleetControllerOptions& options, Runtime& runtime,
                                                                rpc::Transport& transport) {
   FJORD_TRY_ASSIGN(DistributionConfig distribution, DistributionConfig::parse(options.distribution));
@@ -281,6 +291,8 @@ Result<std::unique_ptr<FleetController>> FleetController::open(const FleetContro
     }
   }
   FJORD_TRY(runtime.env.create_directories(options.directory));
+  // A folder whose name is not on the disk is gone after a loss of power, whatever was synced in it.
+  FJORD_TRY(runtime.env.sync_directory(parent_of(options.directory)));
   FJORD_TRY_ASSIGN(PersistedState persisted, load_state(runtime.env, options.directory));
   FJORD_TRY_ASSIGN(ClusterState state, ClusterState::parse(persisted.state));
   auto impl = std::make_unique<Impl>(options, runtime, transport, std::move(persisted), std::move(state));

@@ -226,6 +226,17 @@ void OperationEngine::dispatch(OpRef ref) {
                " in cluster state " + std::to_string(context_.snapshot->state_version()));
     return;
   }
+  // Whoever chose this distributor before it was away may have asked another one meanwhile, and been told the outcome.
+  const std::uint64_t chosen_in = ref.batch->request.state_version;
+  const std::uint64_t up_since =
+      context_.snapshot->state().node({NodeType::Distributor, context_.options.index}).up_since_version;
+  if (ref.is_write() && chosen_in != 0 && chosen_in < up_since && !context_.options.sabotage.serve_old_requests) {
+    ref.batch->wrong_distribution = true;
+    refuse(ref, StatusCode::WrongDistribution,
+           "sent in cluster state " + std::to_string(chosen_in) + ", before distributor." +
+               std::to_string(context_.options.index) + " was up again");
+    return;
+  }
   BucketEntry* entry = context_.buckets.find(op.bucket);
   if (entry == nullptr ? !context_.ready : entry->phase == BucketPhase::Collecting) {
     op.last_problem = Status(StatusCode::NotReady, "the distributor is collecting bucket information");

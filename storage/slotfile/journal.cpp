@@ -207,7 +207,10 @@ void Journal::grow_segments_for(std::uint64_t record_bytes) {
 /// A record that was reported as failed must not be found by a replay.
 Status Journal::take_back(Status why) {
   const std::string zeros(kRecordHeaderBytes, '\0');
-  if (const Status status = file_->write(position_, zeros); !status) {
+  Status status = file_->write(position_, zeros);
+  // On a full disk there may be no room for zeros behind the end of the file; less of a file needs none.
+  if (status.code() == StatusCode::NoSpace) status = file_->truncate(position_);
+  if (!status) {
     health_ = status.with_context("a broken journal record could not be taken back; closed until the next start");
     return Status(StatusCode::Timeout, "in doubt: " + health_.message());
   }

@@ -6,9 +6,25 @@ namespace fjord::sim {
 namespace {
 
 constexpr std::array<std::string_view, kFaultKinds> kNames = {
-    "storage-crash", "distributor-crash", "controller-crash", "power-loss", "wipe",         "pause",      "drop",
-    "duplicate",     "delay",             "partition",        "one-way",    "bridge",       "swizzle",    "cut-together",
-    "clock-skew",    "clock-jump",        "slow-disk",        "disk-full",  "corruption",
+    "storage-crash",
+    "distributor-crash",
+    "controller-crash",
+    "power-loss",
+    "wipe",
+    "pause",
+    "drop",
+    "duplicate",
+    "delay",
+    "partition",
+    "one-way",
+    "bridge",
+    "swizzle",
+    "cut-together",
+    "clock-skew",
+    "clock-jump",
+    "slow-disk",
+    "disk-full",
+    "corruption",
 };
 
 }  // namespace
@@ -39,11 +55,13 @@ std::string Coverage::to_tsv() const { return to_text(true); }
 
 std::string Coverage::to_text(bool tabs) const {
   std::string text = tabs ? "fault" : fmt::format("{:18}", "fault");
-  for (unsigned i = 1; i <= kInvariants; ++i) text += tabs ? fmt::format("\tI{}", i) : fmt::format("{:>7}", fmt::format("I{}", i));
+  for (unsigned i = 1; i <= kInvariants; ++i)
+    text += tabs ? fmt::format("\tI{}", i) : fmt::format("{:>7}", fmt::format("I{}", i));
   text += '\n';
   for (const FaultKind kind : all_fault_kinds()) {
     text += tabs ? std::string(to_string(kind)) : fmt::format("{:18}", to_string(kind));
-    for (unsigned i = 1; i <= kInvariants; ++i) text += tabs ? fmt::format("\t{}", of(kind, i)) : fmt::format("{:>7}", of(kind, i));
+    for (unsigned i = 1; i <= kInvariants; ++i)
+      text += tabs ? fmt::format("\t{}", of(kind, i)) : fmt::format("{:>7}", of(kind, i));
     text += '\n';
   }
   return text;

@@ -200,7 +200,7 @@ class Drawer {
   std::vector<std::string> clients_;
   std::vector<FaultKind> kinds_;
   std::vector<std::string> mortal_;  ///< Storage nodes that may be away.
-  bool gentle_ = false;  ///< The others must not look as if they were.
+  bool gentle_ = false;              ///< The others must not look as if they were.
   bool storage_is_isolated_ = false;
 };
 
@@ -290,7 +290,8 @@ void FaultInjector::begin(std::size_t index) {
       active.hits = cluster_.refused_for_space(fault.nodes.front());
       break;
     case FaultKind::Corruption: {
-      const auto node = static_cast<unsigned>(std::stoul(fault.nodes.front().substr(fault.nodes.front().find('.') + 1)));
+      const auto node =
+          static_cast<unsigned>(std::stoul(fault.nodes.front().substr(fault.nodes.front().find('.') + 1)));
       for (std::int64_t i = 0; i < fault.amount; ++i) active.hits += cluster_.flip_bit_of_storage(node) ? 1 : 0;
       break;
     }
@@ -354,9 +355,8 @@ void FaultInjector::clog_one_by_one(std::size_t index) {
                          const std::string& from, const std::string& to) { return from == name || to == name; };
       const std::uint64_t number = cluster_.network().disturb(std::move(link));
       active.disturbances.push_back(number);
-      cluster_.scheduler().outside().post_after(heals_after, [this, index, number] {
-        active_[index].hits += cluster_.network().end_disturbance(number);
-      });
+      cluster_.scheduler().outside().post_after(
+          heals_after, [this, index, number] { active_[index].hits += cluster_.network().end_disturbance(number); });
     });
   }
 }

@@ -17,10 +17,10 @@ struct Fault {
   FaultKind kind = FaultKind::StorageCrash;
   Duration at{0};  ///< Since the workloads began.
   Duration length{0};
-  std::vector<std::string> nodes;  ///< The processes it befalls; network: one side of what is cut.
+  std::vector<std::string> nodes;   ///< The processes it befalls; network: one side of what is cut.
   std::vector<std::string> others;  ///< Bridge: the processes that both sides reach.
-  double rate = 0;                 ///< Probabilities of messages.
-  std::int64_t amount = 0;         ///< Microseconds or bytes.
+  double rate = 0;                  ///< Probabilities of messages.
+  std::int64_t amount = 0;          ///< Microseconds or bytes.
 };
 /// "#3 slow-disk of storage.1 from 2.500 s for 4.000 s, 3000".
 std::string describe(const Fault& fault);

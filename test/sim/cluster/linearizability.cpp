@@ -31,7 +31,8 @@ void bound_optional(std::vector<RegisterOperation>& operations) {
   // Nobody saw it and nobody needs it; only what saw that something else was there could.
   const bool others = std::any_of(operations.begin(), operations.end(),
                                   [](const auto& operation) { return operation.kind == Kind::ReadOther; });
-  if (!others) std::erase_if(operations, [](const auto& operation) { return operation.optional && operation.value != 0; });
+  if (!others)
+    std::erase_if(operations, [](const auto& operation) { return operation.optional && operation.value != 0; });
 }
 
 /// Depth first through the orders, with a memory of where it has been (Wing and Gong; Lowe).

@@ -24,8 +24,8 @@ struct RegisterOperation {
 enum class Linearizability { Yes, No, Undecided };
 
 /// Whether there is an order that explains all, in which nothing comes before what ended when it had not begun.
-/// Undecided if more than `steps_max` steps would be needed: the worst case is exponential, histories of a register with
-/// a few clients are nearly linear.
+/// Undecided if more than `steps_max` steps would be needed: the worst case is exponential, histories of a register
+/// with a few clients are nearly linear.
 Linearizability check_register(std::vector<RegisterOperation> operations, std::uint64_t steps_max = 300'000);
 
 }  // namespace fjord::sim

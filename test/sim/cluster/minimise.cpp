@@ -37,7 +37,8 @@ class Minimiser {
 
   /// Large parts first, then smaller ones, down to single faults.
   void leave_out() {
-    for (std::size_t part = (least_.options.only_faults->size() + 1) / 2; part > 0; part = part == 1 ? 0 : (part + 1) / 2) {
+    for (std::size_t part = (least_.options.only_faults->size() + 1) / 2; part > 0;
+         part = part == 1 ? 0 : (part + 1) / 2) {
       std::size_t first = 0;
       while (first < least_.options.only_faults->size()) {
         ScenarioOptions options = least_.options;

@@ -44,8 +44,7 @@ void Recorder::note_owner(const std::string& to, std::uint64_t version, BucketId
 
 void Recorder::see_state(const std::string& from, const rpc::ClusterInfo& info) {
   if (info.state.empty()) return;
-  const auto [first, is_first] =
-      states_.try_emplace(info.state_version, info.state + " | " + info.distribution, from);
+  const auto [first, is_first] = states_.try_emplace(info.state_version, info.state + " | " + info.distribution, from);
   if (is_first || !failure_.empty()) return;
   // A part that is empty means: as you have it.
   const std::string text = info.state + " | " + info.distribution;

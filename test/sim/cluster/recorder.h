@@ -25,7 +25,7 @@ class Recorder final : public NetworkObserver {
   void note_owner(const std::string& to, std::uint64_t version, BucketId bucket, std::uint16_t distributor);
 
   Exposure& exposure_;
-  std::map<std::uint64_t, std::pair<std::string, std::string>> states_;             ///< Version to text and publisher.
+  std::map<std::uint64_t, std::pair<std::string, std::string>> states_;      ///< Version to text and publisher.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint16_t> owners_;  ///< Version and bucket to distributor.
   std::string failure_;
 };

@@ -191,8 +191,8 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   result.summary = fmt::format(
       "W{}, {:.1f} s, {} storage nodes, {} distributors, redundancy {}, {} bits, {}{}; {} faults, {} exercised; {} "
       "messages ({} lost)",
-      plan.workload, static_cast<double>(span.count()) / 1e6, plan.shape.storage_nodes,
-      plan.shape.distributors, plan.shape.redundancy, plan.shape.bits, plan.shape.sync ? "sync" : "process",
+      plan.workload, static_cast<double>(span.count()) / 1e6, plan.shape.storage_nodes, plan.shape.distributors,
+      plan.shape.redundancy, plan.shape.bits, plan.shape.sync ? "sync" : "process",
       plan.shape.distribution.empty() ? "" : ", racks", result.faults.size(), injector.exercised(),
       cluster.network().messages_sent(), cluster.network().messages_lost());
   for (const auto& workload : workloads) result.summary += "; " + workload->summary();

@@ -39,14 +39,16 @@ std::string to_string(Bug bug) {
       return "skip-repair";
     case Bug::RepairUnmerged:
       return "repair-unmerged";
+    case Bug::ServeOldRequests:
+      return "serve-old-requests";
   }
   return "unknown";
 }
 
 namespace {
 
-constexpr Bug kBugs[] = {Bug::SkipReplica,        Bug::ForgetTuple, Bug::ReadOutOfSync, Bug::ForgetTokens,
-                         Bug::GuardReadsAnywhere, Bug::SkipRepair,  Bug::RepairUnmerged};
+constexpr Bug kBugs[] = {Bug::SkipReplica,        Bug::ForgetTuple, Bug::ReadOutOfSync,  Bug::ForgetTokens,
+                         Bug::GuardReadsAnywhere, Bug::SkipRepair,  Bug::RepairUnmerged, Bug::ServeOldRequests};
 
 }  // namespace
 
@@ -150,6 +152,7 @@ class SimCluster::DistributorProcess final : public Process {
     options.sabotage.guard_reads_anywhere = cluster_.options_.bug == Bug::GuardReadsAnywhere;
     options.sabotage.skip_repair = cluster_.options_.bug == Bug::SkipRepair;
     options.sabotage.repair_unmerged = cluster_.options_.bug == Bug::RepairUnmerged;
+    options.sabotage.serve_old_requests = cluster_.options_.bug == Bug::ServeOldRequests;
     node_ = std::make_unique<distributor::DistributorNode>(options, life_->runtime, *life_->transport);
     services_ = std::make_unique<DistributorServices>(life_->runtime, *life_->transport);
     cluster_.network_.listen(address(), services_->list(*node_), name_);

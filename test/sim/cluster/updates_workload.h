@@ -124,8 +124,8 @@ class UpdatesWorkload {
   }
   void over() {
     --under_way_;
-    cluster_.scheduler().outside().post_after(Duration(cluster_.random().below(static_cast<std::uint64_t>(pause_max_.count()))),
-                                              [this] { next(); });
+    cluster_.scheduler().outside().post_after(
+        Duration(cluster_.random().below(static_cast<std::uint64_t>(pause_max_.count()))), [this] { next(); });
   }
   void later(std::function<void()> task) {
     cluster_.scheduler().outside().post_after(Duration(cluster_.random().below(200'000)), std::move(task));

@@ -19,7 +19,9 @@ std::string filler_of(const std::string& value) {
 class RegisterWorkload final : public Workload {
  public:
   RegisterWorkload(WorkloadContext context, bool removes)
-      : context_(std::move(context)), removes_(removes), keys_(3 + static_cast<unsigned>(context_.random().below(18))) {}
+      : context_(std::move(context)),
+        removes_(removes),
+        keys_(3 + static_cast<unsigned>(context_.random().below(18))) {}
 
   std::string name() const override { return "register"; }
   void start() override {
@@ -117,14 +119,15 @@ class RegisterWorkload final : public Workload {
 
   void execute(unsigned client, std::size_t event, rpc::Operation operation, const Done& done) {
     const Duration timeout = milliseconds(1000 + static_cast<std::int64_t>(context_.random().below(15'000)));
-    context_.clients[client]->execute(std::move(operation), timeout, [this, event, done](const OperationOutcome& outcome) {
-      history_.end(event, outcome.outcome, "", context_.now(), outcome.status.to_string());
-      History::Event& e = history_.at(event);
-      e.timestamp_us = outcome.outcome == Outcome::Applied ? outcome.timestamp_us : 0;
-      e.refused = outcome.outcome == Outcome::NotApplied && outcome.status.code() == StatusCode::TestAndSetFailed;
-      note_exposure(e);
-      done(e.value, outcome.outcome);
-    });
+    context_.clients[client]->execute(
+        std::move(operation), timeout, [this, event, done](const OperationOutcome& outcome) {
+          history_.end(event, outcome.outcome, "", context_.now(), outcome.status.to_string());
+          History::Event& e = history_.at(event);
+          e.timestamp_us = outcome.outcome == Outcome::Applied ? outcome.timestamp_us : 0;
+          e.refused = outcome.outcome == Outcome::NotApplied && outcome.status.code() == StatusCode::TestAndSetFailed;
+          note_exposure(e);
+          done(e.value, outcome.outcome);
+        });
   }
 
   void note_exposure(const History::Event& e) {
@@ -221,17 +224,17 @@ class InsertWorkload final : public Workload {
     const auto number = static_cast<unsigned>(inserts_.size());
     inserts_.emplace_back();
     const std::string value = fmt::format("i{}", number);
-    context_.clients[client]->put_json(
-        id(number), fmt::format(R"({{"value": "{}", "filler": "{}"}})", value, filler_of(value)),
-        milliseconds(1000 + static_cast<std::int64_t>(context_.random().below(15'000))),
-        [this, number, client](const OperationOutcome& outcome) {
-          Insert& insert = inserts_[number];
-          insert.ended = true;
-          insert.outcome = outcome.outcome;
-          insert.timestamp_us = outcome.timestamp_us;
-          context_.exposure.note(outcome.outcome == Outcome::Applied ? 1 : 6);
-          look_back(client);
-        });
+    context_.clients[client]->put_json(id(number),
+                                       fmt::format(R"({{"value": "{}", "filler": "{}"}})", value, filler_of(value)),
+                                       milliseconds(1000 + static_cast<std::int64_t>(context_.random().below(15'000))),
+                                       [this, number, client](const OperationOutcome& outcome) {
+                                         Insert& insert = inserts_[number];
+                                         insert.ended = true;
+                                         insert.outcome = outcome.outcome;
+                                         insert.timestamp_us = outcome.timestamp_us;
+                                         context_.exposure.note(outcome.outcome == Outcome::Applied ? 1 : 6);
+                                         look_back(client);
+                                       });
   }
 
   /// Reads one of the last documents.

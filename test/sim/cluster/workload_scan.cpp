@@ -70,9 +70,7 @@ class VisitWorkload final : public Workload {
     return failure_;
   }
 
-  std::string summary() const override {
-    return fmt::format("visit: {} visits, {} failed", visits_, failed_);
-  }
+  std::string summary() const override { return fmt::format("visit: {} visits, {} failed", visits_, failed_); }
 
  private:
   void visit() {
@@ -94,8 +92,8 @@ class VisitWorkload final : public Workload {
       callbacks.on_finished = [this](const Status& status) { finish(status); };
       Client& client = *context_.clients.front();
       session_ = std::make_unique<visitors::VisitorSession>(
-          std::move(options), std::move(callbacks), client.transport(), snapshots_, context_.cluster.scheduler().clock(),
-          context_.random().fork(), client.executor());
+          std::move(options), std::move(callbacks), client.transport(), snapshots_,
+          context_.cluster.scheduler().clock(), context_.random().fork(), client.executor());
       session_->start();
     });
   }

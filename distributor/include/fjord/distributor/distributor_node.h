@@ -17,6 +17,7 @@ struct Sabotage {
   bool skip_repair = false;           ///< Damaged replicas are merged and never said to be whole again.
   bool ignore_lease = false;          ///< Reads ask one member although the fleet controller has not been heard.
   bool repair_unmerged = false;       ///< They are said to be whole again without having been merged.
+  bool serve_old_requests = false;    ///< Writes are done that were sent before the distributor was called down.
 };
 
 struct DistributorOptions {

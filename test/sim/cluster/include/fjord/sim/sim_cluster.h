@@ -23,7 +23,8 @@ enum class Bug {
   ForgetTokens,
   GuardReadsAnywhere,
   SkipRepair,
-  RepairUnmerged
+  RepairUnmerged,
+  ServeOldRequests
 };
 std::string to_string(Bug bug);
 Result<Bug> bug_from_string(const std::string& name);
