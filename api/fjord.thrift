@@ -276,11 +276,15 @@ struct ReplicaSet {
 struct GetBucketInfo {
   1: optional i64 state_version = 0
   2: optional i32 distributor = 0
-  /** Every bucket that this distributor owns under `state_version`; otherwise those of `buckets` that exist. */
+  /** Every bucket that this distributor owns under `state_version`; otherwise those of `buckets` that exist, with
+   *  more or fewer bits if need be. */
   3: optional bool all = false
   4: optional list<i64> buckets = []
-  /** Of all these, the damaged ones. */
+  /** Of all these, the damaged ones, and those above one of the limits below. */
   5: optional bool only_damaged = false
+  /** 0: no limit. */
+  6: optional i64 entries_limit = 0
+  7: optional i64 bytes_limit = 0
 }
 
 struct BucketReport {
@@ -351,6 +355,36 @@ struct DeleteBuckets {
 struct DeleteBucketsReply {
   1: optional Status status
   2: optional list<Status> statuses = []
+  3: optional i64 state_version = 0
+}
+
+/** Replaces a bucket by its two halves, which take over its replica set; fine if that happened before. */
+struct SplitBucket {
+  1: optional i64 state_version = 0
+  2: optional i32 distributor = 0
+  3: optional i64 bucket = 0
+  /** Of the replica set that the sender knows; refused if the replica knows a newer one. */
+  4: optional i64 epoch = 0
+}
+
+struct SplitBucketReply {
+  1: optional Status status
+  /** Of the halves. */
+  2: optional list<BucketReport> reports = []
+  3: optional i64 state_version = 0
+}
+
+/** The reverse: replaces the two halves, which have the same replica set, by `parent`; fine if that happened before. */
+struct JoinBuckets {
+  1: optional i64 state_version = 0
+  2: optional i32 distributor = 0
+  3: optional i64 parent = 0
+  4: optional i64 epoch = 0
+}
+
+struct JoinBucketsReply {
+  1: optional Status status
+  2: optional BucketReport report
   3: optional i64 state_version = 0
 }
 
@@ -649,6 +683,8 @@ service StorageService {
   SetReplicaSetsReply setReplicaSets(1: SetReplicaSets request)
   MergeBucketReply mergeBucket(1: MergeBucket request)
   DeleteBucketsReply deleteBuckets(1: DeleteBuckets request)
+  SplitBucketReply splitBucket(1: SplitBucket request)
+  JoinBucketsReply joinBuckets(1: JoinBuckets request)
   ListEntriesReply listEntries(1: ListEntries request)
   FetchEntriesReply fetchEntries(1: FetchEntries request)
   CreateVisitorReply createVisitor(1: CreateVisitor request)

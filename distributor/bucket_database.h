@@ -9,6 +9,7 @@
 
 #include "fjord/cluster/replica_set.h"
 #include "fjord/document/bucket_id.h"
+#include "fjord/document/document_id.h"
 
 namespace fjord::distributor {
 
@@ -43,10 +44,11 @@ struct BucketEntry {
   /// A replica outside of the set may hold writes that no member has, or members may have them in part, since before
   /// this was known. They become visible with the next merge.
   bool unsettled = false;
-  bool merging = false;        ///< Waits for a merge, or is being merged.
-  bool merge_started = false;  ///< Is one of the merges under way.
-  bool disturbed = false;      ///< A write did not reach every replica since the merge began.
-  bool paused = false;         ///< No operation is started: the set is about to be extended.
+  bool merging = false;         ///< Waits for a merge, or is being merged.
+  bool merge_started = false;   ///< Is one of the merges under way.
+  bool disturbed = false;       ///< A write did not reach every replica since the merge began.
+  bool paused = false;          ///< No operation is started: the set or the bucket itself is about to change.
+  std::uint64_t reshaping = 0;  ///< The number of the split or join that has paused it, else 0.
   std::uint64_t last_timestamp_us = 0;
   std::uint32_t writes_under_way = 0;
 
@@ -77,11 +79,12 @@ struct BucketEntry {
   }
 };
 
-/// All buckets that this distributor owns and knows of, by rising raw id.
+/// All buckets that this distributor owns and knows of, in the order of BucketId::sort_key(), so that what a bucket was
+/// split into stands together. None of them contains another one.
 class BucketDatabase {
  public:
   BucketEntry* find(BucketId bucket) {
-    auto it = entries_.find(bucket.raw());
+    auto it = entries_.find(bucket.sort_key());
     return it == entries_.end() ? nullptr : &it->second;
   }
   /// Null if what was known then has been forgotten since.
@@ -89,15 +92,38 @@ class BucketDatabase {
     BucketEntry* entry = find(ticket.bucket);
     return entry == nullptr || entry->serial != ticket.serial ? nullptr : entry;
   }
+  /// The bucket that a document belongs to; null if none is known.
+  BucketEntry* find_for(const GlobalId& gid) {
+    const BucketId narrowest = bucket_of(gid, BucketId::kUsedBitsMax);
+    auto it = entries_.upper_bound(narrowest.sort_key());
+    if (it == entries_.begin()) return nullptr;
+    --it;
+    return it->second.bucket.contains(narrowest) ? &it->second : nullptr;
+  }
+  /// The widest bucket of at least `bits` bits for a document that no bucket is known for.
+  BucketId missing_for(const GlobalId& gid, unsigned bits) const {
+    BucketId bucket = bucket_of(gid, bits);
+    for (; has_part_of(bucket); ++bits) bucket = bucket_of(gid, bits + 1);
+    return bucket;
+  }
+  /// Those known that contain `bucket` or are contained in it.
+  std::vector<BucketId> overlapping(BucketId bucket) const {
+    std::vector<BucketId> found;
+    auto it = entries_.lower_bound(bucket.sort_key());
+    if (it != entries_.begin() && std::prev(it)->second.bucket.contains(bucket))
+      found.push_back(std::prev(it)->second.bucket);
+    for (; it != entries_.end() && bucket.contains(it->second.bucket); ++it) found.push_back(it->second.bucket);
+    return found;
+  }
   /// Forgets what was known of the bucket, if anything was; earlier tickets are no longer valid.
   BucketEntry& add(BucketId bucket) {
-    BucketEntry& entry = entries_[bucket.raw()];
+    BucketEntry& entry = entries_[bucket.sort_key()];
     entry = {};
     entry.bucket = bucket;
     entry.serial = ++last_serial_;
     return entry;
   }
-  void erase(BucketId bucket) { entries_.erase(bucket.raw()); }
+  void erase(BucketId bucket) { entries_.erase(bucket.sort_key()); }
   template <typename Predicate>
   void erase_if(Predicate predicate) {
     std::erase_if(entries_, [&](const auto& item) { return predicate(item.second); });
@@ -107,6 +133,11 @@ class BucketDatabase {
   auto end() { return entries_.end(); }
 
  private:
+  bool has_part_of(BucketId bucket) const {
+    auto it = entries_.lower_bound(bucket.sort_key());
+    return it != entries_.end() && bucket.contains(it->second.bucket);
+  }
+
   std::map<std::uint64_t, BucketEntry> entries_;
   std::uint64_t last_serial_ = 0;
 };

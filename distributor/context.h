@@ -46,6 +46,10 @@ struct Context {
     }
     return absent;
   }
+  /// Of the replica set that follows one of `epoch`.
+  std::uint64_t next_epoch(std::uint64_t epoch) const {
+    return std::max(ReplicaSet::make_epoch(snapshot->state_version(), 1), epoch + 1);
+  }
   std::size_t nodes() const { return snapshot->distribution().flat_nodes().size(); }
   /// Buckets are made with so many replicas and not with fewer; after that at least as many nodes hold a replica,
   /// current or not.

@@ -17,8 +17,9 @@ class DistributorNode::Impl {
         incarnation_(runtime.random.next() | 1),
         executor_(runtime.scheduler.make_executor("distributor")),
         context_{options_, runtime.clock, transport, runtime.metrics, *executor_, runtime.random.fork(), {}, nullptr},
-        maintainer_(context_, {[this](BucketId bucket) { operations_.bucket_ready(bucket); },
-                               [this] { operations_.state_ready(); }, [this] { operations_.buckets_forgotten(); }}),
+        maintainer_(context_, runtime.tunables,
+                    {[this](BucketId bucket) { operations_.bucket_ready(bucket); },
+                     [this] { operations_.state_ready(); }, [this] { operations_.buckets_forgotten(); }}),
         operations_(context_, maintainer_, runtime.tunables),
         buckets_(runtime.metrics.gauge("fjord_distributor_buckets", "Buckets owned")),
         out_of_sync_(runtime.metrics.gauge("fjord_distributor_buckets_out_of_sync", "Buckets that wait for a merge")),
@@ -143,8 +144,11 @@ class DistributorNode::Impl {
     }
     std::set<std::uint16_t> members;
     for (const rpc::BucketNode& one : reply.buckets) {
-      const BucketEntry* entry = one.status ? context_.buckets.find(one.bucket) : nullptr;
-      if (entry != nullptr) members.insert(entry->set.nodes.begin(), entry->set.nodes.end());
+      if (!one.status) continue;
+      for (BucketId part : context_.buckets.overlapping(one.bucket)) {
+        const std::vector<std::uint16_t>& nodes = context_.buckets.find(part)->set.nodes;
+        members.insert(nodes.begin(), nodes.end());
+      }
     }
     confirm_state(members, [reply = std::move(reply), respond = std::move(respond)](bool confirmed) mutable {
       if (!confirmed) {
@@ -198,7 +202,11 @@ class DistributorNode::Impl {
       return reply;
     }
     if (request.all) {
-      for (auto& [raw, entry] : context_.buckets) reply.buckets.push_back(node_of(entry));
+      const unsigned bits = context_.snapshot->distribution_bits();
+      for (auto& [key, entry] : context_.buckets) {
+        const BucketId whole = entry.bucket.with_used_bits(bits);
+        if (reply.buckets.empty() || reply.buckets.back().bucket != whole) reply.buckets.push_back(node_of(whole));
+      }
     } else {
       for (BucketId bucket : request.buckets) reply.buckets.push_back(node_of(bucket));
     }
@@ -209,8 +217,8 @@ class DistributorNode::Impl {
     if (context_.snapshot->distributor_of(bucket) != options_.index) {
       return {bucket, Status(StatusCode::WrongDistribution, "another distributor owns the bucket")};
     }
-    BucketEntry* entry = context_.buckets.find(bucket);
-    if (entry != nullptr) return node_of(*entry);
+    const std::vector<BucketId> parts = context_.buckets.overlapping(bucket);
+    if (!parts.empty()) return node_of(bucket, parts);
     if (!context_.ready) return {bucket, still_collecting()};
     if (context_.unreported_buckets_may_exist()) {
       return {bucket, Status(StatusCode::Unavailable, "it may be on a storage node that is not up")};
@@ -218,18 +226,34 @@ class DistributorNode::Impl {
     return {bucket, Status(StatusCode::NotFound, "there is no such bucket")};
   }
 
-  rpc::BucketNode node_of(const BucketEntry& entry) {
-    if (entry.phase == BucketPhase::Unavailable) return {entry.bucket, Status(StatusCode::Unavailable, entry.reason)};
-    if (entry.phase != BucketPhase::Active || entry.dirty) {
-      return {entry.bucket, Status(StatusCode::NotReady, "its replicas are being brought in sync")};
+  /// A node from which all of these can be read, which make up `bucket`.
+  rpc::BucketNode node_of(BucketId bucket, const std::vector<BucketId>& parts) {
+    std::vector<std::uint16_t> readable;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const BucketEntry& entry = *context_.buckets.find(parts[i]);
+      if (entry.phase == BucketPhase::Unavailable) return {bucket, Status(StatusCode::Unavailable, entry.reason)};
+      if (entry.phase != BucketPhase::Active || entry.dirty) return {bucket, not_in_sync()};
+      const std::vector<std::uint16_t> nodes = readable_nodes(entry);
+      if (i == 0) {
+        readable = nodes;
+      } else {
+        std::erase_if(readable, [&](auto node) { return std::find(nodes.begin(), nodes.end(), node) == nodes.end(); });
+      }
     }
+    if (readable.empty()) return {bucket, not_in_sync()};
+    return {bucket, Status::ok(), readable[context_.random.below(readable.size())]};
+  }
+
+  std::vector<std::uint16_t> readable_nodes(const BucketEntry& entry) const {
     std::vector<std::uint16_t> readable = entry.intact();
     if (readable.empty()) readable = entry.set.nodes;
     if (options_.sabotage.read_out_of_sync) {
       readable.insert(readable.end(), entry.filling.begin(), entry.filling.end());
     }
-    return {entry.bucket, Status::ok(), readable[context_.random.below(readable.size())]};
+    return readable;
   }
+
+  static Status not_in_sync() { return {StatusCode::NotReady, "its replicas are being brought in sync"}; }
 
   /// Decisions of the fleet controller, which clients reach through any distributor.
   void forward(rpc::Request request, rpc::Responder respond) {

@@ -81,6 +81,12 @@ bool StorageNode::handle(rpc::Request& request, rpc::Responder& respond) {
     stripe.executor().post([&stripe, r = std::move(*merge), respond = std::move(respond)]() mutable {
       stripe.merge(std::move(r), std::move(respond));
     });
+  } else if (auto* split = std::get_if<rpc::SplitBucket>(&request)) {
+    Stripe& stripe = *stripes_[stripe_of(split->bucket)];
+    stripe.executor().post([&stripe, r = *split, respond = std::move(respond)] { respond(stripe.split(r)); });
+  } else if (auto* join = std::get_if<rpc::JoinBuckets>(&request)) {
+    Stripe& stripe = *stripes_[stripe_of(join->parent)];
+    stripe.executor().post([&stripe, r = *join, respond = std::move(respond)] { respond(stripe.join(r)); });
   } else if (auto* list = std::get_if<rpc::ListEntries>(&request)) {
     Stripe& stripe = *stripes_[stripe_of(list->bucket)];
     stripe.executor().post(

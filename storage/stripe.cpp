@@ -27,6 +27,8 @@ StripeMetrics::StripeMetrics(MetricRegistry& registry)
       repaired(registry.counter("fjord_storage_repaired_total",
                                 "Damaged buckets that hold again what their intact replicas hold")),
       merges(registry.counter("fjord_storage_merges_total", "Merges of a bucket from another replica")),
+      splits(registry.counter("fjord_storage_bucket_splits_total", "Buckets split into halves")),
+      joins(registry.counter("fjord_storage_bucket_joins_total", "Halves joined to buckets")),
       merged_entries(registry.counter("fjord_storage_merged_entries_total", "Entries fetched by merges")),
       throttled(
           registry.counter("fjord_storage_throttled_total", "Puts answered BUSY because the disk is nearly full")),
@@ -321,13 +323,15 @@ Result<std::vector<rpc::BucketReport>> StorageNode::Stripe::bucket_info(const rp
     return Status(StatusCode::WrongDistribution, "the cluster state is newer");
   }
   std::vector<rpc::BucketReport> reports;
-  for (BucketId bucket : request.all ? provider_->list_buckets() : request.buckets) {
+  for (BucketId bucket : request.all ? provider_->list_buckets() : present_parts(request.buckets)) {
     if (snapshot->distributor_of(bucket) != request.distributor) continue;
     Result<BucketInfo> info = provider_->bucket_info(bucket);
     Result<ReplicaSet> set = provider_->replica_set(bucket);
     if (!info || !set) continue;
     const bool damaged = is_damaged(bucket);
-    if (damaged || !request.only_damaged) reports.push_back({bucket, *info, *set, damaged});
+    const bool large = (request.entries_limit != 0 && info->entries > request.entries_limit) ||
+                       (request.bytes_limit != 0 && info->bytes > request.bytes_limit);
+    if (damaged || large || !request.only_damaged) reports.push_back({bucket, *info, *set, damaged});
   }
   return reports;
 }
@@ -337,7 +341,11 @@ Status StorageNode::Stripe::set_replica_set(const rpc::SetReplicaSets& request, 
   if (is_deleted_since(request, entry)) return Status::ok();
   // A set that leaves this node out is news for a replica that is here, and no reason to make one.
   bool left_out = entry.replica_set.epoch != 0 && !entry.replica_set.contains(options_.index);
-  if (left_out && !provider_->replica_set(entry.bucket)) return Status::ok();
+  const auto is_here = static_cast<bool>(provider_->replica_set(entry.bucket));
+  if (left_out && !is_here) return Status::ok();
+  if (!is_here && overlaps_another(entry.bucket)) {
+    return {StatusCode::NotReady, entry.bucket.to_string() + " is here with more or fewer bits"};
+  }
   FJORD_TRY(provider_->create_bucket(entry.bucket));
   FJORD_TRY_ASSIGN(ReplicaSet old, provider_->replica_set(entry.bucket));
   // A replica that is being filled (epoch 0) keeps what it was a member of before; a late copy changes nothing.
@@ -383,6 +391,108 @@ Status StorageNode::Stripe::delete_bucket(const rpc::DeleteBuckets& request, Buc
   take_damaged();
   damaged_.erase(bucket);
   return Status::ok();
+}
+
+Status StorageNode::Stripe::check_epoch(BucketId bucket, std::uint64_t epoch) const {
+  const Result<ReplicaSet> set = provider_->replica_set(bucket);
+  if (!set || set->epoch <= epoch) return Status::ok();
+  return {StatusCode::WrongDistribution, "sent under an older replica set of " + bucket.to_string()};
+}
+
+std::vector<BucketId> StorageNode::Stripe::present_parts(const std::vector<BucketId>& asked) const {
+  std::set<BucketId> found;
+  std::vector<BucketId> others;
+  for (BucketId bucket : asked) {
+    if (provider_->replica_set(bucket)) {
+      found.insert(bucket);
+    } else {
+      others.push_back(bucket);
+    }
+  }
+  if (!others.empty()) {
+    for (BucketId here : provider_->list_buckets()) {
+      if (std::any_of(others.begin(), others.end(),
+                      [&](BucketId bucket) { return here.contains(bucket) || bucket.contains(here); }))
+        found.insert(here);
+    }
+  }
+  return {found.begin(), found.end()};
+}
+
+bool StorageNode::Stripe::overlaps_another(BucketId bucket) const {
+  const std::vector<BucketId> all = provider_->list_buckets();
+  return std::any_of(all.begin(), all.end(),
+                     [&](BucketId here) { return here != bucket && (here.contains(bucket) || bucket.contains(here)); });
+}
+
+void StorageNode::Stripe::inherit_damage(std::initializer_list<BucketId> before,
+                                         std::initializer_list<BucketId> after) {
+  take_damaged();
+  std::size_t damaged = 0;
+  for (BucketId bucket : before) damaged += damaged_.erase(bucket);
+  if (damaged > 0) damaged_.insert(after);
+}
+
+rpc::BucketReport StorageNode::Stripe::report_of(BucketId bucket) {
+  rpc::BucketReport report;
+  report.bucket = bucket;
+  if (Result<BucketInfo> info = provider_->bucket_info(bucket)) report.info = *info;
+  if (Result<ReplicaSet> set = provider_->replica_set(bucket)) report.replica_set = std::move(*set);
+  report.damaged = is_damaged(bucket);
+  return report;
+}
+
+rpc::SplitBucketReply StorageNode::Stripe::split(const rpc::SplitBucket& request) {
+  rpc::SplitBucketReply reply;
+  const auto run = [&]() -> Status {
+    FJORD_TRY(check_owner(request.state_version, request.distributor, request.bucket));
+    FJORD_TRY(check_epoch(request.bucket, request.epoch));
+    if (request.bucket.used_bits() == BucketId::kUsedBitsMax) {
+      return {StatusCode::InvalidArgument, request.bucket.to_string() + " has no bit left"};
+    }
+    const auto [low, high] = halves_of(request.bucket);
+    if (provider_->replica_set(request.bucket)) {
+      FJORD_TRY(provider_->split_bucket(request.bucket));
+      inherit_damage({request.bucket}, {low, high});
+      metrics_.splits.add();
+    }
+    for (BucketId half : {low, high}) {
+      if (provider_->replica_set(half)) reply.reports.push_back(report_of(half));
+    }
+    if (reply.reports.empty())
+      return {StatusCode::NotFound, request.bucket.to_string() + " is not on this storage node"};
+    return Status::ok();
+  };
+  reply.status = run();
+  return reply;
+}
+
+rpc::JoinBucketsReply StorageNode::Stripe::join(const rpc::JoinBuckets& request) {
+  rpc::JoinBucketsReply reply;
+  const auto run = [&]() -> Status {
+    FJORD_TRY(check_owner(request.state_version, request.distributor, request.parent));
+    FJORD_TRY(check_epoch(request.parent, request.epoch));
+    const auto [low, high] = halves_of(request.parent);
+    const Result<ReplicaSet> low_set = provider_->replica_set(low);
+    const Result<ReplicaSet> high_set = provider_->replica_set(high);
+    if (low_set && high_set) {
+      // With different sets nobody could say later what the whole holds.
+      if (*low_set != *high_set || low_set->epoch > request.epoch) {
+        return {StatusCode::WrongDistribution, "the halves of " + request.parent.to_string() +
+                                                   " have other replica sets than the one this was sent under"};
+      }
+      FJORD_TRY(provider_->join_buckets(request.parent));
+      inherit_damage({low, high}, {request.parent});
+      metrics_.joins.add();
+    }
+    if (!provider_->replica_set(request.parent)) {
+      return {StatusCode::NotFound, "not both halves of " + request.parent.to_string() + " are on this storage node"};
+    }
+    reply.report = report_of(request.parent);
+    return Status::ok();
+  };
+  reply.status = run();
+  return reply;
 }
 
 void StorageNode::Stripe::merge(rpc::MergeBucket request, rpc::Responder respond) {

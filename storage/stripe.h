@@ -1,5 +1,6 @@
 #pragma once
 
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,6 +27,8 @@ struct StripeMetrics {
   Counter& damaged;
   Counter& repaired;
   Counter& merges;
+  Counter& splits;
+  Counter& joins;
   Counter& merged_entries;
   Counter& throttled;
   Counter& no_space;
@@ -49,6 +52,8 @@ class StorageNode::Stripe {
   Result<std::vector<rpc::BucketReport>> bucket_info(const rpc::GetBucketInfo& request);
   Status set_replica_set(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry);
   Status delete_bucket(const rpc::DeleteBuckets& request, BucketId bucket);
+  rpc::SplitBucketReply split(const rpc::SplitBucket& request);
+  rpc::JoinBucketsReply join(const rpc::JoinBuckets& request);
   void merge(rpc::MergeBucket request, rpc::Responder respond);
   rpc::ListEntriesReply list_entries(const rpc::ListEntries& request);
   rpc::FetchEntriesReply fetch_entries(const rpc::FetchEntries& request);
@@ -73,6 +78,15 @@ class StorageNode::Stripe {
 
   /// OK if `distributor` may change `bucket` under cluster state `version`.
   Status check_owner(std::uint64_t version, std::uint16_t distributor, BucketId bucket) const;
+  /// OK if `bucket` is not there, or with a replica set that is not newer than `epoch`.
+  Status check_epoch(BucketId bucket, std::uint64_t epoch) const;
+  /// Those of the buckets that are here, and in place of the others what is here of them with more or fewer bits.
+  std::vector<BucketId> present_parts(const std::vector<BucketId>& asked) const;
+  /// True if a bucket is here that the bucket contains or is contained in, and that is not the bucket itself.
+  bool overlaps_another(BucketId bucket) const;
+  /// What replaces `before` has lost what that had lost.
+  void inherit_damage(std::initializer_list<BucketId> before, std::initializer_list<BucketId> after);
+  rpc::BucketReport report_of(BucketId bucket);
   /// A late copy of a message that was sent before the bucket was deleted.
   bool is_deleted_since(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry) const;
   void apply_bucket(const rpc::Apply& request, std::span<const std::uint32_t> indexes,

@@ -1,6 +1,7 @@
 #include "server_visitor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -16,8 +17,48 @@ ReadMetrics::ReadMetrics(MetricRegistry& registry)
       docblocks(registry.counter("fjord_visitor_docblocks_total", "Blocks of documents read by visitors.")),
       docblock_bytes(registry.counter("fjord_visitor_docblock_bytes_total", "Bytes of documents read by visitors.")) {}
 
+/// Reads a bucket, or all the buckets that it was split into, one after the other.
 struct ServerVisitor::StripeIterator {
   std::unique_ptr<spi::DocumentIterator> iterator;
+  bool begun = false;
+  std::vector<BucketId> parts;  ///< Not read yet, the last one first.
+
+  Status begin(spi::PersistenceProvider& provider, BucketId bucket) {
+    begun = true;
+    if (provider.replica_set(bucket)) {
+      parts.push_back(bucket);
+      return Status::ok();
+    }
+    double share = 0;  // Of the bucket that its parts make up, exact for powers of two.
+    for (BucketId part : provider.list_buckets()) {
+      if (!bucket.contains(part)) continue;
+      parts.push_back(part);
+      share += std::ldexp(1.0, static_cast<int>(bucket.used_bits()) - static_cast<int>(part.used_bits()));
+    }
+    if (parts.empty()) return {StatusCode::NotFound, bucket.to_string() + " is not on this node"};
+    if (share == 1.0) return Status::ok();
+    return {StatusCode::NotReady, bucket.to_string() + " was split, and not all parts of it are on this node"};
+  }
+
+  /// Appends to `block`; true if there is more. A part that is split or joined meanwhile ends it with NotFound.
+  Result<bool> next(spi::PersistenceProvider& provider, const spi::IterateOptions& options, DocBlockBuilder& block,
+                    std::size_t bytes_max) {
+    while (block.size() < bytes_max) {
+      if (iterator == nullptr) {
+        if (parts.empty()) return false;
+        FJORD_TRY_ASSIGN(const ReplicaSet set, provider.replica_set(parts.back()));
+        if (set.epoch == 0) {
+          return Status(StatusCode::NotReady, parts.back().to_string() + " is being filled on this node");
+        }
+        FJORD_TRY_ASSIGN(iterator, provider.iterate(parts.back(), options));
+      }
+      FJORD_TRY_ASSIGN(const bool more, iterator->next(block, bytes_max));
+      if (more) return true;
+      iterator.reset();
+      parts.pop_back();
+    }
+    return !parts.empty();
+  }
 };
 
 struct ServerVisitor::Block {
@@ -99,15 +140,9 @@ void ServerVisitor::read_if_allowed(Lane& lane) {
                                   bytes_max = plan_.docblock_bytes](spi::PersistenceProvider& provider) {
     Block block;
     const auto read = [&]() -> Status {
-      if (iterator->iterator == nullptr) {
-        FJORD_TRY_ASSIGN(const ReplicaSet set, provider.replica_set(bucket));
-        if (set.epoch == 0) {
-          return Status(StatusCode::NotReady, bucket.to_string() + " is being filled on this node");
-        }
-        FJORD_TRY_ASSIGN(iterator->iterator, provider.iterate(bucket, options));
-      }
+      if (!iterator->begun) FJORD_TRY(iterator->begin(provider, bucket));
       DocBlockBuilder builder;
-      FJORD_TRY_ASSIGN(block.more, iterator->iterator->next(builder, bytes_max));
+      FJORD_TRY_ASSIGN(block.more, iterator->next(provider, options, builder, bytes_max));
       block.bytes = builder.take();
       return Status::ok();
     };

@@ -14,10 +14,13 @@ constexpr Duration kDamagedRetryDelay = seconds(5);
 
 }  // namespace
 
-BucketMaintainer::BucketMaintainer(Context& context, Callbacks callbacks)
+BucketMaintainer::BucketMaintainer(Context& context, TunableRegistry& tunables, Callbacks callbacks)
     : context_(context),
       callbacks_(std::move(callbacks)),
       collector_(context),
+      reshaper_(context, tunables,
+                {[this](BucketId bucket) { install({bucket}); },
+                 [this](BucketId bucket) { callbacks_.bucket_ready(bucket); }}),
       merges_(context.metrics.counter("fjord_distributor_merges_total", "Buckets merged to the end")),
       merge_failures_(context.metrics.counter("fjord_distributor_merge_failures_total", "Merges to be repeated")),
       damaged_replicas_(
@@ -31,15 +34,12 @@ void BucketMaintainer::later(const BucketEntry& entry, Duration delay, UniqueFun
   });
 }
 
-std::uint64_t BucketMaintainer::next_epoch(std::uint64_t epoch) const {
-  return std::max(ReplicaSet::make_epoch(context_.snapshot->state_version(), 1), epoch + 1);
-}
-
 // --- learning what is there ------------------------------------------------------------------------------------------
 
 void BucketMaintainer::forget_outdated(const rpc::ClusterSnapshot* before) {
   adoption_ = plan_adoption(before, *context_.snapshot, context_.ready ? nullptr : &adoption_);
   context_.ready = false;
+  reshaper_.forget();
   outdated_.clear();
   context_.buckets.erase_if([&](const BucketEntry& entry) {
     const bool owned = context_.snapshot->distributor_of(entry.bucket) == context_.options.index;
@@ -68,19 +68,20 @@ void BucketMaintainer::collect() {
   collector_.ask(std::move(questions), [this](ReportCollector::Reports reports) { collect_rest(std::move(reports)); });
 }
 
-/// Buckets that were served until here, and of which a node that was away has a replica too.
+/// Buckets that were served until here, and of which a node that was away has a replica too, perhaps with other bits.
 void BucketMaintainer::collect_rest(ReportCollector::Reports reports) {
-  std::vector<BucketId> more;
+  std::set<BucketId> more;
   for (const auto& [raw, list] : reports) {
-    const BucketEntry* entry = context_.buckets.find(BucketId(raw));
-    if (entry == nullptr || entry->phase == BucketPhase::Collecting) continue;
     const bool news = std::any_of(list.begin(), list.end(), [&](const ReplicaReport& report) {
       return adoption_.newcomers.contains(report.node);
     });
-    if (news) more.push_back(entry->bucket);
+    if (!news) continue;
+    for (BucketId bucket : context_.buckets.overlapping(BucketId(raw))) {
+      if (context_.buckets.find(bucket)->phase != BucketPhase::Collecting) more.insert(bucket);
+    }
   }
   if (more.empty()) {
-    build_database(reports);
+    reconcile(std::move(reports));
     return;
   }
   for (BucketId bucket : more) {
@@ -93,33 +94,53 @@ void BucketMaintainer::collect_rest(ReportCollector::Reports reports) {
   std::map<std::uint16_t, ReportCollector::Question> questions;
   for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
     if (!context_.snapshot->storage_serves(node.index) || adoption_.newcomers.contains(node.index)) continue;
-    questions[node.index].buckets = more;
+    questions[node.index].buckets.assign(more.begin(), more.end());
   }
   collector_.ask(std::move(questions), [this, first = std::move(reports)](ReportCollector::Reports second) mutable {
     for (auto& [raw, list] : second) {
       std::vector<ReplicaReport>& all = first[raw];
       all.insert(all.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
     }
-    build_database(first);
+    reconcile(std::move(first));
   });
 }
 
-void BucketMaintainer::build_database(const ReportCollector::Reports& all_reports) {
+/// A split that did not reach every replica, or a join: the larger ones are split until all have the same bits.
+void BucketMaintainer::reconcile(ReportCollector::Reports reports) {
+  const std::vector<Undivided> undivided = find_undivided(reports);
+  if (undivided.empty()) {
+    build_database(reports);
+    return;
+  }
+  for (const Undivided& replica : undivided) {
+    std::erase_if(reports[replica.bucket.raw()], [&](const ReplicaReport& r) { return r.node == replica.node; });
+  }
+  std::erase_if(reports, [](const auto& item) { return item.second.empty(); });
+  collector_.divide(undivided, [this, rest = std::move(reports)](ReportCollector::Reports halves) mutable {
+    for (auto& [raw, list] : halves) {
+      std::vector<ReplicaReport>& all = rest[raw];
+      all.insert(all.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
+    }
+    reconcile(std::move(rest));
+  });
+}
+
+void BucketMaintainer::build_database(const ReportCollector::Reports& reports) {
   std::vector<BucketId> to_install;
   const std::size_t absent = context_.absent_nodes();
-  for (const auto& [raw, reports] : all_reports) {
-    const BucketEntry* known = context_.buckets.find(BucketId(raw));
-    if (known != nullptr && known->phase != BucketPhase::Collecting) continue;
-    if (recover(context_.buckets.add(BucketId(raw)), reports, absent)) to_install.push_back(BucketId(raw));
-  }
-  // Nobody has these any more who is up.
+  // What nobody has any more who is up, or with other bits only, is gone.
   context_.buckets.erase_if([](const BucketEntry& entry) { return entry.phase == BucketPhase::Collecting; });
+  for (const auto& [raw, list] : reports) {
+    if (list.empty() || context_.buckets.find(BucketId(raw)) != nullptr) continue;
+    if (recover(context_.buckets.add(BucketId(raw)), list, absent)) to_install.push_back(BucketId(raw));
+  }
   context_.ready = true;
   install(to_install);
   if (absent == 0 && context_.nodes() <= context_.snapshot->distribution().redundancy()) create_all();
   callbacks_.state_ready();
   start_merges();
-  ask_for_damage_later();
+  look_around_later();
+  look_for_joins_later();
 }
 
 bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaReport>& reports, std::size_t absent) {
@@ -146,7 +167,7 @@ bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaRepo
   }
   entry.dropped = entry.stale;
   if (plan.install || !entry.dropped.empty()) {
-    entry.set.epoch = next_epoch(plan.epoch);
+    entry.set.epoch = context_.next_epoch(plan.epoch);
     return true;
   }
   entry.phase = BucketPhase::Active;
@@ -154,14 +175,23 @@ bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaRepo
   return false;
 }
 
-void BucketMaintainer::ask_for_damage_later() {
+void BucketMaintainer::look_around_later() {
   context_.executor.post_after(context_.options.damage_poll_interval, [this, generation = context_.generation] {
-    if (generation == context_.generation) ask_for_damage();
+    if (generation == context_.generation) look_around();
   });
 }
 
-/// A storage node remembers its damaged buckets until they are repaired, so an answer that gets lost does no harm.
-void BucketMaintainer::ask_for_damage() {
+void BucketMaintainer::look_for_joins_later() {
+  context_.executor.post_after(context_.options.join_interval, [this, generation = context_.generation] {
+    if (generation != context_.generation) return;
+    reshaper_.look_for_joins();
+    look_for_joins_later();
+  });
+}
+
+/// Asks for damaged and for large buckets. A storage node remembers its damaged buckets until they are repaired, so an
+/// answer that gets lost does no harm.
+void BucketMaintainer::look_around() {
   for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
     if (!context_.snapshot->storage_serves(node.index)) continue;
     rpc::GetBucketInfo request;
@@ -169,17 +199,21 @@ void BucketMaintainer::ask_for_damage() {
     request.distributor = context_.options.index;
     request.all = true;
     request.only_damaged = true;
+    request.entries_limit = reshaper_.entries_limit();
+    request.bytes_limit = reshaper_.bytes_limit();
     rpc::call(context_.transport, context_.storage_address(node.index), std::move(request),
               context_.options.storage_timeout, context_.executor,
               [this, index = node.index, generation = context_.generation](Result<rpc::GetBucketInfoReply> reply) {
                 if (generation != context_.generation || !reply) return;
                 for (const rpc::BucketReport& report : reply->reports) {
-                  BucketEntry* entry = report.damaged ? context_.buckets.find(report.bucket) : nullptr;
-                  if (entry != nullptr && entry->set.epoch != 0) note_damaged(*entry, index);
+                  BucketEntry* entry = context_.buckets.find(report.bucket);
+                  if (entry == nullptr || entry->set.epoch == 0) continue;
+                  if (report.damaged) note_damaged(*entry, index);
+                  reshaper_.note_size(*entry, report.info);
                 }
               });
   }
-  ask_for_damage_later();
+  look_around_later();
 }
 
 void BucketMaintainer::create_all() {
@@ -187,13 +221,13 @@ void BucketMaintainer::create_all() {
   for (std::uint64_t i = 0; i < std::uint64_t{1} << bits; ++i) {
     BucketId bucket(bits, i);
     if (context_.snapshot->distributor_of(bucket) != context_.options.index) continue;
-    if (context_.buckets.find(bucket) == nullptr) create(bucket);
+    if (context_.buckets.overlapping(bucket).empty()) create(bucket);
   }
 }
 
 BucketEntry& BucketMaintainer::create(BucketId bucket) {
   BucketEntry& entry = context_.buckets.add(bucket);
-  entry.set = {next_epoch(0), context_.snapshot->ideal_nodes(bucket).to_vector()};
+  entry.set = {context_.next_epoch(0), context_.snapshot->ideal_nodes(bucket).to_vector()};
   install({bucket});
   return entry;
 }
@@ -348,7 +382,7 @@ void BucketMaintainer::start_merges() {
 
 void BucketMaintainer::merge_primary(BucketId bucket) {
   BucketEntry& entry = *context_.buckets.find(bucket);
-  if (entry.phase != BucketPhase::Active) {
+  if (entry.phase != BucketPhase::Active || entry.reshaping != 0) {
     merge_done(bucket, false);
     return;
   }
@@ -467,6 +501,10 @@ void BucketMaintainer::merge_later(const BucketEntry& entry, Duration delay) {
 
 void BucketMaintainer::drained(BucketEntry& entry) {
   if (!entry.paused || entry.phase != BucketPhase::Active) return;
+  if (entry.reshaping != 0) {
+    reshaper_.drained(entry);
+    return;
+  }
   if (!entry.disturbed) {
     finish_merge(entry);
   } else {
@@ -577,7 +615,7 @@ void BucketMaintainer::extend_set(BucketEntry& entry) {
     if (std::find(ideal.begin(), ideal.end(), node) == ideal.end()) surplus.push_back(node);
   }
   const std::vector<std::uint16_t> before = std::exchange(entry.set.nodes, std::move(ideal));
-  entry.set.epoch = next_epoch(entry.set.epoch);
+  entry.set.epoch = context_.next_epoch(entry.set.epoch);
   entry.joining.clear();
   for (std::uint16_t node : entry.set.nodes) {
     if (std::find(before.begin(), before.end(), node) == before.end()) entry.joining.push_back(node);

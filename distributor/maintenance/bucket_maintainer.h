@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "context.h"
+#include "maintenance/bucket_reshaper.h"
 #include "maintenance/report_collector.h"
 #include "maintenance/state_adoption.h"
 
@@ -22,7 +23,7 @@ class BucketMaintainer {
     std::function<void()> state_ready;           ///< The database is complete.
     std::function<void()> buckets_forgotten;     ///< More buckets are being collected anew.
   };
-  BucketMaintainer(Context& context, Callbacks callbacks);
+  BucketMaintainer(Context& context, TunableRegistry& tunables, Callbacks callbacks);
 
   /// The context has a new snapshot, after `before` (null: the first). Forgets what is no longer known for sure.
   void forget_outdated(const rpc::ClusterSnapshot* before);
@@ -45,7 +46,8 @@ class BucketMaintainer {
   /// Of an entry that is about to be forgotten.
   void forget_work(const BucketEntry& entry);
   void collect_rest(ReportCollector::Reports reports);
-  void build_database(const ReportCollector::Reports& all_reports);
+  void reconcile(ReportCollector::Reports reports);
+  void build_database(const ReportCollector::Reports& reports);
   /// Fills a fresh entry in; true if its replica set has to be installed.
   bool recover(BucketEntry& entry, const std::vector<ReplicaReport>& reports, std::size_t absent);
   /// Without a spare node no bucket can be made while one is away, so all are made as long as nobody is.
@@ -79,12 +81,12 @@ class BucketMaintainer {
   void send_merge(BucketId bucket, std::uint16_t target, std::vector<std::uint16_t> sources,
                   std::vector<std::uint16_t> outsiders, UniqueFunction<void(bool)> done);
 
-  void ask_for_damage();
-  void ask_for_damage_later();
+  void look_around();
+  void look_around_later();
+  void look_for_joins_later();
 
   /// Runs `task` later unless what is known of the bucket has been forgotten by then.
   void later(const BucketEntry& entry, Duration delay, UniqueFunction<void(BucketEntry&)> task);
-  std::uint64_t next_epoch(std::uint64_t epoch) const;
 
   /// Replicas that are whole again, and what an intact one holds.
   struct Repair {
@@ -95,6 +97,7 @@ class BucketMaintainer {
   Context& context_;
   Callbacks callbacks_;
   ReportCollector collector_;
+  BucketReshaper reshaper_;
   Adoption adoption_;
   std::vector<BucketId> outdated_;                               // Owned before, and to be collected anew.
   std::map<std::uint64_t, std::set<std::uint16_t>> installs_;    // Nodes whose answer is missing.

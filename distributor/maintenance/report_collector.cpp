@@ -44,4 +44,52 @@ void ReportCollector::on_reports(std::uint16_t node, Result<rpc::GetBucketInfoRe
   if (questions_.empty()) std::exchange(done_, {})(std::exchange(reports_, {}));
 }
 
+void ReportCollector::divide(std::vector<Undivided> replicas, UniqueFunction<void(Reports)> done) {
+  reports_.clear();
+  undivided_ = std::move(replicas);
+  undivided_left_ = undivided_.size();
+  done_ = std::move(done);
+  for (std::size_t i = 0; i < undivided_.size(); ++i) divide_one(i);
+}
+
+void ReportCollector::divide_one(std::size_t number) {
+  const Undivided& replica = undivided_[number];
+  rpc::SplitBucket request;
+  request.state_version = context_.snapshot->state_version();
+  request.distributor = context_.options.index;
+  request.bucket = replica.bucket;
+  request.epoch = replica.epoch;
+  rpc::call(
+      context_.transport, context_.storage_address(replica.node), request, context_.options.storage_timeout,
+      context_.executor,
+      [this, number, node = replica.node, generation = context_.generation](Result<rpc::SplitBucketReply> reply) {
+        if (generation != context_.generation) return;
+        if (!reply || !reply->status) {
+          context_.executor.post_after(context_.options.retry_delay, [this, number, generation] {
+            if (generation == context_.generation) divide_one(number);
+          });
+          return;
+        }
+        for (rpc::BucketReport& report : reply->reports) {
+          reports_[report.bucket.raw()].push_back({node, report.info, std::move(report.replica_set), report.damaged});
+        }
+        if (--undivided_left_ == 0) std::exchange(done_, {})(std::exchange(reports_, {}));
+      });
+}
+
+std::vector<Undivided> find_undivided(const ReportCollector::Reports& reports) {
+  std::map<std::uint64_t, BucketId> in_order;  // A bucket stands just before what it contains.
+  for (const auto& [raw, list] : reports) {
+    if (!list.empty()) in_order.emplace(BucketId(raw).sort_key(), BucketId(raw));
+  }
+  std::vector<Undivided> found;
+  for (auto it = in_order.begin(); it != in_order.end(); ++it) {
+    const auto next = std::next(it);
+    if (next == in_order.end() || !it->second.contains(next->second)) continue;
+    for (const ReplicaReport& report : reports.at(it->second.raw()))
+      found.push_back({report.node, it->second, report.set.epoch});
+  }
+  return found;
+}
+
 }  // namespace fjord::distributor

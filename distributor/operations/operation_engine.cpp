@@ -237,7 +237,9 @@ void OperationEngine::dispatch(OpRef ref) {
                std::to_string(context_.options.index) + " was up again");
     return;
   }
-  BucketEntry* entry = context_.buckets.find(op.bucket);
+  BucketEntry* entry = context_.buckets.find_for(op.gid);
+  op.bucket =
+      entry != nullptr ? entry->bucket : context_.buckets.missing_for(op.gid, context_.snapshot->distribution_bits());
   if (entry == nullptr ? !context_.ready : entry->phase == BucketPhase::Collecting) {
     op.last_problem = Status(StatusCode::NotReady, "the distributor is collecting bucket information");
     waiting_for_state_.push_back(ref);
@@ -497,9 +499,8 @@ void OperationEngine::retry_later(std::uint16_t node, std::vector<OpRef> refs) {
     for (const OpRef& ref : refs) {
       if (!ref.is_current()) continue;
       BucketEntry* entry = context_.buckets.find(ref.op().bucket);
-      if (entry == nullptr) continue;
-      if (ref.is_reading()) {
-        dispatch(ref);  // Another replica may answer.
+      if (ref.is_reading() || entry == nullptr) {
+        dispatch(ref);  // Another replica may answer, or the bucket was split or joined.
       } else {
         send(ref, node, entry->set.epoch);
       }

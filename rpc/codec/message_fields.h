@@ -159,6 +159,8 @@ void fields(V& visit, M& m) {
   visit(3, m.all);
   visit(4, m.buckets);
   visit(5, m.only_damaged);
+  visit(6, m.entries_limit);
+  visit(7, m.bytes_limit);
 }
 template <typename V, Is<BucketReport> M>
 void fields(V& visit, M& m) {
@@ -220,6 +222,32 @@ template <typename V, Is<DeleteBucketsReply> M>
 void fields(V& visit, M& m) {
   visit(1, m.status);
   visit(2, m.statuses);
+  visit(3, m.state_version);
+}
+template <typename V, Is<SplitBucket> M>
+void fields(V& visit, M& m) {
+  visit(1, m.state_version);
+  visit(2, m.distributor);
+  visit(3, m.bucket);
+  visit(4, m.epoch);
+}
+template <typename V, Is<SplitBucketReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.reports);
+  visit(3, m.state_version);
+}
+template <typename V, Is<JoinBuckets> M>
+void fields(V& visit, M& m) {
+  visit(1, m.state_version);
+  visit(2, m.distributor);
+  visit(3, m.parent);
+  visit(4, m.epoch);
+}
+template <typename V, Is<JoinBucketsReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.report);
   visit(3, m.state_version);
 }
 

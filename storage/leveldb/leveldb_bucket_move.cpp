@@ -139,14 +139,14 @@ Status Engine::split_bucket(BucketId id) {
   if (bucket == nullptr) return no_bucket(id);
   const ReplicaSet replicas = bucket->catalog.replicas;
   BucketMove move(*this, {id});
-  for (const BucketId half : spi::halves_of(id)) FJORD_TRY(move.add_target(half, replicas));
+  for (const BucketId half : halves_of(id)) FJORD_TRY(move.add_target(half, replicas));
   return move.finish();
 }
 
 Status Engine::join_buckets(BucketId parent) {
   if (parent.used_bits() >= BucketId::kUsedBitsMax) return no_bit_left(parent);
   std::vector<BucketId> sources;
-  for (const BucketId half : spi::halves_of(parent)) {
+  for (const BucketId half : halves_of(parent)) {
     if (find(half) != nullptr) sources.push_back(half);
   }
   if (sources.empty()) return no_bucket(parent);

@@ -190,14 +190,14 @@ class MemoryProvider final : public spi::PersistenceProvider {
       const BucketId half = bucket_of(gid, bucket.used_bits() + 1);
       add(taking_over(half, node.mapped().set), gid, std::move(entry));
     }
-    for (const BucketId half : spi::halves_of(bucket)) taking_over(half, node.mapped().set);
+    for (const BucketId half : halves_of(bucket)) taking_over(half, node.mapped().set);
     return Status::ok();
   }
 
   Status join_buckets(BucketId parent) override {
     if (parent.used_bits() >= BucketId::kUsedBitsMax) return no_bit_left(parent);
     std::vector<BucketMap::node_type> nodes;
-    for (const BucketId half : spi::halves_of(parent)) {
+    for (const BucketId half : halves_of(parent)) {
       if (auto node = buckets_.extract(half)) nodes.push_back(std::move(node));
     }
     if (nodes.empty()) return no_bucket(parent);

@@ -254,7 +254,7 @@ Status Engine::split_bucket(BucketId bucket) {
   if (bucket.used_bits() >= BucketId::kUsedBitsMax) return no_bit_left(bucket);
   Bucket* const source = find(bucket);
   if (source == nullptr) return no_bucket(bucket);
-  const std::array<BucketId, 2> halves = spi::halves_of(bucket);
+  const std::array<BucketId, 2> halves = halves_of(bucket);
   if (!is_ours(halves[0]) || !is_ours(halves[1])) {
     return Status(StatusCode::InvalidArgument, bucket.to_string() + " has halves in different stripes");
   }
@@ -268,7 +268,7 @@ Status Engine::split_bucket(BucketId bucket) {
 Status Engine::join_buckets(BucketId parent) {
   if (parent.used_bits() >= BucketId::kUsedBitsMax) return no_bit_left(parent);
   std::vector<Bucket*> sources;
-  for (const BucketId half : spi::halves_of(parent)) {
+  for (const BucketId half : halves_of(parent)) {
     if (Bucket* there = find(half)) sources.push_back(there);
   }
   if (sources.empty()) return no_bucket(parent);

@@ -123,6 +123,13 @@ class DistributorWorld {
   std::uint64_t counter(const std::string& name, const Labels& labels = {}) {
     return metrics_.counter(name, "", labels).value();
   }
+  /// Splits a replica behind the distributor's back.
+  void split_at(std::uint16_t node, BucketId bucket) {
+    rpc::SplitBucket request;
+    request.bucket = bucket;
+    request.epoch = ~std::uint64_t{0};
+    REQUIRE(rpc::status_of(serve(node, request)));
+  }
   bool holds(std::uint16_t node, BucketId bucket) const { return storage[node].contains(bucket.raw()); }
   std::vector<std::uint16_t> ideal(BucketId bucket) const {
     return node_->snapshots().get()->ideal_nodes(bucket).to_vector();
@@ -152,8 +159,13 @@ class DistributorWorld {
     rpc::GetBucketInfoReply reply;
     for (const auto& [raw, replica] : storage[node]) {
       const auto& asked = request.buckets;
-      if (!request.all && std::find(asked.begin(), asked.end(), BucketId(raw)) == asked.end()) continue;
-      if (request.only_damaged && !replica.damaged) continue;
+      const bool wanted = std::any_of(asked.begin(), asked.end(), [&, here = BucketId(raw)](BucketId bucket) {
+        return bucket == here ||
+               (!storage[node].contains(bucket.raw()) && (bucket.contains(here) || here.contains(bucket)));
+      });
+      if (!request.all && !wanted) continue;
+      const bool large = request.entries_limit != 0 && replica.info().entries > request.entries_limit;
+      if (request.only_damaged && !replica.damaged && !large) continue;
       reply.reports.push_back({BucketId(raw), replica.info(), replica.set, replica.damaged});
     }
     return reply;
@@ -175,6 +187,43 @@ class DistributorWorld {
       reply.statuses.push_back(Status::ok());
     }
     return reply;
+  }
+  rpc::Reply serve(std::uint16_t node, rpc::SplitBucket& request) {
+    rpc::SplitBucketReply reply;
+    const auto parent = storage[node].find(request.bucket.raw());
+    if (parent != storage[node].end() && parent->second.set.epoch > request.epoch) {
+      reply.status = Status(StatusCode::WrongDistribution, "a newer set is here");
+      return reply;
+    }
+    if (parent != storage[node].end()) {
+      for (BucketId half : halves_of(request.bucket)) storage[node][half.raw()].set = parent->second.set;
+      move_content(parent->second, storage[node], request.bucket.used_bits() + 1);
+      storage[node].erase(parent);
+    }
+    for (BucketId half : halves_of(request.bucket)) {
+      const TestReplica& replica = storage[node][half.raw()];
+      reply.reports.push_back({half, replica.info(), replica.set, replica.damaged});
+    }
+    return reply;
+  }
+  rpc::Reply serve(std::uint16_t node, rpc::JoinBuckets& request) {
+    rpc::JoinBucketsReply reply;
+    for (BucketId half : halves_of(request.parent)) {
+      const auto replica = storage[node].find(half.raw());
+      if (replica == storage[node].end()) continue;
+      CHECK(replica->second.set.epoch == request.epoch);
+      const TestReplica content = replica->second;
+      storage[node].erase(replica);
+      storage[node][request.parent.raw()].set = content.set;
+      move_content(content, storage[node], request.parent.used_bits());
+    }
+    if (!storage[node].contains(request.parent.raw())) reply.status = Status(StatusCode::NotFound, "not here");
+    return reply;
+  }
+  static void move_content(const TestReplica& from, Storage& to, unsigned bits) {
+    for (const auto& [id, version] : from.documents)
+      to[bucket_of(DocumentId::parse(id)->gid(), bits).raw()].documents[id] = version;
+    for (const auto& [gid, token] : from.tokens) to[bucket_of(gid, bits).raw()].tokens[gid] = token;
   }
   rpc::Reply serve(std::uint16_t node, rpc::MergeBucket& request) {
     rpc::MergeBucketReply reply;

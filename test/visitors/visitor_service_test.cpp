@@ -241,6 +241,57 @@ TEST_CASE("a bucket that is not there, or is still being filled, ends with that 
   CHECK(reply.events[1].bucket_done);
 }
 
+TEST_CASE("a bucket that was split is visited as one, and not at all while a part of it is missing") {
+  VisitorWorld world(16, 1, kSchema);
+  for (int i = 0; i < 40; ++i) put_city(world, 1 + 16 * (i % 4), i, 1000);
+  auto& provider = world.nodes[0].buckets->provider(BucketId(4, 1));
+  REQUIRE(provider.split_bucket(BucketId(4, 1)).is_ok());
+  REQUIRE(provider.split_bucket(BucketId(5, 17)).is_ok());
+  auto create = dump_of({BucketId(4, 1)});
+  create.docblock_bytes = 4000;
+  SECTION("whole") {
+    REQUIRE(ask(world, create).status.is_ok());
+    std::size_t documents = 0;
+    std::uint64_t acknowledged = 0;
+    for (bool finished = false; !finished;) {
+      const auto reply = poll(world, acknowledged);
+      for (const auto& event : reply.events) {
+        acknowledged = event.sequence;
+        if (event.bucket_done) CHECK(event.status.is_ok());
+      }
+      documents += documents_in(reply.events);
+      finished = reply.finished;
+    }
+    CHECK(documents == 40);
+  }
+  SECTION("a part is gone") {
+    REQUIRE(provider.delete_bucket(BucketId(6, 17)).is_ok());
+    REQUIRE(ask(world, create).status.is_ok());
+    world.scheduler.run_for(seconds(1));
+    const auto reply = poll(world, 0);
+    REQUIRE(reply.events.size() == 1);
+    CHECK(reply.events[0].status.code() == StatusCode::NotReady);
+  }
+  SECTION("a part is split meanwhile") {
+    REQUIRE(ask(world, create).status.is_ok());
+    world.scheduler.run_for(seconds(1));
+    REQUIRE(provider.split_bucket(BucketId(5, 1)).is_ok());
+    REQUIRE(provider.split_bucket(BucketId(6, 17)).is_ok());
+    REQUIRE(provider.split_bucket(BucketId(6, 49)).is_ok());
+    StatusCode end = StatusCode::Ok;
+    std::uint64_t acknowledged = 0;
+    for (bool finished = false; !finished;) {
+      const auto reply = poll(world, acknowledged);
+      for (const auto& event : reply.events) {
+        acknowledged = event.sequence;
+        if (event.bucket_done) end = event.status.code();
+      }
+      finished = reply.finished;
+    }
+    CHECK(end == StatusCode::NotFound);
+  }
+}
+
 TEST_CASE("a bucket that is deleted while it is visited ends with NotFound, not as done") {
   VisitorWorld world(7, 1, kSchema);
   for (int i = 0; i < 100; ++i) put_city(world, 1, i, 1000);

@@ -336,7 +336,7 @@ TEST_CASE(
   for (int i = 0; i < 10; ++i) apply(engine->provider(), kBucket, test_remove(i, 20));
   const BucketInfo whole = engine->provider().bucket_info(kBucket).value();
   REQUIRE(engine->provider().split_bucket(kBucket).is_ok());
-  const auto halves = spi::halves_of(kBucket);
+  const auto halves = halves_of(kBucket);
   for (int round = 0; round < 3; ++round) {
     auto& provider = engine->provider();
     CHECK(provider.list_buckets() == std::vector<BucketId>(halves.begin(), halves.end()));
@@ -373,7 +373,7 @@ TEST_CASE(
     "two versions") {
   const auto engine = engine_with_bucket();
   auto& provider = engine->provider();
-  const auto halves = spi::halves_of(kBucket);
+  const auto halves = halves_of(kBucket);
   const ReplicaSet own{.epoch = 3, .nodes = {9}};
   REQUIRE(provider.create_bucket(halves[0]).is_ok());
   REQUIRE(provider.set_replica_set(halves[0], own).is_ok());

@@ -318,7 +318,7 @@ TEST_CASE(
   const OwnedWrite put = test_put(1, 10, "alone");
   apply(engine->provider(), kBucket, put);
   REQUIRE(engine->provider().split_bucket(kBucket).is_ok());
-  const auto halves = spi::halves_of(kBucket);
+  const auto halves = halves_of(kBucket);
   const std::size_t with = halves[0].contains(test_id(1).bucket(BucketId::kUsedBitsMax)) ? 0 : 1;
   for (int round = 0; round < 2; ++round) {
     auto& provider = engine->provider();
@@ -334,7 +334,7 @@ TEST_CASE("persistence: split and join: testJoinTargetExists: a target that is t
   const auto engine = engine_with_bucket();
   const ReplicaSet own{.epoch = 4, .nodes = {2}};
   REQUIRE(engine->provider().set_replica_set(kBucket, own).is_ok());
-  const auto halves = spi::halves_of(kBucket);
+  const auto halves = halves_of(kBucket);
   for (const BucketId half : halves) REQUIRE(engine->provider().create_bucket(half).is_ok());
   std::vector<OwnedWrite> newest;
   for (int i = 0; i < 20; ++i) {
@@ -376,7 +376,7 @@ TEST_CASE("persistence: split and join: testJoinSameSourceBuckets: one bucket is
 TEST_CASE(
     "persistence: split and join: testJoinSameSourceBucketsTargetExists: one half is added to a target that is there") {
   const auto engine = engine_with_bucket();
-  const auto halves = spi::halves_of(kBucket);
+  const auto halves = halves_of(kBucket);
   const int number = halves[1].contains(test_id(1).bucket(BucketId::kUsedBitsMax)) ? 1 : 0;
   const BucketId half = halves[halves[1].contains(test_id(number).bucket(BucketId::kUsedBitsMax)) ? 1 : 0];
   REQUIRE(engine->provider().create_bucket(half).is_ok());
@@ -404,7 +404,7 @@ TEST_CASE("storage operations: split_single_group: a split that puts everything 
   BucketId bucket = kBucket;
   for (int splits = 0; splits < 6; ++splits) {
     REQUIRE(engine->provider().split_bucket(bucket).is_ok());
-    const auto halves = spi::halves_of(bucket);
+    const auto halves = halves_of(bucket);
     const std::size_t with = halves[0].contains(test_id(0).bucket(BucketId::kUsedBitsMax)) ? 0 : 1;
     bucket = halves[with];
     CHECK(engine->provider().bucket_info(bucket).value() == info);
@@ -426,7 +426,7 @@ TEST_CASE("storage operations: visiting: selection and time range pick the same 
   REQUIRE(engine->provider().split_bucket(kBucket).is_ok());
   for (int round = 0; round < 2; ++round) {
     std::vector<OwnedEntry> parts;
-    for (const BucketId half : spi::halves_of(kBucket)) {
+    for (const BucketId half : halves_of(kBucket)) {
       for (OwnedEntry& entry : iterate_all(engine->provider(), half, options)) parts.push_back(std::move(entry));
     }
     std::sort(parts.begin(), parts.end());

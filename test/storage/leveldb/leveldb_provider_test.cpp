@@ -239,7 +239,7 @@ TEST_CASE("leveldb: a split or join that is broken off leaves the buckets as the
   const std::uint64_t fails_at = GENERATE(range<std::uint64_t>(0, 6));
   const bool join = GENERATE(false, true);
   Machine machine;
-  const auto halves = spi::halves_of(kBucket);
+  const auto halves = halves_of(kBucket);
   REQUIRE(machine.provider->create_bucket(kBucket).is_ok());
   for (int i = 0; i < 60; ++i) apply(*machine.provider, kBucket, test_put(i, 10, std::string(40'000, 'x')));
   if (join) REQUIRE(machine.provider->split_bucket(kBucket).is_ok());

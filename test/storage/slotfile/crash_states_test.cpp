@@ -91,7 +91,7 @@ std::vector<Step> operations(int n) {
                       return provider.set_replica_set(kWhole, {.epoch = at, .nodes = {1, 2}});
                     }),
       provider_step("delete", [](auto& provider) { return provider.delete_bucket(kWhole); }),
-      create_step(spi::halves_of(kWhole)[n == 1 ? 0 : 1]),
+      create_step(halves_of(kWhole)[n == 1 ? 0 : 1]),
       provider_step("forget", [](auto& provider) { return provider.forget_removes(kWhole, Timestamp{kForgetBefore}); }),
       compact_step(),
       maintain_step(3),

@@ -294,7 +294,7 @@ TEST_CASE("slotfile: where the newest entry of a document cannot be read, splits
   for (std::uint64_t round = 1; round <= 3; ++round) {
     REQUIRE(machine.run(checkpoint_step()).is_ok());
     REQUIRE(machine.provider().split_bucket(bucket).is_ok());
-    bucket = spi::halves_of(bucket)[0];
+    bucket = halves_of(bucket)[0];
     write(bucket, test_put(number_in(bucket, 0), 10 + round));
   }
   REQUIRE(machine.run(checkpoint_step()).is_ok());

@@ -92,7 +92,7 @@ std::vector<Step> some_of_everything() {
           provider_step("split", [](auto& provider) { return provider.split_bucket(kWhole); }),
           checkpoint_step(),
           restart_step(),
-          put_step(spi::halves_of(kWhole)[0], {testing::test_put(number_in(spi::halves_of(kWhole)[0], 0), 20)}),
+          put_step(halves_of(kWhole)[0], {testing::test_put(number_in(halves_of(kWhole)[0], 0), 20)}),
           checkpoint_step()};
 }
 

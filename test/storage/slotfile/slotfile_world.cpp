@@ -134,7 +134,7 @@ Step maintain_step(int count) { return {.name = "maintain", .kind = Step::Kind::
 Step restart_step() { return {.name = "restart", .kind = Step::Kind::Restart}; }
 
 Step random_step(Random& random, std::uint64_t timestamp_us) {
-  const auto halves = spi::halves_of(kWhole);
+  const auto halves = halves_of(kWhole);
   const std::vector<BucketId> buckets{kWhole, kWhole, kHalf0, kHalf1, kParent, halves[0], halves[1]};
   const BucketId bucket = buckets[random.below(buckets.size())];
   switch (random.below(20)) {

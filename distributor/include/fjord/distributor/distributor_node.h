@@ -35,6 +35,11 @@ struct DistributorOptions {
   Duration damage_poll_interval = seconds(1);
   /// Merges at once, over all buckets.
   unsigned merges_max = 8;
+  /// A bucket above one of these is split in two; as tunables they may change later.
+  std::int64_t bucket_entries_max = 200'000;
+  std::int64_t bucket_bytes_max = std::int64_t{64} << 20;
+  /// How often siblings are looked through for what is small enough to be joined.
+  Duration join_interval = seconds(30);
   /// Bytes of operations under way; more are refused with BUSY.
   std::size_t pending_bytes_max = std::size_t{256} << 20;
   Sabotage sabotage;

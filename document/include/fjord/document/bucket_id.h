@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <compare>
 #include <cstdint>
 #include <functional>
@@ -61,6 +62,12 @@ class BucketId {
 
   std::uint64_t raw_ = 0;
 };
+
+/// The two buckets with one used bit more that share the content of `bucket`, which has a bit left.
+constexpr std::array<BucketId, 2> halves_of(BucketId bucket) {
+  const unsigned bits = bucket.used_bits();
+  return {BucketId(bits + 1, bucket.bits()), BucketId(bits + 1, bucket.bits() | (std::uint64_t{1} << bits))};
+}
 
 inline std::ostream& operator<<(std::ostream& out, BucketId bucket) { return out << bucket.to_string(); }
 

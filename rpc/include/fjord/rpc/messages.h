@@ -207,8 +207,10 @@ struct GetBucketInfo {
   std::uint64_t state_version = 0;
   std::uint16_t distributor = 0;
   bool all = false;               ///< Every bucket that this distributor owns under `state_version`.
-  std::vector<BucketId> buckets;  ///< Otherwise these; those that are not there are left out.
-  bool only_damaged = false;      ///< Of all these, the damaged ones.
+  std::vector<BucketId> buckets;  ///< Otherwise these, or what is there of them with more or fewer bits.
+  bool only_damaged = false;      ///< Of all these, the damaged ones, and those above one of the limits (0: none).
+  std::uint64_t entries_limit = 0;
+  std::uint64_t bytes_limit = 0;
 };
 
 struct BucketReplicaSet {
@@ -268,6 +270,36 @@ struct DeleteBuckets {
   std::uint64_t state_version = 0;
   std::uint16_t distributor = 0;
   std::vector<BucketId> buckets;
+};
+
+struct SplitBucketReply {
+  Status status;
+  std::vector<BucketReport> reports = {};  ///< Of the halves.
+  std::uint64_t state_version = 0;
+};
+/// Replaces a bucket by its two halves, which take over its replica set; fine if that happened before.
+struct SplitBucket {
+  using Reply = SplitBucketReply;
+  static constexpr const char* kName = "splitBucket";
+  std::uint64_t state_version = 0;
+  std::uint16_t distributor = 0;
+  BucketId bucket;
+  std::uint64_t epoch = 0;  ///< Of the set that the sender knows; refused if the replica knows a newer one.
+};
+
+struct JoinBucketsReply {
+  Status status;
+  BucketReport report = {};
+  std::uint64_t state_version = 0;
+};
+/// The reverse: replaces the two halves, which have the same replica set, by `parent`; fine if that happened before.
+struct JoinBuckets {
+  using Reply = JoinBucketsReply;
+  static constexpr const char* kName = "joinBuckets";
+  std::uint64_t state_version = 0;
+  std::uint16_t distributor = 0;
+  BucketId parent;
+  std::uint64_t epoch = 0;
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -514,12 +546,13 @@ struct CancelJob {
 
 /// Every request of the system. The order is not on the wire; calls go by name.
 using Request = std::variant<GetClusterInfo, Execute, GetBucketNodes, Apply, GetBucketInfo, SetReplicaSets, MergeBucket,
-                             DeleteBuckets, ListEntries, FetchEntries, Poll, DeploySchemas, GetStatus, CreateVisitor,
-                             VisitorNext, DestroyVisitor, SubmitJob, ListJobs, CancelJob>;
-using Reply = std::variant<GetClusterInfoReply, ExecuteReply, GetBucketNodesReply, ApplyReply, GetBucketInfoReply,
-                           SetReplicaSetsReply, MergeBucketReply, DeleteBucketsReply, ListEntriesReply,
-                           FetchEntriesReply, PollReply, DeploySchemasReply, GetStatusReply, CreateVisitorReply,
-                           VisitorNextReply, DestroyVisitorReply, SubmitJobReply, ListJobsReply, CancelJobReply>;
+                             DeleteBuckets, SplitBucket, JoinBuckets, ListEntries, FetchEntries, Poll, DeploySchemas,
+                             GetStatus, CreateVisitor, VisitorNext, DestroyVisitor, SubmitJob, ListJobs, CancelJob>;
+using Reply =
+    std::variant<GetClusterInfoReply, ExecuteReply, GetBucketNodesReply, ApplyReply, GetBucketInfoReply,
+                 SetReplicaSetsReply, MergeBucketReply, DeleteBucketsReply, SplitBucketReply, JoinBucketsReply,
+                 ListEntriesReply, FetchEntriesReply, PollReply, DeploySchemasReply, GetStatusReply, CreateVisitorReply,
+                 VisitorNextReply, DestroyVisitorReply, SubmitJobReply, ListJobsReply, CancelJobReply>;
 static_assert(std::variant_size_v<Request> == std::variant_size_v<Reply>, "the answer of request i is reply i");
 
 /// "execute" for an Execute, and so on.

@@ -171,12 +171,6 @@ class PersistenceProvider {
   virtual Status health() const = 0;
 };
 
-/// The two buckets with one used bit more that share the content of `bucket`, which has a bit left.
-constexpr std::array<BucketId, 2> halves_of(BucketId bucket) {
-  const unsigned bits = bucket.used_bits();
-  return {BucketId(bits + 1, bucket.bits()), BucketId(bits + 1, bucket.bits() | (std::uint64_t{1} << bits))};
-}
-
 /// Sets how the parts of a put are to be compressed, as its type says; nothing for a type that is not known.
 void set_compression(Write& write, const DocumentTypeRepo& types);
 /// What every engine answers to a write whose document does not belong to its bucket.

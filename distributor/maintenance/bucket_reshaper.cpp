@@ -1,0 +1,249 @@
+#include "maintenance/bucket_reshaper.h"
+
+#include <algorithm>
+
+#include "fjord/common/log.h"
+
+namespace fjord::distributor {
+namespace {
+
+constexpr std::size_t kAtOnce = 4;
+// Two halves are joined if what they hold together is a quarter of what makes a bucket split, so that nothing goes to
+// and fro.
+constexpr std::uint64_t kJoinBelow = 4;
+
+bool same_nodes(std::vector<std::uint16_t> a, std::vector<std::uint16_t> b) {
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  return a == b;
+}
+
+}  // namespace
+
+BucketReshaper::BucketReshaper(Context& context, TunableRegistry& tunables, Hooks hooks)
+    : context_(context),
+      hooks_(std::move(hooks)),
+      entries_(tunables.declare({.name = "distributor.bucket_entries_max",
+                                 .unit = Unit::Count,
+                                 .default_value = context.options.bucket_entries_max,
+                                 .min = 1,
+                                 .max = std::int64_t{1} << 40,
+                                 .help = "A bucket with more documents and removes is split in two"})),
+      bytes_(tunables.declare({.name = "distributor.bucket_bytes_max",
+                               .unit = Unit::Bytes,
+                               .default_value = context.options.bucket_bytes_max,
+                               .min = 1,
+                               .max = std::int64_t{1} << 50,
+                               .help = "A bucket with more bytes of documents is split in two"})),
+      splits_(context.metrics.counter("fjord_distributor_bucket_splits_total", "Buckets split into halves")),
+      joins_(context.metrics.counter("fjord_distributor_bucket_joins_total", "Halves joined to buckets")) {}
+
+void BucketReshaper::forget() {
+  queue_.clear();
+  works_.clear();
+}
+
+// --- what is to be done ----------------------------------------------------------------------------------------------
+
+void BucketReshaper::note_size(BucketEntry& entry, const BucketInfo& info) {
+  if (info.entries <= entries_limit() && info.bytes <= bytes_limit()) return;
+  if (entry.bucket.used_bits() < BucketId::kUsedBitsMax && info.entries > 1)
+    enqueue({.parent = entry.bucket, .buckets = {entry.ticket()}, .set = {}, .missing = {}});
+}
+
+void BucketReshaper::look_for_joins() {
+  std::map<std::uint16_t, std::pair<std::vector<BucketTicket>, std::vector<BucketId>>> by_node;
+  const BucketEntry* before = nullptr;
+  for (auto& [key, entry] : context_.buckets) {
+    const unsigned bits = entry.bucket.used_bits();
+    const bool siblings = before != nullptr && bits > context_.snapshot->distribution_bits() &&
+                          before->bucket.used_bits() == bits &&
+                          before->bucket.with_used_bits(bits - 1) == entry.bucket.with_used_bits(bits - 1);
+    if (siblings && before->is_settled() && entry.is_settled() && same_nodes(before->set.nodes, entry.set.nodes)) {
+      auto& [tickets, buckets] = by_node[entry.set.nodes.front()];
+      tickets.push_back(before->ticket());
+      buckets.insert(buckets.end(), {before->bucket, entry.bucket});
+    }
+    before = &entry;
+  }
+  for (auto& [node, pairs] : by_node) {
+    rpc::GetBucketInfo request;
+    request.state_version = context_.snapshot->state_version();
+    request.distributor = context_.options.index;
+    request.buckets = std::move(pairs.second);
+    rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
+              context_.executor,
+              [this, generation = context_.generation,
+               lows = std::move(pairs.first)](Result<rpc::GetBucketInfoReply> reply) {
+                if (generation == context_.generation && reply && reply->status) consider_joins(lows, reply->reports);
+              });
+  }
+}
+
+void BucketReshaper::consider_joins(const std::vector<BucketTicket>& lows,
+                                    const std::vector<rpc::BucketReport>& reports) {
+  std::map<BucketId, BucketInfo> sizes;
+  for (const rpc::BucketReport& report : reports) sizes[report.bucket] = report.info;
+  for (const BucketTicket& low : lows) {
+    const BucketId parent = low.bucket.with_used_bits(low.bucket.used_bits() - 1);
+    const BucketEntry* other = context_.buckets.find(halves_of(parent)[1]);
+    if (other == nullptr || !sizes.contains(low.bucket) || !sizes.contains(other->bucket)) continue;
+    const BucketInfo& a = sizes[low.bucket];
+    const BucketInfo& b = sizes[other->bucket];
+    if ((a.entries + b.entries) * kJoinBelow > entries_limit() || (a.bytes + b.bytes) * kJoinBelow > bytes_limit())
+      continue;
+    enqueue({.parent = parent, .buckets = {low, other->ticket()}, .set = {}, .missing = {}});
+  }
+}
+
+void BucketReshaper::enqueue(Work work) {
+  const auto same = [&](const Work& other) { return other.parent == work.parent; };
+  if (std::any_of(queue_.begin(), queue_.end(), same)) return;
+  queue_.push_back(std::move(work));
+  start_some();
+}
+
+void BucketReshaper::start_some() {
+  while (works_.size() < kAtOnce && !queue_.empty()) {
+    Work work = std::move(queue_.front());
+    queue_.pop_front();
+    start(std::move(work));
+  }
+}
+
+/// False if the buckets are not in a state for it now; then it is found again later.
+bool BucketReshaper::start(Work work) {
+  for (const BucketTicket& ticket : work.buckets) {
+    const BucketEntry* entry = context_.buckets.find(ticket);
+    if (entry == nullptr || !entry->is_settled()) return false;
+  }
+  const std::uint64_t number = ++last_number_;
+  std::uint32_t writes = 0;
+  for (const BucketTicket& ticket : work.buckets) {
+    BucketEntry& entry = *context_.buckets.find(ticket);
+    entry.paused = true;
+    entry.reshaping = number;
+    writes += entry.writes_under_way;
+    if (entry.set.epoch >= work.set.epoch) work.set = entry.set;
+  }
+  const bool is_join = work.is_join();
+  works_.emplace(number, std::move(work));
+  if (writes == 0) enter(number, is_join ? Stage::Equalising : Stage::Changing);
+  return true;
+}
+
+// --- doing it --------------------------------------------------------------------------------------------------------
+
+void BucketReshaper::drained(const BucketEntry& drained_entry) {
+  const auto at = works_.find(drained_entry.reshaping);
+  if (at == works_.end() || at->second.stage != Stage::Draining) return;
+  for (const BucketTicket& ticket : at->second.buckets) {
+    const BucketEntry& entry = *context_.buckets.find(ticket);
+    if (entry.writes_under_way > 0) return;
+    if (entry.may_differ() || entry.wants_merge() || entry.merging) {  // Its last writes did not reach all replicas.
+      abandon(at->first);
+      return;
+    }
+  }
+  enter(at->first, at->second.is_join() ? Stage::Equalising : Stage::Changing);
+}
+
+void BucketReshaper::abandon(std::uint64_t number) {
+  const Work work = std::move(works_.at(number));
+  works_.erase(number);
+  for (const BucketTicket& ticket : work.buckets) {
+    BucketEntry& entry = *context_.buckets.find(ticket);
+    entry.paused = false;
+    entry.reshaping = 0;
+  }
+  for (const BucketTicket& ticket : work.buckets) hooks_.bucket_ready(ticket.bucket);
+  start_some();
+}
+
+void BucketReshaper::enter(std::uint64_t number, Stage stage) {
+  Work& work = works_.at(number);
+  work.stage = stage;
+  if (stage == Stage::Equalising) work.set.epoch = context_.next_epoch(work.set.epoch);
+  work.missing = {work.set.nodes.begin(), work.set.nodes.end()};
+  for (std::uint16_t node : work.set.nodes) ask(number, node);
+}
+
+void BucketReshaper::ask(std::uint64_t number, std::uint16_t node) {
+  const Work& work = works_.at(number);
+  const auto send = [&](auto request) {
+    using Reply = typename decltype(request)::Reply;
+    request.state_version = context_.snapshot->state_version();
+    request.distributor = context_.options.index;
+    rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
+              context_.executor, [this, number, node, stage = work.stage](Result<Reply> reply) {
+                Status status = reply ? reply->status : reply.error();
+                if constexpr (std::is_same_v<Reply, rpc::SetReplicaSetsReply>) {
+                  for (std::size_t i = 0; status && i < reply->statuses.size(); ++i) status = reply->statuses[i];
+                }
+                on_answer(number, stage, node, status);
+              });
+  };
+  if (work.stage == Stage::Equalising) {
+    rpc::SetReplicaSets request;
+    for (const BucketTicket& ticket : work.buckets) request.buckets.push_back({ticket.bucket, work.set});
+    send(std::move(request));
+  } else if (work.is_join()) {
+    rpc::JoinBuckets request;
+    request.parent = work.parent;
+    request.epoch = work.set.epoch;
+    send(request);
+  } else {
+    rpc::SplitBucket request;
+    request.bucket = work.parent;
+    request.epoch = work.set.epoch;
+    send(request);
+  }
+}
+
+void BucketReshaper::on_answer(std::uint64_t number, Stage stage, std::uint16_t node, const Status& status) {
+  const auto at = works_.find(number);
+  if (at == works_.end() || at->second.stage != stage || !at->second.missing.contains(node)) return;
+  Work& work = at->second;
+  if (!status) {
+    // Some replicas may have done it, so it is gone on with until a new cluster state says that this one is away.
+    context_.executor.post_after(context_.options.retry_delay, [this, number, stage, node] {
+      const auto again = works_.find(number);
+      if (again != works_.end() && again->second.stage == stage) ask(number, node);
+    });
+    return;
+  }
+  work.missing.erase(node);
+  if (!work.missing.empty()) return;
+  if (stage == Stage::Equalising) {
+    enter(number, Stage::Changing);
+  } else {
+    finish(number);
+  }
+}
+
+void BucketReshaper::finish(std::uint64_t number) {
+  const Work work = std::move(works_.at(number));
+  works_.erase(number);
+  std::uint64_t last_timestamp_us = 0;
+  for (const BucketTicket& ticket : work.buckets) {
+    last_timestamp_us = std::max(last_timestamp_us, context_.buckets.find(ticket)->last_timestamp_us);
+    context_.buckets.erase(ticket.bucket);
+  }
+  std::vector<BucketId> made = {work.parent};
+  if (!work.is_join()) {
+    const auto halves = halves_of(work.parent);
+    made.assign(halves.begin(), halves.end());
+  }
+  for (BucketId bucket : made) {
+    BucketEntry& entry = context_.buckets.add(bucket);
+    entry.set = {context_.next_epoch(work.set.epoch), work.set.nodes};
+    entry.last_timestamp_us = last_timestamp_us;
+    hooks_.install(bucket);
+  }
+  (work.is_join() ? joins_ : splits_).add();
+  log::info("distributor", "{} {}", work.parent.to_string(), work.is_join() ? "joined" : "split");
+  for (const BucketTicket& ticket : work.buckets) hooks_.bucket_ready(ticket.bucket);
+  start_some();
+}
+
+}  // namespace fjord::distributor

@@ -1,0 +1,188 @@
+// Buckets that are split and joined while they are served.
+
+#include "bucket_database.h"
+#include "distributor_world.h"
+
+namespace fjord::test {
+namespace {
+
+constexpr unsigned kBits = 1;
+
+rpc::OperationResult execute(DistributorWorld& world, rpc::Execute batch) {
+  return std::move(world.ask(std::move(batch)).results.at(0));
+}
+
+/// Ids of bucket `of` that fall into its halves evenly.
+std::vector<std::string> ids_of(BucketId of, std::size_t count) {
+  std::vector<std::string> ids[2];
+  for (int i = 0; ids[0].size() < count / 2 || ids[1].size() < count / 2; ++i) {
+    std::string id = "id:t:item::" + std::to_string(i);
+    const BucketId half = bucket_of_id(id, of.used_bits() + 1);
+    if (of.contains(half)) ids[half == halves_of(of)[1] ? 1 : 0].push_back(id);
+  }
+  ids[0].resize(count / 2);
+  ids[1].resize(count / 2);
+  ids[0].insert(ids[0].end(), ids[1].begin(), ids[1].end());
+  return ids[0];
+}
+
+std::vector<BucketId> buckets_at(const DistributorWorld& world, std::uint16_t node) {
+  std::vector<BucketId> found;
+  for (const auto& [raw, replica] : world.storage[node]) found.push_back(BucketId(raw));
+  return found;
+}
+
+const BucketId kBucket(kBits, 0);
+const auto kHalves = halves_of(kBucket);
+
+/// A bucket with four documents on two nodes, split when it has more than `limit` of them.
+struct ReshapeWorld : DistributorWorld {
+  explicit ReshapeWorld(std::int64_t limit, std::uint16_t nodes = 2) : DistributorWorld(nodes, 2, kBits) {
+    REQUIRE(tunables().set("distributor.bucket_entries_max", limit).is_ok());
+    std::string up;
+    for (std::uint16_t i = 0; i < nodes; ++i) up += " ." + std::to_string(i) + ".v:1";
+    give_state(1, up);
+    for (const std::string& id : ids) REQUIRE(execute(*this, put_batch(id)).status);
+  }
+  void check_all_there() {
+    for (const std::string& id : ids) CHECK(execute(*this, get_batch(id)).status);
+  }
+  std::vector<std::string> ids = ids_of(kBucket, 4);
+};
+
+}  // namespace
+
+TEST_CASE("distributor: a bucket above the limit is split on all replicas, and operations go on") {
+  ReshapeWorld world(3);
+  world.run(seconds(3));
+  for (std::uint16_t node : {std::uint16_t{0}, std::uint16_t{1}}) {
+    CHECK_FALSE(world.holds(node, kBucket));
+    for (BucketId half : kHalves) {
+      REQUIRE(world.holds(node, half));
+      CHECK(world.set_at(node, half).nodes == world.ideal(half));
+      CHECK(world.set_at(node, half) == world.set_at(1 - node, half));
+    }
+  }
+  world.check_all_there();
+  CHECK(execute(world, put_batch(world.ids[0], 0, 1, "after")).status);
+  CHECK(execute(world, get_batch(world.ids[0])).json.find("after") != std::string::npos);
+  CHECK(world.counter("fjord_distributor_bucket_splits_total") == 1);
+  CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
+}
+
+TEST_CASE("distributor: a split waits for the writes under way, and later ones wait for it") {
+  ReshapeWorld world(3);
+  world.mute[1] = true;
+  auto under_way = world.send(put_batch(world.ids[0], 1, 1, "slow"));
+  world.run(milliseconds(1500));
+  CHECK(world.transport.sent_of<rpc::SplitBucket>().empty());
+  auto later = world.send(put_batch(world.ids[1], 2, 1, "later"));
+  world.run(milliseconds(10));
+  world.mute[1] = false;
+  world.run(seconds(2));
+  REQUIRE(under_way->has_value());
+  REQUIRE(later->has_value());
+  CHECK((*under_way)->results.at(0).status);
+  CHECK((*later)->results.at(0).status);
+  CHECK_FALSE(world.holds(0, kBucket));
+  CHECK(execute(world, get_batch(world.ids[0])).json.find("slow") != std::string::npos);
+  CHECK(execute(world, get_batch(world.ids[1])).json.find("later") != std::string::npos);
+}
+
+TEST_CASE("distributor: a split that reached one replica only is finished by whoever recovers the bucket") {
+  ReshapeWorld world(1000);
+  world.split_at(0, kBucket);
+  REQUIRE(world.holds(1, kBucket));
+  world.give_state(3, " .0.v:1 .1.v:1");  // A state was skipped: everything is asked anew.
+  world.check_all_there();
+  world.run(seconds(1));
+  CHECK(buckets_at(world, 0) == buckets_at(world, 1));
+  CHECK_FALSE(world.holds(1, kBucket));
+}
+
+TEST_CASE("distributor: a node that slept through a split has its replica split before it is merged") {
+  ReshapeWorld world(3, 3);
+  world.run(seconds(3));
+  const std::vector<std::uint16_t> members = world.ideal(kHalves[0]);
+  const auto other = static_cast<std::uint16_t>(3 - members[0] - members[1]);
+  TestReplica& old = world.storage[other][kBucket.raw()];
+  old.set = {ReplicaSet::make_epoch(1, 1), {other}};
+  old.documents[world.ids[0]].timestamp_us = 1;
+  world.give_state(2, " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(other) + ".v:2");
+  world.run(seconds(3));
+  CHECK(buckets_at(world, other).empty());
+  world.check_all_there();
+}
+
+TEST_CASE("distributor: siblings that became small are joined on all replicas") {
+  ReshapeWorld world(3);
+  world.run(seconds(3));
+  REQUIRE(world.holds(0, kHalves[0]));
+  REQUIRE(world.tunables().set("distributor.bucket_entries_max", 1000).is_ok());
+  world.run(seconds(40));
+  for (std::uint16_t node : {std::uint16_t{0}, std::uint16_t{1}}) {
+    CHECK_FALSE(world.holds(node, kHalves[0]));
+    REQUIRE(world.holds(node, kBucket));
+    CHECK(world.set_at(node, kBucket).nodes == world.ideal(kBucket));
+  }
+  world.check_all_there();
+  CHECK(execute(world, put_batch(world.ids[0], 0, 1, "after")).status);
+  CHECK(world.counter("fjord_distributor_bucket_joins_total") == 1);
+}
+
+TEST_CASE("distributor: a join that reached one replica only is undone by whoever recovers the bucket") {
+  ReshapeWorld world(3);
+  world.run(seconds(3));
+  REQUIRE(world.tunables().set("distributor.bucket_entries_max", 1000).is_ok());
+  world.hook = [](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (node != 1 || !std::holds_alternative<rpc::JoinBuckets>(request)) return std::nullopt;
+    return Result<rpc::Reply>(Status(StatusCode::Timeout, "said the test"));
+  };
+  world.run(seconds(32));
+  REQUIRE(world.holds(0, kBucket));
+  REQUIRE(world.holds(1, kHalves[0]));
+  world.hook = nullptr;
+  world.give_state(2, " .0.v:1 .1.v:1");
+  world.check_all_there();
+  world.run(seconds(1));
+  CHECK(buckets_at(world, 0) == buckets_at(world, 1));
+  CHECK(world.holds(0, kHalves[0]));
+}
+
+TEST_CASE("distributor: visitors are sent to a node that holds all parts of a bucket") {
+  ReshapeWorld world(3);
+  world.run(seconds(3));
+  rpc::GetBucketNodes all;
+  all.state_version = 1;
+  all.all = true;
+  const rpc::GetBucketNodesReply reply = world.ask(all);
+  REQUIRE(reply.status);
+  CHECK(std::count_if(reply.buckets.begin(), reply.buckets.end(),
+                      [](const rpc::BucketNode& one) { return one.bucket == kBucket && one.status; }) == 1);
+  for (const rpc::BucketNode& one : reply.buckets) CHECK(one.bucket.used_bits() == kBits);
+}
+
+TEST_CASE("bucket database: finds the bucket of a document among split ones, and what a new one may be") {
+  distributor::BucketDatabase buckets;
+  const GlobalId gid = DocumentId::parse("id:t:item::1")->gid();
+  CHECK(buckets.find_for(gid) == nullptr);
+  CHECK(buckets.missing_for(gid, 4) == bucket_of(gid, 4));
+  const BucketId whole = bucket_of(gid, 4);
+  buckets.add(whole);
+  REQUIRE(buckets.find_for(gid) != nullptr);
+  CHECK(buckets.find_for(gid)->bucket == whole);
+  buckets.erase(whole);
+  const BucketId mine = bucket_of(gid, 5);
+  const BucketId other = halves_of(whole)[mine == halves_of(whole)[0] ? 1 : 0];
+  buckets.add(other);
+  CHECK(buckets.find_for(gid) == nullptr);
+  CHECK(buckets.missing_for(gid, 4) == mine);
+  CHECK(buckets.overlapping(whole) == std::vector<BucketId>{other});
+  CHECK(buckets.overlapping(mine).empty());
+  buckets.add(bucket_of(gid, 7));
+  CHECK(buckets.find_for(gid)->bucket == bucket_of(gid, 7));
+  CHECK(buckets.overlapping(bucket_of(gid, 9)) == std::vector<BucketId>{bucket_of(gid, 7)});
+  CHECK(buckets.overlapping(whole).size() == 2);
+}
+
+}  // namespace fjord::test
