@@ -1,5 +1,6 @@
 #include <array>
 #include <bit>
+#include <ctime>
 #include <fmt/format.h>
 
 #include "fjord/cluster/placement.h"
@@ -74,7 +75,7 @@ Placed place(const ClusterState& state, const DistributionConfig& distribution, 
                                                  std::make_shared<const DistributionConfig>(distribution));
   placed.prepare_us = static_cast<double>((clock.now() - begin).count());
   placed.lists.resize(buckets);
-  // The fastest part counts, as other programs run on the machine too.
+  // The fastest part counts, as other programs use the caches of the machine too.
   constexpr std::uint64_t kParts = 8;
   for (std::uint64_t part = 0; part < kParts; ++part) {
     const std::uint64_t first = buckets * part / kParts;
@@ -100,6 +101,12 @@ double least_share(const Placed& before, const Placed& after, const ComparisonOp
 }
 
 }  // namespace
+
+MonotonicTime CpuClock::now() const {
+  timespec time{};
+  FJORD_CHECK(clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time) == 0);
+  return {std::int64_t{time.tv_sec} * 1'000'000 + time.tv_nsec / 1000};
+}
 
 std::string_view to_string(ClusterChange change) { return kChangeNames[static_cast<std::size_t>(change)]; }
 

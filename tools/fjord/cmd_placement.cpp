@@ -98,7 +98,7 @@ void print_table(const PlacementArgs& args, const std::vector<Row>& rows) {
 int run_placement_compare(const PlacementArgs& args) {
   const auto change = cluster_change_of(args.change);
   if (!change) return report(change.error());
-  const SystemClock clock;
+  const CpuClock clock;
   std::vector<Row> rows;
   for (const PlacementKind kind : kPlacementKinds) {
     PlacementSettings settings;

@@ -11,6 +11,13 @@
 /// Placement algorithms measured against each other, for `fjord placement compare` and the experiment.
 namespace fjord {
 
+/// The CPU time of this process as a clock, so that computations can be measured while other programs run.
+class CpuClock final : public Clock {
+ public:
+  MonotonicTime now() const override;
+  WallTime wall_now() const override { return SystemClock().wall_now(); }
+};
+
 /// What happens to a cluster of nodes 0 to n - 1.
 enum class ClusterChange {
   Add,       ///< Node n comes, at the end of the last group; with RUSH as a batch of its own.
