@@ -106,14 +106,14 @@ def print_rows(title, rows, names):
 
 
 def print_times(rows):
-    table = defaultdict(list)
+    table = defaultdict(dict)
     for row in rows:
-        table[row["algorithm"]].append(f"{row['value']} {row['unit']}")
+        table[row["algorithm"]][row["what"]] = f"{row['value']} {row['unit']}"
     whats = list(dict.fromkeys(row["what"] for row in rows))
     print("\n100 nodes in three levels, three replicas:\n")
     print("| algorithm | " + " | ".join(whats) + " |\n|" + "---|" * (len(whats) + 1))
     for algorithm, values in table.items():
-        print(f"| {algorithm} | " + " | ".join(values) + " |")
+        print(f"| {algorithm} | " + " | ".join(values.get(what, "") for what in whats) + " |")
 
 
 def main():
