@@ -66,6 +66,7 @@ def plot_algorithms(folder, rows):
             axis.plot(sorted(values), points, marker="o", label=algorithm)
         axis.set(title=change, xlabel="nodes", xscale="log", yscale="symlog", ylabel="moved, times the least")
         axis.axhline(1, color="black", linewidth=0.8)
+        axis.set_ylim(0, None)
     for algorithm, values in by_algorithm(rows, "add").items():
         axes[3].plot(sorted(values), [values[nodes]["map_ns"] for nodes in sorted(values)], marker="o", label=algorithm)
     axes[3].set(title="time", xlabel="nodes", xscale="log", yscale="log", ylabel="ns a mapping, three replicas")
