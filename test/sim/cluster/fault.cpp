@@ -49,6 +49,7 @@ class Drawer {
     // Nodes that do not lose anything may all be away, which costs nothing but time.
     if (loses) mortal_.resize(shape.redundancy - 1);
     gentle_ = loses;
+    sync_ = shape.sync && !loses;
     storage_is_isolated_ = random_.chance(0.5);
     if (!plan_.known_limits && storage_is_isolated_) std::erase(kinds_, FaultKind::DistributorCrash);
     if (!plan_.known_limits) std::erase(kinds_, FaultKind::CutTogether);
@@ -117,6 +118,8 @@ class Drawer {
         break;
       case FaultKind::PowerLoss:
         fault.nodes = {random_.chance(0.1) ? std::string("fleetcontroller.0") : one_of(mortal_)};
+        // What was synced is there even if the whole room was dark.
+        if (sync_ && random_.chance(0.5)) fault.nodes = storage_;
         fault.length = between(50, 5000);
         break;
       case FaultKind::Wipe:
@@ -200,6 +203,7 @@ class Drawer {
   std::vector<std::string> clients_;
   std::vector<FaultKind> kinds_;
   std::vector<std::string> mortal_;  ///< Storage nodes that may be away.
+  bool sync_ = false;                ///< And nothing else loses what nodes hold.
   bool gentle_ = false;              ///< The others must not look as if they were.
   bool storage_is_isolated_ = false;
 };
@@ -244,8 +248,9 @@ void FaultInjector::note_at_end(unsigned invariant) {
 
 /// Whether something waits for one of the nodes that are about to be hit.
 bool FaultInjector::is_under_way(const Fault& fault) const {
-  return std::any_of(fault.nodes.begin(), fault.nodes.end(),
-                     [&](const std::string& name) { return cluster_.network().calls_pending(name) > 0; });
+  return std::any_of(fault.nodes.begin(), fault.nodes.end(), [&](const std::string& name) {
+    return cluster_.alive(name) && cluster_.network().calls_pending(name) > 0;
+  });
 }
 
 void FaultInjector::begin(std::size_t index) {
@@ -300,16 +305,17 @@ void FaultInjector::begin(std::size_t index) {
 }
 
 void FaultInjector::stop_nodes(const Fault& fault, Active& active) {
-  const std::string& name = fault.nodes.front();
-  active.hits = cluster_.alive(name) && is_under_way(fault) ? 1 : 0;
-  if (fault.kind == FaultKind::Pause) {
-    cluster_.pause(name);
-  } else if (fault.kind == FaultKind::Wipe) {
-    cluster_.wipe(name);
-  } else if (fault.kind == FaultKind::PowerLoss) {
-    cluster_.lose_power(name);
-  } else {
-    cluster_.crash(name);
+  active.hits = is_under_way(fault) ? 1 : 0;
+  for (const std::string& name : fault.nodes) {
+    if (fault.kind == FaultKind::Pause) {
+      cluster_.pause(name);
+    } else if (fault.kind == FaultKind::Wipe) {
+      cluster_.wipe(name);
+    } else if (fault.kind == FaultKind::PowerLoss) {
+      cluster_.lose_power(name);
+    } else {
+      cluster_.crash(name);
+    }
   }
 }
 
@@ -373,7 +379,7 @@ void FaultInjector::end(std::size_t index) {
     case FaultKind::ControllerCrash:
     case FaultKind::PowerLoss:
     case FaultKind::Wipe:
-      cluster_.restart(fault.nodes.front());
+      for (const std::string& name : fault.nodes) cluster_.restart(name);
       break;
     case FaultKind::Pause:
       cluster_.resume(fault.nodes.front());

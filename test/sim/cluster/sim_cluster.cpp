@@ -7,6 +7,7 @@
 #include "fjord/fleetcontroller/fleet_controller.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
 #include "fjord/storage/storage_node.h"
+#include "sabotage.h"
 #include "sim_process.h"
 #include "sim_services.h"
 
@@ -41,14 +42,21 @@ std::string to_string(Bug bug) {
       return "repair-unmerged";
     case Bug::ServeOldRequests:
       return "serve-old-requests";
+    case Bug::ForkState:
+      return "fork-state";
+    case Bug::ForgetVisited:
+      return "forget-visited";
+    case Bug::SkipSync:
+      return "skip-sync";
   }
   return "unknown";
 }
 
 namespace {
 
-constexpr Bug kBugs[] = {Bug::SkipReplica,        Bug::ForgetTuple, Bug::ReadOutOfSync,  Bug::ForgetTokens,
-                         Bug::GuardReadsAnywhere, Bug::SkipRepair,  Bug::RepairUnmerged, Bug::ServeOldRequests};
+constexpr Bug kBugs[] = {Bug::SkipReplica,        Bug::ForgetTuple,   Bug::ReadOutOfSync,  Bug::ForgetTokens,
+                         Bug::GuardReadsAnywhere, Bug::SkipRepair,    Bug::RepairUnmerged, Bug::ServeOldRequests,
+                         Bug::ForkState,          Bug::ForgetVisited, Bug::SkipSync};
 
 }  // namespace
 
@@ -84,13 +92,14 @@ class SimCluster::StorageProcess final : public Process {
     // The simulated network loses messages where a real one would not, so what got lost is sent again soon.
     options.peer_timeout = cluster_.options_.storage_timeout;
     if (cluster_.options_.watch_space) options.directory = "/data";
-    if (cluster_.options_.sync) options.durability = spi::Durability::Sync;
+    const bool sync = cluster_.options_.sync && cluster_.options_.bug != Bug::SkipSync;
+    if (sync) options.durability = spi::Durability::Sync;
     options.merge_page_entries = 7;  // Small, so that merges have many steps.
     options.merge_block_bytes = 500;
     providers_.clear();
     Result<std::unique_ptr<storage::StorageNode>> opened = storage::StorageNode::open(
         options, life_->runtime, *life_->transport,
-        [this](unsigned stripe, unsigned stripes) -> Result<std::unique_ptr<spi::PersistenceProvider>> {
+        [this, sync](unsigned stripe, unsigned stripes) -> Result<std::unique_ptr<spi::PersistenceProvider>> {
           SlotfileOptions slotfile;
           slotfile.directory = "/data";
           slotfile.stripe = stripe;
@@ -101,7 +110,7 @@ class SimCluster::StorageProcess final : public Process {
           slotfile.limits.index_bytes_max = 16384;
           slotfile.limits.journal_bytes_max = 32768;
           slotfile.journal_segment_bytes = 8192;
-          if (cluster_.options_.sync) slotfile.durability = slotfile.change_durability = Durability::Sync;
+          if (sync) slotfile.durability = slotfile.change_durability = Durability::Sync;
           FJORD_TRY_ASSIGN(std::unique_ptr<spi::PersistenceProvider> provider, open_slotfile_provider(env_, slotfile));
           providers_.push_back(provider.get());
           return provider;
@@ -187,13 +196,19 @@ class SimCluster::ControllerProcess final : public Process {
     options.down_after = cluster_.options_.down_after;
     options.distribution_bits = cluster_.options_.bits;
     options.directory = "/controller";
-    node_ = must(fleetcontroller::FleetController::open(options, life_->runtime, *life_->transport));
+    forking_ = std::make_unique<ForkingTransport>(*life_->transport, cluster_.started_);
+    rpc::Transport& transport = cluster_.options_.bug == Bug::ForkState ? *forking_ : *life_->transport;
+    node_ = must(fleetcontroller::FleetController::open(options, life_->runtime, transport));
     cluster_.network_.listen(address(), {node_.get()}, name_);
     return Status::ok();
   }
-  void end() override { node_.reset(); }
+  void end() override {
+    node_.reset();
+    forking_.reset();
+  }
 
  private:
+  std::unique_ptr<ForkingTransport> forking_;
   std::unique_ptr<fleetcontroller::FleetController> node_;
 };
 
@@ -260,7 +275,9 @@ bool SimCluster::storage_alive(unsigned index) const { return storage_[index]->a
 bool SimCluster::flip_bit_of_storage(unsigned index) {
   SimEnv& env = storage_[index]->env();
   std::vector<std::string> paths;
-  for (const std::string& name : must(env.list_directory("/data"))) {
+  const Result<std::vector<std::string>> files = env.list_directory("/data");
+  if (!files) return false;  // The disk was wiped, and its process has not started since.
+  for (const std::string& name : *files) {
     // A catalog has two copies, and a node whose copies are both bad does not start: it is for an operator to replace.
     if (name.ends_with(".slot") || name.starts_with("journal-")) paths.push_back("/data/" + name);
   }
@@ -326,7 +343,8 @@ void SimCluster::wipe(const std::string& name) {
   process(name).crash();
   SimEnv& env = process(name).env();
   env.clear_faults();
-  FJORD_CHECK(env.remove_all("/data").is_ok());
+  const Status removed = env.remove_all("/data");
+  FJORD_CHECK(removed || removed.code() == StatusCode::NotFound);
   FJORD_CHECK(env.sync_directory("/").is_ok());
 }
 
@@ -375,6 +393,7 @@ void SimCluster::start() {
   });
   FJORD_CHECK(run_until([&] { return deployed; }, seconds(30)));
   FJORD_CHECK(run_until_steady(seconds(30)));
+  started_ = true;
 }
 
 bool SimCluster::run_until_steady(Duration limit) {

@@ -4,6 +4,7 @@
 #include "fjord/mapreduce/job_service.h"
 #include "fjord/mapreduce/task_visitors.h"
 #include "fjord/visitors/visitor_service.h"
+#include "sabotage.h"
 
 namespace fjord::sim {
 namespace {
@@ -56,6 +57,11 @@ struct StorageServices::Parts {
     visitors::VisitorServiceOptions options;
     options.docblock_bytes = 700;
     visitors = std::make_unique<visitors::VisitorService>(options, runtime, node, node.snapshots(), registry);
+    visits = visitors.get();
+    if (bug == Bug::ForgetVisited) {
+      forgetful_visits = std::make_unique<ForgetfulVisits>(*visitors, runtime.random.fork());
+      visits = forgetful_visits.get();
+    }
   }
 
   std::unique_ptr<Executor> executor;
@@ -65,6 +71,8 @@ struct StorageServices::Parts {
   mapreduce::ApplicationRegistry applications;
   visitors::VisitorRegistry registry;
   std::unique_ptr<visitors::VisitorService> visitors;
+  std::unique_ptr<ForgetfulVisits> forgetful_visits;
+  rpc::Service* visits = nullptr;
 };
 
 StorageServices::StorageServices(Runtime& runtime, rpc::Transport& transport, storage::StorageNode& node,
@@ -72,7 +80,7 @@ StorageServices::StorageServices(Runtime& runtime, rpc::Transport& transport, st
     : parts_(std::make_unique<Parts>(runtime, transport, node, std::move(distributors), bug)) {}
 StorageServices::~StorageServices() = default;
 
-std::vector<rpc::Service*> StorageServices::list(storage::StorageNode& node) { return {&node, parts_->visitors.get()}; }
+std::vector<rpc::Service*> StorageServices::list(storage::StorageNode& node) { return {&node, parts_->visits}; }
 
 struct DistributorServices::Parts final : rpc::Service {
   Parts(Runtime& runtime, rpc::Transport& transport) {

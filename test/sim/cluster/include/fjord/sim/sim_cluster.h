@@ -24,7 +24,10 @@ enum class Bug {
   GuardReadsAnywhere,
   SkipRepair,
   RepairUnmerged,
-  ServeOldRequests
+  ServeOldRequests,
+  ForkState,
+  ForgetVisited,
+  SkipSync
 };
 std::string to_string(Bug bug);
 Result<Bug> bug_from_string(const std::string& name);
@@ -134,6 +137,7 @@ class SimCluster {
   std::vector<rpc::Address> storage_addresses() const;
 
   SimClusterOptions options_;
+  bool started_ = false;  ///< start() came to its end.
   SimScheduler scheduler_;
   Random random_;
   SimNetwork network_;
