@@ -154,6 +154,9 @@ class Drawer {
       case FaultKind::CutTogether:
         fault.nodes = {one_of(mortal_), one_of(distributors_)};
         fault.others = clients_;
+        // Long enough for the others to go on without them.
+        fault.length = between(6000, 15'000);
+        fault.at /= 2;
         break;
       case FaultKind::ClockSkew:
       case FaultKind::ClockJump:

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "fjord/common/hash.h"
@@ -42,7 +43,10 @@ class Search {
       : operations_(std::move(operations)), steps_left_(steps_max), taken_(operations_.size(), false) {
     std::sort(operations_.begin(), operations_.end(),
               [](const auto& a, const auto& b) { return a.begin_us < b.begin_us; });
-    for (const RegisterOperation& operation : operations_) left_ += operation.optional ? 0 : 1;
+    for (const RegisterOperation& operation : operations_) {
+      left_ += operation.optional ? 0 : 1;
+      if (operation.kind == Kind::Read) ++reads_left_[operation.value];
+    }
   }
 
   Linearizability run() {
@@ -78,17 +82,23 @@ class Search {
  private:
   /// From `from` on, an operation that may come next and fits.
   std::size_t find_next(std::size_t from) const {
+    std::size_t found = operations_.size();
     std::int64_t earliest_end = kNever;
     for (std::size_t i = first_; i < operations_.size(); ++i) {
       const RegisterOperation& operation = operations_[i];
       if (operation.begin_us > earliest_end) break;
       if (taken_[i]) continue;
-      if (i >= from && fits(operation)) return i;
+      // What only reads and fits may come at once: it takes nothing from what follows.
+      if (!writes(operation) && fits(operation)) return from <= first_ ? i : operations_.size();
+      if (found == operations_.size() && i >= from && fits(operation)) found = i;
       if (!operation.optional) earliest_end = std::min(earliest_end, operation.end_us);
     }
-    return operations_.size();
+    return found;
   }
   bool fits(const RegisterOperation& operation) const {
+    // A value that is gone does not come back, so all who saw it come before it goes.
+    const auto reads = reads_left_.find(value_);
+    if (writes(operation) && value_ != 0 && reads != reads_left_.end() && reads->second > 0) return false;
     switch (operation.kind) {
       case Kind::Read:
         return operation.value == value_;
@@ -105,11 +115,13 @@ class Search {
     taken_[i] = true;
     hash_ ^= hash_of(i);
     left_ -= operations_[i].optional ? 0 : 1;
+    if (operations_[i].kind == Kind::Read) --reads_left_[operations_[i].value];
     if (writes(operations_[i])) value_ = operations_[i].value;
     while (first_ < taken_.size() && taken_[first_]) ++first_;
   }
   void untake(std::size_t i) {
     taken_[i] = false;
+    if (operations_[i].kind == Kind::Read) ++reads_left_[operations_[i].value];
     hash_ ^= hash_of(i);
     left_ += operations_[i].optional ? 0 : 1;
   }
@@ -121,6 +133,7 @@ class Search {
   std::vector<bool> taken_;
   std::size_t first_ = 0;  ///< All before are taken.
   std::size_t left_ = 0;
+  std::unordered_map<std::uint32_t, std::size_t> reads_left_;  ///< By value.
   std::uint32_t value_ = 0;
   std::uint64_t hash_ = 0;
   std::unordered_set<std::uint64_t> been_;

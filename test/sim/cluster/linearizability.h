@@ -5,7 +5,7 @@
 
 namespace fjord::sim {
 
-/// An operation on one register, whose values are numbers; it holds 0 at first.
+/// An operation on one register, whose values are numbers; it holds 0 at first. Every other value is written once.
 struct RegisterOperation {
   enum class Kind {
     Read,        ///< Saw `value`.

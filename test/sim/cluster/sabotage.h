@@ -5,8 +5,8 @@
 
 namespace fjord::sim {
 
-/// A fleet controller's transport that, once `active`, tells storage nodes with odd numbers of a cluster state in which distributor.0
-/// is down, under the version of the true one: as two controllers would that both believe to lead.
+/// A fleet controller's transport that, once `active`, tells storage nodes with odd numbers of a cluster state in which
+/// distributor.0 is down, under the version of the true one: as two controllers would that both believe to lead.
 class ForkingTransport final : public rpc::Transport {
  public:
   ForkingTransport(rpc::Transport& transport, const bool& active) : transport_(transport), active_(active) {}

@@ -178,6 +178,7 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   injector.stop();
   cluster.scheduler().run_for(milliseconds(500));
   for (const auto& workload : workloads) workload->stop();
+  keep(result.failure, recorder.failure());
   keep(result.failure, check_liveness(cluster, damaged, workloads));
   for (const auto& workload : workloads) {
     if (result.failure.empty()) keep(result.failure, workload->check());
