@@ -153,8 +153,8 @@ class Drawer {
         break;
       case FaultKind::CutTogether:
         fault.nodes = {one_of(mortal_), one_of(distributors_)};
-        fault.others = clients_;
-        // Long enough for the others to go on without them.
+        // Who only reads does not notice. Long enough for the others to go on without them.
+        fault.others = {clients_.back()};
         fault.length = between(6000, 15'000);
         fault.at /= 2;
         break;

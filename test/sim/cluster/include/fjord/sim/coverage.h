@@ -25,7 +25,7 @@ enum class FaultKind : unsigned {
   OneWay,            ///< One side does not reach the other.
   Bridge,            ///< Two sides that reach only some processes in common.
   Swizzle,           ///< Processes are cut off one by one, and come back in another order.
-  CutTogether,       ///< A distributor and a storage node are cut off from everything but clients.
+  CutTogether,       ///< A distributor and a storage node are cut off from everything but one client.
   ClockSkew,         ///< A wall clock is wrong by up to an hour for a while.
   ClockJump,         ///< A wall clock jumps and stays there.
   SlowDisk,          ///< A hundred times slower.
