@@ -63,6 +63,16 @@ TEST_CASE("history: two test-and-sets on one version are I5") {
   CHECK_FALSE(is_linearizable(history));
 }
 
+TEST_CASE("history: a put without a token that has not ended may come back behind a test-and-set") {
+  for (const std::int64_t end : {10, 2}) {
+    History history;
+    add(history, Kind::Put, "a", 1, end).once = false;
+    add(history, Kind::TestAndSet, "b", 3, 4).expected = "a";
+    add(history, Kind::TestAndSet, "c", 11, 12).expected = "a";
+    CHECK(history.check().empty() == (end == 10));
+  }
+}
+
 TEST_CASE("history: one timestamp does not stand for two versions") {
   History history;
   add(history, Kind::Put, "a", 1, 2, Outcome::Applied, 100);
