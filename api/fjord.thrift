@@ -503,12 +503,159 @@ struct NodeStatus {
   5: optional PollReply last
   /** -1: never. */
   6: optional i64 answered_us_ago = -1
+  /** What an operator wants: "retired: reason (who)". */
+  7: optional string wanted = ""
+  /** Storage nodes: in the distribution; empty: in none. */
+  8: optional string group = ""
+  9: optional string capacity = ""
 }
 
 struct GetStatusReply {
   1: optional Status status
   2: optional ClusterInfo info
   3: optional list<NodeStatus> nodes = []
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Operation of a cluster
+
+enum NodeAction {
+  UNKNOWN = 0,
+  /** Takes back what an operator wanted before. */
+  UP = 1,
+  /** Away for a short time: nothing is copied. */
+  MAINTENANCE = 2,
+  /** Its buckets move to others while it serves. */
+  RETIRE = 3,
+  DOWN = 4,
+  ADD = 5,
+  /** Only when it is retired and empty. */
+  REMOVE = 6,
+  /** Another process takes the index over. */
+  REPLACE = 7,
+  CAPACITY = 8,
+  /** Nothing but the question whether it could be stopped. */
+  STOP = 9,
+}
+
+/** What a change of nodes would move; bytes and duration are estimates. */
+struct MovementPlan {
+  1: optional i64 buckets_total = 0
+  2: optional i64 buckets_moved = 0
+  3: optional i64 replicas_moved = 0
+  4: optional i64 bytes = 0
+  5: optional i64 duration_s = 0
+  6: optional list<string> notes = []
+}
+
+/** A change of nodes by an operator. Any distributor takes it, the fleet controller decides. */
+struct ChangeNodes {
+  1: optional NodeAction action = NodeAction.UNKNOWN
+  /** "storage.2"; to add one: "storage" or "distributor". */
+  2: optional list<string> nodes = []
+  /** Of a node that is added, or of the one that replaces another. */
+  3: optional string address = ""
+  /** Of a storage node that is added; empty: the only group. */
+  4: optional string group = ""
+  /** Relative weight in the placement; empty: 1. */
+  5: optional string capacity = ""
+  6: optional string reason = ""
+  7: optional string who = ""
+  8: optional bool dry_run = false
+  /** Although it is refused otherwise. */
+  9: optional bool force = false
+}
+
+struct ChangeNodesReply {
+  1: optional Status status
+  /** Why it was not done; empty: it was done, or would be. */
+  2: optional list<string> refusals = []
+  3: optional list<string> warnings = []
+  /** That were changed. */
+  4: optional list<string> nodes = []
+  5: optional i64 state_version = 0
+  6: optional MovementPlan plan
+}
+
+/** One setting of the live configuration. */
+struct Setting {
+  1: optional string name = ""
+  2: optional string type = ""
+  3: optional string default_value = ""
+  4: optional string min = ""
+  5: optional i64 max = 0
+  6: optional string value = ""
+  7: optional string used_by = ""
+  8: optional string meaning = ""
+}
+
+struct ConfigChange {
+  1: optional i64 version = 0
+  2: optional i64 unix_us = 0
+  3: optional string who = ""
+  4: optional list<string> values = []
+}
+
+/** The settings, what they are and were. */
+struct GetConfig {
+}
+
+struct GetConfigReply {
+  1: optional Status status
+  2: optional i64 config_version = 0
+  3: optional list<Setting> settings = []
+  4: optional list<ConfigChange> versions = []
+  /** Nodes that do not have config_version yet. */
+  5: optional list<string> waiting = []
+  /** "storage.1: name: why". */
+  6: optional list<string> errors = []
+}
+
+/** Changes settings of the live configuration, all of them or none. */
+struct ChangeConfig {
+  /** "name=value". */
+  1: optional list<string> assignments = []
+  /** Back to the default. */
+  2: optional list<string> unset = []
+  /** Everything as in that version. */
+  3: optional i64 revert_to = 0
+  /** Everything as before the last change. */
+  4: optional bool revert = false
+  5: optional string who = ""
+  6: optional bool dry_run = false
+}
+
+struct ChangeConfigReply {
+  1: optional Status status
+  2: optional i64 config_version = 0
+  3: optional list<string> changes = []
+}
+
+/** One line of the history of the cluster. */
+struct StateChange {
+  1: optional i64 version = 0
+  2: optional i64 term = 0
+  3: optional i64 unix_us = 0
+  /** 0: it did not become active, or is no state. */
+  4: optional i64 active_unix_us = 0
+  5: optional string what = ""
+  6: optional string why = ""
+  7: optional string who = ""
+}
+
+/** The newest `max` lines of the history (0: all that is kept), and the state of the publication. */
+struct GetHistory {
+  1: optional i64 max = 0
+}
+
+struct GetHistoryReply {
+  1: optional Status status
+  2: optional list<StateChange> changes = []
+  3: optional i64 term = 0
+  4: optional string leader = ""
+  5: optional ClusterInfo info
+  /** Why the pending state is not active yet. */
+  6: optional string waits_for = ""
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -674,6 +821,10 @@ service DistributorService {
   SubmitJobReply submitJob(1: SubmitJob request)
   ListJobsReply listJobs(1: ListJobs request)
   CancelJobReply cancelJob(1: CancelJob request)
+  ChangeNodesReply changeNodes(1: ChangeNodes request)
+  GetConfigReply getConfig(1: GetConfig request)
+  ChangeConfigReply changeConfig(1: ChangeConfig request)
+  GetHistoryReply getHistory(1: GetHistory request)
 }
 
 /** For distributors, other storage nodes, and clients that visit. */

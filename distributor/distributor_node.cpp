@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
+#include <vector>
+
 
 #include "context.h"
 #include "fjord/common/log.h"
@@ -15,6 +18,7 @@ class DistributorNode::Impl {
   Impl(const DistributorOptions& options, Runtime& runtime, rpc::Transport& transport)
       : options_(options),
         incarnation_(runtime.random.next() | 1),
+        controllers_(options.fleet_controllers),
         executor_(runtime.scheduler.make_executor("distributor")),
         context_{options_, runtime.clock, transport, runtime.metrics, *executor_, runtime.random.fork(), {}, nullptr},
         maintainer_(context_, runtime.tunables,
@@ -25,17 +29,21 @@ class DistributorNode::Impl {
         out_of_sync_(runtime.metrics.gauge("fjord_distributor_buckets_out_of_sync", "Buckets that wait for a merge")),
         unavailable_(runtime.metrics.gauge("fjord_distributor_buckets_unavailable", "Buckets that cannot be served")),
         damaged_(runtime.metrics.gauge("fjord_distributor_buckets_damaged",
-                                       "Buckets of which a replica has lost something and is not repaired")) {}
+                                       "Buckets of which a replica has lost something and is not repaired")) {
+    if (controllers_.empty()) controllers_.push_back(options_.fleet_controller);
+  }
 
   ~Impl() { executor_.reset(); }
 
   const rpc::SnapshotHolder& snapshots() const { return snapshots_; }
 
   bool handle(rpc::Request& request, rpc::Responder& respond) {
-    bool known = std::holds_alternative<rpc::Execute>(request) || std::holds_alternative<rpc::Poll>(request) ||
-                 std::holds_alternative<rpc::GetBucketNodes>(request) ||
-                 std::holds_alternative<rpc::GetClusterInfo>(request) ||
-                 std::holds_alternative<rpc::DeploySchemas>(request) || std::holds_alternative<rpc::GetStatus>(request);
+    bool known =
+        std::holds_alternative<rpc::Execute>(request) || std::holds_alternative<rpc::Poll>(request) ||
+        std::holds_alternative<rpc::GetBucketNodes>(request) || std::holds_alternative<rpc::GetClusterInfo>(request) ||
+        std::holds_alternative<rpc::DeploySchemas>(request) || std::holds_alternative<rpc::GetStatus>(request) ||
+        std::holds_alternative<rpc::ChangeNodes>(request) || std::holds_alternative<rpc::GetConfig>(request) ||
+        std::holds_alternative<rpc::ChangeConfig>(request) || std::holds_alternative<rpc::GetHistory>(request);
     if (!known) return false;
     executor_->post([this, request = std::move(request), respond = std::move(respond)]() mutable {
       run(std::move(request), std::move(respond));
@@ -255,23 +263,38 @@ class DistributorNode::Impl {
 
   static Status not_in_sync() { return {StatusCode::NotReady, "its replicas are being brought in sync"}; }
 
-  /// Decisions of the fleet controller, which clients reach through any distributor.
+  /// Decisions of the fleet controller, which clients reach through any distributor. One that does not lead, or cannot
+  /// be reached, has certainly done nothing: the next one is asked.
   void forward(rpc::Request request, rpc::Responder respond) {
-    auto original = std::make_shared<rpc::Request>(request);
+    ask_controller(std::make_shared<rpc::Request>(std::move(request)),
+                   std::make_shared<rpc::Responder>(std::move(respond)), 0);
+  }
+  void ask_controller(std::shared_ptr<rpc::Request> request, std::shared_ptr<rpc::Responder> respond,
+                      std::size_t asked) {
+    const rpc::Address address = controllers_[controller_ % controllers_.size()];
     context_.transport.call(
-        options_.fleet_controller, std::move(request), options_.storage_timeout, *executor_,
-        [this, original, respond = std::move(respond)](Result<rpc::Reply> reply) {
-          if (reply) {
-            respond(std::move(*reply));
+        address, rpc::Request(*request), options_.storage_timeout, *executor_,
+        [this, request, respond, address, asked](Result<rpc::Reply> reply) {
+          const Status status = reply ? rpc::status_of(*reply) : reply.error();
+          const bool only_asks = !std::holds_alternative<rpc::DeploySchemas>(*request) &&
+                                 !std::holds_alternative<rpc::ChangeNodes>(*request) &&
+                                 !std::holds_alternative<rpc::ChangeConfig>(*request);
+          const bool not_done = status.code() == StatusCode::NotReady || (!reply && only_asks);
+          if ((!reply || not_done) && address == controllers_[controller_ % controllers_.size()]) ++controller_;
+          if (not_done && asked + 1 < controllers_.size()) {
+            ask_controller(request, respond, asked + 1);
+          } else if (reply) {
+            (*respond)(std::move(*reply));
           } else {
-            respond(rpc::error_reply(*original,
-                                     reply.error().with_context("fleet controller at " + options_.fleet_controller)));
+            (*respond)(rpc::error_reply(*request, reply.error().with_context("fleet controller at " + address)));
           }
         });
   }
 
   DistributorOptions options_;
   std::uint64_t incarnation_;
+  std::vector<rpc::Address> controllers_;
+  std::size_t controller_ = 0;  ///< The one that answered last.
   rpc::SnapshotHolder snapshots_;
   std::unique_ptr<Executor> executor_;  // Ended first, by the destructor.
   Context context_;

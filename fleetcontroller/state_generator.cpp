@@ -1,33 +1,190 @@
 #include "state_generator.h"
 
-namespace fjord::fleetcontroller {
+#include <algorithm>
+#include <fmt/format.h>
 
-ClusterState generate_state(const ClusterState& current, const std::vector<NodeReport>& reports,
-                            const GeneratorOptions& options, MonotonicTime now) {
-  ClusterState next = current;
-  next.set_version(current.version() + 1);
-  next.set_bits(options.distribution_bits);
-  bool changed = current.version() == 0 || current.bits() != options.distribution_bits;
-  for (const NodeReport& report : reports) {
-    NodeStateInfo info = current.node(report.id);
-    NodeState before = info.state;
-    NodeState wanted = before;
-    if (report.answered) {
-      wanted = now - report.last_answer > options.down_after ? NodeState::Down : report.reported;
-    } else if (now >= options.grace_until) {
-      wanted = NodeState::Down;
-    }
-    bool restarted = report.answered && report.incarnation != report.published_incarnation;
-    if (wanted == NodeState::Up && (before != NodeState::Up || restarted)) {
-      info.up_since_version = next.version();
-      changed = true;
-    }
-    if (wanted != before) changed = true;
-    info.state = wanted;
-    if (wanted == NodeState::Down) info.up_since_version = 0;
-    next.set_node(report.id, info);
+namespace fjord::fleetcontroller {
+namespace {
+
+std::string seconds_text(Duration d) { return fmt::format("{:.1f} s", static_cast<double>(d.count()) / 1e6); }
+
+struct Judged {
+  NodeState state = NodeState::Down;
+  std::string reason;
+};
+
+class Generator {
+ public:
+  Generator(const ClusterState& current, const std::vector<NodeReport>& reports, const DistributionConfig& distribution,
+            const GeneratorOptions& options, MonotonicTime now)
+      : current_(current), reports_(reports), distribution_(distribution), options_(options), now_(now) {}
+
+  GeneratedState run() {
+    out_.state = current_;
+    out_.state.set_version(current_.version() + 1);
+    for (const NodeReport& report : reports_) add_node(report);
+    if (options_.group_up_ratio_min > 0) take_groups_down();
+    date_nodes();
+    out_.state.set_bits(bits());
+    judge_cluster();
+    out_.is_new = current_.version() == 0 || restarted_ || !current_.is_similar_ignoring_progress(out_.state);
+    if (!out_.is_new) out_.state = current_;
+    return std::move(out_);
   }
-  return changed ? next : current;
+
+ private:
+  /// What the node itself says, or its silence.
+  Judged own_state(const NodeReport& report) const {
+    const bool is_storage = report.id.type == NodeType::Storage;
+    if (!report.answered) {
+      if (now_ < options_.grace_until) return {current_.node(report.id).state, "has not answered yet"};
+      return {NodeState::Down, "never answered"};
+    }
+    const Duration silent = now_ - report.last_answer;
+    const bool is_silent = silent > options_.down_after;
+    if (report.reported.state == NodeState::Stopping) {
+      if (is_storage && now_ - report.stopping_since < options_.transition_time) {
+        return {NodeState::Maintenance, "is being stopped"};
+      }
+      return {NodeState::Down, "was stopped"};
+    }
+    if (is_silent || report.reported.state == NodeState::Down) {
+      const std::string reason = is_silent ? "no answer for " + seconds_text(silent) : "says that it is down";
+      const Duration away = is_silent ? silent - options_.down_after : silent;
+      if (is_storage && away < options_.transition_time) return {NodeState::Maintenance, reason};
+      return {NodeState::Down, reason};
+    }
+    if (report.reported.state == NodeState::Initializing) {
+      if (is_storage && report.reported.init_progress < kListingProgressLimit) {
+        return {NodeState::Down, "lists its buckets"};
+      }
+      return {NodeState::Initializing, "is starting"};
+    }
+    return {report.reported.state, {}};
+  }
+
+  Judged judge(const NodeReport& report) const {
+    Judged judged = own_state(report);
+    const bool is_transient = judged.state == NodeState::Maintenance;
+    if (report.crashes > options_.crashes_max) {
+      judged = {NodeState::Down,
+                fmt::format("crashed {} times, which is more than {}", report.crashes, options_.crashes_max)};
+    } else if (report.is_held_down) {
+      judged = {NodeState::Down, "its start went wrong; it is taken again when it is up"};
+    }
+    NodeState wanted = report.wanted.state;
+    if (report.id.type == NodeType::Distributor && wanted != NodeState::Up) wanted = NodeState::Down;
+    if (wanted == NodeState::Up) return judged;
+    const bool ends_grace = is_transient && wanted == NodeState::Down;
+    if (wanted_may_override(judged.state, wanted) || ends_grace) return {wanted, report.wanted.reason};
+    return judged;
+  }
+
+  void add_node(const NodeReport& report) {
+    const Judged judged = judge(report);
+    NodeStateInfo info = current_.node(report.id);
+    info.state = judged.state;
+    info.init_progress = judged.state == NodeState::Initializing ? report.reported.init_progress : 0;
+    info.description = judged.reason;
+    if (!judged.reason.empty()) out_.reasons[report.id] = judged.reason;
+    out_.state.set_node(report.id, std::move(info));
+  }
+
+  void take_groups_down() {
+    const auto groups = distribution_.flat_groups();
+    const auto nodes = distribution_.flat_nodes();
+    const auto leaves = std::count_if(groups.begin(), groups.end(), [](const auto& group) { return group.is_leaf; });
+    if (leaves < 2) return;
+    for (const DistributionConfig::FlatGroup& group : groups) {
+      if (!group.is_leaf || group.first_node == group.node_end) continue;
+      unsigned there = 0;
+      for (std::uint32_t i = group.first_node; i < group.node_end; ++i) {
+        const NodeState state = out_.state.node(NodeId::storage(nodes[i].index)).state;
+        there += state == NodeState::Up || state == NodeState::Initializing || state == NodeState::Maintenance ? 1 : 0;
+      }
+      const double share = static_cast<double>(there) / static_cast<double>(group.node_end - group.first_node);
+      if (share >= options_.group_up_ratio_min) continue;
+      for (std::uint32_t i = group.first_node; i < group.node_end; ++i) {
+        const NodeId id = NodeId::storage(nodes[i].index);
+        NodeStateInfo info = out_.state.node(id);
+        if (info.state == NodeState::Down || info.state == NodeState::Maintenance) continue;
+        info.state = NodeState::Down;
+        info.description = "too few nodes of its group are available";
+        out_.reasons[id] = info.description;
+        out_.state.set_node(id, std::move(info));
+      }
+    }
+  }
+
+  void date_nodes() {
+    for (const NodeReport& report : reports_) {
+      NodeStateInfo info = out_.state.node(report.id);
+      const bool restarted = report.answered && report.incarnation != report.published_incarnation;
+      if (is_available(info.state)) {
+        if (restarted || !is_available(current_.node(report.id).state)) info.up_since_version = out_.state.version();
+        restarted_ = restarted_ || restarted;
+      } else {
+        info.up_since_version = 0;
+      }
+      out_.state.set_node(report.id, std::move(info));
+    }
+  }
+
+  unsigned bits() const {
+    const unsigned wanted = options_.distribution_bits;
+    unsigned lowest = wanted;
+    for (const NodeReport& report : reports_) {
+      if (report.id.type != NodeType::Storage || report.min_bucket_bits == 0) continue;
+      if (is_available(out_.state.node(report.id).state)) lowest = std::min(lowest, report.min_bucket_bits);
+    }
+    if (lowest == wanted || current_.version() == 0) return lowest;
+    return std::min({lowest, wanted, current_.bits()});
+  }
+
+  struct Count {
+    unsigned there = 0;
+    unsigned all = 0;
+  };
+  Count count(NodeType type) const {
+    Count count;
+    for (const NodeReport& report : reports_) {
+      if (report.id.type != type) continue;
+      ++count.all;
+      const NodeState state = out_.state.node(report.id).state;
+      count.there += is_available(state) || state == NodeState::Initializing ? 1 : 0;
+    }
+    return count;
+  }
+
+  void judge_cluster() {
+    const Count storage = count(NodeType::Storage);
+    const Count distributors = count(NodeType::Distributor);
+    const auto ratio = [](Count c) { return c.all == 0 ? 1.0 : static_cast<double>(c.there) / c.all; };
+    std::string& reason = out_.cluster_reason;
+    if (distributors.there < options_.distributors_up_min) reason = "too few distributor nodes available";
+    if (storage.there < options_.storage_up_min) reason = "too few storage nodes available";
+    if (ratio(distributors) < options_.distributors_up_ratio_min) reason = "too low available distributor node ratio";
+    if (ratio(storage) < options_.storage_up_ratio_min) reason = "too low available storage node ratio";
+    out_.state.set_cluster(reason.empty() ? NodeState::Up : NodeState::Down);
+  }
+
+  const ClusterState& current_;
+  const std::vector<NodeReport>& reports_;
+  const DistributionConfig& distribution_;
+  const GeneratorOptions& options_;
+  MonotonicTime now_;
+  GeneratedState out_;
+  bool restarted_ = false;
+};
+
+}  // namespace
+
+bool is_available(NodeState state) { return state == NodeState::Up || state == NodeState::Retired; }
+
+GeneratedState generate_state(const ClusterState& current, const std::vector<NodeReport>& reports,
+                              const DistributionConfig& distribution, const GeneratorOptions& options,
+                              MonotonicTime now) {
+  return Generator(current, reports, distribution, options, now).run();
 }
 
 }  // namespace fjord::fleetcontroller

@@ -333,6 +333,9 @@ void fields(V& visit, M& m) {
   visit(4, m.reason);
   visit(5, m.last);
   visit.always(6, m.answered_us_ago);
+  visit(7, m.wanted);
+  visit(8, m.group);
+  visit(9, m.capacity);
 }
 template <typename V, Is<GetStatusReply> M>
 void fields(V& visit, M& m) {
@@ -451,6 +454,104 @@ void fields(V& visit, M& m) {
 template <typename V, Is<CancelJobReply> M>
 void fields(V& visit, M& m) {
   visit(1, m.status);
+}
+
+template <typename V, Is<MovementPlan> M>
+void fields(V& visit, M& m) {
+  visit(1, m.buckets_total);
+  visit(2, m.buckets_moved);
+  visit(3, m.replicas_moved);
+  visit(4, m.bytes);
+  visit(5, m.duration_s);
+  visit(6, m.notes);
+}
+template <typename V, Is<ChangeNodes> M>
+void fields(V& visit, M& m) {
+  visit(1, m.action);
+  visit(2, m.nodes);
+  visit(3, m.address);
+  visit(4, m.group);
+  visit(5, m.capacity);
+  visit(6, m.reason);
+  visit(7, m.who);
+  visit(8, m.dry_run);
+  visit(9, m.force);
+}
+template <typename V, Is<ChangeNodesReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.refusals);
+  visit(3, m.warnings);
+  visit(4, m.nodes);
+  visit(5, m.state_version);
+  visit(6, m.plan);
+}
+template <typename V, Is<Setting> M>
+void fields(V& visit, M& m) {
+  visit(1, m.name);
+  visit(2, m.type);
+  visit(3, m.default_value);
+  visit(4, m.min);
+  visit(5, m.max);
+  visit(6, m.value);
+  visit(7, m.used_by);
+  visit(8, m.meaning);
+}
+template <typename V, Is<ConfigChange> M>
+void fields(V& visit, M& m) {
+  visit(1, m.version);
+  visit(2, m.unix_us);
+  visit(3, m.who);
+  visit(4, m.values);
+}
+template <typename V, Is<GetConfig> M>
+void fields(V&, M&) {}
+template <typename V, Is<GetConfigReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.config_version);
+  visit(3, m.settings);
+  visit(4, m.versions);
+  visit(5, m.waiting);
+  visit(6, m.errors);
+}
+template <typename V, Is<ChangeConfig> M>
+void fields(V& visit, M& m) {
+  visit(1, m.set);
+  visit(2, m.unset);
+  visit(3, m.revert_to);
+  visit(4, m.revert);
+  visit(5, m.who);
+  visit(6, m.dry_run);
+}
+template <typename V, Is<ChangeConfigReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.config_version);
+  visit(3, m.changes);
+}
+template <typename V, Is<StateChange> M>
+void fields(V& visit, M& m) {
+  visit(1, m.version);
+  visit(2, m.term);
+  visit(3, m.unix_us);
+  visit(4, m.active_unix_us);
+  visit(5, m.what);
+  visit(6, m.why);
+  visit(7, m.who);
+}
+template <typename V, Is<GetHistory> M>
+void fields(V& visit, M& m) {
+  visit(1, m.max);
+}
+template <typename V, Is<GetHistoryReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.changes);
+  visit(3, m.term);
+  visit(4, m.leader);
+  visit(5, m.info);
+  visit(6, m.waits_for);
 }
 
 template <typename T>

@@ -2,10 +2,12 @@
 
 #include <catch2/catch.hpp>
 #include <map>
+#include <set>
 #include <string>
 
 #include "fjord/cluster/cluster_state.h"
 #include "fjord/cluster/distribution.h"
+#include "fjord/fleetcontroller/memory_state_store.h"
 #include "fjord/rpc/cluster_snapshot.h"
 #include "storage/node/test_process.h"
 
@@ -28,7 +30,14 @@ class PolledNode final : public rpc::Service {
     if (auto snapshot = snapshots.get()) {
       reply.state_version = snapshot->state_version();
       reply.schema_version = snapshot->schema_version();
+      reply.term = snapshot->term();
+      reply.config_version = snapshot->config_version();
+      if (acknowledges) reply.pending_version = snapshot->pending_version();
     }
+    reply.clock_us = ++clock_us;
+    renewed = poll->renews_lease && poll->heard_incarnation == incarnation_ && poll->heard_us > 0;
+    reply.buckets = buckets;
+    reply.buckets_out_of_sync = out_of_sync;
     reply.node_state = node_state;
     reply.incarnation = incarnation_;
     ++polls;
@@ -40,11 +49,28 @@ class PolledNode final : public rpc::Service {
 
   rpc::SnapshotHolder snapshots;
   std::string node_state = "s:u";
+  bool acknowledges = true;
+  bool renewed = false;  ///< By the last poll.
+  std::int64_t clock_us = 0;
+  std::uint64_t buckets = 1;
+  std::uint64_t out_of_sync = 0;
   int polls = 0;
 
  private:
   std::uint64_t incarnation_;
 };
+
+rpc::ChangeNodes change(rpc::NodeAction action, const std::string& node) {
+  rpc::ChangeNodes request;
+  request.action = action;
+  request.nodes = {node};
+  return request;
+}
+rpc::ChangeConfig set(std::vector<std::string> settings) {
+  rpc::ChangeConfig request;
+  request.set = std::move(settings);
+  return request;
+}
 
 /// A controller, three storage nodes and a distributor.
 class Fleet {
@@ -54,18 +80,22 @@ class Fleet {
     options.storage = {"storage.0:1", "storage.1:1", "storage.2:1"};
     options.distribution = DistributionConfig::flat(3, 2).to_string();
     options.distribution_bits = 4;
-    options.directory = "/controller";
+    options.name = kController;
   }
 
   Status start_controller() {
-    controller_.reset();
+    stop_controller();
     controller_ = std::make_unique<test::TestProcess<FleetController>>(world, "controller", env, 1);
-    auto opened = FleetController::open(options, controller_->runtime(), controller_->transport());
+    store_ = std::make_unique<MemoryStateStore>(ensemble);
+    auto opened = FleetController::open(options, controller_->runtime(), controller_->transport(), *store_);
     if (!opened) return opened.error();
     controller_->run(std::move(*opened));
     return Status::ok();
   }
-  void stop_controller() { controller_.reset(); }
+  void stop_controller() {
+    controller_.reset();
+    store_.reset();
+  }
   void start_node(const std::string& name) {
     nodes_.erase(name);
     auto process = std::make_unique<test::TestProcess<PolledNode>>(world, name, node_env_, 1);
@@ -103,10 +133,12 @@ class Fleet {
   test::TestNetwork world{7};
   test::TestCaller caller{world};
   sim::SimEnv env;
+  MemoryStateEnsemble ensemble{world.scheduler.clock()};
   FleetControllerOptions options;
 
  private:
   sim::SimEnv node_env_;
+  std::unique_ptr<MemoryStateStore> store_;
   std::unique_ptr<test::TestProcess<FleetController>> controller_;
   std::map<std::string, std::unique_ptr<test::TestProcess<PolledNode>>> nodes_;
   std::uint64_t incarnations_ = 10;
@@ -114,7 +146,7 @@ class Fleet {
 
 }  // namespace
 
-TEST_CASE("fleet controller: one first version when everybody has answered, and everybody gets it") {
+TEST_CASE("B1154 fleet controller: one first version when everybody has answered, and everybody gets it") {
   Fleet fleet;
   fleet.start_all();
   ClusterState state = fleet.state();
@@ -131,7 +163,7 @@ TEST_CASE("fleet controller: one first version when everybody has answered, and 
   CHECK(snapshot->distribution() == DistributionConfig::flat(3, 2));
 }
 
-TEST_CASE("fleet controller: without one node the first version comes when the grace is over") {
+TEST_CASE("B1153 fleet controller: without one node the first version comes when the grace is over") {
   Fleet fleet;
   for (const char* name : {"storage.0", "storage.2", "distributor.0"}) fleet.start_node(name);
   REQUIRE(fleet.start_controller());
@@ -180,7 +212,7 @@ TEST_CASE("fleet controller: a node that cannot be reached is down, and gets the
   CHECK(fleet.state().node(NodeId::storage(2)).up_since_version == 3);
 }
 
-TEST_CASE("fleet controller: versions and schemas survive its restart, and nothing is published without need") {
+TEST_CASE("B1174 fleet controller: versions and schemas survive its restart, and nothing is published without need") {
   Fleet fleet;
   fleet.start_all();
   fleet.stop_node("storage.1");
@@ -222,12 +254,15 @@ TEST_CASE(
 TEST_CASE(
     "fleet controller: a version that is published while a node has not answered yet says nothing new of that node") {
   Fleet fleet;
+  fleet.options.start_grace = seconds(5);
   fleet.start_all();
   fleet.stop_controller();
   fleet.start_node("storage.1");
   fleet.world.network.isolate("storage.0");
   REQUIRE(fleet.start_controller());
-  fleet.world.scheduler.run_for(milliseconds(500));
+  fleet.world.scheduler.run_for(milliseconds(1000));
+  CHECK(fleet.state().version() == 1);  // storage.0 might still serve by it.
+  fleet.world.scheduler.run_for(milliseconds(1200));
   REQUIRE(fleet.state().version() == 2);  // storage.1 restarted.
   CHECK(fleet.state().is_up(NodeId::storage(0)));
   fleet.world.network.heal();  // storage.0 was there all the time.
@@ -276,29 +311,281 @@ TEST_CASE("fleet controller: a schema under which stored documents could not be 
   CHECK(fleet.caller.ask(kController, drop).schema_version == 2);
 }
 
-TEST_CASE("fleet controller: a state that cannot be stored is not published") {
+TEST_CASE(
+    "B1173 B1181 fleet controller: a state that cannot be stored is not published, and who cannot store does not "
+    "lead") {
   Fleet fleet;
   fleet.start_all();
-  fleet.env.inject({.path_prefix = "/controller", .operations = sim::FileOperation::Sync, .count = 1'000'000});
+  fleet.ensemble.disconnect(kController);
   fleet.stop_node("storage.1");
-  fleet.world.scheduler.run_for(seconds(5));
-  CHECK(fleet.state().version() == 1);
+  fleet.world.scheduler.run_for(milliseconds(1900));
   CHECK(fleet.node("storage.0").version() == 1);
-  CHECK_FALSE(fleet.deploy({"document song { field title type string { } }"}).status);
+  CHECK_FALSE(fleet.node("storage.0").renewed);  // It could not make sure of its leadership any more.
+  fleet.world.scheduler.run_for(seconds(5));
+  CHECK(fleet.node("storage.0").version() == 1);
+  CHECK(fleet.deploy({"document song { field title type string { } }"}).status.code() == StatusCode::NotReady);
   CHECK(fleet.node("storage.0").schema_version() == 0);
-  fleet.env.clear_faults();
-  REQUIRE(fleet.run_until_all_know(2, seconds(1)));
+  const int polls = fleet.node("storage.0").polls;
+  fleet.world.scheduler.run_for(seconds(2));
+  CHECK(fleet.node("storage.0").polls == polls);  // Nobody polls who does not lead.
+  fleet.ensemble.connect(kController);
+  REQUIRE(fleet.run_until_all_know(2, seconds(6)));
+  CHECK(fleet.node("storage.0").renewed);
 }
 
-TEST_CASE("fleet controller: does not start on a damaged file or an impossible distribution") {
+TEST_CASE(
+    "B1182 fleet controller: a new state is active when all who serve have acknowledged it, and pending until then") {
   Fleet fleet;
   fleet.start_all();
-  fleet.stop_controller();
-  REQUIRE(fleet.env.flip_bit("/controller/fleetcontroller.state", 30, 2));
-  CHECK(fleet.start_controller().code() == StatusCode::Corruption);
-  REQUIRE(fleet.env.flip_bit("/controller/fleetcontroller.state", 30, 2));
+  fleet.node("distributor.0").acknowledges = false;
+  fleet.stop_node("storage.1");
+  fleet.world.scheduler.run_for(seconds(10));
+  CHECK(fleet.state().version() == 1);
+  for (const char* name : {"storage.0", "distributor.0"}) {
+    CHECK(fleet.node(name).version() == 1);
+    CHECK(fleet.node(name).snapshots.get()->pending_version() == 2);
+  }
+  rpc::GetHistoryReply history = fleet.caller.ask(kController, rpc::GetHistory{});
+  CHECK(history.waits_for.find("distributor.0") != std::string::npos);
+  CHECK(history.changes.back().active_unix_us == 0);
+  fleet.node("distributor.0").acknowledges = true;
+  REQUIRE(fleet.run_until_all_know(2, seconds(1)));
+  history = fleet.caller.ask(kController, rpc::GetHistory{});
+  CHECK(history.waits_for.empty());
+  REQUIRE(history.changes.size() == 2);
+  CHECK(history.changes[1].version == 2);
+  CHECK(history.changes[1].active_unix_us > 0);
+  CHECK(history.changes[1].why.find("storage.1: no answer for") != std::string::npos);
+}
+
+TEST_CASE(
+    "B1208 fleet controller: what an operator wants of nodes survives its restart, and unsafe wishes are refused") {
+  Fleet fleet;
+  fleet.start_all();
+  rpc::ChangeNodes request = change(rpc::NodeAction::Maintenance, "storage.1");
+  request.reason = "disk";
+  request.who = "ann";
+  fleet.node("distributor.0").out_of_sync = 7;
+  fleet.world.scheduler.run_for(seconds(1));
+  rpc::ChangeNodesReply reply = fleet.caller.ask(kController, request);
+  REQUIRE(reply.status);
+  REQUIRE(reply.refusals.size() == 1);
+  CHECK(reply.refusals[0].find("7 buckets") != std::string::npos);
+  CHECK(fleet.state().is_up(NodeId::storage(1)));
+
+  fleet.node("distributor.0").out_of_sync = 0;
+  fleet.world.scheduler.run_for(seconds(1));
+  request.dry_run = true;
+  CHECK(fleet.caller.ask(kController, request).refusals.empty());
+  fleet.world.scheduler.run_for(seconds(1));
+  CHECK(fleet.state().is_up(NodeId::storage(1)));
+  request.dry_run = false;
+  CHECK(fleet.caller.ask(kController, request).refusals.empty());
+  REQUIRE(fleet.run_until_all_know(2, seconds(1)));
+  CHECK(fleet.state().node(NodeId::storage(1)).state == NodeState::Maintenance);
+  rpc::GetStatusReply status = fleet.caller.ask(kController, rpc::GetStatus{});
+  CHECK(status.nodes[2].wanted == "maintenance: disk (ann)");
+
+  REQUIRE(fleet.start_controller());
+  fleet.world.scheduler.run_for(seconds(5));
+  CHECK(fleet.state().node(NodeId::storage(1)).state == NodeState::Maintenance);
+  request.action = rpc::NodeAction::Up;
+  REQUIRE(fleet.caller.ask(kController, request).status);
+  REQUIRE(fleet.run_until_all_know(3, seconds(1)));
+  CHECK(fleet.state().is_up(NodeId::storage(1)));
+}
+
+TEST_CASE("fleet controller: a storage node that is added gets an index, an address that all know, and buckets") {
+  Fleet fleet;
+  fleet.start_all();
+  fleet.start_node("storage.3");
+  rpc::ChangeNodes request = change(rpc::NodeAction::Add, "storage");
+  request.address = "storage.3:1";
+  request.capacity = "2";
+  rpc::ChangeNodesReply reply = fleet.caller.ask(kController, request);
+  REQUIRE(reply.status);
+  CHECK(reply.nodes == std::vector<std::string>{"storage.3"});
+  CHECK(reply.plan.buckets_moved > 0);
+  CHECK(reply.plan.buckets_moved < reply.plan.buckets_total);
+  REQUIRE(fleet.world.scheduler.run_until([&] { return fleet.state().is_up(NodeId::storage(3)); }, seconds(5)));
+  REQUIRE(fleet.run_until_all_know(fleet.state().version(), seconds(2)));
+  auto snapshot = fleet.node("storage.0").snapshots.get();
+  CHECK(snapshot->info().storage_addresses.back() == "storage.3:1");
+  CHECK(snapshot->distribution().to_string() == "redundancy:2 (root 0 1 2 3*2)");
+  CHECK(fleet.caller.ask(kController, request).status.code() == StatusCode::AlreadyExists);
+
+  request = change(rpc::NodeAction::Remove, "storage.3");
+  CHECK(fleet.caller.ask(kController, request).refusals.size() == 1);  // Not retired.
+  request.action = rpc::NodeAction::Retire;
+  CHECK(fleet.caller.ask(kController, request).refusals.empty());
+  fleet.world.scheduler.run_for(seconds(2));
+  CHECK(fleet.state().node(NodeId::storage(3)).state == NodeState::Retired);
+  request.action = rpc::NodeAction::Remove;
+  CHECK(fleet.caller.ask(kController, request).refusals.size() == 1);  // Not empty.
+  fleet.node("storage.3").buckets = 0;
+  fleet.world.scheduler.run_for(seconds(1));
+  CHECK(fleet.caller.ask(kController, request).refusals.empty());
+  fleet.world.scheduler.run_for(seconds(2));
+  CHECK(fleet.node("storage.0").snapshots.get()->distribution().to_string() == "redundancy:2 (root 0 1 2)");
+  CHECK(fleet.caller.ask(kController, rpc::GetStatus{}).nodes.size() == 4);
+}
+
+TEST_CASE("fleet controller: settings are checked, reach every node, and can be taken back") {
+  Fleet fleet;
+  fleet.start_all();
+  rpc::ChangeConfigReply reply =
+      fleet.caller.ask(kController, set({"cluster.redundancy=3", "storage.file_bytes_max=64MiB"}));
+  REQUIRE(reply.status);
+  CHECK(reply.config_version == 1);
+  CHECK(reply.changes.size() == 2);
+  REQUIRE(fleet.run_until_all_know(2, seconds(2)));
+  auto snapshot = fleet.node("storage.0").snapshots.get();
+  CHECK(snapshot->config_version() == 1);
+  CHECK(snapshot->info().config == std::vector<std::string>{"cluster.redundancy=3", "storage.file_bytes_max=67108864"});
+  CHECK(snapshot->distribution().redundancy() == 3);
+
+  for (const char* bad : {"cluster.redundancy=0", "cluster.redundancy=many", "nonsense=1", "cluster.redundancy",
+                          "storage.file_bytes_max=64"}) {
+    reply = fleet.caller.ask(kController, set({"maintenance.paused=true", bad}));
+    INFO(bad);
+    CHECK(reply.status.code() == StatusCode::InvalidArgument);
+  }
+  rpc::GetConfigReply config = fleet.caller.ask(kController, rpc::GetConfig{});
+  CHECK(config.config_version == 1);
+  CHECK(config.waiting.empty());
+  rpc::ChangeConfig revert;
+  revert.revert = true;
+  reply = fleet.caller.ask(kController, revert);
+  CHECK(reply.config_version == 2);
+  REQUIRE(fleet.run_until_all_know(3, seconds(2)));
+  CHECK(fleet.node("storage.0").snapshots.get()->distribution().redundancy() == 2);
+  CHECK(fleet.node("storage.0").snapshots.get()->info().config.empty());
+}
+
+TEST_CASE("fleet controller: does not start with an impossible distribution") {
+  Fleet fleet;
   fleet.options.distribution = DistributionConfig::flat(4, 2).to_string();  // There is no storage.3.
   CHECK(fleet.start_controller().code() == StatusCode::InvalidArgument);
+}
+
+namespace {
+
+/// Several controllers over one ensemble.
+class Candidates {
+ public:
+  explicit Candidates(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) start(i);
+  }
+  ~Candidates() {
+    for (std::size_t i = 0; i < controllers_.size(); ++i) kill(i);
+  }
+  std::string name(std::size_t i) const { return "controller" + std::to_string(i) + ":1"; }
+  void start(std::size_t i) {
+    if (controllers_.size() <= i) {
+      controllers_.resize(i + 1);
+      stores_.resize(i + 1);
+    }
+    fleet.ensemble.connect(name(i));
+    FleetControllerOptions options = fleet.options;
+    options.name = name(i);
+    stores_[i] = std::make_unique<MemoryStateStore>(fleet.ensemble);
+    controllers_[i] = std::make_unique<test::TestProcess<FleetController>>(
+        fleet.world, "controller" + std::to_string(i), fleet.env, i + 1);
+    auto opened = FleetController::open(options, controllers_[i]->runtime(), controllers_[i]->transport(), *stores_[i]);
+    REQUIRE(opened);
+    controllers_[i]->run(std::move(*opened));
+  }
+  /// Without a farewell to the store.
+  void kill(std::size_t i) {
+    fleet.ensemble.disconnect(name(i));
+    controllers_[i].reset();
+    stores_[i].reset();
+  }
+  std::size_t leader() const {
+    std::size_t i = 0;
+    while (name(i) != fleet.ensemble.leadership().leader) ++i;
+    return i;
+  }
+  Status ask(std::size_t i) { return fleet.caller.ask(name(i), rpc::GetStatus{}).status; }
+
+  Fleet fleet;
+
+ private:
+  std::vector<std::unique_ptr<MemoryStateStore>> stores_;
+  std::vector<std::unique_ptr<test::TestProcess<FleetController>>> controllers_;
+};
+
+}  // namespace
+
+TEST_CASE(
+    "B1168 B1169 fleet controller: of several one leads, the others say who, and the next goes on with its versions") {
+  const std::size_t count = GENERATE(2u, 5u);
+  Candidates candidates(count);
+  Fleet& fleet = candidates.fleet;
+  for (const char* name : {"storage.0", "storage.1", "storage.2", "distributor.0"}) fleet.start_node(name);
+  REQUIRE(fleet.run_until_all_know(1, seconds(5)));
+  std::uint64_t version = 1;
+  std::uint64_t term = fleet.node("storage.0").snapshots.get()->term();
+  std::set<std::size_t> dead;
+  while (dead.size() + 1 < count) {
+    const std::size_t leader = candidates.leader();
+    CHECK(candidates.ask(leader));
+    for (std::size_t other = 0; other < count; ++other) {
+      if (other == leader || dead.contains(other)) continue;
+      const Status refused = candidates.ask(other);
+      CHECK(refused.code() == StatusCode::NotReady);
+      CHECK(refused.message().find(candidates.name(leader)) != std::string::npos);
+    }
+    candidates.kill(leader);
+    dead.insert(leader);
+    fleet.stop_node("storage.2");
+    fleet.start_node("storage.2");
+    REQUIRE(fleet.run_until_all_know(++version, seconds(10)));
+    const auto snapshot = fleet.node("storage.0").snapshots.get();
+    CHECK(snapshot->state_version() == version);
+    CHECK(snapshot->state().node(NodeId::storage(0)).up_since_version == 1);
+    CHECK(snapshot->term() > term);
+    term = snapshot->term();
+  }
+}
+
+TEST_CASE("B1170 B1172 fleet controller: one that is cut off from the store gives up before another one can lead") {
+  Candidates candidates(2);
+  Fleet& fleet = candidates.fleet;
+  for (const char* name : {"storage.0", "storage.1", "storage.2", "distributor.0"}) fleet.start_node(name);
+  REQUIRE(fleet.run_until_all_know(1, seconds(5)));
+  const std::size_t old = candidates.leader();
+  const std::size_t next = 1 - old;
+  fleet.ensemble.disconnect(candidates.name(old));
+  for (int i = 0; i < 100; ++i) {
+    fleet.world.scheduler.run_for(milliseconds(50));
+    const bool next_leads = candidates.ask(next).is_ok();
+    const bool both = next_leads && candidates.ask(old).is_ok();
+    REQUIRE_FALSE(both);
+  }
+  CHECK(candidates.ask(next));
+  CHECK(fleet.node("storage.0").snapshots.get()->term() == 2);
+  fleet.ensemble.connect(candidates.name(old));
+  fleet.world.scheduler.run_for(seconds(3));
+  CHECK(candidates.ask(old).code() == StatusCode::NotReady);
+  CHECK(candidates.ask(next));
+  CHECK(fleet.node("storage.0").version() == 1);  // Nothing happened to the nodes.
+}
+
+TEST_CASE("fleet controller: a session that ends does not let the old leader publish anything") {
+  Candidates candidates(2);
+  Fleet& fleet = candidates.fleet;
+  for (const char* name : {"storage.0", "storage.1", "storage.2", "distributor.0"}) fleet.start_node(name);
+  REQUIRE(fleet.run_until_all_know(1, seconds(5)));
+  const std::size_t old = candidates.leader();
+  fleet.ensemble.end_session(candidates.name(old));
+  fleet.stop_node("storage.2");
+  REQUIRE(fleet.run_until_all_know(2, seconds(10)));
+  CHECK(candidates.ask(1 - old));
+  CHECK(candidates.ask(old).code() == StatusCode::NotReady);
+  const rpc::GetHistoryReply history = fleet.caller.ask(candidates.name(1 - old), rpc::GetHistory{});
+  CHECK(history.changes.back().term == 2);
+  CHECK(history.leader == candidates.name(1 - old));
 }
 
 }  // namespace fjord::fleetcontroller

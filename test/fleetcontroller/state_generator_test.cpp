@@ -32,15 +32,19 @@ struct World {
     r.answered = true;
     r.last_answer = at(ms);
     r.incarnation = incarnation;
-    r.reported = says;
+    r.reported = plain(says);
+    if (says == NodeState::Initializing) r.reported.init_progress = 0.5;
+    if (says == NodeState::Stopping) r.stopping_since = at(ms);
   }
   void all_answer(std::int64_t ms) {
     for (NodeReport& r : reports) answers(r.id, ms, r.incarnation == 0 ? 50 : r.incarnation);
   }
   /// True if there is a new version.
   bool generate(std::int64_t ms) {
-    ClusterState next = generate_state(state, reports, options, at(ms));
+    GeneratedState generated = generate_state(state, reports, DistributionConfig::flat(2, 2), options, at(ms));
+    ClusterState next = std::move(generated.state);
     const bool is_new = next != state;
+    CHECK(is_new == generated.is_new);
     CHECK(next.version() == state.version() + (is_new ? 1 : 0));
     if (is_new) {
       for (NodeReport& r : reports) {
@@ -62,7 +66,12 @@ struct World {
   }
   std::uint64_t since(NodeId id) const { return state.node(id).up_since_version; }
 
-  GeneratorOptions options{.distribution_bits = 8, .down_after = milliseconds(1800), .grace_until = at(2500)};
+  GeneratorOptions options = [] {
+    GeneratorOptions made;
+    made.down_after = milliseconds(1800);
+    made.grace_until = at(2500);
+    return made;
+  }();
   std::vector<NodeReport> reports;
   ClusterState state;
 };
@@ -127,7 +136,7 @@ TEST_CASE("state generator: a node that says it is not up is not") {
   REQUIRE(world.generate(10));
   world.answers(kS1, 20, 50, said);
   REQUIRE(world.generate(30));
-  CHECK(world.state.node(kS1).state == said);
+  CHECK(world.state.node(kS1).state == (said == NodeState::Stopping ? NodeState::Down : said));
   world.answers(kS1, 40, 50);
   REQUIRE(world.generate(50));
   CHECK(world.since(kS1) == 3);

@@ -22,6 +22,7 @@ enum Exit : int {
   kPartial = 5,
   kTimeout = 6,
   kInDoubt = 7,
+  kRefused = 8,
 };
 
 /// Options of every command that talks to a cluster.

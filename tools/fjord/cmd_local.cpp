@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <thread>
 
+#include "ask_cluster.h"
 #include "commands.h"
 #include "fjord/client/connect.h"
 #include "json_text.h"
@@ -296,6 +297,31 @@ int run_local_restart(const LocalArgs& args) {
     if (Status status = wait_until_served(cluster, {name}, args.timeout_s); !status) return report(status);
     return kOk;
   });
+}
+
+int run_local_add_node(const LocalArgs& args) {
+  const auto name = LocalCluster::add_storage(args.directory);
+  if (!name) return report(name.error());
+  const auto cluster = LocalCluster::open(args.directory);
+  if (!cluster) return report(cluster.error());
+  if (Status status = cluster->start(*name); !status) return report(status);
+  const auto connection = connect(cluster->addresses());
+  if (!connection) return report(connection.error());
+  rpc::ChangeNodes request;
+  request.action = rpc::NodeAction::Add;
+  request.nodes = {"storage"};
+  request.address = cluster->config().find(*name)->address;
+  request.reason = "fjord local add-node";
+  request.who = who_am_i();
+  const auto reply = ask_cluster(**connection, std::move(request), seconds(10));
+  if (!reply) return report(reply.error());
+  if (reply->nodes != std::vector<std::string>{name->to_string()}) {
+    complain(
+        fmt::format("the cluster calls the node {}, the folder {}", fmt::join(reply->nodes, ", "), name->to_string()));
+  }
+  if (Status status = wait_until_served(*cluster, {*name}, args.timeout_s); !status) return report(status);
+  print_line(name->to_string());
+  return kOk;
 }
 
 }  // namespace fjord::cli

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "cli.h"
+#include "fjord/rpc/messages.h"
 
 /// One function a command, with the options that main.cpp has read. Each returns the exit code.
 namespace fjord::cli {
@@ -29,6 +30,7 @@ int run_local_stop(const LocalArgs& args);
 int run_local_status(const LocalArgs& args);
 int run_local_kill(const LocalArgs& args);
 int run_local_restart(const LocalArgs& args);
+int run_local_add_node(const LocalArgs& args);
 
 struct SchemaArgs {
   Common common;
@@ -111,5 +113,43 @@ struct PlacementArgs {
   bool json() const { return output == "json"; }
 };
 int run_placement_compare(const PlacementArgs& args);
+
+struct NodeArgs {
+  Common common;
+  rpc::NodeAction action = rpc::NodeAction::Unknown;
+  std::vector<std::string> nodes;
+  std::string address;
+  std::string group;
+  std::string capacity;
+  std::string reason;
+  bool dry_run = false;
+  bool force = false;
+  double wait_s = 0;  ///< 0: not at all.
+};
+int run_node(const NodeArgs& args);
+int run_node_list(const Common& common);
+
+struct StateArgs {
+  Common common;
+  unsigned lines = 20;
+};
+int run_state_log(const StateArgs& args);
+int run_state_show(const StateArgs& args);
+
+struct ConfigArgs {
+  Common common;
+  std::vector<std::string> names;  ///< Names, or NAME=VALUE.
+  std::uint64_t version = 0;
+  bool explain = false;
+  bool dry_run = false;
+};
+int run_config_list(const ConfigArgs& args);
+int run_config_get(const ConfigArgs& args);
+int run_config_set(const ConfigArgs& args);
+int run_config_unset(const ConfigArgs& args);
+int run_config_revert(const ConfigArgs& args);
+int run_config_history(const ConfigArgs& args);
+/// Pauses or resumes the movement of data.
+int run_maintenance(const ConfigArgs& args, bool paused);
 
 }  // namespace fjord::cli

@@ -12,7 +12,7 @@ namespace fjord::cli {
 namespace {
 
 constexpr const char* kExitCodes =
-    "\nExit codes: 0 ok, 1 failed, 2 usage, 3 not found, 5 partly done, 6 timeout, 7 in doubt";
+    "\nExit codes: 0 ok, 1 failed, 2 usage, 3 not found, 5 partly done, 6 timeout, 7 in doubt, 8 refused";
 
 /// What to do once the command line is read.
 using Action = std::function<int()>;
@@ -86,6 +86,9 @@ void add_local(CLI::App& app, LocalArgs& args, Action& action) {
   CLI::App* restart = add("restart", "Ends one process if it runs, starts it and waits until it serves",
                           "fjord local restart --dir ./cluster storage.2", run_local_restart);
   add_timeout(restart);
+  CLI::App* more = add("add-node", "Starts one more storage node and makes it part of the cluster",
+                       "fjord local add-node --dir ./cluster", run_local_add_node);
+  add_timeout(more);
   for (CLI::App* one : {kill, restart}) {
     one->add_option("NODE", args.node, "storage.N, distributor.N or fleetcontroller.0")->required();
   }
@@ -285,6 +288,106 @@ void add_placement(CLI::App& app, PlacementArgs& args, Action& action) {
   compare->callback([&] { action = [&] { return run_placement_compare(args); }; });
 }
 
+void add_nodes(CLI::App& app, NodeArgs& args, Action& action) {
+  CLI::App* node = app.add_subcommand("node", "The nodes of the cluster: add, retire, remove, take out for a while");
+  node->require_subcommand(1);
+  node->footer("\nExample:\n  fjord node retire storage.2 --dry-run\n" + std::string(kExitCodes));
+  const auto add = [&](const std::string& name, rpc::NodeAction does, const std::string& what,
+                       const std::string& example) {
+    CLI::App* made = command(*node, name, what, example);
+    made->add_option("NODE", args.nodes, "storage.N or distributor.N")->required();
+    made->add_option("--reason", args.reason, "For the history of the cluster")->type_name("TEXT");
+    made->add_flag("--dry-run", args.dry_run, "Only say whether it would be done, and what would move");
+    made->add_flag("--force", args.force, "Although it is refused otherwise");
+    made->add_option("--wait", args.wait_s, "Seconds to wait until it is in force and nothing is left to move")
+        ->check(CLI::Range(0.0, 864'000.0))
+        ->type_name("SECONDS");
+    add_common(*made, args.common);
+    made->callback([&args, &action, does] {
+      args.action = does;
+      action = [&args] { return run_node(args); };
+    });
+    return made;
+  };
+  using rpc::NodeAction;
+  CLI::App* list = command(*node, "list", "The nodes, their groups, capacities and what is wanted of them",
+                           "fjord node list -o json");
+  add_common(*list, args.common);
+  list->callback([&args, &action] { action = [&args] { return run_node_list(args.common); }; });
+  add("stop-check", NodeAction::Stop, "Is it safe to stop these nodes now? Exit code 8 if not",
+      "fjord node stop-check storage.2");
+  add("maintenance", NodeAction::Maintenance, "Takes nodes out for a short time; nothing is copied meanwhile",
+      "fjord node maintenance storage.2 --reason 'new disk'");
+  add("up", NodeAction::Up, "Takes nodes back in", "fjord node up storage.2");
+  add("retire", NodeAction::Retire, "Moves all data off storage nodes, which serve until then",
+      "fjord node retire storage.2 --wait 600");
+  add("remove", NodeAction::Remove, "Takes nodes out of the cluster that are retired and empty",
+      "fjord node remove storage.2");
+  CLI::App* more = add("add", NodeAction::Add, "Makes a process that runs part of the cluster; prints its name",
+                       "fjord node add storage --address 10.0.0.7:19150");
+  CLI::App* replace = add("replace", NodeAction::Replace, "Another process takes the place of a node that is gone",
+                          "fjord node replace storage.2 --address 10.0.0.8:19150");
+  for (CLI::App* one : {more, replace}) {
+    one->add_option("--address", args.address, "Where the process listens")->required()->type_name("HOST:PORT");
+  }
+  more->add_option("--group", args.group, "Group of a storage node (default: the only one)")->type_name("NAME");
+  more->add_option("--capacity", args.capacity, "Weight in the placement (default: 1)")->type_name("NUMBER");
+  CLI::App* capacity = add("capacity", NodeAction::Capacity, "Changes the weight of storage nodes in the placement",
+                           "fjord node capacity storage.2 --to 2.5");
+  capacity->add_option("--to", args.capacity, "The new weight; others have 1")->required()->type_name("NUMBER");
+}
+
+void add_state(CLI::App& app, StateArgs& args, Action& action) {
+  CLI::App* state = app.add_subcommand("state", "The cluster state, and how it came about");
+  state->require_subcommand(1);
+  state->footer("\nExample:\n  fjord state log -n 5\n" + std::string(kExitCodes));
+  CLI::App* show = command(*state, "show", "The state in force, the pending one, who leads", "fjord state show");
+  add_common(*show, args.common);
+  show->callback([&] { action = [&] { return run_state_show(args); }; });
+  CLI::App* log = command(*state, "log", "What changed, when, why, and who caused it", "fjord state log -n 50 -o json");
+  log->add_option("-n,--lines", args.lines, "The newest so many; 0: all that is kept (default: 20)");
+  add_common(*log, args.common);
+  log->callback([&] { action = [&] { return run_state_log(args); }; });
+}
+
+void add_config(CLI::App& app, ConfigArgs& args, Action& action) {
+  CLI::App* config = app.add_subcommand("config", "Settings that change while the cluster runs, for all nodes at once");
+  config->require_subcommand(1);
+  config->footer("\nExample:\n  fjord config set cluster.redundancy=3\n" + std::string(kExitCodes));
+  const auto add = [&](const std::string& name, const std::string& what, const std::string& example, auto run) {
+    CLI::App* made = command(*config, name, what, example);
+    add_common(*made, args.common);
+    made->callback([&args, &action, run] { action = [&args, run] { return run(args); }; });
+    return made;
+  };
+  add("list", "All settings; which nodes have not taken them yet, and why", "fjord config list", run_config_list);
+  add("history", "The versions of the configuration", "fjord config history", run_config_history);
+  CLI::App* get = add("get", "The value of settings", "fjord config get cluster.redundancy", run_config_get);
+  CLI::App* explain = add("explain", "What settings mean, their bounds and defaults",
+                          "fjord config explain storage.file_bytes_max", [](ConfigArgs one) {
+                            one.explain = true;
+                            return run_config_get(one);
+                          });
+  CLI::App* unset = add("unset", "Back to the default", "fjord config unset cluster.redundancy", run_config_unset);
+  for (CLI::App* one : {get, explain, unset}) one->add_option("NAME", args.names, "Settings")->required();
+  CLI::App* set = add("set", "Changes settings, all of them or none",
+                      "fjord config set distributor.document_bytes_max=1MiB", run_config_set);
+  set->add_option("NAME=VALUE", args.names, "Settings and their new values")->required();
+  CLI::App* revert = add("revert", "Everything as in an earlier version, or as before the last change",
+                         "fjord config revert 3", run_config_revert);
+  revert->add_option("VERSION", args.version, "See history (default: the one before)");
+  for (CLI::App* one : {set, unset, revert})
+    one->add_flag("--dry-run", args.dry_run, "Only check, and say what changes");
+  for (const bool paused : {true, false}) {
+    CLI::App* made = command(
+        app, paused ? "pause" : "resume",
+        paused ? "Stops the movement of data; what is missing is still repaired" : "Goes on with the movement of data",
+        paused ? "fjord pause" : "fjord resume");
+    add_common(*made, args.common);
+    made->callback([&args, &action, paused] { action = [&args, paused] { return run_maintenance(args, paused); }; });
+  }
+}
+
 /// All commands with their arguments.
 struct CommandLine {
   CLI::App app{"Stores documents in a cluster and computes on them where they are stored.", "fjord"};
@@ -297,6 +400,9 @@ struct CommandLine {
   JobArgs job;
   Common status;
   PlacementArgs placement;
+  NodeArgs node;
+  StateArgs state;
+  ConfigArgs config;
   Action action;
 
   CommandLine() {
@@ -312,8 +418,12 @@ struct CommandLine {
     add_jobs(app, job, action);
     add_status(app, status, action);
     add_placement(app, placement, action);
+    add_nodes(app, node, action);
+    add_state(app, state, action);
+    add_config(app, config, action);
     const char* cluster = std::getenv("FJORD_CLUSTER");
-    for (Common* common : {&schema.common, &feed.common, &document.common, &visit.common, &job.common, &status}) {
+    for (Common* common : {&schema.common, &feed.common, &document.common, &visit.common, &job.common, &status,
+                           &node.common, &state.common, &config.common}) {
       common->cluster = cluster != nullptr && *cluster != 0 ? cluster : "127.0.0.1:19100";
     }
   }

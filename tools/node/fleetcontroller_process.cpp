@@ -1,5 +1,6 @@
 #include "directory_lock.h"
 #include "fjord/fleetcontroller/fleet_controller.h"
+#include "fjord/fleetcontroller/leveldb_state_store.h"
 #include "fjord/monitoring/metric_http_server.h"
 #include "fjord/node/node.h"
 #include "machine.h"
@@ -23,13 +24,15 @@ class FleetControllerProcess final : public Node {
     options.storage = config.storage_addresses();
     options.distribution = config.distribution();
     options.distribution_bits = static_cast<unsigned>(config.distribution_bits);
-    options.directory = config.fleetcontroller.directory;
+    options.name = config.fleetcontroller.address;
     options.poll_interval = milliseconds(config.poll_interval_ms);
     options.poll_timeout = milliseconds(config.poll_timeout_ms);
     options.down_after = milliseconds(config.down_after_ms);
     options.start_grace = milliseconds(config.start_grace_ms);
-    FJORD_TRY_ASSIGN(controller_,
-                     fleetcontroller::FleetController::open(options, machine_.runtime(), machine_.transport()));
+    FJORD_TRY_ASSIGN(
+        store_, fleetcontroller::LevelDbStateStore::open(machine_.runtime().env, config.fleetcontroller.directory));
+    FJORD_TRY_ASSIGN(controller_, fleetcontroller::FleetController::open(options, machine_.runtime(),
+                                                                         machine_.transport(), *store_));
     return machine_.serve(config, name, {controller_.get()}, [node = name.to_string()] {
       return Health{true, "up", node, 0, {}};
     });
@@ -41,6 +44,7 @@ class FleetControllerProcess final : public Node {
  private:
   DirectoryLock lock_;
   Machine machine_;
+  std::unique_ptr<fleetcontroller::ClusterStateStore> store_;
   std::unique_ptr<fleetcontroller::FleetController> controller_;
 };
 

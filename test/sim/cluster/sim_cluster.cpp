@@ -5,6 +5,7 @@
 
 #include "fjord/document/document_id.h"
 #include "fjord/fleetcontroller/fleet_controller.h"
+#include "fjord/fleetcontroller/memory_state_store.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
 #include "fjord/storage/storage_node.h"
 #include "sabotage.h"
@@ -152,7 +153,7 @@ class SimCluster::DistributorProcess final : public Process {
   Status begin() override {
     distributor::DistributorOptions options;
     options.index = static_cast<std::uint16_t>(index_);
-    options.fleet_controller = "fleetcontroller.0:1";
+    options.fleet_controllers = cluster_.controller_addresses();
     options.storage_timeout = cluster_.options_.storage_timeout;
     options.merge_timeout = cluster_.options_.merge_timeout;
     options.sabotage.skip_replica = cluster_.options_.bug == Bug::SkipReplica;
@@ -180,7 +181,8 @@ class SimCluster::DistributorProcess final : public Process {
 
 class SimCluster::ControllerProcess final : public Process {
  public:
-  explicit ControllerProcess(SimCluster& cluster) : Process(cluster, "fleetcontroller.0") {}
+  ControllerProcess(SimCluster& cluster, unsigned index)
+      : Process(cluster, "fleetcontroller." + std::to_string(index)) {}
 
  protected:
   Status begin() override {
@@ -195,20 +197,25 @@ class SimCluster::ControllerProcess final : public Process {
     }
     options.down_after = cluster_.options_.down_after;
     options.distribution_bits = cluster_.options_.bits;
-    options.directory = "/controller";
+    options.name = address();
+    cluster_.controller_records_->connect(address());
+    store_ = std::make_unique<fleetcontroller::MemoryStateStore>(*cluster_.controller_records_);
     forking_ = std::make_unique<ForkingTransport>(*life_->transport, cluster_.started_);
     rpc::Transport& transport = cluster_.options_.bug == Bug::ForkState ? *forking_ : *life_->transport;
-    node_ = must(fleetcontroller::FleetController::open(options, life_->runtime, transport));
+    node_ = must(fleetcontroller::FleetController::open(options, life_->runtime, transport, *store_));
     cluster_.network_.listen(address(), {node_.get()}, name_);
     return Status::ok();
   }
   void end() override {
+    cluster_.controller_records_->disconnect(address());  // It does not take its leave.
     node_.reset();
+    store_.reset();
     forking_.reset();
   }
 
  private:
   std::unique_ptr<ForkingTransport> forking_;
+  std::unique_ptr<fleetcontroller::MemoryStateStore> store_;
   std::unique_ptr<fleetcontroller::FleetController> node_;
 };
 
@@ -246,14 +253,17 @@ SimCluster::SimCluster(const SimClusterOptions& options)
   for (unsigned i = 0; i < options_.distributors; ++i) {
     distributors_.push_back(std::make_unique<DistributorProcess>(*this, i));
   }
-  controller_ = std::make_unique<ControllerProcess>(*this);
+  controller_records_ = std::make_unique<fleetcontroller::MemoryStateEnsemble>(scheduler_.clock());
+  for (unsigned i = 0; i < options_.controllers; ++i) {
+    controllers_.push_back(std::make_unique<ControllerProcess>(*this, i));
+  }
 }
 
 SimCluster::~SimCluster() {
   for (auto& process : clients_) process->crash();
   for (auto& process : distributors_) process->crash();
   for (auto& process : storage_) process->crash();
-  controller_->crash();
+  for (auto& process : controllers_) process->crash();
 }
 
 std::vector<rpc::Address> SimCluster::distributor_addresses() const {
@@ -265,6 +275,12 @@ std::vector<rpc::Address> SimCluster::distributor_addresses() const {
 std::vector<rpc::Address> SimCluster::storage_addresses() const {
   std::vector<rpc::Address> addresses;
   for (const auto& process : storage_) addresses.push_back(process->address());
+  return addresses;
+}
+
+std::vector<rpc::Address> SimCluster::controller_addresses() const {
+  std::vector<rpc::Address> addresses;
+  for (const auto& process : controllers_) addresses.push_back(process->address());
   return addresses;
 }
 
@@ -302,21 +318,24 @@ std::uint64_t SimCluster::repaired_buckets() {
 void SimCluster::crash_distributor(unsigned index) { distributors_[index]->crash(); }
 void SimCluster::restart_distributor(unsigned index) { distributors_[index]->start(); }
 bool SimCluster::distributor_alive(unsigned index) const { return distributors_[index]->alive(); }
-void SimCluster::crash_controller() { controller_->crash(); }
-void SimCluster::restart_controller() { controller_->start(); }
+void SimCluster::crash_controller(unsigned index) { controllers_[index]->crash(); }
+void SimCluster::restart_controller(unsigned index) { controllers_[index]->start(); }
+bool SimCluster::controller_alive(unsigned index) const { return controllers_[index]->alive(); }
 
 /// And what is paused goes on.
 void SimCluster::restart_everything() {
-  controller_->resume();
+  for (auto& process : controllers_) process->resume();
   for (auto& process : storage_) process->resume();
   for (auto& process : distributors_) process->resume();
-  controller_->start();
+  for (auto& process : controllers_) process->start();
   for (auto& process : storage_) process->start();
   for (auto& process : distributors_) process->start();
 }
 
 SimCluster::Process& SimCluster::process(const std::string& name) {
-  if (name == controller_->name()) return *controller_;
+  for (const auto& process : controllers_) {
+    if (process->name() == name) return *process;
+  }
   for (const auto& process : storage_) {
     if (process->name() == name) return *process;
   }

@@ -22,7 +22,9 @@ struct Sabotage {
 
 struct DistributorOptions {
   std::uint16_t index = 0;
-  rpc::Address fleet_controller;
+  rpc::Address fleet_controller;  ///< The only one; used if the next is empty.
+  /// All of them; who leads is found out by asking.
+  std::vector<rpc::Address> fleet_controllers;
   /// How long a client's batch may take if it does not say.
   Duration default_timeout = seconds(30);
   /// How long a storage node may take to answer a batch before it is sent again.

@@ -396,6 +396,9 @@ struct NodeStatus {
   std::string reason;
   PollReply last;                     ///< The last answer to a poll.
   std::int64_t answered_us_ago = -1;  ///< -1: never.
+  std::string wanted;                 ///< What an operator wants: "retired: reason (who)"; empty: nothing.
+  std::string group;                  ///< Storage nodes: in the distribution; empty: in none.
+  std::string capacity;
 };
 struct GetStatusReply {
   Status status;
@@ -405,6 +408,124 @@ struct GetStatusReply {
 struct GetStatus {
   using Reply = GetStatusReply;
   static constexpr const char* kName = "getStatus";
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Operation of a cluster: sent to any distributor, decided by the fleet controller that leads
+
+enum class NodeAction : std::int32_t {
+  Unknown = 0,
+  Up = 1,           ///< Takes back what an operator wanted before.
+  Maintenance = 2,  ///< Away for a short time: nothing is copied.
+  Retire = 3,       ///< Its buckets move to others while it serves.
+  Down = 4,
+  Add = 5,       ///< A new node, with the next free index.
+  Remove = 6,    ///< Out of the distribution; only when it is retired and empty.
+  Replace = 7,   ///< Another process takes the index over.
+  Capacity = 8,  ///< Relative weight in the placement.
+  Stop = 9,      ///< Nothing but the question whether it could be stopped.
+};
+
+/// What a change of nodes would move.
+struct MovementPlan {
+  std::uint64_t buckets_total = 0;
+  std::uint64_t buckets_moved = 0;  ///< Distribution buckets that get at least one new replica.
+  std::uint64_t replicas_moved = 0;
+  std::uint64_t bytes = 0;       ///< Estimate, from what the storage nodes report.
+  std::uint64_t duration_s = 0;  ///< Estimate.
+  std::vector<std::string> notes;
+  friend bool operator==(const MovementPlan&, const MovementPlan&) = default;
+};
+
+struct ChangeNodesReply {
+  Status status;
+  /// Why it is refused; empty: it was done, or would be. Not used for input that is wrong, which is a status.
+  std::vector<std::string> refusals;
+  std::vector<std::string> warnings;
+  std::vector<std::string> nodes;   ///< That were changed; the name of a node that was added.
+  std::uint64_t state_version = 0;  ///< In force when the change was decided; its effect is a later one.
+  MovementPlan plan;
+};
+struct ChangeNodes {
+  using Reply = ChangeNodesReply;
+  static constexpr const char* kName = "changeNodes";
+  NodeAction action = NodeAction::Unknown;
+  std::vector<std::string> nodes;  ///< "storage.2". Add: "storage" or "distributor".
+  std::string address;             ///< Add, replace.
+  std::string group;               ///< Add of a storage node: name of the group; empty: the only one there is.
+  std::string capacity;            ///< Add, capacity; empty: 1.
+  std::string reason;
+  std::string who;
+  bool dry_run = false;
+  bool force = false;  ///< Although it is refused otherwise.
+};
+
+struct Setting {
+  std::string name;
+  std::string type;           ///< "integer", "bytes", "duration", "ratio", "bool" or the choices, "a|b".
+  std::string default_value;  ///< As people write it; empty: from the configuration file.
+  std::string min;
+  std::string max;
+  std::string value;  ///< In force or on its way; empty: the default.
+  std::string used_by;
+  std::string meaning;
+};
+struct ConfigChange {
+  std::uint64_t version = 0;
+  std::int64_t unix_us = 0;
+  std::string who;
+  std::vector<std::string> values;  ///< "name=value": all that is not at its default.
+};
+struct GetConfigReply {
+  Status status;
+  std::uint64_t config_version = 0;
+  std::vector<Setting> settings;
+  std::vector<ConfigChange> versions;  ///< Oldest first.
+  std::vector<std::string> waiting;    ///< Nodes that do not have config_version yet.
+  std::vector<std::string> errors;     ///< "storage.1: name: why": not in force there.
+};
+struct GetConfig {
+  using Reply = GetConfigReply;
+  static constexpr const char* kName = "getConfig";
+};
+struct ChangeConfigReply {
+  Status status;  ///< InvalidArgument names the setting, the value and what would be right; nothing is changed then.
+  std::uint64_t config_version = 0;
+  std::vector<std::string> changes;  ///< "name: old -> new".
+};
+struct ChangeConfig {
+  using Reply = ChangeConfigReply;
+  static constexpr const char* kName = "changeConfig";
+  std::vector<std::string> set;    ///< "name=value".
+  std::vector<std::string> unset;  ///< Back to the default.
+  std::uint64_t revert_to = 0;     ///< Everything as in that version; 0: not asked.
+  bool revert = false;             ///< Everything as before the last change.
+  std::string who;
+  bool dry_run = false;
+};
+
+/// One line of the cluster's history.
+struct StateChange {
+  std::uint64_t version = 0;
+  std::uint64_t term = 0;
+  std::int64_t unix_us = 0;
+  std::int64_t active_unix_us = 0;  ///< 0: it did not become active, or is no state.
+  std::string what;
+  std::string why;
+  std::string who;
+};
+struct GetHistoryReply {
+  Status status;
+  std::vector<StateChange> changes;  ///< Oldest first.
+  std::uint64_t term = 0;
+  std::string leader;
+  ClusterInfo info;
+  std::string waits_for;  ///< Why the pending state is not active yet.
+};
+struct GetHistory {
+  using Reply = GetHistoryReply;
+  static constexpr const char* kName = "getHistory";
+  std::uint32_t max = 0;  ///< The newest so many; 0: all that is kept.
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -545,14 +666,15 @@ struct CancelJob {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /// Every request of the system. The order is not on the wire; calls go by name.
-using Request = std::variant<GetClusterInfo, Execute, GetBucketNodes, Apply, GetBucketInfo, SetReplicaSets, MergeBucket,
-                             DeleteBuckets, SplitBucket, JoinBuckets, ListEntries, FetchEntries, Poll, DeploySchemas,
-                             GetStatus, CreateVisitor, VisitorNext, DestroyVisitor, SubmitJob, ListJobs, CancelJob>;
-using Reply =
-    std::variant<GetClusterInfoReply, ExecuteReply, GetBucketNodesReply, ApplyReply, GetBucketInfoReply,
-                 SetReplicaSetsReply, MergeBucketReply, DeleteBucketsReply, SplitBucketReply, JoinBucketsReply,
-                 ListEntriesReply, FetchEntriesReply, PollReply, DeploySchemasReply, GetStatusReply, CreateVisitorReply,
-                 VisitorNextReply, DestroyVisitorReply, SubmitJobReply, ListJobsReply, CancelJobReply>;
+using Request =
+    std::variant<GetClusterInfo, Execute, GetBucketNodes, Apply, GetBucketInfo, SetReplicaSets, MergeBucket,
+                 DeleteBuckets, SplitBucket, JoinBuckets, ListEntries, FetchEntries, Poll, DeploySchemas, GetStatus, CreateVisitor, VisitorNext,
+                 DestroyVisitor, SubmitJob, ListJobs, CancelJob, ChangeNodes, GetConfig, ChangeConfig, GetHistory>;
+using Reply = std::variant<GetClusterInfoReply, ExecuteReply, GetBucketNodesReply, ApplyReply, GetBucketInfoReply,
+                           SetReplicaSetsReply, MergeBucketReply, DeleteBucketsReply, SplitBucketReply, JoinBucketsReply, ListEntriesReply,
+                           FetchEntriesReply, PollReply, DeploySchemasReply, GetStatusReply, CreateVisitorReply,
+                           VisitorNextReply, DestroyVisitorReply, SubmitJobReply, ListJobsReply, CancelJobReply,
+                           ChangeNodesReply, GetConfigReply, ChangeConfigReply, GetHistoryReply>;
 static_assert(std::variant_size_v<Request> == std::variant_size_v<Reply>, "the answer of request i is reply i");
 
 /// "execute" for an Execute, and so on.

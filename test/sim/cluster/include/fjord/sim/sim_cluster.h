@@ -12,6 +12,10 @@
 #include "fjord/sim/sim_transport.h"
 #include "fjord/storage/spi/persistence_provider.h"
 
+namespace fjord::fleetcontroller {
+class MemoryStateEnsemble;
+}
+
 namespace fjord::sim {
 
 /// Bugs put in on purpose, to see that the checkers notice them.
@@ -38,6 +42,7 @@ struct SimClusterOptions {
   std::uint64_t seed = 1;
   unsigned storage_nodes = 4;
   unsigned distributors = 2;
+  unsigned controllers = 1;
   unsigned redundancy = 2;
   unsigned bits = 4;
   unsigned stripes = 2;
@@ -79,8 +84,11 @@ class SimCluster {
   void crash_distributor(unsigned index);
   void restart_distributor(unsigned index);
   bool distributor_alive(unsigned index) const;
-  void crash_controller();
-  void restart_controller();
+  void crash_controller(unsigned index = 0);
+  void restart_controller(unsigned index = 0);
+  bool controller_alive(unsigned index) const;
+  /// What the fleet controllers remember, and their election: sessions can be ended and cut off.
+  fleetcontroller::MemoryStateEnsemble& controller_records() { return *controller_records_; }
   void restart_everything();
 
   // --- The same and more for any process by its name: "storage.0", "distributor.1", "fleetcontroller.0".
@@ -135,6 +143,7 @@ class SimCluster {
   Process& process(const std::string& name);
   std::vector<rpc::Address> distributor_addresses() const;
   std::vector<rpc::Address> storage_addresses() const;
+  std::vector<rpc::Address> controller_addresses() const;
 
   SimClusterOptions options_;
   bool started_ = false;  ///< start() came to its end.
@@ -144,7 +153,8 @@ class SimCluster {
   std::unique_ptr<BulkExecutor> bulk_;
   std::vector<std::unique_ptr<StorageProcess>> storage_;
   std::vector<std::unique_ptr<DistributorProcess>> distributors_;
-  std::unique_ptr<ControllerProcess> controller_;
+  std::unique_ptr<fleetcontroller::MemoryStateEnsemble> controller_records_;
+  std::vector<std::unique_ptr<ControllerProcess>> controllers_;
   std::vector<std::unique_ptr<ClientProcess>> clients_;
 };
 

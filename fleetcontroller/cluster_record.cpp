@@ -1,0 +1,168 @@
+#include "cluster_record.h"
+
+#include <concepts>
+#include <type_traits>
+
+#include "fjord/common/coding.h"
+#include "fjord/common/hash.h"
+
+namespace fjord::fleetcontroller {
+namespace {
+
+constexpr std::uint16_t kVersion = 1;
+constexpr std::size_t kHistoryMax = 500;
+constexpr std::size_t kConfigsMax = 100;
+constexpr std::size_t kTextMax = 400;
+
+/// Writes and reads the same fields in the same order.
+class Writer {
+ public:
+  void operator()(std::uint64_t value) { put_varint(bytes, value); }
+  void operator()(std::int64_t value) { put_varint(bytes, static_cast<std::uint64_t>(value)); }
+  void operator()(const std::string& value) { put_string(bytes, value); }
+  void operator()(NodeState value) { put_varint(bytes, static_cast<std::uint64_t>(value)); }
+  template <typename T>
+  void operator()(const std::vector<T>& list) {
+    put_varint(bytes, list.size());
+    for (const T& element : list) (*this)(element);
+  }
+  template <typename T>
+  void operator()(const std::map<std::string, T>& map) {
+    put_varint(bytes, map.size());
+    for (const auto& [name, value] : map) {
+      (*this)(name);
+      (*this)(value);
+    }
+  }
+  template <typename T>
+  void operator()(const std::optional<T>& value) {
+    put_varint(bytes, value ? 1 : 0);
+    if (value) (*this)(*value);
+  }
+  template <typename T>
+  void operator()(const T& value) {
+    visit(*this, value);
+  }
+  std::string bytes;
+};
+
+class Parser {
+ public:
+  explicit Parser(std::string_view bytes) : reader(bytes) {}
+  void operator()(std::uint64_t& value) { value = reader.varint(); }
+  void operator()(std::int64_t& value) { value = static_cast<std::int64_t>(reader.varint()); }
+  void operator()(std::string& value) { value = std::string(reader.string()); }
+  void operator()(NodeState& value) { value = static_cast<NodeState>(reader.varint()); }
+  template <typename T>
+  void operator()(std::vector<T>& list) {
+    for (std::uint64_t n = reader.varint(); n > 0 && reader.ok(); --n) (*this)(list.emplace_back());
+  }
+  template <typename T>
+  void operator()(std::map<std::string, T>& map) {
+    for (std::uint64_t n = reader.varint(); n > 0 && reader.ok(); --n) {
+      std::string name(reader.string());
+      (*this)(map[name]);
+    }
+  }
+  template <typename T>
+  void operator()(std::optional<T>& value) {
+    if (reader.varint() != 0) (*this)(value.emplace());
+  }
+  template <typename T>
+  void operator()(T& value) {
+    visit(*this, value);
+  }
+  ByteReader reader;
+};
+
+template <typename M, typename T>
+concept Is = std::same_as<std::remove_const_t<M>, T>;
+
+template <typename V, Is<PublishedState> M>
+void visit(V& v, M& m) {
+  v(m.version), v(m.state), v(m.distribution), v(m.distributors), v(m.storage);
+}
+template <typename V, Is<NodeTable> M>
+void visit(V& v, M& m) {
+  v(m.distribution), v(m.distributors), v(m.storage), v(m.distribution_bits);
+}
+template <typename V, Is<HistoryEntry> M>
+void visit(V& v, M& m) {
+  v(m.version), v(m.term), v(m.unix_us), v(m.active_unix_us), v(m.what), v(m.why), v(m.who);
+}
+template <typename V, Is<ConfigVersion> M>
+void visit(V& v, M& m) {
+  v(m.version), v(m.unix_us), v(m.who), v(m.values);
+}
+template <typename V, Is<WantedState> M>
+void visit(V& v, M& m) {
+  v(m.state), v(m.reason), v(m.who), v(m.since_unix_us);
+}
+template <typename V, Is<ClusterRecord> M>
+void visit(V& v, M& m) {
+  v(m.term), v(m.active), v(m.pending), v(m.nodes), v(m.incarnations), v(m.wanted), v(m.configs), v(m.history);
+}
+template <typename V, Is<SchemaRecord> M>
+void visit(V& v, M& m) {
+  v(m.version), v(m.schemas);
+}
+
+template <typename T>
+std::string encode_any(const T& record) {
+  Writer writer;
+  visit(writer, record);
+  std::string bytes;
+  put_fixed<std::uint16_t>(bytes, kVersion);
+  put_fixed<std::uint32_t>(bytes, checksum32(writer.bytes));
+  return bytes + writer.bytes;
+}
+
+template <typename T>
+Result<T> parse_any(std::string_view bytes, const char* what) {
+  ByteReader head(bytes);
+  const auto version = head.fixed<std::uint16_t>();
+  const auto checksum = head.fixed<std::uint32_t>();
+  const std::string_view content = head.rest();
+  if (!head.ok() || (version == kVersion && checksum != checksum32(content))) {
+    return Status(StatusCode::Corruption, std::string(what) + " is damaged");
+  }
+  if (version != kVersion) {
+    return Status(StatusCode::Corruption, std::string(what) + " has format version " + std::to_string(version) +
+                                              "; this program knows " + std::to_string(kVersion));
+  }
+  T record;
+  Parser parser(content);
+  visit(parser, record);
+  if (!parser.reader.at_end()) return Status(StatusCode::Corruption, std::string(what) + " is damaged");
+  return record;
+}
+
+}  // namespace
+
+const std::map<std::string, std::string>& ClusterRecord::config() const {
+  static const std::map<std::string, std::string> none;
+  return configs.empty() ? none : configs.back().values;
+}
+
+void ClusterRecord::add_history(HistoryEntry entry) {
+  if (entry.what.size() > kTextMax) entry.what = entry.what.substr(0, kTextMax) + "...";
+  if (entry.why.size() > kTextMax) entry.why = entry.why.substr(0, kTextMax) + "...";
+  history.push_back(std::move(entry));
+  if (history.size() > kHistoryMax) history.erase(history.begin());
+}
+
+void ClusterRecord::add_config(ConfigVersion config) {
+  configs.push_back(std::move(config));
+  if (configs.size() > kConfigsMax) configs.erase(configs.begin());
+}
+
+std::string encode(const ClusterRecord& record) { return encode_any(record); }
+std::string encode(const SchemaRecord& record) { return encode_any(record); }
+Result<ClusterRecord> parse_cluster_record(std::string_view bytes) {
+  return parse_any<ClusterRecord>(bytes, "the cluster's record");
+}
+Result<SchemaRecord> parse_schema_record(std::string_view bytes) {
+  return parse_any<SchemaRecord>(bytes, "the record of schemas");
+}
+
+}  // namespace fjord::fleetcontroller

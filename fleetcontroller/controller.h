@@ -1,0 +1,143 @@
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cluster_record.h"
+#include "fjord/common/runtime.h"
+#include "fjord/fleetcontroller/cluster_state_store.h"
+#include "fjord/fleetcontroller/fleet_controller.h"
+#include "fjord/rpc/transport.h"
+#include "node_monitor.h"
+#include "publication.h"
+#include "stop_check.h"
+
+namespace fjord::fleetcontroller {
+
+/// What a FleetController is inside: a candidate, and a leader while it is elected.
+///
+/// A leader changes nothing but by writing the record: one write at a time, and what others are told is what was
+/// written. A write that failed, or whose outcome is not known, makes it read the record again.
+///
+/// Threading: confined to executor().
+class Controller {
+ public:
+  Controller(const FleetControllerOptions& options, Runtime& runtime, rpc::Transport& transport,
+             ClusterStateStore& store);
+  ~Controller();
+
+  void start();
+  Executor& executor() { return *executor_; }
+  void handle(rpc::Request request, rpc::Responder respond);
+
+ private:
+  enum class Phase { Standby, Loading, Leading };
+
+  struct Node {
+    rpc::Address address;
+    NodeMonitor monitor;
+    rpc::PollReply last;          // The last good answer; versions are 0 after a poll that failed.
+    bool last_failed = true;      // No good answer to the last poll that ended.
+    std::int64_t heard_us = 0;    // The node's clock in its newest answer.
+    unsigned polls_under_way = 0;
+    bool poll_again = false;  // Something changed while a poll was under way.
+    std::uint64_t life = 0;   // Another one for every address that an index has; answers to an older one are dropped.
+
+    NodeId id() const { return monitor.report().id; }
+  };
+
+  // Election and store: controller.cpp
+  void on_leadership(const Leadership& leadership);
+  void begin_term(std::uint64_t term);
+  void step_down(const std::string& why);
+  void confirm();
+  bool is_sure() const;
+  /// False if somebody else may lead by now; then it has stepped down.
+  bool still_leads();
+  void load();
+  void on_schemas_read(Result<StoredRecord> stored);
+  void on_cluster_read(Result<StoredRecord> stored);
+  void load_again(const Status& why);
+  ClusterRecord first_record() const;
+  void begin_to_lead();
+  /// Writes `next` and makes it the record; `done` hears how that ended. One at a time.
+  void save(ClusterRecord next, std::function<void(const Status&)> done);
+  void take_record(ClusterRecord record);
+  void after_save();
+
+  // Polling and publication: publisher.cpp
+  void tick();
+  void update_nodes();
+  void poll(std::size_t i);
+  void on_answer(std::uint64_t life, Result<rpc::PollReply> reply);
+  void take_answer(Node& node, rpc::PollReply reply);
+  bool is_behind(const Node& node) const;
+  void update_state();
+  void make_pending(ClusterState next, const StateReasons& reasons, const std::string& cluster_reason);
+  void activate();
+  void push();
+  rpc::ClusterInfo news_for(const rpc::PollReply& known) const;
+  std::string waits_for() const;
+
+  // Requests: requests.cpp
+  void change_nodes(rpc::ChangeNodes request, rpc::Responder respond);
+  void change_config(rpc::ChangeConfig request, rpc::Responder respond);
+  void deploy_schemas(const rpc::DeploySchemas& request, rpc::Responder respond);
+  rpc::GetConfigReply config() const;
+  rpc::GetHistoryReply history(const rpc::GetHistory& request) const;
+  rpc::GetStatusReply status() const;
+  ClusterFacts facts() const;
+  Status not_leader() const;
+  /// Runs `change` when no other change is being written.
+  void enqueue(rpc::Request request, rpc::Responder respond,
+               std::function<void(rpc::Request, rpc::Responder)> change);
+
+  // What is in force now: the options, as the live configuration changes them.
+  Duration setting(std::string_view name, Duration otherwise) const;
+  Duration down_after() const { return setting("controller.down_after", options_.down_after); }
+  Duration lease() const;
+  MonitorOptions monitor_options() const;
+  GeneratorOptions generator_options() const;
+  Result<DistributionConfig> distribution() const;
+
+  FleetControllerOptions options_;
+  Clock& clock_;
+  rpc::Transport& transport_;
+  ClusterStateStore& store_;
+  Counter& versions_;
+  Gauge& nodes_up_;
+  Gauge& leads_;
+
+  Leadership leadership_;
+  Phase phase_ = Phase::Standby;
+  std::uint64_t term_ = 0;   // While not on standby.
+  std::uint64_t reign_ = 0;  // Rises whenever a term begins or ends: answers of before are dropped.
+  bool has_confirmed_ = false;
+  MonotonicTime confirmed_at_;
+  MonotonicTime elected_at_;
+  MonotonicTime pending_since_;
+  std::string trouble_;  // Why it leads and cannot yet.
+
+  ClusterRecord record_;
+  std::uint64_t revision_ = 0;
+  SchemaRecord schemas_;
+  std::uint64_t schema_revision_ = 0;
+  ClusterState active_;                  // Parsed from record_.
+  std::optional<ClusterState> pending_;  // Parsed from record_.
+  bool saving_ = false;
+  struct Change {
+    rpc::Request request;
+    rpc::Responder respond;
+    std::function<void(rpc::Request, rpc::Responder)> run;
+  };
+  std::deque<Change> changes_;
+
+  std::vector<Node> nodes_;
+  std::uint64_t lives_ = 0;
+  std::unique_ptr<Executor> executor_;  // Last: its tasks use all of the above.
+};
+
+}  // namespace fjord::fleetcontroller

@@ -1,0 +1,285 @@
+#include "live_config.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+
+namespace fjord::fleetcontroller {
+namespace {
+
+constexpr std::int64_t kKiB = 1024;
+constexpr std::int64_t kMiB = 1024 * kKiB;
+constexpr std::int64_t kGiB = 1024 * kMiB;
+constexpr std::int64_t kTiB = 1024 * kGiB;
+constexpr std::int64_t kHourMs = 3'600'000;
+constexpr std::string_view kController = "fleet controller";
+constexpr std::string_view kDistributor = "distributors";
+constexpr std::string_view kStorage = "storage nodes";
+
+using enum SettingType;
+
+constexpr SettingDeclaration kSettings[] = {
+    {"cluster.distribution_bits", Integer, "", 1, 32, "", kController,
+     "The cluster has 2 to the power of this many parts that are placed. More take effect when no bucket has fewer bits."},
+    {"cluster.redundancy", Integer, "", 1, 16, "", kController, "Copies of each document, on different storage nodes."},
+    {"controller.crash_period", Duration, "600s", 1000, 24 * kHourMs, "", kController,
+     "Crashes of a node are counted over this time."},
+    {"controller.crashes_max", Integer, "10", 0, 1'000'000, "", kController,
+     "A node that crashed more often within controller.crash_period stays down until it is stable."},
+    {"controller.distributors_up_ratio_min", Ratio, "0", 0, 100, "", kController,
+     "With a lower share of the distributors available the cluster is down."},
+    {"controller.down_after", Duration, "", 50, kHourMs, "", kController,
+     "A node that has not answered for so long counts as down. Has to be longer than controller.lease."},
+    {"controller.group_up_ratio_min", Ratio, "0", 0, 100, "", kController,
+     "A group with a lower share of its storage nodes available is taken down as a whole; 0: never."},
+    {"controller.lease", Duration, "", 10, kHourMs, "", kController,
+     "A distributor that was polled within this time may read from one replica without asking the others."},
+    {"controller.pending_max", Duration, "20s", 100, kHourMs, "", kController,
+     "How long a node that answers, and is to be taken down, may delay a new state by not acknowledging it."},
+    {"controller.stable_period", Duration, "60s", 0, 24 * kHourMs, "", kController,
+     "A node that has answered for so long without a break is stable: its crashes are forgotten."},
+    {"controller.storage_up_ratio_min", Ratio, "0", 0, 100, "", kController,
+     "With a lower share of the storage nodes available the cluster is down."},
+    {"controller.transition_time", Duration, "0s", 0, 24 * kHourMs, "", kController,
+     "A storage node that fell silent or stops is in maintenance for so long before it is down: nothing is copied."},
+    {"distributor.depth_max", Integer, "", 1, 1 << 20, "", kDistributor,
+     "Documents with more collections and structs within one another are refused."},
+    {"distributor.document_bytes_max", Bytes, "", 1, kGiB, "", kDistributor, "Larger documents are refused."},
+    {"distributor.document_bytes_warn", Bytes, "", 0, kGiB, "", kDistributor,
+     "Larger documents are counted and reported; 0: never."},
+    {"distributor.fields_max", Integer, "", 1, kGiB, "", kDistributor, "Documents with more fields set are refused."},
+    {"distributor.id_bytes_max", Bytes, "", 1, kMiB, "", kDistributor, "Documents with longer ids are refused."},
+    {"distributor.merges_max", Integer, "", 1, 1024, "", kDistributor, "Merges at once, over all its buckets."},
+    {"maintenance.paused", Boolean, "false", 0, 1, "", kDistributor,
+     "Nothing is moved, split, joined or collected. Replicas that are missing or differ are still repaired."},
+    {"storage.dead_percent_max", Ratio, "", 1, 99, "", kStorage,
+     "Share of a slotfile that may be replaced or removed before it is written anew."},
+    {"storage.entries_max", Integer, "", 4, 1 << 24, "", kStorage,
+     "Entries of a slotfile beyond which all of its bucket are split."},
+    {"storage.file_bytes_max", Bytes, "", 4 * kKiB, 2 * kGiB, "", kStorage,
+     "Bytes of a slotfile beyond which all of its bucket are split."},
+    {"storage.held_bytes_max", Bytes, "", 1, kTiB, "", kStorage,
+     "Memory for writes that are in the journal and not yet in slotfiles."},
+    {"storage.index_bytes_max", Bytes, "", 1, kTiB, "", kStorage, "Memory for the indexes of slotfiles."},
+    {"storage.journal_bytes_max", Bytes, "", 1, kTiB, "", kStorage, "Journal that is replayed after a crash at most."},
+    {"storage.scrub_bytes_per_second", Bytes, "", 0, kTiB, "", kStorage,
+     "How fast everything that is stored is read and verified; 0: not at all."},
+    {"storage.slotfiles_max", Integer, "", 1, 64, "", kStorage,
+     "Slotfiles of a bucket; the next power of two below counts."},
+    {"storage.space_reserve_bytes", Bytes, "", 0, kTiB, "", kStorage,
+     "With less free nothing is written but removes, with less than twice this puts are refused."},
+    {"storage.visitors_max", Integer, "", 1, 100'000, "", kStorage,
+     "Visitors that run at once on a storage node; others wait."},
+};
+
+struct UnitName {
+  std::string_view name;
+  std::int64_t factor;
+};
+constexpr std::array<UnitName, 5> kByteUnits = {
+    {{"TiB", kTiB}, {"GiB", kGiB}, {"MiB", kMiB}, {"KiB", kKiB}, {"B", 1}}};
+constexpr std::array<UnitName, 4> kTimeUnits = {{{"h", kHourMs}, {"min", 60'000}, {"s", 1000}, {"ms", 1}}};
+
+Result<std::int64_t> integer(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return Status(StatusCode::InvalidArgument, "");
+  return value;
+}
+
+/// "64MiB"; without a unit only 0.
+template <std::size_t N>
+Result<std::int64_t> with_unit(std::string_view text, const std::array<UnitName, N>& units) {
+  std::size_t digits = 0;
+  while (digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;
+  std::string_view unit = text.substr(digits);
+  while (unit.starts_with(' ')) unit.remove_prefix(1);
+  FJORD_TRY_ASSIGN(const std::int64_t number, integer(text.substr(0, digits)));
+  if (unit.empty() && number == 0) return std::int64_t{0};
+  for (const UnitName& known : units) {
+    if (unit != known.name) continue;
+    if (number > std::int64_t{1} << 62 || number > (std::int64_t{1} << 62) / known.factor) break;
+    return number * known.factor;
+  }
+  return Status(StatusCode::InvalidArgument, "");
+}
+
+template <std::size_t N>
+std::string unit_text(std::int64_t value, const std::array<UnitName, N>& units) {
+  for (const UnitName& unit : units) {
+    if (value % unit.factor == 0 && (value != 0 || unit.factor == 1)) {
+      return fmt::format("{}{}", value / unit.factor, unit.name);
+    }
+  }
+  return std::to_string(value);
+}
+
+Result<std::int64_t> ratio(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const double percent = std::round(value * 100);
+  const bool fits = error == std::errc() && end == text.data() + text.size() && value >= 0 && value <= 1;
+  if (!fits || std::abs(percent - value * 100) > 1e-9) return Status(StatusCode::InvalidArgument, "");
+  return static_cast<std::int64_t>(percent);
+}
+
+std::vector<std::string_view> split(std::string_view text, char at) {
+  std::vector<std::string_view> parts;
+  for (;;) {
+    const std::size_t end = text.find(at);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+Result<std::int64_t> parse_value(const SettingDeclaration& setting, std::string_view text) {
+  switch (setting.type) {
+    case Integer:
+      return integer(text);
+    case Bytes:
+      return with_unit(text, kByteUnits);
+    case Duration:
+      return with_unit(text, kTimeUnits);
+    case Ratio:
+      return ratio(text);
+    case Boolean:
+      if (text == "true") return std::int64_t{1};
+      if (text == "false") return std::int64_t{0};
+      break;
+    case Choice: {
+      const auto choices = split(setting.choices, '|');
+      const auto found = std::find(choices.begin(), choices.end(), text);
+      if (found != choices.end()) return found - choices.begin();
+      break;
+    }
+  }
+  return Status(StatusCode::InvalidArgument, "");
+}
+
+std::string expected(const SettingDeclaration& setting) {
+  if (setting.type == Boolean) return "true or false";
+  if (setting.type == Choice) return fmt::format("one of {}", setting.choices);
+  static constexpr std::string_view kNames[] = {"an integer", "bytes such as 64MiB", "a duration such as 1500ms",
+                                                "a ratio with two digits at most"};
+  return fmt::format("{} from {} to {}", kNames[static_cast<std::size_t>(setting.type)],
+                     setting_text(setting, setting.min), setting_text(setting, setting.max));
+}
+
+Result<const SettingDeclaration*> known(std::string_view name) {
+  if (const SettingDeclaration* setting = find_setting(name)) return setting;
+  return Status(StatusCode::InvalidArgument,
+                fmt::format("there is no setting \"{}\"; `fjord config list` shows all", name));
+}
+
+/// What rules one setting by another.
+Status check_together(const SettingValues& values) {
+  const std::int64_t lease = value_or(values, "controller.lease", 0);
+  const std::int64_t down_after = value_or(values, "controller.down_after", 0);
+  if (lease != 0 && down_after != 0 && lease >= down_after) {
+    return {StatusCode::InvalidArgument, fmt::format("controller.lease ({}ms) has to be shorter than "
+                                                     "controller.down_after ({}ms)",
+                                                     lease, down_after)};
+  }
+  return Status::ok();
+}
+
+}  // namespace
+
+std::span<const SettingDeclaration> settings() { return kSettings; }
+
+const SettingDeclaration* find_setting(std::string_view name) {
+  const auto found = std::find_if(std::begin(kSettings), std::end(kSettings),
+                                  [&](const SettingDeclaration& setting) { return setting.name == name; });
+  return found == std::end(kSettings) ? nullptr : &*found;
+}
+
+Result<std::int64_t> parse_setting(const SettingDeclaration& setting, std::string_view text) {
+  const Result<std::int64_t> value = parse_value(setting, text);
+  if (value && *value >= setting.min && *value <= setting.max) return value;
+  return Status(StatusCode::InvalidArgument,
+                fmt::format("{}: \"{}\" is not {}", setting.name, text, expected(setting)));
+}
+
+std::string setting_text(const SettingDeclaration& setting, std::int64_t value) {
+  switch (setting.type) {
+    case Bytes:
+      return unit_text(value, kByteUnits);
+    case Duration:
+      return unit_text(value, kTimeUnits);
+    case Ratio:
+      return fmt::format("{:g}", static_cast<double>(value) / 100);
+    case Boolean:
+      return value == 0 ? "false" : "true";
+    case Choice: {
+      const auto choices = split(setting.choices, '|');
+      return std::string(choices[static_cast<std::size_t>(value) % choices.size()]);
+    }
+    case Integer:
+      break;
+  }
+  return std::to_string(value);
+}
+
+Result<SettingValues> change_settings(const SettingValues& values, const rpc::ChangeConfig& request) {
+  SettingValues changed = values;
+  for (const std::string& name : request.unset) {
+    FJORD_TRY(known(name).status());
+    changed.erase(name);
+  }
+  for (const std::string& assignment : request.set) {
+    const std::size_t at = assignment.find('=');
+    if (at == std::string::npos) {
+      return Status(StatusCode::InvalidArgument, fmt::format("\"{}\": expected NAME=VALUE", assignment));
+    }
+    FJORD_TRY_ASSIGN(const SettingDeclaration* setting, known(std::string_view(assignment).substr(0, at)));
+    FJORD_TRY_ASSIGN(const std::int64_t value, parse_setting(*setting, std::string_view(assignment).substr(at + 1)));
+    changed[std::string(setting->name)] = std::to_string(value);
+  }
+  FJORD_TRY(check_together(changed));
+  return changed;
+}
+
+std::vector<std::string> differences(const SettingValues& before, const SettingValues& after) {
+  std::vector<std::string> lines;
+  for (const SettingDeclaration& setting : kSettings) {
+    const auto text = [&](const SettingValues& values) -> std::string {
+      const auto found = values.find(std::string(setting.name));
+      if (found == values.end()) return "default";
+      const Result<std::int64_t> value = integer(found->second);
+      return value ? setting_text(setting, *value) : found->second;
+    };
+    if (text(before) != text(after)) lines.push_back(fmt::format("{}: {} -> {}", setting.name, text(before), text(after)));
+  }
+  return lines;
+}
+
+std::int64_t value_or(const SettingValues& values, std::string_view name, std::int64_t otherwise) {
+  const auto found = values.find(std::string(name));
+  if (found == values.end()) return otherwise;
+  const Result<std::int64_t> value = integer(found->second);
+  return value ? *value : otherwise;
+}
+
+std::vector<std::string> as_list(const SettingValues& values) {
+  std::vector<std::string> list;
+  for (const auto& [name, value] : values) list.push_back(fmt::format("{}={}", name, value));
+  return list;
+}
+
+std::string settings_page() {
+  std::string page = "| setting | default | bounds | used by | meaning |\n|---|---|---|---|---|\n";
+  for (const SettingDeclaration& setting : kSettings) {
+    const std::string otherwise = setting.default_text.empty() ? "configuration file" : std::string(setting.default_text);
+    const std::string bounds = setting.type == Boolean ? "true, false"
+                                                       : fmt::format("{} to {}", setting_text(setting, setting.min),
+                                                                     setting_text(setting, setting.max));
+    page += fmt::format("| `{}` | {} | {} | {} | {} |\n", setting.name, otherwise, bounds, setting.used_by,
+                        setting.meaning);
+  }
+  return page;
+}
+
+}  // namespace fjord::fleetcontroller

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <vector>
+
+#include "fjord/cluster/cluster_view.h"
+#include "fjord/rpc/messages.h"
+#include "stop_check.h"
+
+namespace fjord::fleetcontroller {
+
+/// What the change from one view to another moves: the replicas that are ideal after it and were not before. Bytes are
+/// estimated from what the storage nodes hold now, the time from kMoveBytesPerSecond a receiving node.
+rpc::MovementPlan plan_movement(const ClusterView& before, const ClusterView& after,
+                                const std::vector<NodeFacts>& nodes);
+
+/// What one storage node takes in beside user traffic; from docs/performance.md, rounded down.
+inline constexpr std::uint64_t kMoveBytesPerSecond = std::uint64_t{20} << 20;
+
+}  // namespace fjord::fleetcontroller

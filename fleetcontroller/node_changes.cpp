@@ -1,0 +1,322 @@
+#include "node_changes.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <functional>
+
+#include "movement_plan.h"
+
+namespace fjord::fleetcontroller {
+namespace {
+
+using rpc::NodeAction;
+
+Status invalid(std::string message) { return {StatusCode::InvalidArgument, std::move(message)}; }
+
+/// Calls `change` for the group that directly holds the node; false if there is none.
+bool with_group_of(DistributionGroup& group, std::uint16_t index, const std::function<void(DistributionGroup&)>& change) {
+  const auto holds = [&](const DistributionGroup::Node& node) { return node.index == index; };
+  if (std::any_of(group.nodes.begin(), group.nodes.end(), holds)) {
+    change(group);
+    return true;
+  }
+  return std::any_of(group.groups.begin(), group.groups.end(),
+                     [&](DistributionGroup& child) { return with_group_of(child, index, change); });
+}
+
+std::vector<DistributionGroup*> leaves(DistributionGroup& group) {
+  if (group.groups.empty()) return {&group};
+  std::vector<DistributionGroup*> all;
+  for (DistributionGroup& child : group.groups) {
+    for (DistributionGroup* leaf : leaves(child)) all.push_back(leaf);
+  }
+  return all;
+}
+
+Result<double> parse_capacity(const std::string& text) {
+  if (text.empty()) return 1.0;
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0) || value > 1e6) {
+    return invalid(fmt::format("\"{}\" is no capacity: a number from 0 to 1000000", text));
+  }
+  return value;
+}
+
+std::string_view verb(NodeAction action) {
+  switch (action) {
+    case NodeAction::Up:
+      return "up";
+    case NodeAction::Maintenance:
+      return "maintenance";
+    case NodeAction::Retire:
+      return "retired";
+    case NodeAction::Down:
+      return "down";
+    case NodeAction::Add:
+      return "added";
+    case NodeAction::Remove:
+      return "removed";
+    case NodeAction::Replace:
+      return "replaced";
+    case NodeAction::Capacity:
+      return "capacity";
+    case NodeAction::Stop:
+    case NodeAction::Unknown:
+      break;
+  }
+  return "";
+}
+
+class NodeChange {
+ public:
+  NodeChange(const ClusterRecord& record, const ClusterFacts& facts, const rpc::ChangeNodes& request,
+             std::int64_t unix_us)
+      : changed(record), facts_(facts), request_(request), unix_us_(unix_us) {}
+
+  Status run() {
+    if (request_.nodes.empty()) return invalid("which node?");
+    if (request_.action == NodeAction::Add) return add();
+    for (const std::string& name : request_.nodes) {
+      FJORD_TRY_ASSIGN(const NodeId id, NodeId::parse(name));
+      if (facts_.find(id) == nullptr) return {StatusCode::NotFound, "there is no " + name};
+      ids_.push_back(id);
+      reply.nodes.push_back(id.to_string());
+    }
+    return change();
+  }
+
+  /// Where buckets belong once the change is in force.
+  Result<ClusterView> view_after() const {
+    FJORD_TRY_ASSIGN(DistributionConfig distribution, DistributionConfig::parse(changed.nodes.distribution));
+    ClusterState state = *facts_.active.state;
+    for (const auto& [name, wanted] : changed.wanted) {
+      const Result<NodeId> id = NodeId::parse(name);
+      if (id && wanted_may_override(state.node(*id).state, wanted.state)) state.set_node_state(*id, wanted.state);
+    }
+    for (NodeId id : ids_) {
+      if (changed.wanted.contains(id.to_string())) continue;
+      if (request_.action == NodeAction::Up || request_.action == NodeAction::Add) {
+        state.set_node_state(id, NodeState::Up);
+      }
+    }
+    return ClusterView::make(std::move(state), distribution.with_redundancy(facts_.active.redundancy()));
+  }
+
+  rpc::ChangeNodesReply reply;
+  ClusterRecord changed;
+
+ private:
+  Status change() {
+    switch (request_.action) {
+      case NodeAction::Up:
+        want(NodeState::Up);
+        break;
+      case NodeAction::Maintenance:
+        reply.refusals = why_not_stop(facts_, ids_);
+        want(NodeState::Maintenance);
+        break;
+      case NodeAction::Stop:
+        reply.refusals = why_not_stop(facts_, ids_);
+        break;
+      case NodeAction::Down:
+        reply.refusals = why_not_stop(facts_, ids_);
+        add_refusals(why_not_remove(facts_, ids_));
+        want(NodeState::Down);
+        break;
+      case NodeAction::Retire:
+        for (NodeId id : ids_) {
+          if (id.type != NodeType::Storage) return invalid("a distributor holds nothing: take it down instead");
+        }
+        reply.refusals = why_not_retire(facts_, ids_);
+        want(NodeState::Retired);
+        break;
+      case NodeAction::Remove:
+        return remove();
+      case NodeAction::Replace:
+        return replace();
+      case NodeAction::Capacity:
+        return set_capacity();
+      case NodeAction::Add:
+      case NodeAction::Unknown:
+        return invalid("there is no such action");
+    }
+    return Status::ok();
+  }
+
+  void add_refusals(std::vector<std::string> more) {
+    reply.refusals.insert(reply.refusals.end(), more.begin(), more.end());
+  }
+
+  void want(NodeState state) {
+    for (NodeId id : ids_) {
+      const std::string name = id.to_string();
+      const auto found = changed.wanted.find(name);
+      if (found != changed.wanted.end() && !found->second.who.empty() && found->second.who != request_.who) {
+        reply.warnings.push_back(fmt::format("{} was {} by {}: {}", name, fjord::to_string(found->second.state),
+                                             found->second.who, found->second.reason));
+      }
+      if (state == NodeState::Up) {
+        const NodeFacts* node = facts_.find(id);
+        if (found == changed.wanted.end()) reply.warnings.push_back(name + " was not taken out by anybody");
+        if (node != nullptr && !node->is_fresh) reply.warnings.push_back(name + " does not answer");
+        changed.wanted.erase(name);
+      } else {
+        changed.wanted[name] = {state, request_.reason, request_.who, unix_us_};
+      }
+    }
+  }
+
+  Status with_distribution(const std::function<Status(DistributionGroup&)>& edit) {
+    FJORD_TRY_ASSIGN(const DistributionConfig distribution, DistributionConfig::parse(changed.nodes.distribution));
+    DistributionGroup root = distribution.root();
+    FJORD_TRY(edit(root));
+    FJORD_TRY_ASSIGN(const DistributionConfig edited, DistributionConfig::make(distribution.redundancy(), root));
+    changed.nodes.distribution = edited.to_string();
+    return Status::ok();
+  }
+
+  Status add() {
+    if (request_.nodes.size() != 1) return invalid("one node at a time is added");
+    if (request_.address.find(':') == std::string::npos) return invalid("expected the address of the node, host:port");
+    for (const std::vector<std::string>* list : {&changed.nodes.storage, &changed.nodes.distributors}) {
+      if (std::find(list->begin(), list->end(), request_.address) != list->end()) {
+        return {StatusCode::AlreadyExists, "there is a node at " + request_.address};
+      }
+    }
+    const bool is_storage = request_.nodes[0] == "storage";
+    if (!is_storage && request_.nodes[0] != "distributor") return invalid("expected storage or distributor");
+    std::vector<std::string>& list = is_storage ? changed.nodes.storage : changed.nodes.distributors;
+    if (list.size() >= kMaxNodeCount) return invalid("there are as many nodes as there can be");
+    const NodeId id{is_storage ? NodeType::Storage : NodeType::Distributor, static_cast<std::uint16_t>(list.size())};
+    list.push_back(request_.address);
+    ids_.push_back(id);
+    reply.nodes.push_back(id.to_string());
+    return is_storage ? add_to_group(id.index) : Status::ok();
+  }
+
+  Status add_to_group(std::uint16_t index) {
+    FJORD_TRY_ASSIGN(const double capacity, parse_capacity(request_.capacity));
+    return with_distribution([&](DistributionGroup& root) -> Status {
+      for (DistributionGroup* leaf : leaves(root)) {
+        const bool is_meant = request_.group.empty() ? root.groups.empty() : leaf->name == request_.group;
+        if (!is_meant) continue;
+        leaf->nodes.push_back({index, capacity});
+        return Status::ok();
+      }
+      std::string names;
+      for (DistributionGroup* leaf : leaves(root)) names += (names.empty() ? "" : ", ") + leaf->name;
+      return invalid(fmt::format("\"{}\" is no group with nodes; there are: {}", request_.group, names));
+    });
+  }
+
+  Status remove() {
+    add_refusals(why_not_remove(facts_, ids_));
+    std::vector<NodeId> distributors;
+    for (NodeId id : ids_) {
+      if (id.type == NodeType::Distributor) distributors.push_back(id);
+    }
+    if (!distributors.empty()) add_refusals(why_not_stop(facts_, distributors));
+    for (NodeId id : ids_) {
+      changed.wanted[id.to_string()] = {NodeState::Down, request_.reason.empty() ? "removed" : request_.reason,
+                                        request_.who, unix_us_};
+      std::vector<std::string>& list = id.type == NodeType::Storage ? changed.nodes.storage : changed.nodes.distributors;
+      if (id.index < list.size()) list[id.index].clear();
+      if (id.type != NodeType::Storage) continue;
+      FJORD_TRY(with_distribution([&](DistributionGroup& root) {
+        with_group_of(root, id.index, [&](DistributionGroup& group) {
+          std::erase_if(group.nodes, [&](const DistributionGroup::Node& node) { return node.index == id.index; });
+        });
+        return Status::ok();
+      }));
+    }
+    return Status::ok();
+  }
+
+  Status replace() {
+    if (ids_.size() != 1) return invalid("one node at a time is replaced");
+    if (request_.address.find(':') == std::string::npos) return invalid("expected the address of the new one, host:port");
+    const NodeFacts& node = *facts_.find(ids_[0]);
+    if (node.is_fresh && is_available(node.state)) reply.refusals.push_back(ids_[0].to_string() + " is up and serves");
+    if (!is_available(node.state)) {
+      // It is away already. That nothing else is missing decides whether its copies can be made again.
+      ClusterFacts others = facts_;
+      add_refusals(why_not_stop(others, ids_));
+    }
+    const bool is_storage = ids_[0].type == NodeType::Storage;
+    std::vector<std::string>& list = is_storage ? changed.nodes.storage : changed.nodes.distributors;
+    if (ids_[0].index >= list.size()) return {StatusCode::NotFound, "there is no " + ids_[0].to_string()};
+    list[ids_[0].index] = request_.address;
+    changed.wanted.erase(ids_[0].to_string());
+    return Status::ok();
+  }
+
+  Status set_capacity() {
+    if (request_.capacity.empty()) return invalid("which capacity?");
+    FJORD_TRY_ASSIGN(const double capacity, parse_capacity(request_.capacity));
+    for (NodeId id : ids_) {
+      if (id.type != NodeType::Storage) return invalid("only storage nodes have a capacity");
+      bool is_there = false;
+      FJORD_TRY(with_distribution([&](DistributionGroup& root) {
+        is_there = with_group_of(root, id.index, [&](DistributionGroup& group) {
+          for (DistributionGroup::Node& node : group.nodes) {
+            if (node.index == id.index) node.capacity = capacity;
+          }
+        });
+        return Status::ok();
+      }));
+      if (!is_there) return {StatusCode::NotFound, id.to_string() + " is in no group"};
+    }
+    return Status::ok();
+  }
+
+  const ClusterFacts& facts_;
+  const rpc::ChangeNodes& request_;
+  std::int64_t unix_us_;
+  std::vector<NodeId> ids_;
+};
+
+}  // namespace
+
+rpc::ChangeNodesReply change_nodes(ClusterRecord& record, const ClusterFacts& facts, const rpc::ChangeNodes& request,
+                                   std::int64_t unix_us) {
+  NodeChange change(record, facts, request, unix_us);
+  rpc::ChangeNodesReply& reply = change.reply;
+  reply.status = change.run();
+  reply.state_version = facts.active.version();
+  if (!reply.status) return std::move(reply);
+  Result<ClusterView> after = change.view_after();
+  if (!after) {
+    reply.status = after.error();
+    return std::move(reply);
+  }
+  reply.plan = plan_movement(facts.active, *after, facts.nodes);
+  if (request.force && !reply.refusals.empty()) {
+    for (std::string& refusal : reply.refusals) reply.warnings.push_back("forced although " + std::move(refusal));
+    reply.refusals.clear();
+  }
+  if (!reply.refusals.empty() || request.dry_run || request.action == NodeAction::Stop) return std::move(reply);
+  std::string what;
+  for (const std::string& name : reply.nodes) what += (what.empty() ? "" : ", ") + name;
+  HistoryEntry entry;
+  entry.version = facts.active.version();
+  entry.term = record.term;
+  entry.unix_us = unix_us;
+  entry.what = fmt::format("{}: {}{}", what, verb(request.action),
+                           request.action == NodeAction::Capacity ? " " + request.capacity : "");
+  entry.why = request.reason;
+  entry.who = request.who.empty() ? "an operator" : request.who;
+  change.changed.add_history(std::move(entry));
+  record = std::move(change.changed);
+  return std::move(reply);
+}
+
+std::string group_of(const DistributionConfig& distribution, std::uint16_t index) {
+  DistributionGroup root = distribution.root();
+  std::string name;
+  with_group_of(root, index, [&](DistributionGroup& group) { name = group.name; });
+  return name;
+}
+
+}  // namespace fjord::fleetcontroller

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+
+#include "state_generator.h"
+
+namespace fjord::fleetcontroller {
+
+struct MonitorOptions {
+  Duration down_after = milliseconds(1800);
+  /// A node that crashed more often than crashes_max within this period is held down...
+  Duration crash_period = seconds(600);
+  unsigned crashes_max = 10;
+  /// ...until it has answered for so long without a break.
+  Duration stable_period = seconds(60);
+};
+
+/// Follows one node through its answers: restarts, crashes, starts that go wrong. A value without clocks or messages.
+class NodeMonitor {
+ public:
+  NodeMonitor() = default;
+  NodeMonitor(NodeId id, std::uint64_t published_incarnation);
+
+  /// What is known; `crashes` as of the last call.
+  const NodeReport& report() const { return report_; }
+  void set_wanted(WantedState wanted) { report_.wanted = std::move(wanted); }
+  void set_published() {
+    if (report_.answered) report_.published_incarnation = report_.incarnation;
+  }
+
+  void on_answer(MonotonicTime now, std::uint64_t incarnation, const NodeStateInfo& reported, unsigned min_bucket_bits,
+                 const MonitorOptions& options);
+  /// To be called often: notices silence and the end of what holds a node down.
+  void on_time(MonotonicTime now, const MonitorOptions& options);
+
+ private:
+  void crashed(MonotonicTime when);
+  void follow_start(const NodeStateInfo& before, const NodeStateInfo& reported, bool restarted);
+
+  NodeReport report_;
+  MonotonicTime steady_since_;  ///< It has answered without a break since then.
+  bool is_silent_ = false;      ///< And the crash is counted.
+  std::deque<MonotonicTime> crashes_;
+};
+
+}  // namespace fjord::fleetcontroller

@@ -1,0 +1,258 @@
+// How a leader polls nodes and brings states among them.
+
+#include <algorithm>
+
+#include "controller.h"
+#include "fjord/common/log.h"
+#include "live_config.h"
+
+namespace fjord::fleetcontroller {
+namespace {
+
+// Polls of one node at once: a lost answer must not hide the next one, and a slow answer is an answer.
+constexpr unsigned kPollsMax = 4;
+
+}  // namespace
+
+void Controller::tick() {
+  if (still_leads()) {
+    confirm();
+  } else if (leadership_.mine) {
+    store_.resign();  // It gave up by itself, and the store has not heard of it.
+  }
+  if (phase_ == Phase::Leading) {
+    const MonitorOptions options = monitor_options();
+    for (Node& node : nodes_) node.monitor.on_time(clock_.now(), options);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) poll(i);
+    update_state();
+  }
+  const Duration pause = std::min<Duration>(options_.poll_interval, store_.session_timeout() / 6);
+  executor_->post_after(pause, [this] { tick(); });
+}
+
+void Controller::update_nodes() {
+  std::vector<Node> next;
+  const auto add = [&](NodeType type, const std::vector<std::string>& addresses) {
+    for (std::size_t i = 0; i < addresses.size(); ++i) {
+      const NodeId id{type, static_cast<std::uint16_t>(i)};
+      Node node;
+      for (Node& old : nodes_) {
+        if (old.id() == id && old.address == addresses[i]) node = old;
+      }
+      if (node.life == 0) {
+        const auto known = record_.incarnations.find(id.to_string());
+        node.monitor = NodeMonitor(id, known == record_.incarnations.end() ? 0 : known->second);
+        node.address = addresses[i];
+        node.life = ++lives_;
+      }
+      const auto wanted = record_.wanted.find(id.to_string());
+      node.monitor.set_wanted(wanted == record_.wanted.end() ? WantedState{} : wanted->second);
+      next.push_back(std::move(node));
+    }
+  };
+  add(NodeType::Distributor, record_.nodes.distributors);
+  add(NodeType::Storage, record_.nodes.storage);
+  nodes_ = std::move(next);
+}
+
+void Controller::poll(std::size_t i) {
+  if (!still_leads() || i >= nodes_.size()) return;
+  Node& node = nodes_[i];
+  if (node.polls_under_way >= kPollsMax || node.address.empty()) return;
+  ++node.polls_under_way;
+  node.poll_again = false;
+  rpc::Poll request;
+  request.info = news_for(node.last);
+  request.renews_lease = is_sure();
+  request.heard_us = node.heard_us;
+  request.heard_incarnation = node.monitor.report().incarnation;
+  rpc::call(transport_, node.address, std::move(request), options_.poll_timeout, *executor_,
+            [this, reign = reign_, life = node.life](Result<rpc::PollReply> reply) {
+              if (reign == reign_) on_answer(life, std::move(reply));
+            });
+}
+
+void Controller::on_answer(std::uint64_t life, Result<rpc::PollReply> reply) {
+  const auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& n) { return n.life == life; });
+  if (found == nodes_.end()) return;
+  Node& node = *found;
+  --node.polls_under_way;
+  if (reply && reply->term > term_) {
+    step_down(node.id().to_string() + " has heard of term " + std::to_string(reply->term));
+    return;
+  }
+  const bool is_good = reply && reply->status;
+  node.last_failed = !is_good;
+  if (is_good) {
+    take_answer(node, std::move(*reply));
+  } else {
+    // Whatever it knew, a process behind the same address may have started anew since.
+    node.last.state_version = 0;
+    node.last.schema_version = 0;
+    node.last.pending_version = 0;
+    node.last.config_version = 0;
+    if (reply && reply->status.code() == StatusCode::Corruption) {
+      log::error("controller", "{} refuses: {}", node.id().to_string(), reply->status.to_string());
+    }
+  }
+  const bool again = is_good && (node.poll_again || is_behind(node));
+  const auto i = static_cast<std::size_t>(found - nodes_.begin());
+  update_state();
+  if (again) poll(i);
+}
+
+void Controller::take_answer(Node& node, rpc::PollReply reply) {
+  Result<NodeStateInfo> reported = NodeStateInfo::parse(reply.node_state, node.id().type);
+  if (!reported) reported = plain(NodeState::Down);
+  const bool is_other = node.monitor.report().incarnation != reply.incarnation;
+  node.heard_us = is_other ? reply.clock_us : std::max(node.heard_us, reply.clock_us);
+  node.monitor.on_answer(clock_.now(), reply.incarnation, *reported, reply.min_bucket_bits, monitor_options());
+  node.last = std::move(reply);
+}
+
+bool Controller::is_behind(const Node& node) const {
+  if (active_.version() == 0) return false;
+  const rpc::PollReply& last = node.last;
+  return last.state_version < active_.version() || last.schema_version < schemas_.version ||
+         last.config_version < record_.config_version() ||
+         (pending_ && std::max(last.pending_version, last.state_version) < pending_->version());
+}
+
+rpc::ClusterInfo Controller::news_for(const rpc::PollReply& known) const {
+  rpc::ClusterInfo info;
+  info.term = term_;
+  info.lease_us = lease().count();
+  info.state_version = active_.version();
+  info.schema_version = schemas_.version;
+  if (active_.version() > known.state_version) {
+    info.state = record_.active.state;
+    info.distribution = record_.active.distribution;
+    info.distributor_addresses = record_.active.distributors;
+    info.storage_addresses = record_.active.storage;
+  }
+  if (pending_ && std::max(known.pending_version, known.state_version) < pending_->version()) {
+    info.pending_state = record_.pending->state;
+    info.pending_distribution = record_.pending->distribution;
+    info.pending_distributor_addresses = record_.pending->distributors;
+    info.pending_storage_addresses = record_.pending->storage;
+  }
+  if (schemas_.version > known.schema_version) info.schemas = schemas_.schemas;
+  if (record_.config_version() > known.config_version) {
+    info.config_version = record_.config_version();
+    info.config = as_list(record_.config());
+  }
+  return info;
+}
+
+std::string Controller::waits_for() const {
+  if (!pending_) return {};
+  std::vector<NodeProgress> progress;
+  for (const Node& node : nodes_) {
+    const NodeReport& report = node.monitor.report();
+    progress.push_back({node.id(), std::max(node.last.pending_version, node.last.state_version),
+                        report.answered ? std::max(report.last_answer, elected_at_) : elected_at_});
+  }
+  const PublicationLimits limits = {lease(), setting("controller.pending_max", options_.pending_max)};
+  return why_not_yet(active_, *pending_, progress, pending_since_, limits, clock_.now());
+}
+
+void Controller::update_state() {
+  if (!still_leads() || phase_ != Phase::Leading || saving_) return;
+  const ClusterState& current = pending_ ? *pending_ : active_;
+  // The first state of a new cluster waits until everybody is there or the grace is over: one version instead of many.
+  const GeneratorOptions options = generator_options();
+  const bool all_answered =
+      std::all_of(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.monitor.report().answered; });
+  if (current.version() == 0 && !all_answered && clock_.now() < options.grace_until) return;
+  const Result<DistributionConfig> wanted = distribution();
+  if (!wanted) return log::error("controller", "the distribution: {}", wanted.error().to_string());
+  std::vector<NodeReport> reports;
+  reports.reserve(nodes_.size());
+  for (const Node& node : nodes_) reports.push_back(node.monitor.report());
+  GeneratedState next = generate_state(current, reports, *wanted, options, clock_.now());
+  const PublishedState& last = record_.pending ? *record_.pending : record_.active;
+  const bool same_table = last.distribution == wanted->to_string() &&
+                          last.distributors == record_.nodes.distributors && last.storage == record_.nodes.storage;
+  if (next.is_new || !same_table) {
+    next.state.set_version(current.version() + 1);
+    make_pending(std::move(next.state), next.reasons, next.cluster_reason);
+  } else if (pending_ && waits_for().empty()) {
+    activate();
+  }
+}
+
+void Controller::make_pending(ClusterState next, const StateReasons& reasons, const std::string& cluster_reason) {
+  ClusterRecord record = record_;
+  PublishedState published;
+  published.version = next.version();
+  published.state = next.to_string();
+  published.distribution = distribution()->to_string();
+  published.distributors = record.nodes.distributors;
+  published.storage = record.nodes.storage;
+  for (const Node& node : nodes_) {
+    const NodeReport& report = node.monitor.report();
+    if (report.answered) record.incarnations[node.id().to_string()] = report.incarnation;
+  }
+  const ClusterState& before = pending_ ? *pending_ : active_;
+  HistoryEntry entry;
+  entry.version = next.version();
+  entry.term = term_;
+  entry.unix_us = clock_.wall_now().us;
+  entry.what = before.diff(next);
+  if (record.active.distribution != published.distribution) entry.what += ", distribution: " + published.distribution;
+  entry.why = cluster_reason;
+  for (const auto& [id, reason] : reasons) {
+    if (before.node(id).state != next.node(id).state) {
+      entry.why += (entry.why.empty() ? "" : "; ") + id.to_string() + ": " + reason;
+    }
+  }
+  entry.who = options_.name;
+  // Nobody serves under the first state's predecessor: there is nobody to wait for.
+  const bool at_once = active_.version() == 0;
+  if (at_once) {
+    entry.active_unix_us = entry.unix_us;
+    record.active = std::move(published);
+    record.pending.reset();
+  } else {
+    record.pending = std::move(published);
+  }
+  log::info("controller", "{} cluster state {} ({})", at_once ? "active" : "pending",
+            at_once ? record.active.state : record.pending->state, entry.what);
+  record.add_history(std::move(entry));
+  save(std::move(record), [this, at_once](const Status& saved) {
+    if (!saved) return;
+    pending_since_ = clock_.now();
+    if (at_once) versions_.add();
+    for (Node& node : nodes_) node.monitor.set_published();
+    push();
+  });
+}
+
+void Controller::activate() {
+  ClusterRecord record = record_;
+  record.active = std::move(*record.pending);
+  record.pending.reset();
+  for (HistoryEntry& entry : record.history) {
+    if (entry.version == record.active.version && entry.active_unix_us == 0) {
+      entry.active_unix_us = clock_.wall_now().us;
+    }
+  }
+  save(std::move(record), [this](const Status& saved) {
+    if (!saved) return;
+    log::info("controller", "active cluster state {}", record_.active.state);
+    versions_.add();
+    double up = 0;
+    for (const Node& node : nodes_) up += is_available(active_.node(node.id()).state) ? 1 : 0;
+    nodes_up_.set(up);
+    push();
+  });
+}
+
+void Controller::push() {
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    nodes_[i].poll_again = true;
+    if (nodes_[i].monitor.report().answered) poll(i);
+  }
+}
+
+}  // namespace fjord::fleetcontroller

@@ -1,0 +1,311 @@
+// What a leader answers to operators.
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "controller.h"
+#include "fjord/common/log.h"
+#include "fjord/document/document_type.h"
+#include "fjord/document/schema_change.h"
+#include "fjord/rpc/cluster_snapshot.h"
+#include "live_config.h"
+#include "node_changes.h"
+#include "schema_name.h"
+
+namespace fjord::fleetcontroller {
+namespace {
+
+/// `schemas` with those of `request` in the place of their namesakes.
+Result<std::vector<std::string>> merge_schemas(std::vector<std::string> schemas, const rpc::DeploySchemas& request) {
+  for (const std::string& text : request.schemas) {
+    FJORD_TRY_ASSIGN(const std::string name, schema_name(text));
+    auto same = std::find_if(schemas.begin(), schemas.end(), [&](const std::string& old) {
+      Result<std::string> old_name = schema_name(old);
+      return old_name && *old_name == name;
+    });
+    if (same == schemas.end()) {
+      schemas.push_back(text);
+    } else {
+      *same = text;
+    }
+  }
+  return schemas;
+}
+
+std::vector<std::string> with_builtin(const std::vector<std::string>& schemas) {
+  std::vector<std::string> all = rpc::builtin_schemas();
+  all.insert(all.end(), schemas.begin(), schemas.end());
+  return all;
+}
+
+/// What was stored under the schemas so far must be readable under the new ones.
+Status check_readable(const std::vector<std::string>& before, const DocumentTypeRepo& types,
+                      const std::vector<std::string>& may_drop) {
+  auto old = DocumentTypeRepo::build(with_builtin(before));
+  if (!old) return old.error().with_context("the schemas so far");
+  return check_schema_change(**old, types, {.may_drop = may_drop});
+}
+
+std::string wanted_text(const WantedState& wanted) {
+  if (wanted.state == NodeState::Up) return {};
+  std::string text(to_string(wanted.state));
+  if (!wanted.reason.empty()) text += ": " + wanted.reason;
+  if (!wanted.who.empty()) text += " (" + wanted.who + ")";
+  return text;
+}
+
+}  // namespace
+
+Status Controller::not_leader() const {
+  if (phase_ == Phase::Loading) return {StatusCode::NotReady, options_.name + " leads, but not yet: " + trouble_};
+  return {StatusCode::NotReady,
+          options_.name + " is not the leader, " +
+              (leadership_.leader.empty() || leadership_.mine ? "and nobody is now" : "it is " + leadership_.leader)};
+}
+
+void Controller::handle(rpc::Request request, rpc::Responder respond) {
+  if (!still_leads() || phase_ != Phase::Leading) return respond(rpc::error_reply(request, not_leader()));
+  if (auto* get = std::get_if<rpc::GetClusterInfo>(&request)) {
+    rpc::PollReply known;
+    known.state_version = get->known_state_version;
+    known.schema_version = get->known_schema_version;
+    rpc::GetClusterInfoReply reply;
+    reply.info = news_for(known);
+    respond(std::move(reply));
+  } else if (std::holds_alternative<rpc::GetStatus>(request)) {
+    respond(status());
+  } else if (std::holds_alternative<rpc::GetConfig>(request)) {
+    respond(config());
+  } else if (auto* asked = std::get_if<rpc::GetHistory>(&request)) {
+    respond(history(*asked));
+  } else if (std::holds_alternative<rpc::DeploySchemas>(request)) {
+    enqueue(std::move(request), std::move(respond), [this](rpc::Request change, rpc::Responder answer) {
+      deploy_schemas(std::get<rpc::DeploySchemas>(change), std::move(answer));
+    });
+  } else if (std::holds_alternative<rpc::ChangeNodes>(request)) {
+    enqueue(std::move(request), std::move(respond), [this](rpc::Request change, rpc::Responder answer) {
+      change_nodes(std::get<rpc::ChangeNodes>(std::move(change)), std::move(answer));
+    });
+  } else if (std::holds_alternative<rpc::ChangeConfig>(request)) {
+    enqueue(std::move(request), std::move(respond), [this](rpc::Request change, rpc::Responder answer) {
+      change_config(std::get<rpc::ChangeConfig>(std::move(change)), std::move(answer));
+    });
+  }
+}
+
+void Controller::enqueue(rpc::Request request, rpc::Responder respond,
+                         std::function<void(rpc::Request, rpc::Responder)> change) {
+  changes_.push_back({std::move(request), std::move(respond), std::move(change)});
+  after_save();
+}
+
+ClusterFacts Controller::facts() const {
+  ClusterFacts facts;
+  Result<DistributionConfig> distribution = DistributionConfig::parse(record_.active.distribution);
+  if (!distribution) distribution = this->distribution();
+  if (distribution) facts.active = ClusterView::make(active_, std::move(*distribution));
+  facts.is_changing = pending_.has_value();
+  for (const Node& node : nodes_) {
+    if (node.address.empty()) continue;
+    const NodeReport& report = node.monitor.report();
+    NodeFacts one;
+    one.id = node.id();
+    one.state = active_.node(node.id()).state;
+    one.wanted = report.wanted;
+    one.is_fresh = report.answered && !node.last_failed && clock_.now() - report.last_answer <= down_after();
+    one.state_version = node.last.state_version;
+    one.buckets = node.last.buckets;
+    one.bytes = node.last.bytes;
+    one.buckets_out_of_sync = node.last.buckets_out_of_sync;
+    one.buckets_unavailable = node.last.buckets_unavailable;
+    one.buckets_damaged = node.last.buckets_damaged;
+    facts.nodes.push_back(std::move(one));
+  }
+  return facts;
+}
+
+void Controller::change_nodes(rpc::ChangeNodes request, rpc::Responder respond) {
+  ClusterRecord record = record_;
+  rpc::ChangeNodesReply reply =
+      fleetcontroller::change_nodes(record, facts(), request, clock_.wall_now().us);
+  if (!reply.status || record == record_) return respond(std::move(reply));
+  log::info("controller", "{} ({}): {}", record.history.back().what, record.history.back().who,
+            record.history.back().why);
+  auto answer = std::make_shared<rpc::Responder>(std::move(respond));
+  save(std::move(record), [this, answer, reply = std::move(reply)](const Status& saved) {
+    rpc::ChangeNodesReply said = reply;
+    said.status = saved;
+    if (saved) update_nodes();
+    (*answer)(std::move(said));
+  });
+}
+
+void Controller::change_config(rpc::ChangeConfig request, rpc::Responder respond) {
+  rpc::ChangeConfigReply reply;
+  reply.config_version = record_.config_version();
+  SettingValues base = record_.config();
+  if (request.revert || request.revert_to != 0) {
+    const auto& versions = record_.configs;
+    const auto found = std::find_if(versions.begin(), versions.end(), [&](const ConfigVersion& version) {
+      return version.version == request.revert_to;
+    });
+    if (request.revert_to != 0 && found == versions.end()) {
+      reply.status = {StatusCode::NotFound, fmt::format("configuration version {} is not kept", request.revert_to)};
+      return respond(std::move(reply));
+    }
+    base = request.revert_to != 0 ? found->values : SettingValues{};
+    if (request.revert && versions.size() >= 2) base = versions[versions.size() - 2].values;
+  }
+  Result<SettingValues> values = change_settings(base, request);
+  if (!values) {
+    reply.status = values.error();
+    return respond(std::move(reply));
+  }
+  reply.changes = differences(record_.config(), *values);
+  if (reply.changes.empty() || request.dry_run) return respond(std::move(reply));
+  ClusterRecord record = record_;
+  const std::int64_t now = clock_.wall_now().us;
+  reply.config_version = record.config_version() + 1;
+  record.add_config({reply.config_version, now, request.who, std::move(*values)});
+  HistoryEntry entry;
+  entry.version = active_.version();
+  entry.term = term_;
+  entry.unix_us = now;
+  entry.what = fmt::format("configuration {}: {}", reply.config_version, fmt::join(reply.changes, ", "));
+  entry.who = request.who.empty() ? "an operator" : request.who;
+  log::info("controller", "{} ({})", entry.what, entry.who);
+  record.add_history(std::move(entry));
+  auto answer = std::make_shared<rpc::Responder>(std::move(respond));
+  save(std::move(record), [this, answer, reply = std::move(reply)](const Status& saved) {
+    rpc::ChangeConfigReply said = reply;
+    said.status = saved;
+    if (saved) push();
+    (*answer)(std::move(said));
+  });
+}
+
+void Controller::deploy_schemas(const rpc::DeploySchemas& request, rpc::Responder respond) {
+  rpc::DeploySchemasReply reply;
+  const auto refuse = [&](Status why) {
+    reply.status = std::move(why);
+    respond(std::move(reply));
+  };
+  Result<std::vector<std::string>> merged = merge_schemas(schemas_.schemas, request);
+  if (!merged) return refuse(merged.error());
+  const std::vector<std::string> all = with_builtin(*merged);
+  auto built = DocumentTypeRepo::build(all, &reply.warnings);
+  if (!built) return refuse(Status(built.error().code(), with_schema_names(built.error().message(), all)));
+  if (Status readable = check_readable(schemas_.schemas, **built, request.may_drop); !readable) return refuse(readable);
+  for (std::string& warning : reply.warnings) warning = with_schema_names(std::move(warning), all);
+  reply.schema_version = schemas_.version;
+  if (*merged == schemas_.schemas) return respond(std::move(reply));
+  SchemaRecord next{schemas_.version + 1, std::move(*merged)};
+  reply.schema_version = next.version;
+  std::string bytes = encode(next);
+  auto answer = std::make_shared<rpc::Responder>(std::move(respond));
+  saving_ = true;
+  store_.write(term_, kSchemaRecord, schema_revision_, std::move(bytes),
+               [this, reign = reign_, answer, next = std::move(next),
+                reply = std::move(reply)](Result<std::uint64_t> written) mutable {
+                 const bool leads = reign == reign_;
+                 if (leads) saving_ = false;
+                 if (!leads || !written) {
+                   reply.status = written ? Status(StatusCode::Timeout, "the leadership was lost") : written.error();
+                   (*answer)(std::move(reply));
+                   if (leads) load_again(reply.status);
+                   return;
+                 }
+                 schema_revision_ = *written;
+                 schemas_ = std::move(next);
+                 log::info("controller", "schemas version {}", schemas_.version);
+                 (*answer)(std::move(reply));
+                 push();
+                 after_save();
+               });
+}
+
+rpc::GetConfigReply Controller::config() const {
+  rpc::GetConfigReply reply;
+  reply.config_version = record_.config_version();
+  for (const SettingDeclaration& setting : settings()) {
+    rpc::Setting said;
+    said.name = setting.name;
+    static constexpr const char* kTypes[] = {"integer", "bytes", "duration", "ratio", "bool", ""};
+    said.type = setting.type == SettingType::Choice ? std::string(setting.choices)
+                                                    : kTypes[static_cast<std::size_t>(setting.type)];
+    said.default_value = setting.default_text;
+    said.min = setting_text(setting, setting.min);
+    said.max = setting_text(setting, setting.max);
+    if (record_.config().contains(said.name)) said.value = setting_text(setting, value_or(record_.config(), setting.name, 0));
+    said.used_by = setting.used_by;
+    said.meaning = setting.meaning;
+    reply.settings.push_back(std::move(said));
+  }
+  for (const ConfigVersion& version : record_.configs) {
+    reply.versions.push_back({version.version, version.unix_us, version.who, {}});
+    for (const auto& [name, value] : version.values) {
+      const SettingDeclaration* setting = find_setting(name);
+      reply.versions.back().values.push_back(
+          name + "=" + (setting == nullptr ? value : setting_text(*setting, value_or(version.values, name, 0))));
+    }
+  }
+  for (const Node& node : nodes_) {
+    if (node.address.empty()) continue;
+    if (node.last.config_version < reply.config_version) reply.waiting.push_back(node.id().to_string());
+    for (const std::string& error : node.last.config_errors) reply.errors.push_back(node.id().to_string() + ": " + error);
+  }
+  return reply;
+}
+
+rpc::GetHistoryReply Controller::history(const rpc::GetHistory& request) const {
+  rpc::GetHistoryReply reply;
+  reply.term = term_;
+  reply.leader = options_.name;
+  reply.info = news_for({});
+  reply.info.schemas.clear();
+  reply.waits_for = waits_for();
+  const std::size_t all = record_.history.size();
+  const std::size_t wanted = request.max == 0 ? all : std::min<std::size_t>(request.max, all);
+  for (std::size_t i = all - wanted; i < all; ++i) {
+    const HistoryEntry& entry = record_.history[i];
+    reply.changes.push_back(
+        {entry.version, entry.term, entry.unix_us, entry.active_unix_us, entry.what, entry.why, entry.who});
+  }
+  return reply;
+}
+
+rpc::GetStatusReply Controller::status() const {
+  rpc::GetStatusReply reply;
+  reply.info = news_for({});
+  const Result<DistributionConfig> groups = distribution();
+  for (const Node& node : nodes_) {
+    if (node.address.empty()) continue;
+    const NodeReport& report = node.monitor.report();
+    rpc::NodeStatus status;
+    status.node = report.id.to_string();
+    status.address = node.address;
+    status.state = std::string(to_string(active_.node(report.id).state));
+    status.last = node.last;
+    status.wanted = wanted_text(report.wanted);
+    if (groups && report.id.type == NodeType::Storage) {
+      status.group = group_of(*groups, report.id.index);
+      for (const DistributionGroup::Node& weighed : groups->flat_nodes()) {
+        if (weighed.index == report.id.index) status.capacity = fmt::format("{:g}", weighed.capacity);
+      }
+    }
+    if (report.answered) {
+      Duration silent = clock_.now() - report.last_answer;
+      status.answered_us_ago = silent.count();
+      if (silent > down_after()) status.reason = "no answer for " + std::to_string(silent.count() / 1'000'000) + " s";
+      if (report.crashes > monitor_options().crashes_max) {
+        status.reason = "crashed " + std::to_string(report.crashes) + " times; it is down until it is stable";
+      }
+    } else {
+      status.reason = "never answered";
+    }
+    reply.nodes.push_back(std::move(status));
+  }
+  return reply;
+}
+
+}  // namespace fjord::fleetcontroller

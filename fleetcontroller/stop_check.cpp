@@ -1,0 +1,179 @@
+#include "stop_check.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+
+namespace fjord::fleetcontroller {
+namespace {
+
+/// Above so many distribution bits a sample of the buckets is looked at.
+constexpr unsigned kBitsLookedAt = 16;
+
+bool contains(const std::vector<NodeId>& nodes, NodeId id) {
+  return std::find(nodes.begin(), nodes.end(), id) != nodes.end();
+}
+
+std::string names(const std::vector<NodeId>& nodes) {
+  std::string text;
+  for (NodeId id : nodes) text += (text.empty() ? "" : ", ") + id.to_string();
+  return text;
+}
+
+/// Which group directly below the root holds the node; empty: none.
+std::string top_group(const DistributionConfig& distribution, std::uint16_t index) {
+  const auto groups = distribution.flat_groups();
+  const auto nodes = distribution.flat_nodes();
+  for (std::size_t g = 1; g < groups.size(); g = groups[g].group_end) {
+    for (std::uint32_t i = groups[g].first_node; i < groups[g].node_end; ++i) {
+      if (nodes[i].index == index) return std::to_string(groups[g].id);
+    }
+  }
+  return {};
+}
+
+class StopCheck {
+ public:
+  StopCheck(const ClusterFacts& facts, const std::vector<NodeId>& nodes) : facts_(facts) {
+    for (NodeId id : nodes) {
+      const NodeFacts* node = facts.find(id);
+      if (node == nullptr) {
+        add(id.to_string() + " is not known");
+      } else if (id.type == NodeType::Distributor) {
+        distributors_.push_back(id);
+      } else if (!holds_nothing(*node)) {
+        storage_.push_back(id);
+      }
+    }
+  }
+
+  std::vector<std::string> run() {
+    if (!distributors_.empty()) check_distributors();
+    if (storage_.empty()) return std::move(reasons_);
+    if (facts_.is_changing) add("a new cluster state is on its way");
+    check_in_sync();
+    check_others_away();
+    check_copies_left();
+    return std::move(reasons_);
+  }
+
+ private:
+  void add(std::string reason) { reasons_.push_back(std::move(reason)); }
+
+  bool holds_nothing(const NodeFacts& node) const {
+    return node.is_fresh && node.state_version == facts_.active.version() && node.buckets == 0;
+  }
+
+  void check_distributors() {
+    const bool other = std::any_of(facts_.nodes.begin(), facts_.nodes.end(), [&](const NodeFacts& node) {
+      return node.id.type == NodeType::Distributor && !contains(distributors_, node.id) && node.is_fresh &&
+             node.state == NodeState::Up;
+    });
+    if (!other) add("no other distributor is up than " + names(distributors_));
+  }
+
+  void check_in_sync() {
+    for (const NodeFacts& node : facts_.nodes) {
+      if (node.id.type != NodeType::Distributor || node.state != NodeState::Up) continue;
+      const std::string name = node.id.to_string();
+      if (!node.is_fresh) {
+        add(name + " does not answer, so nobody knows of its buckets");
+      } else if (node.state_version != facts_.active.version()) {
+        add(fmt::format("{} speaks of cluster state {}, and {} is active", name, node.state_version,
+                        facts_.active.version()));
+      } else {
+        const auto count = [&](std::uint64_t buckets, const char* what) {
+          if (buckets != 0) add(fmt::format("{} has {} buckets {}", name, buckets, what));
+        };
+        count(node.buckets_out_of_sync, "that are not in sync or have too few replicas");
+        count(node.buckets_unavailable, "that cannot be served");
+        count(node.buckets_damaged, "of which a replica is damaged");
+      }
+    }
+  }
+
+  void check_others_away() {
+    const DistributionConfig& distribution = *facts_.active.distribution;
+    std::optional<std::string> group = top_group(distribution, storage_.front().index);
+    for (NodeId id : storage_) {
+      if (top_group(distribution, id.index) != *group) group.reset();
+      if (!group) break;
+    }
+    for (const NodeFacts& node : facts_.nodes) {
+      if (node.id.type != NodeType::Storage || contains(storage_, node.id) || is_available(node.state)) continue;
+      if (!distribution.contains_node(node.id.index)) continue;
+      const std::string own = top_group(distribution, node.id.index);
+      if (group && !group->empty() && own == *group) continue;
+      add(fmt::format("{} is {} already", node.id.to_string(), fjord::to_string(node.state)));
+    }
+    if (!group && storage_.size() > 1) add("the nodes are in different groups");
+    if (group && group->empty() && storage_.size() > 1) add("without groups one storage node may be away at a time");
+  }
+
+  void check_copies_left() {
+    const unsigned bits = std::min(facts_.active.bits(), kBitsLookedAt);
+    std::uint64_t lost = 0;
+    for (std::uint64_t i = 0; i < std::uint64_t{1} << bits; ++i) {
+      const NodeList ideal = facts_.active.ideal_nodes(BucketId(facts_.active.bits(), i));
+      const bool kept = std::any_of(ideal.begin(), ideal.end(), [&](std::uint16_t index) {
+        return !contains(storage_, NodeId::storage(index));
+      });
+      lost += kept || ideal.empty() ? 0 : 1;
+    }
+    if (lost != 0) {
+      add(fmt::format("{} of {} parts of the cluster have no replica elsewhere (redundancy {})", lost,
+                      std::uint64_t{1} << bits, facts_.active.redundancy()));
+    }
+  }
+
+  const ClusterFacts& facts_;
+  std::vector<NodeId> storage_;
+  std::vector<NodeId> distributors_;
+  std::vector<std::string> reasons_;
+};
+
+}  // namespace
+
+const NodeFacts* ClusterFacts::find(NodeId id) const {
+  const auto found = std::find_if(nodes.begin(), nodes.end(), [&](const NodeFacts& node) { return node.id == id; });
+  return found == nodes.end() ? nullptr : &*found;
+}
+
+std::vector<std::string> why_not_stop(const ClusterFacts& facts, const std::vector<NodeId>& nodes) {
+  return StopCheck(facts, nodes).run();
+}
+
+std::vector<std::string> why_not_remove(const ClusterFacts& facts, const std::vector<NodeId>& nodes) {
+  std::vector<std::string> reasons;
+  for (NodeId id : nodes) {
+    const NodeFacts* node = facts.find(id);
+    if (node == nullptr || id.type == NodeType::Distributor) continue;
+    const std::string name = id.to_string();
+    if (!facts.active.distribution->contains_node(id.index)) continue;
+    if (node->wanted.state != NodeState::Retired && node->wanted.state != NodeState::Down) {
+      reasons.push_back(name + " is not retired: its replicas have to move to others first");
+    } else if (!node->is_fresh) {
+      reasons.push_back(name + " does not answer, so nobody knows what it holds");
+    } else if (node->state_version != facts.active.version()) {
+      reasons.push_back(fmt::format("{} speaks of cluster state {}, and {} is active", name, node->state_version,
+                                    facts.active.version()));
+    } else if (node->buckets != 0) {
+      reasons.push_back(fmt::format("{} still holds {} buckets", name, node->buckets));
+    }
+  }
+  return reasons;
+}
+
+std::vector<std::string> why_not_retire(const ClusterFacts& facts, const std::vector<NodeId>& nodes) {
+  unsigned left = 0;
+  for (const NodeFacts& node : facts.nodes) {
+    if (node.id.type != NodeType::Storage || contains(nodes, node.id)) continue;
+    if (!facts.active.distribution->contains_node(node.id.index)) continue;
+    left += node.state == NodeState::Up || node.state == NodeState::Initializing ? 1 : 0;
+  }
+  if (left >= facts.active.redundancy()) return {};
+  return {fmt::format("{} storage nodes would be left for {} copies of each document", left,
+                      facts.active.redundancy())};
+}
+
+}  // namespace fjord::fleetcontroller

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fjord/cluster/cluster_view.h"
+#include "state_generator.h"
+
+namespace fjord::fleetcontroller {
+
+/// What is known of one node when an operator asks.
+struct NodeFacts {
+  NodeId id;
+  NodeState state = NodeState::Down;  ///< In the active cluster state.
+  WantedState wanted = {};
+  bool is_fresh = false;             ///< It answered the last polls.
+  std::uint64_t state_version = 0;   ///< That its numbers belong to.
+  std::uint64_t buckets = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t buckets_out_of_sync = 0;
+  std::uint64_t buckets_unavailable = 0;
+  std::uint64_t buckets_damaged = 0;
+};
+
+struct ClusterFacts {
+  ClusterView active;
+  bool is_changing = false;  ///< A pending state is not active yet.
+  std::vector<NodeFacts> nodes;
+
+  const NodeFacts* find(NodeId id) const;
+};
+
+/// Why it is not safe to stop all of `nodes` now, one line a reason; empty: it is safe. A pure function.
+///
+/// Storage nodes: every bucket has all its replicas in sync (so say all distributors, for the active state), keeps at
+/// least one of them elsewhere, and no node of another group is away. A node that holds nothing may always go.
+/// Distributors: another one is up.
+std::vector<std::string> why_not_stop(const ClusterFacts& facts, const std::vector<NodeId>& nodes);
+
+/// Why these storage nodes may not leave the cluster for good: they have to be retired, and to hold nothing.
+std::vector<std::string> why_not_remove(const ClusterFacts& facts, const std::vector<NodeId>& nodes);
+
+/// Why these storage nodes may not be retired: the others have to be enough for the redundancy.
+std::vector<std::string> why_not_retire(const ClusterFacts& facts, const std::vector<NodeId>& nodes);
+
+}  // namespace fjord::fleetcontroller

@@ -1,0 +1,159 @@
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "ask_cluster.h"
+#include "commands.h"
+#include "json_text.h"
+
+namespace fjord::cli {
+namespace {
+
+std::string effective(const rpc::Setting& setting) {
+  if (!setting.value.empty()) return setting.value;
+  return setting.default_value.empty() ? "(configuration file)" : setting.default_value;
+}
+
+std::string bounds(const rpc::Setting& setting) {
+  return setting.type == "bool" ? "true or false" : fmt::format("{} to {}", setting.min, setting.max);
+}
+
+void add_setting(JsonText& json, const rpc::Setting& setting) {
+  json.begin_object().key("name").text(setting.name).key("type").text(setting.type).key("value").text(setting.value);
+  json.key("default").text(setting.default_value).key("min").text(setting.min).key("max").text(setting.max);
+  json.key("used_by").text(setting.used_by).key("meaning").text(setting.meaning).end_object();
+}
+
+Result<rpc::GetConfigReply> get(const Common& common) {
+  FJORD_TRY_ASSIGN(const auto connection, connect_to(common));
+  return ask_cluster(*connection, rpc::GetConfig{}, common.timeout());
+}
+
+int change(const ConfigArgs& args, rpc::ChangeConfig request) {
+  auto connection = connect_to(args.common);
+  if (!connection) return report(connection.error());
+  request.who = who_am_i();
+  request.dry_run = args.dry_run;
+  const auto reply = ask_cluster(**connection, std::move(request), args.common.timeout());
+  if (!reply) {
+    const int code = report(reply.error());
+    return reply.error().code() == StatusCode::InvalidArgument ? static_cast<int>(kUsage) : code;
+  }
+  if (args.common.json()) {
+    JsonText json;
+    json.begin_object().key("config_version").number(reply->config_version).key("changes").begin_array();
+    for (const std::string& line : reply->changes) json.text(line);
+    json.end_array().end_object();
+    print_line(json.str());
+  } else {
+    for (const std::string& line : reply->changes) print_line(line);
+    print_line(fmt::format("configuration version {}{}", reply->config_version,
+                           reply->changes.empty() ? ", nothing changed" : args.dry_run ? ", not changed" : ""));
+  }
+  return kOk;
+}
+
+}  // namespace
+
+int run_config_list(const ConfigArgs& args) {
+  const auto reply = get(args.common);
+  if (!reply) return report(reply.error());
+  if (args.common.json()) {
+    JsonText json;
+    json.begin_object().key("config_version").number(reply->config_version).key("settings").begin_array();
+    for (const rpc::Setting& setting : reply->settings) add_setting(json, setting);
+    json.end_array().key("waiting").begin_array();
+    for (const std::string& node : reply->waiting) json.text(node);
+    json.end_array().key("errors").begin_array();
+    for (const std::string& error : reply->errors) json.text(error);
+    json.end_array().end_object();
+    print_line(json.str());
+    return kOk;
+  }
+  for (const rpc::Setting& setting : reply->settings) {
+    print_line(fmt::format("{:<36} {}{}", setting.name, effective(setting), setting.value.empty() ? "" : "  *"));
+  }
+  print_line(fmt::format("configuration version {}; * differs from the default", reply->config_version));
+  for (const std::string& node : reply->waiting) print_line("pending: " + node + " does not have it yet");
+  for (const std::string& error : reply->errors) print_line("refused: " + error);
+  return reply->errors.empty() ? kOk : kPartial;
+}
+
+int run_config_get(const ConfigArgs& args) {
+  const auto reply = get(args.common);
+  if (!reply) return report(reply.error());
+  for (const std::string& name : args.names) {
+    const auto found = std::find_if(reply->settings.begin(), reply->settings.end(),
+                                    [&](const rpc::Setting& setting) { return setting.name == name; });
+    if (found == reply->settings.end()) return report(Status(StatusCode::NotFound, "there is no setting " + name));
+    if (args.explain && !args.common.json()) {
+      print_line(fmt::format("{} = {}\n  {}\n  {}, {}; default {}; used by {}", name, effective(*found), found->meaning,
+                             found->type, bounds(*found),
+                             found->default_value.empty() ? "as in the configuration file" : found->default_value,
+                             found->used_by));
+    } else if (args.common.json()) {
+      JsonText json;
+      add_setting(json, *found);
+      print_line(json.str());
+    } else {
+      print_line(effective(*found));
+    }
+  }
+  return kOk;
+}
+
+int run_config_set(const ConfigArgs& args) {
+  rpc::ChangeConfig request;
+  for (const std::string& text : args.names) {
+    if (text.find('=') != std::string::npos) {
+      request.set.push_back(text);
+    } else {
+      return report(Status(StatusCode::InvalidArgument, "\"" + text + "\": expected NAME=VALUE")), kUsage;
+    }
+  }
+  return change(args, std::move(request));
+}
+
+int run_config_unset(const ConfigArgs& args) {
+  rpc::ChangeConfig request;
+  request.unset = args.names;
+  return change(args, std::move(request));
+}
+
+int run_config_revert(const ConfigArgs& args) {
+  rpc::ChangeConfig request;
+  request.revert_to = args.version;
+  request.revert = args.version == 0;
+  return change(args, std::move(request));
+}
+
+int run_config_history(const ConfigArgs& args) {
+  const auto reply = get(args.common);
+  if (!reply) return report(reply.error());
+  for (const rpc::ConfigChange& version : reply->versions) {
+    if (args.common.json()) {
+      JsonText json;
+      json.begin_object().key("version").number(version.version).key("unix_us").integer(version.unix_us);
+      json.key("who").text(version.who).key("values").begin_array();
+      for (const std::string& value : version.values) json.text(value);
+      json.end_array().end_object();
+      print_line(json.str());
+    } else {
+      print_line(fmt::format("{:>5}  {}  {}  {}", version.version, time_text(version.unix_us),
+                             version.values.empty() ? "all at their defaults" : fmt::format("{}", fmt::join(version.values, " ")),
+                             version.who));
+    }
+  }
+  return kOk;
+}
+
+int run_maintenance(const ConfigArgs& args, bool paused) {
+  rpc::ChangeConfig request;
+  if (paused) {
+    request.set = {"maintenance.paused=true"};
+  } else {
+    request.unset = {"maintenance.paused"};
+  }
+  return change(args, std::move(request));
+}
+
+}  // namespace fjord::cli
