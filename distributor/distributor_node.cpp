@@ -8,6 +8,7 @@
 
 #include "context.h"
 #include "fjord/common/log.h"
+#include "fjord/rpc/live_settings.h"
 #include "maintenance/bucket_maintainer.h"
 #include "operations/operation_engine.h"
 
@@ -19,6 +20,7 @@ class DistributorNode::Impl {
       : options_(options),
         incarnation_(runtime.random.next() | 1),
         controllers_(options.fleet_controllers),
+        settings_(runtime.tunables),
         executor_(runtime.scheduler.make_executor("distributor")),
         context_{options_, runtime.clock, transport, runtime.metrics, *executor_, runtime.random.fork(), {}, nullptr},
         maintainer_(context_, runtime.tunables,
@@ -87,6 +89,7 @@ class DistributorNode::Impl {
       reply.schema_version = context_.snapshot->schema_version();
       reply.pending_version = context_.snapshot->pending_version();
       reply.term = context_.snapshot->term();
+      reply.config_errors = settings_.apply(context_.snapshot->info());
       reply.config_version = context_.snapshot->config_version();
     }
     reply.buckets = context_.ready ? context_.buckets.size() : std::max(context_.buckets.size(), owned_buckets());
@@ -294,6 +297,7 @@ class DistributorNode::Impl {
   DistributorOptions options_;
   std::uint64_t incarnation_;
   std::vector<rpc::Address> controllers_;
+  rpc::LiveSettings settings_;
   std::size_t controller_ = 0;  ///< The one that answered last.
   rpc::SnapshotHolder snapshots_;
   std::unique_ptr<Executor> executor_;  // Ended first, by the destructor.

@@ -15,8 +15,8 @@ namespace fjord::fleetcontroller {
 /// One version of what nodes agree on.
 struct PublishedState {
   std::uint64_t version = 0;
-  std::string state;         ///< Cluster state string.
-  std::string distribution;  ///< Text of the DistributionConfig.
+  std::string state;                      ///< Cluster state string.
+  std::string distribution;               ///< Text of the DistributionConfig.
   std::vector<std::string> distributors;  ///< Addresses by index.
   std::vector<std::string> storage;
   friend bool operator==(const PublishedState&, const PublishedState&) = default;

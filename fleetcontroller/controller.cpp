@@ -71,6 +71,7 @@ void Controller::step_down(const std::string& why) {
 void Controller::confirm() {
   if (phase_ == Phase::Standby) return;
   const MonotonicTime asked_at = clock_.now();
+  asked_at_ = asked_at;
   store_.confirm(term_, [this, reign = reign_, asked_at](Status confirmed) {
     if (reign != reign_) return;
     if (confirmed) {
@@ -178,26 +179,27 @@ void Controller::save(ClusterRecord next, std::function<void(const Status&)> don
   saving_ = true;
   next.term = term_;
   std::string bytes = encode(next);
-  store_.write(term_, kClusterRecord, revision_, std::move(bytes),
-               [this, reign = reign_, next = std::move(next), done = std::move(done)](Result<std::uint64_t> written) mutable {
-                 if (reign != reign_) {
-                   done(Status(StatusCode::Timeout, "the leadership was lost while it was being stored"));
-                   return;
-                 }
-                 saving_ = false;
-                 if (written) {
-                   revision_ = *written;
-                   take_record(std::move(next));
-                   done(Status::ok());
-                   return after_save();
-                 }
-                 const Status error = written.error();
-                 log::error("controller", "cannot store the record of the cluster: {}", error.to_string());
-                 done(error);
-                 if (error.code() == StatusCode::WrongDistribution) return step_down(error.message());
-                 // It may have been written all the same: what counts is what is there.
-                 load_again(error);
-               });
+  store_.write(
+      term_, kClusterRecord, revision_, std::move(bytes),
+      [this, reign = reign_, next = std::move(next), done = std::move(done)](Result<std::uint64_t> written) mutable {
+        if (reign != reign_) {
+          done(Status(StatusCode::Timeout, "the leadership was lost while it was being stored"));
+          return;
+        }
+        saving_ = false;
+        if (written) {
+          revision_ = *written;
+          take_record(std::move(next));
+          done(Status::ok());
+          return after_save();
+        }
+        const Status error = written.error();
+        log::error("controller", "cannot store the record of the cluster: {}", error.to_string());
+        done(error);
+        if (error.code() == StatusCode::WrongDistribution) return step_down(error.message());
+        // It may have been written all the same: what counts is what is there.
+        load_again(error);
+      });
 }
 
 void Controller::take_record(ClusterRecord record) {
@@ -219,7 +221,8 @@ void Controller::after_save() {
     Change change = std::move(changes_.front());
     changes_.pop_front();
     change.run(std::move(change.request), std::move(change.respond));
-    if (!saving_) executor_->post([this, reign = reign_] {
+    if (!saving_)
+      executor_->post([this, reign = reign_] {
         if (reign == reign_) after_save();
       });
     return;
@@ -234,7 +237,9 @@ Duration Controller::setting(std::string_view name, Duration otherwise) const {
   return milliseconds(value_or(record_.config(), name, std::chrono::duration_cast<milliseconds>(otherwise).count()));
 }
 
-Duration Controller::lease() const { return std::min(setting("controller.lease", options_.lease), down_after() * 5 / 6); }
+Duration Controller::lease() const {
+  return std::min(setting("controller.lease", options_.lease), down_after() * 5 / 6);
+}
 
 MonitorOptions Controller::monitor_options() const {
   MonitorOptions options;

@@ -39,9 +39,9 @@ class Controller {
   struct Node {
     rpc::Address address;
     NodeMonitor monitor;
-    rpc::PollReply last;          // The last good answer; versions are 0 after a poll that failed.
-    bool last_failed = true;      // No good answer to the last poll that ended.
-    std::int64_t heard_us = 0;    // The node's clock in its newest answer.
+    rpc::PollReply last;        // The last good answer; versions are 0 after a poll that failed.
+    bool last_failed = true;    // No good answer to the last poll that ended.
+    std::int64_t heard_us = 0;  // The node's clock in its newest answer.
     unsigned polls_under_way = 0;
     bool poll_again = false;  // Something changed while a poll was under way.
     std::uint64_t life = 0;   // Another one for every address that an index has; answers to an older one are dropped.
@@ -92,8 +92,7 @@ class Controller {
   ClusterFacts facts() const;
   Status not_leader() const;
   /// Runs `change` when no other change is being written.
-  void enqueue(rpc::Request request, rpc::Responder respond,
-               std::function<void(rpc::Request, rpc::Responder)> change);
+  void enqueue(rpc::Request request, rpc::Responder respond, std::function<void(rpc::Request, rpc::Responder)> change);
 
   // What is in force now: the options, as the live configuration changes them.
   Duration setting(std::string_view name, Duration otherwise) const;
@@ -117,6 +116,7 @@ class Controller {
   std::uint64_t reign_ = 0;  // Rises whenever a term begins or ends: answers of before are dropped.
   bool has_confirmed_ = false;
   MonotonicTime confirmed_at_;
+  MonotonicTime asked_at_;  // For the last confirmation.
   MonotonicTime elected_at_;
   MonotonicTime pending_since_;
   std::string trouble_;  // Why it leads and cannot yet.

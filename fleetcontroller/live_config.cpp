@@ -22,7 +22,8 @@ using enum SettingType;
 
 constexpr SettingDeclaration kSettings[] = {
     {"cluster.distribution_bits", Integer, "", 1, 32, "", kController,
-     "The cluster has 2 to the power of this many parts that are placed. More take effect when no bucket has fewer bits."},
+     "The cluster has 2 to the power of this many parts that are placed. More take effect when no bucket has fewer "
+     "bits."},
     {"cluster.redundancy", Integer, "", 1, 16, "", kController, "Copies of each document, on different storage nodes."},
     {"controller.crash_period", Duration, "600s", 1000, 24 * kHourMs, "", kController,
      "Crashes of a node are counted over this time."},
@@ -78,8 +79,7 @@ struct UnitName {
   std::string_view name;
   std::int64_t factor;
 };
-constexpr std::array<UnitName, 5> kByteUnits = {
-    {{"TiB", kTiB}, {"GiB", kGiB}, {"MiB", kMiB}, {"KiB", kKiB}, {"B", 1}}};
+constexpr std::array<UnitName, 5> kByteUnits = {{{"TiB", kTiB}, {"GiB", kGiB}, {"MiB", kMiB}, {"KiB", kKiB}, {"B", 1}}};
 constexpr std::array<UnitName, 4> kTimeUnits = {{{"h", kHourMs}, {"min", 60'000}, {"s", 1000}, {"ms", 1}}};
 
 Result<std::int64_t> integer(std::string_view text) {
@@ -251,7 +251,8 @@ std::vector<std::string> differences(const SettingValues& before, const SettingV
       const Result<std::int64_t> value = integer(found->second);
       return value ? setting_text(setting, *value) : found->second;
     };
-    if (text(before) != text(after)) lines.push_back(fmt::format("{}: {} -> {}", setting.name, text(before), text(after)));
+    if (text(before) != text(after))
+      lines.push_back(fmt::format("{}: {} -> {}", setting.name, text(before), text(after)));
   }
   return lines;
 }
@@ -272,7 +273,8 @@ std::vector<std::string> as_list(const SettingValues& values) {
 std::string settings_page() {
   std::string page = "| setting | default | bounds | used by | meaning |\n|---|---|---|---|---|\n";
   for (const SettingDeclaration& setting : kSettings) {
-    const std::string otherwise = setting.default_text.empty() ? "configuration file" : std::string(setting.default_text);
+    const std::string otherwise =
+        setting.default_text.empty() ? "configuration file" : std::string(setting.default_text);
     const std::string bounds = setting.type == Boolean ? "true, false"
                                                        : fmt::format("{} to {}", setting_text(setting, setting.min),
                                                                      setting_text(setting, setting.max));

@@ -190,9 +190,9 @@ void MemoryStateStore::confirm(std::uint64_t term, OnConfirmed done) {
   MemoryStateEnsemble& ensemble = member_->ensemble;
   if (!ensemble.is_connected(member_->name)) return member_->answer(std::move(done), member_->unreachable());
   const bool leads = ensemble.touch(member_->session) && ensemble.leads(member_->session, term);
-  member_->answer(std::move(done), leads ? Status::ok()
-                                         : Status(StatusCode::WrongDistribution,
-                                                  "term " + std::to_string(term) + " is over"));
+  member_->answer(
+      std::move(done),
+      leads ? Status::ok() : Status(StatusCode::WrongDistribution, "term " + std::to_string(term) + " is over"));
 }
 
 Duration MemoryStateStore::session_timeout() const { return member_->ensemble.options_.session_timeout; }

@@ -15,7 +15,8 @@ using rpc::NodeAction;
 Status invalid(std::string message) { return {StatusCode::InvalidArgument, std::move(message)}; }
 
 /// Calls `change` for the group that directly holds the node; false if there is none.
-bool with_group_of(DistributionGroup& group, std::uint16_t index, const std::function<void(DistributionGroup&)>& change) {
+bool with_group_of(DistributionGroup& group, std::uint16_t index,
+                   const std::function<void(DistributionGroup&)>& change) {
   const auto holds = [&](const DistributionGroup::Node& node) { return node.index == index; };
   if (std::any_of(group.nodes.begin(), group.nodes.end(), holds)) {
     change(group);
@@ -221,7 +222,8 @@ class NodeChange {
     for (NodeId id : ids_) {
       changed.wanted[id.to_string()] = {NodeState::Down, request_.reason.empty() ? "removed" : request_.reason,
                                         request_.who, unix_us_};
-      std::vector<std::string>& list = id.type == NodeType::Storage ? changed.nodes.storage : changed.nodes.distributors;
+      std::vector<std::string>& list =
+          id.type == NodeType::Storage ? changed.nodes.storage : changed.nodes.distributors;
       if (id.index < list.size()) list[id.index].clear();
       if (id.type != NodeType::Storage) continue;
       FJORD_TRY(with_distribution([&](DistributionGroup& root) {
@@ -236,14 +238,11 @@ class NodeChange {
 
   Status replace() {
     if (ids_.size() != 1) return invalid("one node at a time is replaced");
-    if (request_.address.find(':') == std::string::npos) return invalid("expected the address of the new one, host:port");
+    if (request_.address.find(':') == std::string::npos)
+      return invalid("expected the address of the new one, host:port");
     const NodeFacts& node = *facts_.find(ids_[0]);
     if (node.is_fresh && is_available(node.state)) reply.refusals.push_back(ids_[0].to_string() + " is up and serves");
-    if (!is_available(node.state)) {
-      // It is away already. That nothing else is missing decides whether its copies can be made again.
-      ClusterFacts others = facts_;
-      add_refusals(why_not_stop(others, ids_));
-    }
+    if (!is_available(node.state) && ids_[0].type == NodeType::Storage) add_refusals(why_not_forget(facts_));
     const bool is_storage = ids_[0].type == NodeType::Storage;
     std::vector<std::string>& list = is_storage ? changed.nodes.storage : changed.nodes.distributors;
     if (ids_[0].index >= list.size()) return {StatusCode::NotFound, "there is no " + ids_[0].to_string()};

@@ -9,9 +9,9 @@ namespace fjord::fleetcontroller {
 /// Carries an operator's change of nodes out on `record`, or says why not. Pure; `facts` is what is known of the nodes,
 /// `unix_us` the time.
 ///
-/// The answer's status is wrong input (NotFound, InvalidArgument); refusals are for what could be done and had better not
-/// be, and request.force carries it out all the same. `record` is changed only with an OK status, no refusal in force and
-/// without dry_run.
+/// The answer's status is wrong input (NotFound, InvalidArgument); refusals are for what could be done and had better
+/// not be, and request.force carries it out all the same. `record` is changed only with an OK status, no refusal in
+/// force and without dry_run.
 rpc::ChangeNodesReply change_nodes(ClusterRecord& record, const ClusterFacts& facts, const rpc::ChangeNodes& request,
                                    std::int64_t unix_us);
 

@@ -9,9 +9,8 @@ bool may_serve(NodeState state) { return is_available(state) || state == NodeSta
 
 }  // namespace
 
-std::string why_not_yet(const ClusterState& active, const ClusterState& pending,
-                        const std::vector<NodeProgress>& nodes, MonotonicTime pending_since,
-                        const PublicationLimits& limits, MonotonicTime now) {
+std::string why_not_yet(const ClusterState& active, const ClusterState& pending, const std::vector<NodeProgress>& nodes,
+                        MonotonicTime pending_since, const PublicationLimits& limits, MonotonicTime now) {
   std::string missing;
   for (const NodeProgress& node : nodes) {
     if (!may_serve(active.node(node.id).state)) continue;

@@ -24,10 +24,9 @@ struct PublicationLimits {
 /// Whether a pending state may become active. Empty: yes; else what it waits for. Pure.
 ///
 /// Each node that is up in the active state has acknowledged it, or has been silent for longer than the lease: then it
-/// serves no read on its own word. A node that answers and acknowledges nothing is waited for until `pending_max`, and then
-/// only if the pending state takes it down (docs/design/0005-cluster-that-changes.md).
-std::string why_not_yet(const ClusterState& active, const ClusterState& pending,
-                        const std::vector<NodeProgress>& nodes, MonotonicTime pending_since,
-                        const PublicationLimits& limits, MonotonicTime now);
+/// serves no read on its own word. A node that answers and acknowledges nothing is waited for until `pending_max`, and
+/// then only if the pending state takes it down (docs/design/0005-cluster-that-changes.md).
+std::string why_not_yet(const ClusterState& active, const ClusterState& pending, const std::vector<NodeProgress>& nodes,
+                        MonotonicTime pending_since, const PublicationLimits& limits, MonotonicTime now);
 
 }  // namespace fjord::fleetcontroller

@@ -16,7 +16,7 @@ constexpr unsigned kPollsMax = 4;
 
 void Controller::tick() {
   if (still_leads()) {
-    confirm();
+    if (clock_.now() - asked_at_ >= store_.session_timeout() / 8) confirm();
   } else if (leadership_.mine) {
     store_.resign();  // It gave up by itself, and the store has not heard of it.
   }
@@ -171,8 +171,8 @@ void Controller::update_state() {
   for (const Node& node : nodes_) reports.push_back(node.monitor.report());
   GeneratedState next = generate_state(current, reports, *wanted, options, clock_.now());
   const PublishedState& last = record_.pending ? *record_.pending : record_.active;
-  const bool same_table = last.distribution == wanted->to_string() &&
-                          last.distributors == record_.nodes.distributors && last.storage == record_.nodes.storage;
+  const bool same_table = last.distribution == wanted->to_string() && last.distributors == record_.nodes.distributors &&
+                          last.storage == record_.nodes.storage;
   if (next.is_new || !same_table) {
     next.state.set_version(current.version() + 1);
     make_pending(std::move(next.state), next.reasons, next.cluster_reason);

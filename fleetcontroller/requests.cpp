@@ -126,8 +126,7 @@ ClusterFacts Controller::facts() const {
 
 void Controller::change_nodes(rpc::ChangeNodes request, rpc::Responder respond) {
   ClusterRecord record = record_;
-  rpc::ChangeNodesReply reply =
-      fleetcontroller::change_nodes(record, facts(), request, clock_.wall_now().us);
+  rpc::ChangeNodesReply reply = fleetcontroller::change_nodes(record, facts(), request, clock_.wall_now().us);
   if (!reply.status || record == record_) return respond(std::move(reply));
   log::info("controller", "{} ({}): {}", record.history.back().what, record.history.back().who,
             record.history.back().why);
@@ -146,9 +145,8 @@ void Controller::change_config(rpc::ChangeConfig request, rpc::Responder respond
   SettingValues base = record_.config();
   if (request.revert || request.revert_to != 0) {
     const auto& versions = record_.configs;
-    const auto found = std::find_if(versions.begin(), versions.end(), [&](const ConfigVersion& version) {
-      return version.version == request.revert_to;
-    });
+    const auto found = std::find_if(versions.begin(), versions.end(),
+                                    [&](const ConfigVersion& version) { return version.version == request.revert_to; });
     if (request.revert_to != 0 && found == versions.end()) {
       reply.status = {StatusCode::NotFound, fmt::format("configuration version {} is not kept", request.revert_to)};
       return respond(std::move(reply));
@@ -236,7 +234,8 @@ rpc::GetConfigReply Controller::config() const {
     said.default_value = setting.default_text;
     said.min = setting_text(setting, setting.min);
     said.max = setting_text(setting, setting.max);
-    if (record_.config().contains(said.name)) said.value = setting_text(setting, value_or(record_.config(), setting.name, 0));
+    if (record_.config().contains(said.name))
+      said.value = setting_text(setting, value_or(record_.config(), setting.name, 0));
     said.used_by = setting.used_by;
     said.meaning = setting.meaning;
     reply.settings.push_back(std::move(said));
@@ -252,7 +251,8 @@ rpc::GetConfigReply Controller::config() const {
   for (const Node& node : nodes_) {
     if (node.address.empty()) continue;
     if (node.last.config_version < reply.config_version) reply.waiting.push_back(node.id().to_string());
-    for (const std::string& error : node.last.config_errors) reply.errors.push_back(node.id().to_string() + ": " + error);
+    for (const std::string& error : node.last.config_errors)
+      reply.errors.push_back(node.id().to_string() + ": " + error);
   }
   return reply;
 }

@@ -115,9 +115,8 @@ class StopCheck {
     std::uint64_t lost = 0;
     for (std::uint64_t i = 0; i < std::uint64_t{1} << bits; ++i) {
       const NodeList ideal = facts_.active.ideal_nodes(BucketId(facts_.active.bits(), i));
-      const bool kept = std::any_of(ideal.begin(), ideal.end(), [&](std::uint16_t index) {
-        return !contains(storage_, NodeId::storage(index));
-      });
+      const bool kept = std::any_of(ideal.begin(), ideal.end(),
+                                    [&](std::uint16_t index) { return !contains(storage_, NodeId::storage(index)); });
       lost += kept || ideal.empty() ? 0 : 1;
     }
     if (lost != 0) {
@@ -164,6 +163,21 @@ std::vector<std::string> why_not_remove(const ClusterFacts& facts, const std::ve
   return reasons;
 }
 
+std::vector<std::string> why_not_forget(const ClusterFacts& facts) {
+  std::vector<std::string> reasons;
+  for (const NodeFacts& node : facts.nodes) {
+    if (node.id.type != NodeType::Distributor || node.state != NodeState::Up) continue;
+    const std::string name = node.id.to_string();
+    if (!node.is_fresh || node.state_version != facts.active.version()) {
+      reasons.push_back(name + " does not say how its buckets are in the state that is in force");
+    } else if (node.buckets_unavailable != 0) {
+      reasons.push_back(fmt::format("{} has {} buckets that cannot be served, which may be there only", name,
+                                    node.buckets_unavailable));
+    }
+  }
+  return reasons;
+}
+
 std::vector<std::string> why_not_retire(const ClusterFacts& facts, const std::vector<NodeId>& nodes) {
   unsigned left = 0;
   for (const NodeFacts& node : facts.nodes) {
@@ -172,8 +186,8 @@ std::vector<std::string> why_not_retire(const ClusterFacts& facts, const std::ve
     left += node.state == NodeState::Up || node.state == NodeState::Initializing ? 1 : 0;
   }
   if (left >= facts.active.redundancy()) return {};
-  return {fmt::format("{} storage nodes would be left for {} copies of each document", left,
-                      facts.active.redundancy())};
+  return {
+      fmt::format("{} storage nodes would be left for {} copies of each document", left, facts.active.redundancy())};
 }
 
 }  // namespace fjord::fleetcontroller

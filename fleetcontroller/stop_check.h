@@ -14,8 +14,8 @@ struct NodeFacts {
   NodeId id;
   NodeState state = NodeState::Down;  ///< In the active cluster state.
   WantedState wanted = {};
-  bool is_fresh = false;             ///< It answered the last polls.
-  std::uint64_t state_version = 0;   ///< That its numbers belong to.
+  bool is_fresh = false;            ///< It answered the last polls.
+  std::uint64_t state_version = 0;  ///< That its numbers belong to.
   std::uint64_t buckets = 0;
   std::uint64_t bytes = 0;
   std::uint64_t buckets_out_of_sync = 0;
@@ -40,6 +40,9 @@ std::vector<std::string> why_not_stop(const ClusterFacts& facts, const std::vect
 
 /// Why these storage nodes may not leave the cluster for good: they have to be retired, and to hold nothing.
 std::vector<std::string> why_not_remove(const ClusterFacts& facts, const std::vector<NodeId>& nodes);
+
+/// Why what a storage node that is away holds may not be given up: other buckets may be there only.
+std::vector<std::string> why_not_forget(const ClusterFacts& facts);
 
 /// Why these storage nodes may not be retired: the others have to be enough for the redundancy.
 std::vector<std::string> why_not_retire(const ClusterFacts& facts, const std::vector<NodeId>& nodes);

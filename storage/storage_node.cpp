@@ -28,7 +28,8 @@ StorageNode::StorageNode(const StorageNodeOptions& options, Runtime& runtime)
       clock_(runtime.clock),
       incarnation_(runtime.random.next() | 1),
       damaged_buckets_(runtime.metrics.gauge("fjord_storage_damaged_buckets",
-                                             "Buckets that have lost something and wait for an intact replica")) {}
+                                             "Buckets that have lost something and wait for an intact replica")),
+      settings_(runtime.tunables) {}
 
 StorageNode::~StorageNode() = default;
 
@@ -223,6 +224,7 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
       reply.schema_version = snapshot->schema_version();
       reply.pending_version = snapshot->pending_version();
       reply.term = snapshot->term();
+      reply.config_errors = settings_.apply(snapshot->info());
       reply.config_version = snapshot->config_version();
       for (const Stripe::Totals& part : collected->totals) {
         reply.buckets += part.buckets;

@@ -117,7 +117,8 @@ Status take_over(Env& env, const std::string& directory, leveldb::DB& db) {
   record.incarnations = old.incarnations;
   record.nodes.distribution_bits = state.bits();
   batch.Put(key_of(kClusterRecord), with_revision(1, encode(record)));
-  log::info("controller", "took over the state file: cluster state {}, schemas {}", state.version(), old.schema_version);
+  log::info("controller", "took over the state file: cluster state {}, schemas {}", state.version(),
+            old.schema_version);
   return from(db.Write(synced(), &batch));
 }
 

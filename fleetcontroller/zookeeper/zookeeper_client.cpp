@@ -38,7 +38,8 @@ struct ZooKeeperClient::Call {
     self->answer.code = code;
     if (self->is_multi) self->answer.codes = {self->results[0].err, self->results[1].err};
     Shared& shared = *self->shared;
-    shared.post([done = std::move(self->done), answer = std::move(self->answer)]() mutable { done(std::move(answer)); });
+    shared.post(
+        [done = std::move(self->done), answer = std::move(self->answer)]() mutable { done(std::move(answer)); });
   }
   static Call& of(const void* data) { return *static_cast<Call*>(const_cast<void*>(data)); }
 };
@@ -153,9 +154,8 @@ void ZooKeeperClient::set(const std::string& path, const std::string& value, std
 void ZooKeeperClient::remove(const std::string& path, Done done) {
   auto made = std::make_unique<Call>();
   made->done = std::move(done);
-  call(std::move(made), [&](zhandle_t* handle, Call* context) {
-    return zoo_adelete(handle, path.c_str(), -1, &on_void, context);
-  });
+  call(std::move(made),
+       [&](zhandle_t* handle, Call* context) { return zoo_adelete(handle, path.c_str(), -1, &on_void, context); });
 }
 
 void ZooKeeperClient::write_if(const std::string& guard, std::int32_t guard_version, const std::string& path,

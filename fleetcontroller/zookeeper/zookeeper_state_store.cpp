@@ -155,11 +155,12 @@ class ZooKeeperStateStore::Member : public std::enable_shared_from_this<ZooKeepe
     char id[17];
     *fmt::format_to_n(id, 16, "{:016x}", random_.next()).out = 0;
     prefix_ = std::string("m-") + id + "-";
-    auto made = std::make_shared<ZooKeeperClient>(
-        *executor_, [weak = weak_from_this(), session = session_](int type, int state) {
-          const auto self = weak.lock();
-          if (self != nullptr && !self->left_ && session == self->session_) self->on_event(type, state);
-        });
+    auto made = std::make_shared<ZooKeeperClient>(*executor_,
+                                                  [weak = weak_from_this(), session = session_](int type, int state) {
+                                                    const auto self = weak.lock();
+                                                    if (self != nullptr && !self->left_ && session == self->session_)
+                                                      self->on_event(type, state);
+                                                  });
     {
       std::lock_guard lock(mutex_);
       client_ = made;
@@ -201,9 +202,9 @@ class ZooKeeperStateStore::Member : public std::enable_shared_from_this<ZooKeepe
     client->create(election(), "", 0, ignore);
     client->create(options_.root + "/records", "", 0, ignore);
     client->create(fence(), "0", 0, of_session([this](const ZooKeeperAnswer& answer) {
-      if (answer.code == ZOK || answer.code == ZNODEEXISTS) return look();
-      again(seconds(1), [this] { make_paths(); });
-    }));
+                     if (answer.code == ZOK || answer.code == ZNODEEXISTS) return look();
+                     again(seconds(1), [this] { make_paths(); });
+                   }));
   }
 
   void take_part() {
@@ -218,31 +219,31 @@ class ZooKeeperStateStore::Member : public std::enable_shared_from_this<ZooKeepe
     const auto client = this->client();
     if (client == nullptr) return;
     client->children(election(), of_session([this](const ZooKeeperAnswer& answer) {
-      if (answer.code != ZOK) return again(seconds(1), [this] { look(); });
-      std::string first;
-      std::string mine;
-      for (const std::string& child : answer.children) {
-        if (first.empty() || sequence_of(child) < sequence_of(first)) first = child;
-        const bool is_newer = mine.empty() || sequence_of(child) > sequence_of(mine);
-        if (child.starts_with(prefix_) && is_newer) mine = child;
-      }
-      if (mine.empty()) {
-        if (!own_.empty()) tell({});
-        own_.clear();
-        forget_term();
-        return take_part();
-      }
-      own_ = mine;
-      first == mine ? raise_fence() : follow(first);
-    }));
+                       if (answer.code != ZOK) return again(seconds(1), [this] { look(); });
+                       std::string first;
+                       std::string mine;
+                       for (const std::string& child : answer.children) {
+                         if (first.empty() || sequence_of(child) < sequence_of(first)) first = child;
+                         const bool is_newer = mine.empty() || sequence_of(child) > sequence_of(mine);
+                         if (child.starts_with(prefix_) && is_newer) mine = child;
+                       }
+                       if (mine.empty()) {
+                         if (!own_.empty()) tell({});
+                         own_.clear();
+                         forget_term();
+                         return take_part();
+                       }
+                       own_ = mine;
+                       first == mine ? raise_fence() : follow(first);
+                     }));
   }
 
   void follow(const std::string& first) {
     forget_term();
     if (const auto client = this->client()) {
       client->get(election() + "/" + first, false, of_session([this, first](const ZooKeeperAnswer& answer) {
-        if (answer.code == ZOK) tell({sequence_of(first) + 1, answer.value, false});
-      }));
+                    if (answer.code == ZOK) tell({sequence_of(first) + 1, answer.value, false});
+                  }));
     }
   }
 
@@ -250,18 +251,21 @@ class ZooKeeperStateStore::Member : public std::enable_shared_from_this<ZooKeepe
   void raise_fence() {
     const std::uint64_t term = sequence_of(own_) + 1;
     const auto client = this->client();
-    if (term == term_ || client == nullptr) return;
+    if (term == term_ || term == raising_ || client == nullptr) return;
+    raising_ = term;
     client->set(fence(), std::to_string(term), -1, of_session([this, term](const ZooKeeperAnswer& answer) {
-      if (own_.empty() || sequence_of(own_) + 1 != term) return;
-      if (answer.code != ZOK) return again(seconds(1), [this] { look(); });
-      term_ = term;
-      fence_version_ = answer.version;
-      tell({term, name_, true});
-    }));
+                  raising_ = 0;
+                  if (own_.empty() || sequence_of(own_) + 1 != term) return;
+                  if (answer.code != ZOK) return again(seconds(1), [this] { look(); });
+                  term_ = term;
+                  fence_version_ = answer.version;
+                  tell({term, name_, true});
+                }));
   }
 
   void forget_term() {
     term_ = 0;
+    raising_ = 0;
     fence_version_ = -1;
   }
 
@@ -288,6 +292,7 @@ class ZooKeeperStateStore::Member : public std::enable_shared_from_this<ZooKeepe
   std::string prefix_;         ///< Of our node's name, so that we know it again if an answer is lost.
   std::string own_;            ///< Our node in the election; empty: none that we know of.
   std::uint64_t term_ = 0;     ///< 0: we do not lead.
+  std::uint64_t raising_ = 0;  ///< The fence is being raised to it.
   std::int32_t fence_version_ = -1;
   bool has_told_ = false;
   Leadership told_;

@@ -1,5 +1,5 @@
-// Behaviours that other controllers' suites have; the ids are those of vectors/behaviours.tsv, the rows without a case are
-// in behaviours-controller.tsv.
+// Behaviours that other controllers' suites have; the ids are those of vectors/behaviours.tsv, the rows without a case
+// are in behaviours-controller.tsv.
 
 #include <catch2/catch.hpp>
 
@@ -86,7 +86,8 @@ ClusterFacts well(const std::string& groups = "redundancy:2 (root 0-3)", std::ui
   ClusterState state = *ClusterState::parse("version:9 bits:6 distributor:2 storage:" + std::to_string(nodes));
   ClusterFacts facts;
   facts.active = ClusterView::make(state, *DistributionConfig::parse(groups));
-  for (std::uint16_t i = 0; i < nodes; ++i) facts.nodes.push_back({.id = NodeId::storage(i), .buckets = 10, .bytes = 1000});
+  for (std::uint16_t i = 0; i < nodes; ++i)
+    facts.nodes.push_back({.id = NodeId::storage(i), .buckets = 10, .bytes = 1000});
   for (std::uint16_t i = 0; i < 2; ++i) facts.nodes.push_back({.id = NodeId::distributor(i), .buckets = 20});
   for (NodeFacts& node : facts.nodes) {
     node.state = NodeState::Up;
@@ -122,7 +123,8 @@ TEST_CASE("B1140 node life cycle: a restart so quick that no outage was seen is 
   CHECK(life.state.node(kNode).up_since_version == version + 1);
 }
 
-TEST_CASE("B1141 node life cycle: a node that announces its end is in maintenance at once, and down when it stays away") {
+TEST_CASE(
+    "B1141 node life cycle: a node that announces its end is in maintenance at once, and down when it stays away") {
   Life life;
   life.start_up();
   life.answers = false;
@@ -158,7 +160,8 @@ TEST_CASE("B1145 node life cycle: a node is down when it is away for longer than
   CHECK(life.at() == NodeState::Down);
 }
 
-TEST_CASE("B1146 node life cycle: a node that starts is initializing with its progress, once it has listed its buckets") {
+TEST_CASE(
+    "B1146 node life cycle: a node that starts is initializing with its progress, once it has listed its buckets") {
   Life life;
   life.pass(seconds(1));
   CHECK_FALSE(life.says(initializing(0.005)));
@@ -346,7 +349,8 @@ TEST_CASE("B1197 safe changes: a node may not be stopped when a bucket would be 
   SECTION("known of an older state") { distributor.state_version = 8; }
   SECTION("a new state is on its way") { facts.is_changing = true; }
   SECTION("one copy of everything") {
-    facts.active.distribution = std::make_shared<const DistributionConfig>(facts.active.distribution->with_redundancy(1));
+    facts.active.distribution =
+        std::make_shared<const DistributionConfig>(facts.active.distribution->with_redundancy(1));
   }
   CHECK(why_not_stop(facts, {NodeId::storage(1)}).size() == 1);
   node_of(facts, NodeId::storage(1)).buckets = 0;
@@ -366,6 +370,18 @@ TEST_CASE("B1200 B1201 B1202 safe changes: only a node that is retired and says 
   node.state_version = 9;
   node.is_fresh = false;
   CHECK(why_not_remove(facts, {kNode}).size() == 1);
+}
+
+TEST_CASE("safe changes: a node that is gone is given up only if every bucket is served without it") {
+  ClusterFacts facts = well();
+  node_of(facts, kNode).state = NodeState::Down;
+  node_of(facts, NodeId::distributor(0)).buckets_out_of_sync = 3;
+  CHECK(why_not_forget(facts).empty());
+  node_of(facts, NodeId::distributor(0)).buckets_unavailable = 1;
+  CHECK(why_not_forget(facts).size() == 1);
+  node_of(facts, NodeId::distributor(0)).buckets_unavailable = 0;
+  node_of(facts, NodeId::distributor(1)).state_version = 8;
+  CHECK(why_not_forget(facts).size() == 1);
 }
 
 TEST_CASE("node changes: a dry run and a refusal change nothing, force does, and all of it is in the history") {
@@ -408,8 +424,10 @@ TEST_CASE("publication: a pending state waits for all who may serve, but not for
   const ClusterState pending = *ClusterState::parse("version:5 distributor:2 .1.s:d storage:2");
   const MonotonicTime now{100'000'000};
   const PublicationLimits limits{seconds(1), seconds(20)};
-  std::vector<NodeProgress> nodes = {{NodeId::distributor(0), 5, now}, {NodeId::distributor(1), 5, now},
-                                     {NodeId::storage(0), 5, now}, {NodeId::storage(1), 0, now}};
+  std::vector<NodeProgress> nodes = {{NodeId::distributor(0), 5, now},
+                                     {NodeId::distributor(1), 5, now},
+                                     {NodeId::storage(0), 5, now},
+                                     {NodeId::storage(1), 0, now}};
   const auto why = [&](Duration pending_for = Duration(0)) {
     return why_not_yet(active, pending, nodes, now - pending_for, limits, now);
   };

@@ -1,5 +1,5 @@
-// The rows of vectors/state/generation.tsv: what is published follows from what nodes report, what operators want, and the
-// limits. fleetcontroller_behaviours_check.py compares names and published states with the file.
+// The rows of vectors/state/generation.tsv: what is published follows from what nodes report, what operators want, and
+// the limits. fleetcontroller_behaviours_check.py compares names and published states with the file.
 
 #include <catch2/catch.hpp>
 #include <functional>
@@ -42,7 +42,9 @@ struct Given {
     report.reported = plain(NodeState::Initializing);
     report.reported.init_progress = progress;
   }
-  void want(NodeReport& report, NodeState state, std::string why = {}) { report.wanted = {state, std::move(why), "", 0}; }
+  void want(NodeReport& report, NodeState state, std::string why = {}) {
+    report.wanted = {state, std::move(why), "", 0};
+  }
 
   std::string published(ClusterState::Print print = ClusterState::Print::Normal) const {
     ClusterState state = generate_state(ClusterState(), reports, config, options, kNow).state;

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <fstream>
+#include <iostream>
+#include <sstream>
 
 namespace fjord::fleetcontroller {
 
@@ -21,6 +24,15 @@ TEST_CASE("live config: every setting is declared well, by rising name, and its 
   }
 }
 
+TEST_CASE("live config: the page for operators has the table as it is") {
+  std::ifstream page(FJORD_SOURCE_DIR "/docs/operating/configuration.md");
+  std::ostringstream text;
+  text << page.rdbuf();
+  CHECK(text.str().ends_with("\n" + settings_page()));  // fleetcontroller_test "[.page]" prints it.
+}
+
+TEST_CASE("live config: prints the table", "[.page]") { std::cout << settings_page(); }
+
 TEST_CASE("live config: values are written with their units and checked against their bounds") {
   const auto value = [](const char* name, const char* text) -> std::int64_t {
     const Result<std::int64_t> parsed = parse_setting(*find_setting(name), text);
@@ -29,9 +41,9 @@ TEST_CASE("live config: values are written with their units and checked against 
   CHECK(value("storage.file_bytes_max", "64MiB") == 64 << 20);
   CHECK(value("storage.file_bytes_max", "8 KiB") == 8192);
   CHECK(value("storage.file_bytes_max", "8192B") == 8192);
-  CHECK(value("storage.file_bytes_max", "8192") == -1);    // No unit.
-  CHECK(value("storage.file_bytes_max", "64MB") == -1);    // Not a unit that is known.
-  CHECK(value("storage.file_bytes_max", "1B") == -1);      // Too small.
+  CHECK(value("storage.file_bytes_max", "8192") == -1);  // No unit.
+  CHECK(value("storage.file_bytes_max", "64MB") == -1);  // Not a unit that is known.
+  CHECK(value("storage.file_bytes_max", "1B") == -1);    // Too small.
   CHECK(value("storage.file_bytes_max", "9999999999999TiB") == -1);
   CHECK(value("storage.space_reserve_bytes", "0") == 0);
   CHECK(value("controller.pending_max", "1500ms") == 1500);

@@ -118,6 +118,25 @@ TEST_CASE("config: process names round-trip and others are refused", "[config]")
   CHECK(config->names().size() == 4);
 }
 
+TEST_CASE("config: several fleet controllers are a list, one may be written either way") {
+  const std::string section = "fleetcontroller:\n  address: 127.0.0.1:1\n  directory: fc\n";
+  const auto one = parse_config(kGood, "/etc/cluster.yaml");
+  REQUIRE(one);
+  CHECK(one->fleet_controller_addresses() == std::vector<std::string>{"127.0.0.1:1"});
+  const std::string list =
+      "fleet_controllers:\n  - address: 127.0.0.1:1\n    directory: fc\n  - address: 127.0.0.1:9\n    directory: fc1\n";
+  CHECK_THAT(error_of(with(kGood, section, list)), Catch::Contains("fleetcontroller.zookeeper"));
+  CHECK_THAT(error_of(kGood + list), Catch::Contains("stands beside fleet_controllers"));
+  const auto two =
+      parse_config(with(kGood, section, list + "fleetcontroller:\n  zookeeper: 127.0.0.1:2181\n"), "/etc/cluster.yaml");
+  REQUIRE(two);
+  CHECK(two->fleet_controller_addresses() == std::vector<std::string>{"127.0.0.1:1", "127.0.0.1:9"});
+  CHECK(two->fleetcontroller.directory == "/etc/fc");
+  CHECK(two->find({Role::FleetController, 1})->directory == "/etc/fc1");
+  CHECK(two->names().size() == one->names().size() + 1);
+  CHECK(two->zookeeper == "127.0.0.1:2181");
+}
+
 TEST_CASE("config: the reference page is what the table of keys says", "[config]") {
   std::ifstream in(FJORD_CONFIGURATION_PAGE, std::ios::binary);
   std::ostringstream page;

@@ -31,7 +31,7 @@ Result<ProcessName> ProcessName::parse(std::string_view text) {
     }
   }
   return Status(StatusCode::InvalidArgument,
-                fmt::format("\"{}\" names no node; expected storage.N, distributor.N or fleetcontroller.0", text));
+                fmt::format("\"{}\" names no node; expected storage.N, distributor.N or fleetcontroller.N", text));
 }
 
 std::string ProcessName::to_string() const { return fmt::format("{}.{}", fjord::config::to_string(role), index); }
@@ -50,7 +50,7 @@ const ProcessConfig* ClusterConfig::find(ProcessName name) const {
   };
   switch (name.role) {
     case Role::FleetController:
-      return name.index == 0 ? &fleetcontroller : nullptr;
+      return element(fleet_controllers);
     case Role::Distributor:
       return element(distributors);
     case Role::Storage:
@@ -60,7 +60,9 @@ const ProcessConfig* ClusterConfig::find(ProcessName name) const {
 }
 
 std::vector<ProcessName> ClusterConfig::names() const {
-  std::vector<ProcessName> all = {{Role::FleetController, 0}};
+  std::vector<ProcessName> all;
+  for (std::size_t i = 0; i < fleet_controllers.size(); ++i)
+    all.push_back({Role::FleetController, static_cast<std::uint16_t>(i)});
   for (std::size_t i = 0; i < distributors.size(); ++i)
     all.push_back({Role::Distributor, static_cast<std::uint16_t>(i)});
   for (std::size_t i = 0; i < storage.size(); ++i) all.push_back({Role::Storage, static_cast<std::uint16_t>(i)});
@@ -86,5 +88,6 @@ std::vector<std::string> addresses_of(const std::vector<ProcessConfig>& processe
 
 std::vector<std::string> ClusterConfig::distributor_addresses() const { return addresses_of(distributors); }
 std::vector<std::string> ClusterConfig::storage_addresses() const { return addresses_of(storage); }
+std::vector<std::string> ClusterConfig::fleet_controller_addresses() const { return addresses_of(fleet_controllers); }
 
 }  // namespace fjord::config

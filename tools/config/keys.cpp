@@ -95,6 +95,24 @@ void add_fleetcontroller_keys(std::vector<Key>& all) {
   all.push_back(integer_key("fleetcontroller.start_grace_ms", "ms", 2500, 0, 600'000,
                             "After its own start it waits so long for nodes that were up before it calls them down.",
                             &ClusterConfig::start_grace_ms));
+  all.push_back(text_key("fleetcontroller.zookeeper", KeyType::Text, "",
+                         "Servers of a ZooKeeper ensemble, `host:port,host:port`, which keeps what fleet controllers "
+                         "must not forget, and elects one of several. Empty: a store in the folder of the only one.",
+                         store_text(&ClusterConfig::zookeeper)));
+  all.push_back(text_key("fleetcontroller.zookeeper_root", KeyType::Text, "/fjord",
+                         "Path in ZooKeeper below which this cluster's nodes are.",
+                         store_text(&ClusterConfig::zookeeper_root)));
+  all.push_back(integer_key("fleetcontroller.session_timeout_ms", "ms", 6000, 100, 600'000,
+                            "ZooKeeper: a fleet controller that was not heard of for so long leads no more.",
+                            &ClusterConfig::session_timeout_ms));
+  all.push_back(
+      required(text_key("fleet_controllers[].address", KeyType::Address, "", "Where it listens for other nodes.",
+                        store_list_text(&ClusterConfig::fleet_controllers, &ProcessConfig::address))));
+  all.push_back(text_key("fleet_controllers[].http", KeyType::OptionalAddress, "",
+                         "For /metrics and /health; empty: no HTTP.",
+                         store_list_text(&ClusterConfig::fleet_controllers, &ProcessConfig::http)));
+  all.push_back(required(text_key("fleet_controllers[].directory", KeyType::Path, "", "A folder of its own.",
+                                  store_list_text(&ClusterConfig::fleet_controllers, &ProcessConfig::directory))));
 }
 
 void add_list_keys(std::vector<Key>& all) {
@@ -253,7 +271,10 @@ const std::vector<Section>& sections() {
   static const std::vector<Section> all = {
       {"", "At the top of the file."},
       {"cluster", "What all nodes share."},
-      {"fleetcontroller", "The process that decides which nodes are up."},
+      {"fleetcontroller", "The process that decides which nodes are up, and what is common to several of them."},
+      {"fleet_controllers[]",
+       "A list, in place of `address`, `http` and `directory` above; the first element is fleetcontroller.0. More than "
+       "one need `fleetcontroller.zookeeper`."},
       {"distributors[]", "A list; the first element is distributor.0."},
       {"storage[]", "A list; the first element is storage.0."},
       {"storage_options", "For every storage node."},

@@ -81,7 +81,9 @@ class Reader {
 
   Status read_list(const YAML::Node& list, const std::string& name) {
     if (!list.IsSequence()) return at(list, name, "expected a list, one `- address: ...` a node");
-    std::vector<ProcessConfig>& processes = name == "storage" ? config_.storage : config_.distributors;
+    std::vector<ProcessConfig>& processes = name == "storage"        ? config_.storage
+                                            : name == "distributors" ? config_.distributors
+                                                                     : config_.fleet_controllers;
     processes.resize(list.size());
     for (std::size_t i = 0; i < list.size(); ++i) {
       if (!list[i].IsMap()) return at(list[i], fmt::format("{}[{}]", name, i), "expected keys such as `address:`");
@@ -107,7 +109,12 @@ class Reader {
   Status check_required() const {
     for (const Key& key : keys()) {
       const bool in_list = key.path.find("[]") != std::string::npos;
-      if (key.required && !in_list && given_.count(key.path) == 0) {
+      const bool is_listed = section_of(key.path) == "fleetcontroller" && !config_.fleet_controllers.empty();
+      if (is_listed && key.required && given_.count(key.path) != 0) {
+        return Status(StatusCode::InvalidArgument,
+                      fmt::format("{}: {} stands beside fleet_controllers, which says it", file_, key.path));
+      }
+      if (key.required && !in_list && !is_listed && given_.count(key.path) == 0) {
         return Status(StatusCode::InvalidArgument,
                       fmt::format("{}: {} is missing; expected {}", file_, key.path, type_text(key)));
       }
@@ -151,6 +158,19 @@ class Reader {
   ClusterConfig& config_;
   std::set<std::string> given_;
 };
+
+/// One fleet controller may be written in either way.
+Status unite_fleet_controllers(ClusterConfig& config, const std::string& file) {
+  if (config.fleet_controllers.empty()) {
+    config.fleet_controllers = {config.fleetcontroller};
+  } else {
+    config.fleetcontroller = config.fleet_controllers.front();
+  }
+  if (config.fleet_controllers.size() == 1 || !config.zookeeper.empty()) return Status::ok();
+  return Status(StatusCode::InvalidArgument,
+                fmt::format("{}: fleet_controllers: {} of them need fleetcontroller.zookeeper, which elects one", file,
+                            config.fleet_controllers.size()));
+}
 
 Status check_stripes_and_groups(const ClusterConfig& config, const std::string& file) {
   const auto bad = [&](std::string_view key, const std::string& problem) {
@@ -216,6 +236,7 @@ void make_directories_absolute(ClusterConfig& config, const std::string& file) {
     if (!directory.empty()) directory = (base / directory).lexically_normal().string();
   };
   fix(config.fleetcontroller.directory);
+  for (ProcessConfig& process : config.fleet_controllers) fix(process.directory);
   for (ProcessConfig& process : config.storage) fix(process.directory);
 }
 
@@ -230,6 +251,7 @@ Result<ClusterConfig> parse_config(std::string_view yaml, const std::string& fil
     return Status(StatusCode::InvalidArgument,
                   fmt::format("{}:{}: not YAML: {}", file, error.mark.is_null() ? 1 : error.mark.line + 1, error.msg));
   }
+  FJORD_TRY(unite_fleet_controllers(config, file));
   make_directories_absolute(config, file);
   FJORD_TRY(check_stripes_and_groups(config, file));
   FJORD_TRY(check_processes(config, file));

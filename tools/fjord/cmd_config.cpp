@@ -47,7 +47,9 @@ int change(const ConfigArgs& args, rpc::ChangeConfig request) {
   } else {
     for (const std::string& line : reply->changes) print_line(line);
     print_line(fmt::format("configuration version {}{}", reply->config_version,
-                           reply->changes.empty() ? ", nothing changed" : args.dry_run ? ", not changed" : ""));
+                           reply->changes.empty() ? ", nothing changed"
+                           : args.dry_run         ? ", not changed"
+                                                  : ""));
   }
   return kOk;
 }
@@ -138,9 +140,10 @@ int run_config_history(const ConfigArgs& args) {
       json.end_array().end_object();
       print_line(json.str());
     } else {
-      print_line(fmt::format("{:>5}  {}  {}  {}", version.version, time_text(version.unix_us),
-                             version.values.empty() ? "all at their defaults" : fmt::format("{}", fmt::join(version.values, " ")),
-                             version.who));
+      print_line(fmt::format(
+          "{:>5}  {}  {}  {}", version.version, time_text(version.unix_us),
+          version.values.empty() ? "all at their defaults" : fmt::format("{}", fmt::join(version.values, " ")),
+          version.who));
     }
   }
   return kOk;

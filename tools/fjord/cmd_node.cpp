@@ -33,9 +33,9 @@ std::string as_json(const rpc::ChangeNodesReply& reply, bool dry_run) {
 }
 
 std::string plan_text(const rpc::MovementPlan& plan) {
-  std::string text = fmt::format("moves {} replicas of {} of {} buckets, about {:.1f} MiB, about {} s\n",
-                                 plan.replicas_moved, plan.buckets_moved, plan.buckets_total,
-                                 static_cast<double>(plan.bytes) / (1 << 20), plan.duration_s);
+  std::string text =
+      fmt::format("moves {} replicas of {} of {} buckets, about {:.1f} MiB, about {} s\n", plan.replicas_moved,
+                  plan.buckets_moved, plan.buckets_total, static_cast<double>(plan.bytes) / (1 << 20), plan.duration_s);
   for (const std::string& note : plan.notes) text += "  " + note + "\n";
   return text;
 }
@@ -59,8 +59,8 @@ Left left_of(const rpc::GetStatusReply& status, NodeAction action, const std::ve
     if (node.node.starts_with("distributor.") && node.state == "up") {
       left.buckets += node.last.buckets_out_of_sync + node.last.buckets_unavailable;
     }
-    const bool is_emptied = action == NodeAction::Retire &&
-                            std::find(nodes.begin(), nodes.end(), node.node) != nodes.end();
+    const bool is_emptied =
+        action == NodeAction::Retire && std::find(nodes.begin(), nodes.end(), node.node) != nodes.end();
     if (is_emptied) left.buckets += node.last.buckets;
   }
   return left;

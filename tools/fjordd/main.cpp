@@ -3,10 +3,15 @@
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
+#include <memory>
 #include <string>
+#include <unistd.h>
 
+#include "fjord/common/clock.h"
 #include "fjord/common/log.h"
+#include "fjord/common/random.h"
 #include "fjord/config/cluster_config.h"
+#include "fjord/fleetcontroller/zookeeper_state_store.h"
 #include "fjord/node/node.h"
 
 namespace {
@@ -38,6 +43,19 @@ void wait_for_end(const sigset_t& signals, const std::string& name) {
   fjord::log::info("fjordd", "{} ends on signal {}", name, signal);
 }
 
+std::unique_ptr<fjord::fleetcontroller::ClusterStateStore> make_zookeeper_store(
+    const fjord::config::ClusterConfig& config) {
+  fjord::fleetcontroller::ZooKeeperOptions options;
+  options.servers = config.zookeeper;
+  options.root = config.zookeeper_root;
+  options.session_timeout = fjord::milliseconds(config.session_timeout_ms);
+  // The name of a member only has to be its own.
+  fjord::SystemClock clock;
+  const auto seed =
+      static_cast<std::uint64_t>(clock.wall_now().us) * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(::getpid());
+  return std::make_unique<fjord::fleetcontroller::ZooKeeperStateStore>(options, fjord::Random(seed));
+}
+
 int run(const std::string& file, const std::string& node_text) {
   const auto name = fjord::config::ProcessName::parse(node_text);
   if (!name) return fail(name.error().with_context("--node"), kUsage);
@@ -45,7 +63,7 @@ int run(const std::string& file, const std::string& node_text) {
   if (!config) return fail(config.error(), kUsage);
   fjord::log::set_level(fjord::log::level_from_string(config->log_level));
   const sigset_t signals = block_signals();
-  auto node = fjord::Node::start(*config, *name);
+  auto node = fjord::Node::start(*config, *name, &make_zookeeper_store);
   if (!node) {
     return fail(node.error(), node.error().code() == fjord::StatusCode::InvalidArgument ? kUsage : kFailed);
   }
@@ -64,7 +82,7 @@ int main(int argc, char** argv) {
   CLI::Option* config_option =
       app.add_option("--config", file, "The YAML file that describes the cluster")->type_name("FILE");
   CLI::Option* node_option =
-      app.add_option("--node", node, "Which process this is: storage.N, distributor.N or fleetcontroller.0")
+      app.add_option("--node", node, "Which process this is: storage.N, distributor.N or fleetcontroller.N")
           ->type_name("NODE");
   app.add_flag("--help-config{text}", help_format,
                "Lists all keys of the configuration file; =markdown prints the reference page")

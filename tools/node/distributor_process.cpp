@@ -45,7 +45,7 @@ class DistributorProcess final : public Node {
   Status start(const config::ClusterConfig& config, config::ProcessName name) {
     distributor::DistributorOptions options;
     options.index = name.index;
-    options.fleet_controller = config.fleetcontroller.address;
+    options.fleet_controllers = config.fleet_controller_addresses();
     options.default_timeout = milliseconds(config.operation_timeout_ms);
     options.storage_timeout = milliseconds(config.storage_timeout_ms);
     options.merges_max = static_cast<unsigned>(config.merges_max);

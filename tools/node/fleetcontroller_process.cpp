@@ -18,19 +18,18 @@ class FleetControllerProcess final : public Node {
     machine_.transport().close();
   }
 
-  Status start(const config::ClusterConfig& config, config::ProcessName name) {
+  Status start(const config::ClusterConfig& config, config::ProcessName name, const StateStoreFactory& zookeeper) {
     fleetcontroller::FleetControllerOptions options;
     options.distributors = config.distributor_addresses();
     options.storage = config.storage_addresses();
     options.distribution = config.distribution();
     options.distribution_bits = static_cast<unsigned>(config.distribution_bits);
-    options.name = config.fleetcontroller.address;
+    options.name = config.find(name)->address;
     options.poll_interval = milliseconds(config.poll_interval_ms);
     options.poll_timeout = milliseconds(config.poll_timeout_ms);
     options.down_after = milliseconds(config.down_after_ms);
     options.start_grace = milliseconds(config.start_grace_ms);
-    FJORD_TRY_ASSIGN(
-        store_, fleetcontroller::LevelDbStateStore::open(machine_.runtime().env, config.fleetcontroller.directory));
+    FJORD_TRY(open_store(config, name, zookeeper));
     FJORD_TRY_ASSIGN(controller_, fleetcontroller::FleetController::open(options, machine_.runtime(),
                                                                          machine_.transport(), *store_));
     return machine_.serve(config, name, {controller_.get()}, [node = name.to_string()] {
@@ -42,6 +41,19 @@ class FleetControllerProcess final : public Node {
   std::string http_address() const override { return machine_.http_address(); }
 
  private:
+  Status open_store(const config::ClusterConfig& config, config::ProcessName name, const StateStoreFactory& zookeeper) {
+    if (config.zookeeper.empty()) {
+      FJORD_TRY_ASSIGN(store_,
+                       fleetcontroller::LevelDbStateStore::open(machine_.runtime().env, config.find(name)->directory));
+      return Status::ok();
+    }
+    if (zookeeper == nullptr) {
+      return {StatusCode::InvalidArgument, "fleetcontroller.zookeeper: only fjordd can use ZooKeeper"};
+    }
+    store_ = zookeeper(config);
+    return Status::ok();
+  }
+
   DirectoryLock lock_;
   Machine machine_;
   std::unique_ptr<fleetcontroller::ClusterStateStore> store_;
@@ -50,10 +62,11 @@ class FleetControllerProcess final : public Node {
 
 }  // namespace
 
-Result<std::unique_ptr<Node>> start_fleetcontroller(const config::ClusterConfig& config, config::ProcessName name) {
-  FJORD_TRY_ASSIGN(DirectoryLock lock, DirectoryLock::acquire(config.fleetcontroller.directory, name.to_string()));
+Result<std::unique_ptr<Node>> start_fleetcontroller(const config::ClusterConfig& config, config::ProcessName name,
+                                                    const StateStoreFactory& zookeeper) {
+  FJORD_TRY_ASSIGN(DirectoryLock lock, DirectoryLock::acquire(config.find(name)->directory, name.to_string()));
   auto process = std::make_unique<FleetControllerProcess>(config, std::move(lock));
-  FJORD_TRY(process->start(config, name));
+  FJORD_TRY(process->start(config, name, zookeeper));
   return std::unique_ptr<Node>(std::move(process));
 }
 

@@ -14,6 +14,7 @@
 #include "fjord/common/scheduler.h"
 #include "fjord/common/tunable.h"
 #include "fjord/config/cluster_config.h"
+#include "fjord/node/node.h"
 #include "fjord/rpc/transport.h"
 #include "gated_transport.h"
 
@@ -64,8 +65,8 @@ class Machine {
 };
 
 /// The roles, each in a file of its own.
-class Node;
-Result<std::unique_ptr<Node>> start_fleetcontroller(const config::ClusterConfig& config, config::ProcessName name);
+Result<std::unique_ptr<Node>> start_fleetcontroller(const config::ClusterConfig& config, config::ProcessName name,
+                                                    const StateStoreFactory& zookeeper);
 Result<std::unique_ptr<Node>> start_distributor(const config::ClusterConfig& config, config::ProcessName name);
 Result<std::unique_ptr<Node>> start_storage(const config::ClusterConfig& config, config::ProcessName name);
 

@@ -6,7 +6,8 @@
 
 namespace fjord {
 
-Result<std::unique_ptr<Node>> Node::start(const config::ClusterConfig& config, config::ProcessName name) {
+Result<std::unique_ptr<Node>> Node::start(const config::ClusterConfig& config, config::ProcessName name,
+                                          const StateStoreFactory& zookeeper) {
   if (config.find(name) == nullptr) {
     std::string known;
     for (const config::ProcessName& other : config.names()) known += (known.empty() ? "" : ", ") + other.to_string();
@@ -15,7 +16,7 @@ Result<std::unique_ptr<Node>> Node::start(const config::ClusterConfig& config, c
   }
   switch (name.role) {
     case config::Role::FleetController:
-      return start_fleetcontroller(config, name);
+      return start_fleetcontroller(config, name, zookeeper);
     case config::Role::Distributor:
       return start_distributor(config, name);
     case config::Role::Storage:

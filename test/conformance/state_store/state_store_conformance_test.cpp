@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "cluster_record.h"
-#include "fjord/common/scheduler.h"
 #include "fjord/common/env.h"
+#include "fjord/common/scheduler.h"
 #include "fjord/fleetcontroller/leveldb_state_store.h"
 #include "state_file.h"
 #include "store_fixture.h"
@@ -41,8 +41,8 @@ class Candidate {
   template <typename F>
   Leadership wait(F wanted) {
     std::unique_lock lock(mutex_);
-    const bool came = changed_.wait_for(lock, std::chrono::seconds(20),
-                                        [&] { return !heard_.empty() && wanted(heard_.back()); });
+    const bool came =
+        changed_.wait_for(lock, std::chrono::seconds(20), [&] { return !heard_.empty() && wanted(heard_.back()); });
     REQUIRE(came);
     return heard_.back();
   }
@@ -56,7 +56,8 @@ class Candidate {
   StoredRecord read(const std::string& record) {
     return *ask<Result<StoredRecord>>([&](auto done) { store_->read(record, std::move(done)); });
   }
-  Result<std::uint64_t> write(std::uint64_t term, const std::string& record, std::uint64_t expected, std::string content) {
+  Result<std::uint64_t> write(std::uint64_t term, const std::string& record, std::uint64_t expected,
+                              std::string content) {
     return ask<Result<std::uint64_t>>(
         [&](auto done) { store_->write(term, record, expected, std::move(content), std::move(done)); });
   }
@@ -90,9 +91,9 @@ class Candidate {
 
 }  // namespace
 
-#define FJORD_FOR_EACH_STORE()                                                                       \
+#define FJORD_FOR_EACH_STORE()                                                                      \
   const Make make = GENERATE(&make_memory_fixture, &make_leveldb_fixture, &make_zookeeper_fixture); \
-  const std::unique_ptr<StoreFixture> fixture = make();                                              \
+  const std::unique_ptr<StoreFixture> fixture = make();                                             \
   if (fixture == nullptr) return
 
 TEST_CASE("state store: a single candidate leads, and what it writes is read again by revision") {
@@ -133,7 +134,7 @@ TEST_CASE("state store: what was written is there for the next process, which ha
   {
     Candidate one(*fixture, "one:1");
     term = one.lead();
-    revision = one.write(term, "cluster", 0, "kept").value_or(0);
+    revision = *one.write(term, "cluster", 0, "kept");
   }
   Candidate again(*fixture, "one:1");
   const std::uint64_t next = again.lead();

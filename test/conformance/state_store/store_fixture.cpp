@@ -105,15 +105,16 @@ class ZooKeeperServer {
         "maxClientCnxns=0\n4lw.commands.whitelist=\nforceSync=no\n",
         folder_.path(), port_);
     const std::string log = folder_.path() + "/log";
-    std::vector<std::string> words = {"/usr/bin/java", "-Xmx128m", "-cp", class_path(),
-                                      "org.apache.zookeeper.server.ZooKeeperServerMain", config};
+    std::vector<std::string> words = {
+        "/usr/bin/java", "-Xmx128m", "-cp", class_path(), "org.apache.zookeeper.server.ZooKeeperServerMain", config};
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
     pid_ = ::fork();
     FJORD_CHECK(pid_ >= 0);
     if (pid_ == 0) {
-      if (std::freopen(log.c_str(), "w", stdout) == nullptr || std::freopen(log.c_str(), "a", stderr) == nullptr) ::_exit(127);
+      if (std::freopen(log.c_str(), "w", stdout) == nullptr || std::freopen(log.c_str(), "a", stderr) == nullptr)
+        ::_exit(127);
       ::execv(arguments[0], arguments.data());
       ::_exit(127);
     }

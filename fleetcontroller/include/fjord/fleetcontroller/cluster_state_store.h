@@ -30,7 +30,8 @@ struct Leadership {
 /// Everything that fleet controllers must not forget, and the election among them; one object a controller.
 ///
 /// Two promises, from which the rest follows (docs/design/0005-cluster-that-changes.md):
-/// 1. Terms rise with every election. Once a member has heard that it leads in term T, no write of a lower term is taken.
+/// 1. Terms rise with every election. Once a member has heard that it leads in term T, no write of a lower term is
+/// taken.
 /// 2. A write is a compare-and-set: of two that were based on the same revision one is taken.
 ///
 /// No call blocks. Answers come on the executor that campaign() was given, in no particular order.
@@ -62,8 +63,8 @@ class ClusterStateStore {
   /// Errors: Unavailable, Timeout, IoError, Corruption. What was never written is revision 0 and empty.
   virtual void read(std::string_view record, OnRead done) = 0;
   /// Writes if `record` still has revision `expected`, and answers with the new one. It survives whatever the store
-  /// survives before the answer. Errors: TestAndSetFailed if another revision is there; WrongDistribution if `term` is over;
-  /// Unavailable or Timeout (then it may have been written), IoError.
+  /// survives before the answer. Errors: TestAndSetFailed if another revision is there; WrongDistribution if `term` is
+  /// over; Unavailable or Timeout (then it may have been written), IoError.
   virtual void write(std::uint64_t term, std::string_view record, std::uint64_t expected, std::string content,
                      OnWritten done) = 0;
 };

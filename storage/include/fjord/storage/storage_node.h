@@ -8,6 +8,7 @@
 
 #include "fjord/common/runtime.h"
 #include "fjord/rpc/cluster_snapshot.h"
+#include "fjord/rpc/live_settings.h"
 #include "fjord/rpc/transport.h"
 #include "fjord/storage/spi/bucket_access.h"
 #include "fjord/storage/spi/persistence_provider.h"
@@ -73,6 +74,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   std::uint64_t incarnation_;
   Gauge& damaged_buckets_;
   rpc::SnapshotHolder snapshots_;
+  rpc::LiveSettings settings_;
   std::vector<std::unique_ptr<Stripe>> stripes_;
   std::unique_ptr<SpaceMonitor> space_;  // Last: it tells the stripes.
 };

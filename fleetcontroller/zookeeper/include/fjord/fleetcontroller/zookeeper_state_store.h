@@ -9,17 +9,18 @@
 namespace fjord::fleetcontroller {
 
 struct ZooKeeperOptions {
-  std::string servers;        ///< "host:port,host:port,...", the whole ensemble.
+  std::string servers;          ///< "host:port,host:port,...", the whole ensemble.
   std::string root = "/fjord";  ///< Where the cluster's nodes are; made if it is not there. One path a cluster.
   Duration session_timeout = seconds(6);
 };
 
 /// The store in a ZooKeeper ensemble, for clusters with several fleet controllers.
 ///
-/// Below `root`: election/ has an ephemeral sequential node a member, the lowest leads and its number is the term; records/
-/// has a node a record; fence holds the term of the newest leader. A new leader writes the fence before it is told that
-/// it leads, and every write checks that the fence is still its own. A leader confirms itself with a write to its own
-/// node, which a quorum has to agree to. A record has to be smaller than ZooKeeper's limit for a node (1 MiB as it comes).
+/// Below `root`: election/ has an ephemeral sequential node a member, the lowest leads and its number is the term;
+/// records/ has a node a record; fence holds the term of the newest leader. A new leader writes the fence before it is
+/// told that it leads, and every write checks that the fence is still its own. A leader confirms itself with a write to
+/// its own node, which a quorum has to agree to. A record has to be smaller than ZooKeeper's limit for a node (1 MiB as
+/// it comes).
 ///
 /// Threading: as the interface. ZooKeeper's threads only post to the executor. Lifetime: as the interface.
 class ZooKeeperStateStore final : public ClusterStateStore {

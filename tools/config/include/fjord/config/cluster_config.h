@@ -40,7 +40,11 @@ struct ClusterConfig {
   std::int64_t distribution_bits = 0;
   std::string groups;
 
-  ProcessConfig fleetcontroller;
+  ProcessConfig fleetcontroller;                 ///< The first of the next.
+  std::vector<ProcessConfig> fleet_controllers;  ///< At least one.
+  std::string zookeeper;                         ///< "host:port,..."; empty: the embedded store.
+  std::string zookeeper_root;
+  std::int64_t session_timeout_ms = 0;
   std::int64_t poll_interval_ms = 0;
   std::int64_t poll_timeout_ms = 0;
   std::int64_t down_after_ms = 0;
@@ -84,6 +88,7 @@ struct ClusterConfig {
   std::string distribution() const;
   std::vector<std::string> distributor_addresses() const;
   std::vector<std::string> storage_addresses() const;
+  std::vector<std::string> fleet_controller_addresses() const;
 };
 
 /// All keys at their defaults, no nodes.
