@@ -39,7 +39,8 @@ std::vector<std::string> LiveSettings::apply(const ClusterInfo& info) {
     const auto first = before_.find(name);
     before[name] = first == before_.end() ? known->second : first->second;
     const auto value = integer(at == std::string::npos ? std::string_view() : std::string_view(text).substr(at + 1));
-    const Status status = value ? tunables_.set(name, *value) : Status(StatusCode::InvalidArgument, "no number: " + text);
+    const Status status =
+        value ? tunables_.set(name, *value) : Status(StatusCode::InvalidArgument, "no number: " + text);
     if (!status) errors_.push_back(name + ": " + status.message());
   }
   for (const auto& [name, value] : before_) {

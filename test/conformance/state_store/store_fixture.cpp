@@ -95,8 +95,7 @@ bool accepts(int port) {
 /// A server in a process of its own, which is ended by its process id.
 class ZooKeeperServer {
  public:
-  static constexpr const char* kScript = "/usr/share/zookeeper/bin/zkServer.sh";
-  static bool is_installed() { return fs::exists(kScript) && fs::exists("/usr/bin/java"); }
+  static bool is_installed() { return fs::exists("/usr/share/java/zookeeper.jar") && fs::exists("/usr/bin/java"); }
 
   ZooKeeperServer() : port_(free_port()) {
     const std::string config = folder_.path() + "/zoo.cfg";
@@ -106,7 +105,8 @@ class ZooKeeperServer {
         folder_.path(), port_);
     const std::string log = folder_.path() + "/log";
     std::vector<std::string> words = {
-        "/usr/bin/java", "-Xmx128m", "-cp", class_path(), "org.apache.zookeeper.server.ZooKeeperServerMain", config};
+        "/usr/bin/java", "-Xmx128m", "-cp", "/usr/share/java/*", "org.apache.zookeeper.server.ZooKeeperServerMain",
+        config};
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
@@ -128,10 +128,6 @@ class ZooKeeperServer {
   std::string address() const { return fmt::format("127.0.0.1:{}", port_); }
 
  private:
-  static std::string class_path() {
-    return "/usr/share/zookeeper/bin/zookeeper.jar:/usr/share/zookeeper/bin/zookeeper-jute.jar:/usr/share/java/*";
-  }
-
   TemporaryFolder folder_;
   int port_;
   pid_t pid_ = 0;

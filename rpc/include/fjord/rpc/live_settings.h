@@ -12,8 +12,8 @@
 
 namespace fjord::rpc {
 
-/// Puts the live configuration into a process's tunables: each setting of a tunable's name is its value, and one that is
-/// no longer named gets back the value that it had before. Settings without a tunable are for other processes.
+/// Puts the live configuration into a process's tunables: each setting of a tunable's name is its value, and one that
+/// is no longer named gets back the value that it had before. Settings without a tunable are for other processes.
 ///
 /// Threading: every thread. Lifetime: `tunables` outlives it.
 class LiveSettings {
