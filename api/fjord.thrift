@@ -583,7 +583,7 @@ struct Setting {
   2: optional string type = ""
   3: optional string default_value = ""
   4: optional string min = ""
-  5: optional i64 max = 0
+  5: optional string max = ""
   6: optional string value = ""
   7: optional string used_by = ""
   8: optional string meaning = ""

@@ -26,6 +26,12 @@ leveldb::WriteOptions synced() {
   return options;
 }
 
+std::string parent_of(const std::string& directory) {
+  const std::size_t slash = directory.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : directory.substr(0, slash);
+}
+
 std::string key_of(std::string_view record) { return "record/" + std::string(record); }
 
 std::string with_revision(std::uint64_t revision, std::string_view content) {
@@ -129,6 +135,8 @@ LevelDbStateStore::~LevelDbStateStore() { leave(); }
 
 Result<std::unique_ptr<LevelDbStateStore>> LevelDbStateStore::open(Env& env, const std::string& directory) {
   FJORD_TRY(env.create_directories(directory));
+  // A folder whose name is not on the disk is gone after a loss of power, whatever was synced in it.
+  FJORD_TRY(env.sync_directory(parent_of(directory)));
   auto impl = std::make_shared<Impl>();
   leveldb::Options options;
   options.create_if_missing = true;

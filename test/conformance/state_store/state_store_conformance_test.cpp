@@ -204,9 +204,8 @@ TEST_CASE("state store: who gives up while others wait goes to the end, and its 
 }
 
 TEST_CASE("embedded state store: takes the state file of earlier versions over, once") {
-  char name[] = "/tmp/fjord-takeover-XXXXXX";
-  REQUIRE(::mkdtemp(name) != nullptr);
-  const std::string folder = name;
+  std::string folder = (std::filesystem::temp_directory_path() / "fjord-takeover-XXXXXX").string();
+  REQUIRE(::mkdtemp(folder.data()) != nullptr);
   auto env = make_posix_env();
   PersistedState old;
   old.state = "version:7 bits:8 distributor:1 storage:2";
