@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-
 #include "context.h"
 #include "fjord/common/log.h"
 #include "fjord/rpc/live_settings.h"

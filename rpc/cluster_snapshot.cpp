@@ -34,6 +34,11 @@ const std::vector<std::string>& builtin_schemas() {
 Result<std::shared_ptr<const ClusterSnapshot>> ClusterSnapshot::update(
     const std::shared_ptr<const ClusterSnapshot>& old, const ClusterInfo& newer) {
   if (old != nullptr) {
+    // What one client or distributor passes on to another may be of before an election. It says nothing new.
+    const bool is_old_news = newer.term < old->term() && !newer.state.empty() &&
+                             newer.state_version <= old->state_version() &&
+                             newer.config_version <= old->config_version();
+    if (is_old_news) return old;
     FJORD_TRY(old->check_same_history(newer));
     if (!old->brings_news(newer)) return old;
   }

@@ -178,6 +178,14 @@ TEST_CASE("cluster snapshot: what comes from an older term is refused and both t
   REQUIRE(updated);
   CHECK_FALSE(*updated);
 
+  info = info_of(4);  // Passed on by somebody who has not heard of the election: no news, and no harm.
+  info.term = 6;
+  updated = holder.update(info);
+  REQUIRE(updated);
+  CHECK_FALSE(*updated);
+  CHECK(holder.get() == old);
+
+  info = ClusterInfo{};
   info.term = 8;
   updated = holder.update(info);
   REQUIRE(updated);

@@ -27,8 +27,8 @@ class ClusterSnapshot {
   /// brings nothing newer. Each part is taken by its own version.
   ///
   /// Errors: InvalidArgument if a part does not parse; WrongDistribution if `newer` comes from an older term than `old`
-  /// (one that says nothing at all is no news from anybody); Corruption if it has another text for a version of the
-  /// state that `old` has too.
+  /// (but not if it is a copy of something old that others pass on, or says nothing at all); Corruption if it has
+  /// another text for a version of the state that `old` has too.
   static Result<std::shared_ptr<const ClusterSnapshot>> update(const std::shared_ptr<const ClusterSnapshot>& old,
                                                                const ClusterInfo& newer);
 
