@@ -1,7 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <charconv>
 #include <memory>
+#include <string_view>
 
 #include "bucket_database.h"
 #include "fjord/common/runtime.h"
@@ -49,6 +51,18 @@ struct Context {
   /// Of the replica set that follows one of `epoch`.
   std::uint64_t next_epoch(std::uint64_t epoch) const {
     return std::max(ReplicaSet::make_epoch(snapshot->state_version(), 1), epoch + 1);
+  }
+  /// Buckets use at least so many bits: those of the state, or more if the next state is to have more.
+  unsigned bucket_bits_min() const {
+    constexpr std::string_view kSetting = "cluster.distribution_bits=";
+    unsigned bits = snapshot->distribution_bits();
+    for (std::string_view setting : snapshot->info().config) {
+      if (!setting.starts_with(kSetting)) continue;
+      unsigned wanted = 0;
+      std::from_chars(setting.data() + kSetting.size(), setting.data() + setting.size(), wanted);
+      bits = std::max(bits, std::min(wanted, BucketId::kUsedBitsMax));
+    }
+    return bits;
   }
   std::size_t nodes() const { return snapshot->distribution().flat_nodes().size(); }
   /// Buckets are made with so many replicas and not with fewer; after that at least as many nodes hold a replica,

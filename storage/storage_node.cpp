@@ -231,6 +231,8 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
         reply.documents += part.documents;
         reply.bytes += part.bytes;
         reply.buckets_damaged += part.damaged;
+        if (part.min_bits != 0 && (reply.min_bucket_bits == 0 || part.min_bits < reply.min_bucket_bits))
+          reply.min_bucket_bits = part.min_bits;
       }
       damaged_buckets_.set(static_cast<double>(reply.buckets_damaged));
       (*answer)(std::move(reply));

@@ -322,6 +322,7 @@ Result<std::vector<rpc::BucketReport>> StorageNode::Stripe::bucket_info(const rp
   if (snapshot->state_version() > request.state_version) {
     return Status(StatusCode::WrongDistribution, "the cluster state is newer");
   }
+  FJORD_TRY(split_to(snapshot->distribution_bits()));
   std::vector<rpc::BucketReport> reports;
   for (BucketId bucket : request.all ? provider_->list_buckets() : present_parts(request.buckets)) {
     if (snapshot->distributor_of(bucket) != request.distributor) continue;
@@ -397,6 +398,25 @@ Status StorageNode::Stripe::check_epoch(BucketId bucket, std::uint64_t epoch) co
   const Result<ReplicaSet> set = provider_->replica_set(bucket);
   if (!set || set->epoch <= epoch) return Status::ok();
   return {StatusCode::WrongDistribution, "sent under an older replica set of " + bucket.to_string()};
+}
+
+/// Placement and ownership follow so many bits. Distributors split buckets before a state with more comes into force,
+/// but not those of a node that was away meanwhile.
+Status StorageNode::Stripe::split_to(unsigned bits) {
+  if (split_to_ >= bits) return Status::ok();
+  for (bool found = true; found;) {
+    found = false;
+    for (BucketId bucket : provider_->list_buckets()) {
+      if (bucket.used_bits() >= bits) continue;
+      found = true;
+      FJORD_TRY(provider_->split_bucket(bucket));
+      const auto [low, high] = halves_of(bucket);
+      inherit_damage({bucket}, {low, high});
+      metrics_.splits.add();
+    }
+  }
+  split_to_ = bits;
+  return Status::ok();
 }
 
 std::vector<BucketId> StorageNode::Stripe::present_parts(const std::vector<BucketId>& asked) const {
@@ -550,6 +570,7 @@ StorageNode::Stripe::Totals StorageNode::Stripe::totals() {
     Result<BucketInfo> info = provider_->bucket_info(bucket);
     if (!info) continue;
     ++totals.buckets;
+    totals.min_bits = totals.min_bits == 0 ? bucket.used_bits() : std::min(totals.min_bits, bucket.used_bits());
     totals.documents += info->documents;
     totals.bytes += info->bytes;
   }

@@ -69,6 +69,7 @@ class StorageNode::Stripe {
     std::uint64_t documents = 0;
     std::uint64_t bytes = 0;
     std::uint64_t damaged = 0;  ///< Buckets.
+    unsigned min_bits = 0;      ///< The fewest that a bucket uses; 0: no bucket.
   };
   Totals totals();
   Status health() const { return provider_->health(); }
@@ -80,6 +81,8 @@ class StorageNode::Stripe {
   Status check_owner(std::uint64_t version, std::uint16_t distributor, BucketId bucket) const;
   /// OK if `bucket` is not there, or with a replica set that is not newer than `epoch`.
   Status check_epoch(BucketId bucket, std::uint64_t epoch) const;
+  /// Splits what uses fewer bits.
+  Status split_to(unsigned bits);
   /// Those of the buckets that are here, and in place of the others what is here of them with more or fewer bits.
   std::vector<BucketId> present_parts(const std::vector<BucketId>& asked) const;
   /// True if a bucket is here that the bucket contains or is contained in, and that is not the bucket itself.
@@ -126,6 +129,7 @@ class StorageNode::Stripe {
   std::vector<spi::WriteResult> write_results_;
   std::vector<std::uint32_t> write_indexes_;
   bool health_reported_ = false;
+  unsigned split_to_ = 0;  ///< No bucket uses fewer bits.
   SpaceState space_;
   std::uint64_t put_bytes_ = 0;         ///< Of the puts taken since the space was measured.
   unsigned refused_share_ = 0;          ///< Of a put, in percent, which is still to be refused.

@@ -17,6 +17,18 @@ constexpr Duration kDamagedRetryDelay = seconds(5);
 BucketMaintainer::BucketMaintainer(Context& context, TunableRegistry& tunables, Callbacks callbacks)
     : context_(context),
       callbacks_(std::move(callbacks)),
+      merges_max_(tunables.declare({.name = "distributor.merges_max",
+                                    .unit = Unit::Count,
+                                    .default_value = context.options.merges_max,
+                                    .min = 1,
+                                    .max = 1024,
+                                    .help = "Merges at once, over all buckets"})),
+      paused_(tunables.declare({.name = "maintenance.paused",
+                                .unit = Unit::Count,
+                                .default_value = 0,
+                                .min = 0,
+                                .max = 1,
+                                .help = "1: data is not moved; what is missing or damaged is still repaired"})),
       collector_(context),
       reshaper_(context, tunables,
                 {[this](BucketId bucket) { install({bucket}); },
@@ -160,7 +172,11 @@ bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaRepo
     if (report.damaged) entry.damaged.push_back(report.node);
   }
   damaged_replicas_.add(entry.damaged.size());
-  entry.unsettled = entry.wants_merge();
+  // A replica that is about to be made holds nothing that the members lack.
+  const bool outsider_reported = std::any_of(reports.begin(), reports.end(), [&](const ReplicaReport& report) {
+    return std::find(entry.set.nodes.begin(), entry.set.nodes.end(), report.node) == entry.set.nodes.end();
+  });
+  entry.unsettled = entry.dirty || outsider_reported || entry.repairable();
   if (entry.set.nodes.empty()) {  // Only replicas that were being filled, and no other node to ask: begin with them.
     entry.set.nodes.swap(entry.filling);
     plan.install = true;
@@ -184,7 +200,7 @@ void BucketMaintainer::look_around_later() {
 void BucketMaintainer::look_for_joins_later() {
   context_.executor.post_after(context_.options.join_interval, [this, generation = context_.generation] {
     if (generation != context_.generation) return;
-    reshaper_.look_for_joins();
+    if (paused_.value() == 0) reshaper_.look_for_joins();
     look_for_joins_later();
   });
 }
@@ -209,15 +225,17 @@ void BucketMaintainer::look_around() {
                   BucketEntry* entry = context_.buckets.find(report.bucket);
                   if (entry == nullptr || entry->set.epoch == 0) continue;
                   if (report.damaged) note_damaged(*entry, index);
-                  reshaper_.note_size(*entry, report.info);
+                  if (paused_.value() == 0) reshaper_.note_size(*entry, report.info);
                 }
               });
   }
+  if (paused_.value() == 0) reshaper_.look_for_few_bits();
+  start_merges();  // The settings may have changed.
   look_around_later();
 }
 
 void BucketMaintainer::create_all() {
-  unsigned bits = context_.snapshot->distribution_bits();
+  const unsigned bits = context_.bucket_bits_min();
   for (std::uint64_t i = 0; i < std::uint64_t{1} << bits; ++i) {
     BucketId bucket(bits, i);
     if (context_.snapshot->distributor_of(bucket) != context_.options.index) continue;
@@ -366,17 +384,22 @@ void BucketMaintainer::note_damaged(BucketEntry& entry, std::uint16_t node) {
 void BucketMaintainer::enqueue_merge(BucketEntry& entry) {
   if (entry.merging) return;
   entry.merging = true;
-  merge_queue_.push_back(entry.ticket());
+  const Need need = need_of(entry, context_.snapshot->ideal_nodes(entry.bucket));
+  merge_queue_[priority_of(entry, need)].push_back(entry.ticket());
 }
 
 void BucketMaintainer::start_merges() {
-  while (merges_under_way_ < context_.options.merges_max && !merge_queue_.empty()) {
-    BucketEntry* entry = context_.buckets.find(merge_queue_.front());
-    merge_queue_.pop_front();
-    if (entry == nullptr) continue;
-    ++merges_under_way_;
-    entry->merge_started = true;
-    merge_primary(entry->bucket);
+  const auto most = static_cast<unsigned>(merges_max_.value());
+  for (auto queue = merge_queue_.begin(); queue != merge_queue_.end() && merges_under_way_ < most; ++queue) {
+    const bool is_paused = paused_.value() != 0 && queue->first > kMaxRedundancy + static_cast<unsigned>(Need::Sync);
+    while (!is_paused && merges_under_way_ < most && !queue->second.empty()) {
+      BucketEntry* entry = context_.buckets.find(queue->second.front());
+      queue->second.pop_front();
+      if (entry == nullptr) continue;
+      ++merges_under_way_;
+      entry->merge_started = true;
+      merge_primary(entry->bucket);
+    }
   }
 }
 

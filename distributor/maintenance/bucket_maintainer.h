@@ -9,6 +9,7 @@
 
 #include "context.h"
 #include "maintenance/bucket_reshaper.h"
+#include "maintenance/need.h"
 #include "maintenance/report_collector.h"
 #include "maintenance/state_adoption.h"
 
@@ -96,6 +97,8 @@ class BucketMaintainer {
 
   Context& context_;
   Callbacks callbacks_;
+  const Tunable& merges_max_;
+  const Tunable& paused_;
   ReportCollector collector_;
   BucketReshaper reshaper_;
   Adoption adoption_;
@@ -103,7 +106,7 @@ class BucketMaintainer {
   std::map<std::uint64_t, std::set<std::uint16_t>> installs_;    // Nodes whose answer is missing.
   std::map<std::uint64_t, std::vector<std::uint16_t>> surplus_;  // To delete when the set is installed.
   std::map<std::uint64_t, Repair> repairs_;                      // To be told with the set that is being installed.
-  std::deque<BucketTicket> merge_queue_;
+  std::map<unsigned, std::deque<BucketTicket>> merge_queue_;     // By priority.
   unsigned merges_under_way_ = 0;
   Counter& merges_;
   Counter& merge_failures_;

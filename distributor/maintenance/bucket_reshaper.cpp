@@ -51,12 +51,23 @@ void BucketReshaper::note_size(BucketEntry& entry, const BucketInfo& info) {
     enqueue({.parent = entry.bucket, .buckets = {entry.ticket()}, .set = {}, .missing = {}});
 }
 
+void BucketReshaper::look_for_few_bits() {
+  const unsigned bits = context_.bucket_bits_min();
+  if (bits == context_.snapshot->distribution_bits()) return;
+  std::vector<BucketTicket> found;  // A split changes the database.
+  for (auto& [key, entry] : context_.buckets) {
+    if (entry.bucket.used_bits() < bits && entry.is_settled()) found.push_back(entry.ticket());
+  }
+  for (const BucketTicket& ticket : found)
+    enqueue({.parent = ticket.bucket, .buckets = {ticket}, .set = {}, .missing = {}});
+}
+
 void BucketReshaper::look_for_joins() {
   std::map<std::uint16_t, std::pair<std::vector<BucketTicket>, std::vector<BucketId>>> by_node;
   const BucketEntry* before = nullptr;
   for (auto& [key, entry] : context_.buckets) {
     const unsigned bits = entry.bucket.used_bits();
-    const bool siblings = before != nullptr && bits > context_.snapshot->distribution_bits() &&
+    const bool siblings = before != nullptr && bits > context_.bucket_bits_min() &&
                           before->bucket.used_bits() == bits &&
                           before->bucket.with_used_bits(bits - 1) == entry.bucket.with_used_bits(bits - 1);
     if (siblings && before->is_settled() && entry.is_settled() && same_nodes(before->set.nodes, entry.set.nodes)) {
@@ -71,12 +82,12 @@ void BucketReshaper::look_for_joins() {
     request.state_version = context_.snapshot->state_version();
     request.distributor = context_.options.index;
     request.buckets = std::move(pairs.second);
-    rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
-              context_.executor,
-              [this, generation = context_.generation,
-               lows = std::move(pairs.first)](Result<rpc::GetBucketInfoReply> reply) {
-                if (generation == context_.generation && reply && reply->status) consider_joins(lows, reply->reports);
-              });
+    rpc::call(
+        context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
+        context_.executor,
+        [this, generation = context_.generation, lows = std::move(pairs.first)](Result<rpc::GetBucketInfoReply> reply) {
+          if (generation == context_.generation && reply && reply->status) consider_joins(lows, reply->reports);
+        });
   }
 }
 

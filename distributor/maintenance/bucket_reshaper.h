@@ -30,6 +30,8 @@ class BucketReshaper {
   std::uint64_t bytes_limit() const { return static_cast<std::uint64_t>(bytes_.value()); }
   /// A replica holds that much: splits the bucket if it is above a limit.
   void note_size(BucketEntry& entry, const BucketInfo& info);
+  /// Splits buckets that use fewer bits than they should.
+  void look_for_few_bits();
   /// Asks for the sizes of siblings and joins them where both are small.
   void look_for_joins();
   /// The last write under way in a bucket that is being reshaped has ended.

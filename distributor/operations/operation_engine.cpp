@@ -238,8 +238,7 @@ void OperationEngine::dispatch(OpRef ref) {
     return;
   }
   BucketEntry* entry = context_.buckets.find_for(op.gid);
-  op.bucket =
-      entry != nullptr ? entry->bucket : context_.buckets.missing_for(op.gid, context_.snapshot->distribution_bits());
+  op.bucket = entry != nullptr ? entry->bucket : context_.buckets.missing_for(op.gid, context_.bucket_bits_min());
   if (entry == nullptr ? !context_.ready : entry->phase == BucketPhase::Collecting) {
     op.last_problem = Status(StatusCode::NotReady, "the distributor is collecting bucket information");
     waiting_for_state_.push_back(ref);

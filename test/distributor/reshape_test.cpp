@@ -149,6 +149,43 @@ TEST_CASE("distributor: a join that reached one replica only is undone by whoeve
   CHECK(world.holds(0, kHalves[0]));
 }
 
+TEST_CASE("distributor: buckets are split ahead of a state with more distribution bits") {
+  ReshapeWorld world(1000);
+  REQUIRE(world
+              .poll([](rpc::Poll& request) {
+                request.info.config_version = 1;
+                request.info.config = {"cluster.redundancy=2", "cluster.distribution_bits=3"};
+              })
+              .status);
+  world.run(seconds(5));
+  for (std::uint16_t node : {std::uint16_t{0}, std::uint16_t{1}}) {
+    for (BucketId bucket : buckets_at(world, node)) CHECK(bucket.used_bits() == 3);
+  }
+  CHECK(world.storage[0].size() == 8);
+  world.check_all_there();
+}
+
+TEST_CASE("distributor: nothing is split or moved while an operator has paused it, and missing replicas are made") {
+  ReshapeWorld world(3, 3);
+  REQUIRE(world.tunables().set("maintenance.paused", 1).is_ok());
+  world.run(seconds(3));
+  const std::vector<std::uint16_t> members = world.ideal(kBucket);
+  CHECK(world.holds(members[0], kBucket));
+  const std::string state = " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(members[0]);
+  world.give_state(2, state + ".s:r");
+  world.run(seconds(3));
+  CHECK(world.holds(members[0], kBucket));  // It is retired, and its replica stays.
+  world.give_state(3, state + ".s:d");
+  world.run(seconds(3));
+  const auto other = static_cast<std::uint16_t>(3 - members[0] - members[1]);
+  CHECK(world.set_at(other, kBucket).contains(other));
+  world.check_all_there();
+  REQUIRE(world.tunables().set("maintenance.paused", 0).is_ok());
+  world.run(seconds(3));
+  CHECK_FALSE(world.holds(other, kBucket));
+  CHECK(world.holds(other, kHalves[0]));
+}
+
 TEST_CASE("distributor: visitors are sent to a node that holds all parts of a bucket") {
   ReshapeWorld world(3);
   world.run(seconds(3));

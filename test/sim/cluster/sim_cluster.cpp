@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "fjord/common/hash.h"
 #include "fjord/document/document_id.h"
 #include "fjord/fleetcontroller/fleet_controller.h"
 #include "fjord/fleetcontroller/memory_state_store.h"
@@ -156,6 +157,7 @@ class SimCluster::DistributorProcess final : public Process {
     options.fleet_controllers = cluster_.controller_addresses();
     options.storage_timeout = cluster_.options_.storage_timeout;
     options.merge_timeout = cluster_.options_.merge_timeout;
+    limit_buckets(options);
     options.sabotage.skip_replica = cluster_.options_.bug == Bug::SkipReplica;
     options.sabotage.read_out_of_sync = cluster_.options_.bug == Bug::ReadOutOfSync;
     options.sabotage.forget_tokens = cluster_.options_.bug == Bug::ForgetTokens;
@@ -174,7 +176,16 @@ class SimCluster::DistributorProcess final : public Process {
   }
 
  private:
+  /// Buckets split and join: each life of a distributor has another idea of how large they may be.
+  void limit_buckets(distributor::DistributorOptions& options) {
+    const std::uint64_t dice = mix64(cluster_.options_.seed, index_ + 100 * ++lives_);
+    if (dice % 3 == 0) return;
+    options.bucket_entries_max = 2 + static_cast<std::int64_t>(dice / 3 % 20);
+    options.join_interval = milliseconds(700);
+  }
+
   unsigned index_;
+  unsigned lives_ = 0;
   std::unique_ptr<distributor::DistributorNode> node_;
   std::unique_ptr<DistributorServices> services_;
 };

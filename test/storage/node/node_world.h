@@ -42,18 +42,18 @@ class NodeWorld {
   }
 
   /// The cluster state that the tests use, of a version; every node is up.
-  rpc::ClusterInfo info(std::uint64_t version) const {
+  rpc::ClusterInfo info(std::uint64_t version, unsigned bits = 3) const {
     rpc::ClusterInfo info;
     info.state_version = version;
-    info.state = "version:" + std::to_string(version) + " bits:3 distributor:2 storage:3";
+    info.state = "version:" + std::to_string(version) + " bits:" + std::to_string(bits) + " distributor:2 storage:3";
     info.distribution = DistributionConfig::flat(3, 2).to_string();
     info.distributor_addresses = {"d0:1", "d1:1"};
     info.storage_addresses = {storage_address(0), storage_address(1), storage_address(2)};
     return info;
   }
-  void give_state(std::uint64_t version) {
+  void give_state(std::uint64_t version, unsigned bits = 3) {
     for (auto& [index, node] : nodes_) {
-      rpc::PollReply reply = ask(index, rpc::Poll{.info = info(version)});
+      rpc::PollReply reply = ask(index, rpc::Poll{.info = info(version, bits)});
       REQUIRE(reply.status);
       REQUIRE(reply.state_version == version);
     }

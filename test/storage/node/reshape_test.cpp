@@ -143,6 +143,24 @@ TEST_CASE("storage node: who asks for a bucket is told of what it was split into
   CHECK(asked(BucketId(3, 5)).empty());
 }
 
+TEST_CASE("storage node: under a state with more distribution bits no bucket is reported with fewer") {
+  NodeWorld nodes(1);
+  fill(nodes);
+  CHECK(nodes.ask(0, rpc::Poll{.info = nodes.info(kState)}).min_bucket_bits == 3);
+  nodes.give_state(kState + 1, 5);
+  std::map<BucketId, std::uint64_t> found;
+  for (std::uint16_t distributor : {std::uint16_t{0}, std::uint16_t{1}}) {
+    for (const auto& report : nodes.reports(0, kState + 1, distributor).reports) {
+      CHECK(report.replica_set == ReplicaSet{epoch(2), {0, 1}});
+      found[report.bucket] = report.info.entries;
+    }
+  }
+  const std::map<BucketId, std::uint64_t> expected = {
+      {BucketId(5, 1), 1}, {BucketId(5, 9), 1}, {BucketId(5, 17), 0}, {BucketId(5, 25), 0}};
+  CHECK(found == expected);
+  CHECK(nodes.ask(0, rpc::Poll{}).min_bucket_bits == 5);
+}
+
 TEST_CASE("storage node: buckets above a limit are told with the damaged ones") {
   NodeWorld nodes(1);
   fill(nodes);

@@ -666,15 +666,16 @@ struct CancelJob {
 // ---------------------------------------------------------------------------------------------------------------------
 
 /// Every request of the system. The order is not on the wire; calls go by name.
-using Request =
-    std::variant<GetClusterInfo, Execute, GetBucketNodes, Apply, GetBucketInfo, SetReplicaSets, MergeBucket,
-                 DeleteBuckets, SplitBucket, JoinBuckets, ListEntries, FetchEntries, Poll, DeploySchemas, GetStatus, CreateVisitor, VisitorNext,
-                 DestroyVisitor, SubmitJob, ListJobs, CancelJob, ChangeNodes, GetConfig, ChangeConfig, GetHistory>;
-using Reply = std::variant<GetClusterInfoReply, ExecuteReply, GetBucketNodesReply, ApplyReply, GetBucketInfoReply,
-                           SetReplicaSetsReply, MergeBucketReply, DeleteBucketsReply, SplitBucketReply, JoinBucketsReply, ListEntriesReply,
-                           FetchEntriesReply, PollReply, DeploySchemasReply, GetStatusReply, CreateVisitorReply,
-                           VisitorNextReply, DestroyVisitorReply, SubmitJobReply, ListJobsReply, CancelJobReply,
-                           ChangeNodesReply, GetConfigReply, ChangeConfigReply, GetHistoryReply>;
+using Request = std::variant<GetClusterInfo, Execute, GetBucketNodes, Apply, GetBucketInfo, SetReplicaSets, MergeBucket,
+                             DeleteBuckets, SplitBucket, JoinBuckets, ListEntries, FetchEntries, Poll, DeploySchemas,
+                             GetStatus, CreateVisitor, VisitorNext, DestroyVisitor, SubmitJob, ListJobs, CancelJob,
+                             ChangeNodes, GetConfig, ChangeConfig, GetHistory>;
+using Reply =
+    std::variant<GetClusterInfoReply, ExecuteReply, GetBucketNodesReply, ApplyReply, GetBucketInfoReply,
+                 SetReplicaSetsReply, MergeBucketReply, DeleteBucketsReply, SplitBucketReply, JoinBucketsReply,
+                 ListEntriesReply, FetchEntriesReply, PollReply, DeploySchemasReply, GetStatusReply, CreateVisitorReply,
+                 VisitorNextReply, DestroyVisitorReply, SubmitJobReply, ListJobsReply, CancelJobReply, ChangeNodesReply,
+                 GetConfigReply, ChangeConfigReply, GetHistoryReply>;
 static_assert(std::variant_size_v<Request> == std::variant_size_v<Reply>, "the answer of request i is reply i");
 
 /// "execute" for an Execute, and so on.

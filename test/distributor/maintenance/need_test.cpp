@@ -1,0 +1,70 @@
+#include "maintenance/need.h"
+
+#include <catch2/catch.hpp>
+
+namespace fjord::distributor {
+namespace {
+
+/// Members 1 and 2, which is ideal.
+BucketEntry entry_on(std::vector<std::uint16_t> members) {
+  BucketEntry entry;
+  entry.phase = BucketPhase::Active;
+  entry.set.nodes = std::move(members);
+  return entry;
+}
+
+const NodeList kIdeal{1, 2};
+
+}  // namespace
+
+TEST_CASE("need: a bucket on its ideal nodes needs nothing") {
+  CHECK(need_of(entry_on({1, 2}), kIdeal) == Need::None);
+  CHECK(need_of(entry_on({2, 1}), kIdeal) == Need::None);
+}
+
+TEST_CASE("need: a missing replica comes before everything else, the fewest members first") {
+  BucketEntry two_short = entry_on({1});
+  two_short.filling = {2, 3};
+  two_short.dirty = true;
+  BucketEntry one_short = entry_on({1, 4});
+  one_short.filling = {2};
+  const NodeList ideal{1, 2, 3};
+  REQUIRE(need_of(two_short, ideal) == Need::Restore);
+  REQUIRE(need_of(one_short, ideal) == Need::Restore);
+  CHECK(priority_of(two_short, Need::Restore) < priority_of(one_short, Need::Restore));
+  CHECK(priority_of(one_short, Need::Restore) < priority_of(one_short, Need::Repair));
+  CHECK(is_for_safety(Need::Restore));
+}
+
+TEST_CASE("need: a damaged member counts as missing while another replica is being filled") {
+  BucketEntry entry = entry_on({1, 4});
+  entry.filling = {2};
+  entry.damaged = {4};
+  CHECK(need_of(entry, kIdeal) == Need::Restore);
+}
+
+TEST_CASE("need: damage, then differences, then places, then what is left over") {
+  BucketEntry entry = entry_on({1, 4});
+  entry.stale = {5};
+  CHECK(need_of(entry, kIdeal) == Need::Move);
+  CHECK_FALSE(is_for_safety(Need::Move));
+  entry.filling = {2};
+  CHECK(need_of(entry, kIdeal) == Need::Move);  // Two members are in sync, only not where they belong.
+  entry.unsettled = true;
+  CHECK(need_of(entry, kIdeal) == Need::Sync);
+  BucketEntry damaged = entry_on({1, 2});
+  damaged.damaged = {2};
+  damaged.dirty = true;
+  CHECK(need_of(damaged, kIdeal) == Need::Repair);
+  BucketEntry left_over = entry_on({1, 2});
+  left_over.stale = {5};
+  CHECK(need_of(left_over, kIdeal) == Need::Delete);
+  CHECK_FALSE(is_for_safety(Need::Delete));
+  unsigned before = 0;
+  for (Need need : {Need::Repair, Need::Sync, Need::Move, Need::Delete}) {
+    CHECK(priority_of(left_over, need) > before);
+    before = priority_of(left_over, need);
+  }
+}
+
+}  // namespace fjord::distributor
