@@ -51,6 +51,7 @@ struct BucketEntry {
   std::uint64_t reshaping = 0;  ///< The number of the split or join that has paused it, else 0.
   std::uint64_t last_timestamp_us = 0;
   std::uint32_t writes_under_way = 0;
+  std::uint32_t deletes_under_way = 0;  ///< Of surplus replicas.
 
   BucketTicket ticket() const { return {bucket, serial}; }
   bool is_damaged(std::uint16_t node) const { return std::find(damaged.begin(), damaged.end(), node) != damaged.end(); }
@@ -75,7 +76,7 @@ struct BucketEntry {
   /// Served by replicas that are equal, with nothing left to be done.
   bool is_settled() const {
     return serves() && !merging && !may_differ() && !wants_merge() && damaged.empty() && joining.empty() &&
-           dropped.empty();
+           dropped.empty() && deletes_under_way == 0;
   }
 };
 

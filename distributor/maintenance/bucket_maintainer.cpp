@@ -352,6 +352,7 @@ void BucketMaintainer::installed(BucketEntry& entry) {
   repairs_.erase(entry.bucket.raw());
   auto surplus = surplus_.find(entry.bucket.raw());
   if (surplus != surplus_.end()) {
+    entry.deletes_under_way += static_cast<std::uint32_t>(surplus->second.size());
     for (std::uint16_t node : surplus->second) delete_surplus(entry, node);
     surplus_.erase(surplus);
   }
@@ -654,18 +655,24 @@ void BucketMaintainer::extend_set(BucketEntry& entry) {
   install({entry.bucket});
 }
 
-void BucketMaintainer::delete_surplus(const BucketEntry& entry, std::uint16_t node) {
-  if (!context_.snapshot->storage_serves(node)) return;  // When it is back it reports what it has.
+void BucketMaintainer::delete_surplus(BucketEntry& entry, std::uint16_t node) {
+  if (!context_.snapshot->storage_serves(node)) {  // When it is back it reports what it has.
+    --entry.deletes_under_way;
+    return;
+  }
   rpc::DeleteBuckets request;
   request.state_version = context_.snapshot->state_version();
   request.distributor = context_.options.index;
   request.buckets = {entry.bucket};
   rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
             context_.executor, [this, ticket = entry.ticket(), node](Result<rpc::DeleteBucketsReply> reply) {
-              const BucketEntry* known = context_.buckets.find(ticket);
-              const bool deleted = reply && reply->status && reply->statuses.size() == 1 && reply->statuses[0];
-              if (deleted || known == nullptr) return;
-              later(*known, kMergeRetryDelay, [this, node](BucketEntry& same) { delete_surplus(same, node); });
+              BucketEntry* known = context_.buckets.find(ticket);
+              if (known == nullptr) return;
+              if (reply && reply->status && reply->statuses.size() == 1 && reply->statuses[0]) {
+                --known->deletes_under_way;
+              } else {
+                later(*known, kMergeRetryDelay, [this, node](BucketEntry& same) { delete_surplus(same, node); });
+              }
             });
 }
 

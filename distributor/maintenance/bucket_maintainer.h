@@ -78,7 +78,7 @@ class BucketMaintainer {
   void on_compared(BucketId bucket, const std::map<std::uint16_t, rpc::BucketReport>& reports, std::size_t asked);
   void keep_damaged_set(BucketEntry& entry);
   void extend_set(BucketEntry& entry);
-  void delete_surplus(const BucketEntry& entry, std::uint16_t node);
+  void delete_surplus(BucketEntry& entry, std::uint16_t node);
   void send_merge(BucketId bucket, std::uint16_t target, std::vector<std::uint16_t> sources,
                   std::vector<std::uint16_t> outsiders, UniqueFunction<void(bool)> done);
 

@@ -186,6 +186,27 @@ TEST_CASE("distributor: nothing is split or moved while an operator has paused i
   CHECK(world.holds(other, kHalves[0]));
 }
 
+TEST_CASE("distributor: a bucket is not split before its surplus replicas are deleted") {
+  ReshapeWorld world(1000, 3);  // Found by the simulation: updates, seed 35.
+  const std::vector<std::uint16_t> members = world.ideal(kBucket);
+  const std::string state = " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(members[0]);
+  world.hook = [](std::uint16_t, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (!std::holds_alternative<rpc::DeleteBuckets>(request)) return std::nullopt;
+    return Result<rpc::Reply>(Status(StatusCode::Timeout, "said the test"));
+  };
+  world.give_state(2, state + ".s:r");
+  world.run(seconds(2));
+  REQUIRE(world.holds(members[0], kBucket));
+  REQUIRE(world.tunables().set("distributor.bucket_entries_max", 3).is_ok());
+  world.run(seconds(3));
+  CHECK(world.transport.sent_of<rpc::SplitBucket>().empty());
+  world.hook = nullptr;
+  world.run(seconds(3));
+  CHECK_FALSE(world.holds(members[0], kBucket));
+  CHECK_FALSE(world.holds(members[1], kBucket));
+  CHECK(world.holds(members[1], kHalves[0]));
+}
+
 TEST_CASE("distributor: visitors are sent to a node that holds all parts of a bucket") {
   ReshapeWorld world(3);
   world.run(seconds(3));
