@@ -69,10 +69,12 @@ class DistributorNode::Impl {
 
   rpc::PollReply poll(const rpc::Poll& request) {
     rpc::PollReply reply;
+    if (request.heard_incarnation != incarnation_)
+      version_before_ = std::max(version_before_, request.info.state_version);
     Result<bool> updated = snapshots_.update(request.info);
     if (!updated) {
       reply.status = updated.error();
-      if (context_.snapshot != nullptr) reply.term = context_.snapshot->term();
+      if (const auto known = snapshots_.get()) reply.term = known->term();
       return reply;
     }
     if (*updated) adopt(snapshots_.get());
@@ -83,13 +85,13 @@ class DistributorNode::Impl {
     reply.node_state = "s:u";
     reply.incarnation = incarnation_;
     reply.clock_us = context_.clock.now().us;
-    if (context_.snapshot != nullptr) {
-      reply.state_version = context_.snapshot->state_version();
-      reply.schema_version = context_.snapshot->schema_version();
-      reply.pending_version = context_.snapshot->pending_version();
-      reply.term = context_.snapshot->term();
-      reply.config_errors = settings_.apply(context_.snapshot->info());
-      reply.config_version = context_.snapshot->config_version();
+    if (const auto known = snapshots_.get()) {
+      reply.state_version = known->state_version();
+      reply.schema_version = known->schema_version();
+      reply.pending_version = known->pending_version();
+      reply.term = known->term();
+      reply.config_errors = settings_.apply(known->info());
+      reply.config_version = known->config_version();
     }
     reply.buckets = context_.ready ? context_.buckets.size() : std::max(context_.buckets.size(), owned_buckets());
     reply.buckets_out_of_sync = maintainer_.out_of_sync();
@@ -115,6 +117,11 @@ class DistributorNode::Impl {
   }
 
   void adopt(std::shared_ptr<const rpc::ClusterSnapshot> snapshot) {
+    if (snapshot->state_version() == 0) return;  // The fleet controller has nothing to say yet but who it is.
+    // While a state speaks of an earlier process of this distributor, messages of that one may be under way that no
+    // storage node could tell from ours.
+    const std::uint64_t up_since = snapshot->state().node(NodeId::distributor(options_.index)).up_since_version;
+    if (context_.snapshot == nullptr && up_since != 0 && up_since <= version_before_) return;
     const std::shared_ptr<const rpc::ClusterSnapshot> before = std::exchange(context_.snapshot, std::move(snapshot));
     if (before != nullptr && before->state_version() == context_.snapshot->state_version()) return;
     log::info("distributor", "cluster state {}", context_.snapshot->info().state);
@@ -295,6 +302,7 @@ class DistributorNode::Impl {
 
   DistributorOptions options_;
   std::uint64_t incarnation_;
+  std::uint64_t version_before_ = 0;  ///< Of the newest state before the fleet controller had heard of this process.
   std::vector<rpc::Address> controllers_;
   rpc::LiveSettings settings_;
   std::size_t controller_ = 0;  ///< The one that answered last.

@@ -51,7 +51,15 @@ Result<std::shared_ptr<const ClusterSnapshot>> ClusterSnapshot::update(
   } else if (!newer.schemas.empty() && newer.schema_version > old->schema_version()) {
     FJORD_TRY(next->take_schemas(newer));
   }
-  if (!newer.state.empty() && newer.state_version > next->state_version()) FJORD_TRY(next->take_state(newer));
+  if (!newer.state.empty() && newer.state_version > next->state_version()) {
+    if (newer.schema_version > next->schema_version()) {
+      // Meant for an earlier process at this address, which had them.
+      return Status(StatusCode::NotReady, "cluster state " + std::to_string(newer.state_version) +
+                                              " comes without the schemas that go with it, version " +
+                                              std::to_string(newer.schema_version));
+    }
+    FJORD_TRY(next->take_state(newer));
+  }
   FJORD_TRY(next->take_pending(newer));
   next->info_.term = newer.term;
   if (newer.lease_us != 0) next->info_.lease_us = newer.lease_us;

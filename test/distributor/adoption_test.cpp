@@ -115,6 +115,28 @@ TEST_CASE("distributor: a node that had no time to answer under one state is hea
   CHECK_FALSE(world.holds(others[0], kBucket));
 }
 
+TEST_CASE("distributor: what a fleet controller says before there is a state leaves operations waiting for one") {
+  DistributorWorld world(2);  // Found by the simulation: updates, seed 159302134975411.
+  REQUIRE(world
+              .poll([](rpc::Poll& request) {
+                request.info.term = 1;
+                request.info.lease_us = 1'000'000;
+              })
+              .status);
+  CHECK(execute(world, put_batch(kId)).status.code() == StatusCode::NotReady);
+}
+
+TEST_CASE("distributor: one that has just started acts only under a state that speaks of this process") {
+  DistributorWorld world(2);  // Found by the simulation: chaos, seed 58.
+  world.give_state(5, " .0.v:1 .1.v:1", " .0.v:3");
+  CHECK(execute(world, put_batch(kId)).status.code() == StatusCode::NotReady);
+  CHECK(world.transport.sent().empty());
+  world.give_state(6, " .0.v:1 .1.v:1", " .0.v:6");
+  CHECK(execute(world, put_batch(kId)).status);
+  world.give_state(7, " .0.v:1 .1.v:1", " .0.v:6");
+  CHECK(execute(world, get_batch(kId)).status);
+}
+
 TEST_CASE("distributor: a state that was skipped may have had another owner, so everything is asked anew") {
   DistributorWorld world(2);
   world.give_state(1, " .0.v:1 .1.v:1");

@@ -80,22 +80,25 @@ class DistributorWorld {
     return ask(std::move(request));
   }
   /// A new cluster state; `nodes` is what the state says of the storage nodes after their count, e.g. " .1.s:d".
-  void give_state(std::uint64_t version, const std::string& nodes = {}) {
+  /// `distributor` the same of the distributor.
+  void give_state(std::uint64_t version, const std::string& nodes = {}, const std::string& distributor = {}) {
     rpc::Poll poll;
     poll.info.state_version = version;
-    poll.info.state = "version:" + std::to_string(version) + " bits:" + std::to_string(bits_) +
-                      " distributor:1 storage:" + std::to_string(storage.size()) + nodes;
+    poll.info.state = "version:" + std::to_string(version) + " bits:" + std::to_string(bits_) + " distributor:1" +
+                      distributor + " storage:" + std::to_string(storage.size()) + nodes;
     poll.info.distribution =
         DistributionConfig::flat(static_cast<std::uint16_t>(storage.size()), redundancy_).to_string();
     poll.info.distributor_addresses = {"d:1"};
     for (std::size_t i = 0; i < storage.size(); ++i) poll.info.storage_addresses.push_back(std::to_string(i));
-    if (version == 1) {
+    if (node_->snapshots().get() == nullptr) {
       poll.info.schema_version = 1;
       poll.info.schemas = {"document item { field value type string { body } field count type int { header } }"};
     }
+    poll.heard_incarnation = incarnation_;
     rpc::PollReply reply = ask(std::move(poll));
     REQUIRE(reply.status);
     REQUIRE(reply.state_version == version);
+    incarnation_ = reply.incarnation;
   }
 
   template <typename R>
@@ -286,6 +289,7 @@ class DistributorWorld {
 
   unsigned redundancy_;
   unsigned bits_;
+  std::uint64_t incarnation_ = 0;  ///< That the fleet controller has heard of.
   std::unique_ptr<sim::SimNodeScheduler> process_;
 
  public:

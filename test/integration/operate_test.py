@@ -40,7 +40,7 @@ class OperateTest(unittest.TestCase):
 
             # Out for a while, and only one at a time.
             cluster.must("node", "stop-check", "storage.2")
-            cluster.must("node", "maintenance", "storage.2", "--reason", "a new disk")
+            cluster.must("node", "maintenance", "storage.2", "--reason", "a new disk", "--wait", 60)
             refused = cluster.fjord("node", "maintenance", "storage.1")
             self.assertEqual(refused.code, REFUSED, refused)
             self.assertIn("storage.2", refused.out)

@@ -41,6 +41,21 @@ Snapshot update(const Snapshot& old, const ClusterInfo& newer) {
 
 }  // namespace
 
+TEST_CASE("cluster snapshot: a state that comes without its schemas is not taken in", "[rpc]") {
+  SnapshotHolder holder;  // Found by the simulation: updates, seed 159302134975411.
+  ClusterInfo info;
+  info.state_version = 5;
+  info.state = "version:5 bits:4 distributor:1 storage:1";
+  info.distribution = DistributionConfig::flat(1, 1).to_string();
+  info.schema_version = 1;
+  CHECK(holder.update(info).error().code() == StatusCode::NotReady);
+  CHECK(holder.get() == nullptr);
+  info.schemas = {"document item { field value type string { body } }"};
+  REQUIRE(holder.update(info));
+  CHECK(holder.get()->state_version() == 5);
+  CHECK(holder.get()->types()->find("item") != nullptr);
+}
+
 TEST_CASE("cluster snapshot: the first knows the built-in types, whatever it is told") {
   const ClusterInfo first = GENERATE(ClusterInfo{}, info_of(3), schemas_of(2, {kSong}));
   Snapshot snapshot = update(nullptr, first);

@@ -466,8 +466,15 @@ std::string SimCluster::check_replicas() {
   for (auto& [bucket, nodes] : holders) {
     NodeList ideal = snapshot->ideal_nodes(bucket);
     if (nodes.size() != ideal.size()) {
+      std::string sets;
+      for (unsigned node : nodes) {
+        const Result<ReplicaSet> set = storage_[node]->provider(bucket).replica_set(bucket);
+        sets += " storage." + std::to_string(node) + " (epoch " + std::to_string(set ? set->epoch : 0) + ")";
+      }
+      const auto owner = snapshot->distributor_of(bucket);
       return bucket.to_string() + " is on " + std::to_string(nodes.size()) + " nodes instead of " +
-             std::to_string(ideal.size());
+             std::to_string(ideal.size()) + ":" + sets + "; its owner is distributor." +
+             (owner ? std::to_string(*owner) : "none");
     }
     std::vector<spi::EntryMeta> first;
     for (std::uint16_t node : ideal) {
