@@ -25,9 +25,8 @@ class NodeMonitor {
   /// What is known; `crashes` as of the last call.
   const NodeReport& report() const { return report_; }
   void set_wanted(WantedState wanted) { report_.wanted = std::move(wanted); }
-  void set_published() {
-    if (report_.answered) report_.published_incarnation = report_.incarnation;
-  }
+  /// A state that speaks of this process of the node is stored. It may have restarted since.
+  void set_published(std::uint64_t incarnation) { report_.published_incarnation = incarnation; }
 
   void on_answer(MonotonicTime now, std::uint64_t incarnation, const NodeStateInfo& reported, unsigned min_bucket_bits,
                  const MonitorOptions& options);

@@ -223,7 +223,10 @@ void Controller::make_pending(ClusterState next, const StateReasons& reasons, co
     if (!saved) return;
     pending_since_ = clock_.now();
     if (at_once) versions_.add();
-    for (Node& node : nodes_) node.monitor.set_published();
+    for (Node& node : nodes_) {
+      const auto known = record_.incarnations.find(node.id().to_string());
+      if (known != record_.incarnations.end()) node.monitor.set_published(known->second);
+    }
     push();
   });
 }

@@ -52,7 +52,9 @@ class Life {
     GeneratedState next = generate_state(state, reports, DistributionConfig::flat(3, 2), options, now);
     state = next.state;
     if (next.is_new) {
-      for (NodeMonitor& monitor : monitors) monitor.set_published();
+      for (NodeMonitor& monitor : monitors) {
+        if (monitor.report().answered) monitor.set_published(monitor.report().incarnation);
+      }
     }
     return next.is_new;
   }
