@@ -23,6 +23,7 @@ inline rpc::ClusterInfo info_of_version(std::uint64_t version, const std::string
   info.distributor_addresses = {"d0:1", "d1:1"};
   info.storage_addresses = {"s0:1", "s1:1"};
   info.schema_version = 1;
+  info.schemas = {"document thing { field f type int { header } }"};
   return info;
 }
 
