@@ -133,10 +133,11 @@ class DistributorNode::Impl {
 
   rpc::GetClusterInfoReply cluster_info(const rpc::GetClusterInfo& request) {
     rpc::GetClusterInfoReply reply;
-    if (context_.snapshot == nullptr) {
+    const auto known = snapshots_.get();  // Perhaps not acted under yet; who asks may wait with operations.
+    if (known == nullptr || known->state_version() == 0) {
       reply.status = not_ready();
     } else {
-      reply.info = context_.snapshot->info_newer_than(request.known_state_version, request.known_schema_version);
+      reply.info = known->info_newer_than(request.known_state_version, request.known_schema_version);
     }
     return reply;
   }
