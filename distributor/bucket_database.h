@@ -20,6 +20,13 @@ enum class BucketPhase {
   Unavailable,  ///< Its documents may be on a node that is down.
 };
 
+/// The same nodes, in whatever order.
+inline bool same_nodes(std::vector<std::uint16_t> a, std::vector<std::uint16_t> b) {
+  std::sort(a.begin(), a.end());
+  std::sort(b.begin(), b.end());
+  return a == b;
+}
+
 /// A bucket and what was known of it at a time: what comes back to a ticket that is no longer valid is dropped.
 struct BucketTicket {
   BucketId bucket;

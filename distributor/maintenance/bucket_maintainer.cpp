@@ -616,11 +616,8 @@ void BucketMaintainer::on_compared(BucketId bucket, const std::map<std::uint16_t
 /// Nobody knows what was lost, so nobody else becomes a member: a replica that was filled from damaged ones would
 /// say that there is nothing where something was lost. Nothing is deleted that may hold it.
 void BucketMaintainer::keep_damaged_set(BucketEntry& entry) {
-  std::vector<std::uint16_t> members = entry.set.nodes;
-  std::vector<std::uint16_t> ideal = context_.snapshot->ideal_nodes(entry.bucket).to_vector();
-  std::sort(members.begin(), members.end());
-  std::sort(ideal.begin(), ideal.end());
-  if (entry.filling.empty() && entry.stale.empty() && members == ideal) {
+  if (entry.filling.empty() && entry.stale.empty() &&
+      same_nodes(entry.set.nodes, context_.snapshot->ideal_nodes(entry.bucket).to_vector())) {
     extend_set(entry);
     return;
   }

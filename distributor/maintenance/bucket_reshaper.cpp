@@ -12,12 +12,6 @@ constexpr std::size_t kAtOnce = 4;
 // and fro.
 constexpr std::uint64_t kJoinBelow = 4;
 
-bool same_nodes(std::vector<std::uint16_t> a, std::vector<std::uint16_t> b) {
-  std::sort(a.begin(), a.end());
-  std::sort(b.begin(), b.end());
-  return a == b;
-}
-
 }  // namespace
 
 BucketReshaper::BucketReshaper(Context& context, TunableRegistry& tunables, Hooks hooks)

@@ -44,11 +44,7 @@ bool is_affected(const BucketEntry& entry, const rpc::ClusterSnapshot& before, c
   for (std::uint16_t node : entry.set.nodes) {
     if (!now.storage_serves(node) || is_newcomer(node, before, now)) return true;
   }
-  std::vector<std::uint16_t> members = entry.set.nodes;
-  std::vector<std::uint16_t> ideal = now.ideal_nodes(entry.bucket).to_vector();
-  std::sort(members.begin(), members.end());
-  std::sort(ideal.begin(), ideal.end());
-  return members != ideal;
+  return !same_nodes(entry.set.nodes, now.ideal_nodes(entry.bucket).to_vector());
 }
 
 }  // namespace fjord::distributor
