@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "listing_generator.h"
 
@@ -19,6 +20,11 @@ struct BenchOptions {
   double seconds = 5;            ///< Get: of each measurement.
   std::uint64_t operations = 0;  ///< Get: end after so many, if that is earlier; 0: no limit.
   unsigned repeat = 3;           ///< Visit, citycount: the median counts.
+  double gets_per_second = 0;    ///< Load, as are those below.
+  double puts_per_second = 0;
+  std::size_t in_flight = 0;  ///< Gets that are always under way, besides.
+  double load_seconds = 0;    ///< 0: until standard input ends.
+  std::string output = "/dev/stdout";
 };
 
 /// Stores all documents; the others need what it leaves behind. Made ahead of time, in memory.
@@ -29,5 +35,7 @@ int run_get(Connection& connection, const ListingGenerator& generator, const Ben
 int run_visit(Connection& connection, const ListingGenerator& generator, const BenchOptions& options);
 /// Counts the documents by city with a job and compares the counts with what was fed.
 int run_citycount(Connection& connection, const ListingGenerator& generator, const BenchOptions& options);
+/// Puts (of what was fed) and gets at given rates, whatever the answers do, and a line for each when it has ended.
+int run_load(Connection& connection, const ListingGenerator& generator, const BenchOptions& options);
 
 }  // namespace fjord::bench

@@ -63,6 +63,16 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.01, 3600.0))
       ->capture_default_str();
   get->add_option("--operations", options.operations, "End after so many reads, if that is earlier; 0: no limit");
+  CLI::App* load =
+      add("load",
+          "Gets and puts documents that were fed, at given rates; writes a line of CSV for each operation: "
+          "when it was due (CLOCK_MONOTONIC), kind, time from then on, status, attempts",
+          fjord::bench::run_load);
+  load->add_option("--gets", options.gets_per_second, "Gets a second, whether or not earlier ones have ended");
+  load->add_option("--puts", options.puts_per_second, "Puts a second, likewise");
+  load->add_option("--in-flight", options.in_flight, "Besides: gets that are always under way, of the kind \"closed\"");
+  load->add_option("--seconds", options.load_seconds, "How long; 0: until standard input ends")->capture_default_str();
+  load->add_option("--output", options.output, "The file of CSV")->capture_default_str();
   for (CLI::App* command : {add("visit", "Visits all documents", fjord::bench::run_visit),
                             add("citycount", "Counts the documents by city with a job", fjord::bench::run_citycount)}) {
     command->add_option("--repeat", options.repeat, "How often; the median counts")

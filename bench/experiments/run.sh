@@ -6,8 +6,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 name=${1:-}
 [ $# -gt 0 ] && shift
 case $name in
-  slotfile-size | background-work | many-documents | placement) ;;
-  *) printf 'Usage: ./run experiment slotfile-size|background-work|many-documents|placement [--quick]\n' >&2; exit 2 ;;
+  slotfile-size | background-work | many-documents | placement | elasticity) ;;
+  *) printf 'Usage: ./run experiment slotfile-size|background-work|many-documents|placement|elasticity [--quick]\n' >&2; exit 2 ;;
 esac
 output=$root/build/experiments/$name
 page=$root/docs/experiments/$name.md
@@ -23,6 +23,10 @@ elif [ "$name" = placement ]; then
   "$program" --output "$output" "$@"
   /usr/bin/python3 "$root/bench/experiments/plot_placement.py" "$output" >"$output/tables.md"
   printf 'CSV and plots are in %s\n' "$output" >&2
+elif [ "$name" = elasticity ]; then
+  /usr/bin/python3 -B "$root/bench/experiments/elasticity.py" --output "$output" "$@"
+  /usr/bin/python3 "$root/bench/experiments/plot_elasticity.py" "$output" >"$output/tables.md"
+  printf 'CSV and plot are in %s\n' "$output" >&2
 else
   "$program" --directory "$work" "$@" >"$output/tables.md"
 fi
