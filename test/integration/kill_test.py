@@ -1,7 +1,7 @@
-"""kill -9 of storage nodes at random moments under a feed: what was acknowledged is there afterwards.
+"""kill -9 of processes at random moments under load: what was acknowledged is there afterwards.
 
-The record of what was acknowledged is kept here, outside of the cluster. FJORD_KILL_SEED repeats the random choices of a
-run, FJORD_KILL_ROUNDS says how many rounds.
+The record of what was acknowledged is kept outside of the cluster. FJORD_KILL_SEED repeats the random choices of a
+run, FJORD_KILL_ROUNDS says how many rounds; `--kills N` how many processes of any role are killed under fjord-torture.
 """
 
 import json
@@ -9,9 +9,11 @@ import os
 import random
 import re
 import subprocess
+import sys
 import time
 import unittest
 
+import faults
 import harness
 
 SCHEMA = """document item {
@@ -21,6 +23,7 @@ SCHEMA = """document item {
 """
 DOCUMENTS = 4000
 ROUNDS = int(os.environ.get("FJORD_KILL_ROUNDS", "5"))
+KILLS = 25
 SEED = int(os.environ.get("FJORD_KILL_SEED", str(time.time_ns() % 1000000)))
 
 
@@ -118,5 +121,43 @@ class KillTest(unittest.TestCase):
             self.assertIn("type", cluster.must("schema", "list", "-o", "json").json_lines()[-1])
 
 
+class AnyProcessTest(unittest.TestCase):
+    """Processes of every role are killed while others may be away, and come back at once or after a while."""
+
+    def test_any_process_at_any_moment(self):
+        seed = faults.seed_of_run()
+        random_ = faults.chooser(seed)
+        with faults.Processes(storage=3, distributors=2, redundancy=2) as cluster, faults.Torture(cluster, seed) as torture:
+            running = faults.Faults(random_, cluster)
+            killed = {}
+            begin = time.monotonic()
+            torture.start()
+            for _ in range(KILLS):
+                running.wait(random_.expovariate(2))
+                cluster.check_running()
+                victim = random_.choice(sorted(cluster.running) or ["nobody"])
+                if victim == "nobody":
+                    continue
+                cluster.kill(victim)
+                killed[victim.split(".")[0]] = killed.get(victim.split(".")[0], 0) + 1
+                if random_.random() < 0.5:
+                    cluster.start(victim)
+                else:
+                    running.after(random_.uniform(0.05, 4), lambda victim=victim: cluster.start(victim))
+            running.end_all()
+            cluster.wait_healthy()
+            counts = torture.stop_and_check()
+            cluster.check_running()
+            print(f"{sum(killed.values())} kills {killed} in {time.monotonic() - begin:.0f} s: {counts}", flush=True)
+            self.assertGreater(counts["put_applied"], 10 * KILLS, "hardly anything was acknowledged")
+            self.assertGreater(counts["remove_applied"], 2 * KILLS)
+            self.assertGreater(counts["raise_applied"], 2 * KILLS)
+
+
 if __name__ == "__main__":
+    if "--kills" in sys.argv:
+        at = sys.argv.index("--kills")
+        KILLS = int(sys.argv[at + 1])
+        # Only what the number is about.
+        sys.argv[at:at + 2] = ["AnyProcessTest"]
     harness.main()

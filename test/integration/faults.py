@@ -1,0 +1,269 @@
+"""What the tests that break a cluster share: its processes as children of the test, and the clients that keep a record.
+
+`Processes` starts fjordd itself, so that signals, other programs and other network namespaces are in the test's hands.
+`Torture` is fjord-torture: writers, readers and counters, and the record of what was acknowledged, outside of the cluster.
+"""
+
+import ctypes
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+import harness
+
+SCHEMA = """document item {
+  field n type long { header }
+  field text type string { body }
+}
+"""
+PR_SET_PDEATHSIG = 1
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def seed_of_run():
+    """FJORD_FAULT_SEED, or a new one; it is printed, and repeats the choices of a run (not its timing)."""
+    seed = int(os.environ.get("FJORD_FAULT_SEED", str(time.time_ns() % 1000000)))
+    print(f"FJORD_FAULT_SEED={seed}", flush=True)
+    return seed
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+def end_with_parent():
+    """In a child: it is killed when the test ends, however that ends."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+class Processes:
+    """A cluster of fjordd processes; use it in a with statement.
+
+    `addresses`: node -> host:port, for nodes elsewhere than on loopback. `enter`: node -> what its process calls first.
+    """
+
+    def __init__(self, storage=3, distributors=2, redundancy=2, addresses=None, enter=None, options=""):
+        self.names = ["fleetcontroller.0", *(f"distributor.{i}" for i in range(distributors)), *(f"storage.{i}" for i in range(storage))]
+        self.storage = [name for name in self.names if name.startswith("storage.")]
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="fjord-faults-"))
+        self.enter = enter or {}
+        self.programs = {}  # node -> folder of fjordd, where it is not the usual one
+        self.running = {}
+        self.client_enter = None  # what clients call first
+        ports = free_ports(len(self.names))
+        self.addresses = addresses or {name: f"127.0.0.1:{port}" for name, port in zip(self.names, ports)}
+        self.address = ",".join(self.addresses[name] for name in self.names if name.startswith("distributor."))
+        lines = ["allow_remote: true"] if addresses else []
+        lines += ["cluster:", f"  redundancy: {redundancy}", "fleetcontroller:",
+                  f"  address: {self.addresses['fleetcontroller.0']}", "  directory: fleetcontroller.0", "distributors:"]
+        lines += [f"  - address: {self.addresses[name]}" for name in self.names if name.startswith("distributor.")]
+        lines += ["storage:"]
+        for name in self.storage:
+            lines += [f"  - address: {self.addresses[name]}", f"    directory: {name}"]
+        (self.folder / "cluster.yaml").write_text("\n".join(lines) + "\n" + options)
+
+    def __enter__(self):
+        try:
+            for name in self.names:
+                self.start(name)
+            self.wait_healthy()
+            # Many crashes are what these tests are about; they must not keep a node out.
+            self.must("config", "set", "controller.crashes_max=1000000")
+            schema = self.folder / "item.sd"
+            schema.write_text(SCHEMA)
+            self.must("schema", "deploy", schema)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        for process in self.running.values():
+            process.kill()
+        for process in self.running.values():
+            process.wait()
+        self.running.clear()
+        keep = os.environ.get("FJORD_FAULT_KEEP")
+        if keep:
+            shutil.copytree(self.folder / "logs", keep, dirs_exist_ok=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self, name):
+        assert name not in self.running, name
+        (self.folder / "logs").mkdir(exist_ok=True)
+        program = pathlib.Path(self.programs.get(name, harness.BIN)) / "fjordd"
+        enter = self.enter.get(name)
+
+        def prepare():
+            end_with_parent()
+            if enter:
+                enter()
+        with open(self.folder / "logs" / f"{name}.log", "ab") as log:
+            self.running[name] = subprocess.Popen([str(program), "--config", str(self.folder / "cluster.yaml"), "--node", name],
+                                                  stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=prepare)
+
+    def send(self, name, what):
+        self.running[name].send_signal(what)
+
+    def kill(self, name):
+        """SIGKILL, and waits until the process is gone."""
+        process = self.running.pop(name)
+        assert process.poll() is None, f"{name} has ended by itself with {process.returncode}{self.logs()}"
+        process.kill()
+        process.wait()
+
+    def end(self, name):
+        """SIGTERM, and waits."""
+        process = self.running.pop(name)
+        process.terminate()
+        process.wait(timeout=30)
+
+    def check_running(self):
+        for name, process in self.running.items():
+            assert process.poll() is None, f"{name} has ended by itself with {process.returncode}{self.logs()}"
+
+    def logs(self):
+        return "".join(f"\n--- {path.name}\n{path.read_text(errors='replace')[-2000:]}" for path in sorted(self.folder.glob("logs/*.log")))
+
+    def run_client(self, program, *arguments, timeout=120):
+        arguments = [str(argument) for argument in arguments]
+        completed = subprocess.run([str(harness.BIN / program), *arguments], capture_output=True, text=True, timeout=timeout,
+                                   env={**os.environ, "FJORD_CLUSTER": self.address}, preexec_fn=self.client_enter)
+        return harness.Finished(arguments, completed)
+
+    def fjord(self, *arguments, timeout=120):
+        return self.run_client("fjord", *arguments, timeout=timeout)
+
+    def must(self, *arguments, timeout=120):
+        finished = self.fjord(*arguments, timeout=timeout)
+        assert finished.code == harness.OK, str(finished) + self.logs()
+        return finished
+
+    def wait_healthy(self, seconds=90):
+        try:
+            harness.wait_until(lambda: self.fjord("status", "--timeout", 5).code == 0, "the cluster is healthy", seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.fjord('status')}{self.logs()}") from None
+
+    def documents(self):
+        """All documents by id, as a visit finds them."""
+        found = {}
+        for line in self.must("visit", timeout=300).json_lines():
+            assert line["put"] not in found, f"{line['put']} was visited twice"
+            found[line["put"]] = line["fields"]
+        return found
+
+
+class Torture:
+    """fjord-torture against a cluster; use it in a with statement."""
+
+    def __init__(self, cluster, seed, **options):
+        self.cluster = cluster
+        self.log = cluster.folder / "logs" / "torture.log"
+        arguments = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+        enter = cluster.client_enter
+
+        def prepare():
+            end_with_parent()
+            if enter:
+                enter()
+        self.process = subprocess.Popen([str(harness.BIN / "fjord-torture"), "--cluster", cluster.address, "--seed", str(seed),
+                                         "--log", str(self.log), *arguments],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, preexec_fn=prepare)
+        ready = self.process.stdout.readline().strip()
+        assert ready == "ready", f"fjord-torture: {ready}"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+
+    def say(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline()
+        assert answer, "fjord-torture has ended"
+        return json.loads(answer)
+
+    def start(self):
+        self.say("start")
+
+    def status(self):
+        return self.say("status")
+
+    def stop_and_check(self):
+        """Ends the load, compares everything with the record, by get and by visit; returns the counts."""
+        self.say("stop")
+        summary = self.say("check")
+        shown = "\n".join(summary["violations_shown"])
+        assert summary["violations"] == 0, f"{summary['violations']} violations:\n{shown}\n{self.history(shown)}"
+        self.check_visit()
+        return summary["counts"]
+
+    def history(self, text):
+        """What the log says of the first id that is named in `text`."""
+        ids = [word.rstrip(":") for word in text.split() if word.startswith("id:torture:")]
+        if not ids:
+            return ""
+        lines = [line for line in self.log.read_text().splitlines() if f" {ids[0]} " in line]
+        return "\n".join(lines[-40:])
+
+    def check_visit(self):
+        path = self.cluster.folder / "possible"
+        self.say(f"possible {path}")
+        found = self.cluster.documents()
+        for line in path.read_text().splitlines():
+            id_, *possible = line.split()
+            value = str(found[id_]["n"]) if id_ in found else "absent"
+            assert value in possible, f"a visit: {id_} is {value}, possible: {possible}"
+
+
+class Faults:
+    """Draws faults with overlapping ends: `begin(target)` now, `end(target)` when its time is over."""
+
+    def __init__(self, random_, cluster):
+        self.random = random_
+        self.cluster = cluster
+        self.pending = []  # (when, what to call)
+
+    def after(self, seconds, call):
+        self.pending.append((time.monotonic() + seconds, call))
+
+    def wait(self, seconds):
+        """Sleeps, and ends the faults whose time is over meanwhile."""
+        end = time.monotonic() + seconds
+        while True:
+            self.pending.sort(key=lambda entry: entry[0])
+            due = min([end, *(when for when, _ in self.pending[:1])])
+            time.sleep(max(0, due - time.monotonic()))
+            if self.pending and self.pending[0][0] <= time.monotonic():
+                self.pending.pop(0)[1]()
+            elif time.monotonic() >= end:
+                return
+
+    def end_all(self):
+        pending, self.pending = self.pending, []
+        for _, call in pending:
+            call()
+
+
+def chooser(seed):
+    return random.Random(seed)
