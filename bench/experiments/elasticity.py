@@ -43,22 +43,27 @@ class Watch:
         self.thread.start()
 
     def merged_entries(self):
-        """Entries fetched by merges, over all storage nodes that answer."""
+        """Entries fetched by merges, by storage node, of those that answer."""
         config = (self.cluster.directory / "cluster.yaml").read_text().split("\nstorage:", 1)[1]
-        total = 0
+        found = {}
         for address in re.findall(r"http: *(\S+)", config):
             try:
-                with urllib.request.urlopen(f"http://{address}/metrics", timeout=2) as answer:
+                with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
                     text = answer.read().decode()
             except OSError:
                 continue
-            for value in re.findall(r"^fjord_storage_merged_entries_total(?:\{[^}]*\})? (\S+)", text, re.MULTILINE):
-                total += float(value)
-        return total
+            values = re.findall(r"^fjord_storage_merged_entries_total(?:\{[^}]*\})? (\S+)", text, re.MULTILINE)
+            found[address] = sum(map(float, values))
+        return found
+
+    def merged_total(self, nodes):
+        """The same in all, when as many nodes have answered."""
+        return sum(harness.wait_until(lambda: (lambda found: found if len(found) == nodes else None)(self.merged_entries()),
+                                      "all storage nodes show their metrics").values())
 
     def run(self):
         while not self.ending.wait(0.25):
-            self.rows.writerow([time.monotonic(), self.merged_entries()])
+            self.rows.writerow([time.monotonic(), sum(self.merged_entries().values())])
 
     def end(self):
         self.ending.set()
@@ -132,7 +137,7 @@ class Experiment:
         time.sleep(self.options.quiet)
         self.phase("quiet", start)
 
-        before = watch.merged_entries()
+        before = watch.merged_total(3)
         start = time.monotonic()
         cluster.local("add-node", "--timeout", 60)
         self.wait_moved(cluster, lambda nodes: nodes["storage.3"]["documents"] > 0 and self.held(nodes) == copies,
@@ -140,7 +145,7 @@ class Experiment:
         self.phase("add", start)
         time.sleep(1)  # metrics of the last merge
         nodes, _ = self.storage(cluster)
-        self.figures["added"] = {"fetched": watch.merged_entries() - before, "on_node": nodes["storage.3"]["documents"],
+        self.figures["added"] = {"fetched": watch.merged_total(4) - before, "on_node": nodes["storage.3"]["documents"],
                                  "least": copies / 4}
 
         start = time.monotonic()
@@ -148,7 +153,7 @@ class Experiment:
         self.phase("four nodes", start)
 
         plan = cluster.must("node", "retire", "storage.3", "--dry-run", "-o", "json").json()["plan"]
-        before = watch.merged_entries()
+        before = watch.merged_total(4)
         held = self.storage(cluster)[0]["storage.3"]["documents"]
         start = time.monotonic()
         cluster.must("node", "retire", "storage.3")
@@ -156,7 +161,7 @@ class Experiment:
                         "the retired node is empty", 900)
         self.phase("retire", start)
         time.sleep(1)
-        self.figures["retired"] = {"fetched": watch.merged_entries() - before, "least": held, "plan_bytes": plan["bytes"]}
+        self.figures["retired"] = {"fetched": watch.merged_total(4) - before, "least": held, "plan_bytes": plan["bytes"]}
 
         start = time.monotonic()
         time.sleep(self.options.rest)

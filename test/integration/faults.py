@@ -55,12 +55,12 @@ class Processes:
     `addresses`: node -> host:port, for nodes elsewhere than on loopback. `enter`: node -> what its process calls first.
     """
 
-    def __init__(self, storage=3, distributors=2, redundancy=2, addresses=None, enter=None, options=""):
+    def __init__(self, storage=3, distributors=2, redundancy=2, addresses=None, enter=None, options="", programs=None):
         self.names = ["fleetcontroller.0", *(f"distributor.{i}" for i in range(distributors)), *(f"storage.{i}" for i in range(storage))]
         self.storage = [name for name in self.names if name.startswith("storage.")]
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="fjord-faults-"))
         self.enter = enter or {}
-        self.programs = {}  # node -> folder of fjordd, where it is not the usual one
+        self.programs = programs or {}  # node -> folder of fjordd, where it is not the usual one
         self.running = {}
         self.client_enter = None  # what clients call first
         ports = free_ports(len(self.names))
@@ -81,7 +81,8 @@ class Processes:
                 self.start(name)
             self.wait_healthy()
             # Many crashes are what these tests are about; they must not keep a node out.
-            self.must("config", "set", "controller.crashes_max=1000000")
+            if "fleetcontroller.0" not in self.programs:
+                self.must("config", "set", "controller.crashes_max=1000000")
             schema = self.folder / "item.sd"
             schema.write_text(SCHEMA)
             self.must("schema", "deploy", schema)
