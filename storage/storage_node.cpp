@@ -189,12 +189,24 @@ void StorageNode::delete_buckets(rpc::DeleteBuckets request, rpc::Responder resp
   join->done();
 }
 
+Status StorageNode::learn(const rpc::Poll& request) {
+  std::lock_guard lock(learning_);
+  if (request.heard_incarnation != incarnation_) version_before_ = std::max(version_before_, request.info.state_version);
+  FJORD_TRY(told_.update(request.info).status());
+  const std::shared_ptr<const rpc::ClusterSnapshot> told = told_.get();
+  // A state that speaks of an earlier process of this node says that it has not missed anything. It may have lost
+  // what was not synced, so nobody may read here before the distributors know that it was away.
+  const std::uint64_t up_since = told->state().node(NodeId::storage(options_.index)).up_since_version;
+  if (snapshots_.get() == nullptr && up_since != 0 && up_since <= version_before_) return Status::ok();
+  return snapshots_.update(told->info()).status();
+}
+
 void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
-  Result<bool> updated = snapshots_.update(request.info);
-  if (!updated) {
+  const Status learnt = learn(request);
+  if (!learnt) {
     rpc::PollReply reply;
-    reply.status = updated.error();
-    if (const auto snapshot = snapshots_.get()) reply.term = snapshot->term();
+    reply.status = learnt;
+    if (const auto told = told_.get()) reply.term = told->term();
     respond(std::move(reply));
     return;
   }
@@ -212,7 +224,7 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
       collected->totals[s] = stripes_[s]->totals();
       collected->health[s] = stripes_[s]->health();
       if (collected->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-      std::shared_ptr<const rpc::ClusterSnapshot> snapshot = snapshots_.get();
+      std::shared_ptr<const rpc::ClusterSnapshot> snapshot = told_.get();
       rpc::PollReply reply;
       for (const Status& health : collected->health) {
         if (!health) reply.status = health;  // a disk that failed: not up any more

@@ -292,6 +292,35 @@ TEST_CASE("storage node: acknowledges the pending state and the configuration, a
   CHECK(nodes.ask(0, rpc::Poll{}).state_version == kState);
 }
 
+TEST_CASE("storage node: one that has just started acts only under a state that speaks of it") {
+  NodeWorld world(3);
+  const BucketId bucket(3, 1);
+  rpc::ClusterInfo before = world.info(4);
+  before.state += " .0.v:1";
+  const rpc::PollReply told = world.ask(0, rpc::Poll{.info = before});
+  CHECK(told.status);
+  CHECK(told.state_version == 4);
+  REQUIRE(told.incarnation != 0);
+  rpc::GetBucketInfo question;
+  question.all = true;
+  question.state_version = 4;
+  CHECK(world.ask(0, question).status.code() == StatusCode::NotReady);
+
+  // It was heard, and the state is still the one of the process before it.
+  rpc::Poll again{.info = before};
+  again.heard_incarnation = told.incarnation;
+  CHECK(world.ask(0, again).status);
+  CHECK(world.ask(0, question).status.code() == StatusCode::NotReady);
+
+  rpc::ClusterInfo after = world.info(5);
+  after.state += " .0.v:5";
+  rpc::Poll news{.info = after};
+  news.heard_incarnation = told.incarnation;
+  CHECK(world.ask(0, news).state_version == 5);
+  question.state_version = 5;
+  CHECK(world.ask(0, question).status);
+}
+
 TEST_CASE("storage node: leaves calls of other services alone, and refuses stripes that are no power of two") {
   NodeWorld nodes(1);
   Result<rpc::ExecuteReply> reply = nodes.caller.try_ask(storage_address(0), rpc::Execute{});

@@ -3,10 +3,12 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "fjord/common/runtime.h"
+#include "fjord/common/thread_annotations.h"
 #include "fjord/rpc/cluster_snapshot.h"
 #include "fjord/rpc/live_settings.h"
 #include "fjord/rpc/transport.h"
@@ -51,10 +53,10 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   bool handle(rpc::Request& request, rpc::Responder& respond) override;
   void on_stripe(BucketId bucket, UniqueFunction<void(spi::PersistenceProvider&)> task) override;
 
-  /// What this node knows of the cluster.
+  /// What this node acts upon; null until there is a state that speaks of this process.
   const rpc::SnapshotHolder& snapshots() const { return snapshots_; }
 
-  /// Cluster state version in use; 0 before the first poll of the fleet controller.
+  /// Cluster state version in use; 0 before there is one.
   std::uint64_t state_version() const;
 
  private:
@@ -68,11 +70,16 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   void set_replica_sets(rpc::SetReplicaSets request, rpc::Responder respond);
   void delete_buckets(rpc::DeleteBuckets request, rpc::Responder respond);
   void poll(rpc::Poll request, rpc::Responder respond);
+  /// Takes in what the fleet controller says. Errors: those of ClusterSnapshot::update.
+  Status learn(const rpc::Poll& request);
 
   StorageNodeOptions options_;
   Clock& clock_;
   std::uint64_t incarnation_;
   Gauge& damaged_buckets_;
+  std::mutex learning_;
+  std::uint64_t version_before_ FJORD_GUARDED_BY(learning_) = 0;  ///< The newest before it was heard of this process.
+  rpc::SnapshotHolder told_;                                      ///< By the fleet controller.
   rpc::SnapshotHolder snapshots_;
   rpc::LiveSettings settings_;
   std::vector<std::unique_ptr<Stripe>> stripes_;
