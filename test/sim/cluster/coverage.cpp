@@ -25,7 +25,19 @@ constexpr std::array<std::string_view, kFaultKinds> kNames = {
     "slow-disk",
     "disk-full",
     "corruption",
+    "store-cut",
+    "node-add",
+    "node-remove",
+    "maintenance",
+    "capacity",
+    "redundancy",
+    "bits",
+    "limits",
 };
+
+std::string column(unsigned invariant) {
+  return invariant < theorem(1) ? fmt::format("I{}", invariant) : fmt::format("T5.{}", invariant - theorem(0));
+}
 
 }  // namespace
 
@@ -44,6 +56,8 @@ std::set<FaultKind> all_fault_kinds() {
   return kinds;
 }
 
+bool is_change_of_membership(FaultKind kind) { return kind >= FaultKind::NodeAdd; }
+
 void Coverage::add(const Coverage& other) {
   for (std::size_t kind = 0; kind < kFaultKinds; ++kind) {
     for (std::size_t i = 0; i <= kInvariants; ++i) cells_[kind][i] += other.cells_[kind][i];
@@ -55,8 +69,7 @@ std::string Coverage::to_tsv() const { return to_text(true); }
 
 std::string Coverage::to_text(bool tabs) const {
   std::string text = tabs ? "fault" : fmt::format("{:18}", "fault");
-  for (unsigned i = 1; i <= kInvariants; ++i)
-    text += tabs ? fmt::format("\tI{}", i) : fmt::format("{:>7}", fmt::format("I{}", i));
+  for (unsigned i = 1; i <= kInvariants; ++i) text += tabs ? "\t" + column(i) : fmt::format("{:>7}", column(i));
   text += '\n';
   for (const FaultKind kind : all_fault_kinds()) {
     text += tabs ? std::string(to_string(kind)) : fmt::format("{:18}", to_string(kind));

@@ -6,6 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "fjord/common/check.h"
+#include "fjord/fleetcontroller/memory_state_store.h"
 
 namespace fjord::sim {
 namespace {
@@ -37,6 +38,7 @@ class Drawer {
         random_(random),
         storage_(names("storage", shape.storage_nodes)),
         distributors_(names("distributor", shape.distributors)),
+        controllers_(names("fleetcontroller", shape.controllers)),
         clients_(names("client", plan.clients)) {
     bool loses = false;
     for (const FaultKind kind : plan.kinds) {
@@ -49,10 +51,11 @@ class Drawer {
     // Nodes that do not lose anything may all be away, which costs nothing but time.
     if (loses) mortal_.resize(shape.redundancy - 1);
     gentle_ = loses;
+    racks_ = racks_of(shape);
+    redundancy_ = shape.redundancy;
+    bits_ = shape.bits;
+    while ((1U << bits_min_) < shape.stripes) ++bits_min_;
     sync_ = shape.sync && !loses;
-    storage_is_isolated_ = random_.chance(0.5);
-    if (!plan_.known_limits && storage_is_isolated_) std::erase(kinds_, FaultKind::DistributorCrash);
-    if (!plan_.known_limits) std::erase(kinds_, FaultKind::CutTogether);
   }
 
   std::vector<Fault> draw() {
@@ -77,17 +80,13 @@ class Drawer {
   }
   const std::string& one_of(const std::vector<std::string>& names) { return names[random_.below(names.size())]; }
 
-  /// Who may be stopped or cut off: storage nodes or distributors or the controller, and not several roles in one run
-  /// unless the limits that are known may show.
+  /// Who may be stopped or cut off.
   std::vector<std::string> isolable() {
     // A controller that is cut off calls every node down, and then a wiped node's peers count as away, too.
-    if (!gentle_ && random_.chance(0.1)) return {"fleetcontroller.0"};
-    std::vector<std::string> some = storage_is_isolated_ ? mortal_ : distributors_;
-    if (plan_.known_limits) {
-      some = mortal_;
-      some.insert(some.end(), distributors_.begin(), distributors_.end());
-      if (!gentle_) some.emplace_back("fleetcontroller.0");
-    }
+    if (!gentle_ && random_.chance(0.1)) return {one_of(controllers_)};
+    std::vector<std::string> some = mortal_;
+    some.insert(some.end(), distributors_.begin(), distributors_.end());
+    if (!gentle_) some.push_back(one_of(controllers_));
     shuffle(some, random_);
     return some;
   }
@@ -96,7 +95,7 @@ class Drawer {
     some.resize(1 + random_.below((some.size() + 1) / 2));
     // Clients on that side, too: they may not notice anything.
     for (const std::string& client : clients_) {
-      if (plan_.known_limits && random_.chance(0.4)) some.push_back(client);
+      if (random_.chance(0.4)) some.push_back(client);
     }
     return some;
   }
@@ -113,11 +112,11 @@ class Drawer {
         fault.length = between(50, 6000);
         break;
       case FaultKind::ControllerCrash:
-        fault.nodes = {"fleetcontroller.0"};
+        fault.nodes = {random_.chance(0.6) ? std::string("leader") : one_of(controllers_)};
         fault.length = between(10, 5000);
         break;
       case FaultKind::PowerLoss:
-        fault.nodes = {random_.chance(0.1) ? std::string("fleetcontroller.0") : one_of(mortal_)};
+        fault.nodes = {random_.chance(0.1) ? one_of(controllers_) : one_of(mortal_)};
         // What was synced is there even if the whole room was dark.
         if (sync_ && random_.chance(0.5)) fault.nodes = storage_;
         fault.length = between(50, 5000);
@@ -174,7 +173,56 @@ class Drawer {
         fault.nodes = {mortal_.front()};
         fault.amount = 1 + static_cast<std::int64_t>(random_.below(4));
         break;
+      case FaultKind::StoreCut:
+        fault.nodes = {random_.chance(0.7) ? std::string("leader") : one_of(controllers_)};
+        break;
+      default:
+        draw_membership(fault);
+        break;
     }
+  }
+
+  void draw_membership(Fault& fault) {
+    const auto below = [&](std::uint64_t n) { return static_cast<std::int64_t>(random_.below(n)); };
+    fault.length = between(2000, 10'000);
+    switch (fault.kind) {
+      case FaultKind::NodeAdd:
+        fault.nodes = {random_.chance(0.15) ? "distributor" : "storage"};
+        if (racks_ > 0) fault.others = {fmt::format("rack_{}", below(racks_))};
+        break;
+      case FaultKind::NodeRemove:
+        fault.nodes = {one_of(storage_)};
+        fault.amount = random_.chance(0.3) ? 1 : 0;  // Taken back.
+        break;
+      case FaultKind::Maintenance:
+        fault.nodes = {one_of(mortal_)};
+        break;
+      case FaultKind::Capacity:
+        fault.nodes = {one_of(storage_)};
+        fault.amount = 25 << below(5);
+        break;
+      case FaultKind::Redundancy: {
+        // As many copies as the run can lose nodes, at least.
+        const std::int64_t least = gentle_ ? redundancy_ : 1;
+        const std::int64_t most = racks_ > 0 ? racks_ : std::min<std::int64_t>(4, std::ssize(storage_));
+        fault.amount = least + below(static_cast<std::uint64_t>(std::max<std::int64_t>(most - least, 0) + 1));
+        break;
+      }
+      case FaultKind::Bits:
+        fault.amount = std::max<std::int64_t>(bits_min_, bits_ - 2 + below(5));
+        break;
+      case FaultKind::Limits:
+        fault.amount = random_.chance(0.25) ? 0 : 2 + below(30);
+        break;
+      default:
+        break;
+    }
+  }
+
+  static unsigned racks_of(const SimClusterOptions& shape) {
+    unsigned racks = 0;
+    while (shape.distribution.find(fmt::format("(rack_{} ", racks)) != std::string::npos) ++racks;
+    return racks;
   }
 
   void draw_bridge(Fault& fault) {
@@ -191,8 +239,8 @@ class Drawer {
   void draw_clock(Fault& fault) {
     static constexpr std::int64_t kHourMs = 3'600'000;
     std::vector<std::string> machines = storage_;
-    machines.emplace_back("fleetcontroller.0");
-    if (plan_.known_limits) machines.insert(machines.end(), distributors_.begin(), distributors_.end());
+    machines.insert(machines.end(), controllers_.begin(), controllers_.end());
+    machines.insert(machines.end(), distributors_.begin(), distributors_.end());
     fault.nodes = {one_of(machines)};
     const Duration off = random_.chance(0.5) ? between(1, kHourMs) : between(1, 10'000);
     fault.amount = random_.chance(0.5) ? off.count() : -off.count();
@@ -203,12 +251,16 @@ class Drawer {
   Random& random_;
   std::vector<std::string> storage_;
   std::vector<std::string> distributors_;
+  std::vector<std::string> controllers_;
   std::vector<std::string> clients_;
   std::vector<FaultKind> kinds_;
   std::vector<std::string> mortal_;  ///< Storage nodes that may be away.
   bool sync_ = false;                ///< And nothing else loses what nodes hold.
   bool gentle_ = false;              ///< The others must not look as if they were.
-  bool storage_is_isolated_ = false;
+  unsigned racks_ = 0;
+  unsigned redundancy_ = 1;
+  unsigned bits_ = 1;
+  unsigned bits_min_ = 1;  ///< As many as the stripes of storage nodes need.
 };
 
 }  // namespace
@@ -229,7 +281,7 @@ std::vector<Fault> draw_faults(const FaultPlan& plan, const SimClusterOptions& s
 }
 
 FaultInjector::FaultInjector(SimCluster& cluster, std::vector<Fault> faults, const Exposure& exposure)
-    : cluster_(cluster), faults_(std::move(faults)), exposure_(exposure), active_(faults_.size()) {}
+    : cluster_(cluster), faults_(std::move(faults)), exposure_(exposure), active_(faults_.size()), operator_(cluster) {}
 
 void FaultInjector::start() {
   for (std::size_t i = 0; i < faults_.size(); ++i) {
@@ -257,9 +309,12 @@ bool FaultInjector::is_under_way(const Fault& fault) const {
 }
 
 void FaultInjector::begin(std::size_t index) {
-  const Fault& fault = faults_[index];
+  Fault& fault = faults_[index];
   Active& active = active_[index];
   active.begun = true;
+  for (std::string& name : fault.nodes) {
+    if (name == "leader") name = cluster_.leader();
+  }
   active.before = exposure_.counts();
   cluster_.scheduler().trace("fault " + describe(fault));
   switch (fault.kind) {
@@ -303,6 +358,13 @@ void FaultInjector::begin(std::size_t index) {
       for (std::int64_t i = 0; i < fault.amount; ++i) active.hits += cluster_.flip_bit_of_storage(node) ? 1 : 0;
       break;
     }
+    case FaultKind::StoreCut:
+      cluster_.controller_records().disconnect(fault.nodes.front() + ":1");
+      active.hits = cluster_.alive(fault.nodes.front()) ? 1 : 0;
+      break;
+    default:
+      change_membership(index);
+      break;
   }
   cluster_.scheduler().outside().post_after(fault.length, [this, index] { end(index); });
 }
@@ -398,11 +460,138 @@ void FaultInjector::end(std::size_t index) {
       active.hits = cluster_.refused_for_space(fault.nodes.front()) - active.hits;
       cluster_.free_disk(fault.nodes.front());
       break;
+    case FaultKind::StoreCut:
+      if (cluster_.alive(fault.nodes.front())) cluster_.controller_records().connect(fault.nodes.front() + ":1");
+      break;
     default:
+      end_membership(index);
       break;
   }
   cluster_.scheduler().trace("end of fault " + describe(fault) + ", hits " + std::to_string(active.hits));
   count(fault, active);
+}
+
+// --- changes of membership -------------------------------------------------------------------------------------------
+
+void FaultInjector::change_membership(std::size_t index) {
+  const Fault& fault = faults_[index];
+  switch (fault.kind) {
+    case FaultKind::NodeAdd:
+      add_node(index);
+      break;
+    case FaultKind::NodeRemove:
+      remove_node(index);
+      break;
+    case FaultKind::Maintenance:
+      maintain(index);
+      break;
+    case FaultKind::Capacity: {
+      rpc::ChangeNodes request;
+      request.action = rpc::NodeAction::Capacity;
+      request.nodes = fault.nodes;
+      request.capacity = fmt::format("{}", static_cast<double>(fault.amount) / 100);
+      operator_.change_nodes(std::move(request), [this, index](const rpc::ChangeNodesReply& reply) {
+        active_[index].hits += reply.status && reply.refusals.empty() ? 1 : 0;
+      });
+      break;
+    }
+    case FaultKind::Redundancy:
+      change_setting(index, fmt::format("cluster.redundancy={}", fault.amount));
+      break;
+    case FaultKind::Bits:
+      change_setting(index, fmt::format("cluster.distribution_bits={}", fault.amount));
+      break;
+    case FaultKind::Limits:
+      change_setting(index, fault.amount == 0 ? std::string("maintenance.paused=true")
+                                              : fmt::format("distributor.bucket_entries_max={}", fault.amount));
+      break;
+    default:
+      break;
+  }
+}
+
+void FaultInjector::change_setting(std::size_t index, const std::string& setting) {
+  operator_.change_config(setting, [this, index](const rpc::ChangeConfigReply& reply) {
+    active_[index].hits += reply.status && !reply.changes.empty() ? 1 : 0;
+  });
+}
+
+void FaultInjector::add_node(std::size_t index) {
+  const Fault& fault = faults_[index];
+  const bool is_storage = fault.nodes.front() == "storage";
+  const std::string name = is_storage ? cluster_.add_storage_node() : cluster_.add_distributor();
+  rpc::ChangeNodes request;
+  request.action = rpc::NodeAction::Add;
+  request.nodes = fault.nodes;
+  request.address = name + ":1";
+  if (is_storage && !fault.others.empty()) request.group = fault.others.front();
+  operator_.change_nodes(std::move(request), [this, index, name](const rpc::ChangeNodesReply& reply) {
+    // An answer that got lost: the next one says that it is there.
+    FJORD_CHECK_MSG(reply.status || reply.status.code() == StatusCode::AlreadyExists, reply.status.to_string());
+    FJORD_CHECK(!reply.status || reply.nodes == std::vector<std::string>{name});
+    ++active_[index].hits;
+  });
+}
+
+void FaultInjector::remove_node(std::size_t index) {
+  const std::string name = faults_[index].nodes.front();
+  if (!operated_.insert(name).second) return;
+  operator_.change_nodes(rpc::NodeAction::Retire, name, [this, index, name](const rpc::ChangeNodesReply& reply) {
+    Active& active = active_[index];
+    active.accepted = reply.status && reply.refusals.empty();
+    active.hits += active.accepted ? 1 : 0;
+    if (!active.accepted) {
+      operated_.erase(name);
+    } else if (faults_[index].amount == 0) {
+      try_to_remove(name);
+    } else if (active.ended) {
+      end_membership(index);
+    }
+  });
+}
+
+/// Again and again: it is refused until the node is empty.
+void FaultInjector::try_to_remove(const std::string& name) {
+  cluster_.scheduler().outside().post_after(milliseconds(400), [this, name] {
+    operator_.change_nodes(rpc::NodeAction::Remove, name, [this, name](const rpc::ChangeNodesReply& reply) {
+      // "There is no such node": an answer got lost.
+      const bool is_gone = reply.status ? reply.refusals.empty() : reply.status.code() == StatusCode::NotFound;
+      if (!is_gone) return try_to_remove(name);
+      cluster_.retire(name);
+      operated_.erase(name);
+    });
+  });
+}
+
+void FaultInjector::maintain(std::size_t index) {
+  const std::string name = faults_[index].nodes.front();
+  if (!operated_.insert(name).second) return;
+  operator_.change_nodes(rpc::NodeAction::Maintenance, name, [this, index, name](const rpc::ChangeNodesReply& reply) {
+    Active& active = active_[index];
+    active.accepted = reply.status && reply.refusals.empty();
+    active.hits += active.accepted ? 1 : 0;
+    if (!active.accepted) {
+      operated_.erase(name);
+    } else if (active.ended) {
+      end_membership(index);
+    } else {
+      cluster_.crash(name);
+    }
+  });
+}
+
+void FaultInjector::end_membership(std::size_t index) {
+  const Fault& fault = faults_[index];
+  if (fault.kind == FaultKind::Limits) {
+    operator_.change_config(fault.amount == 0 ? "maintenance.paused" : "distributor.bucket_entries_max", {});
+  }
+  if (!active_[index].accepted) return;
+  const std::string& name = fault.nodes.front();
+  if (fault.kind == FaultKind::Maintenance) cluster_.restart(name);
+  if (fault.kind == FaultKind::Maintenance || (fault.kind == FaultKind::NodeRemove && fault.amount != 0)) {
+    operator_.change_nodes(rpc::NodeAction::Up, name,
+                           [this, name](const rpc::ChangeNodesReply&) { operated_.erase(name); });
+  }
 }
 
 void FaultInjector::count(const Fault& fault, Active& active) {

@@ -7,6 +7,7 @@
 
 #include "fjord/sim/scenarios.h"
 #include "fjord/sim/sim_cluster.h"
+#include "operator.h"
 
 namespace fjord::sim {
 
@@ -17,10 +18,12 @@ struct Fault {
   FaultKind kind = FaultKind::StorageCrash;
   Duration at{0};  ///< Since the workloads began.
   Duration length{0};
-  std::vector<std::string> nodes;   ///< The processes it befalls; network: one side of what is cut.
-  std::vector<std::string> others;  ///< Bridge: the processes that both sides reach.
+  /// The processes it befalls ("leader": the fleet controller that leads then); network: one side of what is cut; a
+  /// node that is added: of which role.
+  std::vector<std::string> nodes;
+  std::vector<std::string> others;  ///< Bridge: the processes that both sides reach. Of a node that is added: its rack.
   double rate = 0;                  ///< Probabilities of messages.
-  std::int64_t amount = 0;          ///< Microseconds or bytes.
+  std::int64_t amount = 0;          ///< Microseconds or bytes; changes of membership: percent, copies, bits, entries.
 };
 /// "#3 slow-disk of storage.1 from 2.500 s for 4.000 s, 3000".
 std::string describe(const Fault& fault);
@@ -31,9 +34,6 @@ struct FaultPlan {
   unsigned faults = 0;
   Duration span{0};
   unsigned clients = 0;
-  /// Also what is known to break a promise: wall clocks of distributors that are wrong, and distributors that are cut
-  /// off or paused together with storage nodes.
-  bool known_limits = false;
 };
 
 /// Draws faults for a cluster of that shape. As few nodes lose what they hold as redundancy allows: with wiped disks,
@@ -59,8 +59,11 @@ class FaultInjector {
  public:
   FaultInjector(SimCluster& cluster, std::vector<Fault> faults, const Exposure& exposure);
   void start();
-  /// Ends everything that goes on, begins nothing more, and starts what is down.
+  /// Ends everything that goes on, begins nothing more, and starts what is down. Nodes that are being removed still
+  /// have to become empty.
   void stop();
+  /// Everything that the operator began has ended.
+  bool is_idle() const { return operator_.is_idle() && operated_.empty(); }
   /// Each kind that was exercised in this run, with an invariant that is looked at when all is over.
   void note_at_end(unsigned invariant);
   const Coverage& coverage() const { return coverage_; }
@@ -71,6 +74,8 @@ class FaultInjector {
     bool begun = false;
     bool ended = false;
     std::uint64_t hits = 0;
+    bool accepted = false;  ///< By the fleet controller.
+    std::vector<std::string> nodes;
     std::vector<std::uint64_t> disturbances;
     std::array<std::uint64_t, kInvariants + 1> before{};
   };
@@ -81,6 +86,13 @@ class FaultInjector {
   void disturb(const Fault& fault, Active& active);
   void cut(const Fault& fault, Active& active);
   void clog_one_by_one(std::size_t index);
+  void change_membership(std::size_t index);
+  void end_membership(std::size_t index);
+  void add_node(std::size_t index);
+  void remove_node(std::size_t index);
+  void try_to_remove(const std::string& name);
+  void maintain(std::size_t index);
+  void change_setting(std::size_t index, const std::string& setting);
   void count(const Fault& fault, Active& active);
   bool is_under_way(const Fault& fault) const;
 
@@ -88,6 +100,8 @@ class FaultInjector {
   std::vector<Fault> faults_;
   const Exposure& exposure_;
   std::vector<Active> active_;
+  Operator operator_;
+  std::set<std::string> operated_;  ///< Storage nodes that are on their way out.
   Coverage coverage_;
   std::set<FaultKind> exercised_kinds_;
   unsigned exercised_ = 0;

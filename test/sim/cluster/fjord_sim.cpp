@@ -125,8 +125,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_flag("--log", arguments.log, "Let the nodes log to standard error");
   app.add_flag("-v,--verbose", arguments.verbose, "A line about every run, and its faults");
   app.add_option("--trace", arguments.trace, "Print the last N events of every run");
-  app.add_option("--faults", arguments.faults,
-                 "Chaos: kinds that may be drawn, by name; 'all': also those that are known to break a promise")
+  app.add_option("--faults", arguments.faults, "Chaos: kinds that may be drawn, by name; all if there is none")
       ->delimiter(',');
   app.add_option_function<std::string>(
          "--only-faults",
@@ -154,10 +153,6 @@ fjord::Result<ScenarioOptions> options_of(const Arguments& arguments, const CLI:
   options.keep_trace = arguments.trace;
   options.clock_skew = arguments.clock_skew;
   for (const std::string& name : arguments.faults) {
-    if (name == "all") {
-      options.known_limits = true;
-      continue;
-    }
     FJORD_TRY_ASSIGN(const FaultKind kind, fjord::sim::fault_kind_from_string(name));
     options.faults.insert(kind);
   }

@@ -2,14 +2,29 @@
 
 #include <fmt/format.h>
 
+#include "fjord/cluster/cluster_state.h"
+
 namespace fjord::sim {
 
 NetworkObserver::SeeReply Recorder::see_request(const std::string& from, const std::string& to,
                                                 const rpc::Request& request) {
-  if (const auto* apply = std::get_if<rpc::Apply>(&request)) return see_apply(to, *apply);
-  if (const auto* poll = std::get_if<rpc::Poll>(&request)) see_state(from, poll->info);
-  if (std::holds_alternative<rpc::MergeBucket>(request)) {
-    return [this](const Result<rpc::Reply>& reply) {
+  if (const auto* apply = std::get_if<rpc::Apply>(&request)) {
+    return [owners = see_apply(to, *apply),
+            transfers = transfers_.see_apply(to, *apply)](const Result<rpc::Reply>& reply) {
+      owners(reply);
+      transfers(reply);
+    };
+  }
+  if (const auto* execute = std::get_if<rpc::Execute>(&request)) return transfers_.see_execute(*execute);
+  if (const auto* sets = std::get_if<rpc::SetReplicaSets>(&request)) return transfers_.see_sets(to, *sets);
+  if (const auto* deletes = std::get_if<rpc::DeleteBuckets>(&request)) return transfers_.see_delete(to, *deletes);
+  if (const auto* poll = std::get_if<rpc::Poll>(&request)) {
+    see_term(from, poll->info);
+    see_state(from, poll->info);
+  }
+  if (const auto* merge = std::get_if<rpc::MergeBucket>(&request)) {
+    return [this, newer_stays = transfers_.see_merge(to, *merge)](const Result<rpc::Reply>& reply) {
+      newer_stays(reply);
       const auto* merged = reply ? std::get_if<rpc::MergeBucketReply>(&*reply) : nullptr;
       if (merged != nullptr && merged->entries_copied > 0) exposure_.note(10);
       if (merged != nullptr && merged->status.code() == StatusCode::NoSpace) exposure_.note(14);
@@ -43,13 +58,36 @@ void Recorder::note_owner(const std::string& to, std::uint64_t version, BucketId
 }
 
 void Recorder::see_state(const std::string& from, const rpc::ClusterInfo& info) {
-  if (info.state.empty()) return;
-  const auto [first, is_first] = states_.try_emplace(info.state_version, info.state + " | " + info.distribution, from);
+  if (!info.state.empty()) note_text(from, info.state_version, info.state, info.distribution);
+  if (info.pending_state.empty()) return;
+  const Result<ClusterState> pending = ClusterState::parse(info.pending_state);
+  if (pending) note_text(from, pending->version(), info.pending_state, info.pending_distribution);
+}
+
+void Recorder::see_term(const std::string& from, const rpc::ClusterInfo& info) {
+  if (info.term == 0 || info.state_version == 0) return;
+  const auto [owner, is_new_term] = terms_.try_emplace(info.term, from);
+  if (owner->second != from && failure_.empty()) {
+    failure_ = fmt::format("I11: term {} is of {} and of {}", info.term, owner->second, from);
+  }
+  const auto [first, is_new_state] = term_of_state_.try_emplace(info.state_version, info.term);
+  if (!is_new_state) return;
+  const auto next = std::next(first);
+  const bool in_order = (first == term_of_state_.begin() || std::prev(first)->second <= first->second) &&
+                        (next == term_of_state_.end() || first->second <= next->second);
+  if (in_order || !failure_.empty()) return;
+  failure_ = fmt::format("I11: {} makes state {} active in term {}, which is not the order of the terms", from,
+                         info.state_version, info.term);
+}
+
+void Recorder::note_text(const std::string& from, std::uint64_t version, const std::string& state,
+                         const std::string& distribution) {
+  const std::string text = state + " | " + distribution;
+  const auto [first, is_first] = states_.try_emplace(version, text, from);
   if (is_first || !failure_.empty()) return;
   // A part that is empty means: as you have it.
-  const std::string text = info.state + " | " + info.distribution;
-  if (first->second.first == text || info.distribution.empty()) return;
-  failure_ = fmt::format("I11: state {} is '{}' of {} and '{}' of {}", info.state_version, first->second.first,
+  if (first->second.first == text || distribution.empty()) return;
+  failure_ = fmt::format("I11: state {} is '{}' of {} and '{}' of {}", version, first->second.first,
                          first->second.second, text, from);
 }
 

@@ -6,27 +6,38 @@
 
 #include "fault.h"
 #include "fjord/sim/sim_transport.h"
+#include "transfers.h"
 
 namespace fjord::sim {
 
-/// Watches the network for I11: of each cluster state version there is one text, and in each version only one
-/// distributor acts for a bucket, that is, only its operations are taken by storage nodes. Counts also what other
-/// invariants are exposed to.
+/// Watches the network for I11: of each cluster state version there is one text, whoever publishes it; each term has
+/// one fleet controller, and newer states are of terms that are not older; in each version only one distributor acts
+/// for a bucket, that is, only its operations are taken by storage nodes. Counts also what other invariants are exposed
+/// to.
 class Recorder final : public NetworkObserver {
  public:
-  explicit Recorder(Exposure& exposure) : exposure_(exposure) {}
+  explicit Recorder(Exposure& exposure) : exposure_(exposure), transfers_(exposure) {}
   SeeReply see_request(const std::string& from, const std::string& to, const rpc::Request& request) override;
   /// Empty, or what was broken.
-  const std::string& failure() const { return failure_; }
+  const std::string& failure() const { return failure_.empty() ? transfers_.failure() : failure_; }
+  TransferChecker& transfers() { return transfers_; }
+  /// Terms in which a fleet controller spoke.
+  std::size_t terms() const { return terms_.size(); }
 
  private:
   SeeReply see_apply(const std::string& to, const rpc::Apply& request);
   void see_state(const std::string& from, const rpc::ClusterInfo& info);
+  void see_term(const std::string& from, const rpc::ClusterInfo& info);
+  void note_text(const std::string& from, std::uint64_t version, const std::string& state,
+                 const std::string& distribution);
   void note_owner(const std::string& to, std::uint64_t version, BucketId bucket, std::uint16_t distributor);
 
   Exposure& exposure_;
   std::map<std::uint64_t, std::pair<std::string, std::string>> states_;      ///< Version to text and publisher.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint16_t> owners_;  ///< Version and bucket to distributor.
+  std::map<std::uint64_t, std::string> terms_;                               ///< Term to fleet controller.
+  std::map<std::uint64_t, std::uint64_t> term_of_state_;  ///< Version to the term in which it was first active.
+  TransferChecker transfers_;
   std::string failure_;
 };
 

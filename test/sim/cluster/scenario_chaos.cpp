@@ -18,6 +18,7 @@ struct Plan {
   unsigned workload = 1;
   bool visits = false;
   bool jobs = false;
+  bool calm = false;  ///< Nothing but changes of membership.
   Duration pause_max{0};
   FaultPlan faults;
 };
@@ -31,11 +32,11 @@ std::set<FaultKind> kinds_of_workload(unsigned workload) {
     case 3:
       return {Pause};
     case 4:
-      return {StorageCrash, Wipe};
+      return {StorageCrash, Wipe, NodeAdd, NodeRemove, Capacity, Redundancy, Bits};
     case 5:
-      return {Partition, OneWay, Bridge, StorageCrash};
+      return {Partition, OneWay, Bridge, StorageCrash, NodeAdd, NodeRemove, Maintenance, Redundancy};
     case 6:
-      return {ControllerCrash, Partition, Swizzle};
+      return {ControllerCrash, StoreCut, Partition, Swizzle};
     case 7:
       return {Partition, Pause, StorageCrash, DistributorCrash};
     case 8:
@@ -68,6 +69,7 @@ SimClusterOptions draw_shape(const ScenarioOptions& options, Random& random) {
   shape.redundancy = dice < 2 ? 1 : dice < 13 ? 2 : 3;
   shape.storage_nodes = 3 + static_cast<unsigned>(std::min(random.below(7), random.below(7)));
   shape.distributors = 1 + static_cast<unsigned>(random.below(3));
+  shape.controllers = random.chance(0.4) ? 3 : 1;
   shape.bits = 1 + static_cast<unsigned>(random.below(4));
   shape.stripes = std::min(1U << random.below(3), 1U << shape.bits);
   shape.distribution = draw_distribution(shape, random);
@@ -90,16 +92,17 @@ Plan draw_plan(const ScenarioOptions& options, Random& random) {
   plan.jobs = random.chance(0.25);
   plan.pause_max = milliseconds(50 + static_cast<std::int64_t>(random.below(350)));
   FaultPlan& faults = plan.faults;
-  faults.known_limits = options.known_limits;
   faults.clients = kClients + 1;
   faults.faults = static_cast<unsigned>(random.below(12));
   faults.span = milliseconds(5000 + static_cast<std::int64_t>(random.below(15'000)));
   if (plan.workload == 3) faults.span *= 3;
+  plan.calm = random.chance(0.08) && options.faults.empty();
   const std::set<FaultKind> allowed = options.faults.empty() ? all_fault_kinds() : options.faults;
   const std::set<FaultKind> wanted = kinds_of_workload(plan.workload);
   for (const FaultKind kind : allowed) {
     const bool drawn = random.chance(0.25);
-    if (drawn || !options.faults.empty() || wanted.contains(kind)) faults.kinds.insert(kind);
+    const bool fits = !plan.calm || (is_change_of_membership(kind) && kind != FaultKind::Maintenance);
+    if (fits && (drawn || plan.calm || !options.faults.empty() || wanted.contains(kind))) faults.kinds.insert(kind);
   }
   plan.shape.power_loss = faults.kinds.contains(FaultKind::PowerLoss);
   return plan;
@@ -123,7 +126,11 @@ void keep(std::string& failure, const std::string& problem) {
 }
 
 /// Everything has to become well, and what was begun has to end.
-std::string check_liveness(SimCluster& cluster, bool damaged, std::vector<std::unique_ptr<Workload>>& workloads) {
+std::string check_liveness(SimCluster& cluster, bool damaged, const FaultInjector& injector,
+                           std::vector<std::unique_ptr<Workload>>& workloads) {
+  if (!cluster.run_until([&] { return injector.is_idle(); }, seconds(60))) {
+    return "T5.2: a change of the nodes never ended: " + cluster.check_replicas();
+  }
   if (damaged) {
     if (std::string damage = wait_until_whole(cluster); !damage.empty()) return damage;
   } else if (!cluster.run_until_steady(seconds(60))) {
@@ -162,7 +169,9 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   cluster.scheduler().keep_trace(options.keep_trace);
   cluster.network().set_observer(&recorder);
   cluster.start();
+  recorder.transfers().watch(cluster, damaged);
   WorkloadContext context{cluster, exposure, {}, plan.pause_max, options.strict_reads};
+  if (plan.calm) context.transfers = &recorder.transfers();
   for (unsigned i = 0; i < kClients; ++i) context.clients.push_back(&cluster.add_client());
   std::vector<std::unique_ptr<Workload>> workloads = make_workloads(plan, context);
   FaultInjector injector(cluster, std::move(faults), exposure);
@@ -179,7 +188,8 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   cluster.scheduler().run_for(milliseconds(500));
   for (const auto& workload : workloads) workload->stop();
   keep(result.failure, recorder.failure());
-  keep(result.failure, check_liveness(cluster, damaged, workloads));
+  keep(result.failure, check_liveness(cluster, damaged, injector, workloads));
+  if (result.failure.empty()) keep(result.failure, recorder.transfers().check_transfers_end());
   for (const auto& workload : workloads) {
     if (result.failure.empty()) keep(result.failure, workload->check());
   }
@@ -190,12 +200,12 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   result.trace_hash = cluster.scheduler().trace_hash();
   result.events = cluster.scheduler().events_run();
   result.summary = fmt::format(
-      "W{}, {:.1f} s, {} storage nodes, {} distributors, redundancy {}, {} bits, {}{}; {} faults, {} exercised; {} "
-      "messages ({} lost)",
+      "W{}, {:.1f} s, {} storage nodes, {} distributors, {} controllers ({} terms), redundancy {}, {} bits, {}{}{}; {} "
+      "faults, {} exercised; {} messages ({} lost)",
       plan.workload, static_cast<double>(span.count()) / 1e6, plan.shape.storage_nodes, plan.shape.distributors,
-      plan.shape.redundancy, plan.shape.bits, plan.shape.sync ? "sync" : "process",
-      plan.shape.distribution.empty() ? "" : ", racks", result.faults.size(), injector.exercised(),
-      cluster.network().messages_sent(), cluster.network().messages_lost());
+      plan.shape.controllers, recorder.terms(), plan.shape.redundancy, plan.shape.bits,
+      plan.shape.sync ? "sync" : "process", plan.shape.distribution.empty() ? "" : ", racks", plan.calm ? ", calm" : "",
+      result.faults.size(), injector.exercised(), cluster.network().messages_sent(), cluster.network().messages_lost());
   for (const auto& workload : workloads) result.summary += "; " + workload->summary();
   result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
   return result;

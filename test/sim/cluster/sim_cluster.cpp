@@ -50,6 +50,8 @@ std::string to_string(Bug bug) {
       return "forget-visited";
     case Bug::SkipSync:
       return "skip-sync";
+    case Bug::IgnoreLease:
+      return "ignore-lease";
   }
   return "unknown";
 }
@@ -58,7 +60,7 @@ namespace {
 
 constexpr Bug kBugs[] = {Bug::SkipReplica,        Bug::ForgetTuple,   Bug::ReadOutOfSync,  Bug::ForgetTokens,
                          Bug::GuardReadsAnywhere, Bug::SkipRepair,    Bug::RepairUnmerged, Bug::ServeOldRequests,
-                         Bug::ForkState,          Bug::ForgetVisited, Bug::SkipSync};
+                         Bug::ForkState,          Bug::ForgetVisited, Bug::SkipSync,       Bug::IgnoreLease};
 
 }  // namespace
 
@@ -164,6 +166,7 @@ class SimCluster::DistributorProcess final : public Process {
     options.sabotage.guard_reads_anywhere = cluster_.options_.bug == Bug::GuardReadsAnywhere;
     options.sabotage.skip_repair = cluster_.options_.bug == Bug::SkipRepair;
     options.sabotage.repair_unmerged = cluster_.options_.bug == Bug::RepairUnmerged;
+    options.sabotage.ignore_lease = cluster_.options_.bug == Bug::IgnoreLease;
     options.sabotage.serve_old_requests = cluster_.options_.bug == Bug::ServeOldRequests;
     node_ = std::make_unique<distributor::DistributorNode>(options, life_->runtime, *life_->transport);
     services_ = std::make_unique<DistributorServices>(life_->runtime, *life_->transport);
@@ -178,14 +181,13 @@ class SimCluster::DistributorProcess final : public Process {
  private:
   /// Buckets split and join: each life of a distributor has another idea of how large they may be.
   void limit_buckets(distributor::DistributorOptions& options) {
-    const std::uint64_t dice = mix64(cluster_.options_.seed, index_ + 100 * ++lives_);
+    const std::uint64_t dice = mix64(cluster_.options_.seed, index_ + 100 * lives());
     if (dice % 3 == 0) return;
     options.bucket_entries_max = 2 + static_cast<std::int64_t>(dice / 3 % 20);
     options.join_interval = milliseconds(700);
   }
 
   unsigned index_;
-  unsigned lives_ = 0;
   std::unique_ptr<distributor::DistributorNode> node_;
   std::unique_ptr<DistributorServices> services_;
 };
@@ -277,15 +279,16 @@ SimCluster::~SimCluster() {
   for (auto& process : controllers_) process->crash();
 }
 
+/// As in the configuration files; who was added later is not there.
 std::vector<rpc::Address> SimCluster::distributor_addresses() const {
   std::vector<rpc::Address> addresses;
-  for (const auto& process : distributors_) addresses.push_back(process->address());
+  for (unsigned i = 0; i < options_.distributors; ++i) addresses.push_back(distributors_[i]->address());
   return addresses;
 }
 
 std::vector<rpc::Address> SimCluster::storage_addresses() const {
   std::vector<rpc::Address> addresses;
-  for (const auto& process : storage_) addresses.push_back(process->address());
+  for (unsigned i = 0; i < options_.storage_nodes; ++i) addresses.push_back(storage_[i]->address());
   return addresses;
 }
 
@@ -404,6 +407,59 @@ void SimCluster::free_disk(const std::string& name) {
 }
 
 std::uint64_t SimCluster::refused_for_space(const std::string& name) { return process(name).env().refused_for_space(); }
+
+std::string SimCluster::add_storage_node() {
+  storage_.push_back(std::make_unique<StorageProcess>(*this, static_cast<unsigned>(storage_.size())));
+  storage_.back()->start();
+  return storage_.back()->name();
+}
+
+std::string SimCluster::add_distributor() {
+  distributors_.push_back(std::make_unique<DistributorProcess>(*this, static_cast<unsigned>(distributors_.size())));
+  distributors_.back()->start();
+  return distributors_.back()->name();
+}
+
+void SimCluster::retire(const std::string& name) {
+  scheduler_.trace("end of " + name);
+  process(name).retire();
+}
+
+std::string SimCluster::leader() const {
+  const std::string address = controller_records_->leadership().leader;
+  for (const auto& process : controllers_) {
+    if (process->address() == address) return process->name();
+  }
+  return controllers_.front()->name();
+}
+
+std::uint64_t SimCluster::life_of(const std::string& name) { return process(name).lives(); }
+
+SimCluster::StorageProcess* SimCluster::storage_process(const std::string& name) {
+  const auto found = std::find_if(storage_.begin(), storage_.end(), [&](const auto& p) { return p->name() == name; });
+  return found == storage_.end() || !(*found)->alive() ? nullptr : found->get();
+}
+
+Result<std::vector<spi::EntryMeta>> SimCluster::entries_of(const std::string& name, BucketId bucket) {
+  StorageProcess* storage = storage_process(name);
+  if (storage == nullptr || storage->providers().empty()) return Status(StatusCode::NotFound, name + " is down");
+  return storage->provider(bucket).list_entries(bucket);
+}
+
+std::vector<std::pair<BucketId, ReplicaSet>> SimCluster::sets_of(const std::string& name) {
+  std::vector<std::pair<BucketId, ReplicaSet>> sets;
+  StorageProcess* storage = storage_process(name);
+  if (storage == nullptr) return sets;
+  for (spi::PersistenceProvider* provider : storage->providers()) {
+    for (BucketId bucket : provider->list_buckets()) {
+      Result<ReplicaSet> set = provider->replica_set(bucket);
+      if (set) sets.emplace_back(bucket, std::move(*set));
+    }
+  }
+  return sets;
+}
+
+Client& SimCluster::admin() { return clients_.front()->client(); }
 
 Client& SimCluster::add_client() {
   clients_.push_back(std::make_unique<ClientProcess>(*this, clients_.size()));

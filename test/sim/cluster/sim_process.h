@@ -20,8 +20,10 @@ class SimCluster::Process {
 
   /// A process that cannot start, because its disk is full, tries again until it can.
   void start() {
+    if (retired_) return;
     wanted_ = true;
     if (life_ != nullptr) return;
+    ++lives_;
     cluster_.scheduler_.trace("start " + name_);
     life_ = std::make_unique<Life>(cluster_, name_, env_, skew_);
     const Status begun = begin();
@@ -41,6 +43,12 @@ class SimCluster::Process {
     cluster_.scheduler_.trace("crash " + name_);
     stop();
   }
+
+  void retire() {
+    crash();
+    retired_ = true;
+  }
+  std::uint64_t lives() const { return lives_; }
 
   void pause() {
     if (life_ == nullptr || paused_) return;
@@ -108,7 +116,9 @@ class SimCluster::Process {
   SimCluster& cluster_;
   std::string name_;
   SimEnv env_;
-  bool wanted_ = false;  ///< Started, and not crashed since.
+  bool wanted_ = false;   ///< Started, and not crashed since.
+  bool retired_ = false;  ///< Never to be started again.
+  std::uint64_t lives_ = 0;
   bool paused_ = false;
   Duration skew_{0};
   std::unique_ptr<Life> life_;

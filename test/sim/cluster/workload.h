@@ -6,6 +6,7 @@
 
 #include "fault.h"
 #include "fjord/sim/sim_cluster.h"
+#include "transfers.h"
 
 namespace fjord::sim {
 
@@ -34,6 +35,8 @@ struct WorkloadContext {
   std::vector<Client*> clients;
   Duration pause_max = milliseconds(100);  ///< Between two operations of one lane.
   bool strict_reads = false;
+  /// Nothing is broken in this run, so that everything has to be served while data moves (theorem 5.6). Null: it is.
+  const TransferChecker* transfers = nullptr;
 
   MonotonicTime now() const { return cluster.scheduler().clock().now(); }
   Random& random() const { return cluster.random(); }

@@ -10,6 +10,9 @@
 namespace fjord::sim {
 namespace {
 
+/// What theorem 5.6 is held to: an attempt that is not answered, and its repetition.
+constexpr Duration kServedWithin = seconds(5);
+
 /// The body of a document, which its value decides: a mixture of two versions shows.
 std::string filler_of(const std::string& value) {
   const std::uint64_t hash = hash64(value);
@@ -44,6 +47,7 @@ class RegisterWorkload final : public Workload {
         return fmt::format("I16: {} could not be read when all faults were over: {}", event.key, event.note);
       }
     }
+    if (!not_served_.empty()) return not_served_;
     std::string problem = history_.check();
     if (problem.empty() && context_.strict_reads) problem = history_.check_sessions();
     if (problem.empty() && context_.strict_reads) problem = history_.check_linearizable(&undecided_);
@@ -51,9 +55,11 @@ class RegisterWorkload final : public Workload {
   }
 
   std::string summary() const override {
-    return fmt::format("register: {} operations on {} documents ({} in doubt, {} not applied, {} undecided)",
-                       history_.events().size(), keys_, history_.count(Outcome::InDoubt),
-                       history_.count(Outcome::NotApplied), undecided_);
+    return fmt::format(
+        "register: {} operations on {} documents ({} in doubt, {} not applied, {} undecided, slowest of a calm run {} "
+        "ms)",
+        history_.events().size(), keys_, history_.count(Outcome::InDoubt), history_.count(Outcome::NotApplied),
+        undecided_, slowest_.count() / 1000);
   }
 
  private:
@@ -127,6 +133,7 @@ class RegisterWorkload final : public Workload {
           e.timestamp_us = outcome.outcome == Outcome::Applied ? outcome.timestamp_us : 0;
           e.refused = outcome.outcome == Outcome::NotApplied && outcome.status.code() == StatusCode::TestAndSetFailed;
           note_exposure(e);
+          check_served(e);
           done(e.value, outcome.outcome);
         });
   }
@@ -136,6 +143,19 @@ class RegisterWorkload final : public Workload {
     if (e.outcome == Outcome::Applied && e.kind == History::Kind::Remove) context_.exposure.note(4);
     if (e.kind == History::Kind::TestAndSet) context_.exposure.note(5);
     if (e.outcome != Outcome::Applied && !e.refused) context_.exposure.note(6);
+  }
+
+  /// Theorem 5.6: if all nodes are there, nobody has to wait for long because data moves.
+  void check_served(const History::Event& e) {
+    if (context_.transfers == nullptr) return;
+    const Duration took = e.end - e.begin;
+    slowest_ = std::max<Duration>(slowest_, took);
+    if (context_.transfers->is_transferring()) context_.exposure.note(theorem(6));
+    if ((e.outcome == Outcome::Applied || e.refused) && took <= kServedWithin) return;
+    if (not_served_.empty()) {
+      not_served_ = fmt::format("T5.6: an operation on {} was not served while data moved: {} after {} ms", e.key,
+                                e.note, took.count() / 1000);
+    }
   }
 
   void read(unsigned client, const std::string& key, const Done& done) {
@@ -156,6 +176,7 @@ class RegisterWorkload final : public Workload {
       for (const unsigned invariant : {2U, 7U, 13U}) {
         if (outcome == Outcome::Applied) context_.exposure.note(invariant);
       }
+      check_served(history_.at(event));
       done(value, outcome);
     });
   }
@@ -180,6 +201,8 @@ class RegisterWorkload final : public Workload {
   std::uint64_t tokens_ = 0;
   std::size_t under_way_ = 0;
   unsigned undecided_ = 0;
+  Duration slowest_{0};  ///< Of a calm run.
+  std::string not_served_;
   bool stopped_ = false;
 };
 

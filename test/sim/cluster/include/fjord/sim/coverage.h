@@ -31,17 +31,31 @@ enum class FaultKind : unsigned {
   SlowDisk,          ///< A hundred times slower.
   DiskFull,          ///< Hardly any space is left for a while.
   Corruption,        ///< Bits flip in files.
+  StoreCut,          ///< A fleet controller, mostly the leader, does not reach the store of states.
+  NodeAdd,           ///< A storage node or a distributor that nobody knew joins.
+  NodeRemove,        ///< A storage node is retired, and removed when it is empty; or taken back.
+  Maintenance,       ///< A storage node is announced to be away, is away and comes back.
+  Capacity,          ///< A storage node gets another weight.
+  Redundancy,        ///< More or fewer copies.
+  Bits,              ///< More or fewer distribution bits.
+  Limits,            ///< Buckets are to be split or joined; data is not to be moved for a while.
 };
-inline constexpr std::size_t kFaultKinds = 19;
-inline constexpr unsigned kInvariants = 17;
+inline constexpr std::size_t kFaultKinds = 27;
+/// I1 to I17, and the theorems 5.1 to 5.6 of seed 003.
+inline constexpr unsigned kInvariants = 17 + 6;
+/// The column of theorem 5.n.
+constexpr unsigned theorem(unsigned n) { return 17 + n; }
 
 std::string_view to_string(FaultKind kind);
 /// Errors: InvalidArgument.
 Result<FaultKind> fault_kind_from_string(std::string_view name);
 std::set<FaultKind> all_fault_kinds();
 
+/// What an operator does, and not something that goes wrong.
+bool is_change_of_membership(FaultKind kind);
+
 /// How often a fault was exercised while something happened that an invariant is about: a table of fault kinds and
-/// invariants 1 to 17.
+/// invariants 1 to 17 and theorems.
 class Coverage {
  public:
   void add(FaultKind kind, unsigned invariant) { ++cells_[static_cast<std::size_t>(kind)][invariant]; }
@@ -51,7 +65,7 @@ class Coverage {
   }
   /// For people, with columns.
   std::string to_table() const;
-  /// "fault\tI1\t...", a line a kind.
+  /// "fault\tI1\t...\tT5.6", a line a kind.
   std::string to_tsv() const;
 
  private:

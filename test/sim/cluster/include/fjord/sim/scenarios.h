@@ -18,10 +18,8 @@ struct ScenarioOptions {
 
   // --- Of scenario chaos
 
-  /// What may be drawn; empty: everything that is not known to break a promise.
+  /// What may be drawn; empty: everything.
   std::set<FaultKind> faults;
-  /// Also what is known to break a promise: docs/testing.md.
-  bool known_limits = false;
   /// Of the faults that are drawn only these, by number. Absent: all.
   std::optional<std::set<unsigned>> only_faults;
   Duration span{0};           ///< How long workloads and faults go on; zero: drawn.

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "fjord/client/client.h"
@@ -31,7 +32,8 @@ enum class Bug {
   ServeOldRequests,
   ForkState,
   ForgetVisited,
-  SkipSync
+  SkipSync,
+  IgnoreLease
 };
 std::string to_string(Bug bug);
 Result<Bug> bug_from_string(const std::string& name);
@@ -113,6 +115,24 @@ class SimCluster {
   /// Writes that its disk had no space for, since it exists.
   std::uint64_t refused_for_space(const std::string& name);
 
+  // --- Changes of membership
+
+  /// A process that no fleet controller knows yet, with the next index; it runs. Returns its name.
+  std::string add_storage_node();
+  std::string add_distributor();
+  /// Its process ends and never starts again.
+  void retire(const std::string& name);
+  /// The name of the fleet controller that leads; the first one if none does.
+  std::string leader() const;
+  /// How often the process has been started.
+  std::uint64_t life_of(const std::string& name);
+  /// Of a storage node. Errors: NotFound if it is down or has no such bucket.
+  Result<std::vector<spi::EntryMeta>> entries_of(const std::string& name, BucketId bucket);
+  /// All buckets of a storage node, none if it is down.
+  std::vector<std::pair<BucketId, ReplicaSet>> sets_of(const std::string& name);
+  /// The client that start() uses, for an operator.
+  Client& admin();
+
   /// A client process of its own; lives as long as the cluster.
   Client& add_client();
 
@@ -141,6 +161,7 @@ class SimCluster {
   class ClientProcess;
 
   Process& process(const std::string& name);
+  StorageProcess* storage_process(const std::string& name);
   std::vector<rpc::Address> distributor_addresses() const;
   std::vector<rpc::Address> storage_addresses() const;
   std::vector<rpc::Address> controller_addresses() const;

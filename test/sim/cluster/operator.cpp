@@ -1,0 +1,58 @@
+#include "operator.h"
+
+namespace fjord::sim {
+
+void Operator::change_nodes(rpc::NodeAction action, const std::string& node, NodesDone done) {
+  rpc::ChangeNodes request;
+  request.action = action;
+  request.nodes = {node};
+  change_nodes(std::move(request), std::move(done));
+}
+
+void Operator::change_nodes(rpc::ChangeNodes request, NodesDone done) {
+  request.who = "simulation";
+  add({std::move(request), std::move(done), {}});
+}
+
+void Operator::change_config(const std::string& setting, ConfigDone done) {
+  rpc::ChangeConfig request;
+  request.who = "simulation";
+  (setting.find('=') == std::string::npos ? request.unset : request.set) = {setting};
+  add({std::move(request), {}, std::move(done)});
+}
+
+void Operator::add(Job job) {
+  jobs_.push_back(std::move(job));
+  if (jobs_.size() == 1) send();
+}
+
+void Operator::send() {
+  if (jobs_.empty()) return;
+  const Job& job = jobs_.front();
+  if (const auto* nodes = std::get_if<rpc::ChangeNodes>(&job.request)) {
+    send(*nodes, &Job::nodes_done);
+  } else {
+    send(std::get<rpc::ChangeConfig>(job.request), &Job::config_done);
+  }
+}
+
+template <typename R, typename F>
+void Operator::send(const R& request, F Job::*done) {
+  cluster_.admin().call_any(R(request), seconds(5), [this, done](Result<typename R::Reply> reply) {
+    const StatusCode code = reply ? reply->status.code() : reply.error().code();
+    const bool decided = reply && (code == StatusCode::Ok || code == StatusCode::InvalidArgument ||
+                                   code == StatusCode::NotFound || code == StatusCode::AlreadyExists);
+    if (!decided) {
+      cluster_.scheduler().outside().post_after(milliseconds(100), [this] { send(); });
+      return;
+    }
+    const Job job = std::move(jobs_.front());
+    cluster_.scheduler().outside().post_after(Duration(0), [this, job, done, reply = std::move(*reply)] {
+      jobs_.pop_front();
+      if (job.*done) (job.*done)(reply);
+      send();
+    });
+  });
+}
+
+}  // namespace fjord::sim

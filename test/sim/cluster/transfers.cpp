@@ -1,0 +1,236 @@
+#include "transfers.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "fjord/document/document_id.h"
+
+namespace fjord::sim {
+namespace {
+
+std::string name_of(std::uint16_t storage_node) { return "storage." + std::to_string(storage_node); }
+
+bool is_write(rpc::OperationKind kind) {
+  return kind == rpc::OperationKind::Put || kind == rpc::OperationKind::Remove;
+}
+
+}  // namespace
+
+void TransferChecker::watch(SimCluster& cluster, bool damage) {
+  cluster_ = &cluster;
+  damage_ = damage;
+}
+
+void TransferChecker::fail(std::string what) {
+  if (failure_.empty()) failure_ = std::move(what);
+}
+
+TransferChecker::Node& TransferChecker::node(const std::string& name) {
+  Node& node = nodes_[name];
+  const std::uint64_t life = cluster_ == nullptr ? 0 : cluster_->life_of(name);
+  if (node.life != life) {
+    node = {life, {}, {}};
+    std::erase_if(transfers_, [&](const auto& transfer) { return transfer.second == name; });
+  }
+  return node;
+}
+
+NetworkObserver::SeeReply TransferChecker::see_sets(const std::string& to, const rpc::SetReplicaSets& request) {
+  return [this, to, request](const Result<rpc::Reply>& reply) {
+    const auto* told = reply ? std::get_if<rpc::SetReplicaSetsReply>(&*reply) : nullptr;
+    if (told == nullptr || !told->status || told->statuses.size() != request.buckets.size()) return;
+    for (std::size_t i = 0; i < request.buckets.size(); ++i) {
+      if (told->statuses[i]) take_set(to, request, request.buckets[i]);
+    }
+  };
+}
+
+void TransferChecker::take_set(const std::string& name, const rpc::SetReplicaSets& request,
+                               const rpc::BucketReplicaSet& told) {
+  const std::uint64_t bucket = told.bucket.raw();
+  ReplicaSet& known = node(name).sets[bucket];
+  // A late copy of what it was told before changes nothing.
+  if (told.replica_set.epoch != 0 && told.replica_set.epoch < known.epoch) return;
+  known = told.replica_set;
+  std::set<std::string>& filling = filling_[{bucket, {request.state_version, request.distributor}}];
+  if (known.nodes.empty()) {
+    filling.insert(name);
+    transfers_.emplace(bucket, name);
+    return;
+  }
+  std::set<std::string>& members = sets_[{bucket, known.epoch}];
+  for (const std::uint16_t member : known.nodes) members.insert(name_of(member));
+  if (!members.contains(name)) return;
+  filling.erase(name);
+  if (transfers_.erase({bucket, name}) == 0) return;
+  exposure_.note(theorem(1));
+  exposure_.note(theorem(2));
+}
+
+NetworkObserver::SeeReply TransferChecker::see_apply(const std::string& to, const rpc::Apply& request) {
+  struct Short {
+    rpc::OperationKind kind;
+    BucketId bucket;
+    std::uint64_t epoch;
+    GlobalId gid;
+    std::uint64_t timestamp_us;
+  };
+  std::vector<Short> operations;
+  for (const rpc::StorageOperation& o : request.operations) {
+    operations.push_back({o.kind, o.bucket, o.epoch, o.gid, o.timestamp_us});
+  }
+  return [this, to, operations = std::move(operations), version = request.state_version,
+          distributor = request.distributor](const Result<rpc::Reply>& reply) {
+    const auto* applied = reply ? std::get_if<rpc::ApplyReply>(&*reply) : nullptr;
+    if (applied == nullptr || applied->results.size() != operations.size()) return;
+    Node& at = node(to);
+    for (std::size_t i = 0; i < operations.size(); ++i) {
+      const Short& one = operations[i];
+      const StatusCode code = applied->results[i].status.code();
+      rpc::StorageOperation operation;
+      operation.bucket = one.bucket;
+      operation.epoch = one.epoch;
+      if (one.kind == rpc::OperationKind::Get && (code == StatusCode::Ok || code == StatusCode::NotFound)) {
+        check_read_where_complete(to, at, operation);
+      }
+      if (!is_write(one.kind) || code != StatusCode::Ok) continue;
+      check_writes_cease(to, at, operation);
+      Version& newest = at.newest[one.gid];
+      if (one.timestamp_us > newest.timestamp_us) {
+        newest = {one.timestamp_us, one.kind == rpc::OperationKind::Remove};
+      }
+      Taken& taken = taken_[{one.gid, one.timestamp_us}];
+      taken.nodes.insert(to);
+      if (one.epoch >= taken.epoch) {
+        taken.bucket = one.bucket.raw();
+        taken.epoch = one.epoch;
+        taken.owner = {version, distributor};
+      }
+    }
+  };
+}
+
+/// Theorem 5.1: where a replica set has been handed over, no write of the one before is taken any more.
+void TransferChecker::check_writes_cease(const std::string& name, const Node& node,
+                                         const rpc::StorageOperation& operation) {
+  const auto known = node.sets.find(operation.bucket.raw());
+  if (known == node.sets.end() || known->second.epoch <= operation.epoch) return;
+  fail(fmt::format("T5.1: {} takes a write to {} under set {}, and has confirmed set {}", name,
+                   operation.bucket.to_string(), operation.epoch, known->second.epoch));
+}
+
+/// Theorem 5.3: a read finds everything, because nobody reads from a replica that is being filled.
+void TransferChecker::check_read_where_complete(const std::string& name, const Node& node,
+                                                const rpc::StorageOperation& operation) {
+  const auto known = node.sets.find(operation.bucket.raw());
+  if (known != node.sets.end() && known->second.nodes.empty()) {
+    fail(fmt::format("T5.3: {} answers a read of {} while its replica is being filled", name,
+                     operation.bucket.to_string()));
+  }
+  const auto first = transfers_.lower_bound({operation.bucket.raw(), ""});
+  if (first != transfers_.end() && first->first == operation.bucket.raw()) exposure_.note(theorem(3));
+}
+
+/// Of operations without tokens and conditions, whose answers nobody knows from before.
+NetworkObserver::SeeReply TransferChecker::see_execute(const rpc::Execute& request) {
+  std::map<std::size_t, rpc::Operation> plain;
+  for (std::size_t i = 0; i < request.operations.size(); ++i) {
+    const rpc::Operation& operation = request.operations[i];
+    if (!is_write(operation.kind) || operation.reads_first()) continue;
+    plain[i].id = operation.id;
+  }
+  if (plain.empty()) return {};
+  return [this, plain = std::move(plain)](const Result<rpc::Reply>& reply) {
+    const auto* executed = reply ? std::get_if<rpc::ExecuteReply>(&*reply) : nullptr;
+    if (executed == nullptr) return;
+    for (const auto& [i, operation] : plain) {
+      if (i < executed->results.size() && executed->results[i].status) {
+        check_write_is_everywhere(operation, executed->results[i]);
+      }
+    }
+  };
+}
+
+/// Theorem 5.4: an acknowledged write is on all members and on each node that is being filled.
+void TransferChecker::check_write_is_everywhere(const rpc::Operation& operation, const rpc::OperationResult& result) {
+  const Result<DocumentId> id = DocumentId::parse(operation.id);
+  const auto found = id ? taken_.find({id->gid(), result.timestamp_us}) : taken_.end();
+  if (found == taken_.end()) return;
+  const Taken& taken = found->second;
+  std::set<std::string> wanted;
+  const auto members = sets_.find({taken.bucket, taken.epoch});
+  if (members != sets_.end()) wanted = members->second;
+  const auto filling = filling_.find({taken.bucket, taken.owner});
+  if (filling != filling_.end() && !filling->second.empty()) {
+    wanted.insert(filling->second.begin(), filling->second.end());
+    exposure_.note(theorem(4));
+  }
+  for (const std::string& name : wanted) {
+    if (taken.nodes.contains(name)) continue;
+    fail(fmt::format("T5.4: the write of {} at {} is acknowledged and is on {} only, without {}", operation.id,
+                     result.timestamp_us, fmt::join(taken.nodes, " "), name));
+  }
+}
+
+NetworkObserver::SeeReply TransferChecker::see_merge(const std::string& to, const rpc::MergeBucket& request) {
+  return [this, to, bucket = request.bucket](const Result<rpc::Reply>& reply) {
+    const auto* merged = reply ? std::get_if<rpc::MergeBucketReply>(&*reply) : nullptr;
+    if (merged != nullptr && merged->status && !damage_) check_newer_stays(to, bucket, merged->entries_copied);
+  };
+}
+
+/// Theorem 5.5: what a node has taken as a write is not replaced by something older that is transferred.
+void TransferChecker::check_newer_stays(const std::string& name, BucketId bucket, std::uint64_t copied) {
+  std::map<GlobalId, Version> own;
+  for (const auto& [gid, version] : node(name).newest) {
+    if (bucket_of(gid, bucket.used_bits()) == bucket) own.emplace(gid, version);
+  }
+  if (own.empty() || cluster_ == nullptr) return;
+  const Result<std::vector<spi::EntryMeta>> entries = cluster_->entries_of(name, bucket);
+  if (!entries) return;  // It was split or deleted in the same instant.
+  if (copied > 0) exposure_.note(theorem(5));
+  for (const spi::EntryMeta& entry : *entries) {
+    const auto taken = own.find(entry.gid);
+    if (taken == own.end()) continue;
+    if (entry.timestamp.us < taken->second.timestamp_us) {
+      fail(fmt::format("T5.5: {} had taken a write at {} to {}, and after a transfer has that of {}", name,
+                       taken->second.timestamp_us, bucket.to_string(), entry.timestamp.us));
+    }
+    own.erase(taken);
+  }
+  for (const auto& [gid, version] : own) {
+    if (version.removed) continue;  // May have been forgotten since.
+    fail(fmt::format("T5.5: {} had taken a write at {} to {}, which is gone after a transfer", name,
+                     version.timestamp_us, bucket.to_string()));
+  }
+}
+
+NetworkObserver::SeeReply TransferChecker::see_delete(const std::string& to, const rpc::DeleteBuckets& request) {
+  return [this, to, buckets = request.buckets](const Result<rpc::Reply>& reply) {
+    const auto* deleted = reply ? std::get_if<rpc::DeleteBucketsReply>(&*reply) : nullptr;
+    if (deleted == nullptr || deleted->statuses.size() != buckets.size()) return;
+    for (std::size_t i = 0; i < buckets.size(); ++i) {
+      if (!deleted->statuses[i]) continue;
+      Node& at = node(to);
+      at.sets.erase(buckets[i].raw());
+      transfers_.erase({buckets[i].raw(), to});
+      std::erase_if(at.newest, [&](const auto& one) {
+        return bucket_of(one.first, buckets[i].used_bits()) == buckets[i];
+      });
+    }
+  };
+}
+
+std::string TransferChecker::check_transfers_end() {
+  for (const auto& [name, node] : nodes_) {
+    for (const auto& [bucket, set] : cluster_->sets_of(name)) {
+      const bool is_member = std::any_of(set.nodes.begin(), set.nodes.end(),
+                                         [&](std::uint16_t member) { return name_of(member) == name; });
+      if (!is_member) return fmt::format("T5.2: the transfer of {} to {} has not ended", bucket.to_string(), name);
+    }
+  }
+  return {};
+}
+
+}  // namespace fjord::sim
