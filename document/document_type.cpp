@@ -140,12 +140,13 @@ DocumentType::DocumentType(std::string name, std::vector<Field> fields, std::vec
     : DocumentType(std::move(name), std::move(fields), std::move(ancestors), Compression()) {}
 
 DocumentType::DocumentType(std::string name, std::vector<Field> fields, std::vector<std::string> ancestors,
-                           Compression compression)
+                           Compression compression, std::string keep_while)
     : name_(std::move(name)),
       id_(stable_id(name_)),
       fields_(std::move(fields)),
       ancestors_(std::move(ancestors)),
-      compression_(compression) {
+      compression_(compression),
+      keep_while_(std::move(keep_while)) {
   index_by_id_.reserve(fields_.size());
   for (std::uint32_t i = 0; i < fields_.size(); ++i) {
     index_by_id_.emplace_back(fields_[i].id, i);

@@ -6,6 +6,7 @@
 
 #include "fjord/document/document_format.h"
 #include "fjord/document/document_type.h"
+#include "fjord/document/selection.h"
 #include "sd_parser.h"
 
 namespace fjord {
@@ -71,10 +72,11 @@ class TypeBuilder {
     for (const SdDocument& document : declared_) {
       DocumentScope& scope = scopes_[document.name];
       FJORD_TRY(resolve_document(scope));
-      types.push_back(std::make_unique<DocumentType>(
-          document.name, scope.fields, scope.ancestors,
-          DocumentType::Compression{scope.header_compression.value_or(PartCompression()),
-                                    scope.body_compression.value_or(PartCompression())}));
+      types.push_back(
+          std::make_unique<DocumentType>(document.name, scope.fields, scope.ancestors,
+                                         DocumentType::Compression{scope.header_compression.value_or(PartCompression()),
+                                                                   scope.body_compression.value_or(PartCompression())},
+                                         scope.keep_while.value_or("")));
     }
     return types;
   }
@@ -94,6 +96,7 @@ class TypeBuilder {
     std::vector<Field> fields;
     std::optional<PartCompression> header_compression;
     std::optional<PartCompression> body_compression;
+    std::optional<std::string> keep_while;
   };
 
   Status resolve_document(DocumentScope& scope) {
@@ -105,6 +108,7 @@ class TypeBuilder {
     scope.progress = Progress::Running;
     scope.header_compression = document.header_compression;
     scope.body_compression = document.body_compression;
+    scope.keep_while = document.keep_while;
     for (const std::string& name : document.inherits) {
       if (name == "document" && !scopes_.contains(name)) continue;  // the root of all types in other systems
       const auto parent = scopes_.find(name);
@@ -114,6 +118,7 @@ class TypeBuilder {
       FJORD_TRY(resolve_document(parent->second));
       if (!scope.header_compression) scope.header_compression = parent->second.header_compression;
       if (!scope.body_compression) scope.body_compression = parent->second.body_compression;
+      if (!scope.keep_while) scope.keep_while = parent->second.keep_while;
       scope.parents.push_back(&parent->second);
       scope.ancestors.push_back(name);
       for (const std::string& ancestor : parent->second.ancestors) {
@@ -299,7 +304,15 @@ Result<std::shared_ptr<const DocumentTypeRepo>> DocumentTypeRepo::build(std::spa
   if (warnings != nullptr) {
     for (std::string& line : passed_over.lines()) warnings->push_back(std::move(line));
   }
-  return of(std::move(types));
+  FJORD_TRY_ASSIGN(std::shared_ptr<const DocumentTypeRepo> repo, of(std::move(types)));
+  for (const auto& type : repo->types()) {
+    const auto parsed = Selection::parse(type->keep_while(), *repo);
+    if (!parsed) {
+      return Status(StatusCode::InvalidArgument,
+                    fmt::format("schema, keep_while of document type {}: {}", type->name(), parsed.error().message()));
+    }
+  }
+  return repo;
 }
 
 }  // namespace fjord

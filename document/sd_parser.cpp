@@ -133,12 +133,31 @@ class SdParser {
         FJORD_TRY(parse_compression_block(document));
       } else if (peek().is_word("header") || peek().is_word("body")) {
         FJORD_TRY(parse_part_compression(document));
+      } else if (peek().is_word("keep_while")) {
+        FJORD_TRY(parse_keep_while(document));
       } else {
         FJORD_TRY(pass_over_statement("in a document"));
       }
     }
     lexer_.take();
     documents_.push_back(std::move(document));
+    return Status::ok();
+  }
+
+  /// keep_while [:] "<selection>"
+  Status parse_keep_while(SdDocument& document) {
+    const SdToken word = lexer_.take();
+    if (document.keep_while) return error_at(word.at, "keep_while is declared twice");
+    if (peek().is(':')) lexer_.take();
+    if (peek().kind != Kind::String) return expected("a selection in double quotes after \"keep_while\"");
+    const std::string_view quoted = peek().text;
+    std::string selection;
+    for (std::size_t i = 1; i + 1 < quoted.size(); ++i) {
+      if (quoted[i] == '\\' && quoted[i + 1] == '"') continue;  // Other escapes are the selection's own.
+      selection.push_back(quoted[i]);
+    }
+    lexer_.take();
+    document.keep_while = std::move(selection);
     return Status::ok();
   }
 

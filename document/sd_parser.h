@@ -48,6 +48,7 @@ struct SdDocument {
   std::vector<SdField> fields;
   std::optional<PartCompression> header_compression;
   std::optional<PartCompression> body_compression;
+  std::optional<std::string> keep_while;
   SdPosition at;
 };
 

@@ -91,8 +91,8 @@ class DocumentType {
 
   /// `fields` have distinct ids. Schemas make these through DocumentTypeRepo::build().
   DocumentType(std::string name, std::vector<Field> fields, std::vector<std::string> ancestors = {});
-  DocumentType(std::string name, std::vector<Field> fields, std::vector<std::string> ancestors,
-               Compression compression);
+  DocumentType(std::string name, std::vector<Field> fields, std::vector<std::string> ancestors, Compression compression,
+               std::string keep_while = {});
   DocumentType(const DocumentType&) = delete;
   DocumentType& operator=(const DocumentType&) = delete;
 
@@ -109,6 +109,9 @@ class DocumentType {
   /// As the schema says; of a type that says nothing, as the first type that it inherits says. Default: none.
   const PartCompression& header_compression() const { return compression_.header; }
   const PartCompression& body_compression() const { return compression_.body; }
+  /// A selection: documents for which it is false are garbage, which maintenance removes. Empty: none is. Of a type
+  /// that says nothing, that of the first type that it inherits.
+  const std::string& keep_while() const { return keep_while_; }
 
  private:
   std::string name_;
@@ -116,6 +119,7 @@ class DocumentType {
   std::vector<Field> fields_;
   std::vector<std::string> ancestors_;
   Compression compression_;
+  std::string keep_while_;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> index_by_id_;  // sorted
   std::unordered_map<std::string_view, std::uint32_t> index_by_name_;
 };

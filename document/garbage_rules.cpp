@@ -1,0 +1,29 @@
+#include "fjord/document/garbage_rules.h"
+
+#include <algorithm>
+
+namespace fjord {
+
+GarbageRules::GarbageRules(const DocumentTypeRepo& types, std::int64_t now_seconds) {
+  for (const auto& type : types.types()) {
+    if (type->keep_while().empty()) continue;
+    const Result<Selection> keep = Selection::parse(type->keep_while(), types);
+    FJORD_CHECK_MSG(keep, type->name());  // DocumentTypeRepo::build() has parsed it.
+    if (!keep->is_trivial()) keep_by_type_.emplace(type->id(), keep->with_now(now_seconds));
+  }
+}
+
+bool GarbageRules::needs_body() const {
+  return std::any_of(keep_by_type_.begin(), keep_by_type_.end(), [](const auto& of) { return of.second.needs_body(); });
+}
+
+bool GarbageRules::is_garbage(const DocumentView& document) const {
+  const auto keep = keep_by_type_.find(document.type_id());
+  return keep != keep_by_type_.end() && keep->second.evaluate(document) == Match::False;
+}
+
+std::string GarbageRules::condition(const DocumentType& type) {
+  return type.keep_while().empty() ? "" : "not (" + type.keep_while() + ")";
+}
+
+}  // namespace fjord
