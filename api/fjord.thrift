@@ -332,6 +332,8 @@ struct MergeBucket {
   5: optional list<i32> outsiders = []
   /** The receiver's content becomes what all members have: tokens of writes that lose are cancelled. */
   6: optional bool decides = false
+  /** After so long the receiver answers BUSY with what it has done so far, and may be asked again; 0: no limit. */
+  7: optional i64 time_limit_ms = 0
 }
 
 struct MergeBucketReply {
@@ -388,6 +390,26 @@ struct JoinBucketsReply {
   3: optional i64 state_version = 0
 }
 
+/** Documents of a bucket that their types do not want to keep, by the receiver's clock. */
+struct FindGarbage {
+  1: optional i64 state_version = 0
+  2: optional i32 distributor = 0
+  3: optional i64 bucket = 0
+  4: optional i64 max_ids = 0
+}
+
+struct FindGarbageReply {
+  1: optional Status status
+  2: optional list<string> ids = []
+  /** Of the documents, in the order of `ids`. */
+  3: optional list<string> types = []
+  /** There may be more than these. */
+  4: optional bool more = false
+  /** Documents looked at. */
+  5: optional i64 scanned = 0
+  6: optional i64 state_version = 0
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Storage node to storage node
 
@@ -402,18 +424,26 @@ struct ListEntries {
   1: optional i64 bucket = 0
   /** Start behind this gid (12 bytes). */
   2: optional binary after = ""
-  /** Ignore `after`. */
+  /** Ignore `after` and `after_group`. */
   3: optional bool from_start = true
   4: optional i64 max_entries = 0
+  /** Start behind this group: the order key of the narrowest bucket of an entry. */
+  5: optional i64 after_group = 0
+  /** And end with this one; all bits set: no end. */
+  6: optional i64 last_group = -1
+  /** Whole groups by rising group, instead of entries by rising gid. */
+  7: optional bool by_group = false
 }
 
 struct ListEntriesReply {
   1: optional Status status
-  /** By rising gid. */
+  /** By rising gid, or by rising (group, gid). */
   2: optional list<EntryKey> entries = []
   3: optional bool more = false
   /** There may have been more. */
   4: optional bool damaged = false
+  /** They are as the request wanted them by group. */
+  5: optional bool by_group = false
 }
 
 struct FetchEntries {
@@ -430,6 +460,8 @@ struct FetchEntriesReply {
   3: optional binary docblock = ""
   /** Some of `gids` may have been lost. */
   4: optional bool damaged = false
+  /** With BUSY: how long until this node may send data of merges again. */
+  5: optional i64 wait_us = 0
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -836,6 +868,7 @@ service StorageService {
   DeleteBucketsReply deleteBuckets(1: DeleteBuckets request)
   SplitBucketReply splitBucket(1: SplitBucket request)
   JoinBucketsReply joinBuckets(1: JoinBuckets request)
+  FindGarbageReply findGarbage(1: FindGarbage request)
   ListEntriesReply listEntries(1: ListEntries request)
   FetchEntriesReply fetchEntries(1: FetchEntries request)
   CreateVisitorReply createVisitor(1: CreateVisitor request)

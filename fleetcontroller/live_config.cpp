@@ -57,6 +57,14 @@ constexpr SettingDeclaration kSettings[] = {
     {"distributor.fields_max", Integer, "", 1, kGiB, "", kDistributor, "Documents with more fields set are refused."},
     {"distributor.id_bytes_max", Bytes, "", 1, kMiB, "", kDistributor, "Documents with longer ids are refused."},
     {"distributor.merges_max", Integer, "", 1, 1024, "", kDistributor, "Merges at once, over all its buckets."},
+    {"maintenance.bytes_per_s", Bytes, "128MiB", kKiB, kTiB, "", kStorage,
+     "What a storage node moves for merges each second at most, sent and received together. While users wait longer "
+     "than "
+     "without it, it is less."},
+    {"maintenance.bytes_per_s_min", Bytes, "4MiB", kKiB, kTiB, "", kStorage,
+     "And at least, if there is so much to move, however long users wait."},
+    {"maintenance.gc_interval", Duration, "1h", 100, 365 * 24 * kHourMs, "", kDistributor,
+     "How often each bucket is searched for documents that the keep_while of their type does not want to keep."},
     {"maintenance.paused", Boolean, "false", 0, 1, "", kDistributor,
      "Nothing is moved, split, joined or collected. Replicas that are missing or differ are still repaired."},
     {"storage.dead_percent_max", Ratio, "", 1, 99, "", kStorage,
@@ -186,6 +194,17 @@ Status check_together(const SettingValues& values) {
     return {StatusCode::InvalidArgument, fmt::format("controller.lease ({}ms) has to be shorter than "
                                                      "controller.down_after ({}ms)",
                                                      lease, down_after)};
+  }
+  const auto with_default = [&](std::string_view name) {
+    const SettingDeclaration& setting = *find_setting(name);
+    return value_or(values, name, parse_setting(setting, setting.default_text).value());
+  };
+  const std::int64_t least = with_default("maintenance.bytes_per_s_min");
+  const std::int64_t most = with_default("maintenance.bytes_per_s");
+  if (least > most) {
+    return {StatusCode::InvalidArgument,
+            fmt::format("maintenance.bytes_per_s_min ({}) has to be no more than maintenance.bytes_per_s ({})",
+                        unit_text(least, kByteUnits), unit_text(most, kByteUnits))};
   }
   return Status::ok();
 }

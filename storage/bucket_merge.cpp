@@ -1,6 +1,7 @@
 #include "bucket_merge.h"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 #include <unordered_map>
 
@@ -15,7 +16,10 @@ void BucketMerge::start(StorageNode::Stripe& stripe, rpc::MergeBucket request, r
 }
 
 BucketMerge::BucketMerge(StorageNode::Stripe& stripe, rpc::MergeBucket request, rpc::Responder respond)
-    : stripe_(stripe), request_(std::move(request)), respond_(std::move(respond)) {}
+    : stripe_(stripe),
+      request_(std::move(request)),
+      respond_(std::move(respond)),
+      deadline_(stripe.clock_.now() + milliseconds(request_.time_limit_ms)) {}
 
 const std::string* BucketMerge::source_address() const {
   std::shared_ptr<const rpc::ClusterSnapshot> snapshot = stripe_.snapshots_.get();
@@ -24,24 +28,71 @@ const std::string* BucketMerge::source_address() const {
   return &snapshot->info().storage_addresses[node];
 }
 
+Status BucketMerge::check_goes_on() const {
+  const std::shared_ptr<const rpc::ClusterSnapshot> snapshot = stripe_.snapshots_.get();
+  if (snapshot->distributor_of(request_.bucket) != request_.distributor) {
+    return {StatusCode::WrongDistribution, "the bucket has another owner since the merge began"};
+  }
+  if (request_.time_limit_ms != 0 && stripe_.clock_.now() > deadline_) {
+    return {StatusCode::Busy, "the merge takes longer than its time limit and has to be asked for again"};
+  }
+  return Status::ok();
+}
+
 void BucketMerge::next_source() {
   if (source_ == request_.sources.size()) {
     finish(Status::ok());
     return;
   }
-  Result<std::vector<spi::EntryMeta>> own = stripe_.provider_->list_entries(request_.bucket);
+  range_ = {};
+  next_window();
+}
+
+void BucketMerge::when_affordable(void (BucketMerge::*step)()) {
+  if (Status goes_on = check_goes_on(); !goes_on) {
+    finish(std::move(goes_on));
+    return;
+  }
+  const Duration wait = stripe_.budget_.wait(stripe_.clock_.now());
+  if (wait == Duration(0)) {
+    (this->*step)();
+  } else {
+    pause(wait, step);
+  }
+}
+
+void BucketMerge::pause(Duration wait, void (BucketMerge::*step)()) {
+  wait = std::min(wait, YieldingRate::kPeriod);
+  stripe_.budget_.note_throttled(wait);
+  stripe_.executor_->post_after(wait, [self = shared_from_this(), step] { self->when_affordable(step); });
+}
+
+void BucketMerge::charge(std::size_t bytes) {
+  stripe_.budget_.charge(stripe_.clock_.now(), bytes, MaintenanceBudget::Direction::In);
+}
+
+/// Metadata is for free: however slow the node is, a merge that has no more to fetch comes to its end within its time.
+void BucketMerge::next_window() {
+  if (Status goes_on = check_goes_on(); !goes_on) {
+    finish(std::move(goes_on));
+    return;
+  }
+  Result<spi::EntryWindow> own =
+      spi::list_window(*stripe_.provider_, request_.bucket, range_, stripe_.options_.merge_page_entries);
   if (!own) {
     finish(own.error());
     return;
   }
-  own_ = std::move(*own);
+  own_ = std::move(own->entries);
   theirs_.clear();
-  ask_page(nullptr);
+  window_end_ = own->more ? spi::group_of(own_.back().gid) : spi::kLastGroup;
+  ask_page();
 }
 
 const spi::EntryMeta* BucketMerge::find(const std::vector<spi::EntryMeta>& entries, const GlobalId& gid) {
-  auto at = std::lower_bound(entries.begin(), entries.end(), gid,
-                             [](const spi::EntryMeta& entry, const GlobalId& g) { return entry.gid < g; });
+  const auto key = [](const GlobalId& g) { return std::pair(spi::group_of(g), g); };
+  auto at = std::lower_bound(entries.begin(), entries.end(), key(gid),
+                             [&](const spi::EntryMeta& entry, const auto& wanted) { return key(entry.gid) < wanted; });
   return at == entries.end() || at->gid != gid ? nullptr : &*at;
 }
 
@@ -68,8 +119,11 @@ void BucketMerge::ask_page(const GlobalId* after) {
   rpc::ListEntries list;
   list.bucket = request_.bucket;
   list.max_entries = stripe_.options_.merge_page_entries;
-  list.from_start = after == nullptr;
+  list.by_group = after == nullptr;
   if (after != nullptr) list.after = *after;
+  list.from_start = after == nullptr && range_.from_start;
+  list.after_group = range_.after;
+  list.last_group = window_end_;
   rpc::call(stripe_.transport_, *address, std::move(list), stripe_.options_.peer_timeout, *stripe_.executor_,
             [self = shared_from_this()](Result<rpc::ListEntriesReply> page) { self->on_page(std::move(page)); });
 }
@@ -79,43 +133,83 @@ void BucketMerge::on_page(Result<rpc::ListEntriesReply> page) {
     finish(page.error());
     return;
   }
+  stripe_.budget_.count_metadata(page->entries.size() * rpc::EntryKey::kBytes);
   if (page->damaged) note_damaged_source();
   if (page->status.code() == StatusCode::NotFound) {  // The source holds nothing of this bucket.
-    ++source_;
-    next_source();
+    source_done();
     return;
   }
-  if (!page->status) {
-    finish(page->status);
+  if (page->status && !page->by_group) {
+    take_old_page(std::move(*page));
     return;
   }
-  for (const rpc::EntryKey& theirs : page->entries) {
+  Status taken = page->status ? take_page(std::move(*page)) : page->status;
+  if (!taken) {
+    finish(std::move(taken));
+    return;
+  }
+  compare_window();
+}
+
+void BucketMerge::take_old_page(rpc::ListEntriesReply page) {
+  for (const rpc::EntryKey& theirs : page.entries) {
     theirs_.push_back({theirs.gid, Timestamp{theirs.timestamp_us}, theirs.removed});
   }
-  if (page->more && !page->entries.empty()) {
-    ask_page(&page->entries.back().gid);
+  if (page.more && !page.entries.empty()) {
+    ask_page(&page.entries.back().gid);
     return;
   }
+  Result<spi::EntryWindow> own =
+      spi::list_window(*stripe_.provider_, request_.bucket, {}, std::numeric_limits<std::uint32_t>::max());
+  if (!own) {
+    finish(own.error());
+    return;
+  }
+  own_ = std::move(own->entries);
+  window_end_ = spi::kLastGroup;
+  std::sort(theirs_.begin(), theirs_.end(), [](const spi::EntryMeta& a, const spi::EntryMeta& b) {
+    return std::pair(spi::group_of(a.gid), a.gid) < std::pair(spi::group_of(b.gid), b.gid);
+  });
+  compare_window();
+}
+
+void BucketMerge::compare_window() {
+  stripe_.metrics_.merge_entries_peak.set(
+      std::max(stripe_.metrics_.merge_entries_peak.value(), static_cast<double>(own_.size() + theirs_.size())));
   plan();
   ask_block();
+}
+
+Status BucketMerge::take_page(rpc::ListEntriesReply page) {
+  std::pair<std::uint64_t, GlobalId> before;
+  theirs_.reserve(page.entries.size());
+  for (const rpc::EntryKey& theirs : page.entries) {
+    const std::pair key(spi::group_of(theirs.gid), theirs.gid);
+    const bool in_order = theirs_.empty() || before < key;
+    if (!in_order || key.first > window_end_ || !range_.contains(key.first)) {
+      return {StatusCode::Corruption, "a merge source answered with another window than it was asked for"};
+    }
+    theirs_.push_back({theirs.gid, Timestamp{theirs.timestamp_us}, theirs.removed});
+    before = key;
+  }
+  if (!page.more) return Status::ok();
+  if (theirs_.empty()) return {StatusCode::Corruption, "a merge source has more behind an empty window"};
+  // There is less room in the window than we thought: the rest of ours comes with the next one.
+  window_end_ = before.first;
+  std::erase_if(own_, [&](const spi::EntryMeta& ours) { return spi::group_of(ours.gid) > window_end_; });
+  return Status::ok();
 }
 
 void BucketMerge::plan() {
   missing_.clear();
   fetched_ = 0;
-  auto own = own_.begin();
   for (const spi::EntryMeta& theirs : theirs_) {
-    own = std::lower_bound(own, own_.end(), theirs.gid,
-                           [](const spi::EntryMeta& entry, const GlobalId& gid) { return entry.gid < gid; });
-    bool have = own != own_.end() && own->gid == theirs.gid && own->timestamp >= theirs.timestamp;
-    if (!have) missing_.push_back({theirs.gid, theirs.timestamp.us, theirs.gid});
+    const spi::EntryMeta* ours = find(own_, theirs.gid);
+    if (ours == nullptr || ours->timestamp < theirs.timestamp) {
+      missing_.push_back({spi::group_of(theirs.gid), theirs.timestamp.us, theirs.gid});
+    }
   }
-  // By gid, as engines like to be read, but what was written together stays together.
-  std::unordered_map<std::uint64_t, GlobalId> leaders;
-  for (Missing& entry : missing_) entry.leader = leaders.try_emplace(entry.timestamp_us, entry.gid).first->second;
-  std::sort(missing_.begin(), missing_.end(), [](const Missing& a, const Missing& b) {
-    return std::tie(a.leader, a.timestamp_us, a.gid) < std::tie(b.leader, b.timestamp_us, b.gid);
-  });
+  std::sort(missing_.begin(), missing_.end());
   lost_tokens_.clear();
   // What a damaged source does not know, it may have forgotten.
   if (request_.decides && !is_outsider() && !is_source_damaged()) find_lost_tokens();
@@ -156,16 +250,33 @@ std::optional<spi::Write> BucketMerge::cancel_lost_token(const GlobalId& documen
                     .body = {}};
 }
 
+void BucketMerge::window_done() {
+  if (window_end_ != spi::kLastGroup) {
+    range_ = {.from_start = false, .after = window_end_};
+    next_window();
+  } else if (take_refused()) {
+    ask_block();
+  } else {
+    source_done();
+  }
+}
+
+void BucketMerge::source_done() {
+  retaking_ = false;
+  refused_.clear();
+  ++source_;
+  next_source();
+}
+
 void BucketMerge::ask_block() {
   if (fetched_ == missing_.size()) {
-    if (Status status = apply_refused(); !status) {
-      finish(std::move(status));
-      return;
-    }
-    ++source_;
-    next_source();
+    window_done();
     return;
   }
+  when_affordable(&BucketMerge::send_ask_block);
+}
+
+void BucketMerge::send_ask_block() {
   const std::string* address = source_address();
   if (address == nullptr) {
     finish(Status(StatusCode::NotReady, "the source of the merge left the cluster"));
@@ -183,6 +294,12 @@ void BucketMerge::ask_block() {
 
 void BucketMerge::on_block(Result<rpc::FetchEntriesReply> block) {
   Status status = block ? block->status : block.error();
+  if (status.code() == StatusCode::Busy && block && block->wait_us > 0) {  // The source has a budget of its own.
+    pause(Duration(static_cast<std::int64_t>(std::min<std::uint64_t>(block->wait_us, YieldingRate::kPeriod.count()))),
+          &BucketMerge::send_ask_block);
+    return;
+  }
+  if (block) charge(block->docblock.size());
   if (block && block->damaged) note_damaged_source();
   if (status && (block->done == 0 || block->done > missing_.size() - fetched_)) {
     status = Status(StatusCode::Corruption, "a merge source answered for entries that were not asked for");
@@ -190,8 +307,7 @@ void BucketMerge::on_block(Result<rpc::FetchEntriesReply> block) {
   if (status) {
     fetched_ += block->done;
     blocks_.push_back(std::move(block->docblock));
-    const bool is_cut =
-        fetched_ < missing_.size() && missing_[fetched_].timestamp_us == missing_[fetched_ - 1].timestamp_us;
+    const bool is_cut = fetched_ < missing_.size() && missing_[fetched_].is_written_with(missing_[fetched_ - 1]);
     if (!is_cut) status = apply_blocks();
   }
   if (!status) {
@@ -244,11 +360,8 @@ Status BucketMerge::apply_blocks() {
   FJORD_TRY(apply(writes, results));
   for (std::size_t i = 0; i < writes.size(); ++i) {
     const spi::Write& w = writes[i];
-    if (!is_refused_for_loss(w, results[i])) continue;
-    EntryView entry{
-        .gid = w.gid, .timestamp = w.timestamp, .removed = w.remove, .id = {}, .header = {}, .body = w.body};
-    (w.remove ? entry.id : entry.header) = w.remove ? w.id : w.header;
-    refused_.add(entry);
+    if (retaking_ || !is_refused_for_loss(w, results[i])) continue;
+    refused_.push_back({spi::group_of(w.gid), w.timestamp.us, w.gid});
   }
   return Status::ok();
 }
@@ -271,25 +384,16 @@ bool BucketMerge::is_refused_for_loss(const spi::Write& write, const spi::WriteR
 /// What an intact member has is the newest that was acknowledged, so what was lost here was a write that did not reach
 /// every member and was not acknowledged. The engine takes the older version once it does not wait for the lost one any
 /// more. The stripe still counts the bucket as damaged, until the distributor has compared it.
-Status BucketMerge::apply_refused() {
-  const std::string block = refused_.take();
-  if (block.empty() || request_.decides || is_outsider() || is_source_damaged()) return Status::ok();
-  FJORD_TRY(stripe_.provider_->mark_repaired(request_.bucket));
-  std::vector<spi::Write> writes;
-  const std::shared_ptr<const rpc::ClusterSnapshot> snapshot = stripe_.snapshots_.get();
-  DocBlockReader reader(block);
-  while (std::optional<EntryView> entry = reader.next()) {
-    writes.push_back({.bucket = request_.bucket,
-                      .gid = entry->gid,
-                      .timestamp = entry->timestamp,
-                      .remove = entry->removed,
-                      .id = entry->id,
-                      .header = entry->header,
-                      .body = entry->body});
-    if (!entry->removed && snapshot != nullptr) spi::set_compression(writes.back(), *snapshot->types());
-  }
-  std::vector<spi::WriteResult> results;
-  return apply(writes, results);
+bool BucketMerge::take_refused() {
+  if (retaking_ || refused_.empty() || request_.decides || is_outsider() || is_source_damaged()) return false;
+  if (!stripe_.provider_->mark_repaired(request_.bucket)) return false;  // They will be missing from the comparison.
+  retaking_ = true;
+  own_.clear();
+  theirs_.clear();
+  lost_tokens_.clear();
+  missing_ = std::exchange(refused_, {});
+  fetched_ = 0;
+  return true;
 }
 
 void BucketMerge::finish(Status status) {

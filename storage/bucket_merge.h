@@ -7,17 +7,27 @@
 #include <unordered_map>
 #include <vector>
 
+#include "fjord/storage/spi/entry_window.h"
 #include "stripe.h"
 
 namespace fjord::storage {
 
-/// Fetches into one bucket what other replicas have newer: their metadata page by page, then the entries that we lack
-/// in blocks. Newest timestamp wins, so writes may go on meanwhile and a repetition goes on where the last one ended.
+/// Fetches into one bucket what other replicas have newer, one source after the other and window by window
+/// (spi::list_window): the metadata of both, then the entries that we lack in blocks. Newest timestamp wins, so writes
+/// may go on meanwhile and a repetition goes on where the last one ended. It is OK only if every window of every source
+/// was gone through.
+///
 /// Entries of one timestamp were written together, a document and the token of its operation, and are so again here.
+/// They are of one group, so they are in one window.
 ///
 /// A token counts only as long as the version it was written with, or one that follows it, is the document's. So if two
 /// replicas have different versions and this one decides (MergeBucket::decides), the tokens of the one that loses are
 /// cancelled if the other does not know them: its writes were made without seeing those.
+///
+/// Memory, whatever the bucket holds and however many sources there are: the metadata of one window of both replicas,
+/// about 200 bytes an entry of StorageNodeOptions::merge_page_entries, and a block of documents. More only for what
+/// cannot be taken apart: the tokens of one document, documents that are larger than a block; and 32 bytes for each
+/// entry that was lost here and is fetched once more.
 ///
 /// Confined to the stripe's executor; keeps itself alive until it has answered.
 class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
@@ -28,32 +38,53 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   BucketMerge(StorageNode::Stripe& stripe, rpc::MergeBucket request, rpc::Responder respond);
 
   struct Missing {
-    GlobalId gid;
+    std::uint64_t group = 0;
     std::uint64_t timestamp_us = 0;
-    GlobalId leader;  ///< The first of the entries of the same timestamp.
+    GlobalId gid;
+
+    bool is_written_with(const Missing& other) const {
+      return group == other.group && timestamp_us == other.timestamp_us;
+    }
+    friend auto operator<=>(const Missing&, const Missing&) = default;
   };
 
   void next_source();
-  void ask_page(const GlobalId* after);
+  void next_window();
+  void ask_page(const GlobalId* after = nullptr);
   void on_page(Result<rpc::ListEntriesReply> page);
+  /// Errors: Corruption if this is not what was asked for.
+  Status take_page(rpc::ListEntriesReply page);
+  /// A source of an earlier version has no windows: all it holds, and all we do, is one.
+  void take_old_page(rpc::ListEntriesReply page);
+  void compare_window();
   void plan();
   void ask_block();
+  void send_ask_block();
   void on_block(Result<rpc::FetchEntriesReply> block);
+  void window_done();
+  void source_done();
   Status apply_blocks();
   Status apply(std::vector<spi::Write>& writes, std::vector<spi::WriteResult>& results);
   /// The engine does not take an entry because it lost a newer version of it.
   bool is_refused_for_loss(const spi::Write& write, const spi::WriteResult& result);
-  Status apply_refused();
+  /// True if entries that were refused are now fetched again, to be taken.
+  bool take_refused();
   bool loses(const EntryView& entry) const;
   void find_lost_tokens();
   /// The token that came with our version of `document`, which is about to lose, cancelled.
   std::optional<spi::Write> cancel_lost_token(const GlobalId& document, std::deque<std::string>& ids);
-  /// Of our entry or of the source's, as of the beginning of the source's turn; null if there is none.
+  /// Of our entry or of the source's, as of the beginning of the window; null if there is none.
   static const spi::EntryMeta* find(const std::vector<spi::EntryMeta>& entries, const GlobalId& gid);
   bool is_outsider() const;
   /// The source said that it has lost something.
   void note_damaged_source();
   bool is_source_damaged() const;
+  /// OK while whoever asked for this may do so, and is not to be told how far it came.
+  Status check_goes_on() const;
+  /// Does the next step, which moves documents, as soon as the node's budget has something left; or ends the merge.
+  void when_affordable(void (BucketMerge::*step)());
+  void pause(Duration wait, void (BucketMerge::*step)());
+  void charge(std::size_t bytes);
   void finish(Status status);
   const std::string* source_address() const;
 
@@ -61,13 +92,17 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   rpc::MergeBucket request_;
   rpc::Responder respond_;
   std::size_t source_ = 0;
-  std::vector<spi::EntryMeta> own_;                     // By gid.
-  std::vector<spi::EntryMeta> theirs_;                  // By gid.
-  std::vector<Missing> missing_;                        // Those of one timestamp side by side.
+  MonotonicTime deadline_;
+  spi::GroupRange range_;                               // What is left of the source's turn.
+  std::uint64_t window_end_ = spi::kLastGroup;          // The last group of the window.
+  std::vector<spi::EntryMeta> own_;                     // In the window, by (group, gid).
+  std::vector<spi::EntryMeta> theirs_;                  // The same.
+  std::vector<Missing> missing_;                        // By rising member, so that what was written together is.
   std::size_t fetched_ = 0;                             // Of missing_.
   std::unordered_map<GlobalId, GlobalId> lost_tokens_;  // By document.
   std::vector<std::string> blocks_;  // Fetched and not applied: they end within entries of one timestamp.
-  DocBlockBuilder refused_;          // Entries of an intact member that the engine did not take.
+  std::vector<Missing> refused_;     // Entries of the source that the engine did not take.
+  bool retaking_ = false;            // They are in missing_.
   rpc::MergeBucketReply reply_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "maintenance_budget.h"
 #include "space_monitor.h"
 #include "stripe.h"
 
@@ -29,7 +30,8 @@ StorageNode::StorageNode(const StorageNodeOptions& options, Runtime& runtime)
       incarnation_(runtime.random.next() | 1),
       damaged_buckets_(runtime.metrics.gauge("fjord_storage_damaged_buckets",
                                              "Buckets that have lost something and wait for an intact replica")),
-      settings_(runtime.tunables) {}
+      settings_(runtime.tunables),
+      budget_(std::make_unique<MaintenanceBudget>(runtime)) {}
 
 StorageNode::~StorageNode() = default;
 
@@ -42,9 +44,10 @@ Result<std::unique_ptr<StorageNode>> StorageNode::open(const StorageNodeOptions&
   std::unique_ptr<StorageNode> node(new StorageNode(options, runtime));
   for (unsigned i = 0; i < options.stripes; ++i) {
     FJORD_TRY_ASSIGN(std::unique_ptr<spi::PersistenceProvider> provider, providers(i, options.stripes));
-    node->stripes_.push_back(
-        std::make_unique<Stripe>(node->options_, runtime, transport, node->snapshots_, std::move(provider), i));
+    node->stripes_.push_back(std::make_unique<Stripe>(node->options_, runtime, transport, node->snapshots_,
+                                                      *node->budget_, std::move(provider), i));
   }
+  node->end_budget_period_later();
   node->space_ = std::make_unique<SpaceMonitor>(
       node->options_.directory, "storage." + std::to_string(options.index), runtime,
       [&stripes = node->stripes_](SpaceState space) {
@@ -54,6 +57,13 @@ Result<std::unique_ptr<StorageNode>> StorageNode::open(const StorageNodeOptions&
         }
       });
   return node;
+}
+
+void StorageNode::end_budget_period_later() {
+  stripes_.front()->executor().post_after(YieldingRate::kPeriod, [this] {
+    budget_->end_period();
+    end_budget_period_later();
+  });
 }
 
 std::uint64_t StorageNode::state_version() const {
@@ -88,6 +98,11 @@ bool StorageNode::handle(rpc::Request& request, rpc::Responder& respond) {
   } else if (auto* join = std::get_if<rpc::JoinBuckets>(&request)) {
     Stripe& stripe = *stripes_[stripe_of(join->parent)];
     stripe.executor().post([&stripe, r = *join, respond = std::move(respond)] { respond(stripe.join(r)); });
+  } else if (auto* garbage = std::get_if<rpc::FindGarbage>(&request)) {
+    Stripe& stripe = *stripes_[stripe_of(garbage->bucket)];
+    stripe.executor().post([&stripe, r = *garbage, respond = std::move(respond)]() mutable {
+      stripe.find_garbage(r, std::move(respond));
+    });
   } else if (auto* list = std::get_if<rpc::ListEntries>(&request)) {
     Stripe& stripe = *stripes_[stripe_of(list->bucket)];
     stripe.executor().post(
@@ -117,10 +132,11 @@ void StorageNode::apply(rpc::Apply request, rpc::Responder respond) {
     return;
   }
   auto shared = std::make_shared<const rpc::Apply>(std::move(request));
+  const MonotonicTime now = clock_.now();
   for (std::size_t s = 0; s < parts.size(); ++s) {
     if (parts[s].empty()) continue;
-    stripes_[s]->executor().post([&stripe = *stripes_[s], join, shared, indexes = std::move(parts[s])] {
-      stripe.apply(*shared, indexes, join->reply.results);
+    stripes_[s]->executor().post([&stripe = *stripes_[s], join, shared, now, indexes = std::move(parts[s])] {
+      stripe.apply(*shared, now, indexes, join->reply.results);
       join->done();
     });
   }
@@ -191,7 +207,8 @@ void StorageNode::delete_buckets(rpc::DeleteBuckets request, rpc::Responder resp
 
 Status StorageNode::learn(const rpc::Poll& request) {
   std::lock_guard lock(learning_);
-  if (request.heard_incarnation != incarnation_) version_before_ = std::max(version_before_, request.info.state_version);
+  if (request.heard_incarnation != incarnation_)
+    version_before_ = std::max(version_before_, request.info.state_version);
   FJORD_TRY(told_.update(request.info).status());
   const std::shared_ptr<const rpc::ClusterSnapshot> told = told_.get();
   // A state that speaks of an earlier process of this node says that it has not missed anything. It may have lost

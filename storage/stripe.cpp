@@ -5,6 +5,7 @@
 #include "bucket_merge.h"
 #include "fjord/common/log.h"
 #include "fjord/document/document_id.h"
+#include "garbage_scan.h"
 
 namespace fjord::storage {
 
@@ -30,6 +31,8 @@ StripeMetrics::StripeMetrics(MetricRegistry& registry)
       splits(registry.counter("fjord_storage_bucket_splits_total", "Buckets split into halves")),
       joins(registry.counter("fjord_storage_bucket_joins_total", "Halves joined to buckets")),
       merged_entries(registry.counter("fjord_storage_merged_entries_total", "Entries fetched by merges")),
+      merge_entries_peak(registry.gauge("fjord_storage_merge_entries_peak",
+                                        "Most entries of both replicas whose metadata a merge had in memory")),
       throttled(
           registry.counter("fjord_storage_throttled_total", "Puts answered BUSY because the disk is nearly full")),
       no_space(registry.counter("fjord_storage_no_space_total", "Puts and merges refused because the disk is full")),
@@ -41,12 +44,13 @@ StripeMetrics::StripeMetrics(MetricRegistry& registry)
                                         {{"operation", "remove"}})) {}
 
 StorageNode::Stripe::Stripe(const StorageNodeOptions& options, Runtime& runtime, rpc::Transport& transport,
-                            const rpc::SnapshotHolder& snapshots, std::unique_ptr<spi::PersistenceProvider> provider,
-                            unsigned index)
+                            const rpc::SnapshotHolder& snapshots, MaintenanceBudget& budget,
+                            std::unique_ptr<spi::PersistenceProvider> provider, unsigned index)
     : options_(options),
       clock_(runtime.clock),
       transport_(transport),
       snapshots_(snapshots),
+      budget_(budget),
       metrics_(runtime.metrics),
       provider_(std::move(provider)),
       executor_(runtime.scheduler.make_executor("stripe-" + std::to_string(index))) {
@@ -66,8 +70,9 @@ Status StorageNode::Stripe::check_owner(std::uint64_t version, std::uint16_t dis
   return Status::ok();
 }
 
-void StorageNode::Stripe::apply(const rpc::Apply& request, const std::vector<std::uint32_t>& indexes,
-                                std::vector<rpc::OperationResult>& results) {
+void StorageNode::Stripe::apply(const rpc::Apply& request, MonotonicTime posted,
+                                const std::vector<std::uint32_t>& indexes, std::vector<rpc::OperationResult>& results) {
+  budget_.note_foreground(clock_.now() - posted);
   // Operations on one bucket stay in order; writes go to the engine as one run, over as many buckets as there are.
   std::vector<std::uint32_t> order = indexes;
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -527,28 +532,58 @@ void StorageNode::Stripe::merge(rpc::MergeBucket request, rpc::Responder respond
   BucketMerge::start(*this, std::move(request), std::move(respond));
 }
 
+void StorageNode::Stripe::find_garbage(const rpc::FindGarbage& request, rpc::Responder respond) {
+  if (Status owner = check_owner(request.state_version, request.distributor, request.bucket); !owner) {
+    rpc::FindGarbageReply reply;
+    reply.status = std::move(owner);
+    respond(std::move(reply));
+    return;
+  }
+  GarbageScan::start(*this, request, std::move(respond));
+}
+
 rpc::ListEntriesReply StorageNode::Stripe::list_entries(const rpc::ListEntries& request) {
   rpc::ListEntriesReply reply;
-  Result<std::vector<spi::EntryMeta>> entries = provider_->list_entries(request.bucket);
+  const std::size_t limit = request.max_entries == 0 ? options_.merge_page_entries : request.max_entries;
+  const spi::GroupRange range{
+      .from_start = request.from_start, .after = request.after_group, .last = request.last_group};
+  const Result<spi::EntryWindow> window =
+      request.by_group ? spi::list_window(*provider_, request.bucket, range, limit) : list_by_gid(request, limit);
   reply.damaged = is_damaged(request.bucket);
-  if (!entries) {
-    reply.status = entries.error();
+  if (!window) {
+    reply.status = window.error();
     return reply;
   }
-  auto begin = entries->begin();
+  reply.entries.reserve(window->entries.size());
+  for (const spi::EntryMeta& entry : window->entries) {
+    reply.entries.push_back({entry.gid, entry.timestamp.us, entry.removed});
+  }
+  reply.more = window->more;
+  reply.by_group = request.by_group;
+  return reply;
+}
+
+/// For nodes of an earlier version.
+Result<spi::EntryWindow> StorageNode::Stripe::list_by_gid(const rpc::ListEntries& request, std::size_t limit) {
+  FJORD_TRY_ASSIGN(const std::vector<spi::EntryMeta> all, provider_->list_entries(request.bucket));
+  auto begin = all.begin();
   if (!request.from_start) {
-    begin = std::upper_bound(entries->begin(), entries->end(), request.after,
+    begin = std::upper_bound(all.begin(), all.end(), request.after,
                              [](const GlobalId& after, const spi::EntryMeta& entry) { return after < entry.gid; });
   }
-  std::size_t limit = request.max_entries == 0 ? options_.merge_page_entries : request.max_entries;
-  auto end = begin + static_cast<std::ptrdiff_t>(std::min(limit, static_cast<std::size_t>(entries->end() - begin)));
-  for (auto it = begin; it != end; ++it) reply.entries.push_back({it->gid, it->timestamp.us, it->removed});
-  reply.more = end != entries->end();
-  return reply;
+  const auto left = static_cast<std::size_t>(all.end() - begin);
+  const auto end = begin + static_cast<std::ptrdiff_t>(std::min(limit, left));
+  return spi::EntryWindow{.entries = {begin, end}, .more = limit < left};
 }
 
 rpc::FetchEntriesReply StorageNode::Stripe::fetch_entries(const rpc::FetchEntries& request) {
   rpc::FetchEntriesReply reply;
+  if (const Duration wait = budget_.wait(clock_.now()); wait > Duration(0)) {
+    reply.status = Status(StatusCode::Busy, "storage." + std::to_string(options_.index) +
+                                                " moves as much as it may (maintenance.bytes_per_s)");
+    reply.wait_us = static_cast<std::uint64_t>(wait.count());
+    return reply;
+  }
   DocBlockBuilder block;
   std::size_t max_bytes = request.max_bytes == 0 ? options_.merge_block_bytes : request.max_bytes;
   Result<std::size_t> done = provider_->read_entries(request.bucket, request.gids, block, max_bytes);
@@ -559,6 +594,7 @@ rpc::FetchEntriesReply StorageNode::Stripe::fetch_entries(const rpc::FetchEntrie
   }
   reply.done = static_cast<std::uint32_t>(*done);
   reply.docblock = block.take();
+  budget_.charge(clock_.now(), reply.docblock.size(), MaintenanceBudget::Direction::Out);
   return reply;
 }
 

@@ -11,8 +11,10 @@
 #include "fjord/common/runtime.h"
 #include "fjord/rpc/cluster_snapshot.h"
 #include "fjord/rpc/transport.h"
+#include "fjord/storage/spi/entry_window.h"
 #include "fjord/storage/spi/persistence_provider.h"
 #include "fjord/storage/storage_node.h"
+#include "maintenance_budget.h"
 #include "space_monitor.h"
 
 namespace fjord::storage {
@@ -30,6 +32,7 @@ struct StripeMetrics {
   Counter& splits;
   Counter& joins;
   Counter& merged_entries;
+  Gauge& merge_entries_peak;
   Counter& throttled;
   Counter& no_space;
   Histogram& put_seconds;
@@ -41,13 +44,15 @@ struct StripeMetrics {
 class StorageNode::Stripe {
  public:
   Stripe(const StorageNodeOptions& options, Runtime& runtime, rpc::Transport& transport,
-         const rpc::SnapshotHolder& snapshots, std::unique_ptr<spi::PersistenceProvider> provider, unsigned index);
+         const rpc::SnapshotHolder& snapshots, MaintenanceBudget& budget,
+         std::unique_ptr<spi::PersistenceProvider> provider, unsigned index);
 
   Executor& executor() { return *executor_; }
   spi::PersistenceProvider& provider() { return *provider_; }
 
-  /// Executes the operations named by `indexes` and writes their results into `results` at the same places.
-  void apply(const rpc::Apply& request, const std::vector<std::uint32_t>& indexes,
+  /// Executes the operations named by `indexes`, which have waited since `posted`, and writes their results into
+  /// `results` at the same places.
+  void apply(const rpc::Apply& request, MonotonicTime posted, const std::vector<std::uint32_t>& indexes,
              std::vector<rpc::OperationResult>& results);
   Result<std::vector<rpc::BucketReport>> bucket_info(const rpc::GetBucketInfo& request);
   Status set_replica_set(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry);
@@ -55,6 +60,7 @@ class StorageNode::Stripe {
   rpc::SplitBucketReply split(const rpc::SplitBucket& request);
   rpc::JoinBucketsReply join(const rpc::JoinBuckets& request);
   void merge(rpc::MergeBucket request, rpc::Responder respond);
+  void find_garbage(const rpc::FindGarbage& request, rpc::Responder respond);
   rpc::ListEntriesReply list_entries(const rpc::ListEntries& request);
   rpc::FetchEntriesReply fetch_entries(const rpc::FetchEntries& request);
 
@@ -76,6 +82,7 @@ class StorageNode::Stripe {
 
  private:
   friend class BucketMerge;
+  friend class GarbageScan;
 
   /// OK if `distributor` may change `bucket` under cluster state `version`.
   Status check_owner(std::uint64_t version, std::uint16_t distributor, BucketId bucket) const;
@@ -95,6 +102,7 @@ class StorageNode::Stripe {
   void apply_bucket(const rpc::Apply& request, std::span<const std::uint32_t> indexes,
                     std::vector<rpc::OperationResult>& results);
   void flush_writes(const rpc::Apply& request, std::vector<rpc::OperationResult>& results);
+  Result<spi::EntryWindow> list_by_gid(const rpc::ListEntries& request, std::size_t limit);
   void maintain();
   /// Learns from the engine which buckets are damaged.
   void take_damaged();
@@ -117,6 +125,7 @@ class StorageNode::Stripe {
   Clock& clock_;
   rpc::Transport& transport_;
   const rpc::SnapshotHolder& snapshots_;
+  MaintenanceBudget& budget_;
   StripeMetrics metrics_;
   std::unique_ptr<spi::PersistenceProvider> provider_;
   /// Buckets deleted under cluster state `deleted_version_`, with the epoch that they had. Messages of older states are

@@ -202,6 +202,7 @@ void fields(V& visit, M& m) {
   visit(4, m.sources);
   visit(5, m.outsiders);
   visit(6, m.decides);
+  visit(7, m.time_limit_ms);
 }
 template <typename V, Is<MergeBucketReply> M>
 void fields(V& visit, M& m) {
@@ -263,6 +264,9 @@ void fields(V& visit, M& m) {
   visit(2, m.after);
   visit.always(3, m.from_start);
   visit(4, m.max_entries);
+  visit(5, m.after_group);
+  visit.always(6, m.last_group);
+  visit(7, m.by_group);
 }
 template <typename V, Is<ListEntriesReply> M>
 void fields(V& visit, M& m) {
@@ -270,6 +274,7 @@ void fields(V& visit, M& m) {
   visit(2, m.entries);
   visit(3, m.more);
   visit(4, m.damaged);
+  visit(5, m.by_group);
 }
 template <typename V, Is<FetchEntries> M>
 void fields(V& visit, M& m) {
@@ -283,6 +288,23 @@ void fields(V& visit, M& m) {
   visit(2, m.done);
   visit(3, m.docblock);
   visit(4, m.damaged);
+  visit(5, m.wait_us);
+}
+template <typename V, Is<FindGarbage> M>
+void fields(V& visit, M& m) {
+  visit(1, m.state_version);
+  visit(2, m.distributor);
+  visit(3, m.bucket);
+  visit(4, m.max_ids);
+}
+template <typename V, Is<FindGarbageReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.ids);
+  visit(3, m.types);
+  visit(4, m.more);
+  visit(5, m.scanned);
+  visit(6, m.state_version);
 }
 
 template <typename V, Is<Poll> M>

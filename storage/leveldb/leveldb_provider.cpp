@@ -386,6 +386,13 @@ Result<std::vector<spi::EntryMeta>> Engine::list_entries(BucketId id) {
   if (bucket == nullptr) return no_bucket(id);
   std::vector<spi::EntryMeta> result;
   result.reserve(bucket->info.entries);
+  FJORD_TRY(for_each_entry(id, [&](const spi::EntryMeta& entry) { result.push_back(entry); }));
+  return result;
+}
+
+Status Engine::for_each_entry(BucketId id, const std::function<void(const spi::EntryMeta&)>& sink) {
+  Bucket* bucket = find(id);
+  if (bucket == nullptr) return no_bucket(id);
   FJORD_TRY_ASSIGN(Scan scan, store_->scan(entries_prefix(bucket->catalog.uid, Kind::Head)));
   bool corrupt = false;
   for (; scan.valid(); scan.next()) {
@@ -394,16 +401,15 @@ Result<std::vector<spi::EntryMeta>> Engine::list_entries(BucketId id) {
       corrupt = true;
       continue;
     }
-    result.push_back({.gid = gid_of_key(scan.key()), .timestamp = head->timestamp, .removed = head->removed});
+    sink({.gid = gid_of_key(scan.key()), .timestamp = head->timestamp, .removed = head->removed});
   }
   const Status status = scan.status();
   // What is left is of use: it tells what to fetch from other replicas.
   if (corrupt || status.code() == StatusCode::Corruption) {
     note_damage(id, *bucket);
-    return result;
+    return Status::ok();
   }
-  FJORD_TRY(status);
-  return result;
+  return status;
 }
 
 Result<std::size_t> Engine::read_entries(BucketId id, std::span<const GlobalId> gids, DocBlockBuilder& into,

@@ -170,6 +170,15 @@ class MemoryProvider final : public spi::PersistenceProvider {
     return result;
   }
 
+  Status for_each_entry(BucketId bucket, const std::function<void(const EntryMeta&)>& sink) override {
+    const auto found = buckets_.find(bucket);
+    if (found == buckets_.end()) return no_bucket(bucket);
+    for (const auto& [gid, entry] : found->second.entries) {
+      sink({.gid = gid, .timestamp = entry.timestamp, .removed = entry.removed});
+    }
+    return Status::ok();
+  }
+
   Result<std::size_t> read_entries(BucketId bucket, std::span<const GlobalId> gids, DocBlockBuilder& into,
                                    std::size_t max_bytes) override {
     const auto found = buckets_.find(bucket);

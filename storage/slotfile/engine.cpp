@@ -346,16 +346,23 @@ Result<std::vector<spi::EntryMeta>> Engine::list_entries(BucketId bucket) {
   if (found == nullptr) return no_bucket(bucket);
   std::vector<spi::EntryMeta> result;
   result.reserve(found->info().entries);
+  FJORD_TRY(for_each_entry(bucket, [&](const spi::EntryMeta& entry) { result.push_back(entry); }));
+  std::sort(result.begin(), result.end(),
+            [](const spi::EntryMeta& a, const spi::EntryMeta& b) { return a.gid < b.gid; });
+  return result;
+}
+
+Status Engine::for_each_entry(BucketId bucket, const std::function<void(const spi::EntryMeta&)>& sink) {
+  Bucket* found = find(bucket);
+  if (found == nullptr) return no_bucket(bucket);
   for (const auto& slot : found->slots) {
     FJORD_TRY(load(*slot));
     for (const MetaEntry& entry : slot->index().entries()) {
       if (entry.file == MetaEntry::kGone) continue;
-      result.push_back({.gid = entry.gid, .timestamp = entry.timestamp(), .removed = entry.removed()});
+      sink({.gid = entry.gid, .timestamp = entry.timestamp(), .removed = entry.removed()});
     }
   }
-  std::sort(result.begin(), result.end(),
-            [](const spi::EntryMeta& a, const spi::EntryMeta& b) { return a.gid < b.gid; });
-  return result;
+  return Status::ok();
 }
 
 Result<std::size_t> Engine::read_entries(BucketId bucket, std::span<const GlobalId> gids, DocBlockBuilder& into,

@@ -62,6 +62,7 @@ class Engine final : public SlotfileProvider {
   Result<spi::StoredDocument> get(BucketId bucket, const GlobalId& gid, spi::Parts parts) override;
   Result<std::unique_ptr<spi::DocumentIterator>> iterate(BucketId bucket, const spi::IterateOptions& options) override;
   Result<std::vector<spi::EntryMeta>> list_entries(BucketId bucket) override;
+  Status for_each_entry(BucketId bucket, const std::function<void(const spi::EntryMeta&)>& sink) override;
   Result<std::size_t> read_entries(BucketId bucket, std::span<const GlobalId> gids, DocBlockBuilder& into,
                                    std::size_t max_bytes) override;
   Status split_bucket(BucketId bucket) override;

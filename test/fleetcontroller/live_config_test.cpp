@@ -69,6 +69,10 @@ TEST_CASE("live config: a change is all or nothing, and settings that rule each 
   CHECK_FALSE(change({"maintenance.paused=true", "cluster.redundancy=x"}));
   CHECK_FALSE(change({}, {"nonsense"}));
   CHECK_FALSE(change({"controller.lease=2s", "controller.down_after=2s"}));
+  // The least is 4 MiB unless it is changed too.
+  CHECK_FALSE(change({"maintenance.bytes_per_s=1MiB"}));
+  CHECK(change({"maintenance.bytes_per_s=1MiB", "maintenance.bytes_per_s_min=1MiB"}));
+  CHECK_FALSE(change({"maintenance.bytes_per_s_min=129MiB"}));
   const SettingValues after = *change({"maintenance.paused=true"}, {"cluster.redundancy"});
   CHECK(after == SettingValues{{"maintenance.paused", "1"}});
   CHECK(differences(before, after) ==

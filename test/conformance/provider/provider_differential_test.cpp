@@ -1,4 +1,5 @@
 #include "fjord/common/random.h"
+#include "fjord/storage/spi/entry_window.h"
 #include "fjord/testing/engine.h"
 #include "fjord/testing/test_documents.h"
 
@@ -90,12 +91,26 @@ class Differential {
     for (const BucketId bucket : model().list_buckets()) compare_bucket(bucket);
   }
 
+  /// Window by window there is the same.
+  void compare_windows(BucketId bucket, std::size_t max_entries) {
+    spi::GroupRange range;
+    for (bool more = true; more;) {
+      const spi::EntryWindow window = spi::list_window(tested(), bucket, range, max_entries).value();
+      const spi::EntryWindow expected = spi::list_window(model(), bucket, range, max_entries).value();
+      REQUIRE((window.entries == expected.entries));
+      REQUIRE(window.more == expected.more);
+      more = window.more;
+      if (more) range = {.from_start = false, .after = spi::group_of(window.entries.back().gid)};
+    }
+  }
+
   void compare_bucket(BucketId bucket) {
     CAPTURE(bucket, tested().bucket_info(bucket)->entries, model().bucket_info(bucket)->entries);
     CHECK(tested().bucket_info(bucket).value() == model().bucket_info(bucket).value());
     CHECK(tested().replica_set(bucket).value() == model().replica_set(bucket).value());
     const std::vector<spi::EntryMeta> entries = model().list_entries(bucket).value();
     REQUIRE((tested().list_entries(bucket).value() == entries));
+    compare_windows(bucket, 1 + random_.below(entries.size() + 1));
 
     spi::IterateOptions options{.types = test_types(), .selection = nullptr};
     options.include_removed = random_.chance(0.5);

@@ -3,6 +3,8 @@
 
 #include "fjord/common/random.h"
 #include "fjord/document/docblock.h"
+#include "fjord/storage/slotfile/slotfile_provider.h"
+#include "fjord/storage/spi/entry_window.h"
 #include "storage/node/node_world.h"
 
 namespace fjord::test {
@@ -16,9 +18,10 @@ using Content = std::map<int, std::pair<std::uint64_t, std::string>>;
 
 class MergeWorld : public NodeWorld {
  public:
-  explicit MergeWorld(storage::StorageNodeOptions options) : NodeWorld(3, options) {
+  explicit MergeWorld(storage::StorageNodeOptions options, std::uint16_t nodes = 3, MakeProvider providers = {})
+      : NodeWorld(nodes, options, std::move(providers)) {
     give_state(kState);
-    for (std::uint16_t node = 0; node < 3; ++node) REQUIRE(install(node, kState, kBucket, {}));
+    for (std::uint16_t node = 0; node < nodes; ++node) REQUIRE(install(node, kState, kBucket, {}));
   }
   void fill(std::uint16_t node, const Content& content) {
     std::vector<rpc::StorageOperation> batch;
@@ -30,10 +33,11 @@ class MergeWorld : public NodeWorld {
     for (const rpc::OperationResult& result : apply(node, kState, owner(kBucket), batch).results)
       REQUIRE(result.status);
   }
-  rpc::MergeBucketReply merge(std::uint16_t node, std::vector<std::uint16_t> sources) {
+  rpc::MergeBucketReply merge(std::uint16_t node, std::vector<std::uint16_t> sources, std::uint32_t time_limit_ms = 0) {
     rpc::MergeBucket request{
         .state_version = kState, .distributor = owner(kBucket), .bucket = kBucket, .sources = {}, .outsiders = {}};
     request.sources = std::move(sources);
+    request.time_limit_ms = time_limit_ms;
     return caller.ask(storage_address(node), std::move(request), seconds(300));
   }
   BucketInfo info_of(std::uint16_t node) { return reports(node, kState, owner(kBucket)).reports.at(0).info; }
@@ -139,6 +143,170 @@ TEST_CASE("merge: a source that is down or unknown fails it, and a repetition go
   CHECK(nodes.merge(0, {7}).status.code() == StatusCode::NotReady);
 }
 
+TEST_CASE("merge: of 16 replicas it has the metadata of one window in memory, however much they hold") {
+  constexpr std::uint16_t kReplicas = 16;
+  constexpr std::uint32_t kWindow = 10;
+  MergeWorld nodes({.merge_page_entries = kWindow, .merge_block_bytes = 300}, kReplicas);
+  std::vector<Content> contents(kReplicas);
+  std::vector<std::uint16_t> sources;
+  Random random(16);
+  for (std::uint16_t node = 0; node < kReplicas; ++node) {
+    for (int number = 0; number < 300; ++number) {
+      // Some replicas hold nearly nothing, and of others a part: windows begin and end elsewhere on each.
+      if (random.chance(node % 5 == 0 ? 0.95 : 0.4)) continue;
+      const std::uint64_t timestamp = 100 + kReplicas * random.below(3) + node;
+      contents[node][number] = {timestamp, random.chance(0.2) ? "" : "body " + std::to_string(timestamp)};
+    }
+    nodes.fill(node, contents[node]);
+    if (node != 0) sources.push_back(node);
+  }
+  const rpc::MergeBucketReply reply = nodes.merge(0, sources);
+  REQUIRE(reply.status);
+  CHECK(nodes.content_of(0) == newest(contents));
+  CHECK(nodes.metric("fjord_storage_merge_entries_peak") > kWindow);
+  CHECK(nodes.metric("fjord_storage_merge_entries_peak") <= 2 * kWindow);
+  CHECK(nodes.merge(0, sources).entries_copied == 0);
+}
+
+TEST_CASE("merge: one that is cut short by its time limit goes on where it ended, and copies nothing twice") {
+  MergeWorld nodes({.merge_page_entries = 20, .merge_block_bytes = 100});
+  Content content;
+  for (int number = 0; number < 200; ++number) content[number] = {1000u + static_cast<unsigned>(number), "some body"};
+  nodes.fill(1, content);
+  std::uint64_t copied = 0;
+  std::uint64_t bytes = 0;
+  int cut_short = 0;
+  rpc::MergeBucketReply reply;
+  do {
+    reply = nodes.merge(0, {1}, 15);
+    copied += reply.entries_copied;
+    bytes += reply.bytes_copied;
+    cut_short += reply.status ? 0 : 1;
+    REQUIRE((reply.status || reply.status.code() == StatusCode::Busy));
+    REQUIRE(cut_short < 1000);
+  } while (!reply.status);
+  CHECK(cut_short > 2);
+  CHECK(copied == 200);
+  CHECK(nodes.content_of(0) == content);
+  MergeWorld others({});
+  others.fill(1, content);
+  CHECK(bytes == others.merge(0, {1}).bytes_copied);
+}
+
+TEST_CASE("merge: after a restart of the node in the middle of it, only what is missing is fetched") {
+  sim::SimEnv disk;
+  const auto open = [&](std::uint16_t node, unsigned stripe,
+                        unsigned of) -> Result<std::unique_ptr<spi::PersistenceProvider>> {
+    SlotfileOptions options;
+    options.directory = "/node" + std::to_string(node);
+    options.stripe = stripe;
+    options.stripes = of;
+    return open_slotfile_provider(disk, options);
+  };
+  MergeWorld nodes({.merge_page_entries = 20, .merge_block_bytes = 100, .peer_timeout = milliseconds(100)}, 3, open);
+  Content content;
+  for (int number = 0; number < 200; ++number) content[number] = {1000u + static_cast<unsigned>(number), "some body"};
+  nodes.fill(1, content);
+  REQUIRE(nodes.merge(0, {1}, 20).status.code() == StatusCode::Busy);
+  nodes.restart(0);
+  nodes.give_state(kState);
+  const std::size_t before = nodes.content_of(0).size();
+  CHECK(before > 0);
+  CHECK(before < 200);
+  const rpc::MergeBucketReply reply = nodes.merge(0, {1});
+  REQUIRE(reply.status);
+  CHECK(reply.entries_copied == 200 - before);
+  CHECK(nodes.content_of(0) == content);
+}
+
+TEST_CASE("merge: it ends when the bucket gets another owner") {
+  MergeWorld nodes({.merge_page_entries = 5, .merge_block_bytes = 1});
+  Content content;
+  for (int number = 0; number < 100; ++number) content[number] = {1000u + static_cast<unsigned>(number), "some body"};
+  nodes.fill(1, content);
+  std::optional<rpc::MergeBucketReply> merged;
+  auto process = nodes.world.scheduler.make_node_scheduler("distributor");
+  auto executor = process->make_executor("merge");
+  auto transport = nodes.world.network.transport_for("distributor");
+  const std::uint16_t owner = nodes.owner(kBucket);
+  rpc::MergeBucket request{
+      .state_version = kState, .distributor = owner, .bucket = kBucket, .sources = {1}, .outsiders = {}};
+  rpc::call(*transport, storage_address(0), std::move(request), seconds(60), *executor,
+            [&](Result<rpc::MergeBucketReply> reply) { merged = std::move(*reply); });
+  nodes.world.scheduler.run_until([&] { return nodes.metric("fjord_storage_merged_entries_total") > 10; }, seconds(60));
+  rpc::ClusterInfo info = nodes.info(kState + 1);
+  info.state.insert(info.state.find(" storage:"), " ." + std::to_string(owner) + ".s:d");
+  REQUIRE(nodes.ask(0, rpc::Poll{.info = info}).status);
+  REQUIRE(nodes.world.scheduler.run_until([&] { return merged.has_value(); }, seconds(60)));
+  CHECK(merged->status.code() == StatusCode::WrongDistribution);
+  CHECK(nodes.content_of(0).size() < 100);
+}
+
+TEST_CASE("merge: with a source of an earlier version, which has no windows, it works too") {
+  // It answers by gid, whatever it is asked.
+  struct OldSource final : rpc::Service {
+    bool handle(rpc::Request& request, rpc::Responder& respond) override {
+      if (auto* list = std::get_if<rpc::ListEntries>(&request)) {
+        rpc::ListEntriesReply reply;
+        for (const auto& [gid, id] : ids) {
+          const bool behind = list->from_start || gid > list->after;
+          reply.more = reply.more || (behind && reply.entries.size() == 3);
+          if (behind && reply.entries.size() < 3) reply.entries.push_back({gid, 500, true});
+        }
+        respond(std::move(reply));
+        return true;
+      }
+      auto* fetch = std::get_if<rpc::FetchEntries>(&request);
+      if (fetch == nullptr) return false;
+      rpc::FetchEntriesReply reply;
+      DocBlockBuilder block;
+      for (const GlobalId& gid : fetch->gids) {
+        block.add({.gid = gid, .timestamp = Timestamp{500}, .removed = true, .id = ids[gid], .header = {}, .body = {}});
+        ++reply.done;
+      }
+      reply.docblock = block.take();
+      respond(std::move(reply));
+      return true;
+    }
+    std::map<GlobalId, std::string> ids;
+  } old;
+  MergeWorld nodes({.merge_page_entries = 3});
+  Content content;
+  for (int number = 0; number < 40; ++number) {
+    const std::string id = id_in(1, number);
+    if (number % 2 == 0) old.ids[get_of(id).gid] = id;
+    content[number] = {number % 4 == 0 ? 600 : 400, "ours"};
+  }
+  nodes.fill(0, content);
+  nodes.world.network.node_down("storage.1");
+  nodes.world.network.listen(storage_address(1), {&old}, "storage.1");
+  const rpc::MergeBucketReply reply = nodes.merge(0, {1});
+  REQUIRE(reply.status);
+  CHECK(reply.entries_copied == 10);
+  for (int number = 2; number < 40; number += 4) content[number] = {500, ""};
+  CHECK(nodes.content_of(0) == content);
+}
+
+TEST_CASE("merge: windows are not for nodes of an earlier version: they are told by gid") {
+  MergeWorld nodes({});
+  Content content;
+  for (int number = 0; number < 10; ++number) content[number] = {100, "body"};
+  nodes.fill(0, content);
+  std::vector<rpc::EntryKey> pages;
+  rpc::ListEntries request{.bucket = kBucket, .after = {}, .max_entries = 4};
+  for (bool more = true; more;) {
+    const rpc::ListEntriesReply page = nodes.ask(0, request);
+    REQUIRE(!page.entries.empty());
+    CHECK_FALSE(page.by_group);
+    more = page.more;
+    request.from_start = false;
+    request.after = page.entries.back().gid;
+    pages.insert(pages.end(), page.entries.begin(), page.entries.end());
+  }
+  REQUIRE(pages.size() == 10);
+  for (std::size_t i = 1; i < pages.size(); ++i) CHECK(pages[i - 1].gid < pages[i].gid);
+}
+
 TEST_CASE("merge: writes that come meanwhile are kept") {
   MergeWorld nodes({.merge_page_entries = 1, .merge_block_bytes = 1});
   Content old;
@@ -166,17 +334,17 @@ TEST_CASE("merge: writes that come meanwhile are kept") {
   CHECK(nodes.content_of(0) == newest({old, written}));
 }
 
-TEST_CASE("merge: pages of metadata begin behind a gid and say whether there is more") {
+TEST_CASE("merge: windows of metadata begin behind a group and say whether there is more") {
   MergeWorld nodes({.merge_page_entries = 4});
   Content content;
   for (int number = 0; number < 10; ++number) content[number] = {100, number % 2 == 0 ? "" : "body"};
   nodes.fill(0, content);
   std::vector<rpc::EntryKey> all =
-      nodes.ask(0, rpc::ListEntries{.bucket = kBucket, .after = {}, .max_entries = 100}).entries;
+      nodes.ask(0, rpc::ListEntries{.bucket = kBucket, .after = {}, .max_entries = 100, .by_group = true}).entries;
   REQUIRE(all.size() == 10);
   std::vector<std::size_t> sizes;
   std::vector<rpc::EntryKey> pages;
-  rpc::ListEntries request{.bucket = kBucket, .after = {}};
+  rpc::ListEntries request{.bucket = kBucket, .after = {}, .by_group = true};
   for (bool more = true; more;) {
     rpc::ListEntriesReply page = nodes.ask(0, request);  // max_entries 0: as the node is set.
     REQUIRE(page.status);
@@ -184,7 +352,7 @@ TEST_CASE("merge: pages of metadata begin behind a gid and say whether there is 
     sizes.push_back(page.entries.size());
     REQUIRE(!page.entries.empty());
     request.from_start = false;
-    request.after = page.entries.back().gid;
+    request.after_group = spi::group_of(page.entries.back().gid);
     pages.insert(pages.end(), page.entries.begin(), page.entries.end());
   }
   CHECK(sizes == std::vector<std::size_t>{4, 4, 2});
@@ -192,7 +360,7 @@ TEST_CASE("merge: pages of metadata begin behind a gid and say whether there is 
   for (std::size_t i = 0; i < all.size(); ++i) {
     CHECK(pages[i].gid == all[i].gid);
     CHECK(pages[i].removed == all[i].removed);
-    if (i > 0) CHECK(all[i - 1].gid < all[i].gid);
+    if (i > 0) CHECK(spi::group_of(all[i - 1].gid) <= spi::group_of(all[i].gid));
   }
   CHECK(nodes.ask(1, rpc::ListEntries{.bucket = BucketId(3, 7), .after = {}}).status.code() ==
         (BucketId(3, 7) == kBucket ? StatusCode::Ok : StatusCode::NotFound));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <memory>
@@ -45,10 +46,12 @@ class NodeWorld {
   rpc::ClusterInfo info(std::uint64_t version, unsigned bits = 3) const {
     rpc::ClusterInfo info;
     info.state_version = version;
-    info.state = "version:" + std::to_string(version) + " bits:" + std::to_string(bits) + " distributor:2 storage:3";
-    info.distribution = DistributionConfig::flat(3, 2).to_string();
+    const auto storage = static_cast<std::uint16_t>(std::max<std::size_t>(3, nodes_.size()));
+    info.state = "version:" + std::to_string(version) + " bits:" + std::to_string(bits) +
+                 " distributor:2 storage:" + std::to_string(storage);
+    info.distribution = DistributionConfig::flat(storage, 2).to_string();
     info.distributor_addresses = {"d0:1", "d1:1"};
-    info.storage_addresses = {storage_address(0), storage_address(1), storage_address(2)};
+    for (std::uint16_t i = 0; i < storage; ++i) info.storage_addresses.push_back(storage_address(i));
     return info;
   }
   void give_state(std::uint64_t version, unsigned bits = 3) {
@@ -103,6 +106,17 @@ class NodeWorld {
 
   void set_tunable(const std::string& name, std::int64_t value) {
     for (auto& [index, node] : nodes_) REQUIRE(node->runtime().tunables.set(name, value).is_ok());
+  }
+  /// Of all nodes together.
+  double metric(const std::string& name, const Labels& labels = {}) {
+    double sum = 0;
+    for (auto& [index, node] : nodes_) {
+      for (const MetricRegistry::Entry& entry : node->runtime().metrics.entries()) {
+        if (entry.name != name || entry.labels != labels) continue;
+        sum += entry.kind == MetricKind::Gauge ? entry.gauge->value() : static_cast<double>(entry.counter->value());
+      }
+    }
+    return sum;
   }
   /// The disk that they share.
   sim::SimEnv& env() { return env_; }

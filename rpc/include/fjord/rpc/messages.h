@@ -256,6 +256,8 @@ struct MergeBucket {
   /// The receiver's content becomes what all members have. Where two replicas have different versions of a document,
   /// the tokens of the one that loses and does not know the other are cancelled.
   bool decides = false;
+  /// After so long the receiver answers BUSY with what it has done so far, and may be asked again; 0: no limit.
+  std::uint32_t time_limit_ms = 0;
 };
 
 /// Surplus replicas whose bucket is complete elsewhere.
@@ -302,33 +304,61 @@ struct JoinBuckets {
   std::uint64_t epoch = 0;
 };
 
+struct FindGarbageReply {
+  Status status;
+  std::vector<std::string> ids = {};
+  std::vector<std::string> types = {};  ///< Of the documents, in the order of `ids`.
+  bool more = false;                    ///< There may be more than these.
+  std::uint64_t scanned = 0;            ///< Documents looked at.
+  std::uint64_t state_version = 0;
+};
+/// Documents of a bucket that their types do not want to keep (DocumentType::keep_while), by the receiver's clock.
+struct FindGarbage {
+  using Reply = FindGarbageReply;
+  static constexpr const char* kName = "findGarbage";
+  std::uint64_t state_version = 0;
+  std::uint16_t distributor = 0;
+  BucketId bucket;
+  std::uint32_t max_ids = 0;
+};
+
 // ---------------------------------------------------------------------------------------------------------------------
 // Storage node to storage node (merge)
 
 struct EntryKey {
+  static constexpr std::size_t kBytes = 24;  ///< What one counts as where bytes are counted.
   GlobalId gid;
   std::uint64_t timestamp_us = 0;
   bool removed = false;
 };
 struct ListEntriesReply {
   Status status;
-  std::vector<EntryKey> entries;  ///< By rising gid.
-  bool more = false;
-  bool damaged = false;  ///< There may have been more.
+  std::vector<EntryKey> entries;
+  bool more = false;      ///< Behind these.
+  bool damaged = false;   ///< There may have been more.
+  bool by_group = false;  ///< They are as the request wanted them by group; an older version does not know that.
 };
+/// A part of what is there: by rising gid, behind `after`. Or, with `by_group`, a window: whole groups by rising group,
+/// those of a group by rising gid. A *group* is the narrowest bucket of an entry, which a document and the tokens of
+/// its operations share (BucketId::sort_key() with all bits).
 struct ListEntries {
   using Reply = ListEntriesReply;
   static constexpr const char* kName = "listEntries";
   BucketId bucket;
-  GlobalId after;          ///< Start behind this gid; all zero: at the beginning.
-  bool from_start = true;  ///< Ignore `after`.
-  std::uint32_t max_entries = 0;
+  GlobalId after;                 ///< Start behind this gid.
+  bool from_start = true;         ///< Ignore `after` and `after_group`.
+  std::uint32_t max_entries = 0;  ///< By group more only if they are of one group; 0: as the node is set.
+  bool by_group = false;
+  std::uint64_t after_group = 0;                 ///< Start behind this group.
+  std::uint64_t last_group = ~std::uint64_t{0};  ///< And end with this one.
 };
 struct FetchEntriesReply {
   Status status;
   std::uint32_t done = 0;  ///< How many of `gids` were dealt with; ask again for the rest.
   std::string docblock;
   bool damaged = false;  ///< Some of `gids` may have been lost.
+  /// With BUSY: how long until this node may send data of merges again.
+  std::uint64_t wait_us = 0;
 };
 struct FetchEntries {
   using Reply = FetchEntriesReply;
@@ -669,13 +699,13 @@ struct CancelJob {
 using Request = std::variant<GetClusterInfo, Execute, GetBucketNodes, Apply, GetBucketInfo, SetReplicaSets, MergeBucket,
                              DeleteBuckets, SplitBucket, JoinBuckets, ListEntries, FetchEntries, Poll, DeploySchemas,
                              GetStatus, CreateVisitor, VisitorNext, DestroyVisitor, SubmitJob, ListJobs, CancelJob,
-                             ChangeNodes, GetConfig, ChangeConfig, GetHistory>;
+                             ChangeNodes, GetConfig, ChangeConfig, GetHistory, FindGarbage>;
 using Reply =
     std::variant<GetClusterInfoReply, ExecuteReply, GetBucketNodesReply, ApplyReply, GetBucketInfoReply,
                  SetReplicaSetsReply, MergeBucketReply, DeleteBucketsReply, SplitBucketReply, JoinBucketsReply,
                  ListEntriesReply, FetchEntriesReply, PollReply, DeploySchemasReply, GetStatusReply, CreateVisitorReply,
                  VisitorNextReply, DestroyVisitorReply, SubmitJobReply, ListJobsReply, CancelJobReply, ChangeNodesReply,
-                 GetConfigReply, ChangeConfigReply, GetHistoryReply>;
+                 GetConfigReply, ChangeConfigReply, GetHistoryReply, FindGarbageReply>;
 static_assert(std::variant_size_v<Request> == std::variant_size_v<Reply>, "the answer of request i is reply i");
 
 /// "execute" for an Execute, and so on.

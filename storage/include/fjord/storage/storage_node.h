@@ -17,13 +17,14 @@
 
 namespace fjord::storage {
 
+class MaintenanceBudget;
 class SpaceMonitor;
 
 struct StorageNodeOptions {
   std::uint16_t index = 0;
   /// How many executors share the buckets; a power of two. May change between starts.
   unsigned stripes = 2;
-  /// One page of a merge's metadata exchange.
+  /// A window of a merge: so many entries of both replicas are compared at once.
   std::uint32_t merge_page_entries = 20'000;
   /// One block of a merge's documents.
   std::uint32_t merge_block_bytes = 1U << 20;
@@ -62,6 +63,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
  private:
   class Stripe;
   friend class BucketMerge;  // Works for a stripe.
+  friend class GarbageScan;  // The same.
   StorageNode(const StorageNodeOptions& options, Runtime& runtime);
 
   std::size_t stripe_of(BucketId bucket) const { return bucket.raw() & (stripes_.size() - 1); }
@@ -72,6 +74,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   void poll(rpc::Poll request, rpc::Responder respond);
   /// Takes in what the fleet controller says. Errors: those of ClusterSnapshot::update.
   Status learn(const rpc::Poll& request);
+  void end_budget_period_later();
 
   StorageNodeOptions options_;
   Clock& clock_;
@@ -82,6 +85,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   rpc::SnapshotHolder told_;                                      ///< By the fleet controller.
   rpc::SnapshotHolder snapshots_;
   rpc::LiveSettings settings_;
+  std::unique_ptr<MaintenanceBudget> budget_;
   std::vector<std::unique_ptr<Stripe>> stripes_;
   std::unique_ptr<SpaceMonitor> space_;  // Last: it tells the stripes.
 };

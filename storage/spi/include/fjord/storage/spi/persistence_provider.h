@@ -141,6 +141,9 @@ class PersistenceProvider {
 
   /// All entries by rising gid, removed ones included.
   virtual Result<std::vector<EntryMeta>> list_entries(BucketId bucket) = 0;
+  /// The same without a list, in any order; the sink calls nothing of the provider. What this default does by way of a
+  /// list, an engine may do without one.
+  virtual Status for_each_entry(BucketId bucket, const std::function<void(const EntryMeta&)>& sink);
   /// Appends the newest versions of `gids` to a docblock until `max_bytes`; returns how many of `gids` were dealt with
   /// (at least one; ids that are not there are passed over).
   virtual Result<std::size_t> read_entries(BucketId bucket, std::span<const GlobalId> gids, DocBlockBuilder& into,

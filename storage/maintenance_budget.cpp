@@ -1,0 +1,83 @@
+#include "maintenance_budget.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace fjord::storage {
+namespace {
+
+constexpr std::int64_t kBytesMax = std::int64_t{1} << 40;
+
+Counter& moved_bytes(MetricRegistry& metrics, const char* direction) {
+  return metrics.counter("fjord_storage_maintenance_bytes_total",
+                         "Documents moved by merges, or read in search of garbage", {{"direction", direction}});
+}
+
+}  // namespace
+
+MaintenanceBudget::MaintenanceBudget(Runtime& runtime)
+    : ceiling_(runtime.tunables.declare({.name = "maintenance.bytes_per_s",
+                                         .unit = Unit::Bytes,
+                                         .default_value = std::int64_t{128} << 20,
+                                         .min = 1024,
+                                         .max = kBytesMax,
+                                         .help = "A storage node moves no more than that for maintenance"})),
+      floor_(runtime.tunables.declare({.name = "maintenance.bytes_per_s_min",
+                                       .unit = Unit::Bytes,
+                                       .default_value = std::int64_t{4} << 20,
+                                       .min = 1024,
+                                       .max = kBytesMax,
+                                       .help = "And no less, if there is so much to move, however long users wait"})),
+      controller_(limits()),
+      rate_(controller_.bytes_per_s()),
+      paid_us_(std::numeric_limits<std::int64_t>::min()),
+      in_(moved_bytes(runtime.metrics, "in")),
+      out_(moved_bytes(runtime.metrics, "out")),
+      scanned_(moved_bytes(runtime.metrics, "scan")),
+      metadata_(runtime.metrics.counter("fjord_storage_merge_metadata_bytes_total",
+                                        "Metadata of entries that merges were sent; not part of any budget")),
+      throttled_ms_(runtime.metrics.counter("fjord_storage_maintenance_throttled_ms_total",
+                                            "Time for which merges waited because of their budget, added up")),
+      rate_gauge_(runtime.metrics.gauge("fjord_storage_maintenance_bytes_per_second", "What maintenance may move now")),
+      wait_gauge_(runtime.metrics.gauge("fjord_storage_foreground_wait_seconds",
+                                        "95 % of the last foreground operations waited no longer for their turn")),
+      limit_gauge_(runtime.metrics.gauge("fjord_storage_foreground_wait_limit_seconds",
+                                         "Longer waits than this make maintenance slower")) {
+  rate_gauge_.set(bytes_per_s());
+}
+
+YieldingRate::Limits MaintenanceBudget::limits() const {
+  return {.floor = static_cast<std::uint64_t>(floor_.value()), .ceiling = static_cast<std::uint64_t>(ceiling_.value())};
+}
+
+Duration MaintenanceBudget::wait(MonotonicTime now) const {
+  const std::int64_t paid_us = paid_us_.load(std::memory_order_relaxed);
+  return paid_us <= now.us ? Duration(0) : std::min(Duration(paid_us - now.us), YieldingRate::kPeriod);
+}
+
+void MaintenanceBudget::charge(MonotonicTime now, std::uint64_t bytes, Direction direction) {
+  (direction == Direction::In ? in_ : direction == Direction::Out ? out_ : scanned_).add(bytes);
+  moved_.store(true, std::memory_order_relaxed);
+  const auto cost_us = static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes) * 1e6 / bytes_per_s()));
+  std::int64_t paid_us = paid_us_.load(std::memory_order_relaxed);
+  while (!paid_us_.compare_exchange_weak(paid_us, std::max(paid_us, now.us) + cost_us, std::memory_order_relaxed)) {
+  }
+}
+
+void MaintenanceBudget::note_throttled(Duration waited) {
+  const auto us = static_cast<std::uint64_t>(std::max<std::int64_t>(waited.count(), 0));
+  const std::uint64_t before = throttled_us_.fetch_add(us, std::memory_order_relaxed);
+  throttled_ms_.add((before + us) / 1000 - before / 1000);
+}
+
+void MaintenanceBudget::end_period() {
+  const std::optional<Duration> wait = waits_.take_quantile();
+  controller_.end_period({.wait = wait, .moved = moved_.exchange(false, std::memory_order_relaxed)}, limits());
+  rate_.store(controller_.bytes_per_s(), std::memory_order_relaxed);
+  rate_gauge_.set(bytes_per_s());
+  wait_gauge_.set(std::chrono::duration<double>(wait.value_or(Duration(0))).count());
+  limit_gauge_.set(std::chrono::duration<double>(controller_.limit()).count());
+}
+
+}  // namespace fjord::storage
