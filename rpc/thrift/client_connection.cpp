@@ -6,6 +6,7 @@
 #include <charconv>
 #include <functional>
 #include <limits>
+#include <netinet/tcp.h>
 #include <utility>
 
 #include "fjord/common/log.h"
@@ -129,6 +130,9 @@ void ClientConnection::on_connected(const Error& error) {
   connect_timer_.cancel();
   Error ignored;
   socket_.set_option(tcp::no_delay(true), ignored);
+  const auto unacknowledged_max = std::chrono::duration_cast<std::chrono::milliseconds>(options_.unacknowledged_max);
+  using UserTimeout = boost::asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
+  socket_.set_option(UserTimeout(static_cast<int>(unacknowledged_max.count())), ignored);
   state_ = State::Connected;
   back_off_ = Duration(0);
   output_ = FrameOutput();

@@ -18,6 +18,9 @@ struct ThriftTransportOptions {
   /// Calls in between are NotReady at once.
   Duration back_off_min = milliseconds(50);
   Duration back_off_max = seconds(1);
+  /// A connection breaks when its peer's system has acknowledged, or taken, nothing of what was sent for so long. After
+  /// a link was cut for a while TCP would repeat itself as long again; a new connection gets through at once.
+  Duration unacknowledged_max = seconds(5);
 };
 
 /// Calls over framed TCP in Thrift's compact protocol, one connection a peer address with any number of calls on it.
