@@ -47,7 +47,8 @@ struct BucketEntry {
   /// Nodes whose replicas have lost something. They are merged from an intact member, not read if there is one, and
   /// do not count as complete.
   std::vector<std::uint16_t> damaged;
-  bool dirty = false;  ///< Members may differ: reads ask all of them.
+  bool misplaced = false;  ///< A member is not where it should be, or there are more than there should be.
+  bool dirty = false;      ///< Members may differ: reads ask all of them.
   /// A replica outside of the set may hold writes that no member has, or members may have them in part, since before
   /// this was known. They become visible with the next merge.
   bool unsettled = false;
@@ -79,7 +80,7 @@ struct BucketEntry {
   bool serves() const { return phase == BucketPhase::Active && !paused; }
   /// What one member says is not enough to base a write on: a merge may bring writes from before.
   bool may_differ() const { return dirty || unsettled || repairable(); }
-  bool wants_merge() const { return dirty || !filling.empty() || !stale.empty() || repairable(); }
+  bool wants_merge() const { return dirty || misplaced || !filling.empty() || !stale.empty() || repairable(); }
   /// Served by replicas that are equal, with nothing left to be done.
   bool is_settled() const {
     return serves() && !merging && !may_differ() && !wants_merge() && damaged.empty() && joining.empty() &&

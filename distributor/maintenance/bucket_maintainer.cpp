@@ -155,6 +155,12 @@ void BucketMaintainer::build_database(const ReportCollector::Reports& reports) {
   look_for_joins_later();
 }
 
+bool BucketMaintainer::is_misplaced(const BucketEntry& entry) const {
+  const NodeList ideal = context_.snapshot->ideal_nodes(entry.bucket);
+  return std::any_of(entry.set.nodes.begin(), entry.set.nodes.end(),
+                     [&](std::uint16_t node) { return !ideal.contains(node); });
+}
+
 bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaReport>& reports, std::size_t absent) {
   RecoveryPlan plan =
       plan_recovery(reports, context_.snapshot->state(), context_.snapshot->ideal_nodes(entry.bucket), absent);
@@ -182,6 +188,7 @@ bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaRepo
     plan.install = true;
   }
   entry.dropped = entry.stale;
+  entry.misplaced = is_misplaced(entry);
   if (plan.install || !entry.dropped.empty()) {
     entry.set.epoch = context_.next_epoch(plan.epoch);
     return true;
@@ -644,6 +651,7 @@ void BucketMaintainer::extend_set(BucketEntry& entry) {
   if (entry.joining.size() == entry.set.nodes.size()) entry.joining.clear();  // None of the older ones stays.
   entry.filling.clear();
   entry.stale.clear();
+  entry.misplaced = false;
   entry.dirty = false;
   entry.unsettled = false;
   entry.merging = false;

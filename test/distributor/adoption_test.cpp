@@ -179,4 +179,22 @@ TEST_CASE("distributor: a retired node's replicas move away and it is not asked 
   CHECK(execute(world, get_batch(kId)).status);
 }
 
+TEST_CASE("distributor: with fewer copies wanted the surplus members are left out of the set and deleted") {
+  DistributorWorld world(3, 3);
+  world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
+  REQUIRE(execute(world, put_batch(kId)).status);
+  REQUIRE(world.set_at(0, kBucket).nodes.size() == 3);
+  world.set_redundancy(2);
+  world.give_state(2, " .0.v:1 .1.v:1 .2.v:1");
+  world.run(seconds(2));
+  const std::vector<std::uint16_t> ideal = world.ideal(kBucket);
+  REQUIRE(ideal.size() == 2);
+  for (std::uint16_t node = 0; node < 3; ++node) {
+    const bool belongs = std::find(ideal.begin(), ideal.end(), node) != ideal.end();
+    CHECK(world.holds(node, kBucket) == belongs);
+    if (belongs) CHECK(world.set_at(node, kBucket).nodes == ideal);
+  }
+  CHECK(execute(world, get_batch(kId)).status);
+}
+
 }  // namespace fjord::test

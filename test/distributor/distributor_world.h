@@ -101,6 +101,9 @@ class DistributorWorld {
     incarnation_ = reply.incarnation;
   }
 
+  /// From the next state on.
+  void set_redundancy(unsigned redundancy) { redundancy_ = redundancy; }
+
   template <typename R>
   std::shared_ptr<std::optional<typename R::Reply>> send(R request) {
     auto got = std::make_shared<std::optional<typename R::Reply>>();
