@@ -541,7 +541,7 @@ void FaultInjector::remove_node(std::size_t index) {
     active.accepted = reply.status && reply.refusals.empty();
     active.hits += active.accepted ? 1 : 0;
     if (!active.accepted) {
-      operated_.erase(name);
+      bring_back(name);
     } else if (faults_[index].amount == 0) {
       try_to_remove(name);
     } else if (active.ended) {
@@ -571,7 +571,7 @@ void FaultInjector::maintain(std::size_t index) {
     active.accepted = reply.status && reply.refusals.empty();
     active.hits += active.accepted ? 1 : 0;
     if (!active.accepted) {
-      operated_.erase(name);
+      bring_back(name);
     } else if (active.ended) {
       end_membership(index);
     } else {
@@ -589,9 +589,14 @@ void FaultInjector::end_membership(std::size_t index) {
   const std::string& name = fault.nodes.front();
   if (fault.kind == FaultKind::Maintenance) cluster_.restart(name);
   if (fault.kind == FaultKind::Maintenance || (fault.kind == FaultKind::NodeRemove && fault.amount != 0)) {
-    operator_.change_nodes(rpc::NodeAction::Up, name,
-                           [this, name](const rpc::ChangeNodesReply&) { operated_.erase(name); });
+    bring_back(name);
   }
+}
+
+/// Also what was refused: it may have been accepted before, and the answer got lost.
+void FaultInjector::bring_back(const std::string& name) {
+  operator_.change_nodes(rpc::NodeAction::Up, name,
+                         [this, name](const rpc::ChangeNodesReply&) { operated_.erase(name); });
 }
 
 void FaultInjector::count(const Fault& fault, Active& active) {

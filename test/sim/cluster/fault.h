@@ -92,6 +92,7 @@ class FaultInjector {
   void remove_node(std::size_t index);
   void try_to_remove(const std::string& name);
   void maintain(std::size_t index);
+  void bring_back(const std::string& name);
   void change_setting(std::size_t index, const std::string& setting);
   void count(const Fault& fault, Active& active);
   bool is_under_way(const Fault& fault) const;

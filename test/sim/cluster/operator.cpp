@@ -46,10 +46,10 @@ void Operator::send(const R& request, F Job::*done) {
       cluster_.scheduler().outside().post_after(milliseconds(100), [this] { send(); });
       return;
     }
-    const Job job = std::move(jobs_.front());
-    cluster_.scheduler().outside().post_after(Duration(0), [this, job, done, reply = std::move(*reply)] {
+    cluster_.scheduler().outside().post_after(Duration(0), [this, done, reply = std::move(*reply)] {
+      const F tell = std::move(jobs_.front().*done);
+      if (tell) tell(reply);  // May ask for more, which comes after this one.
       jobs_.pop_front();
-      if (job.*done) (job.*done)(reply);
       send();
     });
   });

@@ -9,8 +9,8 @@
 
 namespace fjord::sim {
 
-/// An operator who changes the cluster while it runs, by the same requests as tools/fjord: one after the other, and each
-/// again until a fleet controller has decided. So nodes that are added get indexes in the order of the requests.
+/// An operator who changes the cluster while it runs, by the same requests as tools/fjord: one after the other, and
+/// each again until a fleet controller has decided. So nodes that are added get indexes in the order of the requests.
 ///
 /// Lifetime: the cluster outlives it; it outlives the cluster's running.
 class Operator {

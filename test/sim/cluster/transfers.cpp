@@ -11,9 +11,7 @@ namespace {
 
 std::string name_of(std::uint16_t storage_node) { return "storage." + std::to_string(storage_node); }
 
-bool is_write(rpc::OperationKind kind) {
-  return kind == rpc::OperationKind::Put || kind == rpc::OperationKind::Remove;
-}
+bool is_write(rpc::OperationKind kind) { return kind == rpc::OperationKind::Put || kind == rpc::OperationKind::Remove; }
 
 }  // namespace
 
@@ -215,9 +213,8 @@ NetworkObserver::SeeReply TransferChecker::see_delete(const std::string& to, con
       Node& at = node(to);
       at.sets.erase(buckets[i].raw());
       transfers_.erase({buckets[i].raw(), to});
-      std::erase_if(at.newest, [&](const auto& one) {
-        return bucket_of(one.first, buckets[i].used_bits()) == buckets[i];
-      });
+      std::erase_if(at.newest,
+                    [&](const auto& one) { return bucket_of(one.first, buckets[i].used_bits()) == buckets[i]; });
     }
   };
 }

@@ -71,7 +71,7 @@ class TransferChecker {
   SimCluster* cluster_ = nullptr;
   bool damage_ = false;
   std::map<std::string, Node> nodes_;
-  std::set<std::pair<std::uint64_t, std::string>> transfers_;                    ///< Bucket and node.
+  std::set<std::pair<std::uint64_t, std::string>> transfers_;                      ///< Bucket and node.
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::set<std::string>> sets_;  ///< By bucket and epoch.
   std::map<Owned, std::set<std::string>> filling_;
   std::map<std::pair<GlobalId, std::uint64_t>, Taken> taken_;  ///< By document and timestamp.
