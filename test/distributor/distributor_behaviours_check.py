@@ -1,0 +1,68 @@
+"""Every core row of vectors/behaviours.tsv about distribution has a line in behaviours-distribution.tsv, and each case that a
+line names exists.
+
+Arguments: the test programs. FJORD_SHARED_DIR names the shared folder; without the table there the check is skipped.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+SKIPPED = 77
+HERE = pathlib.Path(__file__).parent
+AREAS = {
+    "distributor": {
+        "bucket database", "bucket info gathering", "delete bucket", "distributor main loop", "distributor top level",
+        "ideal state manager", "join", "maintenance blocking", "maintenance queue", "maintenance scan",
+        "maintenance schedule", "maintenance throttling", "merge", "merge node limit", "ownership", "pending messages",
+        "replica bookkeeping", "split", "state checks: delete", "state checks: garbage collection", "state checks: join",
+        "state checks: merge and move", "state checks: split", "target choice",
+    },
+    "storage node": {
+        "abort", "bucket deletion", "bucket lists", "changed buckets", "cluster state handling", "merge blocking",
+        "merge chain and throttling", "merge execution", "ownership", "split bit choice", "split execution",
+    },
+}  # fmt: skip
+
+
+def table(path):
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
+    columns = lines[0].split("\t")
+    return [dict(zip(columns, line.split("\t"))) for line in lines[1:]]
+
+
+def main():
+    vectors = pathlib.Path(os.environ.get("FJORD_SHARED_DIR", "")) / "vectors"
+    if not (vectors / "behaviours.tsv").is_file():
+        print(f"SKIPPED: {vectors} is missing; FJORD_SHARED_DIR has to name its folder", file=sys.stderr)
+        return SKIPPED
+    cases = {}
+    for program in sys.argv[1:]:
+        listed = subprocess.run([program, "--list-test-names-only"], stdout=subprocess.PIPE, text=True, check=False)
+        cases[pathlib.Path(program).name] = set(listed.stdout.splitlines())
+    wanted = {
+        row["id"]: row
+        for row in table(vectors / "behaviours.tsv")
+        if row.get("relevance") == "core" and row["area"] in AREAS.get(row.get("layer"), ())
+    }
+    lines = {row["id"]: row for row in table(HERE / "behaviours-distribution.tsv")}
+    faults = [f"{number} {row['scenario']} has no line" for number, row in wanted.items() if number not in lines]
+    tested = 0
+    for number, line in lines.items():
+        if number not in wanted or wanted[number]["scenario"] != line["scenario"] or not line["how"]:
+            faults.append(f"the line of {number} is not about a row of the table, or says nothing")
+        program, _, name = line["how"].partition(": ")
+        if program not in cases:
+            continue
+        tested += 1
+        if name not in cases[program]:
+            faults.append(f"{number}: there is no case \"{name}\" in {program}")
+    for fault in faults:
+        print(fault, file=sys.stderr)
+    print(f"{tested} rows with a test case, {len(lines) - tested} with a reason")
+    return 1 if faults or not tested else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
