@@ -191,6 +191,8 @@ class Experiment:
             cluster.must("schema", "deploy", ROOT / "bench" / "listing.sd")
             common = ["--cluster", cluster.address, "--documents", str(options.documents)]
             bench = str(harness.BIN / "fjord-bench")
+            if options.set:
+                cluster.must("config", "set", *options.set)
             subprocess.run([bench, "feed", *common], check=True, stdout=sys.stderr)
             cluster.wait_healthy()
             load = subprocess.Popen([bench, "load", *common, "--gets", str(options.gets), "--puts", str(options.puts),
@@ -226,6 +228,7 @@ def main():
     parser.add_argument("--quiet", type=float, default=30, help="seconds before the change")
     parser.add_argument("--rest", type=float, default=10, help="seconds after each change")
     parser.add_argument("--visit-pause", type=float, default=1, help="seconds between two visits")
+    parser.add_argument("--set", nargs="*", default=[], help="live settings, e.g. distributor.merges_max=2")
     parser.add_argument("--quick", action="store_true", help="a tenth of the documents, shorter pauses")
     options = parser.parse_args()
     if options.quick:

@@ -9,7 +9,7 @@
 namespace fjord::torture {
 namespace {
 
-constexpr unsigned kSettleTriesMax = 20;
+constexpr unsigned kSettleTriesMax = 6;
 
 /// What stands beside the number, so that a torn or mixed document is noticed.
 std::string text_of(std::string_view id, std::uint64_t value) {
