@@ -122,6 +122,18 @@ enum Durability {
   SYNC = 2,
 }
 
+/** Which operations are refused first when there are too many. */
+enum Priority {
+  /** Normal. */
+  DEFAULT = 0,
+  /** Refused last. */
+  HIGH = 1,
+  /** Somebody waits for it. */
+  NORMAL = 2,
+  /** Nobody does: feeds in the background, output of jobs. */
+  BACKGROUND = 3,
+}
+
 struct Operation {
   1: optional OperationKind kind = OperationKind.UNKNOWN
   /** Document id, e.g. "id:music:album::42". */
@@ -151,6 +163,9 @@ struct Operation {
   /** Get: which fields to answer with, e.g. "[all]", "[id]", "song:title,year"; empty: all. */
   13: optional string field_set = ""
   14: optional Durability durability = Durability.DEFAULT
+  15: optional Priority priority = Priority.DEFAULT
+  /** From its arrival; after that no work is begun. 0, or more than that: the batch's. */
+  16: optional i64 timeout_us = 0
 }
 
 struct OperationResult {
@@ -168,6 +183,8 @@ struct OperationResult {
   /** Storage node, get with token_gid: id and timestamp of that entry. */
   8: optional string token_entry = ""
   9: optional i64 token_timestamp_us = 0
+  /** With BUSY: in so many milliseconds there should be room; 0: not known. */
+  10: optional i64 retry_after_ms = 0
 }
 
 /** Operations on documents that one distributor owns; up to some hundred in one call is fast. */
@@ -190,6 +207,8 @@ struct ExecuteReply {
   2: optional list<OperationResult> results = []
   /** With WRONG_DISTRIBUTION results. */
   3: optional ClusterInfo newer_info
+  /** With BUSY for the batch as a whole: as in OperationResult. */
+  4: optional i64 retry_after_ms = 0
 }
 
 /** Which storage node to visit for each bucket. */
@@ -246,6 +265,8 @@ struct Apply {
   1: optional i64 state_version = 0
   2: optional i32 distributor = 0
   3: optional list<StorageOperation> operations = []
+  /** From its arrival; after that the answer to a get may be BUSY. 0: for ever. */
+  4: optional i64 timeout_us = 0
 }
 
 struct ApplyReply {
@@ -285,6 +306,8 @@ struct GetBucketInfo {
   /** 0: no limit. */
   6: optional i64 entries_limit = 0
   7: optional i64 bytes_limit = 0
+  /** The fleet controller asks: all buckets, whoever owns them; nothing is taken over. */
+  8: optional bool census = false
 }
 
 struct BucketReport {
@@ -475,6 +498,20 @@ struct Poll {
   /** Echo of the newest PollReply.clock_us that the sender has got, and of the incarnation that it came from. */
   3: optional i64 heard_us = 0
   4: optional i64 heard_incarnation = 0
+  /** Storage nodes that most distributors find slow: read from others where there are others. Complete each time. */
+  5: optional list<i32> slow_storage = []
+}
+
+/** How fast a storage node has answered one distributor lately. 0: not measured. */
+struct NodeLatency {
+  1: optional i32 node = 0
+  2: optional i64 read_us = 0
+  3: optional i64 write_us = 0
+  /** Medians of the other storage nodes. */
+  4: optional i64 peers_read_us = 0
+  5: optional i64 peers_write_us = 0
+  /** Much slower than its peers. */
+  6: optional bool suspect = false
 }
 
 struct PollReply {
@@ -505,6 +542,8 @@ struct PollReply {
   16: optional list<string> config_errors = []
   /** The node's monotonic clock when it answered. */
   17: optional i64 clock_us = 0
+  /** Distributor: of the storage nodes that it has asked something lately. */
+  18: optional list<NodeLatency> latencies = []
 }
 
 /** Adds document types or replaces them by name. Any distributor takes it. */
@@ -540,6 +579,8 @@ struct NodeStatus {
   /** Storage nodes: in the distribution; empty: in none. */
   8: optional string group = ""
   9: optional string capacity = ""
+  /** Storage nodes: why it is marked as slow; empty: it is not. */
+  10: optional string slow = ""
 }
 
 struct GetStatusReply {
@@ -568,6 +609,8 @@ enum NodeAction {
   CAPACITY = 8,
   /** Nothing but the question whether it could be stopped. */
   STOP = 9,
+  /** Of the whole cluster: single buckets are kept elsewhere, so that all nodes are equally full. */
+  BALANCE = 10,
 }
 
 /** What a change of nodes would move; bytes and duration are estimates. */
@@ -596,6 +639,8 @@ struct ChangeNodes {
   8: optional bool dry_run = false
   /** Although it is refused otherwise. */
   9: optional bool force = false
+  /** Balance: the largest max/mean of bytes, empty: 1.02; "off": no exceptions. */
+  10: optional string balance_to = ""
 }
 
 struct ChangeNodesReply {

@@ -9,7 +9,8 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-constexpr std::uint16_t kVersion = 1;
+// 1: without exceptions; written while there are none, so that a program of before can take over.
+constexpr std::uint16_t kVersion = 2;
 constexpr std::size_t kHistoryMax = 500;
 constexpr std::size_t kConfigsMax = 100;
 constexpr std::size_t kTextMax = 400;
@@ -21,6 +22,7 @@ class Writer {
   void operator()(std::int64_t value) { put_varint(bytes, static_cast<std::uint64_t>(value)); }
   void operator()(const std::string& value) { put_string(bytes, value); }
   void operator()(NodeState value) { put_varint(bytes, static_cast<std::uint64_t>(value)); }
+  void operator()(std::uint16_t value) { put_varint(bytes, value); }
   template <typename T>
   void operator()(const std::vector<T>& list) {
     put_varint(bytes, list.size());
@@ -43,12 +45,14 @@ class Writer {
   void operator()(const T& value) {
     visit(*this, value);
   }
+  std::uint16_t version = kVersion;
   std::string bytes;
 };
 
 class Parser {
  public:
-  explicit Parser(std::string_view bytes) : reader(bytes) {}
+  Parser(std::string_view bytes, std::uint16_t format) : version(format), reader(bytes) {}
+  void operator()(std::uint16_t& value) { value = static_cast<std::uint16_t>(reader.varint()); }
   void operator()(std::uint64_t& value) { value = reader.varint(); }
   void operator()(std::int64_t& value) { value = static_cast<std::int64_t>(reader.varint()); }
   void operator()(std::string& value) { value = std::string(reader.string()); }
@@ -72,6 +76,7 @@ class Parser {
   void operator()(T& value) {
     visit(*this, value);
   }
+  std::uint16_t version;
   ByteReader reader;
 };
 
@@ -82,9 +87,14 @@ template <typename V, Is<PublishedState> M>
 void visit(V& v, M& m) {
   v(m.version), v(m.state), v(m.distribution), v(m.distributors), v(m.storage);
 }
+template <typename V, Is<PlacementException> M>
+void visit(V& v, M& m) {
+  v(m.bucket), v(m.from), v(m.to);
+}
 template <typename V, Is<NodeTable> M>
 void visit(V& v, M& m) {
   v(m.distribution), v(m.distributors), v(m.storage), v(m.distribution_bits);
+  if (v.version >= 2) v(m.exceptions_bits), v(m.exceptions);
 }
 template <typename V, Is<HistoryEntry> M>
 void visit(V& v, M& m) {
@@ -108,11 +118,12 @@ void visit(V& v, M& m) {
 }
 
 template <typename T>
-std::string encode_any(const T& record) {
+std::string encode_any(const T& record, std::uint16_t version) {
   Writer writer;
+  writer.version = version;
   visit(writer, record);
   std::string bytes;
-  put_fixed<std::uint16_t>(bytes, kVersion);
+  put_fixed<std::uint16_t>(bytes, version);
   put_fixed<std::uint32_t>(bytes, checksum32(writer.bytes));
   return bytes + writer.bytes;
 }
@@ -123,15 +134,16 @@ Result<T> parse_any(std::string_view bytes, const char* what) {
   const auto version = head.fixed<std::uint16_t>();
   const auto checksum = head.fixed<std::uint32_t>();
   const std::string_view content = head.rest();
-  if (!head.ok() || (version == kVersion && checksum != checksum32(content))) {
+  const bool is_known = version >= 1 && version <= kVersion;
+  if (!head.ok() || (is_known && checksum != checksum32(content))) {
     return Status(StatusCode::Corruption, std::string(what) + " is damaged");
   }
-  if (version != kVersion) {
+  if (!is_known) {
     return Status(StatusCode::Corruption, std::string(what) + " has format version " + std::to_string(version) +
                                               "; this program knows " + std::to_string(kVersion));
   }
   T record;
-  Parser parser(content);
+  Parser parser(content, version);
   visit(parser, record);
   if (!parser.reader.at_end()) return Status(StatusCode::Corruption, std::string(what) + " is damaged");
   return record;
@@ -156,8 +168,8 @@ void ClusterRecord::add_config(ConfigVersion config) {
   if (configs.size() > kConfigsMax) configs.erase(configs.begin());
 }
 
-std::string encode(const ClusterRecord& record) { return encode_any(record); }
-std::string encode(const SchemaRecord& record) { return encode_any(record); }
+std::string encode(const ClusterRecord& record) { return encode_any(record, record.nodes.exceptions.empty() ? 1 : 2); }
+std::string encode(const SchemaRecord& record) { return encode_any(record, 1); }
 Result<ClusterRecord> parse_cluster_record(std::string_view bytes) {
   return parse_any<ClusterRecord>(bytes, "the cluster's record");
 }

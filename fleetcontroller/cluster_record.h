@@ -28,6 +28,9 @@ struct NodeTable {
   std::vector<std::string> distributors;  ///< Addresses by index; empty: was removed. An index is never given again.
   std::vector<std::string> storage;
   std::uint64_t distribution_bits = 8;  ///< Unless the live configuration says otherwise.
+  /// Buckets that are kept elsewhere than the algorithm says; they count while there are `exceptions_bits` bits.
+  std::vector<PlacementException> exceptions = {};
+  std::uint64_t exceptions_bits = 0;
   friend bool operator==(const NodeTable&, const NodeTable&) = default;
 };
 

@@ -264,6 +264,8 @@ GeneratorOptions Controller::generator_options() const {
   options.storage_up_ratio_min = ratio("controller.storage_up_ratio_min");
   options.distributors_up_ratio_min = ratio("controller.distributors_up_ratio_min");
   options.group_up_ratio_min = ratio("controller.group_up_ratio_min");
+  options.exceptions = record_.nodes.exceptions;
+  options.exceptions_bits = static_cast<unsigned>(record_.nodes.exceptions_bits);
   return options;
 }
 

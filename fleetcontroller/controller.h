@@ -83,7 +83,10 @@ class Controller {
   std::string waits_for() const;
 
   // Requests: requests.cpp
-  void change_nodes(rpc::ChangeNodes request, rpc::Responder respond);
+  void enqueue_change(rpc::ChangeNodes request, rpc::Responder respond, std::vector<std::uint64_t> bucket_bytes);
+  /// Asks all storage nodes that are there how large their buckets are, then enqueues.
+  void count_buckets(rpc::ChangeNodes request, rpc::Responder respond);
+  void change_nodes(rpc::ChangeNodes request, const ClusterFacts& known, rpc::Responder respond);
   void change_config(rpc::ChangeConfig request, rpc::Responder respond);
   void deploy_schemas(const rpc::DeploySchemas& request, rpc::Responder respond);
   rpc::GetConfigReply config() const;

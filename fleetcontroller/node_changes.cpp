@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <functional>
 
+#include "fjord/cluster/placement_plan.h"
 #include "movement_plan.h"
 
 namespace fjord::fleetcontroller {
@@ -35,14 +36,17 @@ std::vector<DistributionGroup*> leaves(DistributionGroup& group) {
   return all;
 }
 
-Result<double> parse_capacity(const std::string& text) {
-  if (text.empty()) return 1.0;
+Result<double> parse_number(const std::string& text, double min, double max, std::string_view what) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !(value >= 0) || value > 1e6) {
-    return invalid(fmt::format("\"{}\" is no capacity: a number from 0 to 1000000", text));
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= min) || value > max) {
+    return invalid(fmt::format("\"{}\" is no {}: a number from {:.0f} to {:.0f}", text, what, min, max));
   }
   return value;
+}
+
+Result<double> parse_capacity(const std::string& text) {
+  return text.empty() ? Result<double>(1.0) : parse_number(text, 0, 1e6, "capacity");
 }
 
 std::string_view verb(NodeAction action) {
@@ -63,6 +67,8 @@ std::string_view verb(NodeAction action) {
       return "replaced";
     case NodeAction::Capacity:
       return "capacity";
+    case NodeAction::Balance:
+      return "balanced";
     case NodeAction::Stop:
     case NodeAction::Unknown:
       break;
@@ -77,6 +83,7 @@ class NodeChange {
       : changed(record), facts_(facts), request_(request), unix_us_(unix_us) {}
 
   Status run() {
+    if (request_.action == NodeAction::Balance) return balance();
     if (request_.nodes.empty()) return invalid("which node?");
     if (request_.action == NodeAction::Add) return add();
     for (const std::string& name : request_.nodes) {
@@ -92,6 +99,7 @@ class NodeChange {
   Result<ClusterView> view_after() const {
     FJORD_TRY_ASSIGN(DistributionConfig distribution, DistributionConfig::parse(changed.nodes.distribution));
     ClusterState state = *facts_.active.state;
+    if (changed.nodes.exceptions_bits == state.bits()) state.set_exceptions(changed.nodes.exceptions);
     for (const auto& [name, wanted] : changed.wanted) {
       const Result<NodeId> id = NodeId::parse(name);
       if (id && wanted_may_override(state.node(*id).state, wanted.state)) state.set_node_state(*id, wanted.state);
@@ -140,6 +148,7 @@ class NodeChange {
       case NodeAction::Capacity:
         return set_capacity();
       case NodeAction::Add:
+      case NodeAction::Balance:
       case NodeAction::Unknown:
         return invalid("there is no such action");
     }
@@ -270,6 +279,35 @@ class NodeChange {
     return Status::ok();
   }
 
+  Status balance() {
+    if (!request_.nodes.empty()) return invalid("the whole cluster is balanced, not single nodes");
+    reply.nodes.push_back("cluster");
+    if (request_.balance_to == "off") {
+      changed.nodes.exceptions.clear();
+      return Status::ok();
+    }
+    ExceptionPlanOptions options;
+    if (!request_.balance_to.empty()) {
+      FJORD_TRY_ASSIGN(options.max_over_mean, parse_number(request_.balance_to, 1, 100, "max/mean"));
+    }
+    if (facts_.bucket_bytes.size() != std::size_t{1} << facts_.active.bits()) {
+      return {StatusCode::Unavailable, "the distribution bits changed meanwhile"};
+    }
+    ExceptionPlan plan =
+        plan_exceptions(facts_.bucket_bytes, *facts_.active.state, *facts_.active.distribution, options);
+    reply.plan.notes.push_back(
+        fmt::format("max/mean of bytes: {:.3f} by the algorithm alone, {:.3f} now, {:.3f} with {} "
+                    "buckets kept elsewhere",
+                    plan.without, plan.before, plan.after, plan.exceptions.size()));
+    if (plan.after > options.max_over_mean) {
+      reply.warnings.push_back(fmt::format("{} is not reached: the buckets are too large, too few or too many for it",
+                                           options.max_over_mean));
+    }
+    changed.nodes.exceptions = std::move(plan.exceptions);
+    changed.nodes.exceptions_bits = facts_.active.bits();
+    return Status::ok();
+  }
+
   const ClusterFacts& facts_;
   const rpc::ChangeNodes& request_;
   std::int64_t unix_us_;
@@ -290,7 +328,9 @@ rpc::ChangeNodesReply change_nodes(ClusterRecord& record, const ClusterFacts& fa
     reply.status = after.error();
     return std::move(reply);
   }
+  std::vector<std::string> notes = std::move(reply.plan.notes);
   reply.plan = plan_movement(facts.active, *after, facts.nodes);
+  reply.plan.notes.insert(reply.plan.notes.begin(), notes.begin(), notes.end());
   if (request.force && !reply.refusals.empty()) {
     for (std::string& refusal : reply.refusals) reply.warnings.push_back("forced although " + std::move(refusal));
     reply.refusals.clear();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "bucket_census.h"
 #include "controller.h"
 #include "fjord/common/log.h"
 #include "fjord/document/document_type.h"
@@ -54,6 +55,9 @@ std::string wanted_text(const WantedState& wanted) {
   return text;
 }
 
+// Nodes list their buckets from memory.
+constexpr Duration kCensusTimeout = seconds(10);
+
 }  // namespace
 
 Status Controller::not_leader() const {
@@ -83,9 +87,11 @@ void Controller::handle(rpc::Request request, rpc::Responder respond) {
       deploy_schemas(std::get<rpc::DeploySchemas>(change), std::move(answer));
     });
   } else if (std::holds_alternative<rpc::ChangeNodes>(request)) {
-    enqueue(std::move(request), std::move(respond), [this](rpc::Request change, rpc::Responder answer) {
-      change_nodes(std::get<rpc::ChangeNodes>(std::move(change)), std::move(answer));
-    });
+    if (std::get<rpc::ChangeNodes>(request).action == rpc::NodeAction::Balance) {
+      count_buckets(std::get<rpc::ChangeNodes>(std::move(request)), std::move(respond));
+    } else {
+      enqueue_change(std::get<rpc::ChangeNodes>(std::move(request)), std::move(respond), {});
+    }
   } else if (std::holds_alternative<rpc::ChangeConfig>(request)) {
     enqueue(std::move(request), std::move(respond), [this](rpc::Request change, rpc::Responder answer) {
       change_config(std::get<rpc::ChangeConfig>(std::move(change)), std::move(answer));
@@ -124,9 +130,73 @@ ClusterFacts Controller::facts() const {
   return facts;
 }
 
-void Controller::change_nodes(rpc::ChangeNodes request, rpc::Responder respond) {
+void Controller::enqueue_change(rpc::ChangeNodes request, rpc::Responder respond,
+                                std::vector<std::uint64_t> bucket_bytes) {
+  enqueue(std::move(request), std::move(respond),
+          [this, bytes = std::move(bucket_bytes)](rpc::Request change, rpc::Responder answer) mutable {
+            ClusterFacts known = facts();
+            known.bucket_bytes = std::move(bytes);
+            change_nodes(std::get<rpc::ChangeNodes>(std::move(change)), known, std::move(answer));
+          });
+}
+
+void Controller::count_buckets(rpc::ChangeNodes request, rpc::Responder respond) {
+  struct Count {
+    BucketCensus census;
+    rpc::ChangeNodes request;
+    rpc::Responder respond;
+    std::size_t left = 1;
+    Status failure = Status::ok();
+  };
+  if (active_.bits() > BucketCensus::kBitsMax) {
+    rpc::ChangeNodesReply refused;
+    refused.status = {StatusCode::InvalidArgument, fmt::format("with more than {} distribution bits single buckets are "
+                                                               "too small to matter",
+                                                               BucketCensus::kBitsMax)};
+    return respond(std::move(refused));
+  }
+  auto count = std::make_shared<Count>(Count{BucketCensus(active_.bits()), std::move(request), std::move(respond)});
+  const auto done = [this, reign = reign_, version = active_.version(), count] {
+    if (--count->left > 0) return;
+    rpc::ChangeNodesReply failed;
+    if (reign != reign_ || phase_ != Phase::Leading) {
+      failed.status = not_leader();
+    } else if (!count->failure) {
+      failed.status = count->failure;
+    } else if (version != active_.version()) {
+      failed.status = {StatusCode::Unavailable, "the cluster state changed meanwhile"};
+    } else {
+      return enqueue_change(std::move(count->request), std::move(count->respond), count->census.bytes());
+    }
+    count->respond(std::move(failed));
+  };
+  for (const Node& node : nodes_) {
+    const NodeId id = node.id();
+    if (id.type != NodeType::Storage || node.address.empty() || !is_available(active_.node(id).state)) continue;
+    ++count->left;
+    rpc::GetBucketInfo question;
+    question.state_version = active_.version();
+    question.census = true;
+    rpc::call(transport_, node.address, std::move(question), kCensusTimeout, *executor_,
+              [done, count, id](Result<rpc::GetBucketInfoReply> reply) {
+                const Status status = reply ? reply->status : reply.error();
+                if (status) {
+                  count->census.add(reply->reports);
+                } else {
+                  count->failure = Status(StatusCode::Unavailable, id.to_string() +
+                                                                       " does not tell how large its "
+                                                                       "buckets are: " +
+                                                                       status.to_string());
+                }
+                done();
+              });
+  }
+  done();
+}
+
+void Controller::change_nodes(rpc::ChangeNodes request, const ClusterFacts& known, rpc::Responder respond) {
   ClusterRecord record = record_;
-  rpc::ChangeNodesReply reply = fleetcontroller::change_nodes(record, facts(), request, clock_.wall_now().us);
+  rpc::ChangeNodesReply reply = fleetcontroller::change_nodes(record, known, request, clock_.wall_now().us);
   if (!reply.status || record == record_) return respond(std::move(reply));
   log::info("controller", "{} ({}): {}", record.history.back().what, record.history.back().who,
             record.history.back().why);

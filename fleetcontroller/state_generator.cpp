@@ -26,6 +26,8 @@ class Generator {
     if (options_.group_up_ratio_min > 0) take_groups_down();
     date_nodes();
     out_.state.set_bits(bits());
+    const bool fits = out_.state.bits() == options_.exceptions_bits;
+    out_.state.set_exceptions(fits ? options_.exceptions : std::vector<PlacementException>{});
     judge_cluster();
     out_.is_new = current_.version() == 0 || restarted_ || !current_.is_similar_ignoring_progress(out_.state);
     if (!out_.is_new) out_.state = current_;

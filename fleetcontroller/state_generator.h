@@ -61,6 +61,9 @@ struct GeneratorOptions {
   /// A group with a lower share of its storage nodes available is taken down as a whole. Groups are the leaves of the
   /// distribution's tree, if there is more than one.
   double group_up_ratio_min = 0;
+  /// In the state while it has `exceptions_bits` distribution bits.
+  std::vector<PlacementException> exceptions = {};
+  unsigned exceptions_bits = 0;
 };
 
 /// Why a node is in its state, for people.

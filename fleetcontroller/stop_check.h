@@ -27,6 +27,8 @@ struct ClusterFacts {
   ClusterView active;
   bool is_changing = false;  ///< A pending state is not active yet.
   std::vector<NodeFacts> nodes;
+  /// Of one replica of each distribution bucket (BucketCensus); empty: not asked for.
+  std::vector<std::uint64_t> bucket_bytes = {};
 
   const NodeFacts* find(NodeId id) const;
 };

@@ -329,8 +329,9 @@ Result<std::vector<rpc::BucketReport>> StorageNode::Stripe::bucket_info(const rp
   }
   FJORD_TRY(split_to(snapshot->distribution_bits()));
   std::vector<rpc::BucketReport> reports;
-  for (BucketId bucket : request.all ? provider_->list_buckets() : present_parts(request.buckets)) {
-    if (snapshot->distributor_of(bucket) != request.distributor) continue;
+  const bool all = request.all || request.census;
+  for (BucketId bucket : all ? provider_->list_buckets() : present_parts(request.buckets)) {
+    if (!request.census && snapshot->distributor_of(bucket) != request.distributor) continue;
     Result<BucketInfo> info = provider_->bucket_info(bucket);
     Result<ReplicaSet> set = provider_->replica_set(bucket);
     if (!info || !set) continue;

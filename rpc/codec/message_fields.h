@@ -61,6 +61,8 @@ void fields(V& visit, M& m) {
   visit(12, m.token);
   visit(13, m.field_set);
   visit(14, m.durability);
+  visit(15, m.priority);
+  visit(16, m.timeout_us);
 }
 template <typename V, Is<OperationResult> M>
 void fields(V& visit, M& m) {
@@ -73,6 +75,7 @@ void fields(V& visit, M& m) {
   visit(7, m.version_us);
   visit(8, m.token_entry);
   visit(9, m.token_timestamp_us);
+  visit(10, m.retry_after_ms);
 }
 template <typename V, Is<Execute> M>
 void fields(V& visit, M& m) {
@@ -87,6 +90,7 @@ void fields(V& visit, M& m) {
   visit(1, m.status);
   visit(2, m.results);
   visit(3, m.newer_info);
+  visit(4, m.retry_after_ms);
 }
 
 template <typename V, Is<GetBucketNodes> M>
@@ -131,6 +135,7 @@ void fields(V& visit, M& m) {
   visit(1, m.state_version);
   visit(2, m.distributor);
   visit(3, m.operations);
+  visit(4, m.timeout_us);
 }
 template <typename V, Is<ApplyReply> M>
 void fields(V& visit, M& m) {
@@ -161,6 +166,7 @@ void fields(V& visit, M& m) {
   visit(5, m.only_damaged);
   visit(6, m.entries_limit);
   visit(7, m.bytes_limit);
+  visit(8, m.census);
 }
 template <typename V, Is<BucketReport> M>
 void fields(V& visit, M& m) {
@@ -313,6 +319,16 @@ void fields(V& visit, M& m) {
   visit(2, m.renews_lease);
   visit(3, m.heard_us);
   visit(4, m.heard_incarnation);
+  visit(5, m.slow_storage);
+}
+template <typename V, Is<NodeLatency> M>
+void fields(V& visit, M& m) {
+  visit(1, m.node);
+  visit(2, m.read_us);
+  visit(3, m.write_us);
+  visit(4, m.peers_read_us);
+  visit(5, m.peers_write_us);
+  visit(6, m.suspect);
 }
 template <typename V, Is<PollReply> M>
 void fields(V& visit, M& m) {
@@ -333,6 +349,7 @@ void fields(V& visit, M& m) {
   visit(15, m.config_version);
   visit(16, m.config_errors);
   visit(17, m.clock_us);
+  visit(18, m.latencies);
 }
 template <typename V, Is<DeploySchemas> M>
 void fields(V& visit, M& m) {
@@ -358,6 +375,7 @@ void fields(V& visit, M& m) {
   visit(7, m.wanted);
   visit(8, m.group);
   visit(9, m.capacity);
+  visit(10, m.slow);
 }
 template <typename V, Is<GetStatusReply> M>
 void fields(V& visit, M& m) {
@@ -498,6 +516,7 @@ void fields(V& visit, M& m) {
   visit(7, m.who);
   visit(8, m.dry_run);
   visit(9, m.force);
+  visit(10, m.balance_to);
 }
 template <typename V, Is<ChangeNodesReply> M>
 void fields(V& visit, M& m) {

@@ -22,6 +22,13 @@ class PolledNode final : public rpc::Service {
   explicit PolledNode(std::uint64_t incarnation) : incarnation_(incarnation) {}
 
   bool handle(rpc::Request& request, rpc::Responder& respond) override {
+    if (auto* question = std::get_if<rpc::GetBucketInfo>(&request)) {
+      rpc::GetBucketInfoReply sizes;
+      if (!question->census) sizes.status = {StatusCode::InvalidArgument, "only the controller asks in these tests"};
+      sizes.reports = held;
+      respond(std::move(sizes));
+      return true;
+    }
     auto* poll = std::get_if<rpc::Poll>(&request);
     if (poll == nullptr) return false;
     rpc::PollReply reply;
@@ -54,6 +61,7 @@ class PolledNode final : public rpc::Service {
   std::int64_t clock_us = 0;
   std::uint64_t buckets = 1;
   std::uint64_t out_of_sync = 0;
+  std::vector<rpc::BucketReport> held;
   int polls = 0;
 
  private:
@@ -393,6 +401,80 @@ TEST_CASE(
   REQUIRE(fleet.caller.ask(kController, request).status);
   REQUIRE(fleet.run_until_all_know(3, seconds(1)));
   CHECK(fleet.state().is_up(NodeId::storage(1)));
+}
+
+TEST_CASE("fleet controller: single buckets are kept elsewhere so that all nodes are equally full, until that is off") {
+  Fleet fleet;
+  fleet.options.distribution_bits = 8;
+  fleet.start_all();
+  auto before = fleet.node("storage.0").snapshots.get();
+  // Every bucket is where it belongs; the first of each node is large.
+  std::map<std::uint16_t, std::uint64_t> bytes;
+  for (std::uint64_t i = 0; i < std::uint64_t{1} << before->distribution_bits(); ++i) {
+    const BucketId bucket(before->distribution_bits(), i);
+    for (std::uint16_t node : before->ideal_nodes(bucket)) {
+      rpc::BucketReport report;
+      report.info.bytes = 1000 + 10 * (i % 7);
+      // Two halves count together.
+      for (BucketId half : halves_of(bucket)) {
+        report.bucket = half;
+        fleet.node("storage." + std::to_string(node)).held.push_back(report);
+      }
+      bytes[node] += 2 * report.info.bytes;
+    }
+  }
+  const auto excess = [](const std::map<std::uint16_t, std::uint64_t>& of) {
+    std::uint64_t most = 0;
+    std::uint64_t sum = 0;
+    for (const auto& [node, held] : of) most = std::max(most, held), sum += held;
+    return static_cast<double>(most) * static_cast<double>(of.size()) / static_cast<double>(sum);
+  };
+  const double uneven = excess(bytes);
+
+  rpc::ChangeNodes request;
+  request.action = rpc::NodeAction::Balance;
+  request.balance_to = "1.001";
+  request.dry_run = true;
+  rpc::ChangeNodesReply reply = fleet.caller.ask(kController, request);
+  REQUIRE(reply.status);
+  CHECK(reply.plan.replicas_moved > 0);
+  fleet.world.scheduler.run_for(seconds(2));
+  CHECK(fleet.state().exceptions().empty());
+
+  request.dry_run = false;
+  REQUIRE(fleet.caller.ask(kController, request).status);
+  REQUIRE(fleet.world.scheduler.run_until([&] { return !fleet.state().exceptions().empty(); }, seconds(5)));
+  REQUIRE(fleet.run_until_all_know(fleet.state().version(), seconds(2)));
+  auto after = fleet.node("storage.0").snapshots.get();
+  bytes.clear();
+  for (std::uint64_t i = 0; i < std::uint64_t{1} << after->distribution_bits(); ++i) {
+    for (std::uint16_t node : after->ideal_nodes(BucketId(after->distribution_bits(), i))) {
+      bytes[node] += 2 * (1000 + 10 * (i % 7));
+    }
+  }
+  CHECK(uneven > 1.001);
+  CHECK(excess(bytes) <= 1.001);
+
+  // A controller that starts again knows of them.
+  REQUIRE(fleet.start_controller());
+  fleet.world.scheduler.run_for(seconds(5));
+  CHECK_FALSE(fleet.state().exceptions().empty());
+  request.balance_to = "1.5x";
+  CHECK(fleet.caller.ask(kController, request).status.code() == StatusCode::InvalidArgument);
+  request.balance_to = "off";
+  REQUIRE(fleet.caller.ask(kController, request).status);
+  REQUIRE(fleet.world.scheduler.run_until([&] { return fleet.state().exceptions().empty(); }, seconds(5)));
+}
+
+TEST_CASE("fleet controller: nothing is balanced while a storage node does not tell what it holds") {
+  Fleet fleet;
+  fleet.start_all();
+  fleet.stop_node("storage.1");
+  rpc::ChangeNodes request;
+  request.action = rpc::NodeAction::Balance;
+  const rpc::ChangeNodesReply reply = fleet.caller.ask(kController, request);
+  CHECK(reply.status.code() == StatusCode::Unavailable);
+  CHECK(reply.status.message().find("storage.1") != std::string::npos);
 }
 
 TEST_CASE("fleet controller: a storage node that is added gets an index, an address that all know, and buckets") {

@@ -62,6 +62,18 @@ class OperateTest(unittest.TestCase):
             cluster.must("config", "revert", 1)
             self.assertEqual(len(cluster.must("config", "history").out.splitlines()), 3)
 
+            # Single buckets elsewhere, so that the fullest node has less.
+            fullest = cluster.must("node", "balance", "--dry-run").out
+            self.assertIn("max/mean of bytes", fullest)
+            balanced = cluster.must("node", "balance", "--to", "1.05", "--wait", 60, "-o", "json").json()
+            self.assertTrue(balanced["done"])
+            cluster.wait_healthy()
+            sizes = [node["bytes"] for node in cluster.must("node", "list", "-o", "json").json()
+                     if node["node"].startswith("storage.")]
+            self.assertLess(max(sizes) * len(sizes) / sum(sizes), 1.1)
+            cluster.must("node", "balance", "--to", "off", "--wait", 60)
+            cluster.wait_healthy()
+
             # What was done survives the controller, whose state file is the list of nodes now.
             cluster.restart("fleetcontroller.0")
             cluster.wait_healthy()

@@ -130,6 +130,7 @@ int run_node(const NodeArgs& args) {
   request.address = args.address;
   request.group = args.group;
   request.capacity = args.capacity;
+  request.balance_to = args.balance_to;
   request.reason = args.reason;
   request.who = who_am_i();
   request.dry_run = args.dry_run;

@@ -121,6 +121,7 @@ struct NodeArgs {
   std::string address;
   std::string group;
   std::string capacity;
+  std::string balance_to;
   std::string reason;
   bool dry_run = false;
   bool force = false;

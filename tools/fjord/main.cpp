@@ -295,7 +295,9 @@ void add_nodes(CLI::App& app, NodeArgs& args, Action& action) {
   const auto add = [&](const std::string& name, rpc::NodeAction does, const std::string& what,
                        const std::string& example) {
     CLI::App* made = command(*node, name, what, example);
-    made->add_option("NODE", args.nodes, "storage.N or distributor.N")->required();
+    if (does != rpc::NodeAction::Balance) {
+      made->add_option("NODE", args.nodes, "storage.N or distributor.N")->required();
+    }
     made->add_option("--reason", args.reason, "For the history of the cluster")->type_name("TEXT");
     made->add_flag("--dry-run", args.dry_run, "Only say whether it would be done, and what would move");
     made->add_flag("--force", args.force, "Although it is refused otherwise");
@@ -335,6 +337,14 @@ void add_nodes(CLI::App& app, NodeArgs& args, Action& action) {
   CLI::App* capacity = add("capacity", NodeAction::Capacity, "Changes the weight of storage nodes in the placement",
                            "fjord node capacity storage.2 --to 2.5");
   capacity->add_option("--to", args.capacity, "The new weight; others have 1")->required()->type_name("NUMBER");
+  CLI::App* balance = add("balance", NodeAction::Balance,
+                          "Keeps single buckets elsewhere than the algorithm says, so that all nodes are equally full",
+                          "fjord node balance --dry-run");
+  balance
+      ->add_option("--to", args.balance_to,
+                   "The fullest node may have so many times its fair share of bytes (default: 1.02); off: forget all "
+                   "exceptions")
+      ->type_name("NUMBER|off");
 }
 
 void add_state(CLI::App& app, StateArgs& args, Action& action) {

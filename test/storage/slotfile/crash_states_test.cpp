@@ -16,6 +16,7 @@ using slotfile_testing::is_long_run;
 using slotfile_testing::kHalf0;
 using slotfile_testing::kHalf1;
 using slotfile_testing::kParent;
+using slotfile_testing::kThinning;
 using slotfile_testing::kWhole;
 using slotfile_testing::maintain_step;
 using slotfile_testing::number_in;
@@ -115,7 +116,7 @@ void report(const Explored& explored) {
   INFO(explored.failure);
   REQUIRE(explored.failure.empty());
   CHECK(explored.images > 50);  // otherwise it would not show what it is for
-  CHECK(explored.second_crashes > 100);
+  CHECK(explored.second_crashes > 100 / kThinning);
   if (is_long_run()) {
     WARN(explored.workloads << " workloads, " << explored.crash_points << " crash points, " << explored.images
                             << " images, " << explored.second_crashes << " second crashes, " << explored.reported_losses
@@ -130,6 +131,7 @@ TEST_CASE("slotfile: every crash during every one-operation workload leaves a st
   Explored explored;
   for (const Prepared& start : prepared()) {
     ExploreOptions options = options_for(start, durability);
+    options.sample = kThinning;
     options.sample_second = is_long_run() ? 5 : 200;
     // The making of the starting point too.
     explore(start.steps, start.steps.size(), options, explored);
@@ -146,7 +148,7 @@ TEST_CASE("slotfile: what one crash took does not come back after another") {
   Explored explored;
   for (const Prepared& start : prepared()) {
     ExploreOptions options = options_for(start, Durability::Sync);
-    options.sample_second = 1;
+    options.sample_second = kThinning;
     std::vector<Step> steps = start.steps;
     steps.push_back(restart_step());
     steps.push_back(operations(1).front());
@@ -161,7 +163,7 @@ TEST_CASE("slotfile: every crash during every two-operation workload leaves a st
   Explored explored;
   for (const Prepared& start : prepared()) {
     ExploreOptions options = options_for(start, durability);
-    options.sample = is_long_run() ? 1 : 2;
+    options.sample = is_long_run() ? 1 : 2 * kThinning;
     options.sample_second = is_long_run() ? 50 : 2000;
     for (const Step& first : operations(1)) {
       for (const Step& second : operations(2)) {

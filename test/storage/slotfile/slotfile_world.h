@@ -97,6 +97,13 @@ class Machine {
 void settle(spi::PersistenceProvider& provider);
 /// FJORD_LONG is set in the environment: the tests leave nothing out, and take minutes.
 bool is_long_run();
+/// Under a sanitizer everything takes many times as long: tests that take one of many cases take one of so many of
+/// those.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr std::uint64_t kThinning = 10;
+#else
+inline constexpr std::uint64_t kThinning = 1;
+#endif
 
 /// Two buckets' worth of documents: even numbers belong to kWhole, odd ones to the two halves of kParent.
 inline const BucketId kWhole(9, 0x012);

@@ -68,6 +68,15 @@ enum class Durability : std::int32_t {
   Sync = 2,     ///< Survives a loss of power.
 };
 
+/// Which operations a distributor refuses first when there are too many (docs/operating/overload.md). What a newer peer
+/// may have beside these counts as Normal.
+enum class Priority : std::int32_t {
+  Default = 0,     ///< Normal.
+  High = 1,        ///< Refused last.
+  Normal = 2,      ///< Somebody waits for it.
+  Background = 3,  ///< Nobody does: feeds in the background, output of jobs.
+};
+
 struct Operation {
   OperationKind kind = OperationKind::Unknown;
   std::string id;
@@ -91,6 +100,9 @@ struct Operation {
   std::string token;
   std::string field_set;  ///< Get: which fields to answer with; empty: all of them.
   Durability durability = Durability::Default;
+  Priority priority = Priority::Default;
+  /// From its arrival; after that nobody waits for it, and no work is begun. 0, or more than that: the batch's.
+  std::int64_t timeout_us = 0;
 
   /// True if what is stored decides what is written: such an operation has the document for itself.
   bool reads_first() const {
@@ -111,12 +123,15 @@ struct OperationResult {
   std::uint64_t version_us = 0;
   std::string token_entry;               ///< Storage node, get with token_gid: the id of that entry; empty if none.
   std::uint64_t token_timestamp_us = 0;  ///< Storage node: of that entry.
+  /// With Busy: in so many milliseconds there should be room, as far as the sender can tell; 0: it cannot.
+  std::uint32_t retry_after_ms = 0;
 };
 
 struct ExecuteReply {
   Status status;                         ///< Of the batch as a whole; OK even if single operations failed.
   std::vector<OperationResult> results;  ///< One an operation, in order.
   ClusterInfo newer_info;                ///< With WRONG_DISTRIBUTION results: the state that the sender should have.
+  std::uint32_t retry_after_ms = 0;      ///< With Busy for the batch as a whole: as in OperationResult.
 };
 struct Execute {
   using Reply = ExecuteReply;
@@ -186,6 +201,8 @@ struct Apply {
   std::uint64_t state_version = 0;
   std::uint16_t distributor = 0;
   std::vector<StorageOperation> operations;
+  /// From its arrival; after that nobody waits for a get in it, and the answer to one may be Busy. 0: for ever.
+  std::int64_t timeout_us = 0;
 };
 
 struct BucketReport {
@@ -211,6 +228,7 @@ struct GetBucketInfo {
   bool only_damaged = false;      ///< Of all these, the damaged ones, and those above one of the limits (0: none).
   std::uint64_t entries_limit = 0;
   std::uint64_t bytes_limit = 0;
+  bool census = false;  ///< The fleet controller asks: all buckets, whoever owns them; nothing is taken over.
 };
 
 struct BucketReplicaSet {
@@ -371,6 +389,16 @@ struct FetchEntries {
 // ---------------------------------------------------------------------------------------------------------------------
 // Fleet controller to nodes, and administration
 
+/// How fast a storage node has answered one distributor lately.
+struct NodeLatency {
+  std::uint16_t node = 0;
+  std::int64_t read_us = 0;         ///< 0: nothing was measured lately.
+  std::int64_t write_us = 0;        ///< The same.
+  std::int64_t peers_read_us = 0;   ///< Median of the other storage nodes; 0: too few of them were measured.
+  std::int64_t peers_write_us = 0;  ///< The same.
+  bool suspect = false;             ///< Much slower than its peers: the distributor reads elsewhere where it can.
+  friend bool operator==(const NodeLatency&, const NodeLatency&) = default;
+};
 struct PollReply {
   Status status;
   std::string node_state;           ///< As in the state string: "s:u t:123".
@@ -389,6 +417,7 @@ struct PollReply {
   std::uint64_t config_version = 0;       ///< Of the live configuration that the node has taken.
   std::vector<std::string> config_errors = {};  ///< "name: why it was refused": settings of it that are not in force.
   std::int64_t clock_us = 0;  ///< The node's monotonic clock when it answered; comes back in Poll::heard_us.
+  std::vector<NodeLatency> latencies = {};  ///< Distributor: of the storage nodes that it has asked something lately.
 };
 /// Asks a node how it is; the current cluster state is piggybacked if the node's is older.
 struct Poll {
@@ -403,6 +432,9 @@ struct Poll {
   /// of another incarnation gets no lease by it. 0: none yet.
   std::int64_t heard_us = 0;
   std::uint64_t heard_incarnation = 0;
+  /// Storage nodes that most distributors find slow: read from others where there are others. Complete each time; not
+  /// a part of the cluster state, as every choice is correct.
+  std::vector<std::uint16_t> slow_storage = {};
 };
 
 struct DeploySchemasReply {
@@ -429,6 +461,7 @@ struct NodeStatus {
   std::string wanted;                 ///< What an operator wants: "retired: reason (who)"; empty: nothing.
   std::string group;                  ///< Storage nodes: in the distribution; empty: in none.
   std::string capacity;
+  std::string slow;  ///< Storage nodes: why it is marked as slow; empty: it is not.
 };
 struct GetStatusReply {
   Status status;
@@ -454,6 +487,7 @@ enum class NodeAction : std::int32_t {
   Replace = 7,   ///< Another process takes the index over.
   Capacity = 8,  ///< Relative weight in the placement.
   Stop = 9,      ///< Nothing but the question whether it could be stopped.
+  Balance = 10,  ///< Of the whole cluster: single buckets are kept elsewhere, so that all nodes are equally full.
 };
 
 /// What a change of nodes would move.
@@ -487,7 +521,8 @@ struct ChangeNodes {
   std::string reason;
   std::string who;
   bool dry_run = false;
-  bool force = false;  ///< Although it is refused otherwise.
+  bool force = false;      ///< Although it is refused otherwise.
+  std::string balance_to;  ///< Balance: the largest max/mean of bytes, empty: 1.02; "off": no exceptions.
 };
 
 struct Setting {
