@@ -23,4 +23,13 @@ inline Duration backoff_delay(const ClientOptions& options, std::uint32_t failur
   return Duration(range - half + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(half) + 1)));
 }
 
+/// The same, and not before what a BUSY answer asked for: up to one and a half times as long, so that those who were
+/// refused together do not come back together.
+inline Duration backoff_delay(const ClientOptions& options, std::uint32_t failures, Duration hint, Random& random) {
+  const Duration own = backoff_delay(options, failures, random);
+  if (hint <= Duration(0)) return own;
+  const auto half = static_cast<std::uint64_t>(hint.count() / 2);
+  return std::max(own, hint + Duration(static_cast<std::int64_t>(random.below(half + 1))));
+}
+
 }  // namespace fjord

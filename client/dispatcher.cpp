@@ -12,6 +12,12 @@ namespace {
 
 /// Deadlines that lie closer together than this are served by one look at the list.
 constexpr Duration kSweepPause = milliseconds(2);
+/// A batch ends with its slowest operation. Behind one that takes longer than this nothing has to wait, so a storage
+/// node that is slow does not slow down operations on the documents of others; up to so many are on their way then.
+constexpr Duration kBatchWaitMax = milliseconds(5);
+constexpr std::size_t kSlowBatchesMax = 64;
+/// No distributor is believed that wants a longer pause.
+constexpr std::uint32_t kHintMaxMs = 10'000;
 
 /// What an answer means for the operation it was given to.
 enum class Verdict {
@@ -59,6 +65,10 @@ ClientMetrics::ClientMetrics(MetricRegistry& metrics)
       in_doubt(metrics.counter("fjord_client_operations_total", "Operations that ended, by outcome",
                                {{"outcome", "in_doubt"}})),
       retries(metrics.counter("fjord_client_retries_total", "Attempts beyond the first one of each operation")),
+      retries_denied(metrics.counter("fjord_client_retries_denied_total",
+                                     "Operations that ended because the retry budget was used up")),
+      busy_pauses(metrics.counter("fjord_client_busy_pauses_total",
+                                  "Times that nothing was sent to a distributor because it had asked for a pause")),
       batches(metrics.counter("fjord_client_batches_total", "Batches of operations sent to distributors")),
       operation_seconds(metrics.histogram("fjord_client_operation_seconds",
                                           "From the start of an operation to its end, retries included")),
@@ -83,7 +93,8 @@ Dispatcher::Dispatcher(std::shared_ptr<const ClientOptions> options, const Clock
       client_id_(client_id),
       gate_(std::move(gate)),
       watcher_(std::move(watcher)),
-      executor_(executor) {}
+      executor_(executor),
+      retry_budget_(*options_) {}
 
 // --- Coming in -------------------------------------------------------------------------------------------------------
 
@@ -100,10 +111,24 @@ void Dispatcher::submit(rpc::Operation operation, Duration timeout, Client::Oper
     pending->invalid = Status(StatusCode::InvalidArgument, "an operation of unknown kind on " + operation.id);
   }
   pending->operation = std::move(operation);
+  pending->size = pending->bytes();
+  const std::size_t before = pending_.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t bytes_before = pending_bytes_.fetch_add(pending->size, std::memory_order_relaxed);
+  const bool is_too_much =
+      before >= options_->pending_operations_max || bytes_before + pending->size > options_->pending_bytes_max;
+  if (before > 0 && is_too_much && pending->invalid) {
+    pending->invalid =
+        Status(StatusCode::Busy, std::to_string(before) + " operations of " + std::to_string(bytes_before) +
+                                     " bytes are pending in this client (pending_operations_max, "
+                                     "pending_bytes_max)");
+    pending->operation.header = {};
+    pending->operation.body = {};
+    pending->operation.json = {};
+    pending->operation.update = {};
+  }
   pending->started = clock_.now();
   pending->deadline = pending->started + (timeout > Duration(0) ? timeout : options_->default_timeout);
   pending->done = std::move(done);
-  pending_.fetch_add(1, std::memory_order_relaxed);
   {
     std::lock_guard lock(mutex_);
     incoming_.push_back(std::move(pending));
@@ -134,6 +159,7 @@ void Dispatcher::admit(PendingPtr operation) {
   operation->operation.sequence = operation->is_write() ? next_sequence_++ : 0;
   if (operation->is_write()) settled_.open(operation->operation.sequence);
   if (options_->make_tokens) give_token(operation->operation);
+  if (operation->operation.priority == rpc::Priority::Default) operation->operation.priority = options_->priority;
   if (closed_) return end(operation, cancelled(), {});
   // Only operations with a valid id enter the order of their document.
   if (!operation->invalid) return end(operation, operation->invalid, {});
@@ -171,12 +197,14 @@ void Dispatcher::route(const PendingPtr& operation) {
     retry_or_end(operation, false);
     return;
   }
-  enqueue(channel_of(*snapshot, *owner), operation);
+  enqueue(channel_of(*snapshot, *owner, *operation), operation);
 }
 
-Dispatcher::Channel& Dispatcher::channel_of(const rpc::ClusterSnapshot& snapshot, std::uint16_t distributor) {
+Dispatcher::Channel& Dispatcher::channel_of(const rpc::ClusterSnapshot& snapshot, std::uint16_t distributor,
+                                            const PendingOperation& operation) {
   const rpc::Address& address = snapshot.info().distributor_addresses[distributor];
-  const auto [at, is_new] = channels_.try_emplace(address);
+  const ChannelKey key{address, operation.operation.priority, operation.is_write()};
+  const auto [at, is_new] = channels_.try_emplace(key, *options_);
   if (is_new) at->second.address = address;
   return at->second;
 }
@@ -197,21 +225,54 @@ void Dispatcher::pump() {
   for (Channel* channel : std::exchange(dirty_, {})) {
     channel->dirty = false;
     while (may_send(*channel)) send(*channel);
+    look_again_later(*channel);
   }
 }
 
 bool Dispatcher::may_send(const Channel& channel) const {
   if (closed_ || channel.queue.empty()) return false;
+  if (channel.operations_in_flight >= channel.window.size() || clock_.now() < channel.paused_until) return false;
   if (channel.in_flight == 0) return true;
   const bool is_full =
       channel.queue.size() >= options_->batch_operations_max || channel.queue_bytes >= options_->batch_bytes_max;
-  return is_full && channel.in_flight < std::max<std::size_t>(1, options_->batches_in_flight_max);
+  if (is_full && channel.in_flight < std::max<std::size_t>(1, options_->batches_in_flight_max)) return true;
+  return clock_.now() - channel.last_sent >= kBatchWaitMax && channel.in_flight < kSlowBatchesMax;
+}
+
+void Dispatcher::look_again_later(Channel& channel) {
+  if (closed_ || channel.queue.empty() || channel.in_flight == 0 || channel.timer_armed) return;
+  const Duration left = channel.last_sent + kBatchWaitMax - clock_.now();
+  if (left <= Duration(0)) return;  // It waits for something else, whose end pumps.
+  channel.timer_armed = true;
+  executor_.post_after(left, [weak = weak_from_this(), &channel] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    channel.timer_armed = false;
+    self->mark_dirty(channel);
+    self->pump();
+  });
+}
+
+void Dispatcher::pause(Channel& channel, Duration hint) {
+  const Duration delay = backoff_delay(*options_, 1, hint, random_);
+  const MonotonicTime until = clock_.now() + delay;
+  if (until <= channel.paused_until) return;
+  metrics_.busy_pauses.add();
+  channel.paused_until = until;
+  executor_.post_after(delay, [weak = weak_from_this(), &channel] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->mark_dirty(channel);
+    self->pump();
+  });
 }
 
 Dispatcher::Batch Dispatcher::take_batch(Channel& channel) {
   Batch batch;
   std::size_t bytes = 0;
-  while (!channel.queue.empty() && batch.size() < std::max<std::size_t>(1, options_->batch_operations_max)) {
+  const std::size_t most = std::min(std::max<std::size_t>(1, options_->batch_operations_max),
+                                    channel.window.size() - channel.operations_in_flight);
+  while (!channel.queue.empty() && batch.size() < most) {
     PendingPtr& front = channel.queue.front();
     const std::size_t size = front->bytes();
     if (!front->settled) {
@@ -236,30 +297,52 @@ void Dispatcher::send(Channel& channel) {
   for (const PendingPtr& operation : batch) {
     longest = std::max(longest, operation->deadline - now);
     operation->place = Place::InFlight;
-    if (operation->attempts++ > 0) metrics_.retries.add();
+    if (operation->attempts++ > 0) {
+      metrics_.retries.add();
+    } else {
+      retry_budget_.operation_sent();
+    }
     operation->operation.attempt = operation->attempts;
     request.operations.push_back(operation->operation);  // a copy: the original is kept for the next attempt
   }
   const Duration timeout = std::min(longest, options_->attempt_timeout);
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    const Duration left = std::max(batch[i]->deadline - now, Duration(1));
+    if (left < timeout) request.operations[i].timeout_us = left.count();
+  }
   request.state_version = snapshot->state_version();
   request.client_id = client_id_;
   request.first_unsettled = settled_.first_unsettled();
   request.timeout_us = timeout.count();
   ++channel.in_flight;
+  channel.last_sent = now;
+  channel.operations_in_flight += batch.size();
   metrics_.batches.add();
   gate_->call(channel.address, rpc::Request(std::move(request)), timeout,
-              [weak = weak_from_this(), &channel, batch = std::move(batch),
+              [weak = weak_from_this(), &channel, now, batch = std::move(batch),
                version = snapshot->state_version()](Result<rpc::Reply> answer) mutable {
-                if (auto self = weak.lock()) self->on_reply(channel, std::move(batch), version, std::move(answer));
+                if (auto self = weak.lock()) self->on_reply(channel, std::move(batch), now, version, std::move(answer));
               });
 }
 
 // --- Coming back -----------------------------------------------------------------------------------------------------
 
-void Dispatcher::on_reply(Channel& channel, Batch batch, std::uint64_t state_version, Result<rpc::Reply> answer) {
+void Dispatcher::adjust_window(Channel& channel, MonotonicTime sent, std::size_t operations, bool was_busy) {
+  if (!was_busy) {
+    for (std::size_t i = 0; i < operations; ++i) channel.window.on_result(false);
+  } else if (sent >= channel.cut_at) {
+    channel.window.cut();
+    channel.cut_at = clock_.now();
+  }
+}
+
+void Dispatcher::on_reply(Channel& channel, Batch batch, MonotonicTime sent, std::uint64_t state_version,
+                          Result<rpc::Reply> answer) {
   FJORD_CHECK(executor_.is_current());
   --channel.in_flight;
+  channel.operations_in_flight -= batch.size();
   mark_dirty(channel);
+  bool is_busy = !answer && answer.error().code() == StatusCode::Timeout;
   rpc::ExecuteReply reply;
   if (!answer) {
     reply.status = answer.error();
@@ -275,16 +358,24 @@ void Dispatcher::on_reply(Channel& channel, Batch batch, std::uint64_t state_ver
   watcher_->take(reply.newer_info);
   const auto snapshot = watcher_->snapshot();
   const bool newer_state = snapshot->state_version() > state_version;
+  std::uint32_t longest_hint_ms = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
-    if (batch[i]->settled) continue;  // its own deadline came first
     rpc::OperationResult result;
     if (reply.status) {
       result = std::move(reply.results[i]);
     } else {
       result.status = reply.status;
+      result.retry_after_ms = reply.retry_after_ms;
     }
+    if (result.status.code() == StatusCode::Busy) {
+      is_busy = true;
+      longest_hint_ms = std::max(longest_hint_ms, std::min(result.retry_after_ms, kHintMaxMs));
+    }
+    if (batch[i]->settled) continue;  // its own deadline came first
     judge(batch[i], std::move(result), newer_state);
   }
+  adjust_window(channel, sent, batch.size(), is_busy);
+  if (longest_hint_ms > 0) pause(channel, milliseconds(longest_hint_ms));
   drain();  // what the callbacks started travels in the next batch already
   pump();
 }
@@ -313,10 +404,22 @@ void Dispatcher::judge(const PendingPtr& operation, rpc::OperationResult result,
       break;
   }
   operation->last = std::move(result.status);
+  operation->retry_after = milliseconds(std::min(result.retry_after_ms, kHintMaxMs));
+  if (!may_retry(code)) {
+    metrics_.retries_denied.add();
+    return end(operation, operation->last, {});
+  }
   // A wrong target that told the right one is no reason to wait. Versions only rise, so this cannot go on for ever.
   const bool at_once = code == StatusCode::WrongDistribution && newer_state;
   if (!at_once && code != StatusCode::Busy) watcher_->refresh();
   retry_or_end(operation, at_once);
+}
+
+/// What is refused or gets no answer may be so because of too much work: retries of that are rationed. The other
+/// reasons cost a distributor nothing, and pass when the cluster has come to terms with what happened.
+bool Dispatcher::may_retry(StatusCode after) {
+  const bool is_rationed = after == StatusCode::Busy || after == StatusCode::Timeout || after == StatusCode::Unknown;
+  return !is_rationed || retry_budget_.take(clock_.now());
 }
 
 void Dispatcher::retry_or_end(const PendingPtr& operation, bool at_once) {
@@ -337,7 +440,9 @@ void Dispatcher::schedule_pauses() {
       continue;
     }
     // What failed together is sent again together, after one timer.
-    const Duration delay = backoff_delay(*options_, node.key(), random_);
+    Duration hint(0);
+    for (const PendingPtr& operation : group) hint = std::max(hint, operation->retry_after);
+    const Duration delay = backoff_delay(*options_, node.key(), hint, random_);
     const MonotonicTime latest = clock_.now() + delay + kRetryTimeMin;
     Batch waiting;
     for (PendingPtr& operation : group) {
@@ -363,7 +468,7 @@ void Dispatcher::resume(const Batch& operations) {
 
 void Dispatcher::on_snapshot_changed() {
   Batch moved = std::exchange(parked_, {});
-  for (auto& [address, channel] : channels_) {
+  for (auto& [key, channel] : channels_) {
     moved.insert(moved.end(), std::make_move_iterator(channel.queue.begin()),
                  std::make_move_iterator(channel.queue.end()));
     channel.queue.clear();
@@ -417,6 +522,7 @@ void Dispatcher::end(const PendingPtr& ended, Status status, rpc::OperationResul
     }
   }
   pending_.fetch_sub(1, std::memory_order_relaxed);
+  pending_bytes_.fetch_sub(operation->size, std::memory_order_relaxed);
   Client::OperationDone done = std::move(operation->done);
   operation->operation = {};
   done(std::move(outcome));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -9,8 +10,10 @@
 #include <mutex>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "aimd_window.h"
 #include "cluster_watcher.h"
 #include "fjord/client/client_options.h"
 #include "fjord/common/executor.h"
@@ -18,6 +21,7 @@
 #include "fjord/common/random.h"
 #include "fjord/common/thread_annotations.h"
 #include "pending_operation.h"
+#include "retry_budget.h"
 #include "settled_window.h"
 #include "transport_gate.h"
 
@@ -30,6 +34,8 @@ struct ClientMetrics {
   Counter& not_applied;
   Counter& in_doubt;
   Counter& retries;
+  Counter& retries_denied;
+  Counter& busy_pauses;
   Counter& batches;
   Histogram& operation_seconds;
   MetricRegistry& registry;  ///< For the reasons, of which each is made when it occurs first.
@@ -56,13 +62,29 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   void close();
 
  private:
-  /// The way to one distributor.
+  /// Reads do not wait for writes, nor what is urgent for what is not.
+  struct ChannelKey {
+    rpc::Address address;
+    rpc::Priority priority = rpc::Priority::Default;
+    bool is_write = false;
+    friend auto operator<=>(const ChannelKey&, const ChannelKey&) = default;
+  };
+  /// The way to one distributor for operations of one kind.
   struct Channel {
+    explicit Channel(const ClientOptions& options)
+        : window(options.window_operations_min, options.window_operations_max) {}
+
     rpc::Address address;
     std::deque<PendingPtr> queue;
     std::size_t queue_bytes = 0;
-    std::size_t in_flight = 0;
-    bool dirty = false;  // in dirty_
+    std::size_t in_flight = 0;             // batches
+    std::size_t operations_in_flight = 0;  // in them
+    AimdWindow window;                     // for these
+    MonotonicTime cut_at;                  // what was sent before that says nothing more about it
+    MonotonicTime paused_until;            // the distributor has no room before
+    MonotonicTime last_sent;
+    bool timer_armed = false;  // for what waits behind a batch that takes long
+    bool dirty = false;        // in dirty_
   };
   using Batch = std::vector<PendingPtr>;
 
@@ -71,16 +93,23 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   void give_token(rpc::Operation& operation);
   void route(const PendingPtr& operation);
   void enqueue(Channel& channel, const PendingPtr& operation);
-  Channel& channel_of(const rpc::ClusterSnapshot& snapshot, std::uint16_t distributor);
+  Channel& channel_of(const rpc::ClusterSnapshot& snapshot, std::uint16_t distributor,
+                      const PendingOperation& operation);
   void mark_dirty(Channel& channel);
   void pump();
   bool may_send(const Channel& channel) const;
+  void pause(Channel& channel, Duration hint);
+  /// Looks again when what is on its way has taken so long that nothing should wait for it.
+  void look_again_later(Channel& channel);
   void send(Channel& channel);
   Batch take_batch(Channel& channel);
 
-  void on_reply(Channel& channel, Batch batch, std::uint64_t state_version, Result<rpc::Reply> answer);
+  void on_reply(Channel& channel, Batch batch, MonotonicTime sent, std::uint64_t state_version,
+                Result<rpc::Reply> answer);
+  void adjust_window(Channel& channel, MonotonicTime sent, std::size_t operations, bool was_busy);
   void judge(const PendingPtr& operation, rpc::OperationResult result, bool newer_state);
   void retry_or_end(const PendingPtr& operation, bool at_once);
+  bool may_retry(StatusCode after);
   void schedule_pauses();
   void resume(const Batch& operations);
 
@@ -97,7 +126,9 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   std::shared_ptr<TransportGate> gate_;
   std::shared_ptr<ClusterWatcher> watcher_;
   Executor& executor_;
+  RetryBudget retry_budget_;
   std::atomic<std::size_t> pending_{0};
+  std::atomic<std::size_t> pending_bytes_{0};
 
   std::mutex mutex_;
   std::vector<PendingPtr> incoming_ FJORD_GUARDED_BY(mutex_);
@@ -109,7 +140,7 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   std::vector<PendingPtr> live_;
   std::unordered_map<GlobalId, PendingPtr> tails_;  // the last operation on each id that has any
   Batch parked_;
-  std::map<rpc::Address, Channel> channels_;  // a channel stays where it is once made
+  std::map<ChannelKey, Channel> channels_;  // a channel stays where it is once made
   std::vector<Channel*> dirty_;
   std::map<std::uint32_t, Batch> to_pause_;  // by failures, while a reply is worked on
   std::optional<MonotonicTime> sweep_at_;

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "feed_window.h"
+#include "aimd_window.h"
 #include "fjord/common/check.h"
 #include "fjord/common/thread_annotations.h"
 #include "latency_histogram.h"
@@ -44,7 +44,7 @@ struct Feeder::State {
 
   std::mutex mutex;
   std::condition_variable changed;
-  FeedWindow window FJORD_GUARDED_BY(mutex);
+  AimdWindow window FJORD_GUARDED_BY(mutex);
   std::size_t pending FJORD_GUARDED_BY(mutex) = 0;
   std::size_t pending_bytes FJORD_GUARDED_BY(mutex) = 0;
   bool refused FJORD_GUARDED_BY(mutex) = false;   // try_submit() said no and on_room was not called since
@@ -131,6 +131,7 @@ namespace {
 
 template <typename State>
 void start(const std::shared_ptr<State>& state, rpc::Operation operation, std::uint64_t tag, std::size_t bytes) {
+  if (operation.priority == rpc::Priority::Default) operation.priority = state->options.priority;
   state->client.execute(std::move(operation), state->options.timeout,
                         [state, tag, bytes, submitted = state->client.clock().now()](OperationOutcome outcome) {
                           state->on_outcome(tag, bytes, submitted, std::move(outcome));

@@ -34,6 +34,8 @@ struct PendingOperation {
   std::uint32_t attempts = 0;
   std::uint32_t busy_answers = 0;
   std::uint32_t failures = 0;              ///< In a row, for the pause before the next attempt.
+  Duration retry_after{0};                 ///< What the last attempt's answer asked for.
+  std::size_t size = 0;                    ///< bytes() when it came in.
   Status last;                             ///< Of the last attempt; OK before it.
   std::size_t live_index = 0;              ///< In the dispatcher's list of operations that have not ended.
   std::shared_ptr<PendingOperation> next;  ///< The next operation on the same id.

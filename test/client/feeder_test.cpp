@@ -1,7 +1,7 @@
 #include "fjord/client/feeder.h"
 
+#include "aimd_window.h"
 #include "client_world.h"
-#include "feed_window.h"
 #include "latency_histogram.h"
 
 namespace fjord::test {
@@ -158,7 +158,7 @@ TEST_CASE("after the feeder is gone its callbacks are silent", "[feeder]") {
 }
 
 TEST_CASE("the feed window halves once a window and grows step by step", "[feeder]") {
-  FeedWindow window(16, 1024);
+  AimdWindow window(16, 1024);
   CHECK(window.size() == 1024);
   window.on_result(true);
   CHECK(window.size() == 512);
@@ -172,7 +172,7 @@ TEST_CASE("the feed window halves once a window and grows step by step", "[feede
   CHECK(window.size() == 16);
   for (int i = 0; i < 1'000'000; ++i) window.on_result(false);
   CHECK(window.size() == 1024);
-  CHECK(FeedWindow(0, 0).size() == 1);
+  CHECK(AimdWindow(0, 0).size() == 1);
 }
 
 TEST_CASE("quantiles of latencies are exact to three percent", "[feeder]") {

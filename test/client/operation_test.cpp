@@ -84,18 +84,35 @@ TEST_CASE("an id that cannot be parsed is refused without being sent", "[client]
 TEST_CASE("what comes while a batch is away travels together in the next one", "[client]") {
   ClientWorld world;
   const auto ids = ids_of_one_distributor(world, 101);
-  world.transport.set_delay(milliseconds(10));
+  world.transport.set_delay(milliseconds(4));
   world.put(ids[0]);
   world.run(milliseconds(1));  // on its way, alone and without delay
   REQUIRE(world.batches().size() == 1);
   for (std::size_t i = 1; i <= 100; ++i) world.put(ids[i]);
-  world.run(milliseconds(5));
+  world.run(milliseconds(2));
   REQUIRE(world.batches().size() == 1);
   world.run();
   REQUIRE(world.batches().size() == 2);
   CHECK(world.batches()[0].operations.size() == 1);
   CHECK(world.batches()[1].operations.size() == 100);
   CHECK(world.outcomes.size() == 101);
+}
+
+TEST_CASE("nothing waits for long behind a batch that takes long, and reads never wait for writes", "[client]") {
+  ClientWorld world;
+  const auto ids = ids_of_one_distributor(world, 4);
+  world.transport.set_delay(milliseconds(500));
+  world.put(ids[0]);
+  world.run(milliseconds(1));
+  world.put(ids[1]);
+  world.get(ids[2]);
+  world.run(milliseconds(1));
+  REQUIRE(world.batches().size() == 2);
+  CHECK(world.batches()[1].operations[0].kind == rpc::OperationKind::Get);
+  world.put(ids[3]);
+  world.run(milliseconds(10));
+  REQUIRE(world.batches().size() == 3);
+  CHECK(world.batches()[2].operations.size() == 2);
 }
 
 TEST_CASE("full batches go out side by side up to the limit", "[client]") {
@@ -106,7 +123,7 @@ TEST_CASE("full batches go out side by side up to the limit", "[client]") {
   const auto ids = ids_of_one_distributor(world, 55);
   world.transport.set_delay(milliseconds(10));
   for (const auto& id : ids) world.put(id);
-  world.run(milliseconds(5));
+  world.run(milliseconds(4));
   REQUIRE(world.batches().size() == 3);
   for (const auto& batch : world.batches()) CHECK(batch.operations.size() == 10);
   world.run();
@@ -355,7 +372,9 @@ TEST_CASE("a get is never in doubt", "[client]") {
 }
 
 TEST_CASE("every operation ends at its own deadline whatever it waits for", "[client]") {
-  ClientWorld world;
+  ClientOptions options;
+  options.window_operations_max = 2;
+  ClientWorld world(options);
   const auto ids = ids_of_one_distributor(world, 4);
   world.on_execute = [](const rpc::Address&, const rpc::Execute&) { return std::nullopt; };
   const MonotonicTime start = world.now();

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "fjord/common/clock.h"
+#include "fjord/rpc/messages.h"
 
 namespace fjord {
 
@@ -30,6 +32,21 @@ struct ClientOptions {
   bool make_tokens = true;
   /// Batches on their way to one distributor at once, at least 1.
   std::size_t batches_in_flight_max = 4;
+  /// Of operations that name none: who is refused first by a distributor with too much to do.
+  rpc::Priority priority = rpc::Priority::Default;
+  /// Operations of one priority on their way to one distributor. The window begins at the upper limit, halves when the
+  /// distributor answers BUSY or not at all, and grows again by little while it does not; what is beyond it waits here.
+  std::size_t window_operations_max = 2048;
+  std::size_t window_operations_min = 4;
+  /// Operations that have not ended, and their bytes. What comes beyond ends at once with BUSY, not applied.
+  std::size_t pending_operations_max = 100'000;
+  std::size_t pending_bytes_max = std::size_t{512} << 20;
+  /// Retries after BUSY and after lost answers: at most so many for every 100 operations, and beside these so many a
+  /// second, and at most so many at once after a time without. An operation that would need another one ends with what
+  /// its last attempt brought. Other retries are not counted; their cause is never that too much is sent.
+  std::uint32_t retry_budget_percent = 20;
+  std::uint32_t retry_budget_per_second = 10;
+  std::uint32_t retry_budget_burst = 2048;
 };
 
 }  // namespace fjord

@@ -40,6 +40,7 @@ class Feeder {
     std::size_t window_operations_min = 16;            ///< BUSY answers do not shrink the window below it.
     std::size_t window_bytes = std::size_t{16} << 20;  ///< One operation may be larger if it is alone.
     Duration timeout{0};                               ///< Of each operation; 0: the client's default.
+    rpc::Priority priority = rpc::Priority::Default;   ///< Of operations that name none; Default: the client's.
     /// Called on the client's executor for each operation in the order of the results; `tag` is what submit was given.
     UniqueFunction<void(std::uint64_t tag, OperationOutcome outcome)> on_result;
     /// Called on the client's executor when there is room again after try_submit() returned false.
