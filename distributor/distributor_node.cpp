@@ -9,6 +9,7 @@
 #include "fjord/common/log.h"
 #include "fjord/rpc/live_settings.h"
 #include "maintenance/bucket_maintainer.h"
+#include "operations/node_latencies.h"
 #include "operations/operation_engine.h"
 
 namespace fjord::distributor {
@@ -25,7 +26,8 @@ class DistributorNode::Impl {
         maintainer_(context_, runtime.tunables,
                     {[this](BucketId bucket) { operations_.bucket_ready(bucket); },
                      [this] { operations_.state_ready(); }, [this] { operations_.buckets_forgotten(); }}),
-        operations_(context_, maintainer_, runtime.tunables),
+        latencies_(runtime.metrics),
+        operations_(context_, maintainer_, latencies_, runtime.tunables),
         buckets_(runtime.metrics.gauge("fjord_distributor_buckets", "Buckets owned")),
         out_of_sync_(runtime.metrics.gauge("fjord_distributor_buckets_out_of_sync", "Buckets that wait for a merge")),
         unavailable_(runtime.metrics.gauge("fjord_distributor_buckets_unavailable", "Buckets that cannot be served")),
@@ -46,6 +48,10 @@ class DistributorNode::Impl {
         std::holds_alternative<rpc::ChangeNodes>(request) || std::holds_alternative<rpc::GetConfig>(request) ||
         std::holds_alternative<rpc::ChangeConfig>(request) || std::holds_alternative<rpc::GetHistory>(request);
     if (!known) return false;
+    if (auto* batch = std::get_if<rpc::Execute>(&request)) {
+      operations_.arrive(std::move(*batch), std::move(respond));
+      return true;
+    }
     executor_->post([this, request = std::move(request), respond = std::move(respond)]() mutable {
       run(std::move(request), std::move(respond));
     });
@@ -54,9 +60,7 @@ class DistributorNode::Impl {
 
  private:
   void run(rpc::Request request, rpc::Responder respond) {
-    if (auto* batch = std::get_if<rpc::Execute>(&request)) {
-      operations_.execute(std::move(*batch), std::move(respond));
-    } else if (auto* asked = std::get_if<rpc::Poll>(&request)) {
+    if (auto* asked = std::get_if<rpc::Poll>(&request)) {
       respond(poll(*asked));
     } else if (auto* nodes = std::get_if<rpc::GetBucketNodes>(&request)) {
       answer_bucket_nodes(*nodes, std::move(respond));
@@ -82,6 +86,8 @@ class DistributorNode::Impl {
       const MonotonicTime until{request.heard_us + context_.snapshot->info().lease_us};
       context_.lease_until = std::max(context_.lease_until, until);
     }
+    latencies_.set_marked(request.slow_storage);
+    reply.latencies = latencies_.report(context_.clock.now());
     reply.node_state = "s:u";
     reply.incarnation = incarnation_;
     reply.clock_us = context_.clock.now().us;
@@ -125,6 +131,9 @@ class DistributorNode::Impl {
     const std::shared_ptr<const rpc::ClusterSnapshot> before = std::exchange(context_.snapshot, std::move(snapshot));
     if (before != nullptr && before->state_version() == context_.snapshot->state_version()) return;
     log::info("distributor", "cluster state {}", context_.snapshot->info().state);
+    for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
+      if (!context_.snapshot->storage_serves(node.index)) latencies_.forget(node.index);
+    }
     ++context_.generation;
     maintainer_.forget_outdated(before.get());
     operations_.buckets_forgotten();
@@ -259,6 +268,7 @@ class DistributorNode::Impl {
       }
     }
     if (readable.empty()) return {bucket, not_in_sync()};
+    readable = latencies_.without_slow(std::move(readable), context_.clock.now());
     return {bucket, Status::ok(), readable[context_.random.below(readable.size())]};
   }
 
@@ -311,6 +321,7 @@ class DistributorNode::Impl {
   std::unique_ptr<Executor> executor_;  // Ended first, by the destructor.
   Context context_;
   BucketMaintainer maintainer_;
+  NodeLatencies latencies_;
   OperationEngine operations_;
   Gauge& buckets_;
   Gauge& out_of_sync_;

@@ -6,6 +6,12 @@
 namespace fjord::mapreduce {
 namespace {
 
+/// Users' operations go before those of jobs.
+rpc::Operation in_background(rpc::Operation operation) {
+  operation.priority = rpc::Priority::Background;
+  return operation;
+}
+
 Client::OperationDone answer_to(visitors::Mailbox reply_to, DocumentSink::Done done) {
   return [reply_to = std::move(reply_to),
           shared = std::make_shared<DocumentSink::Done>(std::move(done))](OperationOutcome outcome) {
@@ -16,11 +22,13 @@ Client::OperationDone answer_to(visitors::Mailbox reply_to, DocumentSink::Done d
 }  // namespace
 
 void ClientSink::put(std::string id, EncodedDocument document, visitors::Mailbox reply_to, Done done) {
-  client_.put(std::move(id), std::move(document), timeout_, answer_to(std::move(reply_to), std::move(done)));
+  client_.execute(in_background(put_operation(std::move(id), std::move(document))), timeout_,
+                  answer_to(std::move(reply_to), std::move(done)));
 }
 
 void ClientSink::remove(std::string id, visitors::Mailbox reply_to, Done done) {
-  client_.remove(std::move(id), timeout_, answer_to(std::move(reply_to), std::move(done)));
+  client_.execute(in_background(remove_operation(std::move(id))), timeout_,
+                  answer_to(std::move(reply_to), std::move(done)));
 }
 
 }  // namespace fjord::mapreduce

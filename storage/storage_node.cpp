@@ -132,14 +132,28 @@ void StorageNode::apply(rpc::Apply request, rpc::Responder respond) {
     return;
   }
   auto shared = std::make_shared<const rpc::Apply>(std::move(request));
-  const MonotonicTime now = clock_.now();
+  const MonotonicTime arrived = clock_.now();
   for (std::size_t s = 0; s < parts.size(); ++s) {
     if (parts[s].empty()) continue;
-    stripes_[s]->executor().post([&stripe = *stripes_[s], join, shared, now, indexes = std::move(parts[s])] {
-      stripe.apply(*shared, now, indexes, join->reply.results);
-      join->done();
-    });
+    stripes_[s]->executor().post(
+        [this, &stripe = *stripes_[s], join, shared, arrived, indexes = std::move(parts[s])]() mutable {
+          if (shared->timeout_us > 0 && clock_.now() - arrived > Duration(shared->timeout_us)) {
+            refuse_late_gets(*shared, indexes, join->reply.results);
+          }
+          stripe.apply(*shared, arrived, indexes, join->reply.results);
+          join->done();
+        });
   }
+}
+
+/// Writes are done however late: another replica may have done them.
+void StorageNode::refuse_late_gets(const rpc::Apply& request, std::vector<std::uint32_t>& indexes,
+                                   std::vector<rpc::OperationResult>& results) const {
+  std::erase_if(indexes, [&](std::uint32_t i) {
+    if (request.operations[i].kind != rpc::OperationKind::Get) return false;
+    results[i].status = Status(StatusCode::Busy, "the stripe came to it when nobody waited for it any more");
+    return true;
+  });
 }
 
 void StorageNode::get_bucket_info(rpc::GetBucketInfo request, rpc::Responder respond) {

@@ -12,6 +12,11 @@ namespace {
 // A client that says nothing for so long has no copies of its operations under way any more.
 constexpr Duration kForgetClientAfter = seconds(600);
 
+std::size_t bytes_of(const rpc::Operation& operation) {
+  return operation.header.size() + operation.body.size() + operation.json.size() + operation.id.size() +
+         operation.update.size() + operation.condition.size();
+}
+
 /// How a storage node refuses a write while its disk fills up: before it does anything with it. The other refusals say
 /// that the node did not know enough yet; a doubled message that comes later may be taken.
 bool is_lack_of_space(StatusCode code) { return code == StatusCode::Busy || code == StatusCode::NoSpace; }
@@ -59,11 +64,15 @@ void OperationMetrics::count(rpc::OperationKind kind, const Status& status, Dura
   }
 }
 
-OperationEngine::OperationEngine(Context& context, BucketMaintainer& maintainer, TunableRegistry& tunables)
+OperationEngine::OperationEngine(Context& context, BucketMaintainer& maintainer, NodeLatencies& latencies,
+                                 TunableRegistry& tunables)
     : context_(context),
       maintainer_(maintainer),
+      latencies_(latencies),
       metrics_(context.metrics),
-      guard_rails_(tunables, context.metrics, context.clock) {}
+      guard_rails_(tunables, context.metrics, context.clock),
+      admission_(tunables, context.metrics,
+                 {context.options.pending_operations_max, context.options.pending_bytes_max}) {}
 
 bool OperationEngine::is_retryable(const Status& status) {
   return is_transient(status.code()) || status.code() == StatusCode::Timeout;
@@ -71,30 +80,92 @@ bool OperationEngine::is_retryable(const Status& status) {
 
 // --- arrival ---------------------------------------------------------------------------------------------------------
 
-void OperationEngine::execute(rpc::Execute request, rpc::Responder respond) {
-  auto batch = std::make_shared<Batch>();
-  batch->start = context_.clock.now();
+void OperationEngine::arrive(rpc::Execute request, rpc::Responder respond) {
+  struct Group {
+    std::size_t operations = 0;
+    std::size_t bytes = 0;
+  };
+  std::array<Group, Admission::kClasses> groups;
   for (const rpc::Operation& operation : request.operations) {
-    batch->bytes += operation.header.size() + operation.body.size() + operation.json.size() + operation.id.size() +
-                    operation.update.size() + operation.condition.size();
+    Group& group = groups[static_cast<std::size_t>(Admission::class_of(operation))];
+    ++group.operations;
+    group.bytes += bytes_of(operation);
   }
-  if (pending_bytes_ > 0 && pending_bytes_ + batch->bytes > context_.options.pending_bytes_max) {
-    rpc::ExecuteReply reply;
-    reply.status = Status(StatusCode::Busy, "distributor." + std::to_string(context_.options.index) + " has " +
-                                                std::to_string(pending_bytes_) +
-                                                " bytes of operations under way (distributor.pending_bytes_max)");
-    respond(std::move(reply));
+  const Duration timeout = request.timeout_us > 0 ? Duration(request.timeout_us) : context_.options.default_timeout;
+  Arrival arrival{context_.clock.now(), {}, 0};
+  bool takes_any = request.operations.empty();
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i].operations == 0) continue;
+    const auto its = static_cast<Admission::Class>(i);
+    arrival.refused[i] = admission_.admit(its, groups[i].operations, groups[i].bytes, timeout);
+    if (arrival.refused[i]) continue;
+    takes_any = true;
+    arrival.bytes += groups[i].bytes;
+  }
+  if (!takes_any) {
+    refuse_batch(std::move(request), std::move(respond), arrival);
     return;
   }
+  context_.executor.post([this, request = std::move(request), respond = std::move(respond), arrival]() mutable {
+    execute(std::move(request), std::move(respond), arrival);
+  });
+}
+
+/// The answer does not wait for the executor, which may be what is overloaded. Only the numbers go there, so that a
+/// copy of this message that comes later stays refused.
+void OperationEngine::refuse_batch(rpc::Execute request, rpc::Responder respond, const Arrival& arrival) {
+  rpc::ExecuteReply reply;
+  std::vector<Refused> refused;
+  refused.reserve(request.operations.size());
+  for (const rpc::Operation& operation : request.operations) {
+    const Admission::Class its = Admission::class_of(operation);
+    reply.retry_after_ms = admission_.count_refusal(its, *arrival.refused[static_cast<std::size_t>(its)], 1);
+    refused.push_back({operation.kind, operation.sequence, operation.attempt});
+  }
+  reply.status = Status(StatusCode::Busy, "distributor." + std::to_string(context_.options.index) + ": " +
+                                              admission_.describe(Admission::class_of(request.operations.front())));
+  context_.executor.post([this, refused = std::move(refused), client = request.client_id,
+                          first_unsettled = request.first_unsettled, at = arrival.at] {
+    if (client != 0) windows_.advance(client, first_unsettled, at);
+    const Status busy(StatusCode::Busy, "");
+    for (const Refused& one : refused) {
+      remember_refusal(client, one.sequence, one.attempt);
+      metrics_.count(one.kind, busy, Duration(0));
+    }
+  });
+  respond(std::move(reply));
+}
+
+void OperationEngine::remember_refusal(std::uint64_t client, std::uint64_t sequence, std::uint32_t attempt) {
+  if (client == 0 || sequence == 0 || windows_.is_settled_copy(client, sequence)) return;
+  auto [token, added] = windows_.find_or_add(client, sequence);
+  token->attempt = std::max(token->attempt, attempt);
+  if (!added) return;  // What became of an earlier attempt is not changed by this one.
+  token->state = Windows::State::Refused;
+  token->status = Status(StatusCode::Busy, "a copy of an attempt that was refused");
+}
+
+void OperationEngine::refuse_at_once(const OpRef& ref, Admission::Refusal why) {
+  const Admission::Class its = Admission::class_of(ref.request());
+  ref.op().result.retry_after_ms = admission_.count_refusal(its, why, 1);
+  if (ref.is_write()) remember_refusal(ref.batch->request.client_id, ref.request().sequence, ref.request().attempt);
+  std::string text = "distributor." + std::to_string(context_.options.index) + ": ";
+  if (why == Admission::Refusal::Expired) text += "its time was over before it was its turn; ";
+  if (why == Admission::Refusal::SlowNode) text += "too much waits for a slow storage node that has a replica; ";
+  settle(ref, Status(StatusCode::Busy, text + admission_.describe(its)));
+}
+
+void OperationEngine::execute(rpc::Execute request, rpc::Responder respond, const Arrival& arrival) {
+  auto batch = std::make_shared<Batch>();
+  batch->start = arrival.at;
+  batch->bytes = arrival.bytes;
   batch->deadline =
       batch->start + (request.timeout_us > 0 ? Duration(request.timeout_us) : context_.options.default_timeout);
   batch->respond = std::move(respond);
   batch->request = std::move(request);
   batch->ops.resize(batch->request.operations.size());
   batch->left = batch->ops.size();
-  pending_operations_ += batch->left;
-  pending_bytes_ += batch->bytes;
-  metrics_.pending.set(static_cast<double>(pending_operations_));
+  metrics_.pending.set(static_cast<double>(admission_.operations()));
   if (batch->left == 0) {
     answer(*batch);
     return;
@@ -108,10 +179,26 @@ void OperationEngine::execute(rpc::Execute request, rpc::Responder respond) {
   }
   batch->number = next_batch_++;
   batches_.emplace(batch->number, batch);
-  context_.executor.post_after(batch->deadline - batch->start, [this, weak = std::weak_ptr<Batch>(batch)] {
+  const MonotonicTime now = context_.clock.now();
+  const Duration left = std::max(batch->deadline - now, Duration(0));
+  context_.executor.post_after(left, [this, weak = std::weak_ptr<Batch>(batch)] {
     if (auto alive = weak.lock()) on_deadline(alive);
   });
-  for (std::uint32_t i = 0; i < batch->ops.size(); ++i) admit({batch, i, 0});
+  for (std::uint32_t i = 0; i < batch->ops.size(); ++i) {
+    const rpc::Operation& operation = batch->request.operations[i];
+    Op& op = batch->ops[i];
+    op.deadline = batch->deadline;
+    if (operation.timeout_us > 0) op.deadline = std::min(op.deadline, batch->start + Duration(operation.timeout_us));
+    const auto refusal = arrival.refused[static_cast<std::size_t>(Admission::class_of(operation))];
+    op.admitted = !refusal;
+    if (refusal) {
+      refuse_at_once({batch, i, 0}, *refusal);
+    } else if (now >= op.deadline) {
+      refuse_at_once({batch, i, 0}, Admission::Refusal::Expired);
+    } else {
+      admit({batch, i, 0});
+    }
+  }
   flush();
 }
 
@@ -218,6 +305,12 @@ bool OperationEngine::recognise_copy(const OpRef& ref) {
 void OperationEngine::dispatch(OpRef ref) {
   Op& op = ref.op();
   ref.attempt = ++op.attempt;
+  if (op.at_large == 0 && context_.clock.now() >= op.deadline) {
+    const bool is_known_why = !op.last_problem.is_ok();
+    refuse(ref, is_known_why ? StatusCode::Unavailable : StatusCode::Busy,
+           "not begun in time: " + (is_known_why ? op.last_problem.to_string() : "too much was waiting"));
+    return;
+  }
   op.bucket = context_.snapshot->bucket_of(op.gid);
   if (context_.snapshot->distributor_of(op.bucket) != context_.options.index) {
     ref.batch->wrong_distribution = true;
@@ -274,6 +367,8 @@ void OperationEngine::dispatch(OpRef ref) {
   }
   if (!ref.is_write()) {
     dispatch_read(ref, *entry);
+  } else if (!op.counted && op.at_large == 0 && is_clogged(*entry)) {
+    refuse_at_once(ref, Admission::Refusal::SlowNode);
   } else if (may_begin(ref, *entry)) {
     if (op.guard != nullptr) {
       dispatch_guarded(ref, *entry);
@@ -313,6 +408,12 @@ void OperationEngine::leave_turn(const OpRef& ref) {
   });
 }
 
+bool OperationEngine::is_clogged(const BucketEntry& entry) const {
+  const auto waits = [&](std::uint16_t node) { return latencies_.is_clogged(node, admission_.slow_node_share()); };
+  return std::any_of(entry.set.nodes.begin(), entry.set.nodes.end(), waits) ||
+         std::any_of(entry.filling.begin(), entry.filling.end(), waits);
+}
+
 void OperationEngine::count(BucketEntry& entry, Op& op) {
   if (op.counted) return;
   op.counted = true;
@@ -333,7 +434,7 @@ void OperationEngine::dispatch_guarded(const OpRef& ref, BucketEntry& entry) {
   if (candidates.empty() || !context_.may_trust_one(op.bucket)) {
     op.missing = entry.set.nodes;  // If all are damaged, what is left of the newest version is somewhere.
   } else {
-    op.missing.assign(1, candidates[context_.random.below(candidates.size())]);
+    op.missing.assign(1, choose_reader(ref, entry, candidates));
   }
   for (std::uint16_t node : op.missing) send(ref, node, entry.set.epoch);
 }
@@ -404,9 +505,41 @@ void OperationEngine::dispatch_read(const OpRef& ref, BucketEntry& entry) {
     if (context_.options.sabotage.read_out_of_sync) {
       candidates.insert(candidates.end(), entry.filling.begin(), entry.filling.end());
     }
-    op.missing.push_back(candidates[context_.random.below(candidates.size())]);
+    op.missing.push_back(choose_reader(ref, entry, candidates));
   }
   for (std::uint16_t node : op.missing) send(ref, node, entry.set.epoch);
+}
+
+std::uint16_t OperationEngine::choose_reader(const OpRef& ref, const BucketEntry& entry,
+                                             const std::vector<std::uint16_t>& candidates) {
+  const MonotonicTime now = context_.clock.now();
+  const std::vector<std::uint16_t> fast = latencies_.without_slow(candidates, now);
+  if (fast.size() < candidates.size()) {
+    for (std::uint16_t node : candidates) {
+      if (latencies_.wants_probe(node, now)) probe(ref, node, entry.set.epoch);
+    }
+  }
+  return fast[context_.random.below(fast.size())];
+}
+
+void OperationEngine::probe(const OpRef& ref, std::uint16_t node, std::uint64_t epoch) {
+  rpc::StorageOperation get;
+  get.kind = rpc::OperationKind::Get;
+  get.bucket = ref.op().bucket;
+  get.epoch = epoch;
+  get.gid = ref.op().gid;
+  get.id = ref.request().id;
+  rpc::Apply request;
+  request.state_version = context_.snapshot->state_version();
+  request.distributor = context_.options.index;
+  request.operations.push_back(std::move(get));
+  request.timeout_us = context_.options.storage_timeout.count();
+  const std::uint64_t number = latencies_.sent(node, NodeLatencies::Kind::Read, 1, context_.clock.now());
+  rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
+            context_.executor, [this, node, number](Result<rpc::ApplyReply> reply) {
+              const bool is_answer = reply.has_value() || reply.error().code() == StatusCode::Timeout;
+              latencies_.answered(node, number, is_answer, context_.clock.now());
+            });
 }
 
 void OperationEngine::send(const OpRef& ref, std::uint16_t node, std::uint64_t epoch) {
@@ -445,15 +578,25 @@ void OperationEngine::send(const OpRef& ref, std::uint16_t node, std::uint64_t e
 }
 
 void OperationEngine::flush() {
+  const MonotonicTime now = context_.clock.now();
   for (auto& [node, outgoing] : outbox_) {
     if (outgoing.operations.empty()) continue;
     rpc::Apply request;
     request.state_version = context_.snapshot->state_version();
     request.distributor = context_.options.index;
     request.operations = std::exchange(outgoing.operations, {});
+    Duration longest(1);
+    for (const OpRef& ref : outgoing.refs) longest = std::max(longest, ref.op().deadline - now);
+    request.timeout_us = std::min(longest, context_.options.storage_timeout).count();
+    const bool only_reads = std::all_of(request.operations.begin(), request.operations.end(),
+                                        [](const auto& op) { return op.kind == rpc::OperationKind::Get; });
+    const std::uint64_t number = latencies_.sent(
+        node, only_reads ? NodeLatencies::Kind::Read : NodeLatencies::Kind::Write, request.operations.size(), now);
     rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
               context_.executor,
-              [this, node = node, refs = std::exchange(outgoing.refs, {})](Result<rpc::ApplyReply> reply) {
+              [this, node = node, number, refs = std::exchange(outgoing.refs, {})](Result<rpc::ApplyReply> reply) {
+                const bool is_answer = reply.has_value() || reply.error().code() == StatusCode::Timeout;
+                latencies_.answered(node, number, is_answer, context_.clock.now());
                 on_reply(node, refs, std::move(reply));
                 flush();
               });
@@ -617,8 +760,13 @@ void OperationEngine::settle(const OpRef& ref, Status status) {
   if (ref.is_write()) settle_token(ref, status);
   op.result.status = std::move(status);
   if (op.result.status && !ref.is_write()) shape_document(ref);
-  metrics_.count(ref.request().kind, op.result.status, context_.clock.now() - ref.batch->start);
-  --pending_operations_;
+  const MonotonicTime now = context_.clock.now();
+  const Duration took = now - ref.batch->start;
+  metrics_.count(ref.request().kind, op.result.status, took);
+  if (op.admitted) {
+    const StatusCode code = op.result.status.code();
+    admission_.ended(now, took, code == StatusCode::Ok || code == StatusCode::NotFound);
+  }
   if (--ref.batch->left == 0) answer(*ref.batch);
 }
 
@@ -676,8 +824,8 @@ void OperationEngine::shape_document(const OpRef& ref) {
 }
 
 void OperationEngine::answer(Batch& batch) {
-  pending_bytes_ -= batch.bytes;
-  metrics_.pending.set(static_cast<double>(pending_operations_));
+  admission_.released(batch.bytes);
+  metrics_.pending.set(static_cast<double>(admission_.operations()));
   rpc::ExecuteReply reply;
   reply.results.reserve(batch.ops.size());
   for (Op& op : batch.ops) reply.results.push_back(std::move(op.result));

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
 #include <unordered_map>
 #include <vector>
 
+#include "admission.h"
 #include "client_window.h"
 #include "context.h"
 #include "document_turns.h"
@@ -13,6 +15,7 @@
 #include "guard_rails.h"
 #include "guarded_write.h"
 #include "maintenance/bucket_maintainer.h"
+#include "node_latencies.h"
 
 namespace fjord::distributor {
 
@@ -44,9 +47,11 @@ struct OperationMetrics {
 /// on. Until that has ended, no other write of the document begins. The README says why that is enough.
 class OperationEngine {
  public:
-  OperationEngine(Context& context, BucketMaintainer& maintainer, TunableRegistry& tunables);
+  OperationEngine(Context& context, BucketMaintainer& maintainer, NodeLatencies& latencies, TunableRegistry& tunables);
 
-  void execute(rpc::Execute request, rpc::Responder respond);
+  /// A client's batch. What there is no room for is refused here, before it costs anything. From any thread; the rest
+  /// on the executor.
+  void arrive(rpc::Execute request, rpc::Responder respond);
 
   /// Operations on buckets that are not known any more wait until they are again.
   void buckets_forgotten();
@@ -54,13 +59,28 @@ class OperationEngine {
   void state_ready();
   void bucket_ready(BucketId bucket);
 
-  std::size_t pending() const { return pending_operations_; }
+  const Admission& admission() const { return admission_; }
 
  private:
+  /// What was decided about a batch when it came in.
+  struct Arrival {
+    MonotonicTime at;
+    std::array<std::optional<Admission::Refusal>, Admission::kClasses> refused;  ///< All operations of a class.
+    std::size_t bytes = 0;                                                       ///< Of those that were admitted.
+  };
+  /// The numbers of an operation that was refused at once.
+  struct Refused {
+    rpc::OperationKind kind = rpc::OperationKind::Unknown;
+    std::uint64_t sequence = 0;
+    std::uint32_t attempt = 0;
+  };
+
   /// One operation of a client's batch.
   struct Op {
     GlobalId gid;
     BucketId bucket;
+    MonotonicTime deadline;  ///< Nothing is begun after it.
+    bool admitted = false;   ///< In the budget.
     std::uint64_t timestamp_us = 0;
     std::uint32_t attempt = 0;  ///< Answers to an older attempt are dropped.
     bool settled = false;
@@ -103,6 +123,10 @@ class OperationEngine {
   };
   using Windows = ClientWindows<OpRef>;
 
+  void execute(rpc::Execute request, rpc::Responder respond, const Arrival& arrival);
+  void refuse_batch(rpc::Execute request, rpc::Responder respond, const Arrival& arrival);
+  void remember_refusal(std::uint64_t client, std::uint64_t sequence, std::uint32_t attempt);
+  void refuse_at_once(const OpRef& ref, Admission::Refusal why);
   bool is_known(BucketId bucket) const;
   void admit(const OpRef& ref);
   Status prepare(const OpRef& ref);
@@ -117,8 +141,14 @@ class OperationEngine {
   void decide(const OpRef& ref);
   void leave_turn(const OpRef& ref);
   void count(BucketEntry& entry, Op& op);
+  /// Too much waits for one of the replicas that would have to take a write.
+  bool is_clogged(const BucketEntry& entry) const;
   void send(const OpRef& ref, std::uint16_t node, std::uint64_t epoch);
   void flush();
+  /// One of these replicas, of which each may be asked: one that is not slow if there is one. Slow ones are asked too,
+  /// now and then, and nobody waits for that.
+  std::uint16_t choose_reader(const OpRef& ref, const BucketEntry& entry, const std::vector<std::uint16_t>& candidates);
+  void probe(const OpRef& ref, std::uint16_t node, std::uint64_t epoch);
   void on_reply(std::uint16_t node, const std::vector<OpRef>& refs, Result<rpc::ApplyReply> reply);
   void on_write_result(const OpRef& ref, std::uint16_t node, rpc::OperationResult result);
   void on_read_result(const OpRef& ref, std::uint16_t node, rpc::OperationResult result);
@@ -138,8 +168,10 @@ class OperationEngine {
 
   Context& context_;
   BucketMaintainer& maintainer_;
+  NodeLatencies& latencies_;
   OperationMetrics metrics_;
   GuardRails guard_rails_;
+  Admission admission_;
   Windows windows_;
   DocumentTurns<OpRef> turns_;
   MonotonicTime last_forget_;
@@ -150,8 +182,6 @@ class OperationEngine {
     std::vector<OpRef> refs;
   };
   std::map<std::uint16_t, Outgoing> outbox_;
-  std::size_t pending_operations_ = 0;
-  std::size_t pending_bytes_ = 0;
   std::map<std::uint64_t, std::shared_ptr<Batch>> batches_;  // Those not answered yet, in order of arrival.
   std::uint64_t next_batch_ = 1;
 };

@@ -26,6 +26,10 @@ class ScriptedTransport final : public rpc::Transport {
 
   void set_script(Script script) { script_ = std::move(script); }
   void set_delay(Duration delay) { delay_ = delay; }
+  /// Instead of the same one for all.
+  void set_delay_of(std::function<Duration(const rpc::Address& to, const rpc::Request& request)> delay_of) {
+    delay_of_ = std::move(delay_of);
+  }
   const std::vector<Sent>& sent() const { return sent_; }
 
   /// The requests of one kind, oldest first.
@@ -42,7 +46,7 @@ class ScriptedTransport final : public rpc::Transport {
             rpc::ReplyFunction done) override {
     sent_.push_back({to, request, timeout});
     std::optional<Result<rpc::Reply>> answer = script_(to, request);
-    Duration delay = delay_;
+    Duration delay = delay_of_ ? delay_of_(to, sent_.back().request) : delay_;
     if (!answer || delay > timeout) {
       answer = Result<rpc::Reply>(Status(StatusCode::Timeout, "no answer from " + to));
       delay = timeout;
@@ -54,6 +58,7 @@ class ScriptedTransport final : public rpc::Transport {
  private:
   Script script_;
   Duration delay_ = milliseconds(1);
+  std::function<Duration(const rpc::Address& to, const rpc::Request& request)> delay_of_;
   std::vector<Sent> sent_;
 };
 

@@ -42,7 +42,9 @@ struct DistributorOptions {
   std::int64_t bucket_bytes_max = std::int64_t{64} << 20;
   /// How often siblings are looked through for what is small enough to be joined.
   Duration join_interval = seconds(30);
-  /// Bytes of operations under way; more are refused with BUSY.
+  /// Operations under way and their bytes; more are refused with BUSY. The lower a priority, the smaller the part of
+  /// them that it may use (docs/operating/overload.md). As tunables they may change later.
+  std::size_t pending_operations_max = 16'384;
   std::size_t pending_bytes_max = std::size_t{256} << 20;
   Sabotage sabotage;
 };

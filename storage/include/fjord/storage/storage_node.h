@@ -68,6 +68,8 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
 
   std::size_t stripe_of(BucketId bucket) const { return bucket.raw() & (stripes_.size() - 1); }
   void apply(rpc::Apply request, rpc::Responder respond);
+  void refuse_late_gets(const rpc::Apply& request, std::vector<std::uint32_t>& indexes,
+                        std::vector<rpc::OperationResult>& results) const;
   void get_bucket_info(rpc::GetBucketInfo request, rpc::Responder respond);
   void set_replica_sets(rpc::SetReplicaSets request, rpc::Responder respond);
   void delete_buckets(rpc::DeleteBuckets request, rpc::Responder respond);

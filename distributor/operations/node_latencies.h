@@ -1,0 +1,90 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "fjord/common/clock.h"
+#include "fjord/common/metrics.h"
+#include "fjord/rpc/messages.h"
+
+namespace fjord::distributor {
+
+/// How fast storage nodes answer this distributor, and which of them are much slower than the others: a node whose disk
+/// is dying answers health checks as before.
+///
+/// The measure is what three of four answers of the last moments took at most, for batches that only read and for those
+/// that write, and what has not been answered counts with the time that it has waited. A node is suspect when one of
+/// the two stays above both an absolute limit and a multiple of the median of the other nodes, so neither noise of
+/// microseconds nor a cluster that is slow as a whole make one. It is well again after it was fast for some seconds
+/// without a break.
+///
+/// Confined to the distributor's executor.
+class NodeLatencies {
+ public:
+  enum class Kind : std::uint8_t { Read, Write };
+
+  explicit NodeLatencies(MetricRegistry& metrics);
+
+  /// A batch goes to the node. Returns the number by which its answer is told.
+  std::uint64_t sent(std::uint16_t node, Kind kind, std::size_t operations, MonotonicTime now);
+  /// `is_answer`: the node said something, or had all the time that there is; false: it was not reached.
+  void answered(std::uint16_t node, std::uint64_t number, bool is_answer, MonotonicTime now);
+  /// It has started anew, or is away: what was measured says nothing any more.
+  void forget(std::uint16_t node);
+  /// What the fleet controller concludes from the reports of all distributors.
+  void set_marked(std::vector<std::uint16_t> nodes) { marked_ = std::move(nodes); }
+
+  /// `nodes` without those that are suspect or marked; all of them if nothing else is left.
+  std::vector<std::uint16_t> without_slow(std::vector<std::uint16_t> nodes, MonotonicTime now);
+  /// True if the node is suspect or marked, and more than so many operations wait for its answer.
+  bool is_clogged(std::uint16_t node, std::size_t operations_max) const;
+  /// True if the node is avoided, and has not been asked for a while: a read is to be sent there whose answer nobody
+  /// waits for, so that its recovery is noticed. Counts it as sent.
+  bool wants_probe(std::uint16_t node, MonotonicTime now);
+  /// Of all nodes of which something was measured lately.
+  std::vector<rpc::NodeLatency> report(MonotonicTime now);
+
+ private:
+  struct Sample {
+    MonotonicTime at;
+    std::int64_t us = 0;
+  };
+  struct Call {
+    Kind kind = Kind::Read;
+    std::size_t operations = 0;
+    MonotonicTime at;
+  };
+  struct Node {
+    std::deque<Sample> samples[2];  // By kind.
+    std::map<std::uint64_t, Call> calls;
+    std::size_t operations = 0;  // In these calls.
+    std::optional<std::int64_t> typical_us[2];
+    std::int64_t peers_us[2] = {0, 0};
+    bool suspect = false;
+    std::optional<MonotonicTime> slow_since;  // While it is not suspect.
+    std::optional<MonotonicTime> fast_since;  // While it is.
+    MonotonicTime last_measured;
+    MonotonicTime last_probe;
+    Gauge* gauges[2] = {nullptr, nullptr};
+  };
+
+  bool is_avoided(std::uint16_t node) const;
+  void evaluate(MonotonicTime now);
+  std::optional<std::int64_t> typical_of(Node& node, Kind kind, MonotonicTime now);
+  std::int64_t peers_of(std::uint16_t index, Kind kind) const;
+  void judge(std::uint16_t index, Node& node, MonotonicTime now);
+
+  MetricRegistry& metrics_;
+  Gauge& suspects_;
+  Counter& probes_;
+  std::map<std::uint16_t, Node> nodes_;
+  std::size_t suspect_count_ = 0;
+  std::vector<std::uint16_t> marked_;
+  std::uint64_t next_call_ = 1;
+  MonotonicTime evaluated_at_;
+};
+
+}  // namespace fjord::distributor
