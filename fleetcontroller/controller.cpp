@@ -15,6 +15,7 @@ Controller::Controller(const FleetControllerOptions& options, Runtime& runtime, 
       versions_(runtime.metrics.counter("fjord_fleetcontroller_states_total", "Cluster states published")),
       nodes_up_(runtime.metrics.gauge("fjord_fleetcontroller_nodes_up", "Nodes up in the cluster state")),
       leads_(runtime.metrics.gauge("fjord_fleetcontroller_leads", "1 while this fleet controller leads")),
+      slow_nodes_(runtime.metrics.gauge("fjord_fleetcontroller_slow_nodes", "Storage nodes that are marked as slow")),
       executor_(runtime.scheduler.make_executor("controller")) {}
 
 Controller::~Controller() {

@@ -13,6 +13,7 @@
 #include "fjord/rpc/transport.h"
 #include "node_monitor.h"
 #include "publication.h"
+#include "slow_nodes.h"
 #include "stop_check.h"
 
 namespace fjord::fleetcontroller {
@@ -79,6 +80,7 @@ class Controller {
   void make_pending(ClusterState next, const StateReasons& reasons, const std::string& cluster_reason);
   void activate();
   void push();
+  void update_slow_nodes();
   rpc::ClusterInfo news_for(const rpc::PollReply& known) const;
   std::string waits_for() const;
 
@@ -112,6 +114,7 @@ class Controller {
   Counter& versions_;
   Gauge& nodes_up_;
   Gauge& leads_;
+  Gauge& slow_nodes_;
 
   Leadership leadership_;
   Phase phase_ = Phase::Standby;
@@ -140,7 +143,9 @@ class Controller {
 
   std::vector<Node> nodes_;
   std::uint64_t lives_ = 0;
-  std::unique_ptr<Executor> executor_;  // Last: its tasks use all of the above.
+  SlowNodes slow_;
+  std::vector<HistoryEntry> slow_history_;  // Not stored yet.
+  std::unique_ptr<Executor> executor_;      // Last: its tasks use all of the above.
 };
 
 }  // namespace fjord::fleetcontroller

@@ -57,6 +57,10 @@ constexpr SettingDeclaration kSettings[] = {
     {"distributor.fields_max", Integer, "", 1, kGiB, "", kDistributor, "Documents with more fields set are refused."},
     {"distributor.id_bytes_max", Bytes, "", 1, kMiB, "", kDistributor, "Documents with longer ids are refused."},
     {"distributor.merges_max", Integer, "", 1, 1024, "", kDistributor, "Merges at once, over all its buckets."},
+    {"distributor.pending_bytes_max", Bytes, "", 1, kTiB, "", kDistributor,
+     "Bytes of operations under way; more are refused with BUSY, those of low priority before."},
+    {"distributor.pending_operations_max", Integer, "", 1, 1 << 30, "", kDistributor,
+     "Operations under way; more are refused with BUSY, those of low priority before."},
     {"maintenance.bytes_per_s", Bytes, "128MiB", kKiB, kTiB, "", kStorage,
      "What a storage node moves for merges each second at most, sent and received together. While users wait longer "
      "than "

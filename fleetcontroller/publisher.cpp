@@ -1,6 +1,7 @@
 // How a leader polls nodes and brings states among them.
 
 #include <algorithm>
+#include <utility>
 
 #include "controller.h"
 #include "fjord/common/log.h"
@@ -24,6 +25,7 @@ void Controller::tick() {
     const MonitorOptions options = monitor_options();
     for (Node& node : nodes_) node.monitor.on_time(clock_.now(), options);
     for (std::size_t i = 0; i < nodes_.size(); ++i) poll(i);
+    update_slow_nodes();
     update_state();
   }
   const Duration pause = std::min<Duration>(options_.poll_interval, store_.session_timeout() / 6);
@@ -66,6 +68,7 @@ void Controller::poll(std::size_t i) {
   request.renews_lease = is_sure();
   request.heard_us = node.heard_us;
   request.heard_incarnation = node.monitor.report().incarnation;
+  if (node.id().type == NodeType::Distributor) request.slow_storage = slow_.nodes();
   rpc::call(transport_, node.address, std::move(request), options_.poll_timeout, *executor_,
             [this, reign = reign_, life = node.life](Result<rpc::PollReply> reply) {
               if (reign == reign_) on_answer(life, std::move(reply));
@@ -249,6 +252,32 @@ void Controller::activate() {
     nodes_up_.set(up);
     push();
   });
+}
+
+void Controller::update_slow_nodes() {
+  std::vector<SlowNodes::Report> reports;
+  for (const Node& node : nodes_) {
+    if (node.id().type != NodeType::Distributor || node.last_failed) continue;
+    reports.push_back({node.id().to_string(), node.last.latencies});
+  }
+  const std::vector<SlowNodes::Change> changes = slow_.update(reports, clock_.now());
+  for (const SlowNodes::Change& change : changes) {
+    HistoryEntry entry;
+    entry.version = active_.version();
+    entry.term = term_;
+    entry.unix_us = clock_.wall_now().us;
+    entry.what = NodeId::storage(change.node).to_string() + (change.slow ? ": slow" : ": no longer slow");
+    entry.why = change.why;
+    entry.who = options_.name;
+    log::info("controller", "{} ({})", entry.what, entry.why);
+    slow_history_.push_back(std::move(entry));
+  }
+  slow_nodes_.set(static_cast<double>(slow_.nodes().size()));
+  if (!changes.empty()) push();
+  if (slow_history_.empty() || saving_ || !still_leads() || phase_ != Phase::Leading) return;
+  ClusterRecord record = record_;
+  for (HistoryEntry& entry : std::exchange(slow_history_, {})) record.add_history(std::move(entry));
+  save(std::move(record), [](const Status&) {});
 }
 
 void Controller::push() {

@@ -357,6 +357,7 @@ rpc::GetStatusReply Controller::status() const {
     status.state = std::string(to_string(active_.node(report.id).state));
     status.last = node.last;
     status.wanted = wanted_text(report.wanted);
+    if (report.id.type == NodeType::Storage) status.slow = slow_.reason(report.id.index);
     if (groups && report.id.type == NodeType::Storage) {
       status.group = group_of(*groups, report.id.index);
       for (const DistributionGroup::Node& weighed : groups->flat_nodes()) {

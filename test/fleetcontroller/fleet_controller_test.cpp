@@ -47,6 +47,8 @@ class PolledNode final : public rpc::Service {
     reply.buckets_out_of_sync = out_of_sync;
     reply.node_state = node_state;
     reply.incarnation = incarnation_;
+    reply.latencies = latencies;
+    slow_storage = poll->slow_storage;
     ++polls;
     respond(std::move(reply));
     return true;
@@ -61,6 +63,8 @@ class PolledNode final : public rpc::Service {
   std::int64_t clock_us = 0;
   std::uint64_t buckets = 1;
   std::uint64_t out_of_sync = 0;
+  std::vector<rpc::NodeLatency> latencies;
+  std::vector<std::uint16_t> slow_storage;  ///< Of the last poll.
   std::vector<rpc::BucketReport> held;
   int polls = 0;
 
@@ -668,6 +672,42 @@ TEST_CASE("fleet controller: a session that ends does not let the old leader pub
   const rpc::GetHistoryReply history = fleet.caller.ask(candidates.name(1 - old), rpc::GetHistory{});
   CHECK(history.changes.back().term == 2);
   CHECK(history.leader == candidates.name(1 - old));
+}
+
+TEST_CASE("fleet controller: a storage node that distributors find slow is marked, shown and unmarked, and stays up") {
+  Fleet fleet;
+  fleet.start_all();
+  const auto slow_of = [&](const std::string& name) {
+    const auto status = fleet.caller.ask(kController, rpc::GetStatus{});
+    for (const rpc::NodeStatus& node : status.nodes) {
+      if (node.node == name) return node.slow;
+    }
+    return std::string("no such node");
+  };
+  PolledNode& distributor = fleet.node("distributor.0");
+  rpc::NodeLatency latency{1, 45'000, 0, 400, 0, false};
+  distributor.latencies = {latency};
+  fleet.world.scheduler.run_for(seconds(2));
+  CHECK(distributor.slow_storage.empty());
+  CHECK(slow_of("storage.1").empty());
+
+  distributor.latencies[0].suspect = true;
+  REQUIRE(fleet.world.scheduler.run_until([&] { return !distributor.slow_storage.empty(); }, seconds(1)));
+  CHECK(distributor.slow_storage == std::vector<std::uint16_t>{1});
+  CHECK(slow_of("storage.1") == "reads take 45.0 ms (others 0.4 ms); 1 of 1 distributors");
+  CHECK(slow_of("storage.0").empty());
+  fleet.world.scheduler.run_for(seconds(1));
+  const rpc::GetHistoryReply history = fleet.caller.ask(kController, rpc::GetHistory{});
+  const auto about_storage_1 = [](const rpc::StateChange& change) { return change.what == "storage.1: slow"; };
+  CHECK(std::count_if(history.changes.begin(), history.changes.end(), about_storage_1) == 1);
+  CHECK(fleet.state().version() == 1);
+  CHECK(fleet.state().is_up(NodeId::storage(1)));
+
+  distributor.latencies[0].suspect = false;
+  fleet.world.scheduler.run_for(seconds(2));
+  CHECK_FALSE(distributor.slow_storage.empty());  // Not at the first good sign.
+  REQUIRE(fleet.world.scheduler.run_until([&] { return distributor.slow_storage.empty(); }, seconds(5)));
+  CHECK(slow_of("storage.1").empty());
 }
 
 }  // namespace fjord::fleetcontroller
