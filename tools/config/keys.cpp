@@ -203,6 +203,9 @@ void add_distributor_keys(std::vector<Key>& all) {
   all.push_back(integer_key("distributor_options.pending_bytes_max", "bytes", 256 * kMiB, kMiB, 64 * kGiB,
                             "Operations under way; more are refused with BUSY, and clients wait.",
                             &ClusterConfig::pending_bytes_max));
+  all.push_back(integer_key("distributor_options.pending_operations_max", "", 16'384, 16, 1 << 24,
+                            "Operations under way; more are refused with BUSY, and clients wait.",
+                            &ClusterConfig::pending_operations_max));
   all.push_back(integer_key("distributor_options.document_bytes_max", "bytes", 64 * kMiB, kKiB, kGiB,
                             "Larger documents are refused.", &ClusterConfig::document_bytes_max));
   all.push_back(integer_key("distributor_options.operation_timeout_ms", "ms", 30'000, 10, 3'600'000,

@@ -33,6 +33,7 @@ ClusterHealth health_of(const rpc::GetStatusReply& status) {
     if (node.last.state_version != status.info.state_version) {
       reasons.add(1, fmt::format("{} has not taken in state version {} yet", node.node, status.info.state_version));
     }
+    if (!node.slow.empty()) reasons.add(1, fmt::format("{} is slow: {}", node.node, node.slow));
     if (is_distributor) {
       ++distributors_up;
       health.buckets += node.last.buckets;

@@ -24,6 +24,7 @@ int run_feeds(const FeedArgs& args, const Open& open) {
   options.timeout = args.common.timeout();
   options.errors_shown = args.errors_shown;
   options.window_operations = args.in_flight;
+  if (args.background) options.priority = rpc::Priority::Background;
   options.progress = Progress::when(args.progress);
   FeedRun run(client, options);
   for (const std::string& path : args.files) {

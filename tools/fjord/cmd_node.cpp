@@ -98,10 +98,13 @@ std::string list_text(const rpc::GetStatusReply& status) {
   std::string text = fmt::format("{:<16} {:<22} {:<12} {:<12} {:>8} {:>8} {:>14}  {}\n", "NODE", "ADDRESS", "STATE",
                                  "GROUP", "CAPACITY", "BUCKETS", "BYTES", "WANTED");
   for (const rpc::NodeStatus& node : status.nodes) {
-    text += fmt::format("{:<16} {:<22} {:<12} {:<12} {:>8} {:>8} {:>14}  {}{}\n", node.node, node.address, node.state,
+    std::string notes = node.wanted;
+    const auto note = [&](const std::string& more) { notes += (notes.empty() || more.empty() ? "" : "; ") + more; };
+    note(node.reason);
+    note(node.slow.empty() ? "" : "slow: " + node.slow);
+    text += fmt::format("{:<16} {:<22} {:<12} {:<12} {:>8} {:>8} {:>14}  {}\n", node.node, node.address, node.state,
                         node.group.empty() ? "-" : node.group, node.capacity.empty() ? "-" : node.capacity,
-                        node.last.buckets, node.last.bytes, node.wanted,
-                        node.reason.empty() ? "" : (node.wanted.empty() ? "" : "; ") + node.reason);
+                        node.last.buckets, node.last.bytes, notes);
   }
   return text;
 }
@@ -112,7 +115,7 @@ std::string list_json(const rpc::GetStatusReply& status) {
   for (const rpc::NodeStatus& node : status.nodes) {
     json.begin_object().key("node").text(node.node).key("address").text(node.address).key("state").text(node.state);
     json.key("group").text(node.group).key("capacity").text(node.capacity).key("wanted").text(node.wanted);
-    json.key("reason").text(node.reason).key("buckets").number(node.last.buckets);
+    json.key("reason").text(node.reason).key("slow").text(node.slow).key("buckets").number(node.last.buckets);
     json.key("bytes").number(node.last.bytes).key("config_version").number(node.last.config_version).end_object();
   }
   json.end_array();

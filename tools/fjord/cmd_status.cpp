@@ -28,7 +28,12 @@ std::string as_json(const rpc::GetStatusReply& status, const ClusterHealth& heal
   json.key("nodes").begin_array();
   for (const rpc::NodeStatus& node : status.nodes) {
     json.begin_object().key("node").text(node.node).key("address").text(node.address).key("state").text(node.state);
-    json.key("reason").text(node.reason).key("state_version").number(node.last.state_version);
+    json.key("reason")
+        .text(node.reason)
+        .key("slow")
+        .text(node.slow)
+        .key("state_version")
+        .number(node.last.state_version);
     json.key("buckets").number(node.last.buckets).key("documents").number(node.last.documents);
     json.key("bytes").number(node.last.bytes).key("answered_us_ago").integer(node.answered_us_ago).end_object();
   }
@@ -48,7 +53,8 @@ std::string as_text(const rpc::GetStatusReply& status, const ClusterHealth& heal
     const bool stores = node.node.starts_with("storage.");
     text += fmt::format("{:<16} {:<22} {:<8} {:>8} {:>12} {:>14}  {}\n", node.node, node.address, node.state,
                         node.last.buckets, stores ? std::to_string(node.last.documents) : "-",
-                        stores ? std::to_string(node.last.bytes) : "-", node.reason);
+                        stores ? std::to_string(node.last.bytes) : "-",
+                        node.reason.empty() && !node.slow.empty() ? "slow" : node.reason);
   }
   for (const std::string& reason : health.reasons) text += "! " + reason + "\n";
   return text;

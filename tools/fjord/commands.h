@@ -45,6 +45,7 @@ struct FeedArgs {
   std::vector<std::string> files;
   std::uint64_t errors_shown = 100;
   std::size_t in_flight = 0;
+  bool background = false;
   std::string progress = "auto";
   // import only
   std::string type;

@@ -20,6 +20,7 @@ Feeder::Options feeder_options(const FeedRunOptions& options,
                                UniqueFunction<void(std::uint64_t, OperationOutcome)> on_result) {
   Feeder::Options out;
   out.timeout = options.timeout;
+  out.priority = options.priority;
   if (options.window_operations != 0) out.window_operations = options.window_operations;
   out.on_result = std::move(on_result);
   return out;

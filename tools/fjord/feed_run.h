@@ -21,6 +21,7 @@ struct FeedRunOptions {
   Duration timeout{0};                ///< Of one operation, retries included.
   std::uint64_t errors_shown = 100;   ///< Messages about single records; the rest is only counted.
   std::size_t window_operations = 0;  ///< 0: the feeder's default.
+  rpc::Priority priority = rpc::Priority::Default;
   Progress::When progress = Progress::When::Auto;
 };
 

@@ -118,6 +118,7 @@ void add_feed_options(CLI::App& app, FeedArgs& args) {
   app.add_option("--errors-shown", args.errors_shown,
                  "Messages about single records; the rest is counted (default: 100)");
   app.add_option("--in-flight", args.in_flight, "Operations under way at once, at most (default: 2048)");
+  app.add_flag("--background", args.background, "Give way to the operations of others when there is too much to do");
   add_progress(app, args.progress);
   add_common(app, args.common);
 }

@@ -50,6 +50,7 @@ class DistributorProcess final : public Node {
     options.storage_timeout = milliseconds(config.storage_timeout_ms);
     options.merges_max = static_cast<unsigned>(config.merges_max);
     options.pending_bytes_max = static_cast<std::size_t>(config.pending_bytes_max);
+    options.pending_operations_max = static_cast<std::size_t>(config.pending_operations_max);
     node_ = std::make_unique<distributor::DistributorNode>(options, machine_.runtime(), machine_.transport());
     FJORD_TRY(machine_.runtime().tunables.set("distributor.document_bytes_max", config.document_bytes_max));
     jobs_ = std::make_unique<Jobs>(machine_.runtime(), machine_.transport(), *node_);

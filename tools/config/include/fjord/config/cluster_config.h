@@ -72,6 +72,7 @@ struct ClusterConfig {
 
   std::int64_t merges_max = 0;
   std::int64_t pending_bytes_max = 0;
+  std::int64_t pending_operations_max = 0;
   std::int64_t document_bytes_max = 0;
   std::int64_t operation_timeout_ms = 0;
   std::int64_t storage_timeout_ms = 0;
