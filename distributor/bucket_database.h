@@ -96,6 +96,11 @@ class BucketDatabase {
     auto it = entries_.find(bucket.sort_key());
     return it == entries_.end() ? nullptr : &it->second;
   }
+  /// The first whose sort_key() is not less than `key`; null if there is none.
+  BucketEntry* find_from(std::uint64_t key) {
+    auto it = entries_.lower_bound(key);
+    return it == entries_.end() ? nullptr : &it->second;
+  }
   /// Null if what was known then has been forgotten since.
   BucketEntry* find(const BucketTicket& ticket) {
     BucketEntry* entry = find(ticket.bucket);

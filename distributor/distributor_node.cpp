@@ -9,6 +9,7 @@
 #include "fjord/common/log.h"
 #include "fjord/rpc/live_settings.h"
 #include "maintenance/bucket_maintainer.h"
+#include "maintenance/garbage_collector.h"
 #include "operations/node_latencies.h"
 #include "operations/operation_engine.h"
 
@@ -28,6 +29,10 @@ class DistributorNode::Impl {
                      [this] { operations_.state_ready(); }, [this] { operations_.buckets_forgotten(); }}),
         latencies_(runtime.metrics),
         operations_(context_, maintainer_, latencies_, runtime.tunables),
+        garbage_(context_, maintainer_, runtime.tunables,
+                 [this](rpc::Execute batch, rpc::Responder respond) {
+                   operations_.arrive(std::move(batch), std::move(respond));
+                 }),
         buckets_(runtime.metrics.gauge("fjord_distributor_buckets", "Buckets owned")),
         out_of_sync_(runtime.metrics.gauge("fjord_distributor_buckets_out_of_sync", "Buckets that wait for a merge")),
         unavailable_(runtime.metrics.gauge("fjord_distributor_buckets_unavailable", "Buckets that cannot be served")),
@@ -323,6 +328,7 @@ class DistributorNode::Impl {
   BucketMaintainer maintainer_;
   NodeLatencies latencies_;
   OperationEngine operations_;
+  GarbageCollector garbage_;
   Gauge& buckets_;
   Gauge& out_of_sync_;
   Gauge& unavailable_;

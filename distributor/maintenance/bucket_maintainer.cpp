@@ -495,6 +495,9 @@ void BucketMaintainer::send_merge(BucketId bucket, std::uint16_t target, std::ve
   request.sources = std::move(sources);
   request.outsiders = std::move(outsiders);
   request.decides = target == context_.buckets.find(bucket)->primary();
+  // It answers before we would give it up and ask again while it still works.
+  request.time_limit_ms =
+      static_cast<std::uint32_t>(std::chrono::duration_cast<milliseconds>(context_.options.merge_timeout / 2).count());
   const BucketTicket ticket = context_.buckets.find(bucket)->ticket();
   rpc::call(context_.transport, context_.storage_address(target), std::move(request), context_.options.merge_timeout,
             context_.executor, [this, ticket, done = std::move(done)](Result<rpc::MergeBucketReply> reply) {
@@ -679,6 +682,11 @@ void BucketMaintainer::delete_surplus(BucketEntry& entry, std::uint16_t node) {
                 later(*known, kMergeRetryDelay, [this, node](BucketEntry& same) { delete_surplus(same, node); });
               }
             });
+}
+
+bool BucketMaintainer::is_busy_or_paused() const {
+  return paused_.value() != 0 || merges_under_way_ > 0 ||
+         std::any_of(merge_queue_.begin(), merge_queue_.end(), [](const auto& queue) { return !queue.second.empty(); });
 }
 
 std::size_t BucketMaintainer::out_of_sync() const {

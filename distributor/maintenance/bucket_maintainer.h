@@ -39,6 +39,9 @@ class BucketMaintainer {
   /// The last write under way in a paused bucket has ended.
   void drained(BucketEntry& entry);
 
+  /// Merges wait or are under way, or an operator has paused maintenance: nothing less urgent is to be done now.
+  bool is_busy_or_paused() const;
+
   std::size_t out_of_sync() const;
   std::size_t unavailable() const;
   std::size_t damaged() const;

@@ -92,7 +92,7 @@ class DistributorWorld {
     for (std::size_t i = 0; i < storage.size(); ++i) poll.info.storage_addresses.push_back(std::to_string(i));
     if (node_->snapshots().get() == nullptr) {
       poll.info.schema_version = 1;
-      poll.info.schemas = {"document item { field value type string { body } field count type int { header } }"};
+      poll.info.schemas = {schema};
     }
     poll.heard_incarnation = incarnation_;
     rpc::PollReply reply = ask(std::move(poll));
@@ -147,6 +147,8 @@ class DistributorWorld {
   ScriptedTransport transport;
   /// Sees every request to a storage node first; its answer, if it has one, is the node's.
   Hook hook;
+  /// Known from the first state on.
+  std::string schema = "document item { field value type string { body } field count type int { header } }";
   /// Nodes that hear everything and answer nothing.
   std::vector<bool> mute = std::vector<bool>(16);
 

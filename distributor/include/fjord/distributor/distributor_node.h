@@ -42,6 +42,8 @@ struct DistributorOptions {
   std::int64_t bucket_bytes_max = std::int64_t{64} << 20;
   /// How often siblings are looked through for what is small enough to be joined.
   Duration join_interval = seconds(30);
+  /// How often each bucket is searched for garbage (DocumentType::keep_while); as a tunable it may change later.
+  Duration gc_interval = seconds(3600);
   /// Operations under way and their bytes; more are refused with BUSY. The lower a priority, the smaller the part of
   /// them that it may use (docs/operating/overload.md). As tunables they may change later.
   std::size_t pending_operations_max = 16'384;
