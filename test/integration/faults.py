@@ -119,6 +119,18 @@ class Processes:
             self.running[name] = subprocess.Popen([str(program), "--config", str(self.folder / "cluster.yaml"), "--node", name],
                                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=prepare)
 
+    def add_storage(self):
+        """Starts one more storage node and has it added; returns its name."""
+        name = f"storage.{len(self.storage)}"
+        self.addresses[name] = f"127.0.0.1:{free_ports(1)[0]}"
+        with open(self.folder / "cluster.yaml", "a") as config:  # the list of storage nodes is the end of it
+            config.write(f"  - address: {self.addresses[name]}\n    directory: {name}\n")
+        self.names.append(name)
+        self.storage.append(name)
+        self.start(name)
+        self.must("node", "add", "storage", "--address", self.addresses[name])
+        return name
+
     def send(self, name, what):
         self.running[name].send_signal(what)
 
