@@ -87,11 +87,22 @@ def try_one(file, text, replacement, tests, seconds):
         target.write_text(before)
 
 
+def check_without_bugs(mutants, seconds):
+    every = sorted({test for *_, tests in mutants for test in tests.split("|")})
+    clean = build(sorted({program_of(test) for test in every}))
+    if clean.returncode != 0:
+        sys.exit(clean.stdout[-3000:])
+    for test in every:
+        if fails(test, seconds):
+            sys.exit(f"mutants: {test} fails without any bug put in")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tables", nargs="*", help="storage, cluster; both if there is none")
     parser.add_argument("--only", help="those with this in their names")
     parser.add_argument("--seconds", type=int, default=300, help="a test that takes longer has noticed (300)")
+    parser.add_argument("--unchecked", action="store_true", help="do not run all tests without any bug first")
     options = parser.parse_args()
     mutants = []
     for table in options.tables or TABLES:
@@ -102,13 +113,8 @@ def main():
         mutants = [mutant for mutant in mutants if options.only in mutant[0]]
     copy_sources()
     run("cmake", "--preset", "release", f"-DFJORD_SHARED_DIR={ROOT.parent / 'shared'}", cwd=COPY, stdout=subprocess.DEVNULL)
-    every = sorted({test for *_, tests in mutants for test in tests.split("|")})
-    clean = build(sorted({program_of(test) for test in every}))
-    if clean.returncode != 0:
-        sys.exit(clean.stdout[-3000:])
-    for test in every:
-        if fails(test, options.seconds):
-            sys.exit(f"mutants: {test} fails without any bug put in")
+    if not options.unchecked:
+        check_without_bugs(mutants, options.seconds)
     counts = {}
     for name, file, text, replacement, tests in mutants:
         verdict, why = try_one(file, text, replacement, tests.split("|"), options.seconds)
