@@ -164,23 +164,24 @@ class RegisterWorkload final : public Workload {
     Client& from = *context_.clients[client];
     // Who only reads is soon back for more, whatever became of the last one: he may be where only some replicas answer.
     const bool is_reader = client + 1 == context_.clients.size() && context_.transfers == nullptr;
-    from.get(key, is_reader ? milliseconds(700) : Duration(seconds(20)), [this, event, key, done, &from](const OperationOutcome& got) {
-      Outcome outcome = got.outcome;
-      std::string value;
-      if (got.is_ok()) {
-        value = value_of(from, key, got);
-        outcome = Outcome::Applied;
-      } else if (got.status.code() == StatusCode::NotFound) {
-        outcome = Outcome::Applied;
-      }
-      history_.end(event, outcome, value, context_.now(), got.status.to_string());
-      history_.at(event).timestamp_us = got.is_ok() ? got.timestamp_us : 0;
-      for (const unsigned invariant : {2U, 7U, 13U}) {
-        if (outcome == Outcome::Applied) context_.exposure.note(invariant);
-      }
-      check_served(history_.at(event));
-      done(value, outcome);
-    });
+    from.get(key, is_reader ? milliseconds(700) : Duration(seconds(20)),
+             [this, event, key, done, &from](const OperationOutcome& got) {
+               Outcome outcome = got.outcome;
+               std::string value;
+               if (got.is_ok()) {
+                 value = value_of(from, key, got);
+                 outcome = Outcome::Applied;
+               } else if (got.status.code() == StatusCode::NotFound) {
+                 outcome = Outcome::Applied;
+               }
+               history_.end(event, outcome, value, context_.now(), got.status.to_string());
+               history_.at(event).timestamp_us = got.is_ok() ? got.timestamp_us : 0;
+               for (const unsigned invariant : {2U, 7U, 13U}) {
+                 if (outcome == Outcome::Applied) context_.exposure.note(invariant);
+               }
+               check_served(history_.at(event));
+               done(value, outcome);
+             });
   }
 
   /// "malformed" if the document is not as it was written.
