@@ -71,6 +71,10 @@ class Controller {
 
   // Polling and publication: publisher.cpp
   void tick();
+  Duration tick_pause() const;
+  /// After a pause of this process (it was stopped, or the machine was busy) nobody is called down for not answering
+  /// while nobody asked.
+  void excuse_silence();
   void update_nodes();
   void poll(std::size_t i);
   void on_answer(std::uint64_t life, Result<rpc::PollReply> reply);
@@ -124,6 +128,7 @@ class Controller {
   MonotonicTime confirmed_at_;
   MonotonicTime asked_at_;  // For the last confirmation.
   MonotonicTime elected_at_;
+  MonotonicTime awake_at_;  // The last time that this was known to run.
   MonotonicTime pending_since_;
   std::string trouble_;  // Why it leads and cannot yet.
 

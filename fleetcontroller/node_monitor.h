@@ -30,6 +30,8 @@ class NodeMonitor {
 
   void on_answer(MonotonicTime now, std::uint64_t incarnation, const NodeStateInfo& reported, unsigned min_bucket_bits,
                  const MonitorOptions& options);
+  /// The controller itself stood still for so long: the node's silence during that time is not the node's.
+  void excuse(Duration pause) { report_.last_answer = report_.last_answer + pause; }
   /// To be called often: notices silence and the end of what holds a node down.
   void on_time(MonotonicTime now, const MonitorOptions& options);
 

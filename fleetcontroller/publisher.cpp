@@ -13,9 +13,29 @@ namespace {
 // Polls of one node at once: a lost answer must not hide the next one, and a slow answer is an answer.
 constexpr unsigned kPollsMax = 4;
 
+// A tick that comes later than this many pauses after the last one was not late by chance: the process stood still.
+constexpr int kLateTicks = 3;
+
 }  // namespace
 
+Duration Controller::tick_pause() const {
+  return std::min<Duration>(options_.poll_interval, store_.session_timeout() / 6);
+}
+
+void Controller::excuse_silence() {
+  const MonotonicTime now = clock_.now();
+  const MonotonicTime before = std::exchange(awake_at_, now);
+  const Duration since = now - before;
+  if (before == MonotonicTime{} || since <= kLateTicks * tick_pause()) return;
+  log::warning("controller", "stood still for {} ms", std::chrono::duration_cast<milliseconds>(since).count());
+  // No later than now: a node that has been answered for meanwhile is as fresh as one can be.
+  for (Node& node : nodes_) {
+    node.monitor.excuse(std::min<Duration>(since, now - node.monitor.report().last_answer));
+  }
+}
+
 void Controller::tick() {
+  excuse_silence();
   if (still_leads()) {
     if (clock_.now() - asked_at_ >= store_.session_timeout() / 8) confirm();
   } else if (leadership_.mine) {
@@ -28,8 +48,7 @@ void Controller::tick() {
     update_slow_nodes();
     update_state();
   }
-  const Duration pause = std::min<Duration>(options_.poll_interval, store_.session_timeout() / 6);
-  executor_->post_after(pause, [this] { tick(); });
+  executor_->post_after(tick_pause(), [this] { tick(); });
 }
 
 void Controller::update_nodes() {
@@ -76,6 +95,7 @@ void Controller::poll(std::size_t i) {
 }
 
 void Controller::on_answer(std::uint64_t life, Result<rpc::PollReply> reply) {
+  excuse_silence();
   const auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& n) { return n.life == life; });
   if (found == nodes_.end()) return;
   Node& node = *found;

@@ -53,6 +53,7 @@ class TestProcess {
   Runtime& runtime() { return runtime_; }
   rpc::Transport& transport() { return *transport_; }
   Node& node() { return *node_; }
+  sim::SimNodeScheduler& scheduler() { return *scheduler_; }
 
  private:
   TestNetwork& world_;
