@@ -11,6 +11,7 @@
 #include "fjord/fleetcontroller/cluster_state_store.h"
 #include "fjord/fleetcontroller/fleet_controller.h"
 #include "fjord/rpc/transport.h"
+#include "live_config.h"
 #include "node_monitor.h"
 #include "publication.h"
 #include "slow_nodes.h"
@@ -93,6 +94,7 @@ class Controller {
   /// Asks all storage nodes that are there how large their buckets are, then enqueues.
   void count_buckets(rpc::ChangeNodes request, rpc::Responder respond);
   void change_nodes(rpc::ChangeNodes request, const ClusterFacts& known, rpc::Responder respond);
+  Status check_copies(const SettingValues& next) const;
   void change_config(rpc::ChangeConfig request, rpc::Responder respond);
   void deploy_schemas(const rpc::DeploySchemas& request, rpc::Responder respond);
   rpc::GetConfigReply config() const;

@@ -57,6 +57,13 @@ class StopCheck {
     return std::move(reasons_);
   }
 
+  /// Only whether all buckets have their replicas, and nothing is about to change.
+  std::vector<std::string> run_in_sync() {
+    if (facts_.is_changing) add("a new cluster state is on its way");
+    check_in_sync();
+    return std::move(reasons_);
+  }
+
  private:
   void add(std::string reason) { reasons_.push_back(std::move(reason)); }
 
@@ -173,6 +180,17 @@ std::vector<std::string> why_not_forget(const ClusterFacts& facts) {
     } else if (node.buckets_unavailable != 0) {
       reasons.push_back(fmt::format("{} has {} buckets that cannot be served, which may be there only", name,
                                     node.buckets_unavailable));
+    }
+  }
+  return reasons;
+}
+
+std::vector<std::string> why_not_add_copies(const ClusterFacts& facts) {
+  std::vector<std::string> reasons = StopCheck(facts, {}).run_in_sync();
+  for (const NodeFacts& node : facts.nodes) {
+    if (node.id.type != NodeType::Storage || !facts.active.distribution->contains_node(node.id.index)) continue;
+    if (!is_available(node.state) || !node.is_fresh) {
+      reasons.push_back(node.id.to_string() + " is away, and what only it holds would be taken as not existing");
     }
   }
   return reasons;

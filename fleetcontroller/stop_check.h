@@ -46,6 +46,10 @@ std::vector<std::string> why_not_remove(const ClusterFacts& facts, const std::ve
 /// Why what a storage node that is away holds may not be given up: other buckets may be there only.
 std::vector<std::string> why_not_forget(const ClusterFacts& facts);
 
+/// Why there may not be more copies now. A bucket that nobody reports is taken as not existing while fewer storage
+/// nodes are away than there are copies: with more copies, those that are away already would be too few to be missed.
+std::vector<std::string> why_not_add_copies(const ClusterFacts& facts);
+
 /// Why these storage nodes may not be retired: the others have to be enough for the redundancy.
 std::vector<std::string> why_not_retire(const ClusterFacts& facts, const std::vector<NodeId>& nodes);
 

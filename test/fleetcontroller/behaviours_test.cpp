@@ -446,4 +446,20 @@ TEST_CASE("publication: a pending state waits for all who may serve, but not for
   CHECK(why(seconds(21)).empty());  // It is the one that is taken down.
 }
 
+TEST_CASE("stop check: there may be more copies only when all storage nodes are there and all buckets in sync") {
+  ClusterFacts facts = well();
+  CHECK(why_not_add_copies(facts).empty());
+  node_of(facts, NodeId::storage(1)).state = NodeState::Down;
+  CHECK(why_not_add_copies(facts).size() == 1);
+  node_of(facts, NodeId::storage(1)).state = NodeState::Up;
+  node_of(facts, NodeId::storage(2)).is_fresh = false;
+  CHECK(why_not_add_copies(facts).size() == 1);
+  node_of(facts, NodeId::storage(2)).is_fresh = true;
+  node_of(facts, NodeId::distributor(0)).buckets_unavailable = 1;
+  CHECK(why_not_add_copies(facts).size() == 1);
+  node_of(facts, NodeId::distributor(0)).buckets_unavailable = 0;
+  facts.is_changing = true;
+  CHECK(why_not_add_copies(facts).size() == 1);
+}
+
 }  // namespace fjord::fleetcontroller

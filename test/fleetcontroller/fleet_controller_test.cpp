@@ -541,6 +541,7 @@ TEST_CASE("fleet controller: a storage node that is added gets an index, an addr
 TEST_CASE("fleet controller: settings are checked, reach every node, and can be taken back") {
   Fleet fleet;
   fleet.start_all();
+  fleet.world.scheduler.run_for(seconds(1));  // More copies are refused before all nodes have the state.
   rpc::ChangeConfigReply reply =
       fleet.caller.ask(kController, set({"cluster.redundancy=3", "storage.file_bytes_max=64MiB"}));
   REQUIRE(reply.status);

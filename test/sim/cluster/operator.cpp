@@ -40,8 +40,9 @@ template <typename R, typename F>
 void Operator::send(const R& request, F Job::*done) {
   cluster_.admin().call_any(R(request), seconds(5), [this, done](Result<typename R::Reply> reply) {
     const StatusCode code = reply ? reply->status.code() : reply.error().code();
-    const bool decided = reply && (code == StatusCode::Ok || code == StatusCode::InvalidArgument ||
-                                   code == StatusCode::NotFound || code == StatusCode::AlreadyExists);
+    const bool decided =
+        reply && (code == StatusCode::Ok || code == StatusCode::InvalidArgument || code == StatusCode::NotFound ||
+                  code == StatusCode::AlreadyExists || code == StatusCode::Unavailable);
     if (!decided) {
       cluster_.scheduler().outside().post_after(milliseconds(100), [this] { send(); });
       return;
