@@ -126,7 +126,7 @@ class Drawer {
         fault.length = between(50, 4000);
         break;
       case FaultKind::Pause:
-        fault.nodes = {isolable().front()};
+        fault.nodes = {random_.chance(0.5) ? one_of(distributors_) : isolable().front()};
         fault.length = Duration(static_cast<std::int64_t>(100'000 * std::pow(600.0, random_.uniform())));
         break;
       case FaultKind::Drop:

@@ -95,7 +95,7 @@ Plan draw_plan(const ScenarioOptions& options, Random& random) {
   faults.clients = kClients + 1;
   faults.faults = static_cast<unsigned>(random.below(12));
   faults.span = milliseconds(4000 + static_cast<std::int64_t>(random.below(11'000)));
-  if (plan.workload == 3) faults.span *= 2;
+  if (plan.workload == 3) faults.span *= 3;
   plan.calm = random.chance(0.08) && options.faults.empty();
   const std::set<FaultKind> allowed = options.faults.empty() ? all_fault_kinds() : options.faults;
   const std::set<FaultKind> wanted = kinds_of_workload(plan.workload);
