@@ -250,12 +250,28 @@ class DistributorNode::Impl {
       return {bucket, Status(StatusCode::WrongDistribution, "another distributor owns the bucket")};
     }
     const std::vector<BucketId> parts = context_.buckets.overlapping(bucket);
+    const bool knows_all = context_.ready && !context_.unreported_buckets_may_exist();
+    if (!parts.empty() && knows_all && create_missing(bucket)) return {bucket, not_in_sync()};
     if (!parts.empty()) return node_of(bucket, parts);
     if (!context_.ready) return {bucket, still_collecting()};
     if (context_.unreported_buckets_may_exist()) {
       return {bucket, Status(StatusCode::Unavailable, "it may be on a storage node that is not up")};
     }
     return {bucket, Status(StatusCode::NotFound, "there is no such bucket")};
+  }
+
+  /// Creates what of `bucket` exists nowhere: nobody has put anything there since there were more distribution bits,
+  /// and a node that has only some parts could not tell. True if there was something.
+  bool create_missing(BucketId bucket) {
+    const std::vector<BucketId> parts = context_.buckets.overlapping(bucket);
+    if (parts.empty()) {
+      maintainer_.create(bucket);
+      return true;
+    }
+    if (parts.front().contains(bucket)) return false;
+    const auto [low, high] = halves_of(bucket);
+    const bool low_missed = create_missing(low);
+    return create_missing(high) || low_missed;
   }
 
   /// A node from which all of these can be read, which make up `bucket`.

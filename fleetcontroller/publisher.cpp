@@ -86,7 +86,10 @@ void Controller::poll(std::size_t i) {
   request.info = news_for(node.last);
   request.renews_lease = is_sure();
   request.heard_us = node.heard_us;
-  request.heard_incarnation = node.monitor.report().incarnation;
+  // What the record says counts as heard: a new leader must not make a node believe that the state speaks of an earlier
+  // process of it. Who knows of no answer yet has no time to echo, so that this renews no lease.
+  const NodeReport& report = node.monitor.report();
+  request.heard_incarnation = report.answered ? report.incarnation : report.published_incarnation;
   if (node.id().type == NodeType::Distributor) request.slow_storage = slow_.nodes();
   rpc::call(transport_, node.address, std::move(request), options_.poll_timeout, *executor_,
             [this, reign = reign_, life = node.life](Result<rpc::PollReply> reply) {

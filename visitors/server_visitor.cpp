@@ -1,7 +1,6 @@
 #include "server_visitor.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <utility>
 
@@ -29,14 +28,16 @@ struct ServerVisitor::StripeIterator {
       parts.push_back(bucket);
       return Status::ok();
     }
-    double share = 0;  // Of the bucket that its parts make up, exact for powers of two.
+    // How much of the bucket its parts make up, counted in buckets of all bits.
+    const auto size_of = [](BucketId id) { return std::uint64_t{1} << (BucketId::kUsedBitsMax - id.used_bits()); };
+    std::uint64_t found = 0;
     for (BucketId part : provider.list_buckets()) {
       if (!bucket.contains(part)) continue;
       parts.push_back(part);
-      share += std::ldexp(1.0, static_cast<int>(bucket.used_bits()) - static_cast<int>(part.used_bits()));
+      found += size_of(part);
     }
     if (parts.empty()) return {StatusCode::NotFound, bucket.to_string() + " is not on this node"};
-    if (share == 1.0) return Status::ok();
+    if (found == size_of(bucket)) return Status::ok();
     return {StatusCode::NotReady, bucket.to_string() + " was split, and not all parts of it are on this node"};
   }
 

@@ -220,6 +220,24 @@ TEST_CASE("distributor: visitors are sent to a node that holds all parts of a bu
   for (const rpc::BucketNode& one : reply.buckets) CHECK(one.bucket.used_bits() == kBits);
 }
 
+TEST_CASE("distributor: what of a bucket nobody ever made is made before visitors are sent there") {
+  ReshapeWorld world(3);
+  world.run(seconds(3));
+  // As if its half had been made under more distribution bits, and the other one never.
+  for (auto& replicas : world.storage) replicas.erase(kHalves[1].raw());
+  world.give_state(2, " .0.v:1 .1.v:2");  // Asks anew what there is.
+  world.run(seconds(1));
+  rpc::GetBucketNodes request;
+  request.state_version = 2;
+  request.buckets = {kBucket};
+  CHECK(world.ask(request).buckets.at(0).status.code() == StatusCode::NotReady);
+  world.run(seconds(1));
+  const rpc::GetBucketNodesReply reply = world.ask(request);
+  REQUIRE(reply.buckets.at(0).status);
+  CHECK(world.holds(reply.buckets[0].node, kHalves[0]));
+  CHECK(world.holds(reply.buckets[0].node, kHalves[1]));
+}
+
 TEST_CASE("bucket database: finds the bucket of a document among split ones, and what a new one may be") {
   distributor::BucketDatabase buckets;
   const GlobalId gid = DocumentId::parse("id:t:item::1")->gid();

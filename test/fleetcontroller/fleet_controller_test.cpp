@@ -50,6 +50,7 @@ class PolledNode final : public rpc::Service {
     reply.latencies = latencies;
     slow_storage = poll->slow_storage;
     ++polls;
+    if (poll->heard_incarnation != incarnation_) ++polls_of_strangers;
     respond(std::move(reply));
     return true;
   }
@@ -67,6 +68,7 @@ class PolledNode final : public rpc::Service {
   std::vector<std::uint16_t> slow_storage;  ///< Of the last poll.
   std::vector<rpc::BucketReport> held;
   int polls = 0;
+  int polls_of_strangers = 0;  ///< Of a controller that takes it for another process.
 
  private:
   std::uint64_t incarnation_;
@@ -406,6 +408,20 @@ TEST_CASE(
   REQUIRE(fleet.caller.ask(kController, request).status);
   REQUIRE(fleet.run_until_all_know(3, seconds(1)));
   CHECK(fleet.state().is_up(NodeId::storage(1)));
+}
+
+TEST_CASE("fleet controller: a new leader takes a node for the process that the state speaks of") {
+  Fleet fleet;
+  fleet.start_all();
+  fleet.world.scheduler.run_for(seconds(1));
+  PolledNode& node = fleet.node("storage.1");
+  const int strangers = node.polls_of_strangers;
+  CHECK(strangers > 0);
+  REQUIRE(fleet.start_controller());
+  const int polls = node.polls;
+  fleet.world.scheduler.run_for(seconds(5));
+  CHECK(node.polls > polls);
+  CHECK(node.polls_of_strangers == strangers);
 }
 
 TEST_CASE("fleet controller: that it stood still itself is no reason to call nodes down") {

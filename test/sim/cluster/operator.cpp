@@ -40,9 +40,12 @@ template <typename R, typename F>
 void Operator::send(const R& request, F Job::*done) {
   cluster_.admin().call_any(R(request), seconds(5), [this, done](Result<typename R::Reply> reply) {
     const StatusCode code = reply ? reply->status.code() : reply.error().code();
+    // Not the controller's word: it could not store what it decided.
+    const bool store_is_away = reply && reply->status.message().find("the store") != std::string::npos;
     const bool decided =
-        reply && (code == StatusCode::Ok || code == StatusCode::InvalidArgument || code == StatusCode::NotFound ||
-                  code == StatusCode::AlreadyExists || code == StatusCode::Unavailable);
+        reply && !store_is_away &&
+        (code == StatusCode::Ok || code == StatusCode::InvalidArgument || code == StatusCode::NotFound ||
+         code == StatusCode::AlreadyExists || code == StatusCode::Unavailable);
     if (!decided) {
       cluster_.scheduler().outside().post_after(milliseconds(100), [this] { send(); });
       return;

@@ -1,6 +1,7 @@
 #include "fjord/sim/sim_cluster.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <map>
 
 #include "fjord/common/hash.h"
@@ -488,15 +489,23 @@ bool SimCluster::run_until_steady(Duration limit) {
   while (scheduler_.clock().now() < end) {
     bool answered = false;
     bool steady = false;
+    unsteady_ = "no status";
     client.call_any(rpc::GetStatus{}, seconds(2), [&](Result<rpc::GetStatusReply> reply) {
       answered = true;
       if (!reply || !reply->status || reply->nodes.empty()) return;
-      steady = std::all_of(reply->nodes.begin(), reply->nodes.end(), [&](const rpc::NodeStatus& node) {
-        return node.state == "up" && node.answered_us_ago >= 0 && node.answered_us_ago < 1'000'000 &&
-               node.last.state_version == reply->info.state_version &&
-               node.last.schema_version == reply->info.schema_version && node.last.buckets_out_of_sync == 0 &&
-               node.last.buckets_unavailable == 0 && node.last.buckets_damaged == 0;
-      });
+      unsteady_.clear();
+      for (const rpc::NodeStatus& node : reply->nodes) {
+        const rpc::PollReply& last = node.last;
+        const bool is_well = node.state == "up" && node.answered_us_ago >= 0 && node.answered_us_ago < 1'000'000 &&
+                             last.state_version == reply->info.state_version &&
+                             last.schema_version == reply->info.schema_version && last.buckets_out_of_sync == 0 &&
+                             last.buckets_unavailable == 0 && last.buckets_damaged == 0;
+        if (is_well) continue;
+        unsteady_ += fmt::format("{} is {} with state {} of {}, {} buckets out of sync, {} unavailable, {} damaged; ",
+                                 node.node, node.state, last.state_version, reply->info.state_version,
+                                 last.buckets_out_of_sync, last.buckets_unavailable, last.buckets_damaged);
+      }
+      steady = unsteady_.empty();
     });
     scheduler_.run_until([&] { return answered; }, seconds(5));
     if (steady) {
@@ -512,6 +521,7 @@ bool SimCluster::run_until_steady(Duration limit) {
 }
 
 std::string SimCluster::check_replicas() {
+  if (!unsteady_.empty()) return unsteady_;
   std::shared_ptr<const rpc::ClusterSnapshot> snapshot = distributors_.front()->snapshot();
   std::map<BucketId, std::vector<unsigned>> holders;
   for (unsigned i = 0; i < storage_.size(); ++i) {

@@ -168,6 +168,7 @@ class SimCluster {
 
   SimClusterOptions options_;
   bool started_ = false;  ///< start() came to its end.
+  std::string unsteady_;  ///< Why run_until_steady() went on waiting the last time; empty: it did not.
   SimScheduler scheduler_;
   Random random_;
   SimNetwork network_;
