@@ -250,7 +250,9 @@ class DistributorNode::Impl {
       return {bucket, Status(StatusCode::WrongDistribution, "another distributor owns the bucket")};
     }
     const std::vector<BucketId> parts = context_.buckets.overlapping(bucket);
-    const bool knows_all = context_.ready && !context_.unreported_buckets_may_exist();
+    const bool is_mine =
+        bucket.used_bits() >= context_.snapshot->distribution_bits();  // With fewer: of several owners.
+    const bool knows_all = is_mine && context_.ready && !context_.unreported_buckets_may_exist();
     if (!parts.empty() && knows_all && create_missing(bucket)) return {bucket, not_in_sync()};
     if (!parts.empty()) return node_of(bucket, parts);
     if (!context_.ready) return {bucket, still_collecting()};

@@ -238,6 +238,18 @@ TEST_CASE("distributor: what of a bucket nobody ever made is made before visitor
   CHECK(world.holds(reply.buckets[0].node, kHalves[1]));
 }
 
+TEST_CASE("distributor: of a bucket with fewer bits than are distributed nothing is made, for others own parts of it") {
+  ReshapeWorld world(3);
+  world.run(seconds(3));
+  const auto before = buckets_at(world, 0);
+  rpc::GetBucketNodes request;
+  request.state_version = 1;
+  request.buckets = {BucketId(kBits - 1, 0)};
+  world.ask(request);
+  world.run(seconds(1));
+  CHECK(buckets_at(world, 0) == before);
+}
+
 TEST_CASE("bucket database: finds the bucket of a document among split ones, and what a new one may be") {
   distributor::BucketDatabase buckets;
   const GlobalId gid = DocumentId::parse("id:t:item::1")->gid();
