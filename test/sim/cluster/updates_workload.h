@@ -41,8 +41,9 @@ struct Content {
 
 inline Content content_of(const Client& client, const OperationOutcome& got) {
   Content content;
+  if (!got.is_ok()) return content;  // Also of a client that has not heard of the cluster yet.
   Result<DocumentView> view = DocumentView::open(*client.snapshot()->types(), got.header, got.body);
-  if (!got.is_ok() || !view) return content;
+  if (!view) return content;
   content.exists = true;
   if (std::optional<FieldSlice> count = view->field("count")) content.count = count->as_int64();
   if (std::optional<FieldSlice> last = view->field("last")) content.last = last->as_string_view();
