@@ -7,7 +7,6 @@ import json
 import os
 import pathlib
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,16 +15,6 @@ import unittest
 import harness
 
 JARS = pathlib.Path("/usr/share/java")
-
-
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
 
 
 class ControllersTest(unittest.TestCase):
@@ -69,7 +58,7 @@ class ControllersTest(unittest.TestCase):
         return finished.json() if finished.code == harness.OK else None
 
     def test_the_second_takes_over(self):
-        zookeeper, first, second, distributor, *storage = free_ports(6)
+        zookeeper, first, second, distributor, *storage = harness.free_ports(6)
         (self.folder / "zoo.cfg").write_text(
             f"tickTime=200\ndataDir={self.folder}/zookeeper\nclientPort={zookeeper}\nclientPortAddress=127.0.0.1\n"
             "admin.enableServer=false\n")

@@ -11,7 +11,6 @@ import pathlib
 import random
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -34,16 +33,6 @@ def seed_of_run():
     return seed
 
 
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
 def end_with_parent():
     """In a child: it is killed when the test ends, however that ends."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
@@ -63,7 +52,7 @@ class Processes:
         self.programs = programs or {}  # node -> folder of fjordd, where it is not the usual one
         self.running = {}
         self.client_enter = None  # what clients call first
-        ports = free_ports(len(self.names))
+        ports = harness.free_ports(len(self.names))
         self.addresses = addresses or {name: f"127.0.0.1:{port}" for name, port in zip(self.names, ports)}
         self.address = ",".join(self.addresses[name] for name in self.names if name.startswith("distributor."))
         lines = ["allow_remote: true"] if addresses else []
@@ -122,7 +111,7 @@ class Processes:
     def add_storage(self):
         """Starts one more storage node and has it added; returns its name."""
         name = f"storage.{len(self.storage)}"
-        self.addresses[name] = f"127.0.0.1:{free_ports(1)[0]}"
+        self.addresses[name] = f"127.0.0.1:{harness.free_ports(1)[0]}"
         with open(self.folder / "cluster.yaml", "a") as config:  # the list of storage nodes is the end of it
             config.write(f"  - address: {self.addresses[name]}\n    directory: {name}\n")
         self.names.append(name)

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,17 @@ def data_file(name):
         print(f"SKIPPED: {path} is missing; FJORD_SHARED_DIR has to name the folder of the data sets", file=sys.stderr)
         sys.exit(SKIPPED)
     return path
+
+
+def free_ports(count):
+    """Ports of loopback that nobody listens on now."""
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
 
 
 def wait_until(condition, what, seconds=60):

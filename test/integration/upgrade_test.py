@@ -17,14 +17,18 @@ BACK = False
 
 
 class UpgradeTest(unittest.TestCase):
-    def replace_all(self, cluster, programs):
+    def replace_all(self, cluster, torture, programs):
         """Ends each process and starts it from the folder `programs`, one after the other."""
+        def written():
+            return torture.status()["counts"].get("put_applied", 0)
+
         for name in cluster.names:
             cluster.end(name)
             cluster.programs[name] = programs
             cluster.start(name)
             cluster.wait_healthy()
-            time.sleep(0.5)  # both versions, at work
+            before = written()
+            harness.wait_until(lambda: written() >= before + 50, "writes by both versions together")
 
     def test_one_after_the_other(self):
         seed = faults.seed_of_run()
@@ -33,10 +37,10 @@ class UpgradeTest(unittest.TestCase):
         with cluster, faults.Torture(cluster, seed, timeout_min_ms=30000, timeout_max_ms=30000) as torture:
             begin = time.monotonic()
             torture.start()
-            self.replace_all(cluster, str(harness.BIN))
+            self.replace_all(cluster, torture, str(harness.BIN))
             upgraded = time.monotonic()
             if BACK:
-                self.replace_all(cluster, OLD)
+                self.replace_all(cluster, torture, OLD)
             counts = torture.stop_and_check()
             cluster.check_running()
             print(f"{len(cluster.names)} processes in {upgraded - begin:.0f} s, all in {time.monotonic() - begin:.0f} s: {counts}",
