@@ -138,6 +138,7 @@ void ClientConnection::on_connected(const Error& error) {
   output_ = FrameOutput();
   input_ = FrameInput(options_.max_frame_bytes);
   frames_queued_ = 0;
+  said_goodbye_ = false;
   metrics_.connections.add(1);
   std::deque<Waiting> waiting;
   waiting.swap(waiting_);
@@ -226,6 +227,11 @@ void ClientConnection::on_read() {
 }
 
 void ClientConnection::on_reply(std::string_view frame) {
+  if (frame.empty()) {
+    said_goodbye_ = true;
+    break_connection("the other side is stopping");
+    return;
+  }
   auto decoded = decode_reply(frame);
   if (!decoded) {
     metrics_.bad_frames.add();
@@ -254,7 +260,7 @@ void ClientConnection::finish_break() {
   const std::uint64_t written = output_.bytes_written();
   std::vector<std::pair<std::int32_t, bool>> sent;
   for (const auto& [seqid, pending] : pending_) {
-    if (pending.sent) sent.emplace_back(seqid, pending.start_byte < written);
+    if (pending.sent) sent.emplace_back(seqid, !said_goodbye_ && pending.start_byte < written);
   }
   std::sort(sent.begin(), sent.end());
   for (const auto& [seqid, maybe_applied] : sent) {

@@ -91,6 +91,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   bool flush_scheduled_ = false;
   FrameInput input_;
   std::uint64_t frames_queued_ = 0;
+  bool said_goodbye_ = false;  ///< The other side: what it has not answered it never took up.
 
   std::vector<Deadline> deadlines_;  ///< A heap; answered calls stay in it for a while.
   boost::asio::steady_timer timer_;

@@ -35,6 +35,10 @@ void ServerConnection::read() {
       return;
     }
     self->context_.metrics.bytes_received.add(bytes);
+    if (self->draining_) {
+      self->read();
+      return;
+    }
     self->input_.commit(bytes);
     self->process();
   });
@@ -47,7 +51,7 @@ bool ServerConnection::is_full() const {
 
 void ServerConnection::process() {
   processing_ = true;
-  while (!closed_ && !is_full()) {
+  while (!closed_ && !draining_ && !is_full()) {
     const auto frame = input_.next();
     if (!frame) break;
     context_.metrics.frames_received.add();
@@ -95,14 +99,44 @@ void ServerConnection::reply(const CallHeader& call, Result<Reply> reply, std::s
   if (closed_) return;
   output_.add(encode_reply(call, reply));
   ++frames_queued_;
-  if (!flush_scheduled_ && !output_.writing()) {
-    flush_scheduled_ = true;
-    asio::post(socket_.get_executor(), [self = shared_from_this()] {
-      self->flush_scheduled_ = false;
-      self->flush();
-    });
+  schedule_flush();
+  if (draining_) {
+    say_goodbye();
+  } else if (paused_ && !processing_ && !is_full()) {
+    process();
   }
-  if (paused_ && !processing_ && !is_full()) process();
+}
+
+void ServerConnection::drain() {
+  if (closed_ || draining_) return;
+  draining_ = true;
+  say_goodbye();
+  if (!closed_ && paused_) read();  // Only so it is noticed when the peer closes.
+}
+
+/// An empty frame tells our clients that what is not answered by now was never taken up, so that they send it elsewhere
+/// without a doubt. To a stock Thrift client it is the end of the connection.
+void ServerConnection::say_goodbye() {
+  if (goodbye_ || unanswered_ > 0) return;
+  goodbye_ = true;
+  output_.add({});
+  ++frames_queued_;
+  schedule_flush();
+}
+
+void ServerConnection::note_drained() {
+  if (!draining_ || drained_) return;
+  drained_ = true;
+  context_.on_drained();
+}
+
+void ServerConnection::schedule_flush() {
+  if (flush_scheduled_ || output_.writing()) return;
+  flush_scheduled_ = true;
+  asio::post(socket_.get_executor(), [self = shared_from_this()] {
+    self->flush_scheduled_ = false;
+    self->flush();
+  });
 }
 
 void ServerConnection::flush() {
@@ -119,6 +153,12 @@ void ServerConnection::flush() {
                       }
                       self->context_.metrics.frames_sent.add(frames);
                       self->flush();
+                      if (self->goodbye_ && self->output_.empty() && !self->output_.writing()) {
+                        Error ignored;
+                        self->socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+                        self->note_drained();
+                      }
+                      if (self->draining_) return;
                       if (self->paused_ && !self->processing_ && !self->is_full()) self->process();
                     });
 }
@@ -127,6 +167,7 @@ void ServerConnection::close(const std::string& why) {
   if (closed_) return;
   if (!why.empty()) log::warning("rpc", "connection from {} closed: {}", peer_, why);
   closed_ = true;
+  note_drained();
   context_.metrics.connections.add(-1);
   context_.metrics.broken_connections.add();
   Error ignored;

@@ -22,6 +22,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
     std::span<Service* const> services;
     RpcServerMetrics& metrics;
     std::shared_ptr<LoopInbox> inbox;
+    /// The last answer of a connection that is being drained, and the goodbye, are with the kernel; or it is closed.
+    UniqueFunction<void()> on_drained;
     /// Forgets the connection.
     UniqueFunction<void(ServerConnection*)> on_closed;
   };
@@ -29,6 +31,8 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   ~ServerConnection();
 
   void start();
+  /// Takes up nothing more, answers what it has taken up, and says goodbye.
+  void drain();
 
  private:
   using Error = boost::system::error_code;
@@ -39,14 +43,20 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   bool is_full() const;
   bool handle(std::string_view frame);
   void reply(const CallHeader& call, Result<Reply> reply, std::size_t request_bytes);
+  void schedule_flush();
   void flush();
+  void say_goodbye();
+  void note_drained();
   void close(const std::string& why);
 
   boost::asio::ip::tcp::socket socket_;
   Context context_;
   std::string peer_;
   bool closed_ = false;
-  bool paused_ = false;      ///< Nothing is being read.
+  bool paused_ = false;    ///< Nothing is being read.
+  bool draining_ = false;  ///< What arrives is thrown away.
+  bool goodbye_ = false;   ///< The last frame was given to `output_`.
+  bool drained_ = false;
   bool processing_ = false;  ///< process() is on the stack; it looks at the queues by itself.
   std::size_t unanswered_ = 0;
   std::size_t unanswered_bytes_ = 0;

@@ -1,5 +1,9 @@
+#include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <unordered_map>
 #include <utility>
 
@@ -13,6 +17,13 @@ namespace fjord::rpc {
 
 namespace asio = boost::asio;
 using asio::ip::tcp;
+
+namespace {
+
+/// What a peer gets to close its end after the goodbye; one that never does should not hold up the process.
+constexpr std::chrono::milliseconds kGoodbyeTime{200};
+
+}  // namespace
 
 class ThriftServer::Impl {
  public:
@@ -57,12 +68,65 @@ class ThriftServer::Impl {
 
   const Address& address() const { return address_; }
 
+  void drain(Duration timeout) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::steady_clock::duration(timeout);
+    {
+      const std::lock_guard lock(drain_.mutex);
+      drain_.loops_left = loops_.size();
+    }
+    for (const auto& loop : loops_) loop->io.inbox()->submit([this, raw = loop.get()] { drain(*raw); });
+    std::unique_lock lock(drain_.mutex);
+    drain_.changed.wait_until(lock, deadline, [this] { return drain_.loops_left == 0 && drain_.undrained == 0; });
+    // A connection that is closed here with something unread would take the goodbye back, if it is still on its way.
+    drain_.changed.wait_until(lock, std::min(deadline, std::chrono::steady_clock::now() + kGoodbyeTime),
+                              [this] { return drain_.open == 0; });
+  }
+
  private:
   struct Loop {
     explicit Loop(const std::string& name) : io(name) {}
     IoLoop io;
     std::unordered_map<ServerConnection*, std::shared_ptr<ServerConnection>> connections;  ///< Of the loop's thread.
+    bool draining = false;                                                                 ///< Of the loop's thread.
   };
+  struct Drain {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::size_t loops_left = 0;  ///< That have not begun.
+    std::size_t undrained = 0;
+    std::size_t open = 0;
+  };
+
+  void drain(Loop& loop) {
+    loop.draining = true;
+    boost::system::error_code ignored;
+    if (&loop == loops_[0].get()) {
+      accept_again_->cancel();
+      acceptor_->close(ignored);
+    }
+    {
+      const std::lock_guard lock(drain_.mutex);
+      drain_.undrained += loop.connections.size();
+      drain_.open += loop.connections.size();
+    }
+    std::vector<std::shared_ptr<ServerConnection>> connections;  // Draining may close some.
+    for (const auto& [raw, connection] : loop.connections) connections.push_back(connection);
+    for (const auto& connection : connections) connection->drain();
+    const std::lock_guard lock(drain_.mutex);
+    --drain_.loops_left;
+    drain_.changed.notify_all();
+  }
+
+  void count_down(std::size_t Drain::*number) {
+    const std::lock_guard lock(drain_.mutex);
+    --(drain_.*number);
+    drain_.changed.notify_all();
+  }
+
+  void on_closed(Loop& loop, ServerConnection* connection) {
+    loop.connections.erase(connection);
+    if (loop.draining) count_down(&Drain::open);
+  }
 
   void accept() {
     Loop& loop = *loops_[next_loop_++ % loops_.size()];
@@ -85,9 +149,11 @@ class ThriftServer::Impl {
   }
 
   void start(Loop& loop, tcp::socket socket) {
+    if (loop.draining) return;
     auto connection = std::make_shared<ServerConnection>(
         std::move(socket), ServerConnection::Context{options_, services_, metrics_, loop.io.inbox(),
-                                                     [&loop](ServerConnection* c) { loop.connections.erase(c); }});
+                                                     [this] { count_down(&Drain::undrained); },
+                                                     [this, &loop](ServerConnection* c) { on_closed(loop, c); }});
     loop.connections.emplace(connection.get(), connection);
     connection->start();
   }
@@ -96,6 +162,7 @@ class ThriftServer::Impl {
   const std::vector<Service*> services_;
   RpcServerMetrics metrics_;
   Address address_;
+  Drain drain_;  // Before the loops, whose handlers use it.
   std::vector<std::unique_ptr<Loop>> loops_;
   std::unique_ptr<tcp::acceptor> acceptor_;
   std::unique_ptr<asio::steady_timer> accept_again_;
@@ -104,6 +171,8 @@ class ThriftServer::Impl {
 
 ThriftServer::ThriftServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ThriftServer::~ThriftServer() = default;
+
+void ThriftServer::drain(Duration timeout) { impl_->drain(timeout); }
 
 const Address& ThriftServer::address() const { return impl_->address(); }
 

@@ -7,6 +7,9 @@
 namespace fjord {
 namespace {
 
+/// How long a process that ends goes on with what it has taken up.
+constexpr Duration kDrainMax = seconds(2);
+
 std::unique_ptr<rpc::Transport> make_transport(const config::ClusterConfig& config, MetricRegistry& metrics) {
   rpc::ThriftTransportOptions options;
   options.io_threads = static_cast<int>(config.io_threads);
@@ -48,6 +51,7 @@ Status Machine::serve(const config::ClusterConfig& config, config::ProcessName n
 }
 
 void Machine::stop_serving() {
+  if (server_ != nullptr) server_->drain(kDrainMax);
   http_.reset();
   server_.reset();
 }

@@ -42,7 +42,7 @@ class Machine {
   /// Opens the ports of the process. Services and `health` live until stop_serving().
   Status serve(const config::ClusterConfig& config, config::ProcessName name, std::vector<rpc::Service*> services,
                std::function<Health()> health);
-  /// No call reaches a service after it.
+  /// Answers what was taken up, if it does not take too long. No call reaches a service after it.
   void stop_serving();
 
   const std::string& address() const { return address_; }

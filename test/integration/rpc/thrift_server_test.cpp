@@ -199,6 +199,46 @@ TEST_CASE("thrift transport: refused connects are NotReady at once, and a new se
   CHECK(f.call(transport, "no port here") == StatusCode::NotReady);
 }
 
+TEST_CASE("thrift server: one that ends in order answers what it took up, and the rest was certainly not", "[rpc]") {
+  Fixture f;
+  f.service.echo = false;
+  ThriftTransport transport({}, f.metrics);
+  std::atomic<int> taken_up{-1};
+  std::atomic<int> late{-1};
+  const auto send = [&](std::atomic<int>& code) {
+    call(transport, f.server->address(), CancelJob{"a"}, seconds(60), *f.executor, [&](Result<CancelJobReply> result) {
+      code = static_cast<int>(result ? result->status.code() : result.error().code());
+    });
+  };
+  send(taken_up);
+  REQUIRE(f.eventually([&] { return f.service.held() == 1; }));
+  const std::uint64_t received = f.counter("fjord_rpc_bytes_received_total");
+  std::atomic<bool> drained{false};
+  std::thread draining([&] {
+    f.server->drain(seconds(60));
+    drained = true;
+  });
+  const auto is_refused = [&] {
+    try {
+      RawClient(f.server->address());
+      return false;
+    } catch (const boost::system::system_error&) {
+      return true;
+    }
+  };
+  CHECK(f.eventually(is_refused));
+  send(late);
+  CHECK(f.eventually([&] { return f.counter("fjord_rpc_bytes_received_total") > received; }));
+  CHECK_FALSE(drained);
+  CHECK(taken_up == -1);
+  for (Responder& respond : f.service.take()) respond(CancelJobReply{});
+  draining.join();
+  CHECK(f.eventually([&] { return taken_up != -1 && late != -1; }));
+  CHECK(taken_up == static_cast<int>(StatusCode::Ok));
+  CHECK(late == static_cast<int>(StatusCode::NotReady));
+  CHECK(f.service.held() == 0);
+}
+
 TEST_CASE("thrift transport: a request longer than a frame may be is TooLarge", "[rpc]") {
   Fixture f;
   ThriftTransportOptions options;

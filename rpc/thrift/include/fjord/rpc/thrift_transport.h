@@ -67,6 +67,11 @@ class ThriftServer {
                                                       std::vector<Service*> services, MetricRegistry& metrics);
   ~ThriftServer();
 
+  /// Ends in order: no new connections, nothing more is taken up from the others, what was taken up is answered. A
+  /// ThriftTransport on the other side then knows of each of its other calls that it was not, which is NotReady instead
+  /// of Timeout. Returns when that is done, or after `timeout`; then only the destructor is left to call.
+  void drain(Duration timeout);
+
   /// host:port with the port that it listens on.
   const Address& address() const;
 
