@@ -137,6 +137,21 @@ TEST_CASE("distributor: one that has just started acts only under a state that s
   CHECK(execute(world, get_batch(kId)).status);
 }
 
+TEST_CASE("distributor: a write that was sent to its earlier process is not done, a read is") {
+  DistributorWorld world(2);
+  world.give_state(5, " .0.v:1 .1.v:1", " .0.v:3");
+  world.give_state(6, " .0.v:1 .1.v:1", " .0.v:6");
+  const auto sent_in = [](rpc::Execute batch, std::uint64_t version) {
+    batch.state_version = version;
+    return batch;
+  };
+  CHECK(execute(world, sent_in(put_batch(kId, 1), 5)).status.code() == StatusCode::WrongDistribution);
+  CHECK(execute(world, sent_in(get_batch(kId), 5)).status.code() == StatusCode::NotFound);
+  CHECK(execute(world, sent_in(put_batch(kId, 2), 6)).status);
+  CHECK(execute(world, sent_in(put_batch(kId, 3), 7)).status);
+  CHECK(execute(world, sent_in(put_batch(kId, 4), 0)).status);
+}
+
 TEST_CASE("distributor: a state that was skipped may have had another owner, so everything is asked anew") {
   DistributorWorld world(2);
   world.give_state(1, " .0.v:1 .1.v:1");
