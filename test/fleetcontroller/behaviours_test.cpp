@@ -405,6 +405,16 @@ TEST_CASE("node changes: a dry run and a refusal change nothing, force does, and
   CHECK(reply.plan.bytes == 4000 * reply.plan.replicas_moved / 128);
   CHECK(record == before);
 
+  for (NodeFacts& node : facts.nodes) node.bytes = node.id.type == NodeType::Storage ? std::uint64_t{1} << 30 : 0;
+  const std::uint64_t unlimited_s = change_nodes(record, facts, request, 5).plan.duration_s;
+  ClusterRecord slow = record;
+  slow.configs.push_back(
+      {.version = 1, .unix_us = 0, .who = {}, .values = {{"maintenance.bytes_per_s", std::to_string(5 << 20)}}});
+  const std::uint64_t slow_s = change_nodes(slow, facts, request, 5).plan.duration_s;
+  CHECK(unlimited_s >= 20);
+  CHECK(slow_s >= 4 * (unlimited_s - 1));
+  CHECK(slow_s <= 4 * unlimited_s);
+
   request.dry_run = false;
   request.nodes = {"storage.1", "storage.2", "storage.3"};
   reply = change_nodes(record, facts, request, 5);
