@@ -217,6 +217,8 @@ struct GetBucketNodes {
   /** Every bucket that this distributor owns and that holds something. */
   2: optional bool all = false
   3: optional list<i64> buckets = []
+  /** The answer names the buckets as they are now, with `epoch` and `stable_us`. */
+  4: optional bool for_changes = false
 }
 
 struct BucketNode {
@@ -224,6 +226,10 @@ struct BucketNode {
   2: optional Status status
   /** Index of a storage node with an in-sync replica. */
   3: optional i32 node = 0
+  /** For changes: of the replica set. */
+  4: optional i64 epoch = 0
+  /** For changes: all writes up to here have ended, and later ones have later timestamps. */
+  5: optional i64 stable_us = 0
 }
 
 struct GetBucketNodesReply {
@@ -759,6 +765,17 @@ struct CreateVisitor {
   9: optional i64 schema_version = 0
   /** Which fields the visitor is given, as in Operation.field_set; empty: all. */
   10: optional string field_set = ""
+  /** Only versions written at or after this time. */
+  11: optional i64 from_us = 0
+  /** And not after this one; 0: no limit. */
+  12: optional i64 to_us = 0
+  /** Removed documents too, as entries without content. */
+  13: optional bool include_removed = false
+  /** Which visitors begin first when there are too many. */
+  14: optional Priority priority = Priority.DEFAULT
+  /** Only documents in this part of the bucket tree, both ends included; 0 and 0: all of it. */
+  15: optional i64 first_position = 0
+  16: optional i64 last_position = 0
 }
 
 struct CreateVisitorReply {
@@ -776,6 +793,10 @@ struct VisitorEvent {
   5: optional Status status
   /** With bucket_done: what the visitor says of the bucket. */
   6: optional binary result = ""
+  /** With bucket_done: documents there were in the bucket. */
+  7: optional i64 documents_read = 0
+  /** With bucket_done: documents and removes that the visitor was given. */
+  8: optional i64 documents_matched = 0
 }
 
 /** Waits for events. Later events than `acknowledged` that were sent before are sent again. */
@@ -800,6 +821,57 @@ struct DestroyVisitor {
 
 struct DestroyVisitorReply {
   1: optional Status status
+}
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Subscriptions: client to storage node
+
+/** How far a subscriber is in one bucket, and how far it may read. */
+struct ChangesWanted {
+  1: optional i64 bucket = 0
+  /** As BucketNode has it. */
+  2: optional i64 epoch = 0
+  /** BucketNode.stable_us */
+  3: optional i64 until_us = 0
+  /** Changes up to here were given. */
+  4: optional i64 after_us = 0
+  /** What the answer said when they were given; if it is no longer so, they are given again. */
+  5: optional i64 seen_epoch = 0
+  6: optional i64 seen_checksum = 0
+}
+
+struct BucketChanges {
+  1: optional i64 bucket = 0
+  2: optional Status status
+  /** By rising timestamp. */
+  3: optional binary docblock = ""
+  /** The new position. */
+  4: optional i64 after_us = 0
+  /** Of all entries up to it. */
+  5: optional i64 checksum = 0
+  /** There is more up to `until_us`. */
+  6: optional bool more = false
+  /** Begins anew, as what was given before may have had gaps. */
+  7: optional bool again = false
+  /** Removes that the subscriber has not been given are forgotten. */
+  8: optional bool resync = false
+  /** With resync: removes before this time may be forgotten. */
+  9: optional i64 horizon_us = 0
+}
+
+struct ReadChanges {
+  1: optional list<ChangesWanted> buckets = []
+  2: optional string selection = ""
+  3: optional string field_set = ""
+  /** 0: the server's default. */
+  4: optional i64 max_bytes = 0
+  5: optional i64 schema_version = 0
+}
+
+struct ReadChangesReply {
+  1: optional Status status
+  /** Those that were read, in order; the rest is for another call. */
+  2: optional list<BucketChanges> buckets = []
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -919,6 +991,7 @@ service StorageService {
   CreateVisitorReply createVisitor(1: CreateVisitor request)
   VisitorNextReply visitorNext(1: VisitorNext request)
   DestroyVisitorReply destroyVisitor(1: DestroyVisitor request)
+  ReadChangesReply readChanges(1: ReadChanges request)
 }
 
 /** Of every node, for the fleet controller. */

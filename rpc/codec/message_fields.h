@@ -98,12 +98,15 @@ void fields(V& visit, M& m) {
   visit(1, m.state_version);
   visit(2, m.all);
   visit(3, m.buckets);
+  visit(4, m.for_changes);
 }
 template <typename V, Is<BucketNode> M>
 void fields(V& visit, M& m) {
   visit(1, m.bucket);
   visit(2, m.status);
   visit(3, m.node);
+  visit(4, m.epoch);
+  visit(5, m.stable_us);
 }
 template <typename V, Is<GetBucketNodesReply> M>
 void fields(V& visit, M& m) {
@@ -401,6 +404,12 @@ void fields(V& visit, M& m) {
   visit(8, m.buckets_at_once);
   visit(9, m.schema_version);
   visit(10, m.field_set);
+  visit(11, m.from_us);
+  visit(12, m.to_us);
+  visit(13, m.include_removed);
+  visit(14, m.priority);
+  visit(15, m.first_position);
+  visit(16, m.last_position);
 }
 template <typename V, Is<CreateVisitorReply> M>
 void fields(V& visit, M& m) {
@@ -414,6 +423,8 @@ void fields(V& visit, M& m) {
   visit(4, m.bucket_done);
   visit(5, m.status);
   visit(6, m.result);
+  visit(7, m.documents_read);
+  visit(8, m.documents_matched);
 }
 template <typename V, Is<VisitorNext> M>
 void fields(V& visit, M& m) {
@@ -435,6 +446,41 @@ void fields(V& visit, M& m) {
 template <typename V, Is<DestroyVisitorReply> M>
 void fields(V& visit, M& m) {
   visit(1, m.status);
+}
+
+template <typename V, Is<ChangesWanted> M>
+void fields(V& visit, M& m) {
+  visit(1, m.bucket);
+  visit(2, m.epoch);
+  visit(3, m.until_us);
+  visit(4, m.after_us);
+  visit(5, m.seen_epoch);
+  visit(6, m.seen_checksum);
+}
+template <typename V, Is<BucketChanges> M>
+void fields(V& visit, M& m) {
+  visit(1, m.bucket);
+  visit(2, m.status);
+  visit(3, m.docblock);
+  visit(4, m.after_us);
+  visit(5, m.checksum);
+  visit(6, m.more);
+  visit(7, m.again);
+  visit(8, m.resync);
+  visit(9, m.horizon_us);
+}
+template <typename V, Is<ReadChanges> M>
+void fields(V& visit, M& m) {
+  visit(1, m.buckets);
+  visit(2, m.selection);
+  visit(3, m.field_set);
+  visit(4, m.max_bytes);
+  visit(5, m.schema_version);
+}
+template <typename V, Is<ReadChangesReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.buckets);
 }
 
 template <typename V, Is<JobSpec> M>

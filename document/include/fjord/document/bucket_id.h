@@ -47,6 +47,10 @@ class BucketId {
 
   /// All bits in reverse, with the count in the low six: in this order a bucket's descendants directly follow it.
   std::uint64_t sort_key() const;
+  /// Where its first descendant with all bits is in the tree: 0 to 2^kUsedBitsMax - 1, in the order of sort_key(). The
+  /// bucket reaches from here over span() positions, whatever number of bits others are cut into.
+  std::uint64_t position() const { return sort_key() >> kCountBits; }
+  constexpr std::uint64_t span() const { return std::uint64_t{1} << (kUsedBitsMax - used_bits()); }
   /// "BucketId(0x4000000000000012)".
   std::string to_string() const;
 

@@ -148,6 +148,10 @@ struct BucketNode {
   BucketId bucket;
   Status status;           ///< Unavailable or NotReady if no replica may be read now.
   std::uint16_t node = 0;  ///< One in-sync replica, chosen at random.
+  /// For changes: of the replica set. Whatever comes into the bucket's past raises it (docs/design/0008).
+  std::uint64_t epoch = 0;
+  /// For changes: all writes up to here have ended on every replica, and later ones have later timestamps.
+  std::uint64_t stable_us = 0;
 };
 struct GetBucketNodesReply {
   Status status;
@@ -161,6 +165,9 @@ struct GetBucketNodes {
   std::uint64_t state_version = 0;
   bool all = false;  ///< Every bucket that this distributor owns.
   std::vector<BucketId> buckets;
+  /// The answer names the buckets as they are now instead of whole distribution buckets, with `epoch` and `stable_us`;
+  /// one whose replicas may differ is NotReady.
+  bool for_changes = false;
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -618,6 +625,15 @@ struct CreateVisitor {
   std::uint32_t buckets_at_once = 0;  ///< 0: 1
   std::uint64_t schema_version = 0;   ///< The visitor needs at least this one.
   std::string field_set = {};         ///< Which fields the visitor is given; empty: all of them.
+  std::uint64_t from_us = 0;          ///< Only versions written at or after this time.
+  std::uint64_t to_us = 0;            ///< And not after this one; 0: no limit.
+  /// Removed documents too, as entries without content; the selection is asked about their ids alone.
+  bool include_removed = false;
+  Priority priority = Priority::Default;  ///< Which visitors begin first when there are too many.
+  /// Only documents whose narrowest bucket is in this part of the bucket tree (BucketId::position()), both ends of it
+  /// included; 0 and 0: all of it.
+  std::uint64_t first_position = 0;
+  std::uint64_t last_position = 0;
 };
 
 /// Something that a visitor has for its client.
@@ -628,6 +644,8 @@ struct VisitorEvent {
   bool bucket_done = false;  ///< The bucket was read to its end, or `status` says why not.
   Status status;
   std::string result;  ///< With bucket_done: what the visitor says of the bucket (for MapReduce: TaskReport).
+  std::uint64_t documents_read = 0;     ///< With bucket_done: documents there were in the bucket.
+  std::uint64_t documents_matched = 0;  ///< With bucket_done: documents and removes that the visitor was given.
 };
 struct VisitorNextReply {
   Status status;  ///< NotFound: the node does not know the visitor (any more).
@@ -651,6 +669,45 @@ struct DestroyVisitor {
   using Reply = DestroyVisitorReply;
   static constexpr const char* kName = "destroyVisitor";
   std::uint64_t visitor_id = 0;
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Subscriptions: client to storage node
+
+/// How far a subscriber is in one bucket, and how far it may read.
+struct ChangesWanted {
+  BucketId bucket;
+  std::uint64_t epoch = 0;     ///< As BucketNode has it; NotReady if the replica has another one.
+  std::uint64_t until_us = 0;  ///< BucketNode::stable_us.
+  std::uint64_t after_us = 0;  ///< Changes up to here were given.
+  /// What the answer said when they were given; if it is no longer so, they are given again.
+  std::uint64_t seen_epoch = 0;
+  std::uint64_t seen_checksum = 0;
+};
+struct BucketChanges {
+  BucketId bucket;
+  Status status;
+  std::string docblock;          ///< By rising timestamp; an entry that is removed is, or may be, no longer selected.
+  std::uint64_t after_us = 0;    ///< The new position.
+  std::uint64_t checksum = 0;    ///< Of all entries up to it.
+  bool more = false;             ///< There is more up to `until_us`.
+  bool again = false;            ///< Begins anew, as what was given before may have had gaps.
+  bool resync = false;           ///< Removes that the subscriber has not been given are forgotten.
+  std::uint64_t horizon_us = 0;  ///< With resync: removes before this time may be forgotten.
+};
+struct ReadChangesReply {
+  Status status;
+  std::vector<BucketChanges> buckets;  ///< Those that were read, in order; the rest is for another call.
+};
+/// What changed in buckets since a time, without documents that changed again later than `until_us`.
+struct ReadChanges {
+  using Reply = ReadChangesReply;
+  static constexpr const char* kName = "readChanges";
+  std::vector<ChangesWanted> buckets;
+  std::string selection;
+  std::string field_set;
+  std::uint32_t max_bytes = 0;  ///< 0: the server's default.
+  std::uint64_t schema_version = 0;
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -734,13 +791,13 @@ struct CancelJob {
 using Request = std::variant<GetClusterInfo, Execute, GetBucketNodes, Apply, GetBucketInfo, SetReplicaSets, MergeBucket,
                              DeleteBuckets, SplitBucket, JoinBuckets, ListEntries, FetchEntries, Poll, DeploySchemas,
                              GetStatus, CreateVisitor, VisitorNext, DestroyVisitor, SubmitJob, ListJobs, CancelJob,
-                             ChangeNodes, GetConfig, ChangeConfig, GetHistory, FindGarbage>;
+                             ChangeNodes, GetConfig, ChangeConfig, GetHistory, FindGarbage, ReadChanges>;
 using Reply =
     std::variant<GetClusterInfoReply, ExecuteReply, GetBucketNodesReply, ApplyReply, GetBucketInfoReply,
                  SetReplicaSetsReply, MergeBucketReply, DeleteBucketsReply, SplitBucketReply, JoinBucketsReply,
                  ListEntriesReply, FetchEntriesReply, PollReply, DeploySchemasReply, GetStatusReply, CreateVisitorReply,
                  VisitorNextReply, DestroyVisitorReply, SubmitJobReply, ListJobsReply, CancelJobReply, ChangeNodesReply,
-                 GetConfigReply, ChangeConfigReply, GetHistoryReply, FindGarbageReply>;
+                 GetConfigReply, ChangeConfigReply, GetHistoryReply, FindGarbageReply, ReadChangesReply>;
 static_assert(std::variant_size_v<Request> == std::variant_size_v<Reply>, "the answer of request i is reply i");
 
 /// "execute" for an Execute, and so on.
