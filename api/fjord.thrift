@@ -776,6 +776,8 @@ struct CreateVisitor {
   /** Only documents in this part of the bucket tree, both ends included; 0 and 0: all of it. */
   15: optional i64 first_position = 0
   16: optional i64 last_position = 0
+  /** The visitor is given header parts as they are stored, and no bodies. */
+  20: optional bool header_only = false
 }
 
 struct CreateVisitorReply {
@@ -877,6 +879,16 @@ struct ReadChangesReply {
 // ---------------------------------------------------------------------------------------------------------------------
 // Jobs
 
+/** How the tuples of map tasks get to where they are reduced. */
+enum Shuffle {
+  /** Chosen by the system. */
+  AUTO = 0,
+  /** As documents in the store; the results are documents, too. */
+  STORE = 1,
+  /** With the answers of the visitors, to the process that runs the job, which holds the results. */
+  DIRECT = 2,
+}
+
 struct JobSpec {
   1: optional string application = ""
   2: optional string document_type = ""
@@ -887,6 +899,7 @@ struct JobSpec {
   /** 0: chosen by the system. */
   6: optional i64 output_buckets = 0
   7: optional i64 visitors_per_node = 0
+  8: optional Shuffle shuffle = Shuffle.AUTO
 }
 
 enum JobPhase {
@@ -925,6 +938,10 @@ struct JobStatus {
   17: optional i64 output_buckets = 0
   /** Location of output bucket 0. */
   18: optional i64 output_base = 0
+  /** The one that is used; AUTO until the job has begun. */
+  19: optional Shuffle shuffle = Shuffle.AUTO
+  /** Written to disk by tasks whose groups did not fit into memory. */
+  20: optional i64 spilled_bytes = 0
 }
 
 struct SubmitJob {
@@ -941,11 +958,20 @@ struct SubmitJobReply {
 struct ListJobs {
   /** Empty: all that this distributor runs or ran. */
   1: optional string job_id = ""
+  /** With an id: the answer comes when the job has ended, or after so long. */
+  2: optional i64 wait_us = 0
+  /** With an id: results that the process holds, from this one on, at least one of them. */
+  3: optional i64 results_from = 0
+  /** About so many bytes of results; 0: none. */
+  4: optional i64 results_bytes_max = 0
 }
 
 struct ListJobsReply {
   1: optional Status status
   2: optional list<JobStatus> jobs = []
+  /** Key and value, by rising key. */
+  3: optional list<Parameter> results = []
+  4: optional bool more_results = false
 }
 
 struct CancelJob {

@@ -170,6 +170,7 @@ Result<ReadPlan> VisitorService::Impl::plan(const rpc::CreateVisitor& request,
     plan.iterate.parts = parts_for(fields);
     if (fields.kind() != FieldSet::Kind::All) plan.fields = std::make_shared<const FieldSet>(std::move(fields));
   }
+  if (request.header_only) plan.iterate.parts = spi::Parts::HeaderOnly;
   if (request.ids_only) plan.iterate.parts = spi::Parts::IdOnly;
   plan.docblock_bytes =
       request.docblock_bytes == 0 ? options_.docblock_bytes : std::min(request.docblock_bytes, options_.docblock_bytes);

@@ -74,7 +74,7 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
   // Running visitors (visitor_session_run.cpp).
   void create_visitors();
   void create_visitor(std::uint16_t node, std::vector<BucketId> buckets);
-  std::uint32_t batch_size(std::size_t queued) const;
+  std::uint32_t batch_size(std::size_t queued, unsigned runs) const;
   void on_created(std::uint64_t run_id, Result<rpc::CreateVisitorReply> reply);
   void poll(Run& run);
   void on_polled(std::uint64_t run_id, Result<rpc::VisitorNextReply> reply);

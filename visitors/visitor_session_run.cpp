@@ -43,9 +43,13 @@ bool VisitorSession::Impl::node_up(std::uint16_t node) const {
   return snapshot != nullptr && snapshot->storage_serves(node) && node < snapshot->info().storage_addresses.size();
 }
 
-std::uint32_t VisitorSession::Impl::batch_size(std::size_t queued) const {
+std::uint32_t VisitorSession::Impl::batch_size(std::size_t queued, unsigned runs) const {
   if (options_.buckets_per_visitor != 0) return options_.buckets_per_visitor;
   const std::size_t visitors = options_.visitors_per_node == 0 ? kVisitorsPerNodeDefault : options_.visitors_per_node;
+  if (options_.one_round) {
+    const std::size_t left = visitors - runs;  // create_visitors() goes on only while there are fewer
+    return std::clamp(static_cast<std::uint32_t>((queued + left - 1) / left), 1u, kBatchMax);
+  }
   return std::clamp(static_cast<std::uint32_t>(queued / (visitors * kRounds)), 1u, kBatchMax);
 }
 
@@ -54,7 +58,7 @@ void VisitorSession::Impl::create_visitors() {
   const std::uint32_t limit = options_.visitors_per_node == 0 ? kVisitorsPerNodeDefault : options_.visitors_per_node;
   for (auto& [index, node] : nodes_) {
     while (!node.queue.empty() && node.runs < limit && node_up(index)) {
-      const std::size_t count = std::min<std::size_t>(batch_size(node.queue.size()), node.queue.size());
+      const std::size_t count = std::min<std::size_t>(batch_size(node.queue.size(), node.runs), node.queue.size());
       const auto end = node.queue.begin() + static_cast<std::ptrdiff_t>(count);
       std::vector<BucketId> batch(node.queue.begin(), end);
       node.queue.erase(node.queue.begin(), end);
@@ -84,6 +88,7 @@ void VisitorSession::Impl::create_visitor(std::uint16_t node, std::vector<Bucket
   request.selection = options_.selection;
   request.ids_only = options_.ids_only;
   request.field_set = options_.field_set;
+  request.header_only = options_.header_only;
   request.docblock_bytes = options_.docblock_bytes;
   request.buckets_at_once = options_.buckets_at_once;
   request.schema_version = std::max(options_.schema_version, snapshot->schema_version());

@@ -410,6 +410,7 @@ void fields(V& visit, M& m) {
   visit(14, m.priority);
   visit(15, m.first_position);
   visit(16, m.last_position);
+  visit(20, m.header_only);
 }
 template <typename V, Is<CreateVisitorReply> M>
 void fields(V& visit, M& m) {
@@ -492,6 +493,7 @@ void fields(V& visit, M& m) {
   visit(5, m.output_namespace);
   visit(6, m.output_buckets);
   visit(7, m.visitors_per_node);
+  visit(8, m.shuffle);
 }
 template <typename V, Is<JobStatus> M>
 void fields(V& visit, M& m) {
@@ -513,6 +515,8 @@ void fields(V& visit, M& m) {
   visit(16, m.finished_unix_us);
   visit(17, m.output_buckets);
   visit(18, m.output_base);
+  visit(19, m.shuffle);
+  visit(20, m.spilled_bytes);
 }
 template <typename V, Is<SubmitJob> M>
 void fields(V& visit, M& m) {
@@ -527,11 +531,16 @@ void fields(V& visit, M& m) {
 template <typename V, Is<ListJobs> M>
 void fields(V& visit, M& m) {
   visit(1, m.job_id);
+  visit(2, m.wait_us);
+  visit(3, m.results_from);
+  visit(4, m.results_bytes_max);
 }
 template <typename V, Is<ListJobsReply> M>
 void fields(V& visit, M& m) {
   visit(1, m.status);
   visit(2, m.jobs);
+  visit(3, m.results);
+  visit(4, m.more_results);
 }
 template <typename V, Is<CancelJob> M>
 void fields(V& visit, M& m) {

@@ -634,6 +634,7 @@ struct CreateVisitor {
   /// included; 0 and 0: all of it.
   std::uint64_t first_position = 0;
   std::uint64_t last_position = 0;
+  bool header_only = false;           ///< The visitor is given header parts as they are stored, and no bodies.
 };
 
 /// Something that a visitor has for its client.
@@ -713,6 +714,13 @@ struct ReadChanges {
 // ---------------------------------------------------------------------------------------------------------------------
 // Jobs: client to distributor
 
+/// How the tuples of map tasks get to where they are reduced.
+enum class Shuffle : std::int32_t {
+  Auto = 0,    ///< Chosen by the system.
+  Store = 1,   ///< As documents in the store; the results are documents, too.
+  Direct = 2,  ///< With the answers of the visitors, to the process that runs the job, which holds the results.
+};
+
 struct JobSpec {
   std::string application;
   std::string document_type;
@@ -721,6 +729,7 @@ struct JobSpec {
   std::string output_namespace;         ///< Empty: "results".
   std::uint32_t output_buckets = 0;     ///< 0: chosen by the system.
   std::uint32_t visitors_per_node = 0;  ///< 0: chosen by the system.
+  Shuffle shuffle = Shuffle::Auto;      ///< How tuples get from map to reduce.
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
@@ -754,6 +763,8 @@ struct JobStatus {
   std::int64_t finished_unix_us = 0;  ///< 0: not finished.
   std::uint32_t output_buckets = 0;
   std::uint64_t output_base = 0;  ///< Location of output bucket 0.
+  Shuffle shuffle = Shuffle::Auto;  ///< The one that is used; Auto until the job has begun.
+  std::uint64_t spilled_bytes = 0;  ///< Written to disk by tasks whose groups did not fit into memory.
 };
 
 struct SubmitJobReply {
@@ -769,12 +780,17 @@ struct SubmitJob {
 struct ListJobsReply {
   Status status;
   std::vector<JobStatus> jobs;
+  std::vector<Parameter> results;  ///< What was asked for: key and value, by rising key.
+  bool more_results = false;
 };
 /// The jobs that this distributor runs or ran.
 struct ListJobs {
   using Reply = ListJobsReply;
   static constexpr const char* kName = "listJobs";
   std::string job_id;  ///< Empty: all.
+  std::int64_t wait_us = 0;             ///< With an id: the answer comes when the job has ended, or after so long.
+  std::uint64_t results_from = 0;       ///< With an id: results that the process holds, from this one on ...
+  std::uint32_t results_bytes_max = 0;  ///< ... at least one of them, and about so many bytes; 0: none.
 };
 struct CancelJobReply {
   Status status;

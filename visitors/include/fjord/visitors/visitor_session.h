@@ -20,6 +20,7 @@ struct VisitorSessionOptions {
   std::vector<rpc::Parameter> parameters;
   std::string selection;
   bool ids_only = false;
+  bool header_only = false;  ///< Bodies are not read, and header parts given as they are stored.
   std::string field_set;  ///< Which fields of documents are read (document/field_set.h); empty: all of them.
   /// Absent: every bucket of the cluster that holds something.
   std::optional<std::vector<BucketId>> buckets;
@@ -28,6 +29,8 @@ struct VisitorSessionOptions {
 
   std::uint32_t visitors_per_node = 4;
   std::uint32_t buckets_per_visitor = 0;  ///< 0: chosen so that a node's work is cut into a few rounds, at most 64.
+  /// With buckets_per_visitor 0: the buckets of a node are dealt to its visitors at once, at most 64 to each.
+  bool one_round = false;
   std::uint32_t buckets_at_once = 1;
   std::uint32_t docblock_bytes = 0;  ///< 0: the server's default
   std::uint64_t schema_version = 0;  ///< Servers need at least this one; raised to that of the snapshot.
