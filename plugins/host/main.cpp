@@ -1,0 +1,254 @@
+// fjord-plugin-host: one library of visitors, in a process that may be lost. Started by storage nodes, which talk to it
+// over a socket (plugin_protocol.h).
+
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <dlfcn.h>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <thread>
+#include <unistd.h>
+
+#include "fjord/common/coding.h"
+#include "fjord/common/executor.h"
+#include "fjord/plugins/plugin.h"
+#include "plugin_protocol.h"
+
+namespace fjord::plugins {
+namespace {
+
+using visitors::BucketResult;
+using visitors::Mailbox;
+using visitors::VisitContext;
+using visitors::Visitor;
+
+/// The executor of the visitor: tasks run while an outcome is waited for, on the thread that waits.
+class WaitingExecutor final : public Executor {
+ public:
+  void post(Task task) override {
+    const std::lock_guard lock(mutex_);
+    tasks_.push_back(std::move(task));
+    changed_.notify_one();
+  }
+  /// Nothing here needs time; who asks for it all the same gets a thread.
+  void post_after(Duration delay, Task task) override {
+    std::thread([this, delay, task = std::move(task)]() mutable {
+      std::this_thread::sleep_for(delay);
+      post(std::move(task));
+    }).detach();
+  }
+  bool is_current() const override { return std::this_thread::get_id() == thread_; }
+
+  template <typename Condition>
+  void run_until(Condition is_over) {
+    std::unique_lock lock(mutex_);
+    while (!is_over()) {
+      changed_.wait(lock, [&] { return !tasks_.empty(); });
+      Task task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      task();
+      lock.lock();
+    }
+  }
+
+ private:
+  const std::thread::id thread_ = std::this_thread::get_id();
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Task> tasks_;
+};
+
+/// False at the end of the connection.
+bool read_all(char* to, std::size_t bytes) {
+  while (bytes > 0) {
+    const ssize_t got = ::read(kHostSocket, to, bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    to += got;
+    bytes -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+void answer(const HostAnswer& what) {
+  const std::string frame = encode(what);
+  std::string_view left = frame;
+  while (!left.empty()) {
+    const ssize_t sent = ::write(kHostSocket, left.data(), left.size());
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) std::_Exit(0);  // The storage node has gone.
+    left.remove_prefix(static_cast<std::size_t>(sent));
+  }
+}
+
+HostAnswer outcome(Status status) {
+  HostAnswer result;
+  result.status = std::move(status);
+  return result;
+}
+
+class Host final : public VisitContext {
+ public:
+  Host(std::string library, const PluginRegistry& registry) : library_(std::move(library)), registry_(registry) {}
+
+  const std::shared_ptr<const DocumentTypeRepo>& types() const override { return types_; }
+  Mailbox mailbox() const override { return mailbox_; }
+  void send(BucketId bucket, std::string docblock) override {
+    HostAnswer documents;
+    documents.bucket = bucket;
+    documents.docblock = std::move(docblock);
+    answer(documents);
+  }
+  /// Whoever cancels a visit ends this process.
+  bool cancelled() const override { return false; }
+
+  HostAnswer handle(HostRequest& request) {
+    try {
+      return run(request);
+    } catch (const std::exception& thrown) {
+      return outcome(Status(StatusCode::InvalidArgument, "plugin " + library_ + ": " + name_of(request.call) +
+                                                             " threw an exception: " + thrown.what()));
+    } catch (...) {
+      return outcome(Status(StatusCode::InvalidArgument,
+                            "plugin " + library_ + ": " + name_of(request.call) + " threw something"));
+    }
+  }
+
+ private:
+  static std::string name_of(Call call) {
+    switch (call) {
+      case Call::Describe:
+        return "registering";
+      case Call::Create:
+        return "making the visitor";
+      case Call::BeginBucket:
+        return "begin_bucket()";
+      case Call::Visit:
+        return "visit()";
+      case Call::EndBucket:
+        return "end_bucket()";
+      case Call::AbandonBucket:
+        return "abandon_bucket()";
+    }
+    return "a call";
+  }
+
+  HostAnswer run(HostRequest& request) {
+    if (request.call == Call::Describe) return describe();
+    if (request.call == Call::Create) return outcome(create(request));
+    if (visitor_ == nullptr) return outcome(Status(StatusCode::InvalidArgument, "there is no visitor yet"));
+    switch (request.call) {
+      case Call::BeginBucket:
+        return outcome(visitor_->begin_bucket(request.bucket));
+      case Call::Visit:
+        return outcome(visitor_->visit(request.bucket, std::move(request.docblock)));
+      case Call::EndBucket:
+        return end_bucket(request.bucket);
+      case Call::AbandonBucket:
+        visitor_->abandon_bucket(request.bucket);
+        return {};
+      default:
+        return outcome(Status(StatusCode::InvalidArgument, "no such call"));
+    }
+  }
+
+  HostAnswer describe() const {
+    HostAnswer result;
+    for (const auto& [name, entry] : registry_.entries()) result.described.emplace_back(name, entry.help);
+    return result;
+  }
+
+  Status create(const HostRequest& request) {
+    const auto entry = registry_.entries().find(request.visitor);
+    if (entry == registry_.entries().end()) return {StatusCode::InvalidArgument, "no visitor " + request.visitor};
+    FJORD_TRY_ASSIGN(types_, DocumentTypeRepo::build(request.schemas));
+    FJORD_TRY_ASSIGN(visitor_, entry->second.factory(*this, request.parameters));
+    if (visitor_ == nullptr) return {StatusCode::InvalidArgument, "the factory made no visitor"};
+    return Status::ok();
+  }
+
+  HostAnswer end_bucket(BucketId bucket) {
+    auto done = std::make_shared<std::optional<BucketResult>>();
+    visitor_->end_bucket(bucket, [this, done](BucketResult result) {
+      executor_.post([done, result = std::make_shared<BucketResult>(std::move(result))] { *done = std::move(*result); });
+    });
+    executor_.run_until([&] { return done->has_value(); });
+    HostAnswer result = outcome((*done)->status);
+    result.result = std::move((*done)->result);
+    return result;
+  }
+
+  std::string library_;
+  const PluginRegistry& registry_;
+  std::shared_ptr<const DocumentTypeRepo> types_;
+  WaitingExecutor executor_;
+  Mailbox mailbox_{executor_};
+  std::unique_ptr<Visitor> visitor_;
+};
+
+/// What keeps the library from being used; empty: nothing.
+std::string load(const char* file, PluginRegistry& registry) {
+  void* const library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return std::string("cannot be loaded: ") + ::dlerror();
+  const auto* const interface = static_cast<const std::uint32_t*>(::dlsym(library, "fjord_plugin_interface"));
+  if (interface == nullptr) return "is no plugin: it does not define fjord_plugin_interface (FJORD_PLUGIN)";
+  if (*interface != kPluginInterface)
+    return "was built for plugin interface " + std::to_string(*interface) + "; this is " + std::to_string(kPluginInterface);
+  using Register = void (*)(PluginRegistry&);
+  const auto enter = reinterpret_cast<Register>(::dlsym(library, "fjord_plugin_register"));
+  if (enter == nullptr) return "is no plugin: it does not define fjord_plugin_register (FJORD_PLUGIN)";
+  try {
+    enter(registry);
+  } catch (const std::exception& thrown) {
+    return std::string("threw an exception while it registered: ") + thrown.what();
+  }
+  return registry.entries().empty() ? "offers no visitor" : "";
+}
+
+void limit_itself(const char* memory_bytes) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  const rlim_t memory = std::strtoull(memory_bytes, nullptr, 10);
+  const rlimit space{memory, memory};
+  const rlimit nothing{0, 0};
+  if (memory > 0) ::setrlimit(RLIMIT_AS, &space);
+  ::setrlimit(RLIMIT_CORE, &nothing);
+}
+
+int serve(const char* file) {
+  PluginRegistry registry;
+  const std::string problem = load(file, registry);
+  Host host(std::string(file).substr(std::string_view(file).rfind('/') + 1), registry);
+  while (true) {
+    char length[sizeof(std::uint32_t)];
+    if (!read_all(length, sizeof(length))) return 0;
+    std::string message(load_fixed<std::uint32_t>(length), '\0');
+    if (!read_all(message.data(), message.size())) return 0;
+    std::optional<HostRequest> request = decode_request(message);
+    if (!request) return 1;
+    answer(problem.empty() ? host.handle(*request) : outcome(Status(StatusCode::InvalidArgument, problem)));
+  }
+}
+
+}  // namespace
+}  // namespace fjord::plugins
+
+int main(int argc, char** argv) {
+  if (argc != 5 || std::strcmp(argv[1], "--library") != 0 || std::strcmp(argv[3], "--memory-bytes") != 0) {
+    std::fprintf(stderr, "fjord-plugin-host runs visitors of a plugin for a storage node, which starts it.\n");
+    return 2;
+  }
+  fjord::plugins::limit_itself(argv[4]);
+  return fjord::plugins::serve(argv[2]);
+}

@@ -1,0 +1,4 @@
+// A library, but none of visitors.
+
+int answer();
+int answer() { return 42; }
