@@ -18,7 +18,9 @@ find_package(CLI11 REQUIRED)
 find_package(Boost 1.81 REQUIRED)
 find_package(TBB REQUIRED)
 find_package(prometheus-cpp REQUIRED COMPONENTS core)
-find_package(Catch2 2 REQUIRED)
+if(PROJECT_NAME STREQUAL "fjord")
+  find_package(Catch2 2 REQUIRED)  # not for users of the package
+endif()
 
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(libmd REQUIRED IMPORTED_TARGET GLOBAL libmd)

@@ -26,8 +26,8 @@ Result<std::vector<std::string>> library_files(const std::string& directory) {
 
 Result<std::vector<std::string>> visitors_of(const PluginOptions& options, const std::string& file) {
   FJORD_TRY_ASSIGN(const std::unique_ptr<PluginProcess> process, PluginProcess::start(options, file));
-  FJORD_TRY_ASSIGN(const HostAnswer answer,
-                   process->call({}, kDescribeTimeout, [] { return false; }, [](HostAnswer) {}));
+  FJORD_TRY_ASSIGN(const HostAnswer answer, process->call(
+                                                {}, kDescribeTimeout, [] { return false; }, [](HostAnswer) {}));
   std::vector<std::string> names;
   for (const auto& [name, help] : answer.described) names.push_back(name);
   return names;

@@ -20,8 +20,8 @@ enum class Call : std::uint8_t { Describe = 1, Create, BeginBucket, Visit, EndBu
 struct HostRequest {
   Call call = Call::Describe;
   BucketId bucket;
-  std::string docblock;                    ///< Visit.
-  std::string visitor;                     ///< Create, as the next two.
+  std::string docblock;  ///< Visit.
+  std::string visitor;   ///< Create, as the next two.
   std::vector<rpc::Parameter> parameters;
   std::vector<std::string> schemas;
 };
@@ -31,8 +31,8 @@ struct HostAnswer {
   std::optional<std::string> docblock;
   BucketId bucket;  ///< Of the docblock.
   Status status;
-  std::string result;                                           ///< EndBucket.
-  std::vector<std::pair<std::string, std::string>> described;   ///< Describe: name and help.
+  std::string result;                                          ///< EndBucket.
+  std::vector<std::pair<std::string, std::string>> described;  ///< Describe: name and help.
 };
 
 /// With the length in front.

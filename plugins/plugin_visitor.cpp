@@ -94,8 +94,10 @@ PluginVisitorContext::PluginVisitorContext(PluginOptions plugin_options, const r
     : options(std::move(plugin_options)),
       snapshots(snapshot_holder),
       started(metrics.counter("fjord_plugin_processes_total", "Processes started for visitors of plugins.")),
-      failed(metrics.counter("fjord_plugin_failed_calls_total", "Calls that a plugin answered with an error, or never.")),
-      refused(metrics.gauge("fjord_plugin_libraries_refused", "Libraries of the plugin directory that are not used.")) {}
+      failed(
+          metrics.counter("fjord_plugin_failed_calls_total", "Calls that a plugin answered with an error, or never.")),
+      refused(metrics.gauge("fjord_plugin_libraries_refused", "Libraries of the plugin directory that are not used.")) {
+}
 
 visitors::VisitorFactory plugin_visitor_factory(std::shared_ptr<PluginVisitorContext> shared, std::string library,
                                                 std::string name) {

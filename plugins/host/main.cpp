@@ -11,8 +11,8 @@
 #include <dlfcn.h>
 #include <exception>
 #include <memory>
-#include <optional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <sys/prctl.h>
@@ -182,7 +182,8 @@ class Host final : public VisitContext {
   HostAnswer end_bucket(BucketId bucket) {
     auto done = std::make_shared<std::optional<BucketResult>>();
     visitor_->end_bucket(bucket, [this, done](BucketResult result) {
-      executor_.post([done, result = std::make_shared<BucketResult>(std::move(result))] { *done = std::move(*result); });
+      executor_.post(
+          [done, result = std::make_shared<BucketResult>(std::move(result))] { *done = std::move(*result); });
     });
     executor_.run_until([&] { return done->has_value(); });
     HostAnswer result = outcome((*done)->status);
@@ -205,7 +206,8 @@ std::string load(const char* file, PluginRegistry& registry) {
   const auto* const interface = static_cast<const std::uint32_t*>(::dlsym(library, "fjord_plugin_interface"));
   if (interface == nullptr) return "is no plugin: it does not define fjord_plugin_interface (FJORD_PLUGIN)";
   if (*interface != kPluginInterface)
-    return "was built for plugin interface " + std::to_string(*interface) + "; this is " + std::to_string(kPluginInterface);
+    return "was built for plugin interface " + std::to_string(*interface) + "; this is " +
+           std::to_string(kPluginInterface);
   using Register = void (*)(PluginRegistry&);
   const auto enter = reinterpret_cast<Register>(::dlsym(library, "fjord_plugin_register"));
   if (enter == nullptr) return "is no plugin: it does not define fjord_plugin_register (FJORD_PLUGIN)";

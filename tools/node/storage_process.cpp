@@ -9,6 +9,7 @@
 #include "fjord/mapreduce/task_visitors.h"
 #include "fjord/monitoring/metric_http_server.h"
 #include "fjord/node/node.h"
+#include "fjord/plugins/plugin_directory.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
 #include "fjord/storage/storage_node.h"
 #include "fjord/visitors/visitor_service.h"
@@ -73,6 +74,12 @@ class StorageProcess final : public Node {
     visitors::add_builtin_visitors(visitors_);
     mapreduce::add_builtin_applications(applications_);
     mapreduce::add_task_visitors(visitors_, applications_, sink_, machine_.runtime(), {});
+    plugins::PluginOptions plugin_options;
+    plugin_options.directory = config.plugin_directory;
+    plugin_options.memory_bytes = static_cast<std::uint64_t>(config.plugin_memory_bytes);
+    plugin_options.call_timeout = milliseconds(config.plugin_call_timeout_ms);
+    FJORD_TRY(
+        plugins::load_plugins(plugin_options, node_->snapshots(), machine_.runtime().metrics, visitors_).status());
     visitors::VisitorServiceOptions options;
     options.cpus = cpu_count();
     options.docblock_bytes = static_cast<std::uint32_t>(config.docblock_bytes);

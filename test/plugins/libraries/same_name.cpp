@@ -1,7 +1,5 @@
 // Offers a visitor that there is already.
 
-#include <memory>
-
 #include "fjord/plugins/plugin.h"
 
 namespace {
@@ -12,8 +10,4 @@ class Nothing final : public fjord::visitors::Visitor {
 
 }  // namespace
 
-FJORD_PLUGIN(registry) {
-  registry.add("dump", "Nothing", [](auto&, const auto&) -> fjord::Result<std::unique_ptr<fjord::visitors::Visitor>> {
-    return std::unique_ptr<fjord::visitors::Visitor>(new Nothing);
-  });
-}
+FJORD_PLUGIN(registry) { registry.add<Nothing>("dump", "Nothing"); }

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "fjord/visitors/visitor.h"
@@ -23,9 +25,7 @@
 ///       int count_ = 0;
 ///     };
 ///
-///     FJORD_PLUGIN(registry) {
-///       registry.add("count", "Counts documents", [](auto&, const auto&) { return std::make_unique<Count>(); });
-///     }
+///     FJORD_PLUGIN(registry) { registry.add<Count>("count", "Counts documents"); }
 ///
 /// Built against an installed Fjord:
 ///
@@ -51,6 +51,21 @@ class PluginRegistry {
   void add(std::string name, std::string help, visitors::VisitorFactory factory) {
     entries_[std::move(name)] = Entry{std::move(help), std::move(factory)};
   }
+  /// For a visitor that is made without anything, and then takes no parameters, or with (VisitContext&).
+  template <typename V>
+  void add(std::string name, std::string help) {
+    add(name, std::move(help),
+        [name](visitors::VisitContext& context,
+               const visitors::Parameters& parameters) -> Result<std::unique_ptr<visitors::Visitor>> {
+          if (!parameters.empty())
+            return Status(StatusCode::InvalidArgument, name + " takes no parameters, but got " + parameters[0].name);
+          if constexpr (std::is_constructible_v<V, visitors::VisitContext&>) {
+            return std::unique_ptr<visitors::Visitor>(new V(context));
+          } else {
+            return std::unique_ptr<visitors::Visitor>(new V());
+          }
+        });
+  }
   /// By name.
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
 
@@ -61,10 +76,10 @@ class PluginRegistry {
 }  // namespace fjord::plugins
 
 /// Defines what the host looks for. Once in a library.
-#define FJORD_PLUGIN(registry)                                                                    \
-  extern "C" {                                                                                    \
-  extern const std::uint32_t fjord_plugin_interface;                                              \
-  const std::uint32_t fjord_plugin_interface = ::fjord::plugins::kPluginInterface;                \
-  void fjord_plugin_register(::fjord::plugins::PluginRegistry& registry);                         \
-  }                                                                                               \
+#define FJORD_PLUGIN(registry)                                                     \
+  extern "C" {                                                                     \
+  extern const std::uint32_t fjord_plugin_interface;                               \
+  const std::uint32_t fjord_plugin_interface = ::fjord::plugins::kPluginInterface; \
+  void fjord_plugin_register(::fjord::plugins::PluginRegistry& registry);          \
+  }                                                                                \
   void fjord_plugin_register([[maybe_unused]] ::fjord::plugins::PluginRegistry& registry)

@@ -69,6 +69,9 @@ struct ClusterConfig {
   std::int64_t visitors_max = 0;  ///< 0: from the number of CPUs.
   std::int64_t docblock_bytes = 0;
   std::int64_t visitor_idle_ms = 0;
+  std::string plugin_directory;
+  std::int64_t plugin_memory_bytes = 0;
+  std::int64_t plugin_call_timeout_ms = 0;
 
   std::int64_t merges_max = 0;
   std::int64_t pending_bytes_max = 0;

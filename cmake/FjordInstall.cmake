@@ -1,0 +1,42 @@
+# What `cmake --install` puts together: the programs, and the package that find_package(fjord) finds, with the targets
+#
+#   fjord::connect   the client library and what it stands on
+#   fjord::plugin    what a visitor plugin sees; the rest it finds in fjord-plugin-host (use fjord_add_plugin)
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/fjord)
+
+set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
+set(modules common document cluster rpc client rpc_codec rpc_thrift connect)
+foreach(module IN LISTS modules)
+  set_target_properties(fjord_${module} PROPERTIES EXPORT_NAME ${module})
+  get_target_property(has_headers fjord_${module} HEADER_SETS)
+  set(headers "")
+  if(has_headers)
+    set(headers FILE_SET HEADERS)
+  endif()
+  install(TARGETS fjord_${module} EXPORT fjord ${headers})
+endforeach()
+
+# Headers alone: libraries of plugins stay free of a second copy of what the host has.
+foreach(folder storage/spi visitors plugins)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+endforeach()
+add_library(fjord_plugin INTERFACE)
+target_compile_features(fjord_plugin INTERFACE cxx_std_20)
+target_include_directories(fjord_plugin INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+set_target_properties(fjord_plugin PROPERTIES EXPORT_NAME plugin)
+install(TARGETS fjord_plugin EXPORT fjord)
+
+install(TARGETS fjord fjordd fjord-inspect fjord-plugin-host)
+install(EXPORT fjord NAMESPACE fjord:: DESTINATION ${package_folder} FILE fjordTargets.cmake)
+configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fjordConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/package/fjordConfig.cmake INSTALL_DESTINATION ${package_folder}
+  PATH_VARS CMAKE_INSTALL_INCLUDEDIR)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/fjordConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES
+  ${PROJECT_BINARY_DIR}/package/fjordConfig.cmake
+  ${PROJECT_BINARY_DIR}/package/fjordConfigVersion.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/FjordDependencies.cmake
+  DESTINATION ${package_folder})
