@@ -48,8 +48,8 @@ void TransferChecker::take_set(const std::string& name, const rpc::SetReplicaSet
                                const rpc::BucketReplicaSet& told) {
   const std::uint64_t bucket = told.bucket.raw();
   ReplicaSet& known = node(name).sets[bucket];
-  // A late copy of what it was told before changes nothing.
-  if (told.replica_set.epoch != 0 && told.replica_set.epoch < known.epoch) return;
+  // A late copy of what it was told before changes nothing; that it is to be filled (epoch 0) is one, too.
+  if (told.replica_set.epoch < known.epoch) return;
   known = told.replica_set;
   std::set<std::string>& filling = filling_[{bucket, {request.state_version, request.distributor}}];
   if (known.nodes.empty()) {

@@ -634,7 +634,7 @@ struct CreateVisitor {
   /// included; 0 and 0: all of it.
   std::uint64_t first_position = 0;
   std::uint64_t last_position = 0;
-  bool header_only = false;           ///< The visitor is given header parts as they are stored, and no bodies.
+  bool header_only = false;  ///< The visitor is given header parts as they are stored, and no bodies.
 };
 
 /// Something that a visitor has for its client.
@@ -762,7 +762,7 @@ struct JobStatus {
   std::int64_t submitted_unix_us = 0;
   std::int64_t finished_unix_us = 0;  ///< 0: not finished.
   std::uint32_t output_buckets = 0;
-  std::uint64_t output_base = 0;  ///< Location of output bucket 0.
+  std::uint64_t output_base = 0;    ///< Location of output bucket 0.
   Shuffle shuffle = Shuffle::Auto;  ///< The one that is used; Auto until the job has begun.
   std::uint64_t spilled_bytes = 0;  ///< Written to disk by tasks whose groups did not fit into memory.
 };
@@ -787,7 +787,7 @@ struct ListJobsReply {
 struct ListJobs {
   using Reply = ListJobsReply;
   static constexpr const char* kName = "listJobs";
-  std::string job_id;  ///< Empty: all.
+  std::string job_id;                   ///< Empty: all.
   std::int64_t wait_us = 0;             ///< With an id: the answer comes when the job has ended, or after so long.
   std::uint64_t results_from = 0;       ///< With an id: results that the process holds, from this one on ...
   std::uint32_t results_bytes_max = 0;  ///< ... at least one of them, and about so many bytes; 0: none.

@@ -21,7 +21,7 @@ struct VisitorSessionOptions {
   std::string selection;
   bool ids_only = false;
   bool header_only = false;  ///< Bodies are not read, and header parts given as they are stored.
-  std::string field_set;  ///< Which fields of documents are read (document/field_set.h); empty: all of them.
+  std::string field_set;     ///< Which fields of documents are read (document/field_set.h); empty: all of them.
   /// Absent: every bucket of the cluster that holds something.
   std::optional<std::vector<BucketId>> buckets;
   /// Distributors to ask while `snapshot` is empty.
