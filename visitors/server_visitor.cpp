@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fjord/common/check.h"
+#include "fjord/rpc/token_entry.h"
 
 namespace fjord::visitors {
 
@@ -16,16 +17,27 @@ ReadMetrics::ReadMetrics(MetricRegistry& registry)
       docblocks(registry.counter("fjord_visitor_docblocks_total", "Blocks of documents read by visitors.")),
       docblock_bytes(registry.counter("fjord_visitor_docblock_bytes_total", "Bytes of documents read by visitors.")) {}
 
-/// Reads a bucket, or all the buckets that it was split into, one after the other.
+/// Reads a bucket, or all the buckets that it was split into, one after the other, or its share of the one that it was
+/// joined to.
 struct ServerVisitor::StripeIterator {
   std::unique_ptr<spi::DocumentIterator> iterator;
   bool begun = false;
   std::vector<BucketId> parts;  ///< Not read yet, the last one first.
+  PositionRange wanted;
+  std::uint64_t documents_read = 0;
 
   Status begin(spi::PersistenceProvider& provider, BucketId bucket) {
     begun = true;
     if (provider.replica_set(bucket)) {
       parts.push_back(bucket);
+      return Status::ok();
+    }
+    for (unsigned bits = bucket.used_bits(); bits-- > 0;) {
+      const BucketId whole = bucket.with_used_bits(bits);
+      if (!provider.replica_set(whole)) continue;
+      const PositionRange share = PositionRange::of(bucket);
+      wanted = {std::max(wanted.first, share.first), std::min(wanted.last, share.last)};
+      parts.push_back(whole);
       return Status::ok();
     }
     // How much of the bucket its parts make up, counted in buckets of all bits.
@@ -52,13 +64,32 @@ struct ServerVisitor::StripeIterator {
           return Status(StatusCode::NotReady, parts.back().to_string() + " is being filled on this node");
         }
         FJORD_TRY_ASSIGN(iterator, provider.iterate(parts.back(), options));
+        FJORD_TRY_ASSIGN(const BucketInfo info, provider.bucket_info(parts.back()));
+        documents_read += info.documents;
       }
-      FJORD_TRY_ASSIGN(const bool more, iterator->next(block, bytes_max));
+      FJORD_TRY_ASSIGN(const bool more, read(options, block, bytes_max));
       if (more) return true;
       iterator.reset();
       parts.pop_back();
     }
     return !parts.empty();
+  }
+
+  Result<bool> read(const spi::IterateOptions& options, DocBlockBuilder& block, std::size_t bytes_max) {
+    if (!options.include_removed && wanted.contains(PositionRange::of(parts.back()))) {
+      return iterator->next(block, bytes_max);
+    }
+    return iterator->visit([&](const EntryView& entry) {
+      if (wants(options, entry)) block.add(entry);
+      return block.size() < bytes_max;
+    });
+  }
+
+  bool wants(const spi::IterateOptions& options, const EntryView& entry) const {
+    if (!wanted.contains(position_of(entry.gid))) return false;
+    if (!entry.removed) return true;
+    if (rpc::is_token_entry(entry.id)) return false;
+    return options.selection == nullptr || options.selection->evaluate_id(entry.id) != Match::False;
   }
 };
 
@@ -66,6 +97,8 @@ struct ServerVisitor::Block {
   Status status;
   std::string bytes;
   bool more = false;
+  std::size_t count = 0;
+  std::uint64_t documents_read = 0;  ///< Of the bucket so far.
 };
 
 ServerVisitor::ServerVisitor(spi::BucketAccess& access, ReadMetrics& metrics, ReadPlan plan)
@@ -125,6 +158,7 @@ void ServerVisitor::fill_lanes() {
 
 void ServerVisitor::open(Lane& lane, BucketId bucket) {
   lane = Lane{.bucket = bucket, .number = next_number_++, .iterator = std::make_shared<StripeIterator>()};
+  lane.iterator->wanted = plan_.positions;
   const Status status = visitor_->begin_bucket(bucket);
   if (!status) close(lane, {status, {}});
 }
@@ -144,7 +178,9 @@ void ServerVisitor::read_if_allowed(Lane& lane) {
       if (!iterator->begun) FJORD_TRY(iterator->begin(provider, bucket));
       DocBlockBuilder builder;
       FJORD_TRY_ASSIGN(block.more, iterator->next(provider, options, builder, bytes_max));
+      block.count = builder.count();
       block.bytes = builder.take();
+      block.documents_read = iterator->documents_read;
       return Status::ok();
     };
     block.status = read();
@@ -169,6 +205,8 @@ void ServerVisitor::on_block(std::size_t lane_index, std::uint64_t number, Block
     fail(lane, block.status);
     return;
   }
+  lane.matched += block.count;
+  lane.documents_read = block.documents_read;
   metrics_.docblocks.add();
   metrics_.docblock_bytes.add(block.bytes.size());
   read_if_allowed(lane);  // the next block is read while this one is visited
@@ -234,6 +272,8 @@ void ServerVisitor::close(Lane& lane, BucketResult result) {
   event.bucket_done = true;
   event.status = std::move(result.status);
   event.result = std::move(result.result);
+  event.documents_read = lane.documents_read;
+  event.documents_matched = lane.matched;
   output_.on_event(std::move(event));
 }
 

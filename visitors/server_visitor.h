@@ -9,6 +9,7 @@
 #include "fjord/common/metrics.h"
 #include "fjord/document/field_set.h"
 #include "fjord/storage/spi/bucket_access.h"
+#include "fjord/visitors/bucket_space.h"
 #include "fjord/visitors/visitor.h"
 
 namespace fjord::visitors {
@@ -17,6 +18,7 @@ namespace fjord::visitors {
 struct ReadPlan {
   std::vector<BucketId> buckets;
   spi::IterateOptions iterate;
+  PositionRange positions;                 ///< Other documents are left out.
   std::shared_ptr<const FieldSet> fields;  ///< What the visitor is given of what was read; null: all of it.
   std::uint32_t docblock_bytes = 0;
   unsigned buckets_at_once = 1;
@@ -74,6 +76,8 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
     std::shared_ptr<StripeIterator> iterator;
     bool reading = false;
     bool exhausted = false;
+    std::uint64_t documents_read = 0;
+    std::uint64_t matched = 0;
   };
 
   void fill_lanes();

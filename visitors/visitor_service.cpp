@@ -98,6 +98,7 @@ class VisitorService::Impl {
   };
   struct Record {
     std::shared_ptr<ServerVisitor> visitor;
+    rpc::Priority priority = rpc::Priority::Normal;
     Slot* slot = nullptr;  ///< Null while queued and after the visitor finished.
     bool finished = false;
     std::uint64_t next_sequence = 1;
@@ -111,6 +112,8 @@ class VisitorService::Impl {
   Result<ReadPlan> plan(const rpc::CreateVisitor& request, const rpc::ClusterSnapshot& snapshot) const;
   Status check(const rpc::CreateVisitor& request, const rpc::ClusterSnapshot* snapshot) const;
   void start_queued();
+  /// The one of the highest class that came first.
+  std::uint64_t take_next_queued();
   Slot* free_slot();
   void on_event(std::uint64_t id, rpc::VisitorEvent event);
   void on_finished(std::uint64_t id, Slot& slot);
@@ -174,6 +177,10 @@ Result<ReadPlan> VisitorService::Impl::plan(const rpc::CreateVisitor& request,
   if (request.ids_only) plan.iterate.parts = spi::Parts::IdOnly;
   plan.docblock_bytes =
       request.docblock_bytes == 0 ? options_.docblock_bytes : std::min(request.docblock_bytes, options_.docblock_bytes);
+  plan.iterate.from = Timestamp{request.from_us};
+  if (request.to_us != 0) plan.iterate.to = Timestamp{request.to_us};
+  plan.iterate.include_removed = request.include_removed;
+  if (request.last_position != 0) plan.positions = {request.first_position, request.last_position};
   plan.buckets_at_once = std::clamp(request.buckets_at_once, 1u, 64u);
   plan.docblocks_pending = std::max(1u, options_.docblocks_pending);
   return plan;
@@ -203,6 +210,7 @@ void VisitorService::Impl::create(const rpc::CreateVisitor& request, rpc::Respon
   if (made) {
     Record& record = records_[request.visitor_id];
     record.visitor = std::move(*made);
+    record.priority = request.priority;
     record.last_call = runtime_.clock.now();
     queue_.push_back(request.visitor_id);
     metrics_.created.add();
@@ -221,10 +229,26 @@ VisitorService::Impl::Slot* VisitorService::Impl::free_slot() {
   return slots_.emplace_back(std::move(slot)).get();
 }
 
+std::uint64_t VisitorService::Impl::take_next_queued() {
+  const auto rank = [&](std::uint64_t id) {
+    switch (records_.at(id).priority) {
+      case rpc::Priority::High:
+        return 0;
+      case rpc::Priority::Background:
+        return 2;
+      default:
+        return 1;
+    }
+  };
+  const auto best = std::min_element(queue_.begin(), queue_.end(), [&](auto a, auto b) { return rank(a) < rank(b); });
+  const std::uint64_t id = *best;
+  queue_.erase(best);
+  return id;
+}
+
 void VisitorService::Impl::start_queued() {
   while (!queue_.empty() && running_ < static_cast<std::size_t>(visitors_max_.value())) {
-    const std::uint64_t id = queue_.front();
-    queue_.pop_front();
+    const std::uint64_t id = take_next_queued();
     Record& record = records_.at(id);
     Slot* slot = free_slot();
     slot->busy = true;

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "fjord/common/check.h"
+#include "fjord/common/coding.h"
+#include "fjord/common/hash.h"
 #include "visitor_session_impl.h"
 
 namespace fjord::visitors {
@@ -26,14 +28,11 @@ VisitorSession::Impl::Impl(VisitorSessionOptions options, VisitorSessionCallback
 void VisitorSession::Impl::start() {
   started_ = clock_.now();
   moved();
+  if (!check_resume()) return;
   if (options_.buckets) {
-    listed_ = true;
-    std::sort(options_.buckets->begin(), options_.buckets->end());
-    for (const BucketId bucket : *options_.buckets) {
-      if (buckets_.try_emplace(bucket).second) due_.emplace(clock_.now(), bucket);
-    }
-    progress_.buckets_total = buckets_.size();
-    if (callbacks_.on_buckets_known) callbacks_.on_buckets_known(buckets_.size());
+    listed_ = named_ = true;
+    for (const BucketId bucket : *options_.buckets) add_bucket(bucket);
+    buckets_known();
     if (finished_) return;
   }
   if (buckets_.empty() && listed_) {
@@ -41,6 +40,40 @@ void VisitorSession::Impl::start() {
     return;
   }
   tick();
+}
+
+bool VisitorSession::Impl::check_resume() {
+  if (!options_.resume) return true;
+  if (options_.resume->question != options_.fingerprint()) {
+    executor_.post(guarded([](Impl& self) {
+      self.finish(Status(StatusCode::InvalidArgument,
+                         "the progress token is of a visit with another selection, field set, time range or slice"));
+    }));
+    return false;
+  }
+  done_before_ = options_.resume->done;
+  done_ = done_before_;
+  return true;
+}
+
+void VisitorSession::Impl::add_bucket(BucketId bucket) {
+  const PositionRange range = PositionRange::of(bucket);
+  if (!options_.slice.overlaps(range)) {
+    ++progress_.skipped_by_slice;
+  } else if (done_before_.contains(range)) {
+    ++progress_.skipped_as_done;
+  } else if (selection_ && !selection_->may_match(bucket)) {
+    ++progress_.skipped_by_selection;
+  } else if (const auto [place, is_new] = buckets_.try_emplace(bucket); is_new) {
+    place->second.partly_wanted = !options_.slice.contains(range) || done_before_.overlaps(range);
+    place->second.may_be_missing = named_;
+    if (named_) due_.emplace(clock_.now(), bucket);
+  }
+}
+
+void VisitorSession::Impl::buckets_known() {
+  progress_.buckets_total = buckets_.size();
+  if (callbacks_.on_buckets_known) callbacks_.on_buckets_known(buckets_.size());
 }
 
 /// Everything that is not an answer to something happens here.
@@ -53,7 +86,8 @@ void VisitorSession::Impl::tick() {
     return;
   }
   drop_runs_of_dead_nodes();
-  if (!listed_) {
+  if (!listed_) look_at_selection();
+  if (!listed_ && !locate()) {
     if (listing_ == 0 && clock_.now() >= next_listing_) list_all();
   } else {
     resolve_due();
@@ -89,6 +123,7 @@ void VisitorSession::Impl::finish_if_done() {
 void VisitorSession::Impl::finish(Status status) {
   if (finished_) return;
   finished_ = true;
+  if (status && !options_.buckets) done_.add(options_.slice);
   for (const auto& [id, run] : runs_) destroy_visitor(run);
   runs_.clear();
   const auto on_finished = std::move(callbacks_.on_finished);
@@ -138,5 +173,30 @@ void VisitorSession::abandon() { impl_->abandon(); }
 void VisitorSession::pause() { impl_->pause(); }
 void VisitorSession::resume() { impl_->resume(); }
 VisitProgress VisitorSession::progress() const { return impl_->progress(); }
+VisitToken VisitorSession::token() const { return impl_->token(); }
+
+std::uint64_t VisitorSessionOptions::fingerprint() const {
+  std::string text;
+  const auto add = [&](std::string_view part) {
+    put_varint(text, part.size());
+    text += part;
+  };
+  add(library);
+  put_varint(text, parameters.size());
+  for (const rpc::Parameter& parameter : parameters) {
+    add(parameter.name);
+    add(parameter.value);
+  }
+  add(selection);
+  add(field_set);
+  for (const std::uint64_t number : {std::uint64_t{ids_only}, from.us, to.us, std::uint64_t{include_removed},
+                                     slice.first, slice.last, std::uint64_t{buckets ? buckets->size() + 1 : 0}}) {
+    put_varint(text, number);
+  }
+  if (buckets) {
+    for (const BucketId bucket : *buckets) put_varint(text, bucket.raw());
+  }
+  return hash64(text);
+}
 
 }  // namespace fjord::visitors

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fjord/document/document_id.h"
+#include "fjord/document/selection.h"
 #include "fjord/visitors/visitor_session.h"
 
 namespace fjord::visitors {
@@ -26,6 +27,7 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
   void pause() { paused_ = true; }
   void resume();
   VisitProgress progress() const { return progress_; }
+  VisitToken token() const { return {options_.fingerprint(), done_}; }
 
  private:
   /// A bucket that is not done.
@@ -34,6 +36,8 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
     unsigned errors = 0;    ///< Times that its visitor reported an error.
     Duration backoff{0};
     std::unordered_set<GlobalId> given;
+    bool may_be_missing = false;  ///< It was not in a list, so perhaps nothing was ever put there.
+    bool partly_wanted = false;   ///< Some documents are of another slice, or were given before the visit was resumed.
   };
   struct Run {
     std::uint64_t id = 0;
@@ -61,6 +65,17 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
   void refresh_info();
   void take_info(const rpc::ClusterInfo& info);
   rpc::Address any_distributor();
+  bool check_resume();
+  /// Learns what the selection says about buckets; what does not parse is for the servers to refuse.
+  void look_at_selection();
+  /// True if the selection names its buckets, so that they need not be listed.
+  bool locate();
+  /// Adds the bucket, unless it need not be read.
+  void add_bucket(BucketId bucket);
+  void buckets_known();
+  /// Replaces a bucket by its parts with so many bits, which are due now.
+  void cut_bucket(BucketId bucket, unsigned bits);
+  bool wants(const GlobalId& gid) const;
   void list_all();
   void on_listed(std::uint64_t listing, Result<rpc::GetBucketNodesReply> reply);
   void listing_failed(const Status& reason);
@@ -80,6 +95,7 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
   void on_polled(std::uint64_t run_id, Result<rpc::VisitorNextReply> reply);
   bool on_event(Run& run, rpc::VisitorEvent event);
   void give(BucketId bucket, std::string docblock);
+  std::string without_unwanted(Bucket& bucket, std::string docblock) const;
   void bucket_complete(BucketId bucket, std::string result);
   void on_bucket_error(BucketId bucket, const Status& status);
   void drop_run(std::uint64_t run_id, const Status& reason);
@@ -123,6 +139,7 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
   bool refreshing_ = false;
   MonotonicTime refreshed_{-1'000'000'000};
   bool listed_ = false;        ///< The buckets are known.
+  bool named_ = false;         ///< They were not listed, so that some may not exist.
   std::uint64_t listing_ = 0;  ///< Number of the listing under way; 0: none.
   std::uint64_t listings_ = 0;
   std::size_t listing_open_ = 0;  ///< Distributors that have not answered it.
@@ -132,6 +149,10 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
   std::set<std::pair<MonotonicTime, BucketId>> due_;  ///< Buckets to ask for, and when.
   std::size_t settling_ = 0;                          ///< Answers that cancel() waits for.
   UniqueFunction<void()> settled_;
+
+  PositionSet done_;
+  PositionSet done_before_;  ///< By the visit that is resumed.
+  std::optional<Selection> selection_;
 
   std::map<BucketId, Bucket> buckets_;
   std::map<std::uint16_t, Node> nodes_;

@@ -9,6 +9,8 @@ namespace fjord::visitors {
 namespace {
 
 constexpr Duration kRefreshInterval = milliseconds(200);
+/// With more buckets than that it is cheaper to ask which of them there are.
+constexpr std::size_t kLocatedMax = 1024;
 
 std::vector<std::uint16_t> distributors_up(const rpc::ClusterSnapshot& snapshot) {
   std::vector<std::uint16_t> up;
@@ -69,6 +71,52 @@ void VisitorSession::Impl::take_info(const rpc::ClusterInfo& info) {
   }
 }
 
+void VisitorSession::Impl::look_at_selection() {
+  if (options_.selection.empty() || selection_) return;
+  auto parsed = Selection::parse(options_.selection, *snapshot_.get()->types());
+  if (parsed) selection_ = std::move(*parsed);
+}
+
+bool VisitorSession::Impl::locate() {
+  if (!selection_ || listing_ != 0 || !options_.follow_bits) return false;
+  const std::vector<BucketId>* const possible = selection_->possible_buckets();
+  const unsigned bits = snapshot_.get()->distribution_bits();
+  if (possible == nullptr || possible->size() > kLocatedMax) return false;
+  if (std::any_of(possible->begin(), possible->end(), [&](BucketId one) { return one.used_bits() < bits; })) {
+    return false;
+  }
+  listed_ = named_ = true;
+  progress_.located = true;
+  std::set<BucketId> wholes;
+  for (const BucketId one : *possible) wholes.insert(one.with_used_bits(bits));
+  for (const BucketId whole : wholes) add_bucket(whole);
+  progress_.skipped_by_selection = (std::uint64_t{1} << bits) - wholes.size();
+  buckets_known();
+  if (!finished_) finish_if_done();
+  return true;
+}
+
+void VisitorSession::Impl::cut_bucket(BucketId bucket, unsigned bits) {
+  const Bucket whole = std::move(buckets_.at(bucket));
+  buckets_.erase(bucket);
+  --progress_.buckets_total;
+  if (callbacks_.on_bucket_dropped) callbacks_.on_bucket_dropped(bucket);
+  const std::uint64_t parts = std::uint64_t{1} << (bits - bucket.used_bits());
+  for (std::uint64_t i = 0; i < parts; ++i) {
+    const BucketId part(bits, bucket.bits() | (i << bucket.used_bits()));
+    add_bucket(part);
+    const auto added = buckets_.find(part);
+    if (added == buckets_.end()) continue;
+    ++progress_.buckets_total;
+    added->second.may_be_missing = true;
+    if (!named_) due_.emplace(clock_.now(), part);
+    if (callbacks_.on_bucket_dropped) continue;
+    for (const GlobalId& gid : whole.given) {
+      if (bucket_of(gid, bits) == part) added->second.given.insert(gid);
+    }
+  }
+}
+
 void VisitorSession::Impl::list_all() {
   const auto snapshot = snapshot_.get();
   const auto up = distributors_up(*snapshot);
@@ -120,11 +168,12 @@ void VisitorSession::Impl::listing_complete() {
   listing_ = 0;
   listed_ = true;
   moved();
-  std::sort(listing_found_.begin(), listing_found_.end(),
-            [](const rpc::BucketNode& a, const rpc::BucketNode& b) { return a.bucket < b.bucket; });
-  for (const rpc::BucketNode& found : listing_found_) buckets_.try_emplace(found.bucket);
-  progress_.buckets_total = buckets_.size();
-  if (callbacks_.on_buckets_known) callbacks_.on_buckets_known(buckets_.size());
+  // In the order of the tree, so that what is done is few ranges of it.
+  std::sort(listing_found_.begin(), listing_found_.end(), [](const rpc::BucketNode& a, const rpc::BucketNode& b) {
+    return a.bucket.sort_key() < b.bucket.sort_key();
+  });
+  for (const rpc::BucketNode& found : listing_found_) add_bucket(found.bucket);
+  buckets_known();
   if (finished_) return;
   const auto found_buckets = std::move(listing_found_);
   for (const rpc::BucketNode& found : found_buckets) {
@@ -142,6 +191,10 @@ void VisitorSession::Impl::resolve_due() {
   while (!due_.empty() && due_.begin()->first <= clock_.now()) {
     const BucketId bucket = due_.begin()->second;
     due_.erase(due_.begin());
+    if (options_.follow_bits && bucket.used_bits() < snapshot->distribution_bits()) {
+      cut_bucket(bucket, snapshot->distribution_bits());
+      continue;
+    }
     if (const auto distributor = snapshot->distributor_of(bucket);
         distributor && *distributor < snapshot->info().distributor_addresses.size()) {
       by_distributor[*distributor].push_back(bucket);
@@ -155,6 +208,7 @@ void VisitorSession::Impl::resolve_due() {
   }
   for (auto& [distributor, buckets] : by_distributor) resolve(distributor, std::move(buckets));
   if (!due_.empty()) wake_at(due_.begin()->first);
+  finish_if_done();
 }
 
 void VisitorSession::Impl::resolve(std::uint16_t distributor, std::vector<BucketId> buckets) {
@@ -197,7 +251,7 @@ void VisitorSession::Impl::on_bucket_node(const rpc::BucketNode& found) {
     again_later(found.bucket, Status(StatusCode::NotReady, "storage." + std::to_string(found.node) + " is not up"));
   } else if (found.status) {
     nodes_[found.node].queue.push_back(found.bucket);
-  } else if (found.status.code() == StatusCode::NotFound && options_.buckets) {
+  } else if (found.status.code() == StatusCode::NotFound && buckets_.at(found.bucket).may_be_missing) {
     bucket_complete(found.bucket, {});  // nothing was ever put there
   } else {
     if (found.status.code() == StatusCode::WrongDistribution) refresh_info();

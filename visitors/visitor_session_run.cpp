@@ -91,6 +91,14 @@ void VisitorSession::Impl::create_visitor(std::uint16_t node, std::vector<Bucket
   request.header_only = options_.header_only;
   request.docblock_bytes = options_.docblock_bytes;
   request.buckets_at_once = options_.buckets_at_once;
+  request.from_us = options_.from.us;
+  request.to_us = options_.to.us;
+  request.include_removed = options_.include_removed;
+  request.priority = options_.priority;
+  if (!options_.slice.is_all()) {
+    request.first_position = options_.slice.first;
+    request.last_position = options_.slice.last;
+  }
   request.schema_version = std::max(options_.schema_version, snapshot->schema_version());
   const std::uint64_t id = run.id;
   const rpc::Address address = run.address;
@@ -181,6 +189,9 @@ bool VisitorSession::Impl::on_event(Run& run, rpc::VisitorEvent event) {
     run.unfinished.erase(event.bucket);
     if (event.status) {
       moved();
+      progress_.documents_read += event.documents_read;
+      progress_.documents_matched += event.documents_matched;
+      ++progress_.buckets_by_node[run.node];
       bucket_complete(event.bucket, std::move(event.result));
     } else {
       on_bucket_error(event.bucket, event.status);
@@ -191,27 +202,36 @@ bool VisitorSession::Impl::on_event(Run& run, rpc::VisitorEvent event) {
 }
 
 void VisitorSession::Impl::give(BucketId bucket, std::string docblock) {
-  if (options_.deduplicate) {
-    auto& given = buckets_.at(bucket).given;
-    bool any_old = false;
-    DocBlockBuilder fresh;
-    DocBlockReader reader(docblock);
-    while (const auto entry = reader.next()) {
-      if (given.insert(entry->gid).second) {
-        fresh.add(*entry);
-      } else {
-        any_old = true;
-      }
-    }
-    if (any_old) docblock = fresh.take();
-    if (docblock.empty()) return;
-  }
+  Bucket& known = buckets_.at(bucket);
+  if (options_.deduplicate || known.partly_wanted) docblock = without_unwanted(known, std::move(docblock));
+  if (docblock.empty()) return;
   progress_.docblock_bytes += docblock.size();
   if (callbacks_.on_docblock) callbacks_.on_docblock(bucket, std::move(docblock));
 }
 
+std::string VisitorSession::Impl::without_unwanted(Bucket& bucket, std::string docblock) const {
+  bool leaves_out = false;
+  DocBlockBuilder kept;
+  DocBlockReader reader(docblock);
+  while (const auto entry = reader.next()) {
+    const bool is_wanted = !bucket.partly_wanted || wants(entry->gid);
+    if (is_wanted && (!options_.deduplicate || bucket.given.insert(entry->gid).second)) {
+      kept.add(*entry);
+    } else {
+      leaves_out = true;
+    }
+  }
+  return leaves_out ? kept.take() : docblock;
+}
+
+bool VisitorSession::Impl::wants(const GlobalId& gid) const {
+  const std::uint64_t position = position_of(gid);
+  return options_.slice.contains(position) && !done_before_.contains(position);
+}
+
 void VisitorSession::Impl::bucket_complete(BucketId bucket, std::string result) {
   buckets_.erase(bucket);
+  done_.add(PositionRange::of(bucket));
   ++progress_.buckets_done;
   if (callbacks_.on_bucket_done) callbacks_.on_bucket_done(bucket, std::move(result));
 }

@@ -32,6 +32,10 @@ struct Visit {
     callbacks.on_docblock = [this](BucketId, std::string block) {
       DocBlockReader reader(block);
       while (const auto entry = reader.next()) {
+        if (entry->removed) {
+          ++removed[std::string(entry->id)];
+          continue;
+        }
         const auto view = DocumentView::open(world.types(), entry->header, entry->body);
         REQUIRE(view.has_value());
         ++seen[std::string(view->id())];
@@ -52,6 +56,7 @@ struct Visit {
 
   VisitorWorld& world;
   std::map<std::string, int> seen;
+  std::map<std::string, int> removed;
   std::map<BucketId, int> done;
   std::optional<Status> status;
   std::function<void()> on_block;
@@ -234,6 +239,171 @@ TEST_CASE("a cancelled session destroys its visitors and says no more") {
   world.scheduler.run_for(seconds(30));
   CHECK_FALSE(visit.status.has_value());
   CHECK(world.transport.calls("destroyVisitor") == world.transport.calls("createVisitor"));
+}
+
+VisitorSessionOptions slice_options(std::uint64_t index, std::uint64_t count) {
+  VisitorSessionOptions options;
+  options.slice = visitors::PositionRange::slice(index, count);
+  options.follow_bits = true;
+  return options;
+}
+
+TEST_CASE("slices are disjoint and complete, any number of them, also while the number of bits changes") {
+  const std::uint64_t slices = GENERATE(1, 2, 3, 7, 16, 50);
+  const unsigned bits = GENERATE(4u, 6u, 2u);
+  VisitorWorld world(13, 2, kSchema);
+  put_cities(world, 300);
+  std::map<std::string, int> seen;
+  for (std::uint64_t i = 0; i < slices; ++i) {
+    if (i == slices / 2) world.change_bits(bits);
+    Visit visit(world, slice_options(i, slices));
+    REQUIRE(visit.run());
+    REQUIRE(visit.status->is_ok());
+    for (const auto& [id, times] : visit.seen) seen[id] += times;
+  }
+  CHECK(seen.size() == 300);
+  CHECK(std::all_of(seen.begin(), seen.end(), [](const auto& entry) { return entry.second == 1; }));
+}
+
+TEST_CASE("an interrupted visit goes on from its token and gives what is missing, after splits and joins too") {
+  const unsigned bits = GENERATE(4u, 6u, 3u);
+  VisitorWorld world(14, 2, kSchema);
+  put_cities(world, 800, 2000);
+  VisitorSessionOptions options;
+  options.docblock_bytes = 10'000;
+  options.visitors_per_node = 1;
+  options.buckets_per_visitor = 1;
+  options.follow_bits = true;
+  std::map<std::string, int> seen;
+  std::string token;
+  {
+    Visit first(world, options);
+    REQUIRE(world.run_until([&] { return first.done.size() == 5; }, seconds(60)));
+    token = first.session->token().to_text();
+    // What a client keeps of buckets that were not done is up to it; this one drops it.
+    const auto parsed = visitors::VisitToken::parse(token);
+    for (const auto& [id, times] : first.seen) {
+      if (parsed->done.contains(visitors::position_of(DocumentId::parse(id)->gid()))) seen[id] += times;
+    }
+  }
+  CHECK(seen.size() > 100);
+  world.change_bits(bits);
+  options.resume = *visitors::VisitToken::parse(token);
+  Visit second(world, options);
+  REQUIRE(second.run());
+  CHECK(second.status->is_ok());
+  CHECK(second.session->progress().skipped_as_done > 0);
+  for (const auto& [id, times] : second.seen) seen[id] += times;
+  CHECK(seen.size() == 800);
+  CHECK(std::all_of(seen.begin(), seen.end(), [](const auto& entry) { return entry.second == 1; }));
+}
+
+TEST_CASE("a token that covers everything leaves nothing to visit") {
+  VisitorWorld world(15, 1, kSchema);
+  put_cities(world, 40);
+  VisitorSessionOptions options;
+  Visit first(world, options);
+  REQUIRE(first.run());
+  options.resume = first.session->token();
+  Visit second(world, options);
+  REQUIRE(second.run());
+  CHECK(second.status->is_ok());
+  CHECK(second.seen.empty());
+}
+
+TEST_CASE("a token of another visit is refused") {
+  VisitorWorld world(16, 1, kSchema);
+  put_cities(world, 3);
+  VisitorSessionOptions options;
+  options.resume = visitors::VisitToken{.question = options.fingerprint(), .done = {}};
+  options.selection = "city.name == \"city 1\"";
+  Visit visit(world, options);
+  REQUIRE(visit.run());
+  CHECK(visit.status->code() == StatusCode::InvalidArgument);
+}
+
+TEST_CASE("a visit follows more distribution bits while it runs, and gives each document once") {
+  VisitorWorld world(17, 2, kSchema);
+  put_cities(world, 400, 2000);
+  VisitorSessionOptions options;
+  options.docblock_bytes = 10'000;
+  options.visitors_per_node = 1;
+  options.buckets_per_visitor = 1;
+  options.follow_bits = true;
+  Visit visit(world, options);
+  int blocks = 0;
+  visit.on_block = [&] {
+    if (++blocks == 8) world.scheduler.outside().post([&] { world.change_bits(6); });
+  };
+  REQUIRE(visit.run());
+  CHECK(visit.status->is_ok());
+  CHECK(each_once(visit, 400));
+  CHECK(visit.session->progress().buckets_done == visit.session->progress().buckets_total);
+}
+
+TEST_CASE("a selection that names its documents' location reads only the bucket that can hold them") {
+  const bool follow_bits = GENERATE(true, false);
+  VisitorWorld world(18, 2, kSchema);
+  put_cities(world, 64);
+  VisitorSessionOptions options;
+  options.selection = "id.user == 5";
+  options.follow_bits = follow_bits;
+  Visit visit(world, options);
+  REQUIRE(visit.run());
+  CHECK(visit.status->is_ok());
+  CHECK(each_once(visit, 1));
+  CHECK(visit.session->progress().buckets_done == 1);
+  CHECK(visit.session->progress().skipped_by_selection == 15);
+  CHECK(visit.session->progress().located == follow_bits);
+}
+
+TEST_CASE("a time range gives the versions that were written in it") {
+  VisitorWorld world(19, 1, kSchema);
+  put_cities(world, 20);
+  VisitorSessionOptions options;
+  options.from = Timestamp{world.last_timestamp() - 9};
+  options.to = Timestamp{world.last_timestamp() - 5};
+  Visit visit(world, options);
+  REQUIRE(visit.run());
+  CHECK(each_once(visit, 5));
+  CHECK(visit.seen.contains("id:t:city:n=10:10"));
+  CHECK(visit.seen.contains("id:t:city:n=14:14"));
+}
+
+TEST_CASE("removed documents are given when they are asked for, those of tokens and of other types are not") {
+  VisitorWorld world(20, 1, kSchema);
+  put_cities(world, 10);
+  world.remove("id:t:city:n=3:3");
+  world.remove("id:t:town:n=4:4");
+  world.remove_as("id:t:city:n=3:3", "token:0123456789abcdef01234567:0123456789abcdef0123456789abcdef:1");
+  VisitorSessionOptions options;
+  options.selection = "city and city.name != \"city 5\"";
+  SECTION("asked for") {
+    options.include_removed = true;
+    Visit visit(world, options);
+    REQUIRE(visit.run());
+    CHECK(each_once(visit, 8));
+    CHECK(visit.removed == std::map<std::string, int>{{"id:t:city:n=3:3", 1}});
+  }
+  SECTION("not asked for") {
+    Visit visit(world, options);
+    REQUIRE(visit.run());
+    CHECK(each_once(visit, 8));
+    CHECK(visit.removed.empty());
+  }
+}
+
+TEST_CASE("progress tells what was read, what matched and from where") {
+  VisitorWorld world(21, 2, kSchema);
+  put_cities(world, 64);
+  VisitorSessionOptions options;
+  options.selection = "city.name == \"city 5\"";
+  Visit visit(world, options);
+  REQUIRE(visit.run());
+  const visitors::VisitProgress progress = visit.session->progress();
+  CHECK(progress.documents_read == 64);
+  CHECK(progress.documents_matched == 1);
+  CHECK(progress.buckets_by_node.size() == 2);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -181,18 +182,42 @@ class VisitorWorld final : public rpc::Service {
     nodes[index].up = false;
     if (!noticed) return;
     ++info.state_version;
-    info.state = "version:" + std::to_string(info.state_version) +
-                 " bits:4 distributor:1 storage:" + std::to_string(nodes.size()) + " ." + std::to_string(index) +
-                 ".s:d";
+    set_state();
   }
 
+  /// All buckets are split or joined to so many bits, and the cluster state says so.
+  void change_bits(unsigned bits) {
+    for (; bits_ < bits; ++bits_) {
+      for (const BucketId bucket : known_buckets_) {
+        for (StorageNode& node : nodes) FJORD_CHECK(node.buckets->provider(bucket).split_bucket(bucket).is_ok());
+      }
+      std::set<BucketId> halves;
+      for (const BucketId bucket : known_buckets_) {
+        for (const BucketId half : halves_of(bucket)) halves.insert(half);
+      }
+      known_buckets_ = std::move(halves);
+    }
+    for (; bits_ > bits; --bits_) {
+      std::set<BucketId> wholes;
+      for (const BucketId bucket : known_buckets_) wholes.insert(bucket.with_used_bits(bits_ - 1));
+      for (const BucketId whole : wholes) {
+        for (StorageNode& node : nodes) FJORD_CHECK(node.buckets->provider(whole).join_buckets(whole).is_ok());
+      }
+      known_buckets_ = std::move(wholes);
+    }
+    ++info.state_version;
+    set_state();
+  }
+
+  /// Of the last write.
+  std::uint64_t last_timestamp() const { return timestamp_; }
   const DocumentTypeRepo& types() const { return *snapshot.get()->types(); }
 
   /// To every node.
   void put(const std::string& id_text, const std::string& header, const std::string& body) {
     const auto id = DocumentId::parse(id_text);
     FJORD_CHECK_MSG(id.has_value(), id_text);
-    write({.bucket = id->bucket(4),
+    write({.bucket = id->bucket(bits_),
            .gid = id->gid(),
            .timestamp = Timestamp{++timestamp_},
            .remove = false,
@@ -208,11 +233,24 @@ class VisitorWorld final : public rpc::Service {
   void remove(const std::string& id_text) {
     const auto id = DocumentId::parse(id_text);
     FJORD_CHECK(id.has_value());
-    write({.bucket = id->bucket(4),
+    write({.bucket = id->bucket(bits_),
            .gid = id->gid(),
            .timestamp = Timestamp{++timestamp_},
            .remove = true,
            .id = id_text,
+           .header = {},
+           .body = {}});
+  }
+  /// A removed entry beside a document, with text in place of an id.
+  void remove_as(const std::string& document_id, const std::string& text) {
+    const GlobalId document = DocumentId::parse(document_id)->gid();
+    GlobalId gid = document;
+    gid.bytes[11] = static_cast<std::uint8_t>(gid.bytes[11] ^ 1);
+    write({.bucket = fjord::bucket_of(document, bits_),
+           .gid = gid,
+           .timestamp = Timestamp{++timestamp_},
+           .remove = true,
+           .id = text,
            .header = {},
            .body = {}});
   }
@@ -288,6 +326,14 @@ class VisitorWorld final : public rpc::Service {
     known_buckets_.insert(bucket);
   }
 
+  void set_state() {
+    info.state = "version:" + std::to_string(info.state_version) + " bits:" + std::to_string(bits_) +
+                 " distributor:1 storage:" + std::to_string(nodes.size());
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      if (!nodes[i].up) info.state += " ." + std::to_string(i) + ".s:d";
+    }
+  }
+
   rpc::GetBucketNodesReply bucket_nodes(const rpc::GetBucketNodes& request) {
     rpc::GetBucketNodesReply reply;
     if (request.state_version < info.state_version) {
@@ -300,7 +346,9 @@ class VisitorWorld final : public rpc::Service {
     for (const BucketId bucket : asked) {
       rpc::BucketNode& found = reply.buckets.emplace_back();
       found.bucket = bucket;
-      if (!known_buckets_.contains(bucket)) {
+      const bool is_known = std::any_of(known_buckets_.begin(), known_buckets_.end(),
+                                        [&](BucketId one) { return one.contains(bucket) || bucket.contains(one); });
+      if (!is_known) {
         found.status = Status(StatusCode::NotFound, "nothing there");
       } else if (unavailable.contains(bucket)) {
         found.status = Status(StatusCode::Unavailable, "no replica is up");
@@ -316,6 +364,7 @@ class VisitorWorld final : public rpc::Service {
 
   visitors::VisitorServiceOptions options_;
   std::set<BucketId> known_buckets_;
+  unsigned bits_ = 4;
   std::uint64_t timestamp_ = 1000;
   std::size_t next_node_ = 0;
 };

@@ -27,6 +27,17 @@ int report(const Status& status) {
   return exit_code(status);
 }
 
+Result<std::vector<rpc::Parameter>> parse_parameters(const std::vector<std::string>& texts) {
+  std::vector<rpc::Parameter> parameters;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0)
+      return Status(StatusCode::InvalidArgument, "--param " + text + ": expected NAME=VALUE");
+    parameters.push_back({text.substr(0, equals), text.substr(equals + 1)});
+  }
+  return parameters;
+}
+
 Result<std::unique_ptr<Connection>> connect_to(const Common& common) {
   ConnectOptions options;
   options.client.default_timeout = common.timeout();

@@ -2,9 +2,11 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "fjord/common/clock.h"
 #include "fjord/common/result.h"
+#include "fjord/rpc/messages.h"
 
 namespace fjord {
 class Connection;
@@ -41,6 +43,9 @@ int exit_code(const Status& status);
 void complain(const std::string& message);
 /// The message of the status and its code on standard error; returns the exit code.
 int report(const Status& status);
+
+/// The values of --param. Errors: InvalidArgument for what is not NAME=VALUE.
+Result<std::vector<rpc::Parameter>> parse_parameters(const std::vector<std::string>& texts);
 
 /// A connection to the cluster of the options, once a distributor has answered.
 Result<std::unique_ptr<Connection>> connect_to(const Common& common);

@@ -132,13 +132,7 @@ Result<rpc::JobSpec> spec_of(const JobArgs& args) {
   spec.output_namespace = args.output_namespace;
   spec.visitors_per_node = args.visitors_per_node;
   spec.output_buckets = args.output_buckets;
-  for (const std::string& text : args.parameters) {
-    const std::size_t equals = text.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      return Status(StatusCode::InvalidArgument, fmt::format("--param {}: expected NAME=VALUE", text));
-    }
-    spec.parameters.push_back({text.substr(0, equals), text.substr(equals + 1)});
-  }
+  FJORD_TRY_ASSIGN(spec.parameters, parse_parameters(args.parameters));
   return spec;
 }
 

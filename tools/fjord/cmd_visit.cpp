@@ -1,110 +1,71 @@
-#include <algorithm>
-#include <condition_variable>
+#include <chrono>
 #include <fmt/format.h>
-#include <map>
-#include <mutex>
+#include <limits>
 
 #include "commands.h"
+#include "document_lines.h"
 #include "fjord/client/connect.h"
-#include "fjord/document/docblock.h"
-#include "fjord/document/field_set.h"
-#include "fjord/document/json.h"
-#include "fjord/visitors/visitor_session.h"
 #include "progress.h"
+#include "visit_run.h"
 
 namespace fjord::cli {
 namespace {
 
-/// Prints docblocks as lines of JSON.
-class Printer {
- public:
-  /// `fields` are cut out here; empty: all that came.
-  Printer(std::shared_ptr<const DocumentTypeRepo> types, std::vector<std::string> fields)
-      : types_(std::move(types)), fields_(std::move(fields)) {}
-
-  Status print_block(const std::string& block) {
-    DocBlockReader reader(block);
-    lines_.clear();
-    while (const auto entry = reader.next()) {
-      if (entry->removed) continue;
-      if (entry->header.empty()) {  // The field set [none].
-        ++count_;
-        continue;
-      }
-      FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*types_, entry->header, entry->body));
-      if (view.type() == nullptr) {
-        return Status(StatusCode::UnknownType, fmt::format("the schema of {} is not known here", view.id()));
-      }
-      FJORD_TRY_ASSIGN(const std::string json, to_json_document(view, fields_of(*view.type())));
-      lines_ += json;
-      lines_ += '\n';
-      ++count_;
-    }
-    if (!reader.ok()) return Status(StatusCode::Corruption, "a block of documents is malformed");
-    print(lines_);
-    return Status::ok();
+/// Errors: InvalidArgument for options that do not parse or do not go together; as read_tokens().
+Result<VisitRunOptions> visit_options(const VisitArgs& args, const DocumentQuery& query, std::int64_t now_us) {
+  VisitRunOptions run;
+  visitors::VisitorSessionOptions& options = run.session;
+  options.selection = query.selection;
+  options.field_set = query.field_set;
+  options.library = args.visitor;
+  FJORD_TRY_ASSIGN(options.parameters, parse_parameters(args.parameters));
+  options.no_progress_limit = args.common.timeout();
+  options.follow_bits = true;
+  options.visitors_per_node = args.visitors_per_node;
+  options.buckets_per_visitor = args.buckets_per_visitor;
+  options.buckets_at_once = args.buckets_at_once;
+  options.include_removed = args.removes;
+  options.priority = args.priority == "high"     ? rpc::Priority::High
+                     : args.priority == "normal" ? rpc::Priority::Normal
+                                                 : rpc::Priority::Background;
+  if (!args.from.empty()) {
+    FJORD_TRY_ASSIGN(options.from, parse_time(args.from, now_us));
   }
+  if (!args.to.empty()) {
+    FJORD_TRY_ASSIGN(options.to, parse_time(args.to, now_us));
+  }
+  if (!args.slice.empty()) {
+    FJORD_TRY_ASSIGN(options.slice, parse_slice(args.slice));
+  }
+  run.slices = args.slices;
+  if (!args.resume.empty()) {
+    FJORD_TRY_ASSIGN(run.resume, read_tokens(args.resume));
+    if (run.resume.size() != run.slices) {
+      return Status(StatusCode::InvalidArgument, fmt::format("{} is of a visit with --slices {}, this one has {}",
+                                                             args.resume, run.resume.size(), run.slices));
+    }
+  }
+  return run;
+}
 
-  std::uint64_t count() const { return count_; }
+/// Keeps the tokens of a visit in a file, written now and then and at the end.
+class TokenFile {
+ public:
+  explicit TokenFile(std::string path) : path_(std::move(path)) {}
+
+  /// What is in the tokens has been printed.
+  Status update(const VisitRun& run, bool at_once) {
+    const auto now = std::chrono::steady_clock::now();
+    if (path_.empty() || (!at_once && now < next_)) return Status::ok();
+    next_ = now + std::chrono::seconds(1);
+    if (std::fflush(stdout) != 0) return {StatusCode::IoError, "standard output cannot be written"};
+    return write_tokens(path_, run.tokens());
+  }
 
  private:
-  std::span<const Field* const> fields_of(const DocumentType& type) {
-    auto [at, is_new] = by_type_.try_emplace(&type);
-    if (is_new) {
-      for (const std::string& name : fields_) {
-        if (const Field* field = type.field(name)) at->second.push_back(field);
-      }
-    }
-    return at->second;
-  }
-
-  std::shared_ptr<const DocumentTypeRepo> types_;
-  std::vector<std::string> fields_;
-  std::map<const DocumentType*, std::vector<const Field*>> by_type_;
-  std::string lines_;
-  std::uint64_t count_ = 0;
+  std::string path_;
+  std::chrono::steady_clock::time_point next_{};
 };
-
-/// What of --fields the servers can do: they need to know the type. Empty: nothing.
-std::string field_set_of(const VisitArgs& args) {
-  if (args.fields.starts_with('[') || args.fields.find(':') != std::string::npos) return args.fields;
-  return args.fields.empty() || args.type.empty() ? std::string() : fmt::format("{}:{}", args.type, args.fields);
-}
-
-/// The names in "a,b", without a type: fields of whatever type has them.
-std::vector<std::string> names_of(const std::string& fields) {
-  std::vector<std::string> names;
-  for (std::size_t at = 0; at < fields.size();) {
-    const std::size_t end = std::min(fields.find(',', at), fields.size());
-    if (end > at) names.push_back(fields.substr(at, end - at));
-    at = end + 1;
-  }
-  return names;
-}
-
-Status check_fields(const VisitArgs& args, const std::vector<std::string>& names, const DocumentTypeRepo& types) {
-  if (!args.type.empty() && types.find(args.type) == nullptr) {
-    return Status(StatusCode::UnknownType, fmt::format("there is no document type \"{}\"", args.type));
-  }
-  for (const std::string& name : names) {
-    bool known = false;
-    for (const auto& type : types.types()) {
-      known = known || ((args.type.empty() || type->is_a(args.type)) && type->field(name) != nullptr);
-    }
-    if (!known) {
-      return Status(StatusCode::InvalidField,
-                    fmt::format("no field \"{}\" in {}", name, args.type.empty() ? "any type" : args.type));
-    }
-  }
-  return Status::ok();
-}
-
-/// Without a type, the documents that jobs keep for themselves are left out. Documents that have none of the fields are
-/// not.
-std::string selection_of(const VisitArgs& args) {
-  const std::string type = args.type.empty() ? "not fjord_tuples" : args.type;
-  return args.selection.empty() ? type : fmt::format("({}) and ({})", type, args.selection);
-}
 
 }  // namespace
 
@@ -113,60 +74,44 @@ int run_visit(const VisitArgs& args) {
   if (!connection) return report(connection.error());
   if (Status status = (*connection)->sync().refresh_schemas(); !status) return report(status);
   const auto snapshot = (*connection)->client().snapshot();
-  const std::string field_set = field_set_of(args);
-  const std::vector<std::string> names = field_set.empty() ? names_of(args.fields) : std::vector<std::string>();
-  if (Status status = check_fields(args, names, *snapshot->types()); !status) return report(status);
-  if (!field_set.empty()) {
-    if (const auto parsed = FieldSet::parse(*snapshot->types(), field_set); !parsed) return report(parsed.error());
+  const auto query = DocumentQuery::make(args.type, args.selection, args.fields, *snapshot->types());
+  if (!query) return report(query.error());
+  auto options = visit_options(args, *query, (*connection)->runtime().clock.wall_now().us);
+  if (!options) {
+    complain(options.error().message());
+    return kUsage;
   }
 
-  visitors::VisitorSessionOptions options;
-  options.selection = selection_of(args);
-  options.field_set = field_set;
-  options.no_progress_limit = args.common.timeout();
-  rpc::SnapshotHolder holder;
-  if (const auto updated = holder.update(snapshot->info()); !updated) return report(updated.error());
-
-  Printer printer(snapshot->types(), names);
-  Progress progress("visit", "docs");
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::optional<Status> end;
-  const auto finish = [&](Status status) {
-    const std::lock_guard lock(mutex);
-    if (!end) end = std::move(status);
-    changed.notify_one();
+  DocumentLines lines(snapshot->types(), query->names);
+  std::string text;
+  std::uint64_t printed = 0;
+  Progress progress("visit", "docs", Progress::when(args.show_progress));
+  TokenFile tokens(args.progress_file);
+  const std::uint64_t limit = args.limit == 0 ? std::numeric_limits<std::uint64_t>::max() : args.limit;
+  VisitRun* the_run = nullptr;
+  VisitRunCallbacks callbacks;
+  callbacks.on_docblock = [&](const VisitedBucket&, const std::string& block) {
+    text.clear();
+    FJORD_TRY_ASSIGN(const std::uint64_t count, lines.append(block, limit - printed, text));
+    print(text);
+    printed += count;
+    progress.update(the_run->part_done(), printed);
+    if (printed == limit) the_run->stop();
+    return Status::ok();
   };
-  Executor& executor = (*connection)->executor();
-  std::unique_ptr<visitors::VisitorSession> session;
-  visitors::VisitorSessionCallbacks callbacks;
-  callbacks.on_docblock = [&](BucketId, const std::string& block) {
-    if (Status status = printer.print_block(block); !status) {
-      session->cancel();
-      return finish(status);
-    }
-    const visitors::VisitProgress done = session->progress();
-    progress.update(
-        done.buckets_total == 0 ? -1 : static_cast<double>(done.buckets_done) / static_cast<double>(done.buckets_total),
-        printer.count());
-  };
-  callbacks.on_finished = [&](Status status) { finish(std::move(status)); };
-  executor.post([&] {
-    session =
-        std::make_unique<visitors::VisitorSession>(options, std::move(callbacks), (*connection)->transport(), holder,
-                                                   (*connection)->runtime().clock, Random::from_system(), executor);
-    session->start();
-  });
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return end.has_value(); });
-  const Status status = *end;
-  end.reset();
-  executor.post([&] {
-    session.reset();
-    finish(Status::ok());
-  });
-  changed.wait(lock, [&] { return end.has_value(); });
-  std::fflush(stdout);
+  callbacks.on_bucket_done = [&](const VisitedBucket&) { return tokens.update(*the_run, false); };
+  VisitRun run(**connection, std::move(*options), std::move(callbacks));
+  the_run = &run;
+  const auto start = std::chrono::steady_clock::now();
+  Status status = run.run();
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (const Status kept = tokens.update(run, true); !kept && status) status = kept;
+  if (std::fflush(stdout) != 0 && status) status = Status(StatusCode::IoError, "standard output cannot be written");
+  if (args.explain) {
+    const std::string why =
+        args.common.json() ? explain_json(run.progress(), seconds) + '\n' : explain_text(run.progress(), seconds);
+    std::fputs(why.c_str(), stderr);
+  }
   return status ? static_cast<int>(kOk) : report(status);
 }
 

@@ -77,8 +77,59 @@ struct VisitArgs {
   std::string type;
   std::string selection;
   std::string fields;
+  std::string visitor = "dump";
+  std::vector<std::string> parameters;  ///< Of the visitor, "name=value".
+  std::string from;
+  std::string to;
+  bool removes = false;
+  std::uint64_t slices = 1;
+  std::string slice;  ///< "k/n"
+  std::string progress_file;
+  std::string resume;
+  std::uint64_t limit = 0;  ///< 0: none.
+  std::uint32_t visitors_per_node = 4;
+  std::uint32_t buckets_per_visitor = 0;
+  std::uint32_t buckets_at_once = 1;
+  std::string priority = "background";
+  std::string show_progress = "auto";
+  bool explain = false;
 };
 int run_visit(const VisitArgs& args);
+
+/// remove and update with --where.
+struct BulkArgs {
+  Common common;
+  std::string type;
+  std::string where;
+  std::string changes;  ///< update: JSON, a file, or -.
+  std::string progress_file;
+  std::string resume;
+  std::string progress = "auto";
+  std::size_t in_flight = 0;
+  bool dry_run = false;
+  bool yes = false;
+};
+int run_bulk_remove(const BulkArgs& args);
+int run_bulk_update(const BulkArgs& args);
+
+struct ExportArgs {
+  Common common;
+  std::string file;
+  std::string type;
+  std::string selection;
+  std::string fields;
+  std::string from;
+  std::string to;
+  std::string slice;
+  bool resume = false;
+  bool overwrite = false;
+  std::uint32_t visitors_per_node = 4;
+  std::uint32_t buckets_per_visitor = 0;
+  std::uint32_t buckets_at_once = 1;
+  std::string priority = "background";
+  std::string progress = "auto";
+};
+int run_export(const ExportArgs& args);
 
 struct JobArgs {
   Common common;

@@ -166,7 +166,35 @@ void add_write_options(CLI::App& app, DocumentArgs& args, bool may_create) {
       ->type_name("TOKEN");
 }
 
-void add_documents(CLI::App& app, DocumentArgs& args, Action& action) {
+/// Of update and remove, for all documents that match at once.
+void add_bulk_options(CLI::App& app, BulkArgs& args) {
+  app.add_option("--where", args.where, "All documents of --type that this condition holds for, instead of one")
+      ->type_name("CONDITION");
+  app.add_option("--type", args.type, "With --where: their document type")->type_name("TYPE");
+  app.add_flag("--dry-run", args.dry_run, "With --where: only count them");
+  app.add_flag("--yes", args.yes, "With --where: do it; without, they are counted");
+  app.add_option("--progress", args.progress_file, "With --where: keep in this file how far it is")->type_name("FILE");
+  app.add_option("--resume", args.resume, "With --where: go on from such a file; no document is changed twice")
+      ->type_name("FILE");
+  app.add_option("--in-flight", args.in_flight, "With --where: operations under way at once, at most (default: 2048)");
+}
+
+/// True if --where was given; checks what goes with it.
+bool is_bulk(const CLI::App& app, const BulkArgs& args) {
+  if (app.count("--where") == 0) {
+    for (const char* other : {"--type", "--dry-run", "--yes", "--progress", "--resume", "--in-flight"}) {
+      if (app.count(other) != 0) throw CLI::RequiresError(other, "--where");
+    }
+    return false;
+  }
+  for (const char* other : {"--condition", "--create", "--durability", "--token"}) {
+    if (app.get_option_no_throw(other) != nullptr && app.count(other) != 0) throw CLI::ExcludesError(other, "--where");
+  }
+  if (args.type.empty()) throw CLI::RequiresError("--where", "--type");
+  return true;
+}
+
+void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& action) {
   CLI::App* put = command(app, "put", "Stores one document: a JSON object of its fields, or a line that `get` printed",
                           "echo '{\"title\": \"Help!\"}' | fjord put id:shop:music::1 -");
   put->add_option("ID", args.id, "Document id")->required();
@@ -175,13 +203,25 @@ void add_documents(CLI::App& app, DocumentArgs& args, Action& action) {
   add_common(*put, args.common);
   put->callback([&] { action = [&] { return run_put(args); }; });
   CLI::App* update = command(
-      app, "update", "Changes fields of one document: a JSON object of paths and actions",
-      "echo '{\"plays\": {\"increment\": 1}}' | fjord update id:shop:music::1 - --condition 'music.year > 1965'");
-  update->add_option("ID", args.id, "Document id")->required();
-  update->add_option("FILE", args.file, "JSON file, or - for standard input")->required();
+      app, "update", "Changes fields of one document, or of all that match: a JSON object of paths and actions",
+      "echo '{\"plays\": {\"increment\": 1}}' | fjord update id:shop:music::1 - --condition 'music.year > 1965'\n"
+      "  fjord update --where 'music.year > 1965' --type music '{\"old\": {\"assign\": false}}' --yes");
+  update->add_option("ID", args.id, "Document id; with --where: the changes, as JSON, a file, or -")->required();
+  update->add_option("FILE", args.file, "JSON file, or - for standard input");
   add_write_options(*update, args, true);
+  add_bulk_options(*update, bulk);
   add_common(*update, args.common);
-  update->callback([&] { action = [&] { return run_update(args); }; });
+  update->callback([&, update] {
+    if (is_bulk(*update, bulk)) {
+      if (!args.file.empty()) throw CLI::ExcludesError("--where", "FILE");
+      bulk.changes = args.id;
+      bulk.common = args.common;
+      action = [&] { return run_bulk_update(bulk); };
+    } else {
+      if (args.file.empty()) throw CLI::RequiredError("FILE");
+      action = [&] { return run_update(args); };
+    }
+  });
   CLI::App* get = command(app, "get", "Prints documents, one line of JSON each", "fjord get id:shop:music::1");
   get->add_option("ID", args.ids, "Document ids")->required();
   get->add_option("--fields", args.fields, "Only these fields: a,b or [id], [none], [all], TYPE:[document]")
@@ -189,11 +229,37 @@ void add_documents(CLI::App& app, DocumentArgs& args, Action& action) {
   add_common(*get, args.common);
   get->callback([&] { action = [&] { return run_get(args); }; });
   CLI::App* remove =
-      command(app, "remove", "Removes documents; one that is not there is no error", "fjord remove id:shop:music::1");
-  remove->add_option("ID", args.ids, "Document ids")->required();
+      command(app, "remove", "Removes documents, or all that match; one that is not there is no error",
+              "fjord remove id:shop:music::1\n  fjord remove --where 'music.year < 1900' --type music --yes");
+  remove->add_option("ID", args.ids, "Document ids");
   add_write_options(*remove, args, false);
+  add_bulk_options(*remove, bulk);
   add_common(*remove, args.common);
-  remove->callback([&] { action = [&] { return run_remove(args); }; });
+  remove->callback([&, remove] {
+    if (is_bulk(*remove, bulk)) {
+      if (!args.ids.empty()) throw CLI::ExcludesError("--where", "ID");
+      bulk.common = args.common;
+      action = [&] { return run_bulk_remove(bulk); };
+    } else {
+      if (args.ids.empty()) throw CLI::RequiredError("ID");
+      action = [&] { return run_remove(args); };
+    }
+  });
+}
+
+void add_visitor_options(CLI::App& app, std::uint32_t& visitors_per_node, std::uint32_t& buckets_per_visitor,
+                         std::uint32_t& buckets_at_once, std::string& priority) {
+  app.add_option("--visitors-per-node", visitors_per_node, "Visitors at once on each storage node (default: 4)")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--buckets-per-visitor", buckets_per_visitor,
+                 "Buckets that one visitor goes through (default: chosen by the system)")
+      ->check(CLI::Range(0, 4096));
+  app.add_option("--buckets-at-once", buckets_at_once, "Buckets that a visitor reads at the same time (default: 1)")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--priority", priority,
+                 "Which visitors begin first on a storage node that has many: high, normal or background (default)")
+      ->check(CLI::IsMember({"high", "normal", "background"}))
+      ->type_name("CLASS");
 }
 
 void add_visit(CLI::App& app, VisitArgs& args, Action& action) {
@@ -206,8 +272,51 @@ void add_visit(CLI::App& app, VisitArgs& args, Action& action) {
       ->add_option("--fields", args.fields,
                    "Only these fields: a,b or TYPE:a,b or [id], [none], [all], TYPE:[document]")
       ->type_name("FIELDS");
+  visit
+      ->add_option("--from", args.from,
+                   "Only versions written since: 2026-11-21T19:00:00Z, 15m, 2h, 3d (ago), or seconds since 1970")
+      ->type_name("TIME");
+  visit->add_option("--to", args.to, "Only versions written until then")->type_name("TIME");
+  visit->add_option("--visitor", args.visitor, "What runs on the storage nodes: dump (default), or one of a plugin")
+      ->type_name("NAME");
+  visit->add_option("--param", args.parameters, "A parameter of the visitor, k=v; may be given several times")
+      ->type_name("K=V")
+      ->allow_extra_args(false);
+  visit->add_flag("--removes", args.removes, "Removed documents too, as {\"remove\": ID}");
+  visit->add_option("--limit", args.limit, "End after so many documents");
+  CLI::Option* slices =
+      visit->add_option("--slices", args.slices, "Visit in so many slices at once")->check(CLI::Range(1, 1024));
+  visit->add_option("--slice", args.slice, "Only one of several slices, 1/4 to 4/4, for clients that share the work")
+      ->type_name("K/N")
+      ->excludes(slices);
+  visit->add_option("--progress", args.progress_file, "Keep in this file how far the visit is")->type_name("FILE");
+  visit->add_option("--resume", args.resume, "Go on from such a file; what was printed after it was kept comes again")
+      ->type_name("FILE");
+  add_visitor_options(*visit, args.visitors_per_node, args.buckets_per_visitor, args.buckets_at_once, args.priority);
+  visit->add_option("--show-progress", args.show_progress, "auto (on a terminal, after 2 s), always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->type_name("WHEN");
+  visit->add_flag("--explain", args.explain, "Say at the end which buckets were read and skipped, and why");
   add_common(*visit, args.common);
   visit->callback([&] { action = [&] { return run_visit(args); }; });
+}
+
+void add_export(CLI::App& app, ExportArgs& args, Action& action) {
+  CLI::App* to = command(app, "export", "Writes all documents that match to a file, which `fjord feed` reads",
+                         "fjord export music.jsonl.gz --type music --selection 'music.year > 1965'");
+  to->add_option("FILE", args.file, "FILE.jsonl, FILE.jsonl.gz or FILE.parquet")->required();
+  to->add_option("--type", args.type, "Only documents of this type")->type_name("TYPE");
+  to->add_option("--selection", args.selection, "Only documents that this condition holds for")->type_name("CONDITION");
+  to->add_option("--fields", args.fields, "Only these fields: a,b or TYPE:a,b")->type_name("FIELDS");
+  to->add_option("--from", args.from, "Only versions written since, as in `fjord visit`")->type_name("TIME");
+  to->add_option("--to", args.to, "Only versions written until then")->type_name("TIME");
+  to->add_option("--slice", args.slice, "Only one of several slices, 1/4 to 4/4")->type_name("K/N");
+  CLI::Option* resume = to->add_flag("--resume", args.resume, "Go on with a file that was interrupted");
+  to->add_flag("--overwrite", args.overwrite, "Whatever is there")->excludes(resume);
+  add_visitor_options(*to, args.visitors_per_node, args.buckets_per_visitor, args.buckets_at_once, args.priority);
+  add_progress(*to, args.progress);
+  add_common(*to, args.common);
+  to->callback([&] { action = [&] { return run_export(args); }; });
 }
 
 void add_jobs(CLI::App& app, JobArgs& args, Action& action) {
@@ -407,7 +516,9 @@ struct CommandLine {
   SchemaArgs schema;
   FeedArgs feed;
   DocumentArgs document;
+  BulkArgs bulk;
   VisitArgs visit;
+  ExportArgs export_;
   JobArgs job;
   Common status;
   PlacementArgs placement;
@@ -424,8 +535,9 @@ struct CommandLine {
     add_local(app, local, action);
     add_schema(app, schema, action);
     add_feeds(app, feed, action);
-    add_documents(app, document, action);
+    add_documents(app, document, bulk, action);
     add_visit(app, visit, action);
+    add_export(app, export_, action);
     add_jobs(app, job, action);
     add_status(app, status, action);
     add_placement(app, placement, action);
@@ -433,8 +545,8 @@ struct CommandLine {
     add_state(app, state, action);
     add_config(app, config, action);
     const char* cluster = std::getenv("FJORD_CLUSTER");
-    for (Common* common : {&schema.common, &feed.common, &document.common, &visit.common, &job.common, &status,
-                           &node.common, &state.common, &config.common}) {
+    for (Common* common : {&schema.common, &feed.common, &document.common, &visit.common, &export_.common, &job.common,
+                           &status, &node.common, &state.common, &config.common}) {
       common->cluster = cluster != nullptr && *cluster != 0 ? cluster : "127.0.0.1:19100";
     }
   }

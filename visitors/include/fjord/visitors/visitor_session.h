@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,8 +11,11 @@
 #include "fjord/common/clock.h"
 #include "fjord/common/executor.h"
 #include "fjord/common/random.h"
+#include "fjord/document/timestamp.h"
 #include "fjord/rpc/cluster_snapshot.h"
 #include "fjord/rpc/transport.h"
+#include "fjord/visitors/bucket_space.h"
+#include "fjord/visitors/visit_token.h"
 
 namespace fjord::visitors {
 
@@ -22,8 +26,19 @@ struct VisitorSessionOptions {
   bool ids_only = false;
   bool header_only = false;  ///< Bodies are not read, and header parts given as they are stored.
   std::string field_set;     ///< Which fields of documents are read (document/field_set.h); empty: all of them.
-  /// Absent: every bucket of the cluster that holds something.
+  /// Absent: every bucket of the cluster that holds something and that the selection allows.
   std::optional<std::vector<BucketId>> buckets;
+  Timestamp from{0};             ///< Only versions that were written at or after this time.
+  Timestamp to{0};               ///< And not after this one; 0: no limit.
+  bool include_removed = false;  ///< Removed documents too, unless their ids say that the selection does not hold.
+  /// Only documents in this part of the bucket tree: PositionRange::slice(k, n) for one of n clients.
+  PositionRange slice;
+  /// Goes on where a visit with the same fingerprint was; documents of parts that were done are not given again.
+  std::optional<VisitToken> resume;
+  /// A bucket that is waiting while the cluster gets more distribution bits is continued as its parts. Otherwise a
+  /// visit fails then; that is right for visitors whose results are named after buckets.
+  bool follow_bits = false;
+  rpc::Priority priority = rpc::Priority::Background;  ///< Of its visitors on storage nodes that have many.
   /// Distributors to ask while `snapshot` is empty.
   std::vector<rpc::Address> bootstrap;
 
@@ -45,6 +60,9 @@ struct VisitorSessionOptions {
   Duration call_timeout = seconds(5);
   Duration retry_first = milliseconds(50);
   Duration retry_max = seconds(2);
+
+  /// Of all that decides which documents are given, and how; not of how fast.
+  std::uint64_t fingerprint() const;
 };
 
 struct VisitProgress {
@@ -52,6 +70,13 @@ struct VisitProgress {
   std::uint64_t buckets_done = 0;
   std::uint64_t buckets_repeated = 0;  ///< Times that a bucket was begun again.
   std::uint64_t docblock_bytes = 0;
+  std::uint64_t documents_read = 0;        ///< In buckets that are done; 0 if the storage nodes do not say.
+  std::uint64_t documents_matched = 0;     ///< Of these, removes included.
+  std::uint64_t skipped_by_selection = 0;  ///< Buckets in which no document can match.
+  std::uint64_t skipped_by_slice = 0;      ///< Buckets of other slices.
+  std::uint64_t skipped_as_done = 0;       ///< Buckets that were done before.
+  bool located = false;                    ///< The selection named the buckets, so nobody was asked for all of them.
+  std::map<std::uint16_t, std::uint64_t> buckets_by_node;  ///< Done, by the storage node that they were read from.
 };
 
 /// All on the session's executor; none is called after on_finished, cancel() or the session's destruction.
@@ -60,6 +85,9 @@ struct VisitorSessionCallbacks {
   std::function<void(BucketId, std::string docblock)> on_docblock;
   /// Once a bucket. `result` is what the visitor said of it; empty also for a bucket that holds nothing.
   std::function<void(BucketId, std::string result)> on_bucket_done;
+  /// The bucket was cut into parts, which will be read whole: what was given of it is given again. If this is empty,
+  /// only what was not given is.
+  std::function<void(BucketId)> on_bucket_dropped;
   /// How many buckets there are, before the first of them is begun.
   std::function<void(std::uint64_t buckets)> on_buckets_known;
   /// OK only if every bucket was read to its end.
@@ -94,6 +122,8 @@ class VisitorSession {
   void pause();
   void resume();
   VisitProgress progress() const;
+  /// What is done so far, including what was done before a resume. A bucket is in it when on_bucket_done was called.
+  VisitToken token() const;
 
  private:
   class Impl;

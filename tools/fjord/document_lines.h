@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "fjord/common/result.h"
+#include "fjord/document/document_type.h"
+#include "fjord/visitors/bucket_space.h"
+
+namespace fjord::cli {
+
+/// What --type, --selection and --fields ask for.
+struct DocumentQuery {
+  std::string selection;           ///< Never empty.
+  std::string field_set;           ///< What the servers can do of --fields: they need to know the type. Empty: nothing.
+  std::vector<std::string> names;  ///< Fields to be cut out here, of whatever type has them; empty: all that came.
+
+  /// Without a type, the documents that jobs keep for themselves are left out. Documents that have none of the fields
+  /// are not. Errors: UnknownType, InvalidField, InvalidSelection.
+  static Result<DocumentQuery> make(const std::string& type, const std::string& selection, const std::string& fields,
+                                    const DocumentTypeRepo& types);
+};
+
+/// Makes lines of JSON of docblocks: {"put": ID, "fields": {...}} and {"remove": ID}, which `fjord feed` reads.
+class DocumentLines {
+ public:
+  DocumentLines(std::shared_ptr<const DocumentTypeRepo> types, std::vector<std::string> names, bool timestamps = false)
+      : types_(std::move(types)), names_(std::move(names)), timestamps_(timestamps) {}
+
+  /// Appends to `out`, at most `limit` documents. Returns how many. Errors: UnknownType, Corruption.
+  Result<std::uint64_t> append(const std::string& docblock, std::uint64_t limit, std::string& out);
+
+ private:
+  std::span<const Field* const> fields_of(const DocumentType& type);
+
+  std::shared_ptr<const DocumentTypeRepo> types_;
+  std::vector<std::string> names_;
+  const bool timestamps_;  ///< Adds "timestamp_us" to each line.
+  std::map<const DocumentType*, std::vector<const Field*>> by_type_;
+};
+
+/// "k/n" with 1 <= k <= n. Errors: InvalidArgument.
+Result<visitors::PositionRange> parse_slice(const std::string& text);
+
+}  // namespace fjord::cli

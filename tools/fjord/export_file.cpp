@@ -1,0 +1,169 @@
+#include "export_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+namespace fjord::cli {
+namespace {
+
+constexpr std::string_view kFilePrefix = "fjord-export-1 ";
+/// Of one bucket in memory.
+constexpr std::size_t kSpoolBytesMax = std::size_t{8} << 20;
+
+/// As a gzip member.
+Result<std::string> pack(const std::string& plain) {
+  z_stream stream{};
+  constexpr int kGzip = 15 + 16;
+  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
+    return Status(StatusCode::IoError, "zlib cannot be set up");
+  }
+  std::string packed(deflateBound(&stream, static_cast<uLong>(plain.size())), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(plain.data()));
+  stream.avail_in = static_cast<uInt>(plain.size());
+  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
+  stream.avail_out = static_cast<uInt>(packed.size());
+  const int result = deflate(&stream, Z_FINISH);
+  packed.resize(stream.total_out);
+  deflateEnd(&stream);
+  if (result != Z_STREAM_END) return Status(StatusCode::IoError, "zlib cannot pack the documents");
+  return packed;
+}
+
+bool exists(const std::string& path) {
+  struct stat info {};
+  return ::stat(path.c_str(), &info) == 0;
+}
+
+/// Splits "<bytes> <documents>\n<rest>".
+bool parse_numbers(std::string_view text, std::uint64_t& bytes, std::uint64_t& documents, std::string_view& rest) {
+  const char* const end = text.data() + text.size();
+  const auto first = std::from_chars(text.data(), end, bytes);
+  if (first.ec != std::errc() || first.ptr == end || *first.ptr != ' ') return false;
+  const auto second = std::from_chars(first.ptr + 1, end, documents);
+  if (second.ec != std::errc() || second.ptr == end || *second.ptr != '\n') return false;
+  rest = std::string_view(second.ptr + 1, static_cast<std::size_t>(end - second.ptr - 1));
+  return true;
+}
+
+}  // namespace
+
+ExportFile::ExportFile(std::string path)
+    : path_(std::move(path)), progress_path_(path_ + ".progress"), packed_(path_.ends_with(".gz")) {}
+
+ExportFile::~ExportFile() = default;
+
+Status ExportFile::failed(const char* what) const {
+  return {StatusCode::IoError, fmt::format("{} cannot be {}: {}", path_, what, std::strerror(errno))};
+}
+
+Result<std::unique_ptr<ExportFile>> ExportFile::open(const std::string& path, Mode mode) {
+  std::unique_ptr<ExportFile> file(new ExportFile(path));
+  FJORD_TRY(file->load(mode));
+  file->file_.reset(std::fopen(path.c_str(), file->bytes_ == 0 ? "wb" : "r+b"));
+  if (file->file_ == nullptr) return file->failed("written");
+  if (::ftruncate(::fileno(file->file_.get()), static_cast<off_t>(file->bytes_)) != 0 ||
+      std::fseek(file->file_.get(), 0, SEEK_END) != 0) {
+    return file->failed("cut to what is complete");
+  }
+  return file;
+}
+
+Status ExportFile::load(Mode mode) {
+  const bool begun = exists(progress_path_);
+  if (mode == Mode::New && (begun || exists(path_))) {
+    return {StatusCode::AlreadyExists,
+            begun ? fmt::format("{} was begun before: --resume goes on, --overwrite begins anew", path_)
+                  : fmt::format("{} exists; --overwrite replaces it", path_)};
+  }
+  if (mode == Mode::Overwrite && begun && ::unlink(progress_path_.c_str()) != 0) return failed("begun anew");
+  if (mode != Mode::Resume) return Status::ok();
+  if (!begun) {
+    if (!exists(path_)) return Status::ok();
+    return {StatusCode::AlreadyExists,
+            fmt::format("{} is complete, or is no export: there is no {}", path_, progress_path_)};
+  }
+  FJORD_TRY_ASSIGN(const std::string text, read_small_file(progress_path_));
+  const Status wrong(StatusCode::InvalidArgument, progress_path_ + " is no progress file of an export");
+  std::string_view rest;
+  if (!text.starts_with(kFilePrefix) ||
+      !parse_numbers(std::string_view(text).substr(kFilePrefix.size()), bytes_, documents_, rest)) {
+    return wrong;
+  }
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    auto token = visitors::VisitToken::parse(rest.substr(0, end));
+    if (!token) return token.error().with_context(progress_path_);
+    resumed_.push_back(std::move(*token));
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  struct stat info {};
+  if (::stat(path_.c_str(), &info) != 0 || static_cast<std::uint64_t>(info.st_size) < bytes_) {
+    return {StatusCode::InvalidArgument, fmt::format("{} is shorter than {} says", path_, progress_path_)};
+  }
+  return Status::ok();
+}
+
+Status ExportFile::add(const VisitedBucket& bucket, const std::string& lines, std::uint64_t documents) {
+  Spool& spool = spools_[bucket];
+  spool.lines += lines;
+  spool.documents += documents;
+  if (spool.lines.size() <= kSpoolBytesMax) return Status::ok();
+  if (spool.overflow == nullptr) {
+    const std::string name = fmt::format("{}.bucket-{:016x}-{}", path_, bucket.bucket.raw(), bucket.slice);
+    spool.overflow.reset(std::fopen(name.c_str(), "w+b"));
+    if (spool.overflow == nullptr || ::unlink(name.c_str()) != 0) return failed("kept waiting beside it");
+  }
+  const bool ok = std::fwrite(spool.lines.data(), 1, spool.lines.size(), spool.overflow.get()) == spool.lines.size();
+  spool.lines.clear();
+  return ok ? Status::ok() : failed("kept waiting beside it");
+}
+
+Status ExportFile::commit(const VisitedBucket& bucket) {
+  const auto at = spools_.find(bucket);
+  if (at == spools_.end()) return Status::ok();
+  Spool spool = std::move(at->second);
+  spools_.erase(at);
+  const auto append = [&](const std::string& lines) -> Status {
+    if (lines.empty()) return Status::ok();
+    std::string packed;
+    if (packed_) {
+      FJORD_TRY_ASSIGN(packed, pack(lines));
+    }
+    const std::string& out = packed_ ? packed : lines;
+    if (std::fwrite(out.data(), 1, out.size(), file_.get()) != out.size()) return failed("written");
+    bytes_ += out.size();
+    return Status::ok();
+  };
+  if (spool.overflow != nullptr) {
+    std::rewind(spool.overflow.get());
+    std::string piece(kSpoolBytesMax, '\0');
+    for (std::size_t got; (got = std::fread(piece.data(), 1, kSpoolBytesMax, spool.overflow.get())) > 0;) {
+      FJORD_TRY(append(piece.substr(0, got)));
+    }
+    if (std::ferror(spool.overflow.get()) != 0) return failed("read where it waited");
+  }
+  FJORD_TRY(append(spool.lines));
+  documents_ += spool.documents;
+  return Status::ok();
+}
+
+Status ExportFile::save(const std::vector<visitors::VisitToken>& tokens) {
+  if (std::fflush(file_.get()) != 0 || ::fdatasync(::fileno(file_.get())) != 0) return failed("written");
+  std::string text = fmt::format("{}{} {}\n", kFilePrefix, bytes_, documents_);
+  for (const visitors::VisitToken& token : tokens) text += token.to_text() + '\n';
+  return replace_file(progress_path_, text);
+}
+
+Status ExportFile::finish() {
+  if (std::fflush(file_.get()) != 0 || ::fsync(::fileno(file_.get())) != 0) return failed("written");
+  if (exists(progress_path_) && ::unlink(progress_path_.c_str()) != 0) return failed("finished");
+  return Status::ok();
+}
+
+}  // namespace fjord::cli
