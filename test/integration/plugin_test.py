@@ -53,7 +53,7 @@ class PluginTest(unittest.TestCase):
 
     def visit(self, cluster, one_in):
         visited = cluster.must("visit", "--type", "item", "--visitor", "sample", "--param", f"one_in={one_in}")
-        return [line["id"] for line in visited.json_lines()]
+        return [line["put"] for line in visited.json_lines()]
 
     def check_log(self, cluster):
         logs = "".join(path.read_text() for path in cluster.directory.glob("logs/storage.*.log"))
