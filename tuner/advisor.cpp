@@ -1,0 +1,295 @@
+#include "fjord/tuner/advisor.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <fmt/format.h>
+#include <set>
+
+#include "fjord/common/check.h"
+#include "fjord/tuner/seed_formulas.h"
+
+namespace fjord::tuner {
+namespace {
+
+/// How far the model's ratio of two settings may be wrong, apart from the profile: half of the 15 % that its rates may be,
+/// as most of an error is in both.
+constexpr double kModelError = 0.075;
+/// The least predicted gain for which something is changed.
+constexpr double kGainMin = 0.01;
+
+std::string without_steps(std::string formula) {
+  // max of one argument is that argument.
+  for (std::size_t at = formula.find("step("); at != std::string::npos; at = formula.find("step(")) {
+    formula.replace(at, 4, "max");
+  }
+  return formula;
+}
+
+std::vector<std::string> binding_of(const Advice& advice) {
+  const std::string formula = without_steps(advice.formula);
+  const Result<double> base = evaluate(formula, advice.inputs);
+  std::vector<std::string> binding;
+  if (!base) return binding;
+  std::vector<Input> inputs = advice.inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const double kept = inputs[i].value;
+    bool matters = false;
+    for (const double factor : {1.05, 0.95}) {
+      inputs[i].value = kept * factor;
+      const Result<double> changed = evaluate(formula, inputs);
+      matters = matters || (changed && std::abs(*changed - *base) > 0.002 * std::abs(*base));
+    }
+    inputs[i].value = kept;
+    if (matters) binding.push_back(inputs[i].name);
+  }
+  return binding;
+}
+
+/// The nearest other value of each input, within a factor of 16, with which the advice would be another.
+std::vector<Flip> flips_of(const Advice& advice) {
+  std::vector<std::pair<double, Flip>> found;
+  std::vector<Input> inputs = advice.inputs;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const double kept = inputs[i].value;
+    if (kept == 0) continue;
+    double nearest = 0;
+    for (int step = 1; step <= 64 && nearest == 0; ++step) {
+      for (const double direction : {1.0, -1.0}) {
+        const double factor = std::exp2(direction * step / 16.0);
+        inputs[i].value = kept * factor;
+        const Result<std::int64_t> value = value_of(*advice.knob, advice.formula, inputs);
+        const bool is_other =
+            value && std::abs(static_cast<double>(*value - advice.new_value)) > 0.1 * static_cast<double>(advice.new_value);
+        if (!is_other) continue;
+        nearest = static_cast<double>(step);
+        found.push_back({nearest, {inputs[i].name, inputs[i].value, *value}});
+        break;
+      }
+    }
+    inputs[i].value = kept;
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<Flip> flips;
+  for (const auto& [distance, flip] : found) {
+    if (flips.size() < 3) flips.push_back(flip);
+  }
+  return flips;
+}
+
+/// What the profile's uncertainty makes of the gain: each constant a little off, one after the other.
+Effect effect_of(const Workload& w, const HardwareProfile& profile, const Settings& before, const Settings& after) {
+  const auto gain = [&](const HardwareProfile& hw) {
+    return predict(w, hw, after).objective / std::max(1e-12, predict(w, hw, before).objective);
+  };
+  Effect effect;
+  effect.gain = gain(profile);
+  double up = kModelError * kModelError;
+  double down = up;
+  double strongest = -1;
+  const double base = predict(w, profile, after).objective;
+  for (const ConstantDeclaration& one : constant_declarations()) {
+    const ConstantValue& value = profile.at(one.id);
+    const double off = 0.05 + 0.5 * (1 - value.confidence);
+    double sensitivity = 0;
+    for (const double factor : {1 + off, 1 / (1 + off)}) {
+      HardwareProfile other = profile;
+      ConstantValue changed = value;
+      changed.value *= factor;
+      other.set(one.id, changed);
+      const double difference = std::log(std::max(1e-12, gain(other) / effect.gain));
+      (difference > 0 ? up : down) += difference * difference;
+      sensitivity += std::abs(std::log(std::max(1e-12, predict(w, other, after).objective / base))) / std::log(1 + off);
+    }
+    if (sensitivity > strongest) strongest = sensitivity, effect.sensitive_to = one.id;
+  }
+  effect.low = effect.gain * std::exp(-std::sqrt(down));
+  effect.high = effect.gain * std::exp(std::sqrt(up));
+  return effect;
+}
+
+bool is_modelled(const Knob& knob) {
+  static const std::set<std::string_view> names = {
+      "storage.file_bytes_max",       "storage.entries_max",           "distributor.bucket_bytes_max",
+      "distributor.bucket_entries_max", "storage.index_bytes_max",     "storage.held_bytes_max",
+      "storage_options.docblock_bytes", "storage.visitors_max",        "cluster.distribution_bits"};
+  return names.contains(knob.name);
+}
+
+double ratio_of(std::int64_t a, std::int64_t b) {
+  const double x = static_cast<double>(std::max<std::int64_t>(a, 1));
+  const double y = static_cast<double>(std::max<std::int64_t>(b, 1));
+  return std::max(x / y, y / x);
+}
+
+/// Empty if the value should be taken, else why not.
+std::string why_not(const Workload& w, const HardwareProfile& hw, const Settings& settings, const Advice& candidate) {
+  Settings changed = settings;
+  changed.*(candidate.knob->member) = candidate.new_value;
+  if (!is_modelled(*candidate.knob)) {
+    if (candidate.knob->place == KnobPlace::JobOption) return "";
+    return ratio_of(candidate.old_value, candidate.new_value) >= 1.5 ? "" : "less than half as large again";
+  }
+  const Prediction now = predict(w, hw, settings);
+  const Prediction then = predict(w, hw, changed);
+  if (!now.fits && then.node_memory_bytes < now.node_memory_bytes) return "";
+  if (now.fits && !then.fits) return "it would not fit in the memory of a node";
+  const double gain = then.objective / std::max(1e-12, now.objective);
+  if (gain >= 1 + kGainMin) return "";
+  return fmt::format("the predicted gain is {:+.1f} %", 100 * (gain - 1));
+}
+
+const Advice* find(const std::vector<Advice>& all, const Knob* knob) {
+  for (const Advice& one : all) {
+    if (one.knob == knob) return &one;
+  }
+  return nullptr;
+}
+
+/// The knobs one after the other, each with what was decided before it; twice, as some matter only together.
+Settings choose(const Workload& w, const HardwareProfile& hw) {
+  Settings chosen = w.current;
+  for (int round = 0; round < 2; ++round) {
+    const std::vector<Advice> order = candidates(w, hw, chosen);
+    for (const Advice& slot : order) {
+      const std::vector<Advice> all = candidates(w, hw, chosen);
+      const Advice* candidate = find(all, slot.knob);
+      if (candidate == nullptr || candidate->new_value == candidate->old_value) continue;
+      if (why_not(w, hw, chosen, *candidate).empty()) chosen.*(slot.knob->member) = candidate->new_value;
+    }
+  }
+  return chosen;
+}
+
+Figure figure(std::string name, std::string unit, std::string source, std::string formula, std::vector<Input> inputs) {
+  Figure made{std::move(name), 0, std::move(unit), std::move(source), std::move(formula), std::move(inputs)};
+  const Result<double> value = evaluate(made.formula, made.inputs);
+  FJORD_CHECK(value.has_value());
+  made.value = *value;
+  return made;
+}
+
+std::vector<Figure> figures_of(const Workload& w, const HardwareProfile& hw, const NodeShape& shape) {
+  const Input copies{"copies", static_cast<double>(w.redundancy), "", "workload"};
+  const Input bytes{"document_bytes", w.document_bytes, "bytes", "workload"};
+  const Input header{"header_bytes", seed::kMessageHeaderBytes, "bytes", "seed 6.4.1"};
+  std::vector<Figure> all;
+  const std::string put =
+      "(copies + 1) * (2 * header_bytes + document_bytes) + (copies + 1) * (ceil(header_bytes / 1460) + "
+      "ceil((header_bytes + document_bytes) / 1460)) * 58";
+  all.push_back(figure("traffic of one put", "bytes", "seed 6.4.1", put, {copies, bytes, header}));
+  all.push_back(figure("traffic of all writes, all nodes together", "bytes/s", "seed 6.4.1 with the margin of table 6.1",
+                       fmt::format("{} * writes_per_s * ({})", seed::kTrafficMargin, put),
+                       {copies, bytes, header, {"writes_per_s", w.writes_per_s, "1/s", "workload"}}));
+  all.push_back(figure("traffic of one get", "bytes", "seed E.3.1", "4 * header_bytes + 2 * document_bytes", {header, bytes}));
+  all.push_back(figure("slotfiles of a bucket, at most", "", "seed 5.5",
+                       "2 * max(1, document_bytes * documents / buckets / file_bytes)",
+                       {bytes,
+                        {"documents", w.documents, "", "workload"},
+                        {"buckets", shape.buckets_total, "", "seed 5.4.2"},
+                        {"file_bytes", shape.slotfile_bytes, "bytes", "seed 5.5"}}));
+  all.push_back(figure("removed documents are remembered for", "s", "practice", "2 * longest_absence_s",
+                       {{"longest_absence_s", w.longest_absence_s, "s", "workload"}}));
+  all.push_back(figure("imbalance of nodes by chance", "", "practice", "100 / max(1, buckets * copies / nodes)",
+                       {copies,
+                        {"buckets", shape.buckets_total, "", "seed 5.4.2"},
+                        {"nodes", static_cast<double>(w.nodes), "", "workload"}}));
+  if (w.tuple_bytes_per_document <= 0) return all;
+  const Input tuples{"tuple_bytes_per_document", w.tuple_bytes_per_document, "bytes", "workload"};
+  const Input documents{"documents", w.documents, "", "workload"};
+  const Input buckets{"buckets", shape.buckets_total, "", "seed 5.4.2"};
+  const Input rate{"job_rate", w.job_traffic_share * hw[Constant::NetworkRate] * static_cast<double>(w.nodes), "bytes/s",
+                   "workload"};
+  all.push_back(figure("tuples of one bucket in memory", "bytes", "seed 4.3.4",
+                       "documents / buckets * tuple_bytes_per_document", {documents, buckets, tuples}));
+  all.push_back(figure("pause between buckets of a job", "s", "seed 6.4.3",
+                       "(copies + 1) * documents * tuple_bytes_per_document / (job_rate * buckets)",
+                       {copies, documents, tuples, rate, buckets}));
+  all.push_back(figure("token bucket of a job: rate", "bytes/s", "seed 6.4.3", "job_rate", {rate}));
+  all.push_back(figure("token bucket of a job: size", "bytes", "seed 6.4.3, 4.3.4",
+                       "(copies + 1) * documents / buckets * tuple_bytes_per_document", {copies, documents, buckets, tuples}));
+  all.push_back(figure("output documents", "bytes", "seed 6.1.2", "output_document_bytes",
+                       {{"output_document_bytes", seed::kOutputDocumentBytes, "bytes", "seed 6.1.2"}}));
+  return all;
+}
+
+std::vector<std::string> warnings_of(const Workload& w, const HardwareProfile& hw, const Report& report) {
+  std::vector<std::string> warnings;
+  if (!report.predicted_after.fits) {
+    warnings.push_back(fmt::format("a node needs {} for caches and buffers and has {}",
+                                   bytes_text(report.predicted_after.node_memory_bytes), bytes_text(w.memory_bytes)));
+  }
+  const double wanted = w.reads_per_s + w.writes_per_s;
+  if (wanted > report.predicted_after.operations_per_s) {
+    warnings.push_back(fmt::format("{:.0f} operations a second are wanted and {:.0f} predicted; {} is the limit", wanted,
+                                   report.predicted_after.operations_per_s, report.predicted_after.binding));
+  }
+  if (report.predicted_after.p99_s > w.latency_target_s) {
+    warnings.push_back(fmt::format("the predicted p99 under full load is {:.1f} ms, the target {:.1f} ms",
+                                   1e3 * report.predicted_after.p99_s, 1e3 * w.latency_target_s));
+  }
+  const double traffic = w.writes_per_s * seed::put_traffic(static_cast<double>(w.redundancy), w.document_bytes) *
+                         seed::kTrafficMargin / static_cast<double>(w.nodes);
+  if (traffic > 0.7 * hw[Constant::NetworkRate]) {
+    warnings.push_back(fmt::format("writes alone take {} a second of each node's network, which has {}",
+                                   bytes_text(traffic), bytes_text(hw[Constant::NetworkRate])));
+  }
+  for (const ConstantDeclaration& one : constant_declarations()) {
+    if (hw.at(one.id).origin == Origin::LastValid) {
+      warnings.push_back(fmt::format("{} is an old value: {:g} was measured, which is not plausible", one.name,
+                                     hw.at(one.id).rejected));
+    }
+  }
+  return warnings;
+}
+
+}  // namespace
+
+Report advise(const Workload& workload, const HardwareProfile& measured) {
+  const HardwareProfile profile = workload.with_overrides(measured);
+  Report report;
+  report.before = workload.current;
+  report.after = choose(workload, profile);
+  report.predicted_before = predict(workload, profile, report.before);
+  report.predicted_after = predict(workload, profile, report.after);
+  if (report.predicted_after.objective < report.predicted_before.objective) {
+    // Only through knobs that the model does not know; it cannot be worse by those that it knows.
+    report.warnings.push_back("nothing better was found");
+  }
+  report.effect = effect_of(workload, profile, report.before, report.after);
+  for (const Knob& knob : knobs()) {
+    const std::vector<Advice> last = candidates(workload, profile, report.after);
+    const Advice* candidate = find(last, &knob);
+    if (candidate == nullptr) continue;
+    const std::int64_t old_value = report.before.*(knob.member);
+    const std::int64_t chosen = report.after.*(knob.member);
+    if (chosen == old_value) {
+      if (candidate->new_value == old_value) continue;
+      report.kept.push_back({&knob, old_value, candidate->new_value,
+                             why_not(workload, profile, report.after, *candidate)});
+      continue;
+    }
+    Advice advice = *candidate;
+    advice.old_value = old_value;
+    report.after.*(knob.member) = advice.new_value;
+    advice.binding = binding_of(advice);
+    advice.flips = flips_of(advice);
+    report.advice.push_back(std::move(advice));
+  }
+  // What was chosen last may have moved what a formula says a little; settings are what the shown formulas give.
+  report.predicted_after = predict(workload, profile, report.after);
+  for (Advice& advice : report.advice) {
+    if (!is_modelled(*advice.knob)) continue;
+    Settings without = report.after;
+    without.*(advice.knob->member) = advice.old_value;
+    advice.effect = effect_of(workload, profile, without, report.after);
+  }
+  std::stable_sort(report.advice.begin(), report.advice.end(), [](const Advice& a, const Advice& b) {
+    return (a.effect ? a.effect->gain : 0) > (b.effect ? b.effect->gain : 0);
+  });
+  report.figures = figures_of(workload, profile, shape_of(workload, report.after));
+  for (std::string& warning : warnings_of(workload, profile, report)) report.warnings.push_back(std::move(warning));
+  return report;
+}
+
+}  // namespace fjord::tuner
