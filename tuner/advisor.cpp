@@ -12,8 +12,8 @@
 namespace fjord::tuner {
 namespace {
 
-/// How far the model's ratio of two settings may be wrong, apart from the profile: half of the 15 % that its rates may be,
-/// as most of an error is in both.
+/// How far the model's ratio of two settings may be wrong, apart from the profile: half of the 15 % that its rates may
+/// be, as most of an error is in both.
 constexpr double kModelError = 0.075;
 /// The least predicted gain for which something is changed.
 constexpr double kGainMin = 0.01;
@@ -46,7 +46,7 @@ std::vector<std::string> binding_of(const Advice& advice) {
   return binding;
 }
 
-/// The nearest other value of each input, within a factor of 16, with which the advice would be another.
+/// The nearest other value of each input with which the advice would be another.
 std::vector<Flip> flips_of(const Advice& advice) {
   std::vector<std::pair<double, Flip>> found;
   std::vector<Input> inputs = advice.inputs;
@@ -54,13 +54,15 @@ std::vector<Flip> flips_of(const Advice& advice) {
     const double kept = inputs[i].value;
     if (kept == 0) continue;
     double nearest = 0;
-    for (int step = 1; step <= 64 && nearest == 0; ++step) {
+    for (int step = 1; step <= 64 + 24 && nearest == 0; ++step) {
+      // Sixteenths of an octave first, then whole ones.
+      const double octaves = step <= 64 ? step / 16.0 : 4.0 + step - 64;
       for (const double direction : {1.0, -1.0}) {
-        const double factor = std::exp2(direction * step / 16.0);
+        const double factor = std::exp2(direction * octaves);
         inputs[i].value = kept * factor;
         const Result<std::int64_t> value = value_of(*advice.knob, advice.formula, inputs);
-        const bool is_other =
-            value && std::abs(static_cast<double>(*value - advice.new_value)) > 0.1 * static_cast<double>(advice.new_value);
+        const bool is_other = value && std::abs(static_cast<double>(*value - advice.new_value)) >
+                                           0.1 * static_cast<double>(advice.new_value);
         if (!is_other) continue;
         nearest = static_cast<double>(step);
         found.push_back({nearest, {inputs[i].name, inputs[i].value, *value}});
@@ -110,9 +112,9 @@ Effect effect_of(const Workload& w, const HardwareProfile& profile, const Settin
 
 bool is_modelled(const Knob& knob) {
   static const std::set<std::string_view> names = {
-      "storage.file_bytes_max",       "storage.entries_max",           "distributor.bucket_bytes_max",
-      "distributor.bucket_entries_max", "storage.index_bytes_max",     "storage.held_bytes_max",
-      "storage_options.docblock_bytes", "storage.visitors_max",        "cluster.distribution_bits"};
+      "storage.file_bytes_max",         "storage.entries_max",     "distributor.bucket_bytes_max",
+      "distributor.bucket_entries_max", "storage.index_bytes_max", "storage.held_bytes_max",
+      "storage_options.docblock_bytes", "storage.visitors_max",    "cluster.distribution_bits"};
   return names.contains(knob.name);
 }
 
@@ -146,16 +148,46 @@ const Advice* find(const std::vector<Advice>& all, const Knob* knob) {
   return nullptr;
 }
 
-/// The knobs one after the other, each with what was decided before it; twice, as some matter only together.
-Settings choose(const Workload& w, const HardwareProfile& hw) {
-  Settings chosen = w.current;
-  for (int round = 0; round < 2; ++round) {
-    const std::vector<Advice> order = candidates(w, hw, chosen);
+struct Choice {
+  Settings settings;
+  Tunings tunings;
+};
+
+double objective(const Workload& w, const HardwareProfile& hw, const Settings& settings) {
+  return predict(w, hw, settings).objective;
+}
+
+/// The knobs one after the other, each with what was decided before it; several times, as some matter only together.
+Choice choose(const Workload& w, const HardwareProfile& hw) {
+  Choice chosen{w.current, {}};
+  const std::vector<Advice> order = candidates(w, hw, chosen.settings, {});
+  for (int round = 0; round < 4; ++round) {
     for (const Advice& slot : order) {
-      const std::vector<Advice> all = candidates(w, hw, chosen);
-      const Advice* candidate = find(all, slot.knob);
-      if (candidate == nullptr || candidate->new_value == candidate->old_value) continue;
-      if (why_not(w, hw, chosen, *candidate).empty()) chosen.*(slot.knob->member) = candidate->new_value;
+      const Knob& knob = *slot.knob;
+      const bool has_tuning = is_modelled(knob) && slot.inputs.front().name == "tuned";
+      Choice best = chosen;
+      // Near the rule first: of what is equally good, the nearest counts.
+      for (const double tuning : {1.0, 0.5, 2.0, 0.25, 4.0, 0.125, 8.0, 0.0625, 16.0}) {
+        if (!has_tuning && tuning != 1) break;
+        Choice other = chosen;
+        other.tunings[knob.name] = tuning;
+        const std::vector<Advice> all = candidates(w, hw, other.settings, other.tunings);
+        const Advice* candidate = find(all, &knob);
+        other.settings.*(knob.member) = candidate->new_value;
+        const bool is_better = is_modelled(knob)
+                                   ? objective(w, hw, other.settings) > (1 + kGainMin) * objective(w, hw, best.settings)
+                                   : why_not(w, hw, best.settings, *candidate).empty();
+        if (is_better) best = other;
+      }
+      chosen = best;
+    }
+  }
+  // Back to what was set, where that costs next to nothing.
+  for (const Advice& slot : order) {
+    Settings without = chosen.settings;
+    without.*(slot.knob->member) = w.current.*(slot.knob->member);
+    if (is_modelled(*slot.knob) && (1 + kGainMin) * objective(w, hw, without) >= objective(w, hw, chosen.settings)) {
+      chosen.settings = without;
     }
   }
   return chosen;
@@ -178,10 +210,12 @@ std::vector<Figure> figures_of(const Workload& w, const HardwareProfile& hw, con
       "(copies + 1) * (2 * header_bytes + document_bytes) + (copies + 1) * (ceil(header_bytes / 1460) + "
       "ceil((header_bytes + document_bytes) / 1460)) * 58";
   all.push_back(figure("traffic of one put", "bytes", "seed 6.4.1", put, {copies, bytes, header}));
-  all.push_back(figure("traffic of all writes, all nodes together", "bytes/s", "seed 6.4.1 with the margin of table 6.1",
+  all.push_back(figure("traffic of all writes, all nodes together", "bytes/s",
+                       "seed 6.4.1 with the margin of table 6.1",
                        fmt::format("{} * writes_per_s * ({})", seed::kTrafficMargin, put),
                        {copies, bytes, header, {"writes_per_s", w.writes_per_s, "1/s", "workload"}}));
-  all.push_back(figure("traffic of one get", "bytes", "seed E.3.1", "4 * header_bytes + 2 * document_bytes", {header, bytes}));
+  all.push_back(
+      figure("traffic of one get", "bytes", "seed E.3.1", "4 * header_bytes + 2 * document_bytes", {header, bytes}));
   all.push_back(figure("slotfiles of a bucket, at most", "", "seed 5.5",
                        "2 * max(1, document_bytes * documents / buckets / file_bytes)",
                        {bytes,
@@ -198,8 +232,8 @@ std::vector<Figure> figures_of(const Workload& w, const HardwareProfile& hw, con
   const Input tuples{"tuple_bytes_per_document", w.tuple_bytes_per_document, "bytes", "workload"};
   const Input documents{"documents", w.documents, "", "workload"};
   const Input buckets{"buckets", shape.buckets_total, "", "seed 5.4.2"};
-  const Input rate{"job_rate", w.job_traffic_share * hw[Constant::NetworkRate] * static_cast<double>(w.nodes), "bytes/s",
-                   "workload"};
+  const Input rate{"job_rate", w.job_traffic_share * hw[Constant::NetworkRate] * static_cast<double>(w.nodes),
+                   "bytes/s", "workload"};
   all.push_back(figure("tuples of one bucket in memory", "bytes", "seed 4.3.4",
                        "documents / buckets * tuple_bytes_per_document", {documents, buckets, tuples}));
   all.push_back(figure("pause between buckets of a job", "s", "seed 6.4.3",
@@ -207,7 +241,8 @@ std::vector<Figure> figures_of(const Workload& w, const HardwareProfile& hw, con
                        {copies, documents, tuples, rate, buckets}));
   all.push_back(figure("token bucket of a job: rate", "bytes/s", "seed 6.4.3", "job_rate", {rate}));
   all.push_back(figure("token bucket of a job: size", "bytes", "seed 6.4.3, 4.3.4",
-                       "(copies + 1) * documents / buckets * tuple_bytes_per_document", {copies, documents, buckets, tuples}));
+                       "(copies + 1) * documents / buckets * tuple_bytes_per_document",
+                       {copies, documents, buckets, tuples}));
   all.push_back(figure("output documents", "bytes", "seed 6.1.2", "output_document_bytes",
                        {{"output_document_bytes", seed::kOutputDocumentBytes, "bytes", "seed 6.1.2"}}));
   return all;
@@ -221,8 +256,8 @@ std::vector<std::string> warnings_of(const Workload& w, const HardwareProfile& h
   }
   const double wanted = w.reads_per_s + w.writes_per_s;
   if (wanted > report.predicted_after.operations_per_s) {
-    warnings.push_back(fmt::format("{:.0f} operations a second are wanted and {:.0f} predicted; {} is the limit", wanted,
-                                   report.predicted_after.operations_per_s, report.predicted_after.binding));
+    warnings.push_back(fmt::format("{:.0f} operations a second are wanted and {:.0f} predicted; {} is the limit",
+                                   wanted, report.predicted_after.operations_per_s, report.predicted_after.binding));
   }
   if (report.predicted_after.p99_s > w.latency_target_s) {
     warnings.push_back(fmt::format("the predicted p99 under full load is {:.1f} ms, the target {:.1f} ms",
@@ -249,7 +284,8 @@ Report advise(const Workload& workload, const HardwareProfile& measured) {
   const HardwareProfile profile = workload.with_overrides(measured);
   Report report;
   report.before = workload.current;
-  report.after = choose(workload, profile);
+  const Choice choice = choose(workload, profile);
+  report.after = choice.settings;
   report.predicted_before = predict(workload, profile, report.before);
   report.predicted_after = predict(workload, profile, report.after);
   if (report.predicted_after.objective < report.predicted_before.objective) {
@@ -258,15 +294,19 @@ Report advise(const Workload& workload, const HardwareProfile& measured) {
   }
   report.effect = effect_of(workload, profile, report.before, report.after);
   for (const Knob& knob : knobs()) {
-    const std::vector<Advice> last = candidates(workload, profile, report.after);
+    const std::vector<Advice> last = candidates(workload, profile, report.after, choice.tunings);
     const Advice* candidate = find(last, &knob);
     if (candidate == nullptr) continue;
     const std::int64_t old_value = report.before.*(knob.member);
     const std::int64_t chosen = report.after.*(knob.member);
+    if (candidate->new_value == old_value) {
+      report.after.*(knob.member) = old_value;
+      continue;
+    }
     if (chosen == old_value) {
-      if (candidate->new_value == old_value) continue;
-      report.kept.push_back({&knob, old_value, candidate->new_value,
-                             why_not(workload, profile, report.after, *candidate)});
+      std::string why = why_not(workload, profile, report.after, *candidate);
+      if (why.empty()) why = "beside the other changes it gains less than 1 %";
+      report.kept.push_back({&knob, old_value, candidate->new_value, std::move(why)});
       continue;
     }
     Advice advice = *candidate;

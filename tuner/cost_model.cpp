@@ -31,8 +31,9 @@ struct Costs {
   /// Disk time that an operation causes later (runs, rewriting): slows others, not itself.
   std::array<double, kStations> later{};
   std::array<double, kClasses> visits_disk{};  ///< How often one of them comes to the disk.
-  double scan_bytes = 0;  ///< Of a docblock.
-  double stripe_block_s = 0;  ///< The longest that a docblock keeps a stripe.
+  double step_s = 0;                           ///< Of the disk, for a step of writing a slotfile anew.
+  double scan_bytes = 0;                       ///< Of a docblock.
+  double stripe_block_s = 0;                   ///< The longest that a docblock keeps a stripe.
 };
 
 struct Hits {
@@ -41,20 +42,22 @@ struct Hits {
   double scan = 0;
 };
 
-Hits hits_of(const Workload& w, const Settings& settings, const NodeShape& shape, const StoreFacts& facts) {
+Hits hits_of(const Workload& w, const Settings& settings, const NodeShape& shape) {
   Hits hits;
-  const double pages = std::max(0.0, shape.page_bytes) * (w.scan_share > 0 ? 0.85 : 1.0);
+  const double pages = std::max(0.0, shape.page_bytes) * (w.scan_share > 0 ? 0.8 : 0.95);
   const double unit = std::max(kPageBytes, w.document_bytes);
-  const double popular = zipf_share(pages / unit, shape.documents, w.key_skew);
-  hits.page = popular + (1 - popular) * std::min(1.0, pages / shape.bytes);
-  if (pages >= shape.bytes) hits.page = 1;
-  const double held = std::min(1.0, static_cast<double>(settings.index_bytes_max) / shape.index_bytes);
-  const double slots_held = held * shape.slotfiles;
-  const double hot = held >= 1 ? 1 : zipf_share(slots_held / 2, shape.documents, w.key_skew);
-  hits.index = hot + (1 - hot) * held;
-  static_cast<void>(facts);
+  // A cache that keeps what was used last is as good as one a quarter of its size that keeps what is used most.
+  const double popular = zipf_share(pages / unit / 4, shape.documents, w.key_skew);
+  hits.page = pages >= shape.bytes ? 1 : popular + (1 - popular) * std::min(1.0, pages / shape.bytes);
+  // Popular documents are spread over all slots, so all slots are used alike.
+  hits.index = std::min(1.0, static_cast<double>(settings.index_bytes_max) / shape.index_bytes);
   hits.scan = pages >= shape.bytes ? 1 : 0;
   return hits;
+}
+
+/// How much slower this machine computes than the one that the facts are of.
+double cpu_factor(const HardwareProfile& hw, const StoreFacts& facts) {
+  return facts.decode_rate / hw[Constant::DecodeRate];
 }
 
 void add_operations(const Workload& w, const HardwareProfile& hw, const NodeShape& shape, const Hits& hits,
@@ -70,7 +73,8 @@ void add_operations(const Workload& w, const HardwareProfile& hw, const NodeShap
   const double reads = r * (1 - hits.page) + index_miss;
   auto& demand = costs.demand[kOperation];
   costs.visits_disk[kOperation] = reads;
-  const double cpu = r * facts.read_cpu_s + (1 - r) * facts.write_cpu_s + touch + load_cpu;
+  const double slow = cpu_factor(hw, facts);
+  const double cpu = (r * facts.read_cpu_s + (1 - r) * facts.write_cpu_s + touch + load_cpu) * slow;
   demand[kCpu] = cpu;
   demand[kDiskReads] = reads * std::max(1e-9, 1 / hw[Constant::RandomReadsPerS]);
   const double foreground_bytes = r * (1 - hits.page) * std::max(d, kPageBytes) + load_bytes;
@@ -82,15 +86,20 @@ void add_operations(const Workload& w, const HardwareProfile& hw, const NodeShap
     const double batch = std::max(1.0, facts.clients_per_node * (1 - r) / facts.stripes / 2);
     sync = (1 - r) * hw[Constant::SyncS] / batch;
   }
-  demand[kStripes] = 0.4 * cpu + wait + sync + demand[kDiskTransfer];
+  demand[kStripes] = (0.4 * (cpu - load_cpu * slow) + load_cpu * slow) + wait + sync + demand[kDiskTransfer];
   const double writes = 1 - r;
   demand[kNetwork] = (r * d + writes * d * 2) / hw[Constant::NetworkRate];
-  const double amplification = w.overwrite_share * (1 - facts.dead_share_max) / facts.dead_share_max +
-                               (1 - w.overwrite_share);
-  costs.later[kDiskTransfer] =
-      writes * d * (2 / write_rate + amplification * (1 / write_rate + 1 / read_rate));
-  // Each run is written somewhere else, and the journal in between.
-  costs.later[kDiskReads] = writes * d / std::max(shape.run_bytes, d) * 2 / hw[Constant::RandomReadsPerS];
+  const double amplification =
+      w.overwrite_share * (1 - facts.dead_share_max) / facts.dead_share_max + (1 - w.overwrite_share);
+  costs.later[kDiskTransfer] = writes * d * (2 / write_rate + amplification * (1 / write_rate + 1 / read_rate));
+  // Each run is written somewhere else, the journal in between; and a slotfile is written anew a MiB at a time.
+  constexpr double kStepBytes = 1 << 20;
+  const double run = std::max(shape.run_bytes, d);
+  const double step = std::min(kStepBytes, shape.slotfile_bytes);
+  const double places = d / run * 1.3 + d / std::min(run, kStepBytes) * 0.2 +
+                        d * amplification / step * (2 + step / std::max(4 * run, 65536.0));
+  costs.step_s = step / write_rate + step / read_rate + 3 / hw[Constant::RandomReadsPerS];
+  costs.later[kDiskReads] = writes * places / hw[Constant::RandomReadsPerS];
   costs.later[kCpu] = writes * d * (1 + amplification) / hw[Constant::CopyRate] * 3;
   costs.delay[kOperation] = hw[Constant::RoundTripS];
 }
@@ -106,8 +115,11 @@ void add_scan(const Workload& w, const HardwareProfile& hw, const Settings& sett
   const double ahead = std::clamp(facts.readahead_bytes / fragment, 1.0, std::max(1.0, std::min(depth, 8.0)));
   costs.visits_disk[kScan] = 1;
   auto& demand = costs.demand[kScan];
-  const double in_stripe = documents * facts.scan_cpu_s_per_document * 0.5 + copy * 0.5 + facts.docblock_cpu_s * 0.5;
-  demand[kCpu] = documents * (facts.scan_cpu_s_per_document + w.map_s_per_document) + copy + facts.docblock_cpu_s;
+  const double slow = cpu_factor(hw, facts);
+  const double in_stripe =
+      slow * (documents * facts.scan_cpu_s_per_document * 0.5 + copy * 0.5 + facts.docblock_cpu_s * 0.5);
+  demand[kCpu] =
+      slow * (documents * (facts.scan_cpu_s_per_document + w.map_s_per_document) + copy + facts.docblock_cpu_s);
   demand[kDiskReads] = seeks / hw[Constant::RandomReadsPerS];
   demand[kDiskTransfer] = block * (1 - hits.scan) / hw[Constant::SequentialReadRate];
   const double wait = seeks * hw[Constant::RandomReadS] / ahead + demand[kDiskTransfer];
@@ -116,8 +128,8 @@ void add_scan(const Workload& w, const HardwareProfile& hw, const Settings& sett
   costs.delay[kScan] = facts.bucket_scan_s * block / shape.bucket_bytes +
                        block / shape.slotfile_bytes * hw[Constant::FileOpenS] + hw[Constant::RoundTripS] / 4;
   if (w.tuple_bytes_per_document > 0) {
-    demand[kNetwork] = documents * w.tuple_bytes_per_document * static_cast<double>(w.redundancy + 1) /
-                       hw[Constant::NetworkRate];
+    demand[kNetwork] =
+        documents * w.tuple_bytes_per_document * static_cast<double>(w.redundancy + 1) / hw[Constant::NetworkRate];
   }
   costs.scan_bytes = block;
 }
@@ -126,66 +138,119 @@ struct Solution {
   std::array<double, kClasses> rate{};
   std::array<double, kClasses> response{};
   std::array<double, kStations> use{};
+  bool is_held_up = false;  ///< Writers wait for the disk.
+  double network_s = 0;     ///< Of an operation's response, what it spends in and before the network.
 };
 
-/// Bard and Schweitzer's approximation; a station with m servers is one that is m times as fast and a delay (Seidmann).
+/// The network with the stripes held up by each operation for `held_up` seconds.
+///
+/// Bard and Schweitzer's approximation for customers who are served in the order in which they come: each who is before
+/// us takes the time of his own kind. In a station with several servers nobody is in the way until all are busy.
+class Network {
+ public:
+  Network(const Costs& costs, const std::array<double, kStations>& servers,
+          const std::array<double, kClasses>& customers)
+      : costs_(costs), servers_(servers), customers_(customers), service_(costs.demand) {
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      visits_[c].fill(1);
+      if (costs.visits_disk[c] <= 0) continue;
+      // What an operation needs only now and then is long when it does.
+      for (const std::size_t k : {kDiskReads, kDiskTransfer}) {
+        visits_[c][k] = std::min(1.0, costs.visits_disk[c]);
+        service_[c][k] /= visits_[c][k];
+      }
+    }
+    disk_later_ = costs.later[kDiskTransfer] + costs.later[kDiskReads];
+  }
+
+  Solution solve(double held_up) const {
+    Solution s;
+    auto service = service_;
+    service[kOperation][kStripes] += held_up;
+    std::array<std::array<double, kStations>, kClasses> queue{};
+    for (std::size_t c = 0; c < kClasses; ++c) queue[c].fill(customers_[c] / static_cast<double>(kStations));
+    std::array<double, kStations> later_use{};
+    for (int round = 0; round < 40; ++round) {
+      for (std::size_t c = 0; c < kClasses; ++c) {
+        if (customers_[c] <= 0) continue;
+        const double rate = one_class(s, service, later_use, queue, c);
+        s.rate[c] = round == 0 ? rate : 0.6 * s.rate[c] + 0.4 * rate;
+      }
+      const double left = std::max(1.0 / 3, 1 - reads(s));
+      later_use[kDiskTransfer] = later_use[kDiskReads] = std::min(1.0, s.rate[kOperation] * disk_later_ / left);
+      later_use[kCpu] = s.rate[kOperation] * costs_.later[kCpu] / servers_[kCpu];
+    }
+    for (std::size_t k = 0; k < kStations; ++k) {
+      s.use[k] = (s.rate[kOperation] * (service[kOperation][k] * visits_[kOperation][k] + costs_.later[k]) +
+                  s.rate[kScan] * costs_.demand[kScan][k]) /
+                 servers_[k];
+    }
+    return s;
+  }
+
+  /// So many operations that what they cause later gets done: reads come first, but leave it a third of the disk.
+  double most_operations(const Solution& s) const {
+    return disk_later_ <= 0 ? 1e300 : std::max(1.0 / 3, 1 - reads(s)) / disk_later_;
+  }
+
+ private:
+  /// Share of the disk's time for what cannot wait.
+  double reads(const Solution& s) const {
+    double sum = 0;
+    for (std::size_t c = 0; c < kClasses; ++c) {
+      sum += s.rate[c] * (costs_.demand[c][kDiskTransfer] + costs_.demand[c][kDiskReads]);
+    }
+    return sum;
+  }
+  double one_class(Solution& s, const std::array<std::array<double, kStations>, kClasses>& service,
+                   const std::array<double, kStations>& later_use,
+                   std::array<std::array<double, kStations>, kClasses>& queue, std::size_t c) const {
+    std::array<double, kStations> times{};
+    double response = costs_.delay[c];
+    for (std::size_t k = 0; k < kStations; ++k) {
+      // The disk is shared with what is written behind, which waits, but not for ever.
+      const double slower = k == kCpu ? 1 / (1 - std::min(later_use[k], 0.9)) : 1 + 0.5 * later_use[k];
+      double wait = 0;
+      for (std::size_t other = 0; other < kClasses; ++other) {
+        const double there = queue[other][k] * (other == c ? 1 - 1 / customers_[c] : 1);
+        wait += there * service[other][k];
+      }
+      const double own = service[c][k] * visits_[c][k];
+      times[k] = own > 0 ? (own + wait / servers_[k] * visits_[c][k]) * slower : 0;
+      response += times[k];
+    }
+    const double rate = customers_[c] / response;
+    s.response[c] = response;
+    if (c == kOperation) s.network_s = times[kNetwork];
+    for (std::size_t k = 0; k < kStations; ++k) {
+      const double served = std::min(rate * service[c][k] * visits_[c][k], servers_[k]);
+      queue[c][k] = std::max(0.0, rate * times[k] - served * (servers_[k] - 1) / servers_[k]);
+    }
+    return rate;
+  }
+
+  const Costs& costs_;
+  const std::array<double, kStations>& servers_;
+  const std::array<double, kClasses>& customers_;
+  std::array<std::array<double, kStations>, kClasses> service_;
+  std::array<std::array<double, kStations>, kClasses> visits_{};
+  double disk_later_ = 0;
+};
+
 Solution solve(const Costs& costs, const std::array<double, kStations>& servers,
                const std::array<double, kClasses>& customers) {
-  Solution s;
-  std::array<std::array<double, kStations>, kClasses> queue{};
-  for (std::size_t c = 0; c < kClasses; ++c) {
-    for (std::size_t k = 0; k < kStations; ++k) queue[c][k] = customers[c] / static_cast<double>(kStations);
+  const Network network(costs, servers, customers);
+  Solution s = network.solve(0);
+  if (s.rate[kOperation] <= network.most_operations(s)) return s;
+  // Writers are held up, in their stripe, until no more is written than gets done.
+  double low = 1e-7;
+  double high = 100;
+  for (int i = 0; i < 22; ++i) {
+    const double middle = std::sqrt(low * high);
+    s = network.solve(middle);
+    (s.rate[kOperation] > network.most_operations(s) ? low : high) = middle;
   }
-  std::array<double, kStations> later_use{};
-  // How often a customer comes to a station, and how long one stay is: what an operation needs now and then is long.
-  std::array<std::array<double, kStations>, kClasses> service = costs.demand;
-  std::array<std::array<double, kStations>, kClasses> visits{};
-  for (std::size_t c = 0; c < kClasses; ++c) {
-    for (std::size_t k = 0; k < kStations; ++k) {
-      visits[c][k] = 1;
-      if ((k == kDiskReads || k == kDiskTransfer) && costs.visits_disk[c] > 0) {
-        visits[c][k] = std::min(1.0, costs.visits_disk[c]);
-        service[c][k] /= visits[c][k];
-      }
-    }
-  }
-  for (int round = 0; round < 60; ++round) {
-    for (std::size_t c = 0; c < kClasses; ++c) {
-      double response = 0;
-      std::array<double, kStations> times{};
-      for (std::size_t k = 0; k < kStations; ++k) {
-        const double slower = 1 / (1 - std::min(later_use[k], 0.9));
-        const double own = costs.demand[c][k] * slower;
-        // First come, first served: each who is before us takes the time of his own kind.
-        double wait = 0;
-        for (std::size_t other = 0; other < kClasses; ++other) {
-          const double there = queue[other][k] * (other == c && customers[c] > 0 ? 1 - 1 / customers[c] : 1);
-          wait += there * service[other][k] * slower;
-        }
-        times[k] = own > 0 ? own + wait / servers[k] * visits[c][k] : 0;
-        response += times[k];
-      }
-      const double rate = customers[c] > 0 ? customers[c] / (costs.delay[c] + response) : 0;
-      s.response[c] = response + costs.delay[c];
-      s.rate[c] = round == 0 ? rate : 0.7 * s.rate[c] + 0.3 * rate;
-      for (std::size_t k = 0; k < kStations; ++k) {
-        // In a multi-server those who are served do not stand in anybody's way until all are busy.
-        const double waiting = s.rate[c] * times[k];
-        const double served = std::min(s.rate[c] * costs.demand[c][k], servers[k]);
-        queue[c][k] = std::max(0.0, waiting - served * (servers[k] - 1) / servers[k]);
-      }
-    }
-    for (std::size_t k = 0; k < kStations; ++k) {
-      // What comes later must get done, so operations cannot be more than it lets through.
-      if (costs.later[k] > 0) s.rate[kOperation] = std::min(s.rate[kOperation], 0.9 * servers[k] / costs.later[k]);
-      later_use[k] = s.rate[kOperation] * costs.later[k] / servers[k];
-    }
-  }
-  for (std::size_t k = 0; k < kStations; ++k) {
-    s.use[k] = (s.rate[kOperation] * (costs.demand[kOperation][k] + costs.later[k]) +
-                s.rate[kScan] * costs.demand[kScan][k]) /
-               servers[k];
-  }
+  s.is_held_up = true;
   return s;
 }
 
@@ -210,7 +275,8 @@ NodeShape shape_of(const Workload& w, const Settings& settings, const StoreFacts
   const double split_at = std::min(static_cast<double>(settings.bucket_bytes_max),
                                    static_cast<double>(settings.bucket_entries_max) * w.document_bytes) *
                           facts.bucket_fill;
-  shape.buckets_total = std::max(std::exp2(static_cast<double>(settings.distribution_bits)), w.total_bytes() / split_at);
+  shape.buckets_total =
+      std::max(std::exp2(static_cast<double>(settings.distribution_bits)), w.total_bytes() / split_at);
   shape.buckets = std::max(1.0, shape.buckets_total * static_cast<double>(w.redundancy) / static_cast<double>(w.nodes));
   shape.bucket_bytes = shape.bytes / shape.buckets;
   const double file_at = std::min(static_cast<double>(settings.file_bytes_max),
@@ -237,7 +303,7 @@ NodeShape shape_of(const Workload& w, const Settings& settings, const StoreFacts
 StripeTimes stripe_times(const Workload& w, const HardwareProfile& hw, const Settings& settings,
                          const StoreFacts& facts) {
   const NodeShape shape = shape_of(w, settings, facts);
-  const Hits hits = hits_of(w, settings, shape, facts);
+  const Hits hits = hits_of(w, settings, shape);
   Costs costs;
   add_operations(w, hw, shape, hits, facts, costs);
   add_scan(w, hw, settings, shape, hits, facts, costs);
@@ -246,14 +312,13 @@ StripeTimes stripe_times(const Workload& w, const HardwareProfile& hw, const Set
 
 Prediction predict(const Workload& w, const HardwareProfile& hw, const Settings& settings, const StoreFacts& facts) {
   const NodeShape shape = shape_of(w, settings, facts);
-  const Hits hits = hits_of(w, settings, shape, facts);
+  const Hits hits = hits_of(w, settings, shape);
   Costs costs;
   add_operations(w, hw, shape, hits, facts, costs);
   add_scan(w, hw, settings, shape, hits, facts, costs);
   const double cores = static_cast<double>(w.cores);
   const std::array<double, kStations> servers = {cores, facts.stripes, 1, 1, 1};
-  const double visitors =
-      w.scan_share > 0 ? std::min(static_cast<double>(settings.visitors_max), shape.buckets) : 0;
+  const double visitors = w.scan_share > 0 ? std::min(static_cast<double>(settings.visitors_max), shape.buckets) : 0;
   const Solution solved = solve(costs, servers, {facts.clients_per_node, visitors});
   Prediction p;
   const double nodes = static_cast<double>(w.nodes);
@@ -262,7 +327,10 @@ Prediction predict(const Workload& w, const HardwareProfile& hw, const Settings&
   const double rounds = visitors > 0 ? std::ceil(shape.buckets / visitors) * visitors / shape.buckets : 1;
   p.operations_per_s = solved.rate[kOperation] * nodes / uneven;
   p.scan_bytes_per_s = solved.rate[kScan] * costs.scan_bytes * nodes / uneven / rounds;
-  p.p99_s = 2 * solved.response[kOperation] + (visitors > 0 ? 1.5 * costs.stripe_block_s : 0);
+  // What is sent flows evenly; what waits for stripes and disks varies, and a device is slow now and then.
+  const double slow_read = hits.page < 0.98 ? 6 * hw[Constant::RandomReadS] : 0;
+  p.p99_s = 1.9 * (solved.response[kOperation] - solved.network_s) + 1.2 * solved.network_s + slow_read +
+            (visitors > 0 ? 1.5 * costs.stripe_block_s : 0) + (solved.is_held_up ? 1.5 * costs.step_s : 0);
   p.node_memory_bytes = w.memory_bytes - shape.page_bytes;
   p.page_hit = hits.page;
   p.index_hit = hits.index;

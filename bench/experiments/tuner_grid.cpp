@@ -13,19 +13,22 @@ using namespace fjord::tuner;
 using namespace fjord::tuner::model;
 
 void print_line(const Scenario& scenario, const HardwareProfile& profile, const char* what, const Settings& settings) {
-  const Outcome o = simulate(scenario.workload, scenario.hardware, settings, 7, 1200);
+  const Outcome o = simulate(scenario.workload, scenario.hardware, settings, 7, 4000);
   const Prediction p = predict(scenario.workload, profile, settings);
-  fmt::print("{:<40} simulated {:>9.0f} op/s {:>8.1f} MB/s {:>8.2f} ms {:>10.3g}   predicted {:>9.0f} {:>8.1f} {:>8.2f} {:>10.3g} {}\n",
-             what, o.operations_per_s, o.scan_bytes_per_s / 1e6, o.p99_s * 1e3, o.objective, p.operations_per_s,
-             p.scan_bytes_per_s / 1e6, p.p99_s * 1e3, p.objective, p.binding);
+  fmt::print(
+      "{:<40} simulated {:>9.0f} op/s {:>8.1f} MB/s {:>8.2f} ms {:>10.3g}   predicted {:>9.0f} {:>8.1f} {:>8.2f} "
+      "{:>10.3g} hits {:.2f} {:.2f} predicted {:.2f} {:.2f} {}\n",
+      what, o.operations_per_s, o.scan_bytes_per_s / 1e6, o.p99_s * 1e3, o.objective, p.operations_per_s,
+      p.scan_bytes_per_s / 1e6, p.p99_s * 1e3, p.objective, o.page_hit, o.index_hit, p.page_hit, p.index_hit,
+      p.binding);
 }
 
 /// What each knob alone changes, from the advice.
 void print_scenario(const Scenario& scenario) {
   const HardwareProfile profile = probe(scenario.hardware, 7);
   const Report report = advise(scenario.workload, profile);
-  fmt::print("{}; target {:.1f} ms, skew {:.2g}, redundancy {}\n", scenario.name, scenario.workload.latency_target_s * 1e3,
-             scenario.workload.key_skew, scenario.workload.redundancy);
+  fmt::print("{}; target {:.1f} ms, skew {:.2g}, redundancy {}\n", scenario.name,
+             scenario.workload.latency_target_s * 1e3, scenario.workload.key_skew, scenario.workload.redundancy);
   print_line(scenario, profile, "defaults", scenario.workload.current);
   print_line(scenario, profile, "advice", report.after);
   for (const Knob& knob : knobs()) {
@@ -34,8 +37,8 @@ void print_scenario(const Scenario& scenario) {
       const double value = static_cast<double>(settings.*(knob.member)) * factor;
       settings.*(knob.member) =
           std::max<std::int64_t>(knob.min, std::min<std::int64_t>(knob.max, static_cast<std::int64_t>(value)));
-      print_line(scenario, profile, fmt::format("{} = {}", knob.name, value_text(knob, settings.*(knob.member))).c_str(),
-                 settings);
+      print_line(scenario, profile,
+                 fmt::format("{} = {}", knob.name, value_text(knob, settings.*(knob.member))).c_str(), settings);
     }
   }
 }
@@ -48,9 +51,12 @@ int main(int argc, char** argv) {
   bool fitting = false;
   std::string directory;
   app.add_flag("--quick", quick, "A quarter of the grid");
-  app.add_flag("--fitting", fitting, "The workloads that the model was fitted on, in place of those that were held out");
+  app.add_flag("--fitting", fitting,
+               "The workloads that the model was fitted on, in place of those that were held out");
   app.add_option("--directory", directory, "Unused: nothing is written");
   std::size_t one = 0;
+  int operations = 600;
+  app.add_option("--operations", operations, "Simulated for each of the settings (default: 600)");
   app.add_option("--scenario", one, "Only this one: what each knob alone changes, from the advice");
   CLI11_PARSE(app, argc, argv);
   const std::vector<Scenario> scenarios = fitting ? fitting_scenarios() : held_out_scenarios();
@@ -61,7 +67,7 @@ int main(int argc, char** argv) {
   std::vector<GridRow> rows;
   std::size_t tried = 0;
   for (const Scenario& scenario : scenarios) {
-    rows.push_back(run_grid(scenario, 7, quick ? 1 : 4, 1200));
+    rows.push_back(run_grid(scenario, 7, quick ? 1 : 4, operations));
     tried += rows.back().settings_tried;
   }
   const GridSummary s = summary_of(rows);

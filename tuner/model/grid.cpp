@@ -13,9 +13,7 @@ namespace {
 
 constexpr double kGiB = 1ULL << 30;
 
-double log_uniform(Random& random, double low, double high) {
-  return low * std::pow(high / low, random.uniform());
-}
+double log_uniform(Random& random, double low, double high) { return low * std::pow(high / low, random.uniform()); }
 
 SimulatedHardware draw_hardware(Random& random, std::string& name) {
   SimulatedHardware hw;
@@ -70,8 +68,8 @@ Scenario draw(Random& random, int number) {
   w.document_bytes_p99 = w.document_bytes * log_uniform(random, 1.5, 8);
   // From data that fits in memory to twenty times as much.
   const double node_bytes = w.memory_bytes * log_uniform(random, 0.2, 20);
-  w.documents = std::round(
-      std::min(node_bytes / w.document_bytes, 6e8) * static_cast<double>(w.nodes) / static_cast<double>(w.redundancy));
+  w.documents = std::round(std::min(node_bytes / w.document_bytes, 6e8) * static_cast<double>(w.nodes) /
+                           static_cast<double>(w.redundancy));
   const double read_share = std::array<double, 4>{0.5, 0.8, 0.95, 0.2}[random.below(4)];
   w.reads_per_s = 1000 * read_share;
   w.writes_per_s = 1000 * (1 - read_share);
@@ -83,9 +81,9 @@ Scenario draw(Random& random, int number) {
   w.sync = random.chance(0.25);
   w.latency_target_s = log_uniform(random, 0.01, 0.2) * (scenario.hardware.seek_s > 3e-3 ? 5 : 1);
   w.current.visitors_max = static_cast<std::int64_t>(std::ceil(2.5 * scenario.hardware.cores));
-  scenario.name = fmt::format("{} {}, {} x {} cores, {}, {:.2g} docs of {}, r {:.2g}, s {:.2g}{}", number, disk, w.nodes,
-                              w.cores, bytes_text(w.memory_bytes), w.documents, bytes_text(w.document_bytes), read_share,
-                              w.scan_share, w.sync ? ", sync" : "");
+  scenario.name = fmt::format("{} {}, {} x {} cores, {}, {:.2g} docs of {}, r {:.2g}, s {:.2g}{}", number, disk,
+                              w.nodes, w.cores, bytes_text(w.memory_bytes), w.documents, bytes_text(w.document_bytes),
+                              read_share, w.scan_share, w.sync ? ", sync" : "");
   return scenario;
 }
 
@@ -106,8 +104,8 @@ std::vector<Settings> grid_of(const Scenario& scenario, int docblock_levels) {
   for (const std::int64_t file : {4 * kMiB, 16 * kMiB, 64 * kMiB, 256 * kMiB}) {
     for (const std::int64_t held : {64 * kMiB, 256 * kMiB, memory / 16, memory / 6}) {
       for (const std::int64_t index : {256 * kMiB, 1024 * kMiB, memory / 4, memory / 2}) {
-        for (const std::int64_t visitors : {std::int64_t{1}, std::max<std::int64_t>(2, cores / 2), (cores * 5 + 1) / 2,
-                                            cores * 5}) {
+        for (const std::int64_t visitors :
+             {std::int64_t{1}, std::max<std::int64_t>(2, cores / 2), (cores * 5 + 1) / 2, cores * 5}) {
           for (const std::int64_t bucket : {8 * kMiB, 64 * kMiB, 256 * kMiB, 1024 * kMiB}) {
             for (int block = 0; block < docblock_levels; ++block) {
               Settings settings = scenario.workload.current;
@@ -142,7 +140,7 @@ double GridRow::throughput_error() const {
 }
 double GridRow::latency_error() const { return std::abs(predicted.p99_s / advised_outcome.p99_s - 1); }
 
-std::vector<Scenario> fitting_scenarios() { return draw_all(1, 24); }
+std::vector<Scenario> fitting_scenarios() { return draw_all(1, 64); }
 std::vector<Scenario> held_out_scenarios() { return draw_all(20'061'121, 32); }
 
 GridRow run_grid(const Scenario& scenario, std::uint64_t seed, int docblock_levels, int operations) {
@@ -151,21 +149,39 @@ GridRow run_grid(const Scenario& scenario, std::uint64_t seed, int docblock_leve
   const HardwareProfile profile = probe(scenario.hardware, seed);
   row.advised = advise(scenario.workload, profile).after;
   row.predicted = predict(scenario.workload, profile, row.advised);
-  const auto outcome_of = [&](const Settings& settings) {
-    return simulate(scenario.workload, scenario.hardware, settings, seed, operations);
+  // All of the grid once, and what looked best again with other seeds and for longer: the largest of thousands of noisy
+  // figures says little.
+  std::vector<std::pair<double, Settings>> tried;
+  for (const Settings& settings : grid_of(scenario, docblock_levels)) {
+    tried.push_back({simulate(scenario.workload, scenario.hardware, settings, seed, operations).objective, settings});
+  }
+  row.settings_tried = tried.size() + 2;
+  constexpr std::size_t kFinalists = 16;
+  const auto finalists = std::min(tried.size(), kFinalists);
+  std::partial_sort(tried.begin(), tried.begin() + static_cast<std::ptrdiff_t>(finalists), tried.end(),
+                    [](const auto& a, const auto& b) { return a.first > b.first; });
+  const auto settled = [&](const Settings& settings) {
+    constexpr int kSeeds = 3;
+    Outcome mean;
+    for (std::uint64_t i = 1; i <= kSeeds; ++i) {
+      const Outcome one = simulate(scenario.workload, scenario.hardware, settings, seed + 1000 * i, 3 * operations);
+      mean.operations_per_s += one.operations_per_s / kSeeds;
+      mean.scan_bytes_per_s += one.scan_bytes_per_s / kSeeds;
+      mean.p99_s += one.p99_s / kSeeds;
+      mean.objective += one.objective / kSeeds;
+    }
+    return mean;
   };
-  row.advised_outcome = outcome_of(row.advised);
-  row.default_outcome = outcome_of(scenario.workload.current);
+  row.advised_outcome = settled(row.advised);
+  row.default_outcome = settled(scenario.workload.current);
   row.best = row.advised;
   row.best_objective = row.advised_outcome.objective;
-  const auto consider = [&](const Settings& settings, const Outcome& outcome) {
-    ++row.settings_tried;
-    if (outcome.objective <= row.best_objective) return;
-    row.best = settings;
+  for (std::size_t i = 0; i < finalists; ++i) {
+    const Outcome outcome = settled(tried[i].second);
+    if (outcome.objective <= row.best_objective) continue;
+    row.best = tried[i].second;
     row.best_objective = outcome.objective;
-  };
-  consider(scenario.workload.current, row.default_outcome);
-  for (const Settings& settings : grid_of(scenario, docblock_levels)) consider(settings, outcome_of(settings));
+  }
   return row;
 }
 
@@ -212,10 +228,10 @@ std::string grid_table(const std::vector<GridRow>& rows) {
       "defaults | operations/s: predicted, simulated | p99 ms: predicted, simulated |\n"
       "|---|---|---|---:|---:|---:|---:|\n";
   for (const GridRow& row : rows) {
-    table += fmt::format("| {} | {} | {} | {:.3f} | {:.2f} | {:.0f}, {:.0f} | {:.1f}, {:.1f} |\n", row.scenario.name,
-                         text(row.advised), text(row.best), row.of_best(), row.of_default(),
-                         row.predicted.operations_per_s, row.advised_outcome.operations_per_s,
-                         1e3 * row.predicted.p99_s, 1e3 * row.advised_outcome.p99_s);
+    table +=
+        fmt::format("| {} | {} | {} | {:.3f} | {:.2f} | {:.0f}, {:.0f} | {:.1f}, {:.1f} |\n", row.scenario.name,
+                    text(row.advised), text(row.best), row.of_best(), row.of_default(), row.predicted.operations_per_s,
+                    row.advised_outcome.operations_per_s, 1e3 * row.predicted.p99_s, 1e3 * row.advised_outcome.p99_s);
   }
   return table;
 }

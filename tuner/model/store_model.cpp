@@ -34,7 +34,8 @@ class Servers {
   std::vector<double> free_;
 };
 
-/// Which slots have their index in memory: least recently used ones go. Slots are scaled down, so an exact list is cheap.
+/// Which slots have their index in memory: least recently used ones go. Slots are scaled down, so an exact list is
+/// cheap.
 class IndexCache {
  public:
   IndexCache(std::size_t slots, std::size_t capacity) : used_at_(slots, 0), capacity_(capacity) {
@@ -109,7 +110,7 @@ class Popularity {
  private:
   struct Bin {
     double count;
-    double each;  ///< Probability of one document.
+    double each;        ///< Probability of one document.
     double up_to = 0;   ///< Of a document of this bin or one before it.
     double cached = 0;  ///< Probability that one of its documents is.
   };
@@ -140,9 +141,9 @@ class Node {
   }
 
   Outcome run(int operations) {
-    visitors_ = w_.scan_share > 0 ? static_cast<int>(std::min(static_cast<double>(settings_.visitors_max),
-                                                               std::ceil(shape_.buckets)))
-                                  : 0;
+    visitors_ = w_.scan_share > 0
+                    ? static_cast<int>(std::min(static_cast<double>(settings_.visitors_max), std::ceil(shape_.buckets)))
+                    : 0;
     visitors_ = std::min(visitors_, 256);
     customers_.resize(static_cast<std::size_t>(kClients + visitors_));
     for (int i = 0; i < kClients; ++i) events_.push({static_cast<double>(i) * 1e-6, i, false});
@@ -157,7 +158,12 @@ class Node {
     double scanned_before = 0;
     double end = 0;
     // A run in which operations starve among visits has to end too.
-    for (int steps = 0; done < operations + warm_up && steps < 8 * operations; ++steps) {
+    // Long enough that some dozen docblocks are read, too.
+    constexpr int kBlocks = 48;
+    const auto is_enough = [&](int steps) {
+      return steps > 12 * operations || (done >= operations + warm_up && (visitors_ == 0 || blocks_ >= kBlocks));
+    };
+    for (int steps = 0; !is_enough(steps); ++steps) {
       const Event event = events_.top();
       events_.pop();
       end = event.at;
@@ -171,7 +177,7 @@ class Node {
       } else {
         const double answered = after_operation(event.at, event.who);
         if (++done > warm_up) latencies_.push_back(answered - customers_[static_cast<std::size_t>(event.who)].began);
-        if (done == warm_up) begin = event.at, scanned_before = scanned_;
+        if (done == warm_up) begin = event.at, scanned_before = scanned_, blocks_ = 0;
         events_.push({answered, event.who, false});
         release_of(event.at, event.who);
       }
@@ -264,34 +270,50 @@ class Node {
 
   double cpu(double now, double seconds) { return cpus_.take(now, seconds * hw_.cpu_factor * (swapping_ ? 10 : 1)); }
 
+  /// Reads come first, but what is written behind has at least a third of the device.
   double transfer(double now, double bytes, double rate) {
-    disk_free_ = std::max(now, disk_free_) + bytes / rate;
+    const double seconds = bytes / rate;
+    const bool is_shared = written_until_ > now + 1e-4;
+    disk_free_ = std::max(now, disk_free_) + seconds * (is_shared ? 1.5 : 1);
+    if (is_shared) written_until_ += seconds;
     return disk_free_;
   }
   /// `seeks` may be a fraction: then it happens so often.
   double seek(double now, double seeks) {
     double count = std::floor(seeks);
     if (random_.uniform() < seeks - count) ++count;
-    double at = now;
-    const double each = hw_.seek_s * (random_.uniform() < hw_.slow_read_share ? 10 : 1) * (swapping_ ? 10 : 1);
+    if (count == 0) return now;
+    const bool is_shared = written_until_ > now + 1e-4;
+    const double slower = (random_.uniform() < hw_.slow_read_share ? 10 : 1) * (swapping_ ? 10 : 1);
     // A device with one arm needs less for what is near.
-    if (count > 0) at = channels_.take(at, each + (count - 1) * hw_.seek_s * 0.8);
-    return at;
+    const double seconds = hw_.seek_s * slower + (count - 1) * hw_.seek_s * 0.8;
+    if (is_shared) written_until_ += seconds / hw_.channels;
+    return channels_.take(now, seconds * (is_shared ? 1.5 : 1));
   }
   double read(double now, double seeks, double bytes) { return transfer(seek(now, seeks), bytes, hw_.read_rate); }
+  /// What need not be done at once.
+  void write_behind(double now, double seeks, double bytes_read, double bytes_written) {
+    written_until_ = std::max(now, written_until_) + seeks * hw_.seek_s / hw_.channels + bytes_read / hw_.read_rate +
+                     bytes_written / hw_.write_rate;
+  }
 
   /// A stripe's part of a read or write; returns when that ends.
   double operation(double now, int who) {
     const Customer& customer = customers_[static_cast<std::size_t>(who)];
     const double size = customer.bytes;
     double at = now;
-    if (!indexes_.use(customer.slot)) {
+    ++uses_;
+    if (indexes_.use(customer.slot)) {
+      ++index_hits_;
+    } else {
       at = read(at, 1, shape_.entries_per_slotfile * 48);
       at = cpu(at, shape_.entries_per_slotfile * 0.3e-6);
     }
     at = cpu(at, (customer.is_read ? 5e-6 : 2.3e-6) + size / hw_.hash_rate + size / hw_.copy_rate * 2);
     if (!customer.is_read) return journal(at, size);
     const bool cached = popularity_.draw_is_cached(random_) || random_.uniform() < chance_cached_;
+    ++reads_;
+    if (cached) ++page_hits_;
     return cached ? at : read(at, 1, std::max(size, kPage));
   }
 
@@ -307,9 +329,10 @@ class Node {
 
   double journal(double now, double size) {
     double at = now;
-    // Written behind, until the system holds a writer back that is a second ahead of the disk.
-    const double written = transfer(at, size, hw_.write_rate);
-    if (written - at > 1) at = written - 1;
+    write_behind(now, 0, 0, size);
+    // Memory for what is written behind is full in the long run, so writers are held back to what the disk gets done.
+    constexpr double kBehind = 0.03;
+    if (written_until_ - at > kBehind) at = written_until_ - kBehind;
     if (w_.sync) {
       const double batch = std::max(1.0, kClients * (1 - w_.read_share()) / kStripes / 2);
       at += hw_.sync_s / batch * (0.7 + 0.6 * random_.uniform());
@@ -317,22 +340,20 @@ class Node {
     return at;
   }
 
-  /// Runs into slotfiles, and slotfiles written anew. In pieces of up to a MiB, as the engine's steps are; each with the
-  /// chance that makes the mean right.
+  /// Runs into slotfiles, and slotfiles written anew. In pieces of up to a MiB, as the engine's steps are; each with
+  /// the chance that makes the mean right.
   void background(double now, double size, std::size_t slot) {
     const double run = std::max(shape_.run_bytes, size);
     const double piece = std::min(run, kMiB);
     if (random_.uniform() < size / piece) {
-      transfer(seek(now, 1.3 * piece / run + 0.2), piece, hw_.write_rate);
+      write_behind(now, 1.3 * piece / run + 0.2, 0, piece);
       later(now, slot, 20e-6 + piece / hw_.copy_rate * 2);
     }
     const double dead = 0.3;
     const double again = w_.overwrite_share * (1 - dead) / dead + (1 - w_.overwrite_share);
     const double step = std::min(kMiB, shape_.slotfile_bytes);
     if (random_.uniform() < size * again / step) {
-      const double fragments = 1 + step / std::max(run * 4, 64.0 * 1024);
-      read(now, fragments, step);
-      transfer(seek(now, 1), step, hw_.write_rate);
+      write_behind(now, 2 + step / std::max(run * 4, 64.0 * 1024), step, step);
       later(now, slot, 50e-6 + step / hw_.copy_rate * 3 + step / hw_.hash_rate);
     }
   }
@@ -367,6 +388,7 @@ class Node {
       at = network_free_;
     }
     scanned_ += block;
+    ++blocks_;
     return at + hw_.round_trip_s * 0.3;
   }
 
@@ -394,6 +416,8 @@ class Node {
       std::nth_element(latencies_.begin(), at, latencies_.end());
       result.p99_s = *at;
     }
+    result.page_hit = static_cast<double>(page_hits_) / std::max(1, reads_);
+    result.index_hit = static_cast<double>(index_hits_) / std::max(1, uses_);
     result.objective = objective_of(w_, result.operations_per_s, result.scan_bytes_per_s, result.p99_s);
     return result;
   }
@@ -418,6 +442,12 @@ class Node {
   bool swapping_ = false;
   int visitors_ = 0;
   double scanned_ = 0;
+  int blocks_ = 0;
+  int uses_ = 0;
+  int index_hits_ = 0;
+  int reads_ = 0;
+  int page_hits_ = 0;
+  double written_until_ = 0;  ///< When the disk has done all that may wait, as it looks now.
   std::vector<double> latencies_;
   std::priority_queue<Event> events_;
 };

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -64,25 +65,30 @@ struct Report {
   Settings after;
   Prediction predicted_before;
   Prediction predicted_after;
-  Effect effect;  ///< Of all changes together.
+  Effect effect;               ///< Of all changes together.
   std::vector<Advice> advice;  ///< Largest effect first.
   std::vector<Kept> kept;
   std::vector<Figure> figures;
   std::vector<std::string> warnings;
 };
 
-/// The value of a formula for a knob: rounded to a whole number, within the bounds of the knob. Bytes of a MiB and more are
-/// whole MiB.
+/// The value of a formula for a knob: rounded to a whole number, within the bounds of the knob. Bytes of a MiB and more
+/// are whole MiB.
 Result<std::int64_t> value_of(const Knob& knob, const std::string& formula, const std::vector<Input>& inputs);
 
 /// Advice for a workload on machines of a profile, from its current settings. A pure function; some milliseconds.
 ///
-/// Each knob has one formula. What it says is taken if the cost model finds it better than what is set (or, for knobs that
-/// the model does not know, if it is at least half as large again or a third less), so advice never trades what is
-/// predicted to be good for what a formula likes.
+/// Each knob has one formula. Those that the cost model knows have an input `tuned`, which is 1 unless the model finds
+/// another power of two between 1/16 and 16 better. What the formula says is taken if the model finds it better than
+/// what is set (or, for knobs that it does not know, if it is at least half as large again or a third less), so advice
+/// never trades what is predicted to be good for what a formula likes.
 Report advise(const Workload& workload, const HardwareProfile& profile);
 
+/// The input `tuned` of the formulas that have it, by the name of the knob; 1 where nothing is said.
+using Tunings = std::map<std::string_view, double>;
+
 /// The formulas of all knobs under `settings`, whether they change anything or not.
-std::vector<Advice> candidates(const Workload& workload, const HardwareProfile& profile, const Settings& settings);
+std::vector<Advice> candidates(const Workload& workload, const HardwareProfile& profile, const Settings& settings,
+                               const Tunings& tunings);
 
 }  // namespace fjord::tuner

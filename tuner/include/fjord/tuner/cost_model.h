@@ -8,9 +8,10 @@
 
 namespace fjord::tuner {
 
-/// What the store does with one operation, apart from the machine. Origin: docs/performance.md (CPU time of processes over
-/// operations), docs/experiments/many-documents.md (memory and time of indexes), storage/FORMAT.md.
+/// What the store does with one operation, apart from the machine. Origin: docs/performance.md (CPU time of processes
+/// over operations), docs/experiments/many-documents.md (memory and time of indexes), storage/FORMAT.md.
 struct StoreFacts {
+  double decode_rate = 500e6;  ///< Of the machine that these are of.
   double index_bytes_per_document = 50;
   double index_disk_bytes_per_document = 48;
   double index_load_s_per_document = 0.3e-6;
@@ -18,14 +19,14 @@ struct StoreFacts {
   double write_cpu_s = 8e-6;
   double scan_cpu_s_per_document = 2e-6;
   double docblock_cpu_s = 60e-6;
-  double bucket_scan_s = 1.5e-3;      ///< To open, list and finish one bucket in a visit, calls included.
-  double bucket_fill = 0.7;           ///< Buckets and slotfiles that split in two are between half full and full.
-  double dead_share_max = 0.3;        ///< storage.dead_percent_max
+  double bucket_scan_s = 1.5e-3;  ///< To open, list and finish one bucket in a visit, calls included.
+  double bucket_fill = 0.7;       ///< Buckets and slotfiles that split in two are between half full and full.
+  double dead_share_max = 0.3;    ///< storage.dead_percent_max
   double readahead_bytes = 8.0 * (1 << 20);
   double docblocks_pending = 4;
   double stripes = 2;
   double memory_reserve_bytes = 384.0 * (1 << 20);  ///< The system and the programs without their caches.
-  double clients_per_node = 32;       ///< Reads and writes under way at once when there is as much as can be done.
+  double clients_per_node = 32;  ///< Reads and writes under way at once when there is as much as can be done.
 };
 
 /// How the data of one storage node is divided under some settings.
@@ -38,7 +39,7 @@ struct NodeShape {
   double slotfile_bytes = 0;
   double slotfiles = 0;
   double entries_per_slotfile = 0;
-  double run_bytes = 0;  ///< What is written to a slotfile at a time.
+  double run_bytes = 0;    ///< What is written to a slotfile at a time.
   double index_bytes = 0;  ///< Of all documents.
   double page_bytes = 0;   ///< Left for the page cache; negative: there is too little memory.
 };
@@ -71,8 +72,8 @@ struct StripeTimes {
 StripeTimes stripe_times(const Workload& workload, const HardwareProfile& profile, const Settings& settings,
                          const StoreFacts& facts = {});
 
-/// A queueing network with two kinds of customers (operations, visitors) and the stations CPU, stripes, disk reads, disk
-/// transfer and network, solved by approximate mean value analysis. Microseconds; a pure function.
+/// A queueing network with two kinds of customers (operations, visitors) and the stations CPU, stripes, disk reads,
+/// disk transfer and network, solved by approximate mean value analysis. Microseconds; a pure function.
 Prediction predict(const Workload& workload, const HardwareProfile& profile, const Settings& settings,
                    const StoreFacts& facts = {});
 

@@ -30,15 +30,17 @@ struct SimulatedHardware {
 HardwareProfile probe(const SimulatedHardware& hardware, std::uint64_t seed);
 
 struct Outcome {
-  double operations_per_s = 0;   ///< Reads and writes of the cluster.
-  double scan_bytes_per_s = 0;   ///< Of visits and jobs, of the cluster.
-  double p99_s = 0;              ///< Of reads and writes.
-  double objective = 0;          ///< objective_of() of these.
+  double operations_per_s = 0;  ///< Reads and writes of the cluster.
+  double scan_bytes_per_s = 0;  ///< Of visits and jobs, of the cluster.
+  double p99_s = 0;             ///< Of reads and writes.
+  double objective = 0;         ///< objective_of() of these.
+  double page_hit = 0;          ///< Of the reads, those that found the document in memory.
+  double index_hit = 0;         ///< Of the operations, those that found the index of the slotfile in memory.
 };
 
-/// One storage node of a cluster, operation by operation: 32 clients that ask again as soon as they are answered, visitors
-/// that read docblock after docblock, writing and rewriting of slotfiles behind, on stripes, CPUs, a disk with channels
-/// and a page cache. Not the formulas of the advisor: README.md says what is simulated and what is not.
+/// One storage node of a cluster, operation by operation: 32 clients that ask again as soon as they are answered,
+/// visitors that read docblock after docblock, writing and rewriting of slotfiles behind, on stripes, CPUs, a disk with
+/// channels and a page cache. Not the formulas of the advisor: README.md says what is simulated and what is not.
 ///
 /// Deterministic: equal arguments give an equal outcome. `operations` is how many are simulated after a warm-up of a
 /// fifth of that.

@@ -1,0 +1,288 @@
+#include "fjord/tuner/advisor.h"
+
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cmath>
+#include <functional>
+
+#include "fjord/tuner/model/grid.h"
+#include "fjord/tuner/seed_formulas.h"
+#include "live_config.h"
+
+namespace fjord::tuner {
+namespace {
+
+Workload example() { return parse_workload(example_workload(), "example").value(); }
+
+/// Workloads of all kinds.
+std::vector<Workload> workloads() {
+  std::vector<Workload> all = {example()};
+  for (const model::Scenario& scenario : model::held_out_scenarios()) all.push_back(scenario.workload);
+  return all;
+}
+
+double input(const Advice& advice, const std::string& name) {
+  for (const Input& one : advice.inputs) {
+    if (one.name == name) return one.value;
+  }
+  FAIL("no input " << name);
+  return 0;
+}
+
+double power_of_two(double x) { return std::pow(2.0, std::round(std::log2(x))); }
+double clamp(double x, double low, double high) { return x < low ? low : x > high ? std::max(low, high) : x; }
+
+using Recompute = std::function<double(const std::function<double(const char*)>&)>;
+
+/// Each formula a second time, by hand.
+const std::map<std::string_view, Recompute>& by_hand() {
+  static const std::map<std::string_view, Recompute> all = {
+      {"storage.file_bytes_max",
+       [](const auto& in) {
+         const double disk = std::min(in("sequential_read_rate"), in("sequential_write_rate")) / 2;
+         return power_of_two(clamp(in("tuned") * in("disk_share") * in("rewrite_s") * disk,
+                                   std::max(4.0 * (1 << 20), 64 * in("document_bytes_p99")), 256.0 * (1 << 20)));
+       }},
+      {"storage.entries_max",
+       [](const auto& in) {
+         const double load =
+             in("index_load_s_per_document") + in("index_disk_bytes_per_document") / in("sequential_read_rate");
+         return clamp(power_of_two(in("tuned") * 2 * in("random_read_s") / load), 1024, 1 << 20);
+       }},
+      {"distributor.bucket_bytes_max",
+       [](const auto& in) {
+         const double buckets = in("buckets_per_node") * in("nodes") / in("redundancy");
+         const double most =
+             in("slotfiles_max") * std::min(in("file_bytes_max"), in("entries_max") * in("document_bytes"));
+         const double least = std::max(4.0 * (1 << 20), 19 * in("bucket_scan_s") * in("sequential_read_rate"));
+         return power_of_two(clamp(in("tuned") * in("total_bytes") / buckets / in("fill"), least, most));
+       }},
+      {"distributor.bucket_entries_max",
+       [](const auto& in) {
+         return clamp(power_of_two(2 * in("bucket_bytes_max") / in("document_bytes")), 1024,
+                      in("slotfiles_max") * in("entries_max"));
+       }},
+      {"storage.held_bytes_max",
+       [](const auto& in) {
+         const double run = in("run_factor") * in("sequential_write_rate") / in("random_reads_per_s");
+         return clamp(in("tuned") * 2 * in("slotfiles_per_node") * run, 32.0 * (1 << 20),
+                      in("memory_share") * in("memory"));
+       }},
+      {"storage.index_bytes_max",
+       [](const auto& in) {
+         return clamp(in("tuned") * 1.2 * in("documents_per_node") * in("index_bytes_per_document"), 64.0 * (1 << 20),
+                      in("memory_share") * in("memory"));
+       }},
+      {"storage_options.docblock_bytes",
+       [](const auto& in) {
+         const double each = 1 / in("sequential_read_rate") + 3 / in("copy_rate") +
+                             in("scan_cpu_s_per_document") / in("document_bytes");
+         const double seconds = std::min(in("latency_share") * in("latency_target_s"), 10 * in("docblock_cpu_s"));
+         return power_of_two(clamp(in("tuned") * seconds / each, 65'536, 8.0 * (1 << 20)));
+       }},
+      {"storage.visitors_max",
+       [](const auto& in) {
+         const double share = in("scan_share") / std::max(0.02, 1 - in("scan_share"));
+         double most = static_cast<double>(seed::visitor_threads_cpu(static_cast<std::uint64_t>(in("cores"))));
+         if (in("tuple_bytes_per_document") > 0) {
+           const auto fit = seed::visitor_threads_memory(in("memory_share") * in("memory"), in("buckets_per_node"),
+                                                         in("documents_per_node"), in("tuple_bytes_per_document"));
+           most = std::min(most, std::max(1.0, static_cast<double>(fit)));
+         }
+         return clamp(
+             std::ceil(in("tuned") * in("clients") * in("operation_stripe_s") / in("docblock_stripe_s") * share), 1,
+             most);
+       }},
+      {"storage.journal_bytes_max",
+       [](const auto& in) {
+         const double held = in("held_bytes_max");
+         return clamp(4 * held, 64.0 * (1 << 20), std::max(2 * held, in("replay_s") * in("replay_rate")));
+       }},
+      {"cluster.distribution_bits",
+       [](const auto& in) {
+         return std::max(in("distribution_bits"),
+                         std::ceil(std::log2(in("buckets_per_node") * in("nodes") / in("redundancy"))));
+       }},
+      {"maintenance.bytes_per_s",
+       [](const auto& in) {
+         return in("share") * std::min({in("sequential_read_rate"), in("sequential_write_rate"), in("network_rate")});
+       }},
+      {"maintenance.bytes_per_s_min",
+       [](const auto& in) { return std::min(4.0 * (1 << 20), in("maintenance_bytes_per_s") / 8); }},
+      {"storage.scrub_bytes_per_second",
+       [](const auto& in) {
+         return clamp(in("bytes_per_node") / in("scrub_s"), 1 << 20, in("disk_share") * in("sequential_read_rate"));
+       }},
+      {"--output-buckets",
+       [](const auto& in) {
+         return std::max(static_cast<double>(seed::output_buckets_min(in("spread") * in("output_bytes"),
+                                                                      in("bucket_bytes_max"), in("data_in_buckets"))),
+                         2 * in("nodes"));
+       }},
+      {"--visitors-per-node",
+       [](const auto& in) {
+         return clamp(static_cast<double>(seed::visitor_threads_memory(in("memory_share") * in("memory"),
+                                                                       in("buckets_per_node"), in("documents_per_node"),
+                                                                       in("tuple_bytes_per_document"))),
+                      1, static_cast<double>(seed::visitor_threads_cpu(static_cast<std::uint64_t>(in("cores")))));
+       }},
+  };
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("advisor: every changed knob can be computed again from the inputs that are shown") {
+  std::size_t changed = 0;
+  for (const Workload& workload : workloads()) {
+    const Report report = advise(workload, HardwareProfile());
+    for (const Advice& advice : report.advice) {
+      CAPTURE(std::string(advice.knob->name));
+      ++changed;
+      // As the text says,
+      CHECK(value_of(*advice.knob, advice.formula, advice.inputs).value() == advice.new_value);
+      // and as the paper and the practices say.
+      REQUIRE(by_hand().contains(advice.knob->name));
+      const auto in = [&](const char* name) {
+        const bool is_optional =
+            std::string_view(name) == "tuple_bytes_per_document" && advice.formula.find(name) == std::string::npos;
+        return is_optional ? 0.0 : input(advice, name);
+      };
+      const double expected = by_hand().at(advice.knob->name)(in);
+      const double rounding = advice.knob->unit == KnobUnit::Bytes ? 1 << 20 : 0.5;
+      CHECK(std::abs(static_cast<double>(advice.new_value) - expected) <= std::min(rounding, 0.5 + std::abs(expected)));
+      CHECK(report.after.*(advice.knob->member) == advice.new_value);
+      CHECK(report.before.*(advice.knob->member) == advice.old_value);
+      CHECK(advice.new_value != advice.old_value);
+    }
+  }
+  CHECK(changed > 100);
+}
+
+TEST_CASE("advisor: every changed knob has a reason, a source, what binds it and what would change it") {
+  for (const Workload& workload : workloads()) {
+    const Report report = advise(workload, HardwareProfile());
+    for (const Advice& advice : report.advice) {
+      CAPTURE(std::string(advice.knob->name), advice.formula);
+      CHECK_FALSE(advice.reason.empty());
+      CHECK_FALSE(advice.source.empty());
+      for (const Input& one : advice.inputs) CHECK_FALSE(one.origin.empty());
+      CHECK_FALSE(advice.flips.empty());
+      for (const Flip& flip : advice.flips) {
+        std::vector<Input> inputs = advice.inputs;
+        for (Input& one : inputs) {
+          if (one.name == flip.input) one.value = flip.value;
+        }
+        CHECK(value_of(*advice.knob, advice.formula, inputs).value() == flip.advice);
+        CHECK(flip.advice != advice.new_value);
+      }
+    }
+    // Every knob is either changed, or kept with a reason, or was right.
+    for (const Kept& kept : report.kept) CHECK_FALSE(kept.why.empty());
+  }
+}
+
+TEST_CASE("advisor: no advice is predicted to be worse than what is set, and gains lie in their intervals") {
+  for (const Workload& workload : workloads()) {
+    const Report report = advise(workload, HardwareProfile());
+    CHECK(report.predicted_after.objective >= 0.999 * report.predicted_before.objective);
+    CHECK(report.effect.low <= report.effect.gain);
+    CHECK(report.effect.gain <= report.effect.high);
+    CHECK(report.effect.low > 0);
+    for (const Advice& advice : report.advice) {
+      if (!advice.effect) continue;
+      CHECK(advice.effect->low <= advice.effect->gain);
+      CHECK(advice.effect->gain <= advice.effect->high);
+    }
+  }
+}
+
+TEST_CASE("advisor: an uncertain profile makes the interval wider") {
+  HardwareProfile sure;
+  HardwareProfile unsure;
+  for (const ConstantDeclaration& one : constant_declarations()) {
+    sure.set(one.id, {one.default_value, Origin::Measured, 1.0, 0});
+    unsure.set(one.id, {one.default_value, Origin::Default, 0.1, 0});
+  }
+  Workload workload = example();
+  workload.disk_read_rate = workload.disk_write_rate = workload.disk_random_read_s = 0;
+  workload.disk_iops = workload.disk_sync_s = workload.network_rate = 0;
+  const Effect narrow = advise(workload, sure).effect;
+  const Effect wide = advise(workload, unsure).effect;
+  CHECK(wide.high / wide.low > narrow.high / narrow.low);
+}
+
+TEST_CASE("advisor: settings that do not fit in memory are made to fit") {
+  Workload workload = example();
+  workload.memory_bytes = 2.0 * (1ULL << 30);
+  workload.current.held_bytes_max = 8LL << 30;
+  const Report report = advise(workload, HardwareProfile());
+  CHECK_FALSE(report.predicted_before.fits);
+  CHECK(report.predicted_after.fits);
+}
+
+TEST_CASE("advisor: says when the cluster is too small, and when a constant is an old one") {
+  Workload workload = example();
+  workload.reads_per_s = 1e8;
+  HardwareProfile profile;
+  REQUIRE(profile.measured(Constant::CopyRate, std::vector<double>{5e9, 5e9}));
+  REQUIRE_FALSE(profile.measured(Constant::CopyRate, std::vector<double>{1, 1}));
+  const Report report = advise(workload, profile);
+  const auto has = [&](const std::string& text) {
+    return std::any_of(report.warnings.begin(), report.warnings.end(),
+                       [&](const std::string& warning) { return warning.find(text) != std::string::npos; });
+  };
+  CHECK(has("operations a second are wanted"));
+  CHECK(has("copy_rate is an old value"));
+}
+
+TEST_CASE("advisor: figures are what the formulas of the paper give") {
+  Workload workload = example();
+  const Report report = advise(workload, HardwareProfile());
+  const auto figure = [&](const std::string& name) {
+    for (const Figure& one : report.figures) {
+      CHECK(evaluate(one.formula, one.inputs).value() == one.value);
+      if (one.name == name) return one.value;
+    }
+    FAIL("no figure " << name);
+    return 0.0;
+  };
+  const double buckets = shape_of(workload, report.after).buckets_total;
+  CHECK(figure("traffic of one put") == seed::put_traffic(2, 800));
+  CHECK(figure("traffic of one get") == seed::get_traffic(800));
+  CHECK(figure("tuples of one bucket in memory") == Approx(seed::tuple_memory_per_bucket(20e6, buckets, 30)));
+  CHECK(figure("pause between buckets of a job") ==
+        Approx(seed::bucket_delay_s(3 * 20e6 * 30, 0.25 * 125e6 * 4, buckets)));
+  CHECK(figure("removed documents are remembered for") == 2 * 86'400);
+}
+
+TEST_CASE("advisor: the names of the knobs are those of settings that exist, with their bounds") {
+  int live = 0;
+  for (const Knob& knob : knobs()) {
+    CAPTURE(std::string(knob.name));
+    if (knob.place != KnobPlace::Live) continue;
+    ++live;
+    const fleetcontroller::SettingDeclaration* setting = fleetcontroller::find_setting(knob.name);
+    REQUIRE(setting != nullptr);
+    CHECK(knob.min >= setting->min);
+    CHECK(knob.max <= setting->max);
+    const auto parsed = fleetcontroller::parse_setting(*setting, value_text(knob, Settings().*(knob.member)));
+    REQUIRE(parsed.has_value());
+    CHECK(*parsed == Settings().*(knob.member));
+    if (!setting->default_text.empty()) {
+      CHECK(fleetcontroller::parse_setting(*setting, setting->default_text).value() == Settings().*(knob.member));
+    }
+  }
+  CHECK(live >= 12);
+}
+
+TEST_CASE("advisor: takes less than a second") {
+  const auto begin = std::chrono::steady_clock::now();
+  const Report report = advise(example(), HardwareProfile());
+  const auto taken = std::chrono::steady_clock::now() - begin;
+  CHECK_FALSE(report.advice.empty());
+  // Some ten milliseconds; a busy machine or a sanitizer may make more of it.
+  CHECK(taken < std::chrono::seconds(1));
+}
+
+}  // namespace fjord::tuner
