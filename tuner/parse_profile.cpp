@@ -50,7 +50,8 @@ Result<HardwareProfile> parse_profile(std::string_view text, const std::string& 
   FJORD_TRY_ASSIGN(const YAML::Node root, load_yaml_map(text, file));
   const YAML::Node version = root["version"];
   if (!version || !version.IsScalar() || version.Scalar() != "1") {
-    return yaml_error(file, version ? version : root, "version", "expected 1: this is no profile of `fjord tune calibrate`");
+    return yaml_error(file, version ? version : root, "version",
+                      "expected 1: this is no profile of `fjord tune calibrate`");
   }
   const YAML::Node constants = root["constants"];
   if (!constants || !constants.IsMap()) return yaml_error(file, root, "constants", "expected a map");

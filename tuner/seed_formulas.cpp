@@ -65,7 +65,9 @@ double put_payload_traffic(double copies, double document_bytes, double header_b
   return (copies + 1) * (2 * header_bytes + document_bytes);
 }
 
-double frame_overhead(double message_bytes) { return ceiling(message_bytes / kFramePayloadBytes) * kFrameOverheadBytes; }
+double frame_overhead(double message_bytes) {
+  return ceiling(message_bytes / kFramePayloadBytes) * kFrameOverheadBytes;
+}
 
 double put_traffic(double copies, double document_bytes, double header_bytes) {
   return put_payload_traffic(copies, document_bytes, header_bytes) +

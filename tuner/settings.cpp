@@ -1,6 +1,7 @@
 #include "fjord/tuner/settings.h"
 
 #include <array>
+#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -60,6 +61,20 @@ std::string value_text(const Knob& knob, std::int64_t value) {
     }
   }
   return std::to_string(value);
+}
+
+std::optional<std::int64_t> parse_value(const Knob& knob, std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc()) return std::nullopt;
+  const std::string_view rest(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  if (rest.empty()) return value;
+  for (const ByteUnit& unit : kUnits) {
+    if (knob.unit == Bytes && rest == unit.name && value <= (std::int64_t{1} << 62) / unit.factor) {
+      return value * unit.factor;
+    }
+  }
+  return std::nullopt;
 }
 
 std::string bytes_text(double bytes) {

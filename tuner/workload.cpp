@@ -26,8 +26,9 @@ struct Key {
 
 Key number(std::string path, double min, double max, std::string example, std::string help, double Workload::*member,
            double factor = 1) {
-  return {std::move(path), Kind::Number, min, max, std::move(example), std::move(help),
-          [=](Workload& w, double value) { w.*member = value * factor; }};
+  return {std::move(path), Kind::Number, min, max, std::move(example), std::move(help), [=](Workload& w, double value) {
+            w.*member = value * factor;
+          }};
 }
 Key bytes(std::string path, double min, double max, std::string example, std::string help, double Workload::*member) {
   Key key = number(std::move(path), min, max, std::move(example), std::move(help), member);
@@ -36,8 +37,9 @@ Key bytes(std::string path, double min, double max, std::string example, std::st
 }
 Key whole(std::string path, double min, double max, std::string example, std::string help,
           std::int64_t Workload::*member) {
-  return {std::move(path), Kind::Whole, min, max, std::move(example), std::move(help),
-          [=](Workload& w, double value) { w.*member = static_cast<std::int64_t>(value); }};
+  return {std::move(path), Kind::Whole, min, max, std::move(example), std::move(help), [=](Workload& w, double value) {
+            w.*member = static_cast<std::int64_t>(value);
+          }};
 }
 
 constexpr double kTera = 1e12;
@@ -57,8 +59,8 @@ const std::vector<Key>& keys() {
              &Workload::latency_target_s, 1e-3),
       number("scans.share", 0, 1, "0.2", "how much visits and jobs matter, against single reads and writes",
              &Workload::scan_share),
-      number("scans.map_us_per_document", 0, 1e9, "2", "CPU time of a job's map function", &Workload::map_s_per_document,
-             1e-6),
+      number("scans.map_us_per_document", 0, 1e9, "2", "CPU time of a job's map function",
+             &Workload::map_s_per_document, 1e-6),
       bytes("scans.tuple_bytes_per_document", 0, 1e9, "30", "what a job emits for a document; 0: no jobs",
             &Workload::tuple_bytes_per_document),
       bytes("scans.output_bytes", 0, 1e15, "200MB", "results of a job", &Workload::job_output_bytes),
@@ -75,7 +77,8 @@ const std::vector<Key>& keys() {
       bytes("nodes.disk.read_bytes_per_s", 1e6, kTera, "500MB", "sequential; leave out to take it from the profile",
             &Workload::disk_read_rate),
       bytes("nodes.disk.write_bytes_per_s", 1e6, kTera, "400MB", "sequential", &Workload::disk_write_rate),
-      number("nodes.disk.random_read_ms", 0.001, 1000, "0.15", "one read of 4 KiB", &Workload::disk_random_read_s, 1e-3),
+      number("nodes.disk.random_read_ms", 0.001, 1000, "0.15", "one read of 4 KiB", &Workload::disk_random_read_s,
+             1e-3),
       number("nodes.disk.iops", 1, 1e8, "40000", "random reads a second, many at once", &Workload::disk_iops),
       number("nodes.disk.sync_ms", 0.001, 1000, "1", "a small write and its sync", &Workload::disk_sync_s, 1e-3),
       bytes("nodes.network_bytes_per_s", 1e5, kTera, "125MB", "each way", &Workload::network_rate),
@@ -182,7 +185,8 @@ class Reader {
     for (const auto& entry : map) {
       const std::string name = entry.first.Scalar();
       const Knob* knob = find_knob(name);
-      if (knob == nullptr) return yaml_error(file_, entry.first, "current." + name, "the advisor knows no such setting");
+      if (knob == nullptr)
+        return yaml_error(file_, entry.first, "current." + name, "the advisor knows no such setting");
       if (!entry.second.IsScalar()) return yaml_error(file_, entry.second, "current." + name, "expected a value");
       const Result<double> value = number_of(entry.second.Scalar(), knob->unit == KnobUnit::Bytes);
       if (!value) return yaml_error(file_, entry.second, "current." + name, value.error().message());
@@ -222,7 +226,8 @@ Result<Workload> parse_workload(std::string_view yaml, const std::string& file) 
 
 std::string example_workload() {
   std::string text =
-      "# A workload for `fjord tune advise --workload FILE`. What is left out is as an ordinary cluster would have it;\n"
+      "# A workload for `fjord tune advise --workload FILE`. What is left out is as an ordinary cluster would have "
+      "it;\n"
       "# documents, document_bytes.mean, nodes.count and nodes.memory have to be there.\n";
   std::vector<std::string> open;
   for (const Key& key : keys()) {

@@ -205,4 +205,25 @@ int run_config_history(const ConfigArgs& args);
 /// Pauses or resumes the movement of data.
 int run_maintenance(const ConfigArgs& args, bool paused);
 
+struct TuneArgs {
+  Common common;
+  std::string workload;  ///< File; empty: the running cluster.
+  std::string profile;   ///< File, or empty.
+  bool live = false;
+  std::string directory = ".";  ///< calibrate
+  std::string output_file = "fjord-profile.yaml";
+  double seconds = 20;
+  std::uint64_t file_mib = 512;
+  std::vector<std::string> only;  ///< plan, apply
+  std::string reason;
+  std::string id;  ///< revert
+};
+int run_tune_example();
+int run_tune_advise(const TuneArgs& args);
+int run_tune_calibrate(const TuneArgs& args);
+int run_tune_plan(const TuneArgs& args);
+int run_tune_apply(const TuneArgs& args);
+int run_tune_history(const TuneArgs& args);
+int run_tune_revert(const TuneArgs& args);
+
 }  // namespace fjord::cli

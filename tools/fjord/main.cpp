@@ -508,6 +508,54 @@ void add_config(CLI::App& app, ConfigArgs& args, Action& action) {
   }
 }
 
+void add_tune(CLI::App& app, TuneArgs& args, Action& action) {
+  CLI::App* tune = app.add_subcommand("tune", "Advice on settings: from a description of a workload, or of a cluster");
+  tune->require_subcommand(1);
+  tune->footer("\nExample:\n  fjord tune example > w.yaml && fjord tune advise --workload w.yaml\n" +
+               std::string(kExitCodes));
+  const auto add = [&](const std::string& name, const std::string& what, const std::string& example, auto run) {
+    CLI::App* made = command(*tune, name, what, example);
+    made->callback([&args, &action, run] { action = [&args, run] { return run(args); }; });
+    return made;
+  };
+  add("example", "Prints a workload file with all keys", "fjord tune example > w.yaml",
+      [](const TuneArgs&) { return run_tune_example(); });
+  CLI::App* advise =
+      add("advise", "What to set, why, and what it would do; of a workload file alone without any cluster",
+          "fjord tune advise --workload w.yaml --profile fjord-profile.yaml", run_tune_advise);
+  advise->add_flag("--live", args.live, "Documents, nodes and settings from the cluster, only the rest from the file");
+  CLI::App* plan = add("plan", "The advice for a running cluster as a change of its settings; changes nothing",
+                       "fjord tune plan --workload w.yaml", run_tune_plan);
+  CLI::App* apply = add("apply", "Sets what plan shows; the change has an id, for revert",
+                        "fjord tune apply --workload w.yaml --reason 'more visits now'", run_tune_apply);
+  apply->add_option("--reason", args.reason, "For the history")->required()->type_name("TEXT");
+  for (CLI::App* one : {plan, apply}) {
+    one->add_option("--only", args.only, "Only this setting; may be given several times")
+        ->type_name("NAME")
+        ->allow_extra_args(false);
+  }
+  for (CLI::App* one : {advise, plan, apply}) {
+    one->add_option("--workload", args.workload,
+                    "File that says what the cluster is for (default: what the cluster says)")
+        ->type_name("FILE");
+    one->add_option("--profile", args.profile, "Measured constants, from calibrate (default: an ordinary machine)")
+        ->type_name("FILE");
+  }
+  CLI::App* history = add("history", "The changes that were applied", "fjord tune history", run_tune_history);
+  CLI::App* revert =
+      add("revert", "Takes one change back, others stay", "fjord tune revert tune-1a2b3c4d", run_tune_revert);
+  revert->add_option("ID", args.id, "See history")->required();
+  for (CLI::App* one : {advise, plan, apply, history, revert}) add_common(*one, args.common);
+  CLI::App* calibrate =
+      add("calibrate", "Measures disk, CPU and memory of this machine, and writes a profile",
+          "fjord tune calibrate --dir /var/lib/fjord --output fjord-profile.yaml", run_tune_calibrate);
+  calibrate->add_option("--dir", args.directory, "On the disk to be measured (default: here)")->type_name("DIR");
+  calibrate->add_option("--output", args.output_file, "The profile (default: fjord-profile.yaml)")->type_name("FILE");
+  calibrate->add_option("--seconds", args.seconds, "For all measurements (default: 20)")->check(CLI::Range(1.0, 60.0));
+  calibrate->add_option("--file-mib", args.file_mib, "Size of the file that is written and read (default: 512)")
+      ->check(CLI::Range(16, 65'536));
+}
+
 /// All commands with their arguments.
 struct CommandLine {
   CLI::App app{"Stores documents in a cluster and computes on them where they are stored.", "fjord"};
@@ -525,6 +573,7 @@ struct CommandLine {
   NodeArgs node;
   StateArgs state;
   ConfigArgs config;
+  TuneArgs tune;
   Action action;
 
   CommandLine() {
@@ -544,9 +593,10 @@ struct CommandLine {
     add_nodes(app, node, action);
     add_state(app, state, action);
     add_config(app, config, action);
+    add_tune(app, tune, action);
     const char* cluster = std::getenv("FJORD_CLUSTER");
     for (Common* common : {&schema.common, &feed.common, &document.common, &visit.common, &export_.common, &job.common,
-                           &status, &node.common, &state.common, &config.common}) {
+                           &status, &node.common, &state.common, &config.common, &tune.common}) {
       common->cluster = cluster != nullptr && *cluster != 0 ? cluster : "127.0.0.1:19100";
     }
   }

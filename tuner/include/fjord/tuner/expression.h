@@ -1,7 +1,7 @@
 #pragma once
 
-#include <string_view>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fjord/common/result.h"
@@ -12,14 +12,14 @@ namespace fjord::tuner {
 struct Input {
   std::string name;  ///< letters, digits and _
   double value = 0;
-  std::string unit;  ///< "bytes", "s", ""; for people.
+  std::string unit;    ///< "bytes", "s", ""; for people.
   std::string origin;  ///< Where it is from: "workload", "measured", "seed 6.1.2", ...; for people.
 };
 
 /// The value of a formula: + - * / ( ), numbers, names of `inputs`, and the functions min, max, ceil, floor,
-/// log2, clamp(x, low, high), and step(x), the power of two that is nearest by ratio. So the formula that the advisor shows is
-/// what it computed, and anybody can compute it again.
-/// Errors: InvalidArgument with the position; also for a division by 0.
+/// log2, clamp(x, low, high), and step(x), the power of two that is nearest by ratio. So the formula that the advisor
+/// shows is what it computed, and anybody can compute it again. Errors: InvalidArgument with the position; also for a
+/// division by 0.
 Result<double> evaluate(std::string_view formula, const std::vector<Input>& inputs);
 
 }  // namespace fjord::tuner

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-/// The formulas of seed 002, each as one function. What is not said to be otherwise is a mean over buckets and nodes that
-/// are equally full, as in the paper. Sizes are bytes, rates bytes a second. All are pure; arguments that make no sense
-/// (no bucket, a size of 0) are a bug of the caller.
+/// The formulas of seed 002, each as one function. What is not said to be otherwise is a mean over buckets and nodes
+/// that are equally full, as in the paper. Sizes are bytes, rates bytes a second. All are pure; arguments that make no
+/// sense (no bucket, a size of 0) are a bug of the caller.
 namespace fjord::tuner::seed {
 
 /// What a message costs besides its payload, on the wire: about 200 bytes of header (6.4.1).
@@ -44,7 +44,8 @@ std::uint64_t slotfiles_per_bucket(double bucket_bytes, double slotfile_bytes_ma
 /// The same with the margin of one split: twice as many.
 std::uint64_t slotfiles_per_bucket_with_margin(double bucket_bytes, double slotfile_bytes_max);
 
-/// Seed 6.2.1: ceil(output size / (maximum bucket size - data already in buckets)), at least 1; 0 if no bucket has room.
+/// Seed 6.2.1: ceil(output size / (maximum bucket size - data already in buckets)), at least 1; 0 if no bucket has
+/// room.
 std::uint64_t output_buckets_min(double output_bytes, double bucket_bytes_max, double bucket_bytes_now);
 
 /// Seed 6.3.2: ceil(2.5 * c_max), c_max the CPUs of the node that has the most.
@@ -59,8 +60,8 @@ double put_payload_traffic(double copies, double document_bytes, double header_b
 double frame_overhead(double message_bytes);
 /// Seed 6.4.1: the whole traffic of a put, (n + 1) * (2m + d) + (n + 1) * (ceil(m / 1460) + ceil((m + d) / 1460)) * 58.
 double put_traffic(double copies, double document_bytes, double header_bytes = kMessageHeaderBytes);
-/// What table 6.1 of the seed was computed with: its column "Expected" has the overhead of frames n + 2 times, not n + 1
-/// times as in its formula.
+/// What table 6.1 of the seed was computed with: its column "Expected" has the overhead of frames n + 2 times, not n +
+/// 1 times as in its formula.
 double put_traffic_of_table(double copies, double document_bytes, double header_bytes = kMessageHeaderBytes);
 /// Table 6.1: the traffic that was measured was up to 1.165 times that of the table. The seed asks for "some margin".
 inline constexpr double kTrafficMargin = 1.165;
@@ -95,7 +96,8 @@ struct VisitTraffic {
 double visit_traffic(const VisitTraffic& visit);
 /// Seed E.4.2: docblocks of one slotfile, ceil(maxfilesize / docblock size).
 std::uint64_t docblocks_per_slotfile(double slotfile_bytes_max, double docblock_bytes);
-/// Seed E.4.2: reads of a visit from disk: to list each slotfile one, or two with a selection, and three for each docblock.
+/// Seed E.4.2: reads of a visit from disk: to list each slotfile one, or two with a selection, and three for each
+/// docblock.
 double visit_reads(double slotfiles, double docblocks, bool with_selection);
 struct VisitMemory {
   double buckets = 0;

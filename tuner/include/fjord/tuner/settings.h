@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -56,6 +57,8 @@ const Knob* find_knob(std::string_view name);
 
 /// "16MiB" or "5", as `fjord config set` takes it.
 std::string value_text(const Knob& knob, std::int64_t value);
+/// Reads what value_text() prints and what `fjord config` shows. Nothing if it is no such value.
+std::optional<std::int64_t> parse_value(const Knob& knob, std::string_view text);
 /// "1.5 GiB", for people.
 std::string bytes_text(double bytes);
 

@@ -19,21 +19,21 @@ struct Workload {
 
   double reads_per_s = 1000;
   double writes_per_s = 500;
-  double overwrite_share = 0.2;  ///< Of the writes, those that replace or remove a document.
-  double key_skew = 0.8;         ///< Exponent of Zipf's law by which documents are read; 0: all alike.
-  double scan_share = 0.2;       ///< How much visits and jobs matter, against single reads and writes; 0 to 1.
-  double map_s_per_document = 0; ///< CPU time of the map function of jobs.
+  double overwrite_share = 0.2;         ///< Of the writes, those that replace or remove a document.
+  double key_skew = 0.8;                ///< Exponent of Zipf's law by which documents are read; 0: all alike.
+  double scan_share = 0.2;              ///< How much visits and jobs matter, against single reads and writes; 0 to 1.
+  double map_s_per_document = 0;        ///< CPU time of the map function of jobs.
   double tuple_bytes_per_document = 0;  ///< What jobs emit; 0: there are no jobs.
   double job_output_bytes = 0;
   double job_traffic_share = 0.25;  ///< Of the network, what jobs may take.
 
   std::int64_t redundancy = 2;
-  bool sync = false;                ///< Durability `sync`: each write survives a loss of power.
-  double latency_target_s = 0.02;   ///< p99 of reads and writes.
+  bool sync = false;                  ///< Durability `sync`: each write survives a loss of power.
+  double latency_target_s = 0.02;     ///< p99 of reads and writes.
   double longest_absence_s = 86'400;  ///< For which a node may be away and come back with its data.
 
   std::int64_t nodes = 3;
-  std::int64_t cores = 4;           ///< Of a storage node.
+  std::int64_t cores = 4;                    ///< Of a storage node.
   double memory_bytes = 8.0 * (1ULL << 30);  ///< Of a storage node.
 
   /// What the file says of the disk and network of a node: stronger than a profile. 0: nothing.
@@ -48,9 +48,7 @@ struct Workload {
   Settings current;
 
   double read_share() const { return reads_per_s + writes_per_s > 0 ? reads_per_s / (reads_per_s + writes_per_s) : 1; }
-  double documents_per_node() const {
-    return documents * static_cast<double>(redundancy) / static_cast<double>(nodes);
-  }
+  double documents_per_node() const { return documents * static_cast<double>(redundancy) / static_cast<double>(nodes); }
   double bytes_per_node() const { return documents_per_node() * document_bytes; }
   double total_bytes() const { return documents * document_bytes; }
   /// `profile` with what the file says.

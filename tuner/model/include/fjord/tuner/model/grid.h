@@ -46,7 +46,7 @@ struct GridSummary {
   double median_of_best = 0;
   double worst_of_best = 0;
   double worst_of_default = 0;
-  double mean_gain = 0;  ///< Geometric, over the defaults.
+  double mean_gain = 0;      ///< Geometric, over the defaults.
   double mean_gain_low = 0;  ///< 95 % interval.
   double mean_gain_high = 0;
   double median_throughput_error = 0;

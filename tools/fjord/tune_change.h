@@ -1,0 +1,60 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "fjord/rpc/messages.h"
+#include "fjord/tuner/advisor.h"
+#include "fjord/tuner/guard_rails.h"
+
+/// Changes of the live configuration by the tuner. All pure. They are found again by who made them: the text
+/// begins with the id of the change, "tune-" and eight digits.
+namespace fjord::cli {
+
+struct PlannedChange {
+  const tuner::Knob* knob = nullptr;
+  std::string old_text;
+  std::string new_text;
+  std::string reason;
+  std::string effect;  ///< "+12.0 % (+3.1 to +20.4)", or empty.
+  bool may_be_applied = false;
+  std::string why_not;
+  double moved_bytes = 0;  ///< On each node, written anew or sent.
+};
+
+struct TunePlan {
+  std::vector<PlannedChange> changes;
+  double moved_bytes = 0;  ///< By what may be applied, on each node.
+  double seconds = 0;      ///< That takes at maintenance.bytes_per_s.
+};
+
+/// The advice as changes of a running cluster, with what the guard rails say of each at `now_us`. `only`: names; empty:
+/// all.
+TunePlan plan_changes(const tuner::Workload& workload, const tuner::Report& report,
+                      const tuner::ClusterCondition& condition, const std::vector<rpc::ConfigChange>& versions,
+                      std::int64_t now_us, const std::vector<std::string>& only);
+std::string plan_text(const TunePlan& plan);
+std::string plan_json(const TunePlan& plan);
+
+std::string change_id(const std::vector<std::string>& assignments, std::int64_t now_us);
+
+struct ValueChange {
+  std::string name;
+  std::string before;  ///< Empty: the default.
+  std::string after;
+};
+struct AppliedChange {
+  std::string id;
+  std::uint64_t version = 0;
+  std::int64_t unix_us = 0;
+  std::string who;
+  std::vector<ValueChange> values;
+};
+/// Those of the tuner, oldest first.
+std::vector<AppliedChange> applied_changes(const std::vector<rpc::ConfigChange>& versions);
+
+/// What takes a change back: the settings that it changed get the values from before it, others stay.
+/// Errors: NotFound; InvalidArgument if one of them was changed again since, named.
+Result<rpc::ChangeConfig> revert_request(const std::vector<rpc::ConfigChange>& versions, const std::string& id);
+
+}  // namespace fjord::cli
