@@ -35,6 +35,8 @@ int run_get(Connection& connection, const ListingGenerator& generator, const Ben
 int run_visit(Connection& connection, const ListingGenerator& generator, const BenchOptions& options);
 /// Counts the documents by city with a job and compares the counts with what was fed.
 int run_citycount(Connection& connection, const ListingGenerator& generator, const BenchOptions& options);
+/// Aggregates by two keys, one of 1,000 and one of 25,000 values, and compares the rows with what was fed.
+int run_aggregate(Connection& connection, const ListingGenerator& generator, const BenchOptions& options);
 /// Puts (of what was fed) and gets at given rates, whatever the answers do, and a line for each when it has ended.
 int run_load(Connection& connection, const ListingGenerator& generator, const BenchOptions& options);
 

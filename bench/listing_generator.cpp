@@ -98,6 +98,11 @@ std::size_t ListingGenerator::city_index(std::uint64_t number) const {
 
 std::string_view ListingGenerator::city(std::uint64_t number) const { return cities_[city_index(number)].name; }
 
+std::int32_t ListingGenerator::price(std::uint64_t number) const {
+  Random random(mix64(seed_, number));  // the first number that document() draws
+  return static_cast<std::int32_t>(random.below(kPriceMax));
+}
+
 EncodedDocument ListingGenerator::document(std::uint64_t number) const {
   Random random(mix64(seed_, number));
   const auto parsed = DocumentId::parse(id(number));

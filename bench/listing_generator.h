@@ -33,6 +33,7 @@ class ListingGenerator {
 
   EncodedDocument document(std::uint64_t number) const;
   std::string_view city(std::uint64_t number) const;
+  std::int32_t price(std::uint64_t number) const;
 
  private:
   struct City {

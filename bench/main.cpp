@@ -74,7 +74,9 @@ int main(int argc, char** argv) {
   load->add_option("--seconds", options.load_seconds, "How long; 0: until standard input ends")->capture_default_str();
   load->add_option("--output", options.output, "The file of CSV")->capture_default_str();
   for (CLI::App* command : {add("visit", "Visits all documents", fjord::bench::run_visit),
-                            add("citycount", "Counts the documents by city with a job", fjord::bench::run_citycount)}) {
+                            add("citycount", "Counts the documents by city with a job", fjord::bench::run_citycount),
+                            add("aggregate", "Counts documents and adds up prices by city and by another key",
+                                fjord::bench::run_aggregate)}) {
     command->add_option("--repeat", options.repeat, "How often; the median counts")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();

@@ -52,6 +52,14 @@ Result<Selection> Selection::parse(std::string_view text, const DocumentTypeRepo
   return Selection(std::make_shared<selection::Compiled>(std::move(root)));
 }
 
+Result<Selection> Selection::parse(std::string_view text, const DocumentTypeRepo& repo, const DocumentType& type) {
+  if (text.size() > kBytesMax) {
+    return selection::error_at(1, fmt::format("{} bytes are more than the limit of {}", text.size(), kBytesMax));
+  }
+  FJORD_TRY_ASSIGN(std::unique_ptr<selection::Condition> root, selection::parse(text, repo, &type));
+  return Selection(std::make_shared<selection::Compiled>(std::move(root)));
+}
+
 Match Selection::evaluate(const DocumentView& document) const {
   selection::Scratch scratch;
   return compiled_->root->evaluate({document.id(), document.type_id(), &document, now_, scratch});

@@ -6,6 +6,24 @@
 namespace fjord::selection {
 namespace {
 
+ValueKind kind_of(TypeTag tag) {
+  switch (tag) {
+    case TypeTag::Int:
+    case TypeTag::Long:
+    case TypeTag::Byte:
+      return ValueKind::Integer;
+    case TypeTag::Float:
+    case TypeTag::Double:
+      return ValueKind::Number;
+    case TypeTag::String:
+      return ValueKind::String;
+    case TypeTag::Bool:
+      return ValueKind::Bool;
+    default:
+      return ValueKind::Several;
+  }
+}
+
 class Literal final : public Expression {
  public:
   Literal(Value value, std::string string) : value_(value), string_(std::move(string)) {}
@@ -28,6 +46,11 @@ class Literal final : public Expression {
     }
   }
   bool is_constant() const override { return true; }
+  ValueKind kind() const override {
+    if (value_.kind == Value::Kind::Integer) return ValueKind::Integer;
+    if (value_.kind == Value::Kind::Double) return ValueKind::Number;
+    return value_.kind == Value::Kind::String ? ValueKind::String : ValueKind::Any;
+  }
 
  private:
   Value value_;
@@ -41,6 +64,7 @@ class BoolLiteral final : public Expression {
   Value evaluate(const Context&) const override { return Value::of(value_ ? 1 : 0); }
   void print(Printer& out) const override { out.text += value_ ? "true" : "false"; }
   bool is_constant() const override { return true; }
+  ValueKind kind() const override { return ValueKind::Bool; }
 
  private:
   bool value_;
@@ -52,6 +76,10 @@ class IdExpression final : public Expression {
   Value evaluate(const Context& context) const override { return id_part_of(context.id, part_, context.scratch); }
   void print(Printer& out) const override { out.text += to_string(part_); }
   std::optional<IdPart> id_part() const override { return part_; }
+  ValueKind kind() const override {
+    if (part_ == IdPart::Bucket) return ValueKind::Several;
+    return part_ == IdPart::User ? ValueKind::Integer : ValueKind::String;
+  }
 
  private:
   IdPart part_;
@@ -64,6 +92,7 @@ class Now final : public Expression {
   }
   void print(Printer& out) const override { out.text += "now()"; }
   Needs needs() const override { return {.now = true}; }
+  ValueKind kind() const override { return ValueKind::Integer; }
 };
 
 class FieldExpression final : public Expression {
@@ -102,6 +131,15 @@ class FieldExpression final : public Expression {
   }
   TypeSet types() const override { return types_; }
   Needs needs() const override { return {.body = !field_.in_header}; }
+  ValueKind kind() const override {
+    const DataType* type = field_.type.get();
+    for (const PathStep& step : steps_) {
+      if (type == nullptr) return ValueKind::Any;
+      if (step.kind == PathStep::Kind::Member && is_collection(type->tag())) return ValueKind::Several;
+      type = type_after(*type, step);
+    }
+    return type == nullptr ? ValueKind::Any : kind_of(type->tag());
+  }
 
  private:
   bool has_field(const DocumentView& view) const {
@@ -134,6 +172,7 @@ class Parentheses final : public Expression {
   Needs needs() const override { return inner_->needs(); }
   bool is_constant() const override { return inner_->is_constant(); }
   std::optional<IdPart> id_part() const override { return inner_->id_part(); }
+  ValueKind kind() const override { return inner_->kind(); }
 
  private:
   std::unique_ptr<Expression> inner_;
@@ -155,6 +194,18 @@ class Calls final : public Expression {
   TypeSet types() const override { return inner_->types(); }
   Needs needs() const override { return inner_->needs(); }
   bool is_constant() const override { return inner_->is_constant(); }
+  ValueKind kind() const override {
+    if (inner_->kind() == ValueKind::Several) return ValueKind::Several;
+    switch (functions_.back()) {
+      case Function::Lowercase:
+        return ValueKind::String;
+      case Function::Hash:
+        return ValueKind::Integer;
+      case Function::Abs:
+        break;
+    }
+    return ValueKind::Number;
+  }
 
  private:
   std::unique_ptr<Expression> inner_;
@@ -196,6 +247,15 @@ class Arithmetic final : public Expression {
   bool is_constant() const override {
     return first_->is_constant() &&
            std::all_of(rest_.begin(), rest_.end(), [](const auto& one) { return one.second->is_constant(); });
+  }
+  ValueKind kind() const override {
+    const auto is = [&](ValueKind kind) {
+      return std::count_if(rest_.begin(), rest_.end(), [&](const auto& one) { return one.second->kind() == kind; }) +
+             (first_->kind() == kind ? 1 : 0);
+    };
+    if (is(ValueKind::Several) != 0) return ValueKind::Several;
+    if (is(ValueKind::Any) != 0) return ValueKind::Any;
+    return is(ValueKind::String) != 0 ? ValueKind::String : ValueKind::Number;
   }
 
  private:

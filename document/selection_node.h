@@ -36,6 +36,16 @@ struct Needs {
   friend Needs operator|(Needs a, Needs b) { return {a.body || b.body, a.now || b.now}; }
 };
 
+/// What can be told of an expression's values without a document.
+enum class ValueKind : std::uint8_t {
+  Any,
+  Integer,  ///< Or nothing.
+  Number,
+  String,
+  Bool,
+  Several,  ///< Elements of a collection, a struct, a bucket, raw bytes: no single value to show.
+};
+
 /// Where nodes print themselves.
 struct Printer {
   std::string text;
@@ -61,6 +71,7 @@ class Expression {
   virtual bool is_constant() const { return false; }
   /// If that is what the value is.
   virtual std::optional<IdPart> id_part() const { return std::nullopt; }
+  virtual ValueKind kind() const { return ValueKind::Any; }
 };
 
 /// A node of the tree that is true or false.

@@ -46,7 +46,9 @@ struct Operand {
 
 class Parser {
  public:
-  Parser(std::string_view text, const DocumentTypeRepo& repo) : lexer_(text), repo_(repo) {}
+  /// `type`: fields without a type are of this one; may be null.
+  Parser(std::string_view text, const DocumentTypeRepo& repo, const DocumentType* type)
+      : lexer_(text), repo_(repo), type_(type) {}
 
   Result<std::unique_ptr<Condition>> parse() {
     FJORD_TRY(lexer_.advance());
@@ -54,6 +56,15 @@ class Parser {
     FJORD_TRY_ASSIGN(Operand operand, parse_or());
     if (current().kind != TokenKind::End) return unexpected(expected_after(operand));
     return to_condition(std::move(operand));
+  }
+
+  Result<std::unique_ptr<Expression>> parse_value() {
+    FJORD_TRY(lexer_.advance());
+    FJORD_TRY_ASSIGN(Operand operand, parse_sum());
+    if (current().kind != TokenKind::End) {
+      return unexpected(operand.kind == Operand::Kind::Condition ? "the end" : "'+', '-', '*', '/', '%' or the end");
+    }
+    return to_value(std::move(operand));
   }
 
  private:
@@ -344,9 +355,17 @@ class Parser {
     if (name.is_keyword("id")) return parse_id(name.column);
 
     const DocumentType* type = repo_.find(name.text);
+    const bool may_be_type = type != nullptr && (type_ == nullptr || current().is_symbol("."));
+    if (!may_be_type && type_ != nullptr && type_->field(name.text) != nullptr) {
+      return parse_field(name.column, name, *type_);
+    }
+    if (type == nullptr && type_ != nullptr) {
+      return error_at(name.column, fmt::format("{} is no field of the document type '{}' and no document type",
+                                               name.describe(), type_->name()));
+    }
     if (type == nullptr) return error_at(name.column, fmt::format("unknown document type {}", name.describe()));
     if (!current().is_symbol(".")) return condition_at(name.column, make_type_test(type->name(), type->id()));
-    return parse_field(name, *type);
+    return parse_field_of(name, *type);
   }
 
   Result<Operand> parse_now(const Token& name) {
@@ -374,7 +393,7 @@ class Parser {
     return value_at(column, make_id(*id_part));
   }
 
-  Result<Operand> parse_field(const Token& type_name, const DocumentType& type) {
+  Result<Operand> parse_field_of(const Token& type_name, const DocumentType& type) {
     FJORD_TRY(lexer_.advance());
     const Token name = current();
     if (name.kind != TokenKind::Identifier) return unexpected("the name of a field");
@@ -382,6 +401,11 @@ class Parser {
     if (current().is_symbol("(")) {
       return error_at(name.column, fmt::format("unknown function {} of a document type", name.describe()));
     }
+    return parse_field(type_name.column, name, type);
+  }
+
+  /// From behind the name of the field on.
+  Result<Operand> parse_field(std::size_t column, const Token& name, const DocumentType& type) {
     const Field* field = type.field(name.text);
     if (field == nullptr) {
       return error_at(name.column, fmt::format("document type '{}' has no field {}", type.name(), name.describe()));
@@ -400,8 +424,8 @@ class Parser {
     for (const auto& candidate : repo_.types()) {
       if (candidate->is_a(type.name())) ids.push_back(candidate->id());
     }
-    Operand operand = value_at(type_name.column, make_field(type.name(), std::move(ids), *field, std::move(steps)),
-                               Operand::Kind::Field);
+    Operand operand =
+        value_at(column, make_field(type.name(), std::move(ids), *field, std::move(steps)), Operand::Kind::Field);
     if (function) return parse_calls(std::move(operand), *function);
     return operand;
   }
@@ -481,6 +505,7 @@ class Parser {
 
   Lexer lexer_;
   const DocumentTypeRepo& repo_;
+  const DocumentType* type_;
   int depth_ = 0;
   int leaves_ = 0;
   int regexes_ = 0;
@@ -488,8 +513,14 @@ class Parser {
 
 }  // namespace
 
-Result<std::unique_ptr<Condition>> parse(std::string_view text, const DocumentTypeRepo& repo) {
-  return Parser(text, repo).parse();
+Result<std::unique_ptr<Condition>> parse(std::string_view text, const DocumentTypeRepo& repo,
+                                         const DocumentType* type) {
+  return Parser(text, repo, type).parse();
+}
+
+Result<std::unique_ptr<Expression>> parse_value(std::string_view text, const DocumentTypeRepo& repo,
+                                                const DocumentType& type) {
+  return Parser(text, repo, &type).parse_value();
 }
 
 }  // namespace fjord::selection

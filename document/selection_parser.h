@@ -10,6 +10,11 @@
 namespace fjord::selection {
 
 /// Recursive descent over the grammar of document/SELECTION.md. Errors: as Selection::parse().
-Result<std::unique_ptr<Condition>> parse(std::string_view text, const DocumentTypeRepo& repo);
+/// With a `type`, names of its fields may stand without it.
+Result<std::unique_ptr<Condition>> parse(std::string_view text, const DocumentTypeRepo& repo,
+                                         const DocumentType* type = nullptr);
+/// A `sum` of that grammar; names of fields of `type` may stand without it. Errors: as Selection::parse().
+Result<std::unique_ptr<Expression>> parse_value(std::string_view text, const DocumentTypeRepo& repo,
+                                                const DocumentType& type);
 
 }  // namespace fjord::selection

@@ -16,6 +16,13 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
+  /// Begins anew: what was taken is gone.
+  void clear() {
+    inline_taken_ = 0;
+    taken_ = 0;
+    if (!blocks_.empty()) blocks_.clear();
+  }
+
   /// Null if the evaluation would need more than kBytesMax together.
   char* take(std::size_t bytes) {
     if (bytes > kBytesMax - taken_) return nullptr;

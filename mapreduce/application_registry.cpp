@@ -89,7 +89,8 @@ std::vector<const ApplicationInfo*> ApplicationRegistry::all() const {
 
 Result<std::unique_ptr<Application>> ApplicationRegistry::create(std::string_view name,
                                                                  const std::vector<rpc::Parameter>& parameters,
-                                                                 const DocumentType& type) const {
+                                                                 const DocumentType& type,
+                                                                 const DocumentTypeRepo* types) const {
   const ApplicationInfo* info = find(name);
   if (info == nullptr) {
     std::string known;
@@ -119,7 +120,7 @@ Result<std::unique_ptr<Application>> ApplicationRegistry::create(std::string_vie
     }
   }
   auto application = info->make();
-  FJORD_TRY(application->configure(ApplicationParameters(std::move(values)), type));
+  FJORD_TRY(application->configure(ApplicationParameters(std::move(values), types), type));
   return application;
 }
 

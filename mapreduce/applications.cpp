@@ -8,6 +8,7 @@
 #include <limits>
 #include <string>
 
+#include "aggregate/aggregate_application.h"
 #include "fjord/common/coding.h"
 
 namespace fjord::mapreduce {
@@ -68,6 +69,7 @@ class CityCount : public Application {
     if (const auto value = document.field(*field_)) emitter.emit(scalar_text(*value, scratch_), encode(1));
     return Status::ok();
   }
+  bool needs_body() const override { return !field_->in_header; }
   bool combine(std::string_view, std::string& into, std::string_view value) override {
     store_fixed(into.data(), decode(into) + decode(value));
     return true;
@@ -110,7 +112,7 @@ class HeavyCity final : public CityCount {
 
 }  // namespace
 
-void add_builtin_applications(ApplicationRegistry& registry) {
+void add_builtin_applications(ApplicationRegistry& registry, ApplicationSabotage sabotage) {
   const ParameterInfo iterations{"iterations", "Square roots computed for each document.", "40000000"};
   const ParameterInfo field{"field", "The field whose values are counted: a string, number or bool.", "city"};
   registry.add({"noop", "Reads every document and does nothing with it: the cost of visiting. No results.", {}, [] {
@@ -129,6 +131,7 @@ void add_builtin_applications(ApplicationRegistry& registry) {
                   return std::make_unique<HeavyCity>();
                 }});
   registry.add(fieldstats_info());
+  registry.add(aggregate_info({{sabotage.average_of_averages}, sabotage.forget_null_groups}));
 }
 
 }  // namespace fjord::mapreduce

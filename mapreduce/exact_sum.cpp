@@ -128,6 +128,18 @@ bool ExactSum::read(ByteReader& in) {
   return in.ok();
 }
 
+void ExactSum::add_scaled(__int128 value, int exponent) {
+  FJORD_CHECK(exponent >= kMinExponent && exponent <= 0);
+  const bool negative = value < 0;
+  const auto magnitude = negative ? -static_cast<unsigned __int128>(value) : static_cast<unsigned __int128>(value);
+  const int bit = exponent - kMinExponent;
+  for (int half = 0; half < 2; ++half) {
+    const auto part = static_cast<std::uint64_t>(magnitude >> (64 * half));
+    const auto shifted = static_cast<unsigned __int128>(part) << (bit % 64);
+    add_at(bit / 64 + half, static_cast<std::uint64_t>(shifted), static_cast<std::uint64_t>(shifted >> 64), negative);
+  }
+}
+
 double divide_rounded(__int128 numerator, std::uint64_t denominator) {
   FJORD_CHECK(denominator > 0);
   if (numerator == 0) return 0.0;

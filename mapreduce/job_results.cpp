@@ -10,6 +10,14 @@
 
 namespace fjord::mapreduce {
 
+namespace {
+
+constexpr std::uint32_t kPageBytes = std::uint32_t{8} << 20;
+constexpr Duration kCallTimeout = seconds(5);
+constexpr unsigned kTriesMax = 3;
+
+}  // namespace
+
 class JobResults::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(rpc::JobStatus job, rpc::Transport& transport, rpc::SnapshotHolder& snapshot, Clock& clock, Random random,
@@ -32,6 +40,11 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
       });
       return;
     }
+    if (job_.shuffle == rpc::Shuffle::Direct) {
+      addresses_ = snapshot->info().distributor_addresses;
+      ask();
+      return;
+    }
     TaskSpec spec;
     spec.output_base = job_.output_base;
     std::set<BucketId> buckets;
@@ -50,6 +63,45 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
   }
 
  private:
+  /// The next page of results that a distributor holds.
+  void ask() {
+    if (at_address_ == addresses_.size()) {
+      executor_.post([weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->finish(self->reason_);
+      });
+      return;
+    }
+    rpc::ListJobs request;
+    request.job_id = job_.job_id;
+    request.results_from = results_.size();
+    request.results_bytes_max = kPageBytes;
+    rpc::call(transport_, addresses_[at_address_], std::move(request), kCallTimeout, executor_,
+              [weak = weak_from_this()](Result<rpc::ListJobsReply> reply) {
+                if (const auto self = weak.lock()) self->on_page(std::move(reply));
+              });
+  }
+
+  void on_page(Result<rpc::ListJobsReply> reply) {
+    const Status status = reply ? reply->status : reply.error();
+    if (!status || reply->jobs.empty()) {
+      // Some other distributor runs it; but of one that does not answer, nothing is known.
+      if (!status) reason_ = status;
+      const bool is_lost = !status && tries_++ < kTriesMax && is_transient(status.code());
+      if (!is_lost) {
+        ++at_address_;
+        tries_ = 0;
+      }
+      ask();
+      return;
+    }
+    for (rpc::Parameter& result : reply->results) results_[std::move(result.name)] = std::move(result.value);
+    if (reply->more_results && !reply->results.empty()) {
+      ask();
+    } else {
+      finish(Status::ok());
+    }
+  }
+
   void take(const std::string& block) {
     const auto types = snapshot_.get()->types();
     DocBlockReader reader(block);
@@ -89,6 +141,10 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
   Executor& executor_;
   Done done_;
   std::map<std::string, std::string> results_;
+  std::vector<rpc::Address> addresses_;  ///< Direct: distributors to ask.
+  std::size_t at_address_ = 0;
+  unsigned tries_ = 0;
+  Status reason_{StatusCode::NotFound, "no distributor holds the results of the job any more"};
   bool malformed_ = false;
   std::unique_ptr<visitors::VisitorSession> session_;
 };

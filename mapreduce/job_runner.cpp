@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint32_t kOutputBucketsMin = 4;
 constexpr std::uint32_t kOutputBucketsMax = 16;
+constexpr std::uint32_t kBucketsOfUnitMax = 64;  // as many as a visitor reads at once
 
 std::string job_selection(const char* type, const std::string& job) {
   return std::string(type) + ".job == \"" + job + "\"";
@@ -84,6 +85,10 @@ void JobRunner::run(visitors::VisitorSessionOptions options, std::function<void(
     }
   };
   callbacks.on_finished = std::move(on_finished);
+  start_session(std::move(options), std::move(callbacks));
+}
+
+void JobRunner::start_session(visitors::VisitorSessionOptions options, visitors::VisitorSessionCallbacks callbacks) {
   if (session_ != nullptr) repeated_before_ += session_->progress().buckets_repeated;
   session_ = std::make_unique<visitors::VisitorSession>(std::move(options), std::move(callbacks),
                                                         environment_.transport, environment_.snapshot,
@@ -92,23 +97,150 @@ void JobRunner::run(visitors::VisitorSessionOptions options, std::function<void(
 }
 
 void JobRunner::start() {
-  choose_output();
-  map();
+  if (!choose_shuffle()) return;
+  if (job_.shuffle == rpc::Shuffle::Direct) {
+    map_direct(std::nullopt);
+  } else {
+    choose_output();
+    map();
+  }
 }
 
-void JobRunner::map() {
+/// False if the job cannot run any more as it could when it was submitted.
+bool JobRunner::choose_shuffle() {
+  snapshot_ = environment_.snapshot.get();
+  const DocumentType* type = snapshot_->types()->find(spec_.document_type);
+  auto application =
+      type == nullptr
+          ? Status(StatusCode::UnknownType, "there is no document type " + spec_.document_type)
+          : environment_.applications.create(spec_.application, spec_.parameters, *type, snapshot_->types().get());
+  if (!application) {
+    outcome_ = rpc::JobPhase::Failed;
+    job_.error = application.error();
+    end();
+    return false;
+  }
+  application_ = std::move(*application);
+  job_.shuffle = job_.spec.shuffle;
+  if (job_.shuffle == rpc::Shuffle::Auto) {
+    job_.shuffle = application_->is_aggregation() ? rpc::Shuffle::Direct : rpc::Shuffle::Store;
+  }
+  return true;
+}
+
+void JobRunner::map_direct(std::optional<std::vector<BucketId>> buckets) {
   job_.phase = rpc::JobPhase::Map;
+  spec_.direct = true;
+  spec_.output_buckets = 1;
+  if (direct_ == nullptr) {
+    direct_ = std::make_unique<DirectReduce>(*application_, environment_.options.sabotage.count_repeated_twice);
+  }
+  auto options = map_options();
+  options.buckets = std::move(buckets);
+  options.one_round = true;
+  options.buckets_at_once = kBucketsOfUnitMax;
+  if (job_.spec.visitors_per_node == 0) {
+    options.visitors_per_node = std::min(options.visitors_per_node, environment_.options.direct_visitors_per_node);
+  }
+  visitors::VisitorSessionCallbacks callbacks;
+  const bool is_first = !options.buckets.has_value();
+  callbacks.on_buckets_known = [this, is_first](std::uint64_t count) {
+    if (is_first) job_.map_tasks = count;
+  };
+  callbacks.on_docblock = [this](BucketId bucket, std::string chunk) {
+    on_direct(direct_->on_chunk(bucket, std::move(chunk)));
+  };
+  callbacks.on_bucket_done = [this](BucketId bucket, const std::string& result) {
+    const auto report = TaskReport::decode(result);
+    on_direct(report ? direct_->on_bucket(bucket, *report) : report.error().with_context(bucket.to_string()));
+  };
+  callbacks.on_finished = [this](const Status& status) {
+    if (status) {
+      finish_direct();
+    } else {
+      fail(status);
+    }
+  };
+  start_session(std::move(options), std::move(callbacks));
+}
+
+void JobRunner::on_direct(const Status& status) {
+  if (!status) {
+    fail(status);
+    return;
+  }
+  const TaskReport& totals = direct_->totals();
+  job_.map_tasks_done = direct_->buckets();
+  job_.documents_read = totals.documents;
+  job_.bytes_read = totals.bytes;
+  job_.tuples = totals.tuples;
+  if (direct_->bytes() <= environment_.job_memory_bytes) return;
+  if (job_.spec.shuffle == rpc::Shuffle::Auto) {
+    switch_to_store();
+  } else {
+    fail(Status(StatusCode::TooLarge, "the groups of the job need more than " +
+                                          std::to_string(environment_.job_memory_bytes) +
+                                          " bytes where it runs; the limit is the setting mapreduce.job_memory_bytes, "
+                                          "and the shuffle \"store\" needs no such memory"));
+  }
+}
+
+void JobRunner::finish_direct() {
+  if (std::vector<BucketId> lost = direct_->take_lost(); !lost.empty()) {
+    // Not from inside the session's callback: it is about to be replaced.
+    environment_.executor.post([this, lost = std::move(lost), settled = std::weak_ptr<int>(alive_)]() mutable {
+      if (!settled.expired() && outcome_ == rpc::JobPhase::Done) map_direct(std::move(lost));
+    });
+    return;
+  }
+  job_.phase = rpc::JobPhase::Reduce;
+  auto rows = direct_->finish(static_cast<std::size_t>(environment_.job_memory_bytes));
+  if (!rows && rows.error().code() == StatusCode::TooLarge && job_.spec.shuffle == rpc::Shuffle::Auto) {
+    switch_to_store();
+  } else if (!rows) {
+    fail(rows.error());
+  } else {
+    rows_ = std::move(*rows);
+    job_.results = rows_.size();
+    direct_.reset();
+    end();
+  }
+}
+
+/// The groups do not fit here. What was counted is forgotten: the documents are read once more.
+void JobRunner::switch_to_store() {
+  log::info("job", "{}: {} groups and more are too many for one process; it goes on through the store", job_.job_id,
+            direct_->buckets());
+  session_->cancel([this, settled = std::weak_ptr<int>(alive_)] {
+    if (settled.expired() || outcome_ != rpc::JobPhase::Done) return;
+    direct_.reset();
+    spec_.direct = false;
+    job_.shuffle = rpc::Shuffle::Store;
+    job_.map_tasks_done = job_.documents_read = job_.bytes_read = job_.tuples = 0;
+    choose_output();
+    map();
+  });
+}
+
+visitors::VisitorSessionOptions JobRunner::map_options() const {
   auto options = session_options(kMapVisitor);
   options.parameters = spec_.to_parameters();
   options.selection = job_.spec.document_type;
   if (!job_.spec.selection.empty()) options.selection += " and (" + job_.spec.selection + ")";
+  options.header_only = !application_->needs_body();
+  return options;
+}
+
+void JobRunner::map() {
+  job_.phase = rpc::JobPhase::Map;
   run(
-      std::move(options),
+      map_options(),
       [this](const TaskReport& report) {
         ++job_.map_tasks_done;
         job_.documents_read += report.documents;
         job_.bytes_read += report.bytes;
         job_.tuples += report.tuples;
+        job_.spilled_bytes += report.spilled_bytes;
         for (const auto& [destination, count] : report.tuple_documents) {
           if (destination < spec_.expected_documents.size()) spec_.expected_documents[destination] += count;
           job_.tuple_documents += count;
@@ -147,6 +279,7 @@ void JobRunner::reduce() {
         // A bucket that its distributor knows nothing of comes without a report; then tuples are lost.
         reduced_documents_ += report.documents;
         job_.results += report.results;
+        job_.spilled_bytes += report.spilled_bytes;
       },
       {},
       [this](const Status& status) {
@@ -188,7 +321,12 @@ void JobRunner::fail(const Status& status) {
   job_.error = status;
   // Not from inside the session's callback: it is about to be replaced.
   session_->cancel([this, settled = std::weak_ptr<int>(alive_)] {
-    if (!settled.expired()) clean_up();
+    if (settled.expired()) return;
+    if (spec_.direct) {
+      end();  // nothing was put
+    } else {
+      clean_up();
+    }
   });
 }
 
@@ -198,7 +336,12 @@ void JobRunner::cancel() {
   job_.error = Status(StatusCode::Cancelled, "the job was cancelled");
   job_.phase = rpc::JobPhase::CleanUp;
   session_->cancel([this, settled = std::weak_ptr<int>(alive_)] {
-    if (!settled.expired()) clean_up();
+    if (settled.expired()) return;
+    if (spec_.direct) {
+      end();  // nothing was put
+    } else {
+      clean_up();
+    }
   });
 }
 

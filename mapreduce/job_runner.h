@@ -2,8 +2,12 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "direct_reduce.h"
 #include "fjord/mapreduce/job_service.h"
 #include "fjord/visitors/visitor_session.h"
 #include "task.h"
@@ -18,9 +22,16 @@ struct RunnerEnvironment {
   rpc::SnapshotHolder& snapshot;
   Executor& executor;
   std::uint64_t task_memory_bytes;
+  std::uint64_t job_memory_bytes;
+  const ApplicationRegistry& applications;
 };
 
-/// Takes one job through its phases: map, reduce, clean-up.
+/// Key and JSON value.
+using JobRows = std::vector<std::pair<std::string, std::string>>;
+
+/// Takes one job through its phases: map, reduce, clean-up. With the direct shuffle the runner itself reduces, as map
+/// tasks end, and nothing is put; if that needs more memory than the job may take and the shuffle is the system's
+/// choice, the job begins anew through the store.
 ///
 /// Threading: confined to the environment's executor. Lifetime: destroying it stops the job without cleaning up.
 class JobRunner {
@@ -35,12 +46,21 @@ class JobRunner {
   void abandon();
   /// The phase is Done, Failed or Cancelled once on_finished was called.
   rpc::JobStatus status() const;
+  /// Of a job that is done and was reduced here; once.
+  JobRows take_rows() { return std::move(rows_); }
 
  private:
   visitors::VisitorSessionOptions session_options(const char* library) const;
   void run(visitors::VisitorSessionOptions options, std::function<void(const TaskReport&)> on_task,
            std::function<void(std::uint64_t)> on_known, std::function<void(Status)> on_finished);
+  bool choose_shuffle();
+  void start_session(visitors::VisitorSessionOptions options, visitors::VisitorSessionCallbacks callbacks);
+  visitors::VisitorSessionOptions map_options() const;
   void choose_output();
+  void map_direct(std::optional<std::vector<BucketId>> buckets);
+  void on_direct(const Status& status);
+  void finish_direct();
+  void switch_to_store();
   void map();
   void reduce();
   void clean_up();
@@ -52,6 +72,10 @@ class JobRunner {
   Random random_;
   std::function<void()> on_finished_;
   TaskSpec spec_;
+  std::shared_ptr<const rpc::ClusterSnapshot> snapshot_;  ///< Of the start: holds the types of the application.
+  std::unique_ptr<Application> application_;
+  std::unique_ptr<DirectReduce> direct_;
+  JobRows rows_;
   std::unique_ptr<visitors::VisitorSession> session_;
   std::uint64_t repeated_before_ = 0;  ///< In the phases before this one.
   std::uint64_t reduced_documents_ = 0;

@@ -50,7 +50,7 @@ Status check_job(const std::string& job_id, const rpc::JobSpec& spec, const Appl
     return Status(StatusCode::UnknownType,
                   "there is no document type \"" + spec.document_type + "\"; there are: " + known);
   }
-  FJORD_TRY_ASSIGN(const auto application, applications.create(spec.application, spec.parameters, *type));
+  FJORD_TRY_ASSIGN(const auto application, applications.create(spec.application, spec.parameters, *type, &types));
   FJORD_TRY_ASSIGN(const Selection selection, Selection::parse(spec.selection, types));
   if (!spec.output_namespace.empty() && !is_plain_name(spec.output_namespace)) {
     return Status(StatusCode::InvalidArgument, "no namespace: \"" + spec.output_namespace + "\"");
@@ -74,6 +74,14 @@ class JobService::Impl {
         random_(runtime.random.fork()),
         metrics_(runtime.metrics),
         task_memory_(task_memory_tunable(runtime.tunables)),
+        job_memory_(runtime.tunables.declare(
+            {.name = "mapreduce.job_memory_bytes",
+             .unit = Unit::Bytes,
+             .default_value = std::int64_t{256} << 20,
+             .min = std::int64_t{4} << 10,
+             .max = std::int64_t{64} << 30,
+             .help = "The most that groups and results of one job take in the distributor process that runs it. A job "
+                     "that needs more goes through the store."})),
         executor_(runtime.scheduler.make_executor("jobs")),
         mailbox_(*executor_) {}
   ~Impl() {
@@ -105,12 +113,20 @@ class JobService::Impl {
     return Status::ok();
   }
 
-  rpc::ListJobsReply list(const std::string& job_id) const {
-    rpc::ListJobsReply reply;
-    for (const auto& [id, job] : jobs_) {
-      if (job_id.empty() || job_id == id) reply.jobs.push_back(status_of(job));
+  void list(const rpc::ListJobs& request, rpc::Responder respond) {
+    const auto it = request.job_id.empty() ? jobs_.end() : jobs_.find(request.job_id);
+    if (request.wait_us <= 0 || it == jobs_.end() || is_over(it->second.status.phase)) {
+      respond(answer_to(request));
+      return;
     }
-    return reply;
+    const std::uint64_t number = next_waiter_++;
+    it->second.waiters.emplace(number, Waiter{request, std::move(respond)});
+    executor_->post_after(std::min(Duration(request.wait_us), options_.wait_max), [this, id = request.job_id, number] {
+      const auto job = jobs_.find(id);
+      if (job == jobs_.end()) return;
+      if (auto waiter = job->second.waiters.extract(number))
+        waiter.mapped().respond(answer_to(waiter.mapped().request));
+    });
   }
 
   Status cancel(const std::string& job_id) {
@@ -129,10 +145,59 @@ class JobService::Impl {
   }
 
  private:
+  struct Waiter {
+    rpc::ListJobs request;
+    rpc::Responder respond;
+  };
   struct Job {
     rpc::JobStatus status;  ///< While there is a runner, its status counts.
     std::unique_ptr<JobRunner> runner;
+    JobRows rows;
+    std::size_t row_bytes = 0;
+    bool has_rows = false;
+    std::map<std::uint64_t, Waiter> waiters;
   };
+
+  rpc::ListJobsReply answer_to(const rpc::ListJobs& request) const {
+    rpc::ListJobsReply reply;
+    for (const auto& [id, job] : jobs_) {
+      if (request.job_id.empty() || request.job_id == id) reply.jobs.push_back(status_of(job));
+    }
+    if (request.job_id.empty() || reply.jobs.empty() || request.results_bytes_max == 0) return reply;
+    const Job& job = jobs_.at(request.job_id);
+    if (job.status.phase != rpc::JobPhase::Done || job.status.shuffle != rpc::Shuffle::Direct) return reply;
+    if (!job.has_rows) {
+      reply.status = Status(StatusCode::NotFound, "the results of " + request.job_id + " are not held any more");
+      return reply;
+    }
+    std::size_t bytes = 0;
+    std::uint64_t at = request.results_from;
+    for (; at < job.rows.size(); ++at) {
+      const auto& [key, value] = job.rows[static_cast<std::size_t>(at)];
+      bytes += key.size() + value.size();
+      if (bytes > request.results_bytes_max && !reply.results.empty()) break;
+      reply.results.push_back({key, value});
+    }
+    reply.more_results = at < job.rows.size();
+    return reply;
+  }
+
+  /// The results of `job` are kept; older ones go if there are too many.
+  void keep_rows(Job& job) {
+    job.rows = job.runner->take_rows();
+    job.has_rows = true;
+    for (const auto& [key, value] : job.rows) job.row_bytes += key.size() + value.size() + sizeof(job.rows[0]);
+    rows_bytes_ += job.row_bytes;
+    for (const std::string& id : finished_) {
+      if (rows_bytes_ <= options_.results_kept_bytes) break;
+      forget_rows(jobs_.at(id));
+    }
+  }
+  void forget_rows(Job& job) {
+    rows_bytes_ -= std::exchange(job.row_bytes, 0);
+    job.rows = {};
+    job.has_rows = false;
+  }
 
   static rpc::JobStatus status_of(const Job& job) { return job.runner ? job.runner->status() : job.status; }
 
@@ -142,8 +207,14 @@ class JobService::Impl {
       queue_.pop_front();
       Job& job = jobs_.at(id);
       ++running_;
-      const RunnerEnvironment environment{options_,  clock_,     transport_,
-                                          snapshot_, *executor_, static_cast<std::uint64_t>(task_memory_.value())};
+      const RunnerEnvironment environment{options_,
+                                          clock_,
+                                          transport_,
+                                          snapshot_,
+                                          *executor_,
+                                          static_cast<std::uint64_t>(task_memory_.value()),
+                                          static_cast<std::uint64_t>(job_memory_.value()),
+                                          applications_};
       job.runner = std::make_unique<JobRunner>(job.status, environment, random_.fork(), [this, id] {
         // Not inside the runner that is about to be destroyed.
         mailbox_.post([this, id] { on_finished(id); });
@@ -156,6 +227,7 @@ class JobService::Impl {
   void on_finished(const std::string& id) {
     Job& job = jobs_.at(id);
     job.status = job.runner->status();
+    if (job.status.phase == rpc::JobPhase::Done && job.status.shuffle == rpc::Shuffle::Direct) keep_rows(job);
     job.runner.reset();
     --running_;
     over(id, job);
@@ -169,8 +241,10 @@ class JobService::Impl {
                                                  : metrics_.cancelled)
         .add();
     if (!job.status.error) log::info("job", "{} ended: {}", id, job.status.error.to_string());
+    for (auto& [number, waiter] : std::exchange(job.waiters, {})) waiter.respond(answer_to(waiter.request));
     finished_.push_back(id);
     if (finished_.size() > options_.finished_kept) {
+      forget_rows(jobs_.at(finished_.front()));
       jobs_.erase(finished_.front());
       finished_.pop_front();
     }
@@ -184,12 +258,15 @@ class JobService::Impl {
   Random random_;
   JobMetrics metrics_;
   Tunable& task_memory_;
+  Tunable& job_memory_;
   std::unique_ptr<Executor> executor_;
   visitors::Mailbox mailbox_;
   std::map<std::string, Job> jobs_;
   std::deque<std::string> queue_;
   std::deque<std::string> finished_;
   unsigned running_ = 0;
+  std::uint64_t next_waiter_ = 1;
+  std::size_t rows_bytes_ = 0;
 };
 
 JobService::JobService(const JobServiceOptions& options, Runtime& runtime, rpc::Transport& transport,
@@ -205,7 +282,7 @@ bool JobService::handle(rpc::Request& request, rpc::Responder& respond) {
       answer(rpc::SubmitJobReply{impl->submit(taken), taken.job_id});
     });
   } else if (auto* list = std::get_if<rpc::ListJobs>(&request)) {
-    impl->post([impl, id = list->job_id, answer = std::move(respond)] { answer(impl->list(id)); });
+    impl->post([impl, taken = *list, answer = std::move(respond)]() mutable { impl->list(taken, std::move(answer)); });
   } else if (auto* cancel = std::get_if<rpc::CancelJob>(&request)) {
     impl->post(
         [impl, id = cancel->job_id, answer = std::move(respond)] { answer(rpc::CancelJobReply{impl->cancel(id)}); });

@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "fjord/common/check.h"
+#include "fjord/common/log.h"
 #include "task_visitors.h"
 
 namespace fjord::mapreduce {
@@ -8,9 +9,12 @@ namespace {
 
 /// One input bucket: its documents become tuples, its tuples documents.
 struct MapTask {
-  MapTask(Application& application, std::size_t memory) : table(application, memory) {}
+  MapTask(Application& application, TaskContext& shared, const visitors::VisitContext& context,
+          std::uint32_t destinations)
+      : groups(application, shared.spills, shared.store_options(destinations),
+               [&context] { return context.cancelled(); }) {}
 
-  TupleTable table;
+  GroupStore groups;
   TaskReport report;
   std::unique_ptr<TupleDocuments> documents;
   std::shared_ptr<SinkPump> pump;
@@ -27,20 +31,20 @@ class MapVisitor final : public visitors::Visitor {
         types_(context.types()) {}
 
   Status begin_bucket(BucketId bucket) override {
-    tasks_[bucket] = std::make_unique<MapTask>(*application_, static_cast<std::size_t>(shared_->memory.value()));
+    tasks_[bucket] = std::make_unique<MapTask>(*application_, *shared_, context_, spec_.output_buckets);
     return Status::ok();
   }
 
   Status visit(BucketId bucket, std::string docblock) override {
     MapTask& task = *tasks_.at(bucket);
-    TaskEmitter emitter(task, context_);
     const TaskReport before = task.report;
     const Status status = for_each_document(docblock, context_, [&](const EntryView& entry, const DocumentView& view) {
       ++task.report.documents;
       task.report.bytes += entry.header.size() + entry.body.size();
-      FJORD_TRY(application_->map(view, emitter));
-      return emitter.status();
+      FJORD_TRY(task.groups.table().map(view));
+      return task.groups.keep_within_memory();
     });
+    task.report.tuples = task.groups.table().tuples();
     shared_->metrics.documents.add(task.report.documents - before.documents);
     shared_->metrics.tuples.add(task.report.tuples - before.tuples);
     return status;
@@ -48,8 +52,15 @@ class MapVisitor final : public visitors::Visitor {
 
   void end_bucket(BucketId bucket, visitors::BucketDone done) override {
     MapTask& task = *tasks_.at(bucket);
-    task.documents =
-        std::make_unique<TupleDocuments>(task.table, spec_.output_buckets, shared_->options.tuple_document_bytes);
+    auto tuples = task.groups.finish();
+    if (!tuples) {
+      tasks_.erase(bucket);
+      done({tuples.error(), {}});
+      return;
+    }
+    task.report.spilled_bytes = task.groups.spilled_bytes();
+    shared_->metrics.spilled_bytes.add(task.report.spilled_bytes);
+    task.documents = std::make_unique<TupleDocuments>(std::move(*tuples), shared_->options.tuple_document_bytes);
     task.pump = std::make_shared<SinkPump>(
         shared_->sink, context_.mailbox(), shared_->options.writes_outstanding,
         [this, bucket, &task](SinkOperation& operation) { return next(bucket, task, operation); },
@@ -63,25 +74,9 @@ class MapVisitor final : public visitors::Visitor {
   void abandon_bucket(BucketId bucket) override { tasks_.erase(bucket); }
 
  private:
-  class TaskEmitter final : public Emitter {
-   public:
-    TaskEmitter(MapTask& task, const visitors::VisitContext& context) : task_(task), context_(context) {}
-    void emit(std::string_view key, std::string_view value) override {
-      ++task_.report.tuples;
-      if (status_) status_ = task_.table.add(key, value);
-    }
-    bool cancelled() const override { return context_.cancelled(); }
-    const Status& status() const { return status_; }
-
-   private:
-    MapTask& task_;
-    const visitors::VisitContext& context_;
-    Status status_;
-  };
-
   Result<bool> next(BucketId bucket, MapTask& task, SinkOperation& operation) {
     if (context_.cancelled()) return Status(StatusCode::Cancelled, "the task was cancelled");
-    auto block = task.documents->next();
+    FJORD_TRY_ASSIGN(auto block, task.documents->next());
     if (!block) return false;
     FJORD_TRY_ASSIGN(const DocumentId id,
                      DocumentId::parse(spec_.tuples_id(bucket, block->destination, block->counter)));
@@ -114,13 +109,15 @@ TaskMetrics::TaskMetrics(MetricRegistry& registry)
     : documents(registry.counter("fjord_job_map_documents_total", "Documents given to map functions.")),
       tuples(registry.counter("fjord_job_map_tuples_total", "Tuples emitted by map functions.")),
       tuple_documents(registry.counter("fjord_job_tuple_documents_total", "Documents of tuples put by map tasks.")),
-      results(registry.counter("fjord_job_results_total", "Result documents put by reduce tasks.")) {}
+      results(registry.counter("fjord_job_results_total", "Result documents put by reduce tasks.")),
+      spilled_bytes(registry.counter("fjord_job_spilled_bytes_total",
+                                     "Bytes that tasks wrote to disk because their groups did not fit into memory.")) {}
 
 Result<std::unique_ptr<Application>> make_application(const TaskContext& shared, const TaskSpec& spec,
                                                       const DocumentTypeRepo& types) {
   const DocumentType* type = types.find(spec.document_type);
   if (type == nullptr) return Status(StatusCode::UnknownType, "there is no document type " + spec.document_type);
-  return shared.applications.create(spec.application, spec.parameters, *type);
+  return shared.applications.create(spec.application, spec.parameters, *type, &types);
 }
 
 Result<std::unique_ptr<visitors::Visitor>> make_map_visitor(std::shared_ptr<TaskContext> shared,
@@ -128,6 +125,7 @@ Result<std::unique_ptr<visitors::Visitor>> make_map_visitor(std::shared_ptr<Task
                                                             const visitors::Parameters& parameters) {
   FJORD_TRY_ASSIGN(TaskSpec spec, TaskSpec::from_parameters(parameters));
   FJORD_TRY_ASSIGN(auto application, make_application(*shared, spec, *context.types()));
+  if (spec.direct) return make_direct_map_visitor(std::move(shared), context, std::move(spec), std::move(application));
   return std::unique_ptr<visitors::Visitor>(
       new MapVisitor(std::move(shared), context, std::move(spec), std::move(application)));
 }
@@ -136,16 +134,44 @@ Tunable& task_memory_tunable(TunableRegistry& tunables) {
   return tunables.declare({.name = "mapreduce.task_memory_bytes",
                            .unit = Unit::Bytes,
                            .default_value = std::int64_t{64} << 20,
-                           .min = std::int64_t{64} << 10,
+                           .min = std::int64_t{4} << 10,
                            .max = std::int64_t{64} << 30,
-                           .help = "The most that the tuples of one map or reduce task may take; a task that needs "
-                                   "more fails with TOO_LARGE."});
+                           .help = "The most that the groups of one map or reduce task take in memory; what is beyond "
+                                   "goes to disk, or to the job's runner."});
 }
+
+namespace {
+
+Tunable& spill_tunable(TunableRegistry& tunables) {
+  return tunables.declare({.name = "mapreduce.task_spill_bytes",
+                           .unit = Unit::Bytes,
+                           .default_value = std::int64_t{16} << 30,
+                           .min = 0,
+                           .max = std::int64_t{1} << 50,
+                           .help =
+                               "The most that one map or reduce task writes to disk for groups that do not fit into "
+                               "mapreduce.task_memory_bytes; a task that needs more fails with TOO_LARGE."});
+}
+
+}  // namespace
+
+TaskContext::TaskContext(const ApplicationRegistry& known, DocumentSink& documents, TaskOptions chosen,
+                         Runtime& runtime)
+    : applications(known),
+      sink(documents),
+      options(std::move(chosen)),
+      memory(task_memory_tunable(runtime.tunables)),
+      spill_limit(spill_tunable(runtime.tunables)),
+      metrics(runtime.metrics),
+      spills(runtime.env, options.spill_directory),
+      unit_seed(runtime.random.next()) {}
 
 void add_task_visitors(visitors::VisitorRegistry& registry, const ApplicationRegistry& applications, DocumentSink& sink,
                        Runtime& runtime, const TaskOptions& options) {
-  const auto shared = std::make_shared<TaskContext>(
-      TaskContext{applications, sink, options, task_memory_tunable(runtime.tunables), TaskMetrics(runtime.metrics)});
+  const auto shared = std::make_shared<TaskContext>(applications, sink, options, runtime);
+  if (const Status status = shared->spills.clean(); !status) {
+    log::warning("job", "{} cannot be emptied: {}", options.spill_directory, status.to_string());
+  }
   using visitors::Parameters;
   using visitors::VisitContext;
   registry.add(kMapVisitor, [shared](VisitContext& context, const Parameters& parameters) {

@@ -1,5 +1,3 @@
-#include <rapidjson/memorystream.h>
-#include <rapidjson/reader.h>
 #include <utility>
 
 #include "fjord/common/check.h"
@@ -10,8 +8,9 @@ namespace {
 
 /// The tuples of one destination.
 struct Destination {
-  Destination(Application& application, std::size_t memory) : table(application, memory) {}
-  TupleTable table;
+  Destination(Application& application, TaskContext& shared)
+      : groups(application, shared.spills, shared.store_options(1)) {}
+  GroupStore groups;
   std::uint64_t documents = 0;
 };
 
@@ -24,28 +23,9 @@ struct ReduceTask {
 
   // Where the pump is.
   std::map<std::uint32_t, Destination>::iterator at;
-  bool keys_sorted = false;
-  std::vector<TupleTable::Key> keys;
-  std::size_t at_key = 0;
-  std::vector<std::string_view> values;
+  std::unique_ptr<TupleSource> tuples;  ///< Of that destination; null: not begun.
+  Tuple tuple;
 };
-
-class OneResult final : public ResultEmitter {
- public:
-  void emit(std::string json) override {
-    ++count;
-    value = std::move(json);
-  }
-  int count = 0;
-  std::string value;
-};
-
-bool is_json(const std::string& text) {
-  rapidjson::MemoryStream stream(text.data(), text.size());
-  rapidjson::BaseReaderHandler<> nothing;
-  rapidjson::Reader reader;
-  return !reader.Parse<rapidjson::kParseValidateEncodingFlag>(stream, nothing).IsError();
-}
 
 class ReduceVisitor final : public visitors::Visitor {
  public:
@@ -99,10 +79,12 @@ class ReduceVisitor final : public visitors::Visitor {
     const auto tuples = view.field("tuples");
     if (!destination || !tuples) return Status(StatusCode::Corruption, "no tuples in it");
     const auto number = static_cast<std::uint32_t>(destination->as_int64());
-    auto& into = task.destinations.try_emplace(number, *application_, static_cast<std::size_t>(shared_->memory.value()))
-                     .first->second;
+    auto& into = task.destinations.try_emplace(number, *application_, *shared_).first->second;
     ++into.documents;
-    return add_tuples(tuples->as_string_view(), into.table);
+    return for_each_tuple(tuples->as_string_view(), [&](std::string_view key, std::string_view value) {
+      FJORD_TRY(into.groups.table().merge(key, value));
+      return into.groups.keep_within_memory();
+    });
   }
 
   /// Exactly the documents that the map tasks have put: then the result is exact.
@@ -127,26 +109,21 @@ class ReduceVisitor final : public visitors::Visitor {
     for (;;) {
       if (context_.cancelled()) return Status(StatusCode::Cancelled, "the task was cancelled");
       if (task.at == task.destinations.end()) return false;
-      const auto& [destination, tuples] = *task.at;
-      if (!std::exchange(task.keys_sorted, true)) task.keys = tuples.table.sorted_keys(1);
-      if (task.at_key == task.keys.size()) {
+      auto& [destination, collected] = *task.at;
+      if (task.tuples == nullptr) {
+        FJORD_TRY_ASSIGN(task.tuples, collected.groups.finish());
+      }
+      FJORD_TRY_ASSIGN(const bool more, task.tuples->next(task.tuple));
+      if (!more) {
+        task.report.spilled_bytes += collected.groups.spilled_bytes();
+        shared_->metrics.spilled_bytes.add(collected.groups.spilled_bytes());
+        task.tuples.reset();
         ++task.at;
-        task.keys_sorted = false;
-        task.at_key = 0;
         continue;
       }
-      const TupleTable::Key& key = task.keys[task.at_key++];
-      tuples.table.sorted_values(key, task.values);
-      OneResult result;
-      const Status status = application_->reduce(key.key, task.values, result);
-      if (!status) return status.with_context("key " + printable_key(key.key));
-      if (result.count == 0) continue;
-      if (result.count > 1 || !is_json(result.value)) {
-        return Status(StatusCode::InvalidArgument,
-                      spec_.application + " gave more than one result, or one that is not JSON, for the key " +
-                          printable_key(key.key));
-      }
-      FJORD_TRY(make_result(key.key, destination, std::move(result.value), operation));
+      FJORD_TRY_ASSIGN(auto result, reduce_key(*application_, task.tuple));
+      if (!result) continue;
+      FJORD_TRY(make_result(task.tuple.key, destination, std::move(*result), operation));
       ++task.report.results;
       shared_->metrics.results.add();
       return true;
@@ -154,12 +131,13 @@ class ReduceVisitor final : public visitors::Visitor {
   }
 
   Status make_result(std::string_view key, std::uint32_t destination, std::string value, SinkOperation& operation) {
-    FJORD_TRY_ASSIGN(const DocumentId id, DocumentId::parse(spec_.result_id(key, destination)));
+    FJORD_TRY_ASSIGN(const std::string text, application_->key_text(key));
+    FJORD_TRY_ASSIGN(const DocumentId id, DocumentId::parse(spec_.result_id(text, destination)));
     const DocumentType* type = types_->find(kResultType);
     FJORD_CHECK(type != nullptr);
     Document document(*type, id);
     FJORD_TRY(document.set("job", spec_.job));
-    FJORD_TRY(document.set("key", printable_key(key)));
+    FJORD_TRY(document.set("key", printable_key(text)));
     FJORD_TRY(document.set("value", std::move(value)));
     operation.id = id.str();
     operation.document = encode(document);

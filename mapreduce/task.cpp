@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <fmt/core.h>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
+#include <utility>
 
 #include "fjord/common/coding.h"
 #include "fjord/common/hash.h"
@@ -10,8 +13,9 @@
 namespace fjord::mapreduce {
 namespace {
 
-constexpr std::uint8_t kTuplesVersion = 1;
 constexpr std::uint8_t kReportVersion = 1;
+constexpr std::uint8_t kLongReportVersion = 2;  // with the fields from spilled_bytes on
+constexpr std::uint8_t kChunkVersion = 1;
 constexpr std::string_view kApplicationPrefix = "application.";
 constexpr std::size_t kKeyInIdMax = 512;
 
@@ -107,6 +111,7 @@ std::vector<rpc::Parameter> TaskSpec::to_parameters() const {
                                      {"output_base", std::to_string(output_base)},
                                      {"output_buckets", std::to_string(output_buckets)},
                                      {"expected", expected}};
+  if (direct) all.push_back({"direct", "1"});
   for (const rpc::Parameter& parameter : parameters) {
     all.push_back({std::string(kApplicationPrefix) + parameter.name, parameter.value});
   }
@@ -132,6 +137,9 @@ Result<TaskSpec> TaskSpec::from_parameters(const std::vector<rpc::Parameter>& pa
     } else if (parameter.name == "output_buckets") {
       ok = ok && parse_number(value, number) && number > 0 && number <= 65536;
       spec.output_buckets = static_cast<std::uint32_t>(number);
+    } else if (parameter.name == "direct") {
+      ok = value == "1";
+      spec.direct = ok;
     } else if (parameter.name == "expected") {
       for (std::size_t at = 0; at < value.size();) {
         const std::size_t end = std::min(value.find(',', at), value.size());
@@ -156,12 +164,16 @@ Result<TaskSpec> TaskSpec::from_parameters(const std::vector<rpc::Parameter>& pa
 
 std::string TaskReport::encode() const {
   std::string out;
-  out.push_back(static_cast<char>(kReportVersion));
+  const bool is_long = spilled_bytes != 0 || unit != 0;
+  out.push_back(static_cast<char>(is_long ? kLongReportVersion : kReportVersion));
   for (const std::uint64_t number : {documents, bytes, tuples, results}) put_varint(out, number);
   put_varint(out, tuple_documents.size());
   for (const auto& [destination, count] : tuple_documents) {
     put_varint(out, destination);
     put_varint(out, count);
+  }
+  if (is_long) {
+    for (const std::uint64_t number : {spilled_bytes, unit, unit_buckets, unit_chunks}) put_varint(out, number);
   }
   return out;
 }
@@ -170,7 +182,8 @@ Result<TaskReport> TaskReport::decode(std::string_view encoded) {
   TaskReport report;
   if (encoded.empty()) return report;  // a bucket that holds nothing
   ByteReader in(encoded);
-  const bool known = in.fixed<std::uint8_t>() == kReportVersion;
+  const auto version = in.fixed<std::uint8_t>();
+  const bool known = version == kReportVersion || version == kLongReportVersion;
   report.documents = in.varint();
   report.bytes = in.varint();
   report.tuples = in.varint();
@@ -180,54 +193,104 @@ Result<TaskReport> TaskReport::decode(std::string_view encoded) {
     const auto destination = static_cast<std::uint32_t>(in.varint());
     report.tuple_documents[destination] = in.varint();
   }
+  if (version == kLongReportVersion) {
+    for (std::uint64_t* number : {&report.spilled_bytes, &report.unit, &report.unit_buckets, &report.unit_chunks}) {
+      *number = in.varint();
+    }
+  }
   if (!known || !in.at_end()) return Status(StatusCode::Corruption, "malformed report of a task");
   return report;
 }
 
-std::optional<TupleDocuments::Block> TupleDocuments::next() {
-  if (at_key_ == keys_.size()) return std::nullopt;
-  const std::uint32_t destination = keys_[at_key_].destination;
+Status TupleDocuments::advance() {
+  FJORD_TRY_ASSIGN(const bool more, source_->next(tuple_));
+  is_over_ = !more;
+  at_value_ = 0;
+  return Status::ok();
+}
+
+Result<std::optional<TupleDocuments::Block>> TupleDocuments::next() {
+  if (!std::exchange(begun_, true)) FJORD_TRY(advance());
+  if (is_over_) return std::optional<Block>();
+  const std::uint32_t destination = tuple_.destination;
   if (destination_ != destination) {
     destination_ = destination;
     counter_ = 0;
   }
   Block block{destination, counter_++, {}};
   block.tuples.push_back(static_cast<char>(kTuplesVersion));
-  while (at_key_ < keys_.size() && keys_[at_key_].destination == destination) {
-    const TupleTable::Key& key = keys_[at_key_];
-    if (at_value_ == 0) table_.sorted_values(key, values_);
+  while (!is_over_ && tuple_.destination == destination) {
     // As many values as fit, and one in any case when the document is empty.
-    std::size_t size = block.tuples.size() + key.key.size() + 10;
+    const std::vector<std::string_view>& values = tuple_.values;
+    std::size_t size = block.tuples.size() + tuple_.key.size() + 10;
     std::size_t end = at_value_;
-    while (end < values_.size() &&
-           (size + values_[end].size() + 5 <= bytes_max_ || (end == at_value_ && block.tuples.size() == 1))) {
-      size += values_[end++].size() + 5;
+    while (end < values.size() &&
+           (size + values[end].size() + 5 <= bytes_max_ || (end == at_value_ && block.tuples.size() == 1))) {
+      size += values[end++].size() + 5;
     }
     if (end == at_value_) break;
-    put_string(block.tuples, key.key);
+    put_string(block.tuples, tuple_.key);
     put_varint(block.tuples, end - at_value_);
-    for (; at_value_ < end; ++at_value_) put_string(block.tuples, values_[at_value_]);
-    if (end < values_.size()) break;
-    ++at_key_;
-    at_value_ = 0;
+    for (; at_value_ < end; ++at_value_) put_string(block.tuples, values[at_value_]);
+    if (end < values.size()) break;
+    FJORD_TRY(advance());
   }
-  return block;
+  return std::optional<Block>(std::move(block));
 }
 
-Status add_tuples(std::string_view tuples, TupleTable& into) {
-  ByteReader in(tuples);
-  const bool known = in.fixed<std::uint8_t>() == kTuplesVersion;
-  while (known && in.ok() && in.remaining() > 0) {
-    const std::string_view key = in.string();
-    const std::uint64_t count = in.varint();
-    for (std::uint64_t i = 0; i < count; ++i) {
-      const std::string_view value = in.string();
-      if (!in.ok()) break;
-      FJORD_TRY(into.add(key, value));
-    }
+std::string TupleChunk::encode(std::uint64_t unit, std::string_view tuples) {
+  std::string out;
+  out.reserve(tuples.size() + 12);
+  out.push_back(static_cast<char>(kChunkVersion));
+  put_varint(out, unit);
+  out += tuples;
+  return out;
+}
+
+Result<TupleChunk> TupleChunk::decode(std::string_view bytes) {
+  ByteReader in(bytes);
+  const bool known = in.fixed<std::uint8_t>() == kChunkVersion;
+  TupleChunk chunk;
+  chunk.unit = in.varint();
+  chunk.tuples = in.rest();
+  if (!known || !in.ok() || chunk.unit == 0) return Status(StatusCode::Corruption, "malformed chunk of tuples");
+  return chunk;
+}
+
+namespace {
+
+class OneResult final : public ResultEmitter {
+ public:
+  void emit(std::string json) override {
+    ++count;
+    value = std::move(json);
   }
-  if (!known || !in.ok()) return Status(StatusCode::Corruption, "malformed tuples");
-  return Status::ok();
+  int count = 0;
+  std::string value;
+};
+
+bool is_json(const std::string& text) {
+  rapidjson::MemoryStream stream(text.data(), text.size());
+  rapidjson::BaseReaderHandler<> nothing;
+  rapidjson::Reader reader;
+  return !reader.Parse<rapidjson::kParseValidateEncodingFlag>(stream, nothing).IsError();
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> reduce_key(Application& application, const Tuple& tuple) {
+  OneResult result;
+  if (const Status status = application.reduce(tuple.key, tuple.values, result); !status) {
+    return status.with_context("key " + printable_key(tuple.key));
+  }
+  if (result.count == 0) return std::optional<std::string>();
+  // Rows of aggregations are written by a JSON writer.
+  if (result.count > 1 || (!application.is_aggregation() && !is_json(result.value))) {
+    return Status(
+        StatusCode::InvalidArgument,
+        "the application gave more than one result, or one that is not JSON, for the key " + printable_key(tuple.key));
+  }
+  return std::optional<std::string>(std::move(result.value));
 }
 
 }  // namespace fjord::mapreduce

@@ -7,11 +7,12 @@
 #include <string_view>
 #include <vector>
 
+#include "accumulator.h"
+#include "fjord/common/coding.h"
 #include "fjord/common/result.h"
 #include "fjord/document/bucket_id.h"
 #include "fjord/document/document.h"
 #include "fjord/rpc/messages.h"
-#include "tuple_table.h"
 
 /// What the runner and the tasks of a job agree on.
 namespace fjord::mapreduce {
@@ -21,6 +22,7 @@ inline constexpr const char* kReduceVisitor = "mapreduce.reduce";
 inline constexpr const char* kRemoveVisitor = "mapreduce.remove";
 inline constexpr const char* kTuplesType = "fjord_tuples";
 inline constexpr const char* kResultType = "fjord_result";
+inline constexpr std::uint8_t kTuplesVersion = 1;
 
 /// What a task has to know of its job. Travels as the parameters of a visitor.
 struct TaskSpec {
@@ -32,6 +34,7 @@ struct TaskSpec {
   std::uint32_t output_buckets = 0;
   std::vector<rpc::Parameter> parameters;         ///< Of the application.
   std::vector<std::uint64_t> expected_documents;  ///< Reduce: tuple documents by destination.
+  bool direct = false;                            ///< Map: tuples go to the runner, and are not put.
 
   std::vector<rpc::Parameter> to_parameters() const;
   /// Errors: InvalidArgument.
@@ -53,6 +56,11 @@ struct TaskReport {
   std::uint64_t tuples = 0;
   std::uint64_t results = 0;
   std::map<std::uint32_t, std::uint64_t> tuple_documents;  ///< By destination.
+  std::uint64_t spilled_bytes = 0;
+  // Direct: buckets that a visitor read together are one unit, whose tuples count when all of its buckets are done.
+  std::uint64_t unit = 0;  ///< Not 0, and of no other unit of the job; 0: the bucket is for itself.
+  std::uint64_t unit_buckets = 0;
+  std::uint64_t unit_chunks = 0;  ///< Sent before the first bucket was said to be done.
 
   std::string encode() const;
   /// Errors: Corruption.
@@ -67,31 +75,63 @@ bool is_plain_utf8(std::string_view text);
 /// Letters, digits, dot, minus and underscore, at most 64.
 bool is_plain_name(std::string_view text);
 
-/// Cuts the sorted tuples of a table into documents of about `bytes_max`, destination by destination.
+/// Cuts sorted tuples into documents of about `bytes_max`, destination by destination.
 class TupleDocuments {
  public:
-  TupleDocuments(const TupleTable& table, std::uint32_t destinations, std::size_t bytes_max)
-      : table_(table), keys_(table.sorted_keys(destinations)), bytes_max_(bytes_max) {}
+  TupleDocuments(std::unique_ptr<TupleSource> source, std::size_t bytes_max)
+      : source_(std::move(source)), bytes_max_(bytes_max) {}
 
   struct Block {
     std::uint32_t destination = 0;
     std::uint32_t counter = 0;
     std::string tuples;
   };
-  std::optional<Block> next();
+  /// Nothing at the end. Errors: those of the source.
+  Result<std::optional<Block>> next();
 
  private:
-  const TupleTable& table_;
-  std::vector<TupleTable::Key> keys_;
+  Status advance();
+
+  std::unique_ptr<TupleSource> source_;
   std::size_t bytes_max_;
-  std::size_t at_key_ = 0;
+  bool begun_ = false;
+  bool is_over_ = false;
+  Tuple tuple_;
   std::size_t at_value_ = 0;
-  std::vector<std::string_view> values_;
   std::optional<std::uint32_t> destination_;
   std::uint32_t counter_ = 0;
 };
 
-/// Adds the tuples of one document to a table. Errors: Corruption; TooLarge.
-Status add_tuples(std::string_view tuples, TupleTable& into);
+/// Calls `f(key, value)` for the tuples of one document until one fails. Errors: Corruption; those of `f`.
+template <typename F>
+Status for_each_tuple(std::string_view tuples, F f) {
+  ByteReader in(tuples);
+  const bool known = in.fixed<std::uint8_t>() == kTuplesVersion;
+  while (known && in.ok() && in.remaining() > 0) {
+    const std::string_view key = in.string();
+    const std::uint64_t count = in.varint();
+    for (std::uint64_t i = 0; i < count; ++i) {
+      const std::string_view value = in.string();
+      if (!in.ok()) break;
+      FJORD_TRY(f(key, value));
+    }
+  }
+  if (!known || !in.ok()) return Status(StatusCode::Corruption, "malformed tuples");
+  return Status::ok();
+}
+
+/// What a direct map task sends: which unit the tuples are of, and they.
+struct TupleChunk {
+  std::uint64_t unit = 0;
+  std::string_view tuples;
+
+  static std::string encode(std::uint64_t unit, std::string_view tuples);
+  /// Errors: Corruption.
+  static Result<TupleChunk> decode(std::string_view bytes);
+};
+
+/// The result of one key: nothing, or a JSON value. Errors: those of Application::reduce(), with the key;
+/// InvalidArgument if the application gives more than one result, or none that is JSON.
+Result<std::optional<std::string>> reduce_key(Application& application, const Tuple& tuple);
 
 }  // namespace fjord::mapreduce

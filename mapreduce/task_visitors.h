@@ -1,12 +1,15 @@
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <set>
 #include <string>
 #include <unordered_set>
 
+#include "fjord/common/hash.h"
 #include "fjord/mapreduce/task_visitors.h"
+#include "group_store.h"
 #include "sink_pump.h"
 #include "task.h"
 
@@ -19,20 +22,40 @@ struct TaskMetrics {
   Counter& tuples;
   Counter& tuple_documents;
   Counter& results;
+  Counter& spilled_bytes;
 };
 
 /// What all tasks of a process share.
 struct TaskContext {
+  TaskContext(const ApplicationRegistry& known, DocumentSink& documents, TaskOptions chosen, Runtime& runtime);
+
   const ApplicationRegistry& applications;
   DocumentSink& sink;
   TaskOptions options;
   Tunable& memory;
+  Tunable& spill_limit;
   TaskMetrics metrics;
+  SpillArea spills;
+  std::uint64_t unit_seed = 0;
+  std::atomic<std::uint64_t> units{0};
+
+  GroupStoreOptions store_options(std::uint32_t destinations) const {
+    return {.memory_bytes = static_cast<std::size_t>(memory.value()),
+            .spill_bytes = static_cast<std::uint64_t>(spill_limit.value()),
+            .destinations = destinations,
+            .lose_spills = options.sabotage.lose_spills};
+  }
+  /// Of no other unit, whichever node and process makes it.
+  std::uint64_t new_unit() { return mix64(unit_seed, units.fetch_add(1) + 1) | 1; }
 };
 
 Result<std::unique_ptr<visitors::Visitor>> make_map_visitor(std::shared_ptr<TaskContext> shared,
                                                             visitors::VisitContext& context,
                                                             const visitors::Parameters& parameters);
+/// Map tasks whose tuples go to the runner (direct_map_visitor.cpp).
+std::unique_ptr<visitors::Visitor> make_direct_map_visitor(std::shared_ptr<TaskContext> shared,
+                                                           visitors::VisitContext& context, TaskSpec spec,
+                                                           std::unique_ptr<Application> application);
 Result<std::unique_ptr<visitors::Visitor>> make_reduce_visitor(std::shared_ptr<TaskContext> shared,
                                                                visitors::VisitContext& context,
                                                                const visitors::Parameters& parameters);

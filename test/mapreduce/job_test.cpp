@@ -289,7 +289,8 @@ TEST_CASE("what cannot be run is refused when it is submitted, with what is know
     CHECK(status.code() == code);
     CHECK(status.message().find(part) != std::string::npos);
   };
-  refused(spec_of("nonsense"), StatusCode::InvalidArgument, "citycount, fieldstats, heavycity, heavycpu, noop");
+  refused(spec_of("nonsense"), StatusCode::InvalidArgument,
+          "aggregate, citycount, fieldstats, heavycity, heavycpu, noop");
   refused(spec_of("citycount", {{"feld", "city"}}), StatusCode::InvalidArgument, "citycount takes field");
   refused(spec_of("citycount", {{"field", "town"}}), StatusCode::InvalidField, "city (string)");
   refused(spec_of("citycount", {{"field", "tags"}}), StatusCode::InvalidField, "array<string>");

@@ -59,8 +59,11 @@ class JobWorld {
            mapreduce::JobServiceOptions jobs = {})
       : world(seed, nodes, schema), sink(world), distributor_runtime(world.scheduler, "distributor", seed + 2) {
     mapreduce::add_builtin_applications(applications);
+    int number = 0;
     for (auto& node : world.nodes) {
-      mapreduce::add_task_visitors(*node.registry, applications, sink, node.runtime->runtime, tasks);
+      mapreduce::TaskOptions of_node = tasks;
+      if (!tasks.spill_directory.empty()) of_node.spill_directory += "/" + std::to_string(number++);
+      mapreduce::add_task_visitors(*node.registry, applications, sink, node.runtime->runtime, of_node);
     }
     service = std::make_unique<mapreduce::JobService>(jobs, distributor_runtime.runtime, world.transport,
                                                       world.snapshot, applications);

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "accumulator.h"
 #include "tuple_table.h"
 
 namespace fjord::mapreduce {
@@ -75,25 +76,40 @@ TEST_CASE("a table beyond its memory says so and names the setting") {
   CHECK(added < 1100);
 }
 
+/// The accumulator of an application that emits nothing by itself, filled with tuples.
+std::unique_ptr<Accumulator> accumulate(Application& application) { return make_accumulator(application); }
+
+Content content_of(Accumulator& accumulator) {
+  Content content;
+  const auto source = accumulator.drain(1);
+  Tuple tuple;
+  while (source->next(tuple).value()) content[std::string(tuple.key)].assign(tuple.values.begin(), tuple.values.end());
+  return content;
+}
+
+Status add_tuples(std::string_view tuples, Accumulator& into) {
+  return for_each_tuple(tuples, [&](std::string_view key, std::string_view value) { return into.merge(key, value); });
+}
+
 TEST_CASE("tuples are cut into documents of bounded size, and read back whole") {
   const std::size_t bytes_max = GENERATE(1, 50, 1000, 1'000'000);
   Values application(false);
-  TupleTable table(application, 64 << 20);
+  const auto table = accumulate(application);
   for (int i = 0; i < 500; ++i) {
-    REQUIRE(table.add("key " + std::to_string(i % 7), "value " + std::to_string(i)).is_ok());
+    REQUIRE(table->merge("key " + std::to_string(i % 7), "value " + std::to_string(i)).is_ok());
   }
-  TupleDocuments documents(table, 3, bytes_max);
-  TupleTable back(application, 64 << 20);
+  TupleDocuments documents(table->drain(3), bytes_max);
+  const auto back = accumulate(application);
   std::map<std::uint32_t, std::uint32_t> counters;
-  while (const auto block = documents.next()) {
+  while (const auto block = documents.next().value()) {
     CHECK(block->counter == counters[block->destination]++);
     if (bytes_max >= 50) CHECK(block->tuples.size() <= bytes_max);
-    TupleTable one(application, 64 << 20);
-    REQUIRE(add_tuples(block->tuples, one).is_ok());
-    for (const auto& key : one.sorted_keys(3)) CHECK(key.destination == block->destination);
-    REQUIRE(add_tuples(block->tuples, back).is_ok());
+    const auto one = accumulate(application);
+    REQUIRE(add_tuples(block->tuples, *one).is_ok());
+    for (const auto& [key, values] : content_of(*one)) CHECK(destination_of(key, 3) == block->destination);
+    REQUIRE(add_tuples(block->tuples, *back).is_ok());
   }
-  CHECK(content_of(back) == content_of(table));
+  CHECK(content_of(*back) == content_of(*table));
   if (bytes_max == 1) CHECK(counters.size() <= 3);
 }
 
@@ -111,12 +127,7 @@ std::vector<std::string> tuple_documents(const std::string& value_field, const s
                                ? applications.create("citycount", {}, type)
                                : applications.create("fieldstats", {{"group", "city"}, {"value", value_field}}, type);
   REQUIRE(application.has_value());
-  TupleTable table(**application, 1 << 20);
-  struct ToTable final : Emitter {
-    explicit ToTable(TupleTable& t) : table(t) {}
-    void emit(std::string_view key, std::string_view value) override { REQUIRE(table.add(key, value).is_ok()); }
-    TupleTable& table;
-  } emitter(table);
+  const auto table = make_accumulator(**application);
   for (const int n : order) {
     Document document(type, *DocumentId::parse("id:t:place::" + std::to_string(n)));
     REQUIRE(document.set("city", "city " + std::to_string(n % 17)).is_ok());
@@ -125,11 +136,11 @@ std::vector<std::string> tuple_documents(const std::string& value_field, const s
     const EncodedDocument encoded = encode(document);
     const auto view = DocumentView::open(**types, encoded.header, encoded.body);
     REQUIRE(view.has_value());
-    REQUIRE((*application)->map(*view, emitter).is_ok());
+    REQUIRE(table->map(*view).is_ok());
   }
-  TupleDocuments documents(table, 4, 400);
+  TupleDocuments documents(table->drain(4), 400);
   std::vector<std::string> all;
-  while (const auto block = documents.next()) {
+  while (const auto block = documents.next().value()) {
     all.push_back(std::to_string(block->destination) + "/" + std::to_string(block->counter) + "/" + block->tuples);
   }
   return all;
@@ -149,10 +160,13 @@ TEST_CASE("a map task makes the same bytes whatever order its documents come in"
 
 TEST_CASE("malformed tuples and reports are refused") {
   Values application(false);
-  TupleTable table(application, 1 << 20);
-  CHECK_FALSE(add_tuples("", table).is_ok());
-  CHECK_FALSE(add_tuples("\x09", table).is_ok());
-  CHECK_FALSE(add_tuples(std::string("\1\3key\xff\xff\xff\x7f", 9), table).is_ok());
+  const auto table = accumulate(application);
+  CHECK_FALSE(add_tuples("", *table).is_ok());
+  CHECK_FALSE(add_tuples("\x09", *table).is_ok());
+  CHECK_FALSE(add_tuples(std::string("\1\3key\xff\xff\xff\x7f", 9), *table).is_ok());
+  CHECK_FALSE(TupleChunk::decode("").has_value());
+  CHECK_FALSE(TupleChunk::decode(std::string("\1\0", 2)).has_value());
+  CHECK(TupleChunk::decode(TupleChunk::encode(7, "abc"))->tuples == "abc");
   TaskReport report;
   report.documents = 1000;
   report.tuple_documents = {{0, 3}, {7, 1}};
@@ -160,6 +174,10 @@ TEST_CASE("malformed tuples and reports are refused") {
   REQUIRE(TaskReport::decode(bytes).has_value());
   CHECK(TaskReport::decode(bytes)->tuple_documents == report.tuple_documents);
   CHECK_FALSE(TaskReport::decode(bytes.substr(0, bytes.size() - 1)).has_value());
+  report.unit = 0x8000'0000'0000'0001;
+  report.unit_chunks = 3;
+  CHECK(TaskReport::decode(report.encode())->unit == report.unit);
+  CHECK(TaskReport::decode(report.encode())->unit_chunks == 3);
 }
 
 TEST_CASE("different keys have different ids, and all of them are document ids") {

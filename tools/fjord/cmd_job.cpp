@@ -1,45 +1,13 @@
-#include <chrono>
-#include <condition_variable>
-#include <ctime>
 #include <fmt/format.h>
-#include <mutex>
-#include <thread>
 
 #include "commands.h"
 #include "fjord/client/connect.h"
-#include "fjord/mapreduce/job_results.h"
+#include "job_client.h"
 #include "json_text.h"
 #include "progress.h"
 
 namespace fjord::cli {
 namespace {
-
-std::string_view phase_text(rpc::JobPhase phase) {
-  switch (phase) {
-    case rpc::JobPhase::Queued:
-      return "queued";
-    case rpc::JobPhase::Map:
-      return "map";
-    case rpc::JobPhase::Reduce:
-      return "reduce";
-    case rpc::JobPhase::CleanUp:
-      return "cleanup";
-    case rpc::JobPhase::Done:
-      return "done";
-    case rpc::JobPhase::Failed:
-      return "failed";
-    case rpc::JobPhase::Cancelled:
-      return "cancelled";
-    case rpc::JobPhase::Unknown:
-      break;
-  }
-  return "unknown";
-}
-
-bool ended(const rpc::JobStatus& job) {
-  return job.phase == rpc::JobPhase::Done || job.phase == rpc::JobPhase::Failed ||
-         job.phase == rpc::JobPhase::Cancelled;
-}
 
 double seconds_of(const rpc::JobStatus& job) {
   if (job.finished_unix_us == 0) return 0;
@@ -59,6 +27,7 @@ std::string as_json(const rpc::JobStatus& job) {
   json.key("tasks_repeated").number(job.tasks_repeated).key("documents_read").number(job.documents_read);
   json.key("bytes_read").number(job.bytes_read).key("tuples").number(job.tuples);
   json.key("tuple_documents").number(job.tuple_documents).key("results").number(job.results);
+  json.key("shuffle").text(shuffle_text(job.shuffle)).key("spilled_bytes").number(job.spilled_bytes);
   json.key("submitted_unix_us").integer(job.submitted_unix_us).key("finished_unix_us").integer(job.finished_unix_us);
   json.key("seconds").real(seconds_of(job), 3).end_object();
   return json.str();
@@ -77,7 +46,8 @@ std::string as_text(const rpc::JobStatus& job) {
   text +=
       fmt::format("reduce       {} of {} tasks, {} results\n", job.reduce_tasks_done, job.reduce_tasks, job.results);
   text += fmt::format("repeated     {} tasks\n", job.tasks_repeated);
-  if (ended(job)) text += fmt::format("time         {:.3f} s\n", seconds_of(job));
+  text += fmt::format("shuffle      {}, {} bytes spilled to disk\n", shuffle_text(job.shuffle), job.spilled_bytes);
+  if (has_ended(job)) text += fmt::format("time         {:.3f} s\n", seconds_of(job));
   return text;
 }
 
@@ -96,24 +66,13 @@ double part_done(const rpc::JobStatus& job) {
   return 0.75 * part(job.map_tasks_done, job.map_tasks) + 0.25 * part(job.reduce_tasks_done, job.reduce_tasks);
 }
 
-/// Asks for the job until it has ended. A job that cannot be asked for is asked for again until the timeout.
-Result<rpc::JobStatus> wait_for(SyncClient& client, const std::string& id, const JobArgs& args) {
-  using SteadyClock = std::chrono::steady_clock;
+/// Waits for the end of the job and shows how far it is.
+Result<rpc::JobStatus> wait_for(Connection& connection, const std::string& id, const JobArgs& args) {
   Progress progress("job", "docs", Progress::when(args.progress));
-  auto last_answer = SteadyClock::now();
-  auto pause = std::chrono::milliseconds(20);
-  while (true) {
-    auto job = find_job(client, id);
-    if (job) {
-      last_answer = SteadyClock::now();
-      progress.update(part_done(*job), job->documents_read, std::string(phase_text(job->phase)));
-      if (ended(*job)) return job;
-    } else if (SteadyClock::now() - last_answer > args.common.timeout()) {
-      return job.error();
-    }
-    std::this_thread::sleep_for(pause);
-    pause = std::min(pause * 3 / 2, std::chrono::milliseconds(250));
-  }
+  FJORD_TRY_ASSIGN(auto reply, wait_for_job(connection, id, args.common.timeout(), 0, [&](const rpc::JobStatus& job) {
+                     progress.update(part_done(job), job.documents_read, std::string(phase_text(job.phase)));
+                   }));
+  return std::move(reply.jobs.front());
 }
 
 int print_end(const rpc::JobStatus& job, const Common& common) {
@@ -133,34 +92,8 @@ Result<rpc::JobSpec> spec_of(const JobArgs& args) {
   spec.visitors_per_node = args.visitors_per_node;
   spec.output_buckets = args.output_buckets;
   FJORD_TRY_ASSIGN(spec.parameters, parse_parameters(args.parameters));
+  spec.shuffle = shuffle_from(args.shuffle);
   return spec;
-}
-
-Result<std::vector<mapreduce::KeyedResult>> read_results(Connection& connection, const rpc::JobStatus& job) {
-  rpc::SnapshotHolder holder;
-  if (const auto snapshot = connection.client().snapshot(); snapshot != nullptr) {
-    if (const auto updated = holder.update(snapshot->info()); !updated) return updated.error();
-  }
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::optional<Result<std::vector<mapreduce::KeyedResult>>> answer;
-  std::unique_ptr<mapreduce::JobResults> results;
-  Executor& executor = connection.executor();
-  executor.post([&] {
-    results = std::make_unique<mapreduce::JobResults>(job, connection.transport(), holder, connection.runtime().clock,
-                                                      Random::from_system(), executor);
-    results->start([&](Result<std::vector<mapreduce::KeyedResult>> got) {
-      executor.post([&, got = std::move(got)]() mutable {
-        results.reset();
-        const std::lock_guard lock(mutex);
-        answer = std::move(got);
-        changed.notify_one();
-      });
-    });
-  });
-  std::unique_lock lock(mutex);
-  changed.wait(lock, [&] { return answer.has_value(); });
-  return std::move(*answer);
 }
 
 /// Runs `use(connection, client)` on a cluster that answers.
@@ -180,7 +113,7 @@ int run_job_run(const JobArgs& args) {
     report(spec.error());
     return kUsage;
   }
-  return with_cluster(args.common, [&](Connection&, SyncClient& client) {
+  return with_cluster(args.common, [&](Connection& connection, SyncClient& client) {
     const auto id = client.submit_job(std::move(*spec));
     if (!id) return report(id.error());
     if (!args.wait) {
@@ -188,7 +121,7 @@ int run_job_run(const JobArgs& args) {
       return static_cast<int>(kOk);
     }
     complain("job " + *id + " is running");
-    const auto job = wait_for(client, *id, args);
+    const auto job = wait_for(connection, *id, args);
     return job ? print_end(*job, args.common) : report(job.error());
   });
 }
@@ -221,9 +154,9 @@ int run_job_show(const JobArgs& args) {
 }
 
 int run_job_watch(const JobArgs& args) {
-  return with_cluster(args.common, [&](Connection&, SyncClient& client) {
+  return with_cluster(args.common, [&](Connection& connection, SyncClient& client) {
     if (const auto known = find_job(client, args.job); !known) return report(known.error());
-    const auto job = wait_for(client, args.job, args);
+    const auto job = wait_for(connection, args.job, args);
     return job ? print_end(*job, args.common) : report(job.error());
   });
 }

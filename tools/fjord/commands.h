@@ -141,6 +141,7 @@ struct JobArgs {
   std::string output_namespace;
   unsigned visitors_per_node = 0;
   unsigned output_buckets = 0;
+  std::string shuffle = "auto";
   bool wait = false;
   std::string progress = "auto";
 };
@@ -150,6 +151,24 @@ int run_job_show(const JobArgs& args);
 int run_job_watch(const JobArgs& args);
 int run_job_cancel(const JobArgs& args);
 int run_job_results(const JobArgs& args);
+
+struct AggregateArgs {
+  Common common;
+  std::string spec_file;
+  std::string type;
+  std::string selection;
+  std::vector<std::string> group_by;
+  std::vector<std::string> aggregates;
+  std::string having;
+  std::vector<std::string> order_by;
+  std::uint64_t limit = 0;
+  std::string into;
+  std::string into_namespace;
+  std::string name;  ///< Of the results in the ids of documents.
+  std::string shuffle = "auto";
+  std::string progress = "auto";
+};
+int run_aggregate(const AggregateArgs& args);
 
 int run_status(const Common& common);
 

@@ -319,6 +319,14 @@ void add_export(CLI::App& app, ExportArgs& args, Action& action) {
   to->callback([&] { action = [&] { return run_export(args); }; });
 }
 
+void add_shuffle(CLI::App& app, std::string& shuffle) {
+  app.add_option("--shuffle", shuffle,
+                 "How partial results get to where they are added up: direct (with the answers of the storage nodes, "
+                 "into the memory of a distributor), store (as documents) or auto (default)")
+      ->check(CLI::IsMember({"auto", "store", "direct"}))
+      ->type_name("HOW");
+}
+
 void add_jobs(CLI::App& app, JobArgs& args, Action& action) {
   CLI::App* job = app.add_subcommand("job", "MapReduce jobs, which run inside the storage nodes");
   job->require_subcommand(1);
@@ -338,6 +346,7 @@ void add_jobs(CLI::App& app, JobArgs& args, Action& action) {
   run->add_option("--visitors-per-node", args.visitors_per_node,
                   "Tasks at once on a storage node (default: chosen by the system)");
   run->add_option("--output-buckets", args.output_buckets, "Reduce tasks (default: chosen by the system)");
+  add_shuffle(*run, args.shuffle);
   run->add_flag("--wait", args.wait, "Wait for the end of the job");
   add_progress(*run, args.progress);
   add_common(*run, args.common);
@@ -358,6 +367,54 @@ void add_jobs(CLI::App& app, JobArgs& args, Action& action) {
   add("cancel", "Ends a job", "fjord job cancel job-0123456789abcdef", run_job_cancel);
   add("results", "The results of a finished job by rising key", "fjord job results job-0123456789abcdef -o json",
       run_job_results);
+}
+
+void add_aggregate(CLI::App& app, AggregateArgs& args, Action& action) {
+  CLI::App* made = app.add_subcommand("aggregate", "Groups documents and computes aggregates, next to the data");
+  made->footer(
+      "\nAggregates: count(), count(E), sum(E), avg(E), min(E), max(E), distinct(E), quantile(P,E), "
+      "histogram(E,WIDTH), "
+      "top(K,E); E is a field or an expression of the selection language, as in 'price * quantity'. 'AS name' gives a "
+      "column another name.\n"
+      "\nExamples:\n"
+      "  fjord aggregate --type car --group-by make 'count()' 'avg(price) AS price' --order-by 'price desc' --limit "
+      "10\n"
+      "  fjord aggregate --type car --selection 'year >= 2020' 'quantile(0.5,price)' 'top(3,color)' -o json\n"
+      "  fjord aggregate --type car --group-by 'make,year / 10 AS decade' 'sum(price)' --having 'sum_price > 1000'\n"
+      "  fjord aggregate --spec report.json --into car_report\n" +
+      std::string(kExitCodes));
+  const auto list = [&](const char* name, std::vector<std::string>& into, const char* help, const char* type) {
+    made->add_option(name, into, help)->type_name(type)->allow_extra_args(false);
+  };
+  made->add_option("AGGREGATE", args.aggregates, "What is computed of each group");
+  made->add_option("--type", args.type, "Document type to read")->type_name("TYPE");
+  made->add_option("--selection", args.selection, "Only documents that this condition holds for")
+      ->type_name("CONDITION");
+  list("--group-by", args.group_by, "Expressions whose values make the groups (default: all documents are one)",
+       "E[,E]");
+  made->add_option("--having", args.having, "Only rows that this condition on columns holds for")
+      ->type_name("CONDITION");
+  list("--order-by", args.order_by, "Columns to sort by, as in 'count desc' (default: those of the groups)",
+       "COLUMN[,COLUMN]");
+  made->add_option("--limit", args.limit, "Only so many rows")->type_name("ROWS");
+  made->add_option("--into", args.into, "Also put each row as a document of this type, with a field for each column")
+      ->type_name("TYPE");
+  made->add_option("--into-namespace", args.into_namespace, "Namespace of these documents (default: results)")
+      ->type_name("NAME");
+  made->add_option("--name", args.name,
+                   "Part of the ids of these documents (default: follows from the specification), so that the next run "
+                   "replaces them")
+      ->type_name("NAME");
+  made->add_option("--spec", args.spec_file, "A file with all of that as JSON; other options go before it, - is stdin")
+      ->type_name("FILE");
+  add_shuffle(*made, args.shuffle);
+  add_progress(*made, args.progress);
+  add_common(*made, args.common);
+  made->remove_option(made->get_option("--output"));
+  made->add_option("-o,--output", args.common.output, "text, json or csv (default: text)")
+      ->check(CLI::IsMember({"text", "json", "csv"}))
+      ->type_name("FORMAT");
+  made->callback([&] { action = [&] { return run_aggregate(args); }; });
 }
 
 void add_status(CLI::App& app, Common& common, Action& action) {
@@ -568,6 +625,7 @@ struct CommandLine {
   VisitArgs visit;
   ExportArgs export_;
   JobArgs job;
+  AggregateArgs aggregate;
   Common status;
   PlacementArgs placement;
   NodeArgs node;
@@ -588,6 +646,7 @@ struct CommandLine {
     add_visit(app, visit, action);
     add_export(app, export_, action);
     add_jobs(app, job, action);
+    add_aggregate(app, aggregate, action);
     add_status(app, status, action);
     add_placement(app, placement, action);
     add_nodes(app, node, action);
@@ -596,7 +655,7 @@ struct CommandLine {
     add_tune(app, tune, action);
     const char* cluster = std::getenv("FJORD_CLUSTER");
     for (Common* common : {&schema.common, &feed.common, &document.common, &visit.common, &export_.common, &job.common,
-                           &status, &node.common, &state.common, &config.common, &tune.common}) {
+                           &status, &node.common, &state.common, &config.common, &tune.common, &aggregate.common}) {
       common->cluster = cluster != nullptr && *cluster != 0 ? cluster : "127.0.0.1:19100";
     }
   }

@@ -45,7 +45,7 @@ class StorageProcess final : public Node {
     options.stripes = engine_.stripes;
     FJORD_TRY(set_space_limits(config));
     FJORD_TRY_ASSIGN(node_, storage::StorageNode::open(options, runtime, machine_.transport(), engine_.open));
-    FJORD_TRY(start_visitors(config));
+    FJORD_TRY(start_visitors(config, options.directory));
     return machine_.serve(config, name, {node_.get(), visitor_service_.get()},
                           [this, text = name.to_string()] { return health(text); });
   }
@@ -70,10 +70,12 @@ class StorageProcess final : public Node {
     return Status::ok();
   }
 
-  Status start_visitors(const config::ClusterConfig& config) {
+  Status start_visitors(const config::ClusterConfig& config, const std::string& directory) {
     visitors::add_builtin_visitors(visitors_);
     mapreduce::add_builtin_applications(applications_);
-    mapreduce::add_task_visitors(visitors_, applications_, sink_, machine_.runtime(), {});
+    mapreduce::TaskOptions tasks;
+    tasks.spill_directory = directory + "/spill";
+    mapreduce::add_task_visitors(visitors_, applications_, sink_, machine_.runtime(), tasks);
     plugins::PluginOptions plugin_options;
     plugin_options.directory = config.plugin_directory;
     plugin_options.memory_bytes = static_cast<std::uint64_t>(config.plugin_memory_bytes);

@@ -1,7 +1,9 @@
 #include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <map>
 
+#include "fjord/mapreduce/aggregate_spec.h"
 #include "fjord/mapreduce/job_results.h"
 #include "fjord/sim/scenarios.h"
 
@@ -20,6 +22,38 @@ struct Totals {
   std::int64_t sum = 0;
   std::int64_t min = 0;
   std::int64_t max = 0;
+
+  void add(std::int64_t price) {
+    min = count == 0 ? price : std::min(min, price);
+    max = count == 0 ? price : std::max(max, price);
+    ++count;
+    sum += price;
+  }
+};
+
+/// What is computed: the application fieldstats, or an aggregation.
+struct Query {
+  bool is_aggregation = false;
+  bool by_price = false;  ///< Aggregation: by city and price, so that there are about as many groups as documents.
+  rpc::Shuffle shuffle = rpc::Shuffle::Auto;
+
+  rpc::JobSpec spec() const {
+    rpc::JobSpec spec;
+    spec.application = "fieldstats";
+    spec.document_type = "item";
+    spec.parameters = {{"group", "city"}, {"value", "price"}};
+    spec.output_namespace = "out";
+    spec.shuffle = shuffle;
+    if (!is_aggregation) return spec;
+    mapreduce::AggregateSpec aggregate;
+    aggregate.type = spec.document_type;
+    aggregate.group_by = {"city"};
+    if (by_price) aggregate.group_by.emplace_back("price");
+    aggregate.aggregates = {"count()", "sum(price)", "min(price)", "max(price)", "avg(price)"};
+    spec.application = mapreduce::kAggregateApplication;
+    spec.parameters = {{mapreduce::kAggregateParameter, aggregate.to_json()}};
+    return spec;
+  }
 };
 
 /// Documents that do not change, and what a job over them must find.
@@ -34,12 +68,10 @@ class Catalogue {
     for (unsigned i = 0; i < documents; ++i) {
       std::string city = fmt::format("city-{}", random_.below(12));
       auto price = static_cast<std::int64_t>(random_.below(2000)) - 500;
-      Totals& totals = expected_[city];
-      totals.min = totals.count == 0 ? price : std::min(totals.min, price);
-      totals.max = totals.count == 0 ? price : std::max(totals.max, price);
-      ++totals.count;
-      totals.sum += price;
-      std::string fields = fmt::format(R"({{"city": "{}", "price": {}, "filler": "{}"}})", city, price,
+      if (random_.chance(0.1)) city.clear();
+      items_.push_back({city, price});
+      std::string fields = fmt::format(R"({{{}"price": {}, "filler": "{}"}})",
+                                       city.empty() ? "" : fmt::format(R"("city": "{}", )", city), price,
                                        std::string(random_.below(200), 'f'));
       client_.put_json(fmt::format("id:sim:item::{}", i), std::move(fields), seconds(60),
                        [&](OperationOutcome outcome) {
@@ -51,37 +83,52 @@ class Catalogue {
   }
 
   /// Empty if `results` are exactly right.
-  std::string compare(const std::vector<mapreduce::KeyedResult>& results) const {
-    if (results.size() != expected_.size()) {
-      return fmt::format("{} results instead of {}", results.size(), expected_.size());
-    }
+  std::string compare(const std::vector<mapreduce::KeyedResult>& results, const Query& query) const {
+    const std::map<std::string, Totals> all = expected(query);
+    if (results.size() != all.size()) return fmt::format("{} results instead of {}", results.size(), all.size());
     for (const auto& [key, value] : results) {
-      auto expected = expected_.find(key);
-      if (expected == expected_.end()) return "a result for '" + key + "', which no document has";
-      const Totals& t = expected->second;
+      auto one = all.find(key);
+      if (one == all.end()) return "a result for '" + key + "', which no document has";
+      const Totals& t = one->second;
+      const double average = static_cast<double>(t.sum) / static_cast<double>(t.count);
       std::string start =
-          fmt::format(R"({{"count":{},"sum":{},"min":{},"max":{},"avg":)", t.count, t.sum, t.min, t.max);
-      if (!value.starts_with(start)) return fmt::format("'{}' is {} instead of {}…", key, value, start);
+          query.is_aggregation
+              ? fmt::format("{},{},{},{},{},", key.substr(0, key.size() - 1), t.count, t.sum, t.min, t.max)
+              : fmt::format(R"({{"count":{},"sum":{},"min":{},"max":{},"avg":)", t.count, t.sum, t.min, t.max);
+      if (!value.starts_with(start) || std::strtod(value.c_str() + start.size(), nullptr) != average) {
+        return fmt::format("'{}' is {} instead of {}{}", key, value, start, average);
+      }
     }
     return {};
   }
 
  private:
+  /// By the key of a result.
+  std::map<std::string, Totals> expected(const Query& query) const {
+    std::map<std::string, Totals> all;
+    for (const auto& [city, price] : items_) {
+      if (!query.is_aggregation) {
+        if (!city.empty()) all[city].add(price);
+        continue;
+      }
+      const std::string name = city.empty() ? "null" : "\"" + city + "\"";
+      all[query.by_price ? fmt::format("[{},{}]", name, price) : "[" + name + "]"].add(price);
+    }
+    return all;
+  }
+
   SimCluster& cluster_;
   Client& client_;
   Random& random_;
-  std::map<std::string, Totals> expected_;
+  std::vector<std::pair<std::string, std::int64_t>> items_;  ///< City, empty if it is not set, and price.
 };
 
 /// Submits the job and follows it to its end. False if it never ended.
-bool run_to_end(SimCluster& cluster, Client& client, rpc::JobStatus& status) {
+bool run_to_end(SimCluster& cluster, Client& client, const Query& query, rpc::JobStatus& status) {
   std::string id = client.new_job_id();
   rpc::SubmitJob submit;
   submit.job_id = id;
-  submit.spec.application = "fieldstats";
-  submit.spec.document_type = "item";
-  submit.spec.parameters = {{"group", "city"}, {"value", "price"}};
-  submit.spec.output_namespace = "out";
+  submit.spec = query.spec();
   submit.spec.visitors_per_node = 1 + static_cast<std::uint32_t>(cluster.random().below(4));
   submit.spec.output_buckets = 1 + static_cast<std::uint32_t>(cluster.random().below(8));
   bool submitted = false;
@@ -144,6 +191,12 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   shape.bits = 2 + static_cast<unsigned>(random.below(3));
   shape.schemas = {kSchema};
   shape.bug = options.bug;
+  Query query;
+  query.is_aggregation = random.chance(0.7);
+  query.by_price = random.chance(0.5);
+  query.shuffle = static_cast<rpc::Shuffle>(random.below(3));
+  if (random.chance(0.5)) shape.task_memory_bytes = 4096;
+  if (random.chance(0.3) && query.shuffle == rpc::Shuffle::Auto) shape.job_memory_bytes = 8192;
   shape.clock_skew = options.clock_skew;
   SimCluster cluster(shape);
   cluster.scheduler().keep_trace(options.keep_trace);
@@ -160,7 +213,7 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   unsigned crashes = 0;
   crash_at_random(cluster, cluster.scheduler().clock().now() + seconds(30), stop, crashes);
   rpc::JobStatus status;
-  bool ended = run_to_end(cluster, client, status);
+  bool ended = run_to_end(cluster, client, query, status);
   stop = true;
   cluster.network().set_faults({});
   cluster.restart_everything();
@@ -185,15 +238,16 @@ ScenarioResult run_job(const ScenarioOptions& options) {
     });
     cluster.run_until([&] { return read; }, seconds(60));
     result.failure =
-        results ? catalogue.compare(*results) : "I9: results cannot be read: " + results.error().to_string();
+        results ? catalogue.compare(*results, query) : "I9: results cannot be read: " + results.error().to_string();
     if (results && !result.failure.empty()) result.failure = "I9: " + result.failure;
   }
   result.trace_hash = cluster.scheduler().trace_hash();
   result.events = cluster.scheduler().events_run();
-  result.summary =
-      fmt::format("{} storage nodes, redundancy {}, {} crashes, {} messages ({} lost), {} map tasks, {} repeated",
-                  shape.storage_nodes, shape.redundancy, crashes, cluster.network().messages_sent(),
-                  cluster.network().messages_lost(), status.map_tasks, status.tasks_repeated);
+  result.summary = fmt::format(
+      "{} ({}), {} storage nodes, redundancy {}, {} crashes, {} messages ({} lost), {} map tasks, {} repeated",
+      query.is_aggregation ? "aggregate" : "fieldstats", status.shuffle == rpc::Shuffle::Direct ? "direct" : "store",
+      shape.storage_nodes, shape.redundancy, crashes, cluster.network().messages_sent(),
+      cluster.network().messages_lost(), status.map_tasks, status.tasks_repeated);
   result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
   return result;
 }

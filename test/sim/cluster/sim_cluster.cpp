@@ -53,15 +53,24 @@ std::string to_string(Bug bug) {
       return "skip-sync";
     case Bug::IgnoreLease:
       return "ignore-lease";
+    case Bug::CountRepeatedTwice:
+      return "count-repeated-twice";
+    case Bug::LoseSpill:
+      return "lose-spill";
+    case Bug::AverageOfAverages:
+      return "average-of-averages";
+    case Bug::ForgetNullGroup:
+      return "forget-null-group";
   }
   return "unknown";
 }
 
 namespace {
 
-constexpr Bug kBugs[] = {Bug::SkipReplica,        Bug::ForgetTuple,   Bug::ReadOutOfSync,  Bug::ForgetTokens,
-                         Bug::GuardReadsAnywhere, Bug::SkipRepair,    Bug::RepairUnmerged, Bug::ServeOldRequests,
-                         Bug::ForkState,          Bug::ForgetVisited, Bug::SkipSync,       Bug::IgnoreLease};
+constexpr Bug kBugs[] = {Bug::SkipReplica,        Bug::ForgetTuple,   Bug::ReadOutOfSync,     Bug::ForgetTokens,
+                         Bug::GuardReadsAnywhere, Bug::SkipRepair,    Bug::RepairUnmerged,    Bug::ServeOldRequests,
+                         Bug::ForkState,          Bug::ForgetVisited, Bug::SkipSync,          Bug::IgnoreLease,
+                         Bug::CountRepeatedTwice, Bug::LoseSpill,     Bug::AverageOfAverages, Bug::ForgetNullGroup};
 
 }  // namespace
 
@@ -124,6 +133,9 @@ class SimCluster::StorageProcess final : public Process {
     node_ = std::move(*opened);
     services_ = std::make_unique<StorageServices>(life_->runtime, *life_->transport, *node_,
                                                   cluster_.distributor_addresses(), cluster_.options_.bug);
+    if (const std::int64_t bytes = cluster_.options_.task_memory_bytes; bytes != 0) {
+      FJORD_CHECK(life_->runtime.tunables.set("mapreduce.task_memory_bytes", bytes).is_ok());
+    }
     cluster_.network_.listen(address(), services_->list(*node_), name_);
     return Status::ok();
   }
@@ -170,7 +182,10 @@ class SimCluster::DistributorProcess final : public Process {
     options.sabotage.ignore_lease = cluster_.options_.bug == Bug::IgnoreLease;
     options.sabotage.serve_old_requests = cluster_.options_.bug == Bug::ServeOldRequests;
     node_ = std::make_unique<distributor::DistributorNode>(options, life_->runtime, *life_->transport);
-    services_ = std::make_unique<DistributorServices>(life_->runtime, *life_->transport);
+    services_ = std::make_unique<DistributorServices>(life_->runtime, *life_->transport, cluster_.options_.bug);
+    if (const std::int64_t bytes = cluster_.options_.job_memory_bytes; bytes != 0) {
+      FJORD_CHECK(life_->runtime.tunables.set("mapreduce.job_memory_bytes", bytes).is_ok());
+    }
     cluster_.network_.listen(address(), services_->list(*node_), name_);
     return Status::ok();
   }

@@ -30,6 +30,10 @@ class ForgetfulSink final : public mapreduce::DocumentSink {
   Random random_;
 };
 
+mapreduce::ApplicationSabotage sabotage_of(Bug bug) {
+  return {.average_of_averages = bug == Bug::AverageOfAverages, .forget_null_groups = bug == Bug::ForgetNullGroup};
+}
+
 ClientOptions client_options(std::vector<rpc::Address> distributors) {
   ClientOptions options;
   options.addresses = std::move(distributors);
@@ -46,11 +50,14 @@ struct StorageServices::Parts {
         client(client_options(std::move(distributors)), runtime, transport, *executor),
         sink(client, seconds(20)),
         forgetful(sink, runtime.random.fork()) {
-    mapreduce::add_builtin_applications(applications);
+    mapreduce::add_builtin_applications(applications, sabotage_of(bug));
     visitors::add_builtin_visitors(registry);
     mapreduce::TaskOptions task;
     task.tuple_document_bytes = 300;  // Small, so that a task puts several.
     task.writes_outstanding = 4;
+    task.chunk_bytes = 300;
+    task.spill_directory = "/spill";
+    task.sabotage.lose_spills = bug == Bug::LoseSpill;
     mapreduce::DocumentSink& chosen = bug == Bug::ForgetTuple ? static_cast<mapreduce::DocumentSink&>(forgetful)
                                                               : static_cast<mapreduce::DocumentSink&>(sink);
     mapreduce::add_task_visitors(registry, applications, chosen, runtime, task);
@@ -83,10 +90,11 @@ StorageServices::~StorageServices() = default;
 std::vector<rpc::Service*> StorageServices::list(storage::StorageNode& node) { return {&node, parts_->visits}; }
 
 struct DistributorServices::Parts final : rpc::Service {
-  Parts(Runtime& runtime, rpc::Transport& transport) {
-    mapreduce::add_builtin_applications(applications);
-    jobs = std::make_unique<mapreduce::JobService>(mapreduce::JobServiceOptions{}, runtime, transport, snapshots,
-                                                   applications);
+  Parts(Runtime& runtime, rpc::Transport& transport, Bug bug) {
+    mapreduce::add_builtin_applications(applications, sabotage_of(bug));
+    mapreduce::JobServiceOptions options;
+    options.sabotage.count_repeated_twice = bug == Bug::CountRepeatedTwice;
+    jobs = std::make_unique<mapreduce::JobService>(options, runtime, transport, snapshots, applications);
   }
 
   /// Jobs begin with what the distributor knows; what they learn of a newer state stays theirs, because the distributor
@@ -102,8 +110,8 @@ struct DistributorServices::Parts final : rpc::Service {
   std::unique_ptr<mapreduce::JobService> jobs;
 };
 
-DistributorServices::DistributorServices(Runtime& runtime, rpc::Transport& transport)
-    : parts_(std::make_unique<Parts>(runtime, transport)) {}
+DistributorServices::DistributorServices(Runtime& runtime, rpc::Transport& transport, Bug bug)
+    : parts_(std::make_unique<Parts>(runtime, transport, bug)) {}
 DistributorServices::~DistributorServices() = default;
 
 std::vector<rpc::Service*> DistributorServices::list(distributor::DistributorNode& node) {

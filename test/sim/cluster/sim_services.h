@@ -27,7 +27,7 @@ class StorageServices {
 /// What runs beside a distributor: jobs.
 class DistributorServices {
  public:
-  DistributorServices(Runtime& runtime, rpc::Transport& transport);
+  DistributorServices(Runtime& runtime, rpc::Transport& transport, Bug bug);
   ~DistributorServices();
   std::vector<rpc::Service*> list(distributor::DistributorNode& node);
 

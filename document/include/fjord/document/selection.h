@@ -47,6 +47,8 @@ class Selection {
   /// A text of white space alone selects every document. Errors: InvalidSelection with the column, what was found and
   /// what was expected; also for types and fields that `repo` does not know.
   static Result<Selection> parse(std::string_view text, const DocumentTypeRepo& repo);
+  /// The same, where names of fields of `type` may also stand without the type: "year > 1990".
+  static Result<Selection> parse(std::string_view text, const DocumentTypeRepo& repo, const DocumentType& type);
 
   /// Reads the view in place, without allocation unless a function or a regular expression needs one.
   Match evaluate(const DocumentView& document) const;

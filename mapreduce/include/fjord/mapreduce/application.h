@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fjord/common/result.h"
@@ -58,15 +59,22 @@ class ResultEmitter {
 /// The parameters of a job, checked against what the application declares; defaults are filled in.
 class ApplicationParameters {
  public:
-  explicit ApplicationParameters(std::map<std::string, std::string, std::less<>> values) : values_(std::move(values)) {}
+  explicit ApplicationParameters(std::map<std::string, std::string, std::less<>> values,
+                                 const DocumentTypeRepo* types = nullptr)
+      : values_(std::move(values)), types_(types) {}
   /// The name is one that the application declares.
   const std::string& text(std::string_view name) const;
   /// Errors: InvalidArgument if it is no integer from `min` to `max`.
   Result<std::int64_t> integer(std::string_view name, std::int64_t min, std::int64_t max) const;
+  /// All types of the cluster; null if whoever makes the application does not know them.
+  const DocumentTypeRepo* types() const { return types_; }
 
  private:
   std::map<std::string, std::string, std::less<>> values_;
+  const DocumentTypeRepo* types_;
 };
+
+class Accumulator;
 
 /// One object a task. Whatever order documents, tuples and values come in, the results must be the same bytes: Fjord
 /// relies on that when it repeats a task on another replica.
@@ -85,6 +93,17 @@ class Application {
   virtual bool combine(std::string_view /*key*/, std::string& /*into*/, std::string_view /*value*/) { return false; }
   /// All values of a key, in rising order of their bytes. An error fails the job.
   virtual Status reduce(std::string_view key, std::span<const std::string_view> values, ResultEmitter& result) = 0;
+
+  /// False: map() is given documents without their body parts, which are not read then. After configure().
+  virtual bool needs_body() const { return true; }
+  /// True: results are rows of an aggregation, which belong to whoever asked and not into the store.
+  virtual bool is_aggregation() const { return false; }
+  /// Something that takes documents in place of map() and combine(), for applications of Fjord itself; null: nothing.
+  virtual std::unique_ptr<Accumulator> make_accumulator();
+  /// A key as people and documents are shown it; different keys stay different.
+  virtual Result<std::string> key_text(std::string_view key) const { return std::string(key); }
+  /// Sorts and cuts all results of a job (key and value), where that is part of what was asked for.
+  virtual Status arrange(std::vector<std::pair<std::string, std::string>>& /*results*/) const { return Status::ok(); }
 };
 
 struct ParameterInfo {
@@ -112,14 +131,20 @@ class ApplicationRegistry {
   /// A configured application. Errors: InvalidArgument for an unknown application, an unknown, missing or ill-formed
   /// parameter (the message lists those there are); what configure() says.
   Result<std::unique_ptr<Application>> create(std::string_view name, const std::vector<rpc::Parameter>& parameters,
-                                              const DocumentType& type) const;
+                                              const DocumentType& type, const DocumentTypeRepo* types = nullptr) const;
 
  private:
   std::map<std::string, ApplicationInfo, std::less<>> applications_;
 };
 
-/// noop, heavycpu, citycount, heavycity, fieldstats.
-void add_builtin_applications(ApplicationRegistry& registry);
+/// Wrong on purpose, so that tests can be seen to notice it.
+struct ApplicationSabotage {
+  bool average_of_averages = false;  ///< Aggregation: averages are merged as if each had the same number of values.
+  bool forget_null_groups = false;   ///< Aggregation: documents without a value of the key are left out.
+};
+
+/// noop, heavycpu, citycount, heavycity, fieldstats, aggregate.
+void add_builtin_applications(ApplicationRegistry& registry, ApplicationSabotage sabotage = {});
 
 /// A field of `type` with a single value that makes sense as a key: string, number or bool. Errors: InvalidField that
 /// lists the fields there are.

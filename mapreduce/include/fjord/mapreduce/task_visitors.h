@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "fjord/common/runtime.h"
 #include "fjord/mapreduce/application.h"
 #include "fjord/mapreduce/document_sink.h"
@@ -7,19 +9,28 @@
 
 namespace fjord::mapreduce {
 
+/// Wrong on purpose, so that tests can be seen to notice it.
+struct TaskSabotage {
+  bool lose_spills = false;  ///< What a task wrote to disk is forgotten.
+};
+
 struct TaskOptions {
   std::size_t tuple_document_bytes = std::size_t{4} << 20;  ///< Tuples are cut into documents of about this size.
   std::size_t writes_outstanding = 32;                      ///< Puts and removes of one task under way at once.
+  /// A folder of their own for groups that do not fit into memory; emptied at the start. Empty: such tasks fail.
+  std::string spill_directory = {};
+  std::size_t chunk_bytes = std::size_t{512} << 10;  ///< Tuples that go to the runner are cut into pieces of this size.
+  TaskSabotage sabotage = {};
 };
 
 /// Adds the visitors "mapreduce.map", "mapreduce.reduce" and "mapreduce.remove", which do the tasks of jobs on a
-/// storage node, and declares the tunable mapreduce.task_memory_bytes.
+/// storage node, and declares the tunables mapreduce.task_memory_bytes and mapreduce.task_spill_bytes.
 ///
 /// Lifetime: `applications`, `sink` and `runtime` outlive the registry's users.
 void add_task_visitors(visitors::VisitorRegistry& registry, const ApplicationRegistry& applications, DocumentSink& sink,
                        Runtime& runtime, const TaskOptions& options);
 
-/// mapreduce.task_memory_bytes: the most that the tuples of one task may take.
+/// mapreduce.task_memory_bytes: the most that the groups of one task take in memory.
 Tunable& task_memory_tunable(TunableRegistry& tunables);
 
 }  // namespace fjord::mapreduce

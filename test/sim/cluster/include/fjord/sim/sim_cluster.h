@@ -33,7 +33,11 @@ enum class Bug {
   ForkState,
   ForgetVisited,
   SkipSync,
-  IgnoreLease
+  IgnoreLease,
+  CountRepeatedTwice,
+  LoseSpill,
+  AverageOfAverages,
+  ForgetNullGroup
 };
 std::string to_string(Bug bug);
 Result<Bug> bug_from_string(const std::string& name);
@@ -52,10 +56,12 @@ struct SimClusterOptions {
   Bug bug = Bug::None;
   bool clock_skew = false;  ///< Wall clocks that are wrong by up to ten minutes.
 
-  std::string distribution;  ///< Empty: one group of all storage nodes.
-  bool sync = false;         ///< Writes and changes of buckets are on the disk before they are acknowledged.
-  bool power_loss = false;   ///< Disks remember what was not synced, which lose_power() needs.
-  bool watch_space = false;  ///< Storage nodes look at the space that is left.
+  std::string distribution;            ///< Empty: one group of all storage nodes.
+  bool sync = false;                   ///< Writes and changes of buckets are on the disk before they are acknowledged.
+  bool power_loss = false;             ///< Disks remember what was not synced, which lose_power() needs.
+  std::int64_t task_memory_bytes = 0;  ///< mapreduce.task_memory_bytes; 0: the default.
+  std::int64_t job_memory_bytes = 0;   ///< mapreduce.job_memory_bytes; 0: the default.
+  bool watch_space = false;            ///< Storage nodes look at the space that is left.
   Duration storage_timeout = milliseconds(800);
   Duration merge_timeout = seconds(5);
   Duration down_after = milliseconds(1800);

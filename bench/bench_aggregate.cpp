@@ -1,0 +1,137 @@
+#include <charconv>
+#include <condition_variable>
+#include <fmt/format.h>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "benchmarks.h"
+#include "fjord/client/connect.h"
+#include "fjord/mapreduce/aggregate_spec.h"
+#include "report.h"
+
+namespace fjord::bench {
+namespace {
+
+constexpr std::uint32_t kPageBytes = std::uint32_t{8} << 20;
+constexpr Duration kPatience = seconds(60);
+
+/// Documents and the exact sum of prices of a group.
+struct Expected {
+  std::uint64_t count = 0;
+  std::int64_t price = 0;
+};
+/// By the JSON text of the key.
+using Groups = std::map<std::string, Expected, std::less<>>;
+
+constexpr std::int32_t kPriceGroups = 25'000;
+
+/// The answer of the distributor that runs the job.
+Result<rpc::ListJobsReply> ask(Connection& connection, const rpc::ListJobs& request) {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::optional<Result<rpc::ListJobsReply>> answer;
+  connection.client().call_all(request, kPatience, [&](auto replies) {
+    const std::lock_guard lock(mutex);
+    answer = Status(StatusCode::NotFound, "no distributor knows the job");
+    if (!replies) {
+      answer = replies.error();
+    } else {
+      for (auto& [address, reply] : *replies) {
+        if (reply && !reply->jobs.empty()) answer = std::move(*reply);
+      }
+    }
+    changed.notify_one();
+  });
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return answer.has_value(); });
+  return std::move(*answer);
+}
+
+/// Empty, or the first difference. Rows: key, count, sum of the prices.
+std::string difference(const std::vector<std::string>& rows, const Groups& expected) {
+  if (rows.size() != expected.size()) return fmt::format("{} rows instead of {}", rows.size(), expected.size());
+  for (const std::string& row : rows) {
+    const auto cells = mapreduce::row_cells(row);
+    if (!cells || cells->size() != 3) return "a malformed row: " + row;
+    const auto wanted = expected.find((*cells)[0]);
+    if (wanted == expected.end()) return "a key that was not fed: " + row;
+    if ((*cells)[1] != std::to_string(wanted->second.count) || (*cells)[2] != std::to_string(wanted->second.price)) {
+      return fmt::format("{} instead of {} and {}", row, wanted->second.count, wanted->second.price);
+    }
+  }
+  return {};
+}
+
+Result<double> run_once(Connection& connection, const std::string& key, const Groups& expected) {
+  mapreduce::AggregateSpec spec;
+  spec.type = "listing";
+  spec.group_by = {key};
+  spec.aggregates = {"count()", "sum(price)"};
+  rpc::JobSpec job;
+  job.application = mapreduce::kAggregateApplication;
+  job.document_type = spec.type;
+  job.parameters = {{mapreduce::kAggregateParameter, spec.to_json()}};
+  const Stopwatch watch;
+  FJORD_TRY_ASSIGN(const std::string id, connection.sync().submit_job(std::move(job)));
+  std::vector<std::string> rows;
+  rpc::JobStatus status;
+  for (bool more = true; more;) {
+    rpc::ListJobs request;
+    request.job_id = id;
+    request.wait_us = seconds(10).count();
+    request.results_from = rows.size();
+    request.results_bytes_max = kPageBytes;
+    FJORD_TRY_ASSIGN(rpc::ListJobsReply reply, ask(connection, request));
+    FJORD_TRY(reply.status);
+    status = reply.jobs.front();
+    FJORD_TRY(status.error);
+    if (status.finished_unix_us == 0) continue;
+    for (rpc::Parameter& row : reply.results) rows.push_back(std::move(row.value));
+    more = reply.more_results;
+  }
+  const double seconds = watch.seconds();
+  const std::string wrong = difference(rows, expected);
+  if (!wrong.empty()) return Status(StatusCode::Corruption, "aggregate: " + wrong);
+  say(fmt::format("aggregate: by {}, {} groups of {} documents in {:.3f} s, of which {:.3f} s for the job", key,
+                  rows.size(), status.documents_read, seconds,
+                  static_cast<double>(status.finished_unix_us - status.submitted_unix_us) / 1e6));
+  return seconds;
+}
+
+}  // namespace
+
+int run_aggregate(Connection& connection, const ListingGenerator& generator, const BenchOptions& options) {
+  struct Part {
+    std::string metric;
+    std::string key;
+    Groups expected;
+  };
+  Part parts[] = {{"city_time_s", "city", {}}, {"time_s", fmt::format("price % {}", kPriceGroups), {}}};
+  prepare([&] {
+    for (std::uint64_t number = 0; number < options.documents; ++number) {
+      const std::int32_t price = generator.price(number);
+      for (Part& part : parts) {
+        Expected& group = part.expected[part.key == "city" ? fmt::format("\"{}\"", generator.city(number))
+                                                           : std::to_string(price % kPriceGroups)];
+        ++group.count;
+        group.price += price;
+      }
+    }
+  });
+  const CpuStopwatch cpu;
+  for (const Part& part : parts) {
+    std::vector<double> total;
+    for (unsigned run = 0; run < options.repeat; ++run) {
+      const auto seconds = run_once(connection, part.key, part.expected);
+      if (!seconds) return fail(seconds.error());
+      total.push_back(*seconds);
+    }
+    print_metric("aggregate", part.metric, quantile(total, 0.5), "s");
+  }
+  print_metric("aggregate", "client_cpu_s", cpu.seconds(), "s");
+  return 0;
+}
+
+}  // namespace fjord::bench

@@ -1,0 +1,82 @@
+#include "accumulator.h"
+
+#include <limits>
+#include <utility>
+
+#include "fjord/common/hash.h"
+#include "tuple_table.h"
+
+namespace fjord::mapreduce {
+namespace {
+
+constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
+
+class TableSource final : public TupleSource {
+ public:
+  TableSource(const TupleTable& table, std::uint32_t destinations)
+      : table_(table), keys_(table.sorted_keys(std::max(1u, destinations))) {}
+
+  Result<bool> next(Tuple& tuple) override {
+    if (at_ == keys_.size()) return false;
+    const TupleTable::Key& key = keys_[at_++];
+    tuple.destination = key.destination;
+    tuple.key = key.key;
+    table_.sorted_values(key, tuple.values);
+    return true;
+  }
+
+ private:
+  const TupleTable& table_;
+  std::vector<TupleTable::Key> keys_;
+  std::size_t at_ = 0;
+};
+
+/// What applications emit, in a TupleTable.
+class TableAccumulator final : public Accumulator, private Emitter {
+ public:
+  TableAccumulator(Application& application, std::function<bool()> cancelled)
+      : application_(application),
+        is_cancelled_(std::move(cancelled)),
+        table_(std::make_unique<TupleTable>(application, kNoLimit)) {}
+
+  Status map(const DocumentView& document) override {
+    FJORD_TRY(application_.map(document, *this));
+    return std::exchange(status_, Status::ok());
+  }
+  Status merge(std::string_view key, std::string_view value) override { return table_->add(key, value); }
+  std::uint64_t tuples() const override { return tuples_; }
+  std::size_t groups() const override { return table_->keys(); }
+  std::size_t bytes() const override { return table_->bytes(); }
+  void clear() override { table_ = std::make_unique<TupleTable>(application_, kNoLimit); }
+  std::unique_ptr<TupleSource> drain(std::uint32_t destinations) override {
+    return std::make_unique<TableSource>(*table_, destinations);
+  }
+
+ private:
+  void emit(std::string_view key, std::string_view value) override {
+    ++tuples_;
+    if (status_) status_ = table_->add(key, value);
+  }
+  bool cancelled() const override { return is_cancelled_ && is_cancelled_(); }
+
+  Application& application_;
+  std::function<bool()> is_cancelled_;
+  std::unique_ptr<TupleTable> table_;
+  std::uint64_t tuples_ = 0;
+  Status status_;
+};
+
+}  // namespace
+
+std::uint32_t destination_of(std::string_view key, std::uint32_t destinations) {
+  return static_cast<std::uint32_t>(hash64(key) % destinations);
+}
+
+std::unique_ptr<Accumulator> make_accumulator(Application& application, std::function<bool()> cancelled) {
+  auto own = application.make_accumulator();
+  return own != nullptr ? std::move(own) : std::make_unique<TableAccumulator>(application, std::move(cancelled));
+}
+
+std::unique_ptr<Accumulator> Application::make_accumulator() { return nullptr; }
+
+}  // namespace fjord::mapreduce

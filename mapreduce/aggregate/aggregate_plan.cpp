@@ -1,0 +1,520 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <fmt/format.h>
+#include <optional>
+#include <rapidjson/document.h>
+#include <set>
+
+#include "fjord/document/selection.h"
+#include "fjord/mapreduce/aggregate_spec.h"
+#include "scalar.h"
+
+namespace fjord::mapreduce {
+
+/// A condition on rows, as a selection on documents of a type that is made for it: its fields are the columns.
+struct AggregatePlan::Having {
+  std::shared_ptr<const DocumentTypeRepo> types;
+  const DocumentType* type = nullptr;
+  std::vector<const Field*> fields;  ///< By column; null where a column cannot be asked for.
+  Selection selection;
+};
+
+namespace {
+
+constexpr const char* kRowType = "row";
+constexpr std::uint64_t kTopMax = 10'000;
+constexpr const char* kFunctions =
+    "count(), count(E), sum(E), avg(E), min(E), max(E), distinct(E), quantile(P,E), histogram(E,WIDTH) or top(K,E)";
+
+Status invalid(std::string_view what) { return Status(StatusCode::InvalidArgument, std::string(what)); }
+
+bool is_name(std::string_view text) {
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; };
+  return !text.empty() && text.size() <= 128 && is_letter(text[0]) &&
+         std::all_of(text.begin(), text.end(), [&](char c) { return is_letter(c) || (c >= '0' && c <= '9'); });
+}
+
+char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+
+std::string lowercase(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(), lower);
+  return result;
+}
+
+/// Words that mean something else in a selection.
+bool is_reserved(std::string_view name) {
+  const std::string word = lowercase(name);
+  for (const char* reserved : {"and", "or", "not", "true", "false", "null", "id", "now", kRowType}) {
+    if (word == reserved) return true;
+  }
+  return false;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string_view::npos) return {};
+  return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
+}
+
+/// "quantile(0.5, price)" to "quantile_0_5_price".
+std::string name_from(std::string_view text) {
+  std::string name;
+  for (const char c : text) {
+    const bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (is_plain) {
+      name.push_back(c);
+    } else if (!name.empty() && name.back() != '_') {
+      name.push_back('_');
+    }
+  }
+  while (!name.empty() && name.back() == '_') name.pop_back();
+  if (name.empty() || (name[0] >= '0' && name[0] <= '9')) name.insert(0, "c_");
+  if (name.size() > 128) name.resize(128);
+  if (is_reserved(name)) name += "_";
+  return name;
+}
+
+struct Named {
+  std::string_view expression;
+  std::optional<std::string> name;
+};
+
+/// "E AS name" or "name=E".
+Named split_name(std::string_view text) {
+  text = trimmed(text);
+  const std::size_t equals = text.find('=');
+  const bool is_operator = equals + 1 < text.size() && (text[equals + 1] == '=' || text[equals + 1] == '~');
+  if (equals != std::string_view::npos && !is_operator && is_name(trimmed(text.substr(0, equals)))) {
+    return {trimmed(text.substr(equals + 1)), std::string(trimmed(text.substr(0, equals)))};
+  }
+  const std::size_t last = text.find_last_of(" \t");
+  if (last == std::string_view::npos || !is_name(text.substr(last + 1))) return {text, std::nullopt};
+  const std::string_view before = trimmed(text.substr(0, last));
+  const bool has_as =
+      before.size() > 3 && lower(before[before.size() - 2]) == 'a' && lower(before.back()) == 's' &&
+      (before[before.size() - 3] == ' ' || before[before.size() - 3] == '\t' || before[before.size() - 3] == ')');
+  if (!has_as) return {text, std::nullopt};
+  return {trimmed(before.substr(0, before.size() - 2)), std::string(text.substr(last + 1))};
+}
+
+/// What the parser of selections says, without the word "selection" in front.
+std::string place_of(const Status& error) {
+  constexpr std::string_view kPrefix = "selection, ";
+  std::string text(error.message());
+  return text.starts_with(kPrefix) ? text.substr(kPrefix.size()) : text;
+}
+
+std::optional<ScalarView> parse_number(std::string_view text) {
+  ScalarView value;
+  const char* end = text.data() + text.size();
+  if (const auto [at, error] = std::from_chars(text.data(), end, value.integer); error == std::errc() && at == end) {
+    value.kind = ScalarView::Kind::Integer;
+    return value;
+  }
+  const auto [at, error] = std::from_chars(text.data(), end, value.number);
+  if (error != std::errc() || at != end || !std::isfinite(value.number)) return std::nullopt;
+  value.kind = ScalarView::Kind::Double;
+  return canonical(value);
+}
+
+ColumnKind column_kind(ValueExpression::Kind kind) {
+  switch (kind) {
+    case ValueExpression::Kind::Integer:
+      return ColumnKind::Integer;
+    case ValueExpression::Kind::Number:
+      return ColumnKind::Number;
+    case ValueExpression::Kind::Bool:
+      return ColumnKind::Bool;
+    default:
+      return ColumnKind::String;
+  }
+}
+
+const char* sd_type(ColumnKind kind) {
+  switch (kind) {
+    case ColumnKind::Integer:
+      return "long";
+    case ColumnKind::Number:
+      return "double";
+    case ColumnKind::Bool:
+      return "bool";
+    default:
+      return "string";
+  }
+}
+
+std::optional<AggregateFunction> function_of(std::string_view name) {
+  constexpr std::string_view kNames[] = {"count",    "sum",      "avg",       "min", "max",
+                                         "distinct", "quantile", "histogram", "top"};
+  const std::string word = lowercase(name);
+  for (std::size_t i = 0; i < std::size(kNames); ++i) {
+    if (word == kNames[i]) return static_cast<AggregateFunction>(i);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+class AggregateCompiler {
+ public:
+  AggregateCompiler(const DocumentTypeRepo& types, const DocumentType& type) : types_(types), type_(type) {}
+
+  Result<std::shared_ptr<const AggregatePlan>> compile(const AggregateSpec& spec) {
+    for (const std::string& text : spec.group_by) FJORD_TRY(add_group(text));
+    for (const std::string& text : spec.aggregates) FJORD_TRY(add_aggregate(text));
+    if (spec.group_by.empty() && spec.aggregates.empty()) {
+      return invalid(fmt::format("nothing to compute: expected an aggregate, {}", kFunctions));
+    }
+    plan_->columns_.insert(plan_->columns_.end(), aggregate_columns_.begin(), aggregate_columns_.end());
+    FJORD_TRY(check_names());
+    for (const std::string& text : spec.order_by) FJORD_TRY(add_order(text));
+    if (!trimmed(spec.having).empty()) FJORD_TRY(add_having(spec.having));
+    auto selection = Selection::parse(spec.selection, types_, type_);
+    if (!selection) return selection.error();
+    if (!trimmed(spec.selection).empty()) plan_->selection_ = selection->to_string();
+    plan_->limit_ = spec.limit;
+    return std::shared_ptr<const AggregatePlan>(std::move(plan_));
+  }
+
+ private:
+  Result<ValueExpression> compile_value(std::string_view text, const std::string& where) {
+    auto expression = ValueExpression::compile(text, types_, type_);
+    if (!expression) {
+      return Status(expression.error().code(), where + ": " + place_of(expression.error()));
+    }
+    plan_->needs_body_ = plan_->needs_body_ || expression->needs_body();
+    return expression;
+  }
+
+  Status add_group(const std::string& text) {
+    const Named named = split_name(text);
+    const std::string where = fmt::format("group-by \"{}\"", text);
+    if (named.expression.empty()) return invalid(where + ": expected an expression, for example a field");
+    FJORD_TRY_ASSIGN(ValueExpression expression, compile_value(named.expression, where));
+    plan_->columns_.push_back({named.name.value_or(name_from(without_type(named.expression))),
+                               column_kind(expression.kind()), expression.to_string()});
+    plan_->groups_.push_back(std::move(expression));
+    return Status::ok();
+  }
+
+  /// A field's own name is enough for a column.
+  std::string without_type(std::string_view expression) const {
+    const std::string prefix = type_.name() + ".";
+    std::string text(expression);
+    for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix, at)) {
+      text.erase(at, prefix.size());
+    }
+    return text;
+  }
+
+  Status add_aggregate(const std::string& text) {
+    const Named named = split_name(text);
+    const std::string where = fmt::format("aggregate \"{}\"", text);
+    const std::size_t open = named.expression.find('(');
+    if (open == std::string_view::npos || named.expression.back() != ')') {
+      return invalid(fmt::format("{}: expected {}", where, kFunctions));
+    }
+    const std::string_view name = trimmed(named.expression.substr(0, open));
+    const auto function = function_of(name);
+    if (!function) return invalid(fmt::format("{}: unknown function \"{}\": expected {}", where, name, kFunctions));
+    const auto arguments = split_list(named.expression.substr(open + 1, named.expression.size() - open - 2));
+    AggregatePlan::Aggregate aggregate;
+    aggregate.function = *function;
+    FJORD_TRY_ASSIGN(const std::string argument, take_arguments(where, arguments, aggregate));
+    AggregateColumn column;
+    column.name = named.name.value_or(name_from(without_type(named.expression)));
+    column.kind = ColumnKind::Integer;
+    column.text = std::string(named.expression);
+    if (!argument.empty()) FJORD_TRY(add_input(where, argument, aggregate, column));
+    aggregate_columns_.push_back(std::move(column));
+    plan_->aggregates_.push_back(aggregate);
+    return Status::ok();
+  }
+
+  /// The expression among the arguments; the rest goes into `aggregate`.
+  static Result<std::string> take_arguments(const std::string& where, const std::vector<std::string>& arguments,
+                                            AggregatePlan::Aggregate& aggregate) {
+    using F = AggregateFunction;
+    const bool has_parameter =
+        aggregate.function == F::Quantile || aggregate.function == F::Histogram || aggregate.function == F::Top;
+    const std::size_t wanted = has_parameter ? 2 : 1;
+    if (arguments.size() != wanted && !(aggregate.function == F::Count && arguments.empty())) {
+      return invalid(fmt::format("{}: {} arguments, expected {}", where, arguments.size(), wanted));
+    }
+    if (arguments.empty()) return std::string();
+    const bool is_first = aggregate.function != F::Histogram;
+    if (has_parameter) {
+      const std::string& text = arguments[is_first ? 0 : 1];
+      const auto number = parse_number(text);
+      const bool is_integer = number && number->kind == ScalarView::Kind::Integer;
+      switch (aggregate.function) {
+        case F::Quantile:
+          if (!number || as_double(*number) < 0 || as_double(*number) > 1) {
+            return invalid(fmt::format("{}: \"{}\": expected a number from 0 to 1", where, text));
+          }
+          break;
+        case F::Histogram:
+          if (!number || as_double(*number) <= 0) {
+            return invalid(fmt::format("{}: \"{}\": expected the width of a bin, a number above 0", where, text));
+          }
+          break;
+        default:
+          if (!is_integer || number->integer < 1 || number->integer > std::int64_t{kTopMax}) {
+            return invalid(fmt::format("{}: \"{}\": expected a number from 1 to {}", where, text, kTopMax));
+          }
+      }
+      aggregate.parameter = *number;
+    }
+    const std::string& argument = arguments[has_parameter && is_first ? 1 : 0];
+    if (argument.empty()) return invalid(where + ": expected an expression, for example a field");
+    return argument;
+  }
+
+  Status add_input(const std::string& where, const std::string& argument, AggregatePlan::Aggregate& aggregate,
+                   AggregateColumn& column) {
+    using F = AggregateFunction;
+    using Kind = ValueExpression::Kind;
+    FJORD_TRY_ASSIGN(ValueExpression expression, compile_value(argument, where));
+    const Kind kind = expression.kind();
+    const bool needs_number = aggregate.function == F::Sum || aggregate.function == F::Avg ||
+                              aggregate.function == F::Quantile || aggregate.function == F::Histogram;
+    if (needs_number && kind == Kind::String) {
+      return invalid(fmt::format("{}: {} is a text, expected a number", where, expression.to_string()));
+    }
+    aggregate.is_bool = kind == Kind::Bool;
+    aggregate.is_integer = kind == Kind::Integer || kind == Kind::Bool;
+    switch (aggregate.function) {
+      case F::Count:
+      case F::Distinct:
+        column.kind = ColumnKind::Integer;
+        break;
+      case F::Sum:
+        column.kind = aggregate.is_integer ? ColumnKind::Integer : ColumnKind::Number;
+        break;
+      case F::Avg:
+      case F::Quantile:
+        column.kind = ColumnKind::Number;
+        break;
+      case F::Min:
+      case F::Max:
+        column.kind = column_kind(kind);
+        break;
+      case F::Histogram:
+      case F::Top:
+        column.kind = ColumnKind::Json;
+        break;
+    }
+    const std::string text = expression.to_string();
+    for (std::size_t i = 0; i < plan_->inputs_.size(); ++i) {
+      if (plan_->inputs_[i].to_string() == text) aggregate.input = static_cast<int>(i);
+    }
+    if (aggregate.input < 0) {
+      aggregate.input = static_cast<int>(plan_->inputs_.size());
+      plan_->inputs_.push_back(std::move(expression));
+    }
+    return Status::ok();
+  }
+
+  Status check_names() const {
+    std::set<std::string> names;
+    for (const AggregateColumn& column : plan_->columns_) {
+      if (!is_name(column.name) || is_reserved(column.name)) {
+        return invalid(
+            fmt::format("\"{}\" cannot be the name of a column: expected letters, digits and underscores, "
+                        "and no word of the selection language",
+                        column.name));
+      }
+      if (!names.insert(column.name).second) {
+        return invalid(fmt::format("two columns have the name \"{}\": give one of them another, as in \"{} AS other\"",
+                                   column.name, column.text));
+      }
+    }
+    return Status::ok();
+  }
+
+  std::string known_columns() const {
+    std::string known;
+    for (const AggregateColumn& column : plan_->columns_) known += (known.empty() ? "" : ", ") + column.name;
+    return known;
+  }
+
+  /// By its name, or by the text it was computed from, as in "count()".
+  std::optional<std::size_t> find_column(std::string_view name) const {
+    for (std::size_t i = 0; i < plan_->columns_.size(); ++i) {
+      const AggregateColumn& column = plan_->columns_[i];
+      if (column.name == name || column.text == name || column.name == name_from(without_type(name))) return i;
+    }
+    return std::nullopt;
+  }
+
+  Status add_order(const std::string& text) {
+    AggregatePlan::Order order;
+    std::string_view name = trimmed(text);
+    const std::string word = lowercase(name);
+    if (word.ends_with(" desc") || word.ends_with(" asc")) {
+      order.descending = word.ends_with(" desc");
+      name = trimmed(name.substr(0, name.rfind(' ')));
+    } else if (name.starts_with('-')) {
+      order.descending = true;
+      name = trimmed(name.substr(1));
+    }
+    const auto column = find_column(name);
+    if (!column) {
+      return invalid(
+          fmt::format("order-by \"{}\": there is no column \"{}\": expected {}", text, name, known_columns()));
+    }
+    if (plan_->columns_[*column].kind == ColumnKind::Json) {
+      return invalid(fmt::format("order-by \"{}\": a column of several values has no order", text));
+    }
+    order.column = *column;
+    plan_->order_.push_back(order);
+    return Status::ok();
+  }
+
+  Status add_having(const std::string& text) {
+    auto having = std::make_shared<AggregatePlan::Having>();
+    std::string schema = fmt::format("document {} {{\n", kRowType);
+    for (const AggregateColumn& column : plan_->columns_) {
+      if (column.kind == ColumnKind::Json) continue;
+      schema += fmt::format("  field {} type {} {{ header }}\n", column.name, sd_type(column.kind));
+    }
+    schema += "}\n";
+    FJORD_TRY_ASSIGN(having->types, DocumentTypeRepo::build(std::span(&schema, 1)));
+    having->type = having->types->find(kRowType);
+    auto selection = Selection::parse(text, *having->types, *having->type);
+    if (!selection) {
+      return Status(selection.error().code(),
+                    fmt::format("having \"{}\": {} (columns: {})", text, place_of(selection.error()), known_columns()));
+    }
+    having->selection = std::move(*selection);
+    for (const AggregateColumn& column : plan_->columns_) having->fields.push_back(having->type->field(column.name));
+    plan_->having_ = std::move(having);
+    return Status::ok();
+  }
+
+  const DocumentTypeRepo& types_;
+  const DocumentType& type_;
+  std::shared_ptr<AggregatePlan> plan_{new AggregatePlan};
+  std::vector<AggregateColumn> aggregate_columns_;
+};
+
+Result<std::shared_ptr<const AggregatePlan>> AggregatePlan::compile(const AggregateSpec& spec,
+                                                                    const DocumentTypeRepo& types) {
+  const DocumentType* type = types.find(spec.type);
+  if (type == nullptr) {
+    return Status(StatusCode::UnknownType, fmt::format("there is no document type \"{}\"", spec.type));
+  }
+  return AggregateCompiler(types, *type).compile(spec);
+}
+
+namespace {
+
+Status no_row() { return Status(StatusCode::Corruption, "malformed row of an aggregation"); }
+
+/// An estimate is an object that says how good it is; what counts is its first member.
+const rapidjson::Value& plain(const rapidjson::Value& value) {
+  return value.IsObject() && value.MemberCount() > 0 ? value.MemberBegin()->value : value;
+}
+
+}  // namespace
+
+Result<bool> AggregatePlan::passes_having(std::string_view row) const {
+  if (having_ == nullptr) return true;
+  rapidjson::Document json;
+  json.Parse<rapidjson::kParseFullPrecisionFlag>(row.data(), row.size());
+  if (json.HasParseError() || !json.IsArray() || json.Size() != columns_.size()) return no_row();
+  FJORD_TRY_ASSIGN(DocumentId id, DocumentId::parse("id:fjord:row::row"));
+  Document document(*having_->type, std::move(id));
+  for (rapidjson::SizeType i = 0; i < json.Size(); ++i) {
+    const rapidjson::Value& value = plain(json[i]);
+    const Field* field = having_->fields[i];
+    if (field == nullptr || value.IsNull()) continue;
+    switch (columns_[i].kind) {
+      case ColumnKind::Integer:
+        if (value.IsInt64()) {
+          FJORD_TRY(document.set(*field, value.GetInt64()));
+        } else if (value.IsNumber()) {  // beyond 64 bits: what is compared with is smaller in any case
+          FJORD_TRY(document.set(*field, value.GetDouble() > 0 ? INT64_MAX : INT64_MIN));
+        }
+        break;
+      case ColumnKind::Number:
+        if (value.IsNumber()) {
+          FJORD_TRY(document.set(*field, value.GetDouble()));
+        } else if (value.IsString()) {
+          const double infinity = std::numeric_limits<double>::infinity();
+          FJORD_TRY(document.set(*field, *value.GetString() == '-' ? -infinity : infinity));
+        }
+        break;
+      case ColumnKind::Bool:
+        if (value.IsBool()) FJORD_TRY(document.set(*field, value.GetBool()));
+        break;
+      default:
+        if (value.IsString()) {
+          FJORD_TRY(document.set(*field, std::string(value.GetString(), value.GetStringLength())));
+        }
+    }
+  }
+  const EncodedDocument encoded = encode(document);
+  FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*having_->types, encoded.header, encoded.body));
+  return having_->selection.matches(view);
+}
+
+Status AggregatePlan::arrange(std::vector<std::pair<std::string, std::string>>& rows) const {
+  std::vector<Order> order = order_;
+  for (std::size_t i = 0; i < groups_.size(); ++i) order.push_back({i, false});
+  struct Row {
+    std::size_t index;
+    std::vector<ScalarView> values;
+  };
+  std::vector<Row> sorted;
+  std::vector<std::unique_ptr<rapidjson::Document>> documents;  // hold the texts
+  sorted.reserve(rows.size());
+  documents.reserve(rows.size());
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    documents.push_back(std::make_unique<rapidjson::Document>());
+    rapidjson::Document& json = *documents.back();
+    json.Parse<rapidjson::kParseFullPrecisionFlag>(rows[i].second.data(), rows[i].second.size());
+    if (json.HasParseError() || !json.IsArray() || json.Size() != columns_.size()) return no_row();
+    Row row{i, {}};
+    for (const Order& by : order) {
+      const rapidjson::Value& value = plain(json[static_cast<rapidjson::SizeType>(by.column)]);
+      const bool is_number = columns_[by.column].kind == ColumnKind::Number;
+      ScalarView scalar;
+      if (value.IsInt64() || value.IsBool()) {
+        scalar.kind = ScalarView::Kind::Integer;
+        scalar.integer = value.IsBool() ? (value.GetBool() ? 1 : 0) : value.GetInt64();
+      } else if (value.IsNumber()) {
+        scalar.kind = ScalarView::Kind::Double;
+        scalar.number = value.GetDouble();
+        scalar = canonical(scalar);
+      } else if (value.IsString() && is_number) {
+        scalar.kind = ScalarView::Kind::Double;
+        scalar.number = (*value.GetString() == '-' ? -1 : 1) * std::numeric_limits<double>::infinity();
+      } else if (value.IsString()) {
+        scalar.kind = ScalarView::Kind::String;
+        scalar.string = {value.GetString(), value.GetStringLength()};
+      }
+      row.values.push_back(scalar);
+    }
+    sorted.push_back(std::move(row));
+  }
+  const auto before = [&](const Row& a, const Row& b) {
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      const int difference = compare(a.values[i], b.values[i]);
+      if (difference != 0) return order[i].descending ? difference > 0 : difference < 0;
+    }
+    return rows[a.index].first < rows[b.index].first;
+  };
+  const std::size_t wanted =
+      limit_ == 0 ? sorted.size() : static_cast<std::size_t>(std::min<std::uint64_t>(limit_, sorted.size()));
+  std::partial_sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(wanted), sorted.end(), before);
+  std::vector<std::pair<std::string, std::string>> arranged;
+  arranged.reserve(wanted);
+  for (std::size_t i = 0; i < wanted; ++i) arranged.push_back(std::move(rows[sorted[i].index]));
+  rows = std::move(arranged);
+  return Status::ok();
+}
+
+}  // namespace fjord::mapreduce

@@ -1,0 +1,444 @@
+#include "aggregate_state.h"
+
+#include <cmath>
+#include <memory>
+#include <new>
+
+#include "exact_sum.h"
+#include "sketches.h"
+
+namespace fjord::mapreduce {
+namespace {
+
+using F = AggregateFunction;
+
+Status malformed() { return Status(StatusCode::Corruption, "malformed partial result of an aggregation"); }
+
+/// A sum that does not depend on the order. Integers apart; numbers of usual size as multiples of 2^-64; only the rest
+/// needs the wide sum.
+struct SumState {
+  static constexpr int kFixedExponent = -64;
+
+  std::uint64_t count = 0;
+  ExactSum* wide = nullptr;
+  __int128 integers = 0;
+  __int128 fixed = 0;
+
+  void add(const ScalarView& value, std::size_t& heap) {
+    ++count;
+    if (value.kind == ScalarView::Kind::Integer) {
+      integers += value.integer;
+      return;
+    }
+    constexpr double kLimit = 0x1p40;
+    if (std::fabs(value.number) < kLimit) {
+      const double scaled = value.number * 0x1p64;  // exact
+      const auto units = static_cast<__int128>(scaled);
+      if (static_cast<double>(units) == scaled && !__builtin_add_overflow(fixed, units, &fixed)) return;
+    }
+    add_wide(heap).add(value.number);
+  }
+  ExactSum& add_wide(std::size_t& heap) {
+    if (wide == nullptr) {
+      wide = new ExactSum();
+      heap += sizeof(ExactSum);
+    }
+    return *wide;
+  }
+  /// Of what is no integer.
+  ExactSum fractions() const {
+    ExactSum sum;
+    if (wide != nullptr) sum = *wide;
+    sum.add_scaled(fixed, kFixedExponent);
+    return sum;
+  }
+  ExactSum total() const {
+    ExactSum sum = fractions();
+    sum.add_scaled(integers, 0);
+    return sum;
+  }
+  void encode(std::string& out) const {
+    put_varint(out, count);
+    put_int128(out, integers);
+    const ExactSum rest = wide == nullptr && fixed == 0 ? ExactSum() : fractions();
+    const bool has_rest = !(rest == ExactSum());
+    out.push_back(has_rest ? 1 : 0);
+    if (has_rest) rest.append_to(out);
+  }
+  bool merge(ByteReader& in, std::size_t& heap, bool ignore_counts) {
+    const std::uint64_t more = in.varint();
+    const __int128 more_integers = read_int128(in);
+    const auto has_rest = in.fixed<std::uint8_t>();
+    if (!in.ok() || has_rest > 1) return false;
+    ExactSum rest;
+    if (has_rest == 1 && !rest.read(in)) return false;
+    count = ignore_counts && count != 0 ? count : count + more;
+    integers += more_integers;
+    if (has_rest == 1) add_wide(heap).add(rest);
+    return true;
+  }
+};
+
+struct ExtremeState {
+  ScalarView value;  ///< A text is that of `text`.
+  std::string* text = nullptr;
+
+  void set(const ScalarView& to, std::size_t& heap) {
+    value = to;
+    if (to.kind != ScalarView::Kind::String) return;
+    if (text == nullptr) {
+      text = new std::string();
+      heap += sizeof(std::string);
+    }
+    const std::size_t before = text->capacity();
+    text->assign(to.string);
+    heap += text->capacity() - before;
+    value.string = *text;
+  }
+  void offer(const ScalarView& other, bool wants_max, std::size_t& heap) {
+    if (other.kind == ScalarView::Kind::Absent) return;
+    if (value.kind != ScalarView::Kind::Absent) {
+      const int difference = compare(other, value);
+      if (wants_max ? difference <= 0 : difference >= 0) return;
+    }
+    set(other, heap);
+  }
+};
+
+/// A sketch that is made when the first value comes.
+template <typename Sketch>
+struct Lazy {
+  Sketch* sketch = nullptr;
+
+  /// Calls `f` with the sketch and counts what that makes it grow.
+  template <typename Function>
+  bool change(std::size_t& heap, Function f) {
+    if (sketch == nullptr) {
+      sketch = new Sketch();
+      heap += sizeof(Sketch);
+    }
+    const std::size_t before = sketch->bytes();
+    const bool ok = f(*sketch);
+    heap += sketch->bytes() - before;
+    return ok;
+  }
+};
+
+using DistinctState = Lazy<DistinctSketch>;
+using QuantileState = Lazy<QuantileSketch>;
+using HistogramState = Lazy<HistogramCounts>;
+using TopState = Lazy<ValueCounts>;
+
+/// Calls `f` with a null pointer of the type of the function's state.
+template <typename Function>
+decltype(auto) with_state(AggregateFunction function, Function f) {
+  switch (function) {
+    case F::Count:
+      break;
+    case F::Sum:
+    case F::Avg:
+      return f(static_cast<SumState*>(nullptr));
+    case F::Min:
+    case F::Max:
+      return f(static_cast<ExtremeState*>(nullptr));
+    case F::Distinct:
+      return f(static_cast<DistinctState*>(nullptr));
+    case F::Quantile:
+      return f(static_cast<QuantileState*>(nullptr));
+    case F::Histogram:
+      return f(static_cast<HistogramState*>(nullptr));
+    case F::Top:
+      return f(static_cast<TopState*>(nullptr));
+  }
+  return f(static_cast<std::uint64_t*>(nullptr));
+}
+
+template <typename T>
+T& at(char* state) {
+  return *std::launder(reinterpret_cast<T*>(state));
+}
+template <typename T>
+const T& at(const char* state) {
+  return *std::launder(reinterpret_cast<const T*>(state));
+}
+
+void release(std::uint64_t&) {}
+void release(SumState& state) { delete state.wide; }
+void release(ExtremeState& state) { delete state.text; }
+template <typename Sketch>
+void release(Lazy<Sketch>& state) {
+  delete state.sketch;
+}
+
+Status too_many(const AggregatePlan::Aggregate& aggregate) {
+  if (aggregate.function == F::Histogram) {
+    return Status(StatusCode::TooLarge,
+                  "a histogram of more than " + std::to_string(HistogramCounts::kBinsMax) + " bins: take wider ones");
+  }
+  return Status(StatusCode::TooLarge,
+                "top(k,E) of more than " + std::to_string(ValueCounts::kValuesMax) +
+                    " different values in a group: group by E, order by count and limit the result instead");
+}
+
+template <typename Sketch>
+Status merge_sketch(const AggregatePlan::Aggregate& aggregate, Lazy<Sketch>& state, ByteReader& in, std::size_t& heap) {
+  Sketch other;
+  if (!other.read(in)) return malformed();
+  const bool fits = state.change(heap, [&](Sketch& sketch) {
+    if constexpr (std::is_same_v<decltype(sketch.add(other)), bool>) {
+      return sketch.add(other);
+    } else {
+      sketch.add(other);
+      return true;
+    }
+  });
+  return fits ? Status::ok() : too_many(aggregate);
+}
+
+void write_sum(const SumState& state, const AggregatePlan::Aggregate& aggregate, JsonWriter& json) {
+  if (state.count == 0) {
+    json.Null();
+  } else if (aggregate.is_integer) {
+    const std::string digits = int128_text(state.integers);
+    json.RawValue(digits.data(), digits.size(), rapidjson::kNumberType);
+  } else {
+    write_number(json, state.total().value());
+  }
+}
+
+void write_average(const SumState& state, JsonWriter& json) {
+  if (state.count == 0) {
+    json.Null();
+  } else if (state.fractions() == ExactSum()) {
+    write_number(json, divide_rounded(state.integers, state.count));
+  } else {
+    write_number(json, state.total().value() / static_cast<double>(state.count));
+  }
+}
+
+void write_distinct(const DistinctState& state, JsonWriter& json) {
+  if (state.sketch == nullptr || state.sketch->is_exact()) {
+    json.Uint64(state.sketch == nullptr ? 0 : state.sketch->estimate());
+    return;
+  }
+  json.StartObject();
+  json.Key("estimate");
+  json.Uint64(state.sketch->estimate());
+  json.Key("standard_error");
+  json.Double(DistinctSketch::kError);
+  json.EndObject();
+}
+
+void write_quantile(const QuantileState& state, const AggregatePlan::Aggregate& aggregate, JsonWriter& json) {
+  const ScalarView value =
+      state.sketch == nullptr ? ScalarView() : state.sketch->quantile(as_double(aggregate.parameter));
+  if (state.sketch == nullptr || state.sketch->is_exact()) {
+    write_scalar(json, value, false);
+    return;
+  }
+  json.StartObject();
+  json.Key("estimate");
+  write_scalar(json, value, false);
+  json.Key("relative_error");
+  json.Double(QuantileSketch::kRelativeError);
+  json.EndObject();
+}
+
+}  // namespace
+
+AggregateStates::AggregateStates(const AggregatePlan& plan, AggregateSabotage sabotage)
+    : plan_(plan), sabotage_(sabotage) {
+  for (const AggregatePlan::Aggregate& aggregate : plan.aggregates()) {
+    with_state(aggregate.function, [this](auto* type) {
+      using State = std::remove_pointer_t<decltype(type)>;
+      size_ = (size_ + alignof(State) - 1) / alignof(State) * alignof(State);
+      offsets_.push_back(size_);
+      size_ += sizeof(State);
+    });
+  }
+}
+
+void AggregateStates::construct(char* states) const {
+  for (std::size_t i = 0; i < offsets_.size(); ++i) {
+    with_state(plan_.aggregates()[i].function, [&](auto* type) {
+      using State = std::remove_pointer_t<decltype(type)>;
+      new (states + offsets_[i]) State();
+    });
+  }
+}
+
+void AggregateStates::destroy(char* states) const {
+  for (std::size_t i = 0; i < offsets_.size(); ++i) {
+    with_state(plan_.aggregates()[i].function, [&](auto* type) {
+      using State = std::remove_pointer_t<decltype(type)>;
+      release(at<State>(states + offsets_[i]));
+    });
+  }
+}
+
+Status AggregateStates::add(char* states, std::span<const ScalarView> inputs, std::size_t& heap) const {
+  for (std::size_t i = 0; i < offsets_.size(); ++i) {
+    const AggregatePlan::Aggregate& aggregate = plan_.aggregates()[i];
+    char* const state = states + offsets_[i];
+    if (aggregate.input < 0) {
+      ++at<std::uint64_t>(state);
+      continue;
+    }
+    const ScalarView& value = inputs[static_cast<std::size_t>(aggregate.input)];
+    if (value.kind == ScalarView::Kind::Absent) continue;
+    const bool is_number = value.kind != ScalarView::Kind::String;
+    bool ok = true;
+    switch (aggregate.function) {
+      case F::Count:
+        ++at<std::uint64_t>(state);
+        break;
+      case F::Sum:
+      case F::Avg:
+        if (is_number) at<SumState>(state).add(value, heap);
+        break;
+      case F::Min:
+      case F::Max:
+        at<ExtremeState>(state).offer(value, aggregate.function == F::Max, heap);
+        break;
+      case F::Distinct:
+        at<DistinctState>(state).change(heap, [&](DistinctSketch& sketch) { return sketch.add(value), true; });
+        break;
+      case F::Quantile:
+        if (!is_number) break;
+        at<QuantileState>(state).change(heap, [&](QuantileSketch& sketch) { return sketch.add(value), true; });
+        break;
+      case F::Histogram:
+        if (!is_number) break;
+        ok = at<HistogramState>(state).change(
+            heap, [&](HistogramCounts& counts) { return counts.add(value, aggregate.parameter); });
+        break;
+      case F::Top:
+        ok = at<TopState>(state).change(heap, [&](ValueCounts& counts) { return counts.add(value); });
+        break;
+    }
+    if (!ok) return too_many(aggregate);
+  }
+  return Status::ok();
+}
+
+void AggregateStates::encode(const char* states, std::string& out) const {
+  const auto sketch = [&](const auto& lazy) {
+    out.push_back(lazy.sketch == nullptr ? 0 : 1);
+    if (lazy.sketch != nullptr) lazy.sketch->append_to(out);
+  };
+  for (std::size_t i = 0; i < offsets_.size(); ++i) {
+    const char* const state = states + offsets_[i];
+    switch (plan_.aggregates()[i].function) {
+      case F::Count:
+        put_varint(out, at<std::uint64_t>(state));
+        break;
+      case F::Sum:
+      case F::Avg:
+        at<SumState>(state).encode(out);
+        break;
+      case F::Min:
+      case F::Max:
+        put_scalar(out, at<ExtremeState>(state).value);
+        break;
+      case F::Distinct:
+        sketch(at<DistinctState>(state));
+        break;
+      case F::Quantile:
+        sketch(at<QuantileState>(state));
+        break;
+      case F::Histogram:
+        sketch(at<HistogramState>(state));
+        break;
+      case F::Top:
+        sketch(at<TopState>(state));
+        break;
+    }
+  }
+}
+
+Status AggregateStates::merge(char* states, std::string_view encoded, std::size_t& heap) const {
+  ByteReader in(encoded);
+  for (std::size_t i = 0; i < offsets_.size(); ++i) {
+    FJORD_TRY(merge_one(plan_.aggregates()[i], states + offsets_[i], in, heap));
+  }
+  return in.at_end() ? Status::ok() : malformed();
+}
+
+Status AggregateStates::merge_one(const AggregatePlan::Aggregate& aggregate, char* state, ByteReader& in,
+                                  std::size_t& heap) const {
+  switch (aggregate.function) {
+    case F::Count:
+      at<std::uint64_t>(state) += in.varint();
+      return in.ok() ? Status::ok() : malformed();
+    case F::Sum:
+    case F::Avg: {
+      const bool ignore_counts = sabotage_.average_of_averages && aggregate.function == F::Avg;
+      return at<SumState>(state).merge(in, heap, ignore_counts) ? Status::ok() : malformed();
+    }
+    case F::Min:
+    case F::Max: {
+      ScalarView value;
+      if (!read_scalar(in, value)) return malformed();
+      at<ExtremeState>(state).offer(value, aggregate.function == F::Max, heap);
+      return Status::ok();
+    }
+    default:
+      break;
+  }
+  const auto has_sketch = in.fixed<std::uint8_t>();
+  if (!in.ok() || has_sketch > 1) return malformed();
+  if (has_sketch == 0) return Status::ok();
+  switch (aggregate.function) {
+    case F::Distinct:
+      return merge_sketch(aggregate, at<DistinctState>(state), in, heap);
+    case F::Quantile:
+      return merge_sketch(aggregate, at<QuantileState>(state), in, heap);
+    case F::Histogram:
+      return merge_sketch(aggregate, at<HistogramState>(state), in, heap);
+    default:
+      return merge_sketch(aggregate, at<TopState>(state), in, heap);
+  }
+}
+
+void AggregateStates::write(const char* states, JsonWriter& json) const {
+  for (std::size_t i = 0; i < offsets_.size(); ++i) {
+    const AggregatePlan::Aggregate& aggregate = plan_.aggregates()[i];
+    const char* const state = states + offsets_[i];
+    switch (aggregate.function) {
+      case F::Count:
+        json.Uint64(at<std::uint64_t>(state));
+        break;
+      case F::Sum:
+        write_sum(at<SumState>(state), aggregate, json);
+        break;
+      case F::Avg:
+        write_average(at<SumState>(state), json);
+        break;
+      case F::Min:
+      case F::Max:
+        write_scalar(json, at<ExtremeState>(state).value, aggregate.is_bool);
+        break;
+      case F::Distinct:
+        write_distinct(at<DistinctState>(state), json);
+        break;
+      case F::Quantile:
+        write_quantile(at<QuantileState>(state), aggregate, json);
+        break;
+      case F::Histogram: {
+        const HistogramCounts none;
+        const HistogramCounts* counts = at<HistogramState>(state).sketch;
+        (counts == nullptr ? none : *counts).write(json, aggregate.parameter);
+        break;
+      }
+      case F::Top: {
+        const ValueCounts none;
+        const ValueCounts* counts = at<TopState>(state).sketch;
+        (counts == nullptr ? none : *counts)
+            .write(json, static_cast<std::size_t>(aggregate.parameter.integer), aggregate.is_bool);
+        break;
+      }
+    }
+  }
+}
+
+}  // namespace fjord::mapreduce

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "accumulator.h"
+#include "aggregate_state.h"
+
+namespace fjord::mapreduce {
+
+struct GroupTableSabotage {
+  AggregateSabotage states;
+  bool forget_null_groups = false;
+};
+
+/// The groups of an aggregation: open addressing over records in an arena, each with a key and the states of the
+/// aggregates. A document of a known group allocates nothing, unless a sketch grows.
+class GroupTable final : public Accumulator {
+ public:
+  explicit GroupTable(std::shared_ptr<const AggregatePlan> plan, GroupTableSabotage sabotage = {});
+  ~GroupTable() override;
+  GroupTable(const GroupTable&) = delete;
+  GroupTable& operator=(const GroupTable&) = delete;
+
+  Status map(const DocumentView& document) override;
+  Status merge(std::string_view key, std::string_view value) override;
+  std::uint64_t tuples() const override { return documents_; }
+  std::size_t groups() const override { return records_.size(); }
+  std::size_t bytes() const override;
+  void clear() override;
+  std::unique_ptr<TupleSource> drain(std::uint32_t destinations) override;
+
+  /// The row of a group as a JSON array: the values of its key, then those of its aggregates. Errors: Corruption if the
+  /// key is malformed.
+  static Status write_row(const AggregatePlan& plan, const AggregateStates& states, std::string_view key,
+                          const char* group, std::string& row);
+  /// The values of a key as a JSON array. Errors: Corruption.
+  static Status write_key(const AggregatePlan& plan, std::string_view key, std::string& text);
+
+ private:
+  struct Record;
+  struct Slot {
+    std::uint64_t hash = 0;
+    Record* record = nullptr;  ///< Null: free.
+  };
+  class Source;
+
+  /// The states of the group of that key, made if there is none.
+  char* find(std::string_view key);
+  char* states_of(Record* record) const;
+  static std::string_view key_of(const Record& record);
+  char* allocate(std::size_t bytes);
+  void grow();
+
+  std::shared_ptr<const AggregatePlan> plan_;
+  GroupTableSabotage sabotage_;
+  AggregateStates states_;
+  std::vector<Slot> slots_;  ///< A power of two.
+  std::vector<Record*> records_;
+  std::vector<std::unique_ptr<char[]>> chunks_;
+  char* free_ = nullptr;
+  std::size_t free_bytes_ = 0;
+  std::size_t chunk_bytes_ = 0;
+  std::size_t heap_bytes_ = 0;
+  std::uint64_t documents_ = 0;
+
+  ValueExpression::Scratch scratch_;
+  std::vector<ScalarView> inputs_;
+  std::string key_;
+};
+
+}  // namespace fjord::mapreduce

@@ -1,0 +1,125 @@
+#include <set>
+#include <utility>
+
+#include "task_visitors.h"
+
+namespace fjord::mapreduce {
+namespace {
+
+/// Buckets that are read together share one table, so that a group is sent once for all of them and not once for each.
+/// They are a unit: what is sent counts for the runner when it has heard that all of them are done, so a bucket is only
+/// said to be done when the last of them is, and if one fails, all are read again.
+class DirectMapVisitor final : public visitors::Visitor {
+ public:
+  DirectMapVisitor(std::shared_ptr<TaskContext> shared, visitors::VisitContext& context, TaskSpec spec,
+                   std::unique_ptr<Application> application)
+      : shared_(std::move(shared)),
+        context_(context),
+        spec_(std::move(spec)),
+        application_(std::move(application)),
+        table_(make_accumulator(*application_, [&visit = context] { return visit.cancelled(); })) {}
+
+  Status begin_bucket(BucketId bucket) override {
+    if (reports_.empty()) begin_unit(bucket);
+    if (is_broken_) return broken();
+    reports_[bucket];
+    open_.insert(bucket);
+    return Status::ok();
+  }
+
+  Status visit(BucketId bucket, std::string docblock) override {
+    if (is_broken_) return broken();
+    TaskReport& report = reports_.at(bucket);
+    const std::uint64_t documents = report.documents;
+    const std::uint64_t tuples = table_->tuples();
+    const std::size_t limit = static_cast<std::size_t>(shared_->memory.value());
+    const Status status = for_each_document(docblock, context_, [&](const EntryView& entry, const DocumentView& view) {
+      ++report.documents;
+      report.bytes += entry.header.size() + entry.body.size();
+      FJORD_TRY(table_->map(view));
+      return table_->bytes() > limit ? ship() : Status::ok();
+    });
+    report.tuples += table_->tuples() - tuples;
+    shared_->metrics.documents.add(report.documents - documents);
+    shared_->metrics.tuples.add(table_->tuples() - tuples);
+    return status;
+  }
+
+  void end_bucket(BucketId bucket, visitors::BucketDone done) override {
+    open_.erase(bucket);
+    waiting_.emplace_back(bucket, std::move(done));
+    if (open_.empty()) end_unit();
+  }
+
+  void abandon_bucket(BucketId bucket) override {
+    open_.erase(bucket);
+    reports_.erase(bucket);
+    is_broken_ = true;
+    table_->clear();
+    if (open_.empty()) end_unit();
+  }
+
+ private:
+  static Status broken() {
+    return Status(StatusCode::NotReady, "a bucket that was read together with this one failed");
+  }
+
+  void begin_unit(BucketId bucket) {
+    carrier_ = bucket;
+    unit_ = shared_->new_unit();
+    chunks_ = 0;
+    is_broken_ = false;
+  }
+
+  /// What is in the table goes out now, and the table begins anew.
+  Status ship() {
+    TupleDocuments pieces(table_->drain(0), shared_->options.chunk_bytes);
+    for (;;) {
+      FJORD_TRY_ASSIGN(const auto piece, pieces.next());
+      if (!piece) break;
+      context_.send(carrier_, TupleChunk::encode(unit_, piece->tuples));
+      ++chunks_;
+    }
+    table_->clear();
+    return Status::ok();
+  }
+
+  void end_unit() {
+    Status status = is_broken_ ? broken() : ship();
+    for (auto& [bucket, done] : waiting_) {
+      TaskReport& report = reports_[bucket];
+      report.unit = unit_;
+      report.unit_buckets = waiting_.size();
+      report.unit_chunks = chunks_;
+      done({status, status ? report.encode() : std::string()});
+    }
+    waiting_.clear();
+    reports_.clear();
+    table_->clear();
+  }
+
+  std::shared_ptr<TaskContext> shared_;
+  visitors::VisitContext& context_;
+  TaskSpec spec_;
+  std::unique_ptr<Application> application_;
+  std::unique_ptr<Accumulator> table_;
+
+  // The unit.
+  BucketId carrier_;  ///< What is sent goes under the name of this bucket.
+  std::uint64_t unit_ = 0;
+  std::uint64_t chunks_ = 0;
+  bool is_broken_ = false;
+  std::set<BucketId> open_;
+  std::map<BucketId, TaskReport> reports_;
+  std::vector<std::pair<BucketId, visitors::BucketDone>> waiting_;
+};
+
+}  // namespace
+
+std::unique_ptr<visitors::Visitor> make_direct_map_visitor(std::shared_ptr<TaskContext> shared,
+                                                           visitors::VisitContext& context, TaskSpec spec,
+                                                           std::unique_ptr<Application> application) {
+  return std::make_unique<DirectMapVisitor>(std::move(shared), context, std::move(spec), std::move(application));
+}
+
+}  // namespace fjord::mapreduce

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "accumulator.h"
+#include "task.h"
+
+namespace fjord::mapreduce {
+
+/// Takes what direct map tasks send and makes the results of a job of it.
+///
+/// A bucket may be read more than once, as nodes fail, and what was sent before its end may come to nothing. So the
+/// tuples of a unit (direct_map_visitor.cpp) are kept as they came until all buckets of the unit are done, and only
+/// then added up: each bucket counts once.
+///
+/// Threading: confined. Lifetime: `application` outlives it.
+class DirectReduce {
+ public:
+  /// `count_at_once`: wrong on purpose; adds tuples when they come.
+  explicit DirectReduce(Application& application, bool count_at_once = false)
+      : application_(application), table_(make_accumulator(application)), count_at_once_(count_at_once) {}
+
+  /// Something that a task sent under the name of `bucket`. Errors: Corruption; TooLarge.
+  Status on_chunk(BucketId bucket, std::string bytes);
+  /// Errors: Corruption, also if chunks of the unit are missing; TooLarge.
+  Status on_bucket(BucketId bucket, const TaskReport& report);
+  /// Buckets that were said to be done, but whose unit will not be complete, once no more is to come: they have to be
+  /// read again. What is known of them is forgotten.
+  std::vector<BucketId> take_lost();
+
+  /// Of the buckets that count.
+  const TaskReport& totals() const { return totals_; }
+  std::uint64_t buckets() const { return buckets_; }
+  /// What groups and waiting tuples take.
+  std::size_t bytes() const { return table_->bytes() + waiting_bytes_; }
+
+  /// Key and JSON value, as the application orders them, else by key. Errors: those of the application; TooLarge if
+  /// they take more than `bytes_max`.
+  Result<std::vector<std::pair<std::string, std::string>>> finish(std::size_t bytes_max);
+
+ private:
+  struct Unit {
+    BucketId carrier;
+    std::vector<std::string> chunks;
+    std::map<BucketId, TaskReport> done;
+  };
+
+  void forget(std::map<std::uint64_t, Unit>::iterator unit);
+  void count(const TaskReport& report);
+  Status add(std::string_view chunk);
+
+  Application& application_;
+  std::unique_ptr<Accumulator> table_;
+  bool count_at_once_;
+  std::map<std::uint64_t, Unit> units_;
+  std::size_t waiting_bytes_ = 0;
+  TaskReport totals_;
+  std::uint64_t buckets_ = 0;
+};
+
+}  // namespace fjord::mapreduce

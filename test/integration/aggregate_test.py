@@ -1,0 +1,180 @@
+"""`fjord aggregate` over real data agrees exactly with a computation of our own, by both shuffles, also when a storage node is
+killed while it works."""
+
+import collections
+import csv
+import io
+import json
+import math
+import os
+import signal
+import subprocess
+import time
+import unittest
+
+import harness
+
+CAR = """document car {
+  field make type string { header }
+  field model type string { header }
+  field year type int { header }
+  field price type int { header }
+  field transmission type string { header }
+  field mileage type int { header }
+  field fueltype type string { header }
+  field tax type int { header }
+  field mpg type double { header }
+  field enginesize type double { header }
+}
+"""
+REPORT = """document make_report {
+  field make type string { header }
+  field count type long { header }
+  field total type long { header }
+  field mpg type double { header }
+}
+"""
+CARS = harness.data_file("used-cars.csv")
+
+
+def rows(path):
+    with open(path, newline="", encoding="utf-8-sig") as file:
+        return list(csv.DictReader(file))
+
+
+def nearest_rank(values, part):
+    values = sorted(values)
+    return values[max(1, math.ceil(part * len(values))) - 1]
+
+
+class AggregateTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = harness.Cluster(storage=3, distributors=2, redundancy=2)
+        cls.cluster.__enter__()
+        cls.addClassCleanup(cls.cluster.close)
+        cls.cluster.deploy(CAR, REPORT)
+        cls.cars = rows(CARS)
+        summary = cls.cluster.must("import", "--type", "car", "--id-row", CARS).json()
+        assert summary["ok"] == len(cls.cars) and summary["failed"] == 0, summary
+
+    def setUp(self):
+        self.cluster.wait_healthy()
+
+    def by(self, *fields):
+        groups = collections.defaultdict(list)
+        for car in self.cars:
+            groups[tuple(car[field] if car[field] != "" else None for field in fields)].append(car)
+        return groups
+
+    def expected_by_make(self):
+        expected = {}
+        for (make,), cars in self.by("make").items():
+            prices = [int(car["price"]) for car in cars]
+            expected[make] = {"make": make, "count": len(cars), "total": sum(prices), "mpg": math.fsum(float(car["mpg"]) for car in cars if car["mpg"] != ""),
+                              "low": min(prices), "high": max(prices), "models": len({car["model"] for car in cars})}
+        return expected
+
+    BY_MAKE = ["--type", "car", "--group-by", "make", "count()", "sum(price) AS total", "sum(mpg) AS mpg", "min(price) AS low",
+               "max(price) AS high", "models=distinct(model)"]
+
+    def aggregate(self, *arguments):
+        finished = self.cluster.must("aggregate", *arguments, "-o", "json")
+        return finished.json_lines(), finished.err
+
+    def test_by_make_through_both_shuffles(self):
+        for shuffle in ("auto", "direct", "store"):
+            with self.subTest(shuffle=shuffle):
+                lines, said = self.aggregate(*self.BY_MAKE, "--shuffle", shuffle)
+                self.assertEqual({line["make"]: line for line in lines}, self.expected_by_make())
+                self.assertEqual([line["make"] for line in lines], sorted(line["make"] for line in lines))
+                self.assertIn(f"{len(self.cars)} documents", said)
+                self.assertIn("nothing is missing", said)
+                self.assertIn("shuffle " + ("store" if shuffle == "store" else "direct"), said)
+
+    def test_several_keys_quantile_and_average(self):
+        lines, _ = self.aggregate("--type", "car", "--group-by", "make, model", "--group-by", "year AS y", "avg(price)",
+                                  "quantile(0.5,price) AS median", "count()")
+        expected = {}
+        for (make, model, year), cars in self.by("make", "model", "year").items():
+            prices = [int(car["price"]) for car in cars]
+            expected[make, model, int(year)] = (sum(prices) / len(prices), nearest_rank(prices, 0.5), len(prices))
+        self.assertEqual({(one["make"], one["model"], one["y"]): (one["avg_price"], one["median"], one["count"]) for one in lines},
+                         expected)
+
+    def test_having_order_limit_and_selection(self):
+        lines, _ = self.aggregate("--type", "car", "--selection", "year >= 2018 and car.price > 5000", "--group-by", "model", "count()",
+                                  "--having", "count > 100", "--order-by", "count desc, model", "--limit", 7)
+        counts = collections.Counter(car["model"] for car in self.cars if int(car["year"]) >= 2018 and int(car["price"]) > 5000)
+        expected = sorted(((n, model) for model, n in counts.items() if n > 100), key=lambda one: (-one[0], one[1]))[:7]
+        self.assertEqual([(line["count"], line["model"]) for line in lines], expected)
+
+    def test_top_and_histogram_of_everything(self):
+        (line,), _ = self.aggregate("--type", "car", "top(3,fueltype)", "histogram(year,10)", "distinct(price) AS prices")
+        fuels = sorted(collections.Counter(car["fueltype"] for car in self.cars).items(), key=lambda one: (-one[1], one[0]))
+        self.assertEqual([(one["value"], one["count"]) for one in line["top_3_fueltype"]], fuels[:3])
+        decades = collections.Counter(int(car["year"]) // 10 * 10 for car in self.cars)
+        self.assertEqual({one["from"]: one["count"] for one in line["histogram_year_10"]}, dict(decades))
+        prices = len({car["price"] for car in self.cars})
+        self.assertLess(abs(line["prices"]["estimate"] - prices), 4 * line["prices"]["standard_error"] * prices)
+
+    def test_specification_in_a_file_and_csv(self):
+        spec = self.cluster.file("spec.json", json.dumps({"type": "car", "group_by": ["make"], "aggregates": ["count()"], "limit": 1}))
+        out = self.cluster.must("aggregate", "--spec", spec, "--limit", 1000, "-o", "csv").out
+        table = list(csv.DictReader(io.StringIO(out)))
+        self.assertEqual({row["make"]: int(row["count"]) for row in table},
+                         {make: len(cars) for (make,), cars in self.by("make").items()})
+        text = self.cluster.must("aggregate", "--spec", spec).out.splitlines()
+        self.assertEqual(text[0].split(), ["make", "count"])
+        self.assertEqual(len(text), 2)
+
+    def test_into_documents(self):
+        arguments = ["aggregate", "--type", "car", "--group-by", "make", "count()", "sum(price) AS total", "--into", "make_report",
+                     "--name", "report"]
+        for _ in range(2):  # the second run replaces what the first has put
+            self.cluster.must(*arguments)
+        expected = {f'id:results:make_report::report/["{make}"]': {"make": make, "count": one["count"], "total": one["total"]}
+                    for make, one in self.expected_by_make().items()}
+        self.assertEqual(self.cluster.documents("--type", "make_report"), expected)
+        one = next(iter(expected))
+        self.assertEqual(self.cluster.must("get", one).json()["fields"], expected[one])
+        refused = self.cluster.fjord("aggregate", "--type", "car", "--group-by", "model", "count()", "--into", "make_report")
+        self.assertEqual(refused.code, harness.USAGE)
+        self.assertIn('no field for the column "model"', refused.err)
+
+    def test_mistakes_say_where(self):
+        for arguments, part in ((["--type", "car", "sum(prise)"], "'prise' is no field"), (["--type", "cat", "count()"], "cat"),
+                                (["count()"], "--type"), (["--type", "car", "count()", "--having", "n > 1"], "columns: count"),
+                                (["--type", "car"], "nothing to compute")):
+            with self.subTest(arguments=arguments):
+                finished = self.cluster.fjord("aggregate", *arguments)
+                self.assertEqual(finished.code, harness.USAGE, finished)
+                self.assertIn(part, finished.err)
+                self.assertEqual(finished.out, "")
+
+    def kill_meanwhile(self, node, shuffle):
+        """Stops the node, so that the aggregation has to wait for it, and kills it then."""
+        pid = int((self.cluster.directory / "run" / f"{node}.pid").read_text().split()[0])
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            running = self.cluster.begin("aggregate", *self.BY_MAKE, "--shuffle", shuffle, "-o", "json", stdout=subprocess.PIPE,
+                                         stderr=subprocess.PIPE)
+            time.sleep(0.5)
+            self.assertIsNone(running.poll(), "the aggregation does not need the node that is stopped")
+        finally:
+            self.cluster.kill(node)
+        out, said = running.communicate(timeout=120)
+        self.cluster.restart(node)
+        self.assertEqual(running.returncode, 0, said)
+        self.assertEqual({line["make"]: line for line in map(json.loads, out.splitlines())}, self.expected_by_make())
+        self.assertIn("were read again", said)
+
+    def test_a_node_is_killed_directly(self):
+        self.kill_meanwhile("storage.1", "direct")
+
+    def test_a_node_is_killed_through_the_store(self):
+        self.kill_meanwhile("storage.2", "store")
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,136 @@
+#include "job_client.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <fmt/format.h>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "fjord/common/random.h"
+
+namespace fjord::cli {
+namespace {
+
+/// Waits for a value that a callback on another thread brings.
+template <typename T>
+class Answer {
+ public:
+  void set(T value) {
+    const std::lock_guard lock(mutex_);
+    value_ = std::move(value);
+    changed_.notify_one();
+  }
+  T wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [&] { return value_.has_value(); });
+    return std::move(*value_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<T> value_;
+};
+
+}  // namespace
+
+bool has_ended(const rpc::JobStatus& job) {
+  return job.phase == rpc::JobPhase::Done || job.phase == rpc::JobPhase::Failed ||
+         job.phase == rpc::JobPhase::Cancelled;
+}
+
+std::string_view phase_text(rpc::JobPhase phase) {
+  switch (phase) {
+    case rpc::JobPhase::Queued:
+      return "queued";
+    case rpc::JobPhase::Map:
+      return "map";
+    case rpc::JobPhase::Reduce:
+      return "reduce";
+    case rpc::JobPhase::CleanUp:
+      return "cleanup";
+    case rpc::JobPhase::Done:
+      return "done";
+    case rpc::JobPhase::Failed:
+      return "failed";
+    case rpc::JobPhase::Cancelled:
+      return "cancelled";
+    case rpc::JobPhase::Unknown:
+      break;
+  }
+  return "unknown";
+}
+
+std::string_view shuffle_text(rpc::Shuffle shuffle) {
+  if (shuffle == rpc::Shuffle::Direct) return "direct";
+  return shuffle == rpc::Shuffle::Store ? "store" : "auto";
+}
+
+rpc::Shuffle shuffle_from(std::string_view text) {
+  if (text == "direct") return rpc::Shuffle::Direct;
+  return text == "store" ? rpc::Shuffle::Store : rpc::Shuffle::Auto;
+}
+
+Result<rpc::ListJobsReply> ask_for_job(Connection& connection, rpc::ListJobs request, Duration timeout) {
+  const std::string id = request.job_id;
+  const Duration wait(request.wait_us);
+  using Answers = std::vector<std::pair<rpc::Address, Result<rpc::ListJobsReply>>>;
+  const auto answer = std::make_shared<Answer<Result<Answers>>>();
+  connection.client().call_all(std::move(request), wait + timeout,
+                               [answer](Result<Answers> answers) { answer->set(std::move(answers)); });
+  FJORD_TRY_ASSIGN(Answers answers, answer->wait());
+  Status error(StatusCode::NotFound, fmt::format("no distributor that is up knows a job \"{}\"", id));
+  for (auto& [address, reply] : answers) {
+    if (reply && !reply->jobs.empty()) return std::move(*reply);
+    if (!reply) error = reply.error();
+  }
+  return error;
+}
+
+Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::string& job, Duration timeout,
+                                        std::uint32_t results_bytes_max,
+                                        const std::function<void(const rpc::JobStatus&)>& on_progress) {
+  using SteadyClock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPauseAfterError{100};
+  auto last_answer = SteadyClock::now();
+  while (true) {
+    rpc::ListJobs request;
+    request.job_id = job;
+    request.wait_us = milliseconds(500).count();
+    request.results_bytes_max = results_bytes_max;
+    auto reply = ask_for_job(connection, std::move(request), timeout);
+    if (reply) {
+      last_answer = SteadyClock::now();
+      if (on_progress) on_progress(reply->jobs.front());
+      if (has_ended(reply->jobs.front())) return reply;
+      continue;
+    }
+    if (SteadyClock::now() - last_answer > timeout) return reply.error();
+    std::this_thread::sleep_for(kPauseAfterError);
+  }
+}
+
+Result<std::vector<mapreduce::KeyedResult>> read_results(Connection& connection, const rpc::JobStatus& job) {
+  rpc::SnapshotHolder holder;
+  if (const auto snapshot = connection.client().snapshot(); snapshot != nullptr) {
+    if (const auto updated = holder.update(snapshot->info()); !updated) return updated.error();
+  }
+  Answer<Result<std::vector<mapreduce::KeyedResult>>> answer;
+  std::unique_ptr<mapreduce::JobResults> results;
+  Executor& executor = connection.executor();
+  executor.post([&] {
+    results = std::make_unique<mapreduce::JobResults>(job, connection.transport(), holder, connection.runtime().clock,
+                                                      Random::from_system(), executor);
+    results->start([&](Result<std::vector<mapreduce::KeyedResult>> got) {
+      executor.post([&, got = std::move(got)]() mutable {
+        results.reset();
+        answer.set(std::move(got));
+      });
+    });
+  });
+  return answer.wait();
+}
+
+}  // namespace fjord::cli
