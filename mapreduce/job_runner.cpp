@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::uint32_t kOutputBucketsMin = 4;
 constexpr std::uint32_t kOutputBucketsMax = 16;
+constexpr unsigned kBeginAnewMax = 5;
 constexpr std::uint32_t kBucketsOfUnitMax = 64;  // as many as a visitor reads at once
 
 std::string job_selection(const char* type, const std::string& job) {
@@ -98,6 +99,7 @@ void JobRunner::start_session(visitors::VisitorSessionOptions options, visitors:
 
 void JobRunner::start() {
   if (!choose_shuffle()) return;
+  bits_ = snapshot_->distribution_bits();
   if (job_.shuffle == rpc::Shuffle::Direct) {
     map_direct(std::nullopt);
   } else {
@@ -316,9 +318,32 @@ void JobRunner::clean_up() {
 }
 
 void JobRunner::fail(const Status& status) {
-  if (outcome_ != rpc::JobPhase::Done) return;
-  outcome_ = rpc::JobPhase::Failed;
-  job_.error = status;
+  if (outcome_ != rpc::JobPhase::Done || begins_anew_) return;
+  begins_anew_ = may_begin_anew(status);
+  if (!begins_anew_) {
+    outcome_ = rpc::JobPhase::Failed;
+    job_.error = status;
+  }
+  stop();
+}
+
+/// Tasks are named after buckets, which more distribution bits cut into smaller ones: a bucket that had not been read
+/// by then is nowhere as a whole any more.
+bool JobRunner::may_begin_anew(const Status& status) const {
+  return is_transient(status.code()) && environment_.snapshot.get()->distribution_bits() != bits_ &&
+         begun_anew_ < kBeginAnewMax;
+}
+
+void JobRunner::cancel() {
+  if (outcome_ != rpc::JobPhase::Done || job_.phase == rpc::JobPhase::CleanUp) return;
+  outcome_ = rpc::JobPhase::Cancelled;
+  job_.error = Status(StatusCode::Cancelled, "the job was cancelled");
+  if (begins_anew_) return;  // It has been stopped.
+  job_.phase = rpc::JobPhase::CleanUp;
+  stop();
+}
+
+void JobRunner::stop() {
   // Not from inside the session's callback: it is about to be replaced.
   session_->cancel([this, settled = std::weak_ptr<int>(alive_)] {
     if (settled.expired()) return;
@@ -330,19 +355,17 @@ void JobRunner::fail(const Status& status) {
   });
 }
 
-void JobRunner::cancel() {
-  if (outcome_ != rpc::JobPhase::Done || job_.phase == rpc::JobPhase::CleanUp) return;
-  outcome_ = rpc::JobPhase::Cancelled;
-  job_.error = Status(StatusCode::Cancelled, "the job was cancelled");
-  job_.phase = rpc::JobPhase::CleanUp;
-  session_->cancel([this, settled = std::weak_ptr<int>(alive_)] {
-    if (settled.expired()) return;
-    if (spec_.direct) {
-      end();  // nothing was put
-    } else {
-      clean_up();
-    }
-  });
+void JobRunner::begin_anew() {
+  log::info("job", "{} begins anew: the cluster has other distribution bits since it began", job_.job_id);
+  ++begun_anew_;
+  begins_anew_ = false;
+  direct_.reset();
+  spec_.direct = false;
+  reduced_documents_ = 0;
+  job_.map_tasks = job_.map_tasks_done = job_.reduce_tasks = job_.reduce_tasks_done = 0;
+  job_.documents_read = job_.bytes_read = job_.spilled_bytes = 0;
+  job_.tuples = job_.tuple_documents = job_.results = 0;
+  start();
 }
 
 void JobRunner::abandon() {
@@ -350,6 +373,12 @@ void JobRunner::abandon() {
 }
 
 void JobRunner::end() {
+  if (begins_anew_ && outcome_ == rpc::JobPhase::Done) {
+    environment_.executor.post([this, settled = std::weak_ptr<int>(alive_)] {
+      if (!settled.expired()) begin_anew();
+    });
+    return;
+  }
   job_.tasks_repeated = status().tasks_repeated;
   job_.phase = outcome_;
   on_finished_();

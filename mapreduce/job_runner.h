@@ -31,7 +31,8 @@ using JobRows = std::vector<std::pair<std::string, std::string>>;
 
 /// Takes one job through its phases: map, reduce, clean-up. With the direct shuffle the runner itself reduces, as map
 /// tasks end, and nothing is put; if that needs more memory than the job may take and the shuffle is the system's
-/// choice, the job begins anew through the store.
+/// choice, the job begins anew through the store. It also begins anew when the distribution bits change and a phase
+/// cannot be finished because of that.
 ///
 /// Threading: confined to the environment's executor. Lifetime: destroying it stops the job without cleaning up.
 class JobRunner {
@@ -65,6 +66,9 @@ class JobRunner {
   void reduce();
   void clean_up();
   void fail(const Status& status);
+  bool may_begin_anew(const Status& status) const;
+  void stop();
+  void begin_anew();
   void end();
 
   rpc::JobStatus job_;
@@ -80,6 +84,9 @@ class JobRunner {
   std::uint64_t repeated_before_ = 0;  ///< In the phases before this one.
   std::uint64_t reduced_documents_ = 0;
   rpc::JobPhase outcome_ = rpc::JobPhase::Done;
+  unsigned bits_ = 0;         ///< Of the cluster state in which the job began.
+  bool begins_anew_ = false;  ///< As soon as what it put is removed.
+  unsigned begun_anew_ = 0;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 
