@@ -30,6 +30,8 @@ struct Costs {
   std::array<double, kClasses> delay{};  ///< Time in which a customer needs no station.
   /// Disk time that an operation causes later (runs, rewriting): slows others, not itself.
   std::array<double, kStations> later{};
+  /// Of the demand for stripes, what is the disk's time: a stripe waits for what it reads.
+  std::array<double, kClasses> disk_in_stripe{};
   std::array<double, kClasses> visits_disk{};  ///< How often one of them comes to the disk.
   double step_s = 0;                           ///< Of the disk, for a step of writing a slotfile anew.
   double scan_bytes = 0;                       ///< Of a docblock.
@@ -42,16 +44,17 @@ struct Hits {
   double scan = 0;
 };
 
-Hits hits_of(const Workload& w, const Settings& settings, const NodeShape& shape) {
+Hits hits_of(const Workload& w, const Settings& settings, const NodeShape& shape, const StoreFacts& facts) {
   Hits hits;
   const double pages = std::max(0.0, shape.page_bytes) * (w.scan_share > 0 ? 0.8 : 0.95);
   const double unit = std::max(kPageBytes, w.document_bytes);
   // A cache that keeps what was used last is as good as one a quarter of its size that keeps what is used most.
   const double popular = zipf_share(pages / unit / 4, shape.documents, w.key_skew);
-  hits.page = pages >= shape.bytes ? 1 : popular + (1 - popular) * std::min(1.0, pages / shape.bytes);
+  const double on_disk = shape.bytes * facts.disk_bytes_per_byte;
+  hits.page = pages >= on_disk ? 1 : popular + (1 - popular) * std::min(1.0, pages / on_disk);
   // Popular documents are spread over all slots, so all slots are used alike.
   hits.index = std::min(1.0, static_cast<double>(settings.index_bytes_max) / shape.index_bytes);
-  hits.scan = pages >= shape.bytes ? 1 : 0;
+  hits.scan = pages >= on_disk ? 1 : 0;
   return hits;
 }
 
@@ -86,7 +89,9 @@ void add_operations(const Workload& w, const HardwareProfile& hw, const NodeShap
     const double batch = std::max(1.0, facts.clients_per_node * (1 - r) / facts.stripes / 2);
     sync = (1 - r) * hw[Constant::SyncS] / batch;
   }
-  demand[kStripes] = (0.4 * (cpu - load_cpu * slow) + load_cpu * slow) + wait + sync + demand[kDiskTransfer];
+  costs.disk_in_stripe[kOperation] = wait + demand[kDiskTransfer];
+  demand[kStripes] =
+      (0.4 * (cpu - load_cpu * slow) + load_cpu * slow) + sync + costs.disk_in_stripe[kOperation];
   const double writes = 1 - r;
   demand[kNetwork] = (r * d + writes * d * 2) / hw[Constant::NetworkRate];
   const double amplification =
@@ -123,6 +128,7 @@ void add_scan(const Workload& w, const HardwareProfile& hw, const Settings& sett
   demand[kDiskReads] = seeks / hw[Constant::RandomReadsPerS];
   demand[kDiskTransfer] = block * (1 - hits.scan) / hw[Constant::SequentialReadRate];
   const double wait = seeks * hw[Constant::RandomReadS] / ahead + demand[kDiskTransfer];
+  costs.disk_in_stripe[kScan] = wait;
   demand[kStripes] = in_stripe + wait;
   costs.stripe_block_s = demand[kStripes];
   costs.delay[kScan] = facts.bucket_scan_s * block / shape.bucket_bytes +
@@ -168,7 +174,7 @@ class Network {
     auto service = service_;
     service[kOperation][kStripes] += held_up;
     std::array<std::array<double, kStations>, kClasses> queue{};
-    for (std::size_t c = 0; c < kClasses; ++c) queue[c].fill(customers_[c] / static_cast<double>(kStations));
+    for (std::size_t c = 0; c < kClasses; ++c) queue[c].fill(customers_[c] / 3);
     std::array<double, kStations> later_use{};
     for (int round = 0; round < 40; ++round) {
       for (std::size_t c = 0; c < kClasses; ++c) {
@@ -202,28 +208,51 @@ class Network {
     }
     return sum;
   }
+  /// For how long a class keeps a stripe when the other stripes want the disk as well. There is one request of each stripe at
+  /// the disk at most, so nobody queues there: one waits for what the others have begun.
+  double stripe_service(const Solution& s, const std::array<std::array<double, kStations>, kClasses>& service,
+                        const std::array<double, kStations>& later_use, std::size_t c) const {
+    double waiting = 0;
+    for (const std::size_t k : {kDiskReads, kDiskTransfer}) {
+      // The disk is shared with what is written behind, which waits, but not for ever.
+      const double slower = 1 + 0.5 * later_use[k];
+      double use = 0;
+      double begun = 0;
+      for (std::size_t other = 0; other < kClasses; ++other) {
+        const double half = 0.5 * s.rate[other] * costs_.demand[other][k] * slower;
+        use += half;
+        begun += half * service[other][k] * slower;
+      }
+      waiting += visits_[c][k] * begun / (1 - std::min(use, 0.9));
+    }
+    const double disk = costs_.disk_in_stripe[c];
+    return service[c][kStripes] - disk + disk * (1 + 0.5 * later_use[kDiskReads]) + (disk > 0 ? waiting : 0);
+  }
+
   double one_class(Solution& s, const std::array<std::array<double, kStations>, kClasses>& service,
                    const std::array<double, kStations>& later_use,
                    std::array<std::array<double, kStations>, kClasses>& queue, std::size_t c) const {
     std::array<double, kStations> times{};
+    std::array<std::array<double, kStations>, kClasses> stay = service;
+    for (std::size_t other = 0; other < kClasses; ++other) {
+      stay[other][kStripes] = stripe_service(s, service, later_use, other);
+    }
     double response = costs_.delay[c];
-    for (std::size_t k = 0; k < kStations; ++k) {
-      // The disk is shared with what is written behind, which waits, but not for ever.
-      const double slower = k == kCpu ? 1 / (1 - std::min(later_use[k], 0.9)) : 1 + 0.5 * later_use[k];
+    for (const std::size_t k : {kCpu, kStripes, kNetwork}) {
+      const double slower = k == kCpu ? 1 / (1 - std::min(later_use[k], 0.9)) : 1;
       double wait = 0;
       for (std::size_t other = 0; other < kClasses; ++other) {
         const double there = queue[other][k] * (other == c ? 1 - 1 / customers_[c] : 1);
-        wait += there * service[other][k];
+        wait += there * stay[other][k];
       }
-      const double own = service[c][k] * visits_[c][k];
-      times[k] = own > 0 ? (own + wait / servers_[k] * visits_[c][k]) * slower : 0;
+      times[k] = stay[c][k] > 0 ? (stay[c][k] + wait / servers_[k]) * slower : 0;
       response += times[k];
     }
     const double rate = customers_[c] / response;
     s.response[c] = response;
     if (c == kOperation) s.network_s = times[kNetwork];
-    for (std::size_t k = 0; k < kStations; ++k) {
-      const double served = std::min(rate * service[c][k] * visits_[c][k], servers_[k]);
+    for (const std::size_t k : {kCpu, kStripes, kNetwork}) {
+      const double served = std::min(rate * stay[c][k], servers_[k]);
       queue[c][k] = std::max(0.0, rate * times[k] - served * (servers_[k] - 1) / servers_[k]);
     }
     return rate;
@@ -303,7 +332,7 @@ NodeShape shape_of(const Workload& w, const Settings& settings, const StoreFacts
 StripeTimes stripe_times(const Workload& w, const HardwareProfile& hw, const Settings& settings,
                          const StoreFacts& facts) {
   const NodeShape shape = shape_of(w, settings, facts);
-  const Hits hits = hits_of(w, settings, shape);
+  const Hits hits = hits_of(w, settings, shape, facts);
   Costs costs;
   add_operations(w, hw, shape, hits, facts, costs);
   add_scan(w, hw, settings, shape, hits, facts, costs);
@@ -312,7 +341,7 @@ StripeTimes stripe_times(const Workload& w, const HardwareProfile& hw, const Set
 
 Prediction predict(const Workload& w, const HardwareProfile& hw, const Settings& settings, const StoreFacts& facts) {
   const NodeShape shape = shape_of(w, settings, facts);
-  const Hits hits = hits_of(w, settings, shape);
+  const Hits hits = hits_of(w, settings, shape, facts);
   Costs costs;
   add_operations(w, hw, shape, hits, facts, costs);
   add_scan(w, hw, settings, shape, hits, facts, costs);

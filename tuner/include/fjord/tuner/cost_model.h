@@ -21,6 +21,7 @@ struct StoreFacts {
   double docblock_cpu_s = 60e-6;
   double bucket_scan_s = 1.5e-3;  ///< To open, list and finish one bucket in a visit, calls included.
   double bucket_fill = 0.7;       ///< Buckets and slotfiles that split in two are between half full and full.
+  double disk_bytes_per_byte = 1.13;  ///< What documents take in files (docs/performance-engine.md).
   double dead_share_max = 0.3;    ///< storage.dead_percent_max
   double readahead_bytes = 8.0 * (1 << 20);
   double docblocks_pending = 4;
