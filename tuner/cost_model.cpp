@@ -90,8 +90,7 @@ void add_operations(const Workload& w, const HardwareProfile& hw, const NodeShap
     sync = (1 - r) * hw[Constant::SyncS] / batch;
   }
   costs.disk_in_stripe[kOperation] = wait + demand[kDiskTransfer];
-  demand[kStripes] =
-      (0.4 * (cpu - load_cpu * slow) + load_cpu * slow) + sync + costs.disk_in_stripe[kOperation];
+  demand[kStripes] = (0.4 * (cpu - load_cpu * slow) + load_cpu * slow) + sync + costs.disk_in_stripe[kOperation];
   const double writes = 1 - r;
   demand[kNetwork] = (r * d + writes * d * 2) / hw[Constant::NetworkRate];
   const double amplification =
@@ -105,7 +104,13 @@ void add_operations(const Workload& w, const HardwareProfile& hw, const NodeShap
                         d * amplification / step * (2 + step / std::max(4 * run, 65536.0));
   costs.step_s = step / write_rate + step / read_rate + 3 / hw[Constant::RandomReadsPerS];
   costs.later[kDiskReads] = writes * places / hw[Constant::RandomReadsPerS];
-  costs.later[kCpu] = writes * d * (1 + amplification) / hw[Constant::CopyRate] * 3;
+  // The CPU time of that is spent in the stripe.
+  const double behind =
+      writes * slow *
+      (d / std::min(run, kStepBytes) * facts.run_cpu_s + d * amplification / step * facts.rewrite_step_cpu_s +
+       d * (2 + 3 * amplification) / hw[Constant::CopyRate]);
+  costs.later[kCpu] = behind;
+  demand[kStripes] += behind;
   costs.delay[kOperation] = hw[Constant::RoundTripS];
 }
 
@@ -208,8 +213,8 @@ class Network {
     }
     return sum;
   }
-  /// For how long a class keeps a stripe when the other stripes want the disk as well. There is one request of each stripe at
-  /// the disk at most, so nobody queues there: one waits for what the others have begun.
+  /// For how long a class keeps a stripe when the other stripes want the disk as well. There is one request of each
+  /// stripe at the disk at most, so nobody queues there: one waits for what the others have begun.
   double stripe_service(const Solution& s, const std::array<std::array<double, kStations>, kClasses>& service,
                         const std::array<double, kStations>& later_use, std::size_t c) const {
     double waiting = 0;

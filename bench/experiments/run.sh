@@ -6,8 +6,8 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 name=${1:-}
 [ $# -gt 0 ] && shift
 case $name in
-  slotfile-size | background-work | many-documents | placement | elasticity) ;;
-  *) printf 'Usage: ./run experiment slotfile-size|background-work|many-documents|placement|elasticity [--quick]\n' >&2; exit 2 ;;
+  slotfile-size | background-work | many-documents | placement | elasticity | tuner-grid) ;;
+  *) printf 'Usage: ./run experiment slotfile-size|background-work|many-documents|placement|elasticity|tuner-grid [--quick]\n' >&2; exit 2 ;;
 esac
 output=$root/build/experiments/$name
 page=$root/docs/experiments/$name.md

@@ -55,11 +55,15 @@ int main(int argc, char** argv) {
                "The workloads that the model was fitted on, in place of those that were held out");
   app.add_option("--directory", directory, "Unused: nothing is written");
   std::size_t one = 0;
+  int count = 64;
+  app.add_option("--count", count, "How many of those that the model was fitted on (default: 64)");
+  bool without = false;
+  app.add_flag("--no-grid", without, "Only the advice against the defaults");
   int operations = 600;
   app.add_option("--operations", operations, "Simulated for each of the settings (default: 600)");
   app.add_option("--scenario", one, "Only this one: what each knob alone changes, from the advice");
   CLI11_PARSE(app, argc, argv);
-  const std::vector<Scenario> scenarios = fitting ? fitting_scenarios() : held_out_scenarios();
+  const std::vector<Scenario> scenarios = fitting ? fitting_scenarios(count) : held_out_scenarios();
   if (one > 0 && one <= scenarios.size()) {
     print_scenario(scenarios[one - 1]);
     return 0;
@@ -67,7 +71,7 @@ int main(int argc, char** argv) {
   std::vector<GridRow> rows;
   std::size_t tried = 0;
   for (const Scenario& scenario : scenarios) {
-    rows.push_back(run_grid(scenario, 7, quick ? 1 : 4, operations));
+    rows.push_back(run_grid(scenario, 7, without ? 0 : quick ? 1 : 4, operations));
     tried += rows.back().settings_tried;
   }
   const GridSummary s = summary_of(rows);

@@ -140,7 +140,7 @@ double GridRow::throughput_error() const {
 }
 double GridRow::latency_error() const { return std::abs(predicted.p99_s / advised_outcome.p99_s - 1); }
 
-std::vector<Scenario> fitting_scenarios() { return draw_all(1, 64); }
+std::vector<Scenario> fitting_scenarios(int count) { return draw_all(1, count); }
 std::vector<Scenario> held_out_scenarios() { return draw_all(20'061'121, 32); }
 
 GridRow run_grid(const Scenario& scenario, std::uint64_t seed, int docblock_levels, int operations) {

@@ -19,10 +19,12 @@ struct StoreFacts {
   double write_cpu_s = 8e-6;
   double scan_cpu_s_per_document = 2e-6;
   double docblock_cpu_s = 60e-6;
-  double bucket_scan_s = 1.5e-3;  ///< To open, list and finish one bucket in a visit, calls included.
-  double bucket_fill = 0.7;       ///< Buckets and slotfiles that split in two are between half full and full.
+  double run_cpu_s = 20e-6;           ///< To write a run to a slotfile, apart from copying; in the stripe.
+  double rewrite_step_cpu_s = 50e-6;  ///< The same for a MiB of a slotfile that is written anew.
+  double bucket_scan_s = 1.5e-3;      ///< To open, list and finish one bucket in a visit, calls included.
+  double bucket_fill = 0.7;           ///< Buckets and slotfiles that split in two are between half full and full.
   double disk_bytes_per_byte = 1.13;  ///< What documents take in files (docs/performance-engine.md).
-  double dead_share_max = 0.3;    ///< storage.dead_percent_max
+  double dead_share_max = 0.3;        ///< storage.dead_percent_max
   double readahead_bytes = 8.0 * (1 << 20);
   double docblocks_pending = 4;
   double stripes = 2;

@@ -17,7 +17,7 @@ struct Scenario {
 };
 
 /// Those that the constants of the cost model and the formulas were fitted on.
-std::vector<Scenario> fitting_scenarios();
+std::vector<Scenario> fitting_scenarios(int count = 64);
 /// Others, drawn from the same ranges by another seed.
 std::vector<Scenario> held_out_scenarios();
 
@@ -38,8 +38,8 @@ struct GridRow {
   double latency_error() const;
 };
 
-/// `levels`: how many of the four levels of each of the six knobs are tried: 4 is the whole grid of 4,096 settings.
-/// The knobs: file_bytes_max, held_bytes_max, index_bytes_max, visitors_max, bucket_bytes_max, docblock_bytes.
+/// Four levels each of file_bytes_max, held_bytes_max, index_bytes_max, visitors_max and bucket_bytes_max, and
+/// `docblock_levels` of docblock_bytes: with 4 all 4,096 settings, with 1 the default alone, with 0 no grid at all.
 GridRow run_grid(const Scenario& scenario, std::uint64_t seed, int docblock_levels, int operations);
 
 struct GridSummary {
