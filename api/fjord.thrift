@@ -857,7 +857,7 @@ struct BucketChanges {
   7: optional bool again = false
   /** Removes that the subscriber has not been given are forgotten. */
   8: optional bool resync = false
-  /** With resync: removes before this time may be forgotten. */
+  /** Removes before this time may be forgotten; 0: none are. */
   9: optional i64 horizon_us = 0
 }
 

@@ -220,20 +220,24 @@ class DistributorNode::Impl {
       return reply;
     }
     reply.newer_info = context_.snapshot->info_newer_than(request.state_version, 0);
-    if (request.all && request.state_version != context_.snapshot->state_version()) {
+    const bool all = request.all || request.for_changes;
+    if (all && request.state_version != context_.snapshot->state_version()) {
       reply.status = Status(StatusCode::WrongDistribution, "the cluster state changed");
       return reply;
     }
-    if (request.all && !context_.ready) {
+    if (all && !context_.ready) {
       reply.status = still_collecting();
       return reply;
     }
-    if (request.all && context_.unreported_buckets_may_exist()) {
+    if (all && context_.unreported_buckets_may_exist()) {
       reply.status = Status(StatusCode::Unavailable, std::to_string(context_.absent_nodes()) +
                                                          " storage nodes are not up; some buckets may be there only");
       return reply;
     }
-    if (request.all) {
+    if (request.for_changes) {
+      const auto oldest = operations_.oldest_under_way();
+      for (auto& [key, entry] : context_.buckets) reply.buckets.push_back(node_for_changes(entry, oldest));
+    } else if (request.all) {
       const unsigned bits = context_.snapshot->distribution_bits();
       for (auto& [key, entry] : context_.buckets) {
         const BucketId whole = entry.bucket.with_used_bits(bits);
@@ -293,6 +297,28 @@ class DistributorNode::Impl {
     if (readable.empty()) return {bucket, not_in_sync()};
     readable = latencies_.without_slow(std::move(readable), context_.clock.now());
     return {bucket, Status::ok(), readable[context_.random.below(readable.size())]};
+  }
+
+  /// Where changes of a bucket can be read, and up to when: before its oldest write under way, and not while a merge
+  /// may bring something that is older (docs/design/0008).
+  rpc::BucketNode node_for_changes(const BucketEntry& entry, const std::map<std::uint64_t, std::uint64_t>& oldest) {
+    if (entry.phase == BucketPhase::Unavailable) {
+      return {.bucket = entry.bucket, .status = Status(StatusCode::Unavailable, entry.reason)};
+    }
+    if (!entry.serves() || entry.may_differ() || !entry.damaged.empty()) {
+      return {.bucket = entry.bucket, .status = not_in_sync()};
+    }
+    const std::vector<std::uint16_t> nodes = latencies_.without_slow(readable_nodes(entry), context_.clock.now());
+    rpc::BucketNode found{.bucket = entry.bucket, .status = Status::ok()};
+    found.node = nodes[context_.random.below(nodes.size())];
+    found.epoch = entry.set.epoch;
+    found.stable_us = entry.last_timestamp_us;
+    const std::uint64_t first = entry.bucket.position();
+    const std::uint64_t last = first + (entry.bucket.span() - 1);
+    for (auto at = oldest.lower_bound(first); at != oldest.end() && at->first <= last; ++at) {
+      found.stable_us = std::min(found.stable_us, at->second - 1);
+    }
+    return found;
   }
 
   std::vector<std::uint16_t> readable_nodes(const BucketEntry& entry) const {

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "change_reader.h"
 #include "fjord/common/check.h"
 #include "fjord/document/selection.h"
 #include "server_visitor.h"
@@ -66,7 +67,8 @@ class VisitorService::Impl {
              .max = 1024,
              .help = "Visitors that run at once on a storage node; others wait. Default: 2.5 a CPU, rounded up."})),
         executor_(runtime.scheduler.make_executor("visitors")),
-        mailbox_(*executor_) {}
+        mailbox_(*executor_),
+        changes_(access, snapshot, runtime.clock, mailbox_) {}
 
   ~Impl() {
     mailbox_.close();
@@ -81,6 +83,9 @@ class VisitorService::Impl {
   void post(Task task) { mailbox_.post(std::move(task)); }
   void create(const rpc::CreateVisitor& request, rpc::Responder respond);
   void next(const rpc::VisitorNext& request, rpc::Responder respond);
+  void read_changes(rpc::ReadChanges request, rpc::Responder respond) {
+    changes_.read(std::move(request), std::move(respond));
+  }
   void destroy(std::uint64_t id) {
     if (const auto it = records_.find(id); it != records_.end()) remove(it);
   }
@@ -141,6 +146,7 @@ class VisitorService::Impl {
   bool sweeping_ = false;
   std::unique_ptr<Executor> executor_;
   Mailbox mailbox_;
+  ChangeReader changes_;
 };
 
 Status VisitorService::Impl::check(const rpc::CreateVisitor& request, const rpc::ClusterSnapshot* snapshot) const {
@@ -397,6 +403,10 @@ bool VisitorService::handle(rpc::Request& request, rpc::Responder& respond) {
     impl->post([impl, id = destroy->visitor_id, answer = std::move(respond)]() mutable {
       impl->destroy(id);
       answer(rpc::DestroyVisitorReply{});
+    });
+  } else if (auto* changes = std::get_if<rpc::ReadChanges>(&request)) {
+    impl->post([impl, taken = std::move(*changes), answer = std::move(respond)]() mutable {
+      impl->read_changes(std::move(taken), std::move(answer));
     });
   } else {
     return false;

@@ -517,6 +517,20 @@ void OperationEngine::on_deadline(const std::shared_ptr<Batch>& batch) {
   flush();
 }
 
+std::map<std::uint64_t, std::uint64_t> OperationEngine::oldest_under_way() const {
+  std::map<std::uint64_t, std::uint64_t> oldest;
+  for (const auto& [number, batch] : batches_) {
+    for (const Op& op : batch->ops) {
+      // Also one that waits for its bucket to be known again: it keeps its timestamp.
+      if (op.settled || op.timestamp_us == 0) continue;
+      const std::uint64_t position = bucket_of(op.gid, BucketId::kUsedBitsMax).position();
+      const auto [place, is_new] = oldest.emplace(position, op.timestamp_us);
+      if (!is_new) place->second = std::min(place->second, op.timestamp_us);
+    }
+  }
+  return oldest;
+}
+
 void OperationEngine::settle(const OpRef& ref, Status status) {
   Op& op = ref.op();
   op.settled = true;

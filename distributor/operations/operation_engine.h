@@ -60,6 +60,9 @@ class OperationEngine {
   void bucket_ready(BucketId bucket);
 
   const Admission& admission() const { return admission_; }
+  /// The timestamps of the writes that have not ended, by BucketId::position() of their documents; of several writes on
+  /// one place the lowest.
+  std::map<std::uint64_t, std::uint64_t> oldest_under_way() const;
 
  private:
   /// What was decided about a batch when it came in.

@@ -45,6 +45,7 @@ class Engine final : public spi::PersistenceProvider {
   Status split_bucket(BucketId bucket) override;
   Status join_buckets(BucketId parent) override;
   Status forget_removes(BucketId bucket, Timestamp before) override;
+  Result<Timestamp> removes_forgotten_before(BucketId bucket) const override;
   spi::Maintenance maintain(MonotonicTime now) override;
   std::vector<BucketId> take_damaged() override { return std::exchange(damaged_, {}); }
   Status mark_repaired(BucketId bucket) override;

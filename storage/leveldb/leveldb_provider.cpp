@@ -197,6 +197,12 @@ Status Engine::set_replica_set(BucketId id, const ReplicaSet& set) {
   return Status::ok();
 }
 
+Result<Timestamp> Engine::removes_forgotten_before(BucketId bucket) const {
+  const Bucket* found = find(bucket);
+  if (found == nullptr) return no_bucket(bucket);
+  return Timestamp{found->catalog.forget_removes_before_us};
+}
+
 Status Engine::forget_removes(BucketId id, Timestamp before) {
   Bucket* bucket = find(id);
   if (bucket == nullptr) return no_bucket(id);

@@ -27,6 +27,7 @@ struct Entry {
 struct Bucket {
   std::uint64_t incarnation = 0;  ///< Tells a bucket from one of the same id that was deleted.
   ReplicaSet set;
+  Timestamp forgotten_before{0};  ///< Removes.
   std::map<GlobalId, Entry> entries;
 };
 
@@ -222,9 +223,15 @@ class MemoryProvider final : public spi::PersistenceProvider {
   Status forget_removes(BucketId bucket, Timestamp before) override {
     const auto found = buckets_.find(bucket);
     if (found == buckets_.end()) return no_bucket(bucket);
+    found->second.forgotten_before = std::max(found->second.forgotten_before, before);
     std::erase_if(found->second.entries,
                   [&](const auto& entry) { return entry.second.removed && entry.second.timestamp < before; });
     return Status::ok();
+  }
+  Result<Timestamp> removes_forgotten_before(BucketId bucket) const override {
+    const auto found = buckets_.find(bucket);
+    if (found == buckets_.end()) return no_bucket(bucket);
+    return found->second.forgotten_before;
   }
 
   spi::Maintenance maintain(MonotonicTime /*now*/) override { return {.more = false, .next_in = kIdle}; }
@@ -242,7 +249,7 @@ class MemoryProvider final : public spi::PersistenceProvider {
   /// The bucket, made with `set` if it is not there.
   Bucket& taking_over(BucketId bucket, const ReplicaSet& set) {
     const auto [at, made] = buckets_.try_emplace(bucket);
-    if (made) at->second = {.incarnation = ++incarnations_, .set = set, .entries = {}};
+    if (made) at->second = {.incarnation = ++incarnations_, .set = set, .forgotten_before = {}, .entries = {}};
     return at->second;
   }
 

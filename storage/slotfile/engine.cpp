@@ -143,6 +143,12 @@ Status Engine::set_replica_set(BucketId bucket, const ReplicaSet& set) {
   return status;
 }
 
+Result<Timestamp> Engine::removes_forgotten_before(BucketId bucket) const {
+  const Bucket* found = find(bucket);
+  if (found == nullptr) return no_bucket(bucket);
+  return Timestamp{found->forget_removes_before_us};
+}
+
 Status Engine::forget_removes(BucketId bucket, Timestamp before) {
   Bucket* found = find(bucket);
   if (found == nullptr) return no_bucket(bucket);

@@ -68,6 +68,7 @@ class Engine final : public SlotfileProvider {
   Status split_bucket(BucketId bucket) override;
   Status join_buckets(BucketId parent) override;
   Status forget_removes(BucketId bucket, Timestamp before) override;
+  Result<Timestamp> removes_forgotten_before(BucketId bucket) const override;
   spi::Maintenance maintain(MonotonicTime now) override;
   std::vector<BucketId> take_damaged() override;
   Status mark_repaired(BucketId bucket) override;

@@ -254,6 +254,29 @@ class VisitorWorld final : public rpc::Service {
            .header = {},
            .body = {}});
   }
+  /// As a merge would, that brings something from a replica that was away.
+  void put_late(const Document& document, std::uint64_t timestamp_us) {
+    const std::uint64_t now = std::exchange(timestamp_, timestamp_us - 1);
+    put(document);
+    timestamp_ = now;
+  }
+  /// As after any change of replica sets.
+  void raise_epochs() {
+    for (StorageNode& node : nodes) {
+      for (const BucketId bucket : known_buckets_) {
+        auto set = node.buckets->provider(bucket).replica_set(bucket);
+        ++set->epoch;
+        FJORD_CHECK(node.buckets->provider(bucket).set_replica_set(bucket, *set).is_ok());
+      }
+    }
+  }
+  void forget_removes(Timestamp before) {
+    for (StorageNode& node : nodes) {
+      for (const BucketId bucket : known_buckets_) {
+        FJORD_CHECK(node.buckets->provider(bucket).forget_removes(bucket, before).is_ok());
+      }
+    }
+  }
   void create_bucket(StorageNode& node, BucketId bucket, std::uint64_t epoch = 1 << 20) {
     FJORD_CHECK(node.buckets->provider(bucket).create_bucket(bucket).is_ok());
     FJORD_CHECK(node.buckets->provider(bucket).set_replica_set(bucket, {.epoch = epoch, .nodes = {0}}).is_ok());
@@ -313,6 +336,7 @@ class VisitorWorld final : public rpc::Service {
   std::set<BucketId> unavailable;
   rpc::Service* other_service = nullptr;  ///< Offered by the distributor too.
   int puts = 0;
+  std::uint64_t stable_us = 0;  ///< Up to where the distributor says that nothing is under way; 0: all there is.
 
  private:
   void write(const spi::Write& write) {
@@ -339,6 +363,19 @@ class VisitorWorld final : public rpc::Service {
     if (request.state_version < info.state_version) {
       reply.status = Status(StatusCode::WrongDistribution, "older state");
       reply.newer_info = info;
+      return reply;
+    }
+    if (request.for_changes) {
+      for (const BucketId bucket : known_buckets_) {
+        const auto set = nodes.front().buckets->provider(bucket).replica_set(bucket);
+        FJORD_CHECK(set.has_value());
+        rpc::BucketNode& found = reply.buckets.emplace_back();
+        found.bucket = bucket;
+        if (unavailable.contains(bucket)) found.status = Status(StatusCode::NotReady, "not in sync");
+        found.node = static_cast<std::uint16_t>(++next_node_ % nodes.size());
+        found.epoch = set->epoch;
+        found.stable_us = stable_us == 0 ? timestamp_ : stable_us;
+      }
       return reply;
     }
     const std::vector<BucketId> asked =

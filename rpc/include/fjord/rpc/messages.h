@@ -694,7 +694,7 @@ struct BucketChanges {
   bool more = false;             ///< There is more up to `until_us`.
   bool again = false;            ///< Begins anew, as what was given before may have had gaps.
   bool resync = false;           ///< Removes that the subscriber has not been given are forgotten.
-  std::uint64_t horizon_us = 0;  ///< With resync: removes before this time may be forgotten.
+  std::uint64_t horizon_us = 0;  ///< Removes before this time may be forgotten; 0: none are.
 };
 struct ReadChangesReply {
   Status status;

@@ -23,7 +23,7 @@ struct VisitorServiceOptions {
   Duration idle_max = seconds(60);  ///< A visitor whose client has not called for so long is destroyed.
 };
 
-/// The storage node's side of visits: createVisitor, visitorNext, destroyVisitor.
+/// The storage node's side of visits: createVisitor, visitorNext, destroyVisitor; and of subscriptions: readChanges.
 ///
 /// Each visitor runs on an executor of a pool; at most `storage.visitors_max` run at once and others wait their turn.
 /// Documents are read on the stripes, one block ahead of the visitor, and never while more than `docblocks_pending`

@@ -160,6 +160,8 @@ class PersistenceProvider {
   /// Permission to drop removed entries that are older than `before` when it suits, now or later. The cluster gives it
   /// once every replica holds them. Errors: NotFound.
   virtual Status forget_removes(BucketId bucket, Timestamp before) = 0;
+  /// Removed entries older than this may have been dropped; zero: none. Errors: NotFound.
+  virtual Result<Timestamp> removes_forgotten_before(BucketId bucket) const = 0;
 
   /// Does a bounded step of what is to be done in the background (at most some milliseconds). Called again and again
   /// from the stripe's executor, between other calls.

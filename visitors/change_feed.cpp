@@ -1,0 +1,355 @@
+#include "fjord/visitors/change_feed.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "fjord/common/coding.h"
+#include "fjord/common/hash.h"
+#include "fjord/document/docblock.h"
+
+namespace fjord::visitors {
+namespace {
+
+bool is_permanent(const Status& status) {
+  switch (status.code()) {
+    case StatusCode::UnknownType:
+    case StatusCode::InvalidField:
+    case StatusCode::InvalidSelection:
+    case StatusCode::InvalidArgument:
+    case StatusCode::Unauthorized:
+    case StatusCode::NotImplemented:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::uint64_t entries_in(const std::string& docblock) {
+  std::uint64_t count = 0;
+  DocBlockReader reader(docblock);
+  while (reader.next()) ++count;
+  return count;
+}
+
+}  // namespace
+
+std::uint64_t ChangeFeedOptions::fingerprint() const {
+  std::string text;
+  for (const std::string& part : {selection, field_set}) {
+    put_varint(text, part.size());
+    text += part;
+  }
+  return hash64(text);
+}
+
+/// A round: all distributors are asked for their buckets, then storage nodes for the changes of those that have some.
+class ChangeFeed::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(ChangeFeedOptions options, ChangeFeedCallbacks callbacks, rpc::Transport& transport,
+       rpc::SnapshotHolder& snapshot, Clock& clock, Random random, Executor& executor)
+      : options_(std::move(options)),
+        callbacks_(std::move(callbacks)),
+        transport_(transport),
+        snapshot_(snapshot),
+        clock_(clock),
+        random_(random),
+        executor_(executor),
+        token_(options_.resume.value_or(ChangeToken(options_.fingerprint()))) {}
+
+  void start();
+  void cancel() { ended_ = true; }
+  void pause() { paused_ = true; }
+  void resume();
+  const ChangeToken& token() const { return token_; }
+  const ChangeFeedProgress& progress() const { return progress_; }
+  const Status& last_problem() const { return last_problem_; }
+
+ private:
+  using Wanted = std::vector<rpc::ChangesWanted>;
+
+  void begin_round();
+  void on_listed(Result<rpc::GetBucketNodesReply> reply);
+  void add(const rpc::BucketNode& found);
+  void read(std::uint16_t node, Wanted wanted);
+  void on_read(std::uint16_t node, Wanted wanted, Result<rpc::ReadChangesReply> reply);
+  /// True if nothing was wanted but the checksum of where to begin.
+  bool is_first_look(const rpc::ChangesWanted& wanted) const {
+    return options_.from_now && !token_.knows(wanted.bucket);
+  }
+  /// False if the feed has ended.
+  bool take(const rpc::ChangesWanted& wanted, rpc::BucketChanges& found);
+  void one_done();
+  void round_later(Duration delay);
+  void refresh_info();
+  rpc::Address any_distributor();
+  void note(const Status& problem) {
+    last_problem_ = problem;
+    troubled_ = true;
+  }
+  void end(Status status);
+
+  /// `f(self, ...)` wherever an answer arrives, unless the feed is gone or over.
+  template <typename F>
+  auto guarded(F f) {
+    return [weak = weak_from_this(), f = std::move(f)](auto&&... arguments) mutable {
+      const auto self = weak.lock();
+      if (self != nullptr && !self->ended_) f(*self, std::forward<decltype(arguments)>(arguments)...);
+    };
+  }
+
+  ChangeFeedOptions options_;
+  ChangeFeedCallbacks callbacks_;
+  rpc::Transport& transport_;
+  rpc::SnapshotHolder& snapshot_;
+  Clock& clock_;
+  Random random_;
+  Executor& executor_;
+
+  ChangeToken token_;
+  ChangeFeedProgress progress_;
+  Status last_problem_;
+  bool ended_ = false;
+  bool paused_ = false;
+  bool waiting_to_resume_ = false;
+  bool first_round_ = true;  ///< No round has reached every bucket yet.
+  bool troubled_ = false;    ///< Something of this round did not work.
+  bool more_ = false;        ///< Something of this round is not read to its end.
+  std::size_t open_ = 0;     ///< Calls of this round that are under way.
+  std::uint64_t buckets_ = 0;
+  std::uint64_t waiting_ = 0;
+  std::map<std::uint16_t, Wanted> by_node_;
+};
+
+void ChangeFeed::Impl::start() {
+  if (options_.resume && options_.resume->question() != options_.fingerprint()) {
+    executor_.post(guarded([](Impl& self) {
+      self.end(
+          Status(StatusCode::InvalidArgument, "the token is of a subscription with another selection or field set"));
+    }));
+    return;
+  }
+  begin_round();
+}
+
+void ChangeFeed::Impl::begin_round() {
+  if (paused_) {
+    waiting_to_resume_ = true;
+    return;
+  }
+  buckets_ = waiting_ = 0;
+  troubled_ = more_ = false;
+  const auto snapshot = snapshot_.get();
+  if (snapshot == nullptr) {
+    refresh_info();
+    return;
+  }
+  std::vector<rpc::Address> up;
+  for (std::size_t i = 0; i < snapshot->info().distributor_addresses.size(); ++i) {
+    if (snapshot->state().is_up({NodeType::Distributor, static_cast<std::uint16_t>(i)})) {
+      up.push_back(snapshot->info().distributor_addresses[i]);
+    }
+  }
+  if (up.empty()) {
+    refresh_info();
+    return;
+  }
+  open_ = up.size();
+  rpc::GetBucketNodes request;
+  request.state_version = snapshot->state_version();
+  request.for_changes = true;
+  for (const rpc::Address& address : up) {
+    rpc::call(transport_, address, request, options_.call_timeout, executor_,
+              guarded([](Impl& self, Result<rpc::GetBucketNodesReply> reply) { self.on_listed(std::move(reply)); }));
+  }
+}
+
+void ChangeFeed::Impl::on_listed(Result<rpc::GetBucketNodesReply> reply) {
+  if (reply && (reply->newer_info.state_version != 0 || reply->newer_info.schema_version != 0)) {
+    if (const auto updated = snapshot_.update(reply->newer_info); !updated) note(updated.error());
+  }
+  if (!reply || !reply->status) {
+    note(reply ? reply->status : reply.error());
+  } else {
+    for (const rpc::BucketNode& found : reply->buckets) add(found);
+  }
+  if (ended_) return;
+  if (--open_ != 0) return;
+  progress_.buckets = buckets_;
+  progress_.waiting = waiting_;
+  if (by_node_.empty()) {
+    open_ = 1;
+    one_done();
+    return;
+  }
+  open_ = by_node_.size();
+  for (auto& [node, wanted] : std::exchange(by_node_, {})) read(node, std::move(wanted));
+}
+
+void ChangeFeed::Impl::add(const rpc::BucketNode& found) {
+  ++buckets_;
+  if (!found.status) {
+    ++waiting_;
+    note(found.status);
+    return;
+  }
+  if (found.epoch == 0) return end(Status(StatusCode::NotImplemented, "a distributor is of a version without changes"));
+  rpc::ChangesWanted wanted{.bucket = found.bucket, .epoch = found.epoch, .until_us = found.stable_us};
+  ChangePosition position = token_.at(found.bucket);
+  const bool is_new = position == ChangePosition{} && !token_.knows(found.bucket);
+  if (is_new && first_round_ && options_.from_now && !options_.resume) {
+    position.after_us = found.stable_us;  // Only the checksum is asked for.
+  } else if (token_.knows(found.bucket) && position.epoch == found.epoch && found.stable_us == position.until_us) {
+    return;  // Nothing has happened.
+  }
+  wanted.after_us = position.after_us;
+  wanted.seen_epoch = position.epoch;
+  wanted.seen_checksum = position.checksum;
+  if (is_new && wanted.after_us != 0) wanted.seen_epoch = found.epoch;
+  by_node_[found.node].push_back(wanted);
+}
+
+void ChangeFeed::Impl::read(std::uint16_t node, Wanted wanted) {
+  const auto snapshot = snapshot_.get();
+  const auto& addresses = snapshot->info().storage_addresses;
+  if (node >= addresses.size()) {
+    note(Status(StatusCode::NotReady, "storage." + std::to_string(node) + " is not known here"));
+    return one_done();
+  }
+  rpc::ReadChanges request;
+  const std::size_t count = std::min<std::size_t>(options_.buckets_per_call, wanted.size());
+  request.buckets.assign(wanted.begin(), wanted.begin() + static_cast<std::ptrdiff_t>(count));
+  request.selection = options_.selection;
+  request.field_set = options_.field_set;
+  request.max_bytes = options_.block_bytes;
+  request.schema_version = snapshot->schema_version();
+  rpc::call(transport_, addresses[node], std::move(request), options_.call_timeout, executor_,
+            guarded([node, asked = std::move(wanted)](Impl& self, Result<rpc::ReadChangesReply> reply) mutable {
+              self.on_read(node, std::move(asked), std::move(reply));
+            }));
+}
+
+void ChangeFeed::Impl::on_read(std::uint16_t node, Wanted wanted, Result<rpc::ReadChangesReply> reply) {
+  if (!reply || !reply->status) {
+    const Status problem = reply ? reply->status : reply.error();
+    if (reply && is_permanent(problem)) return end(problem);
+    note(problem);
+    return one_done();
+  }
+  Wanted left;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (i >= reply->buckets.size()) {
+      left.push_back(wanted[i]);
+      continue;
+    }
+    rpc::BucketChanges& found = reply->buckets[i];
+    if (found.bucket != wanted[i].bucket) return end(Status(StatusCode::Corruption, "changes of another bucket"));
+    if (!take(wanted[i], found)) return;
+    if (found.status && found.more) {
+      const ChangePosition now = token_.at(found.bucket);
+      wanted[i].after_us = now.after_us;
+      wanted[i].seen_epoch = now.epoch;
+      wanted[i].seen_checksum = now.checksum;
+      left.push_back(wanted[i]);
+    }
+  }
+  if (left.empty() || paused_ || reply->buckets.empty()) {
+    more_ = more_ || !left.empty();
+    one_done();
+  } else {
+    read(node, std::move(left));
+  }
+}
+
+bool ChangeFeed::Impl::take(const rpc::ChangesWanted& wanted, rpc::BucketChanges& found) {
+  if (!found.status) {
+    note(found.status);
+    return true;
+  }
+  // Two distributors may have named it for a moment: what was read under an older position says nothing new.
+  if (!is_first_look(wanted) && token_.at(found.bucket).after_us != wanted.after_us) return true;
+  const ChangePosition before = token_.at(found.bucket);
+  if (found.resync || (before.after_us != 0 && found.horizon_us > before.until_us)) {
+    ended_ = true;
+    if (callbacks_.on_resync) callbacks_.on_resync(Timestamp{found.horizon_us});
+    return false;
+  }
+  if (found.again) ++progress_.begun_anew;
+  if (!found.docblock.empty()) {
+    progress_.changes += entries_in(found.docblock);
+    if (callbacks_.on_changes) callbacks_.on_changes(found.bucket, std::move(found.docblock), found.again);
+    if (ended_) return false;
+  }
+  const std::uint64_t until = found.more ? found.after_us : std::max(wanted.until_us, found.after_us);
+  token_.set(found.bucket, {found.after_us, wanted.epoch, found.checksum, until});
+  return true;
+}
+
+void ChangeFeed::Impl::one_done() {
+  if (--open_ != 0) return;
+  if (troubled_) refresh_info();
+  if (!more_ && !troubled_) {
+    first_round_ = false;
+    if (callbacks_.on_caught_up) callbacks_.on_caught_up();
+    if (ended_) return;
+  }
+  if (!troubled_) round_later(more_ ? Duration(0) : options_.poll_interval);
+}
+
+void ChangeFeed::Impl::round_later(Duration delay) {
+  executor_.post_after(delay, guarded([](Impl& self) { self.begin_round(); }));
+}
+
+void ChangeFeed::Impl::resume() {
+  paused_ = false;
+  if (std::exchange(waiting_to_resume_, false)) round_later(Duration(0));
+}
+
+rpc::Address ChangeFeed::Impl::any_distributor() {
+  const auto snapshot = snapshot_.get();
+  const auto& known = snapshot == nullptr ? options_.bootstrap : snapshot->info().distributor_addresses;
+  return known.empty() ? rpc::Address() : known[random_.below(known.size())];
+}
+
+/// And then the next round.
+void ChangeFeed::Impl::refresh_info() {
+  const rpc::Address address = any_distributor();
+  if (address.empty()) return end(Status(StatusCode::InvalidArgument, "no distributor is known"));
+  rpc::GetClusterInfo request;
+  if (const auto snapshot = snapshot_.get()) {
+    request.known_state_version = snapshot->state_version();
+    request.known_schema_version = snapshot->schema_version();
+  }
+  rpc::call(transport_, address, request, options_.call_timeout, executor_,
+            guarded([](Impl& self, Result<rpc::GetClusterInfoReply> reply) {
+              if (reply && reply->status && (reply->info.state_version != 0 || reply->info.schema_version != 0)) {
+                if (const auto updated = self.snapshot_.update(reply->info); !updated) self.note(updated.error());
+              } else if (!reply || !reply->status) {
+                self.note(reply ? reply->status : reply.error());
+              }
+              self.round_later(self.options_.retry);
+            }));
+}
+
+void ChangeFeed::Impl::end(Status status) {
+  if (std::exchange(ended_, true)) return;
+  const auto on_end = std::move(callbacks_.on_end);
+  if (on_end) on_end(std::move(status));
+}
+
+ChangeFeed::ChangeFeed(ChangeFeedOptions options, ChangeFeedCallbacks callbacks, rpc::Transport& transport,
+                       rpc::SnapshotHolder& snapshot, Clock& clock, Random random, Executor& executor)
+    : impl_(std::make_shared<Impl>(std::move(options), std::move(callbacks), transport, snapshot, clock, random,
+                                   executor)) {}
+
+ChangeFeed::~ChangeFeed() { impl_->cancel(); }
+
+void ChangeFeed::start() { impl_->start(); }
+void ChangeFeed::cancel() { impl_->cancel(); }
+void ChangeFeed::pause() { impl_->pause(); }
+void ChangeFeed::resume() { impl_->resume(); }
+const ChangeToken& ChangeFeed::token() const { return impl_->token(); }
+const ChangeFeedProgress& ChangeFeed::progress() const { return impl_->progress(); }
+const Status& ChangeFeed::last_problem() const { return impl_->last_problem(); }
+
+}  // namespace fjord::visitors

@@ -1,0 +1,219 @@
+#include "change_reader.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "fjord/document/docblock.h"
+#include "fjord/document/field_set.h"
+#include "fjord/document/selection.h"
+#include "fjord/rpc/token_entry.h"
+
+namespace fjord::visitors {
+
+/// What the subscriber wants of each document; shared with the stripes.
+struct ChangeReader::Question {
+  std::shared_ptr<const DocumentTypeRepo> types;
+  Selection selection;
+  std::optional<FieldSet> fields;
+
+  static Result<Question> of(const rpc::ReadChanges& request, const rpc::ClusterSnapshot* snapshot,
+                             std::int64_t now_seconds) {
+    if (snapshot == nullptr) return Status(StatusCode::NotReady, "this node has no cluster state yet");
+    if (snapshot->schema_version() < request.schema_version) {
+      return Status(StatusCode::NotReady, "this node has an older schema version than the subscriber");
+    }
+    Question question;
+    question.types = snapshot->types();
+    FJORD_TRY_ASSIGN(question.selection, Selection::parse(request.selection, *question.types));
+    if (question.selection.needs_now()) question.selection = question.selection.with_now(now_seconds);
+    if (!request.field_set.empty()) {
+      FJORD_TRY_ASSIGN(question.fields, FieldSet::parse(*question.types, request.field_set));
+    }
+    return question;
+  }
+
+  /// Adds what the subscriber is told of an entry. A document that does not match may have matched before.
+  Status add(const EntryView& entry, DocBlockBuilder& into) const {
+    if (entry.removed) {
+      if (!rpc::is_token_entry(entry.id) && selection.evaluate_id(entry.id) != Match::False) into.add(entry);
+      return Status::ok();
+    }
+    const Result<DocumentView> view = DocumentView::open(*types, entry.header, entry.body);
+    if (!view) return view.error();
+    if (selection.matches(*view)) {
+      if (!fields) {
+        into.add(entry);
+        return Status::ok();
+      }
+      EncodedDocument buffer;
+      FJORD_TRY_ASSIGN(const ProjectedDocument part, fields->project(entry.header, entry.body, buffer));
+      EntryView projected = entry;
+      projected.header = part.header;
+      projected.body = part.body;
+      into.add(projected);
+    } else if (selection.evaluate_id(view->id()) != Match::False) {
+      into.add({.gid = entry.gid,
+                .timestamp = entry.timestamp,
+                .removed = true,
+                .id = view->id(),
+                .header = {},
+                .body = {}});
+    }
+    return Status::ok();
+  }
+};
+
+namespace {
+
+std::uint64_t hash_of(const spi::EntryMeta& entry) {
+  return spi::entry_hash(entry.gid, entry.timestamp, entry.removed);
+}
+
+/// The metadata of a bucket as a subscriber at `after` sees it.
+struct Past {
+  std::uint64_t checksum = 0;         ///< Of the entries up to `after`.
+  std::vector<spi::EntryMeta> fresh;  ///< Behind that, up to `until`, by rising timestamp.
+};
+
+Result<Past> look_at(spi::PersistenceProvider& provider, BucketId bucket, std::uint64_t after, std::uint64_t until) {
+  Past past;
+  FJORD_TRY(provider.for_each_entry(bucket, [&](const spi::EntryMeta& entry) {
+    if (entry.timestamp.us <= after) {
+      past.checksum += hash_of(entry);
+    } else if (entry.timestamp.us <= until) {
+      past.fresh.push_back(entry);
+    }
+  }));
+  std::sort(past.fresh.begin(), past.fresh.end(), [](const spi::EntryMeta& a, const spi::EntryMeta& b) {
+    return std::tie(a.timestamp, a.gid) < std::tie(b.timestamp, b.gid);
+  });
+  return past;
+}
+
+/// A replica that has lost something says so at the end of an iteration; here of nothing.
+Status check_whole(spi::PersistenceProvider& provider, BucketId bucket) {
+  spi::IterateOptions nothing;
+  nothing.parts = spi::Parts::IdOnly;
+  nothing.from = Timestamp{std::numeric_limits<std::uint64_t>::max()};
+  FJORD_TRY_ASSIGN(const auto iterator, provider.iterate(bucket, nothing));
+  const Result<bool> more = iterator->visit([](const EntryView&) { return true; });
+  return more.status();
+}
+
+/// Reads whole groups of entries of one timestamp until the block is full. Returns how many entries.
+template <typename Question>
+Result<std::size_t> read_fresh(spi::PersistenceProvider& provider, BucketId bucket, const Past& past,
+                               const Question& question, std::size_t bytes_max, DocBlockBuilder& into) {
+  constexpr std::size_t kAtOnce = 64;
+  std::size_t at = 0;
+  const auto is_boundary = [&] {
+    return at == 0 || at == past.fresh.size() || past.fresh[at - 1].timestamp != past.fresh[at].timestamp;
+  };
+  while (at < past.fresh.size() && (into.size() < bytes_max || !is_boundary())) {
+    const std::size_t wanted = into.size() < bytes_max ? std::min(kAtOnce, past.fresh.size() - at) : 1;
+    std::vector<GlobalId> gids;
+    for (std::size_t i = 0; i < wanted; ++i) gids.push_back(past.fresh[at + i].gid);
+    DocBlockBuilder stored;
+    FJORD_TRY_ASSIGN(const std::size_t done, provider.read_entries(bucket, gids, stored, bytes_max));
+    at += done;
+    const std::string bytes = stored.take();
+    DocBlockReader reader(bytes);
+    while (const auto entry = reader.next()) FJORD_TRY(question.add(*entry, into));
+    if (!reader.ok()) return Status(StatusCode::Corruption, "a block of documents is malformed");
+  }
+  return at;
+}
+
+template <typename Question>
+Status read_bucket(spi::PersistenceProvider& provider, const rpc::ChangesWanted& wanted, const Question& question,
+                   std::size_t bytes_max, rpc::BucketChanges& out) {
+  FJORD_TRY_ASSIGN(const ReplicaSet set, provider.replica_set(wanted.bucket));
+  if (set.epoch == 0 || set.epoch != wanted.epoch) {
+    return {StatusCode::NotReady, wanted.bucket.to_string() + " has another replica set here"};
+  }
+  FJORD_TRY(check_whole(provider, wanted.bucket));
+  FJORD_TRY_ASSIGN(const BucketInfo info, provider.bucket_info(wanted.bucket));
+  FJORD_TRY_ASSIGN(const Timestamp horizon, provider.removes_forgotten_before(wanted.bucket));
+  // A distributor that lost its memory goes on from the newest timestamp that it finds.
+  const std::uint64_t until = std::min(wanted.until_us, info.max_timestamp_us);
+  out.after_us = wanted.after_us;
+  FJORD_TRY_ASSIGN(Past past, look_at(provider, wanted.bucket, out.after_us, until));
+  const bool may_have_gaps =
+      out.after_us != 0 && wanted.seen_epoch != wanted.epoch && past.checksum != wanted.seen_checksum;
+  out.horizon_us = horizon.us;
+  if (may_have_gaps && horizon.us > 0) {  // Also a remove may have come in late, and may be forgotten.
+    out.resync = true;
+    return Status::ok();
+  }
+  if (may_have_gaps) {
+    out.again = true;
+    out.after_us = 0;
+    FJORD_TRY_ASSIGN(past, look_at(provider, wanted.bucket, 0, until));
+  }
+  DocBlockBuilder block;
+  FJORD_TRY_ASSIGN(const std::size_t count, read_fresh(provider, wanted.bucket, past, question, bytes_max, block));
+  out.more = count < past.fresh.size();
+  out.checksum = past.checksum;
+  for (std::size_t i = 0; i < count; ++i) out.checksum += hash_of(past.fresh[i]);
+  out.after_us = out.more ? past.fresh[count - 1].timestamp.us : std::max(out.after_us, until);
+  out.docblock = block.take();
+  return Status::ok();
+}
+
+}  // namespace
+
+struct ChangeReader::Call {
+  rpc::ReadChanges request;
+  rpc::Responder respond;
+  std::shared_ptr<const Question> question;
+  rpc::ReadChangesReply reply;
+  std::size_t at = 0;
+  std::size_t bytes = 0;
+  std::size_t bytes_max = 0;
+};
+
+void ChangeReader::read(rpc::ReadChanges request, rpc::Responder respond) {
+  Result<Question> question = Question::of(request, snapshot_.get().get(), clock_.wall_now().us / 1'000'000);
+  if (!question) {
+    rpc::ReadChangesReply reply;
+    reply.status = question.error();
+    respond(std::move(reply));
+    return;
+  }
+  auto call = std::make_shared<Call>();
+  call->bytes_max = request.max_bytes == 0 ? kBytesMax : std::min(request.max_bytes, kBytesMax);
+  call->request = std::move(request);
+  call->respond = std::move(respond);
+  call->question = std::make_shared<const Question>(std::move(*question));
+  next(std::move(call));
+}
+
+void ChangeReader::next(std::shared_ptr<Call> call) {
+  if (call->at == call->request.buckets.size() || call->bytes >= call->bytes_max) {
+    call->respond(std::move(call->reply));
+    return;
+  }
+  const rpc::ChangesWanted& wanted = call->request.buckets[call->at];
+  if (!wanted.bucket.is_valid()) {
+    call->reply.status = Status(StatusCode::InvalidArgument, "no bucket id: " + wanted.bucket.to_string());
+    call->respond(std::move(call->reply));
+    return;
+  }
+  // A node that goes away drops the call, and with it the way to answer.
+  access_.on_stripe(wanted.bucket, [this, call, mailbox = mailbox_](spi::PersistenceProvider& provider) {
+    const rpc::ChangesWanted& asked = call->request.buckets[call->at];
+    rpc::BucketChanges found;
+    found.bucket = asked.bucket;
+    found.status = read_bucket(provider, asked, *call->question, call->bytes_max - call->bytes, found);
+    call->bytes += found.docblock.size();
+    call->reply.buckets.push_back(std::move(found));
+    ++call->at;
+    mailbox.post([this, call] { next(call); });
+  });
+}
+
+}  // namespace fjord::visitors

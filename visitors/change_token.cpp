@@ -1,0 +1,122 @@
+#include "fjord/visitors/change_token.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <iterator>
+
+#include "fjord/common/hash.h"
+#include "token_text.h"
+
+namespace fjord::visitors {
+namespace {
+
+constexpr std::string_view kPrefix = "fjord-changes-";
+constexpr std::string_view kVersion = "1";
+
+/// What is known of a part of the bucket.
+ChangePosition of_part(const ChangePosition& whole) {
+  return {.after_us = whole.after_us, .epoch = 0, .checksum = 0, .until_us = whole.until_us};
+}
+
+Status wrong(const char* what) { return {StatusCode::InvalidArgument, std::string("the subscription token ") + what}; }
+
+}  // namespace
+
+ChangePosition ChangeToken::at(BucketId bucket) const {
+  const PositionRange range = PositionRange::of(bucket);
+  auto it = parts_.upper_bound(range.first);
+  if (it != parts_.begin()) {
+    const auto before = std::prev(it);
+    if (before->first == range.first && before->second.last == range.last) return before->second.position;
+    if (before->second.last >= range.last) return of_part(before->second.position);  // It was split.
+    if (before->second.last >= range.first) it = before;
+  }
+  // It was joined: what all of its parts were given.
+  ChangePosition joined{.after_us = ~std::uint64_t{0}, .epoch = 0, .checksum = 0, .until_us = ~std::uint64_t{0}};
+  std::uint64_t next = range.first;
+  bool same = true;
+  for (; it != parts_.end() && it->first <= range.last; ++it) {
+    if (it->first > next) return {};
+    const ChangePosition& part = it->second.position;
+    same = same && part.epoch != 0 && (joined.after_us == ~std::uint64_t{0} || joined.after_us == part.after_us);
+    joined.after_us = std::min(joined.after_us, part.after_us);
+    joined.until_us = std::min(joined.until_us, part.until_us);
+    joined.checksum += part.checksum;
+    next = it->second.last + 1;
+  }
+  if (next <= range.last) return {};
+  if (!same) joined.checksum = 0;
+  return joined;
+}
+
+bool ChangeToken::knows(BucketId bucket) const {
+  const PositionRange range = PositionRange::of(bucket);
+  const auto it = parts_.find(range.first);
+  return it != parts_.end() && it->second.last == range.last;
+}
+
+void ChangeToken::cut_before(std::uint64_t position) {
+  auto it = parts_.lower_bound(position);
+  if (it == parts_.begin()) return;
+  --it;
+  if (it->second.last < position) return;
+  const Part behind{it->second.last, of_part(it->second.position)};
+  it->second = {position - 1, of_part(it->second.position)};
+  parts_[position] = behind;
+}
+
+void ChangeToken::set(BucketId bucket, const ChangePosition& position) {
+  const PositionRange range = PositionRange::of(bucket);
+  if (const auto it = parts_.find(range.first); it != parts_.end() && it->second.last == range.last) {
+    it->second.position = position;
+    return;
+  }
+  cut_before(range.first);
+  if (range.last != kLastPosition) cut_before(range.last + 1);
+  parts_.erase(parts_.lower_bound(range.first), parts_.upper_bound(range.last));
+  parts_[range.first] = {range.last, position};
+}
+
+std::string ChangeToken::to_text() const {
+  std::string text = fmt::format("{}{}:{:x}:", kPrefix, kVersion, question_);
+  const char* separator = "";
+  for (const auto& [first, part] : parts_) {
+    fmt::format_to(std::back_inserter(text), "{}{:x}-{:x}@{:x}/{:x}/{:x}/{:x}", separator, first, part.last,
+                   part.position.after_us, part.position.epoch, part.position.checksum, part.position.until_us);
+    separator = ",";
+  }
+  return fmt::format("{}:{:016x}", text, hash64(text));
+}
+
+Result<ChangeToken> ChangeToken::parse(std::string_view text) {
+  text = without_space(text);
+  if (!text.starts_with(kPrefix)) return wrong("is none: it does not begin with \"fjord-changes-\"");
+  std::string_view rest = text.substr(kPrefix.size());
+  if (cut(rest, ':') != kVersion) return wrong("is of another version than this program knows");
+  const std::size_t last_colon = text.rfind(':');
+  const auto checksum = parse_hex(text.substr(last_colon + 1));
+  if (!checksum || *checksum != hash64(text.substr(0, last_colon))) return wrong("is damaged: its checksum is wrong");
+  const auto question = parse_hex(cut(rest, ':'));
+  if (!question) return wrong("is malformed");
+  ChangeToken token(*question);
+  std::string_view parts = cut(rest, ':');
+  for (std::uint64_t next = 0; !parts.empty();) {
+    std::string_view part = cut(parts, ',');
+    std::string_view range = cut(part, '@');
+    const auto first = parse_hex(cut(range, '-'));
+    const auto last = parse_hex(range);
+    const auto after = parse_hex(cut(part, '/'));
+    const auto epoch = parse_hex(cut(part, '/'));
+    const auto sum = parse_hex(cut(part, '/'));
+    const auto until = parse_hex(part);
+    if (!first || !last || !after || !epoch || !sum || !until || *first < next || *last < *first ||
+        *last > kLastPosition) {
+      return wrong("is malformed");
+    }
+    token.parts_[*first] = {*last, {*after, *epoch, *sum, *until}};
+    next = *last + 1;
+  }
+  return token;
+}
+
+}  // namespace fjord::visitors
