@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <cstdio>
 #include <fmt/format.h>
 #include <functional>
 
@@ -6,6 +8,7 @@
 #include "feed_source.h"
 #include "fjord/client/connect.h"
 #include "import_source.h"
+#include "parquet.h"
 
 namespace fjord::cli {
 namespace {
@@ -26,7 +29,11 @@ int run_feeds(const FeedArgs& args, const Open& open) {
   options.window_operations = args.in_flight;
   if (args.background) options.priority = rpc::Priority::Background;
   options.progress = Progress::when(args.progress);
+  options.resume_file = args.resume_file;
   FeedRun run(client, options);
+  if (!args.resume_file.empty()) {
+    if (Status status = run.load_progress(args.files.front()); !status) return report(status);
+  }
   for (const std::string& path : args.files) {
     auto file = InputFile::open(path);
     if (!file) {
@@ -58,7 +65,50 @@ int run_feed(const FeedArgs& args) {
   });
 }
 
+namespace {
+
+/// The rows of a Parquet file as lines of JSON beside it, which go away with this.
+class ParquetLines {
+ public:
+  explicit ParquetLines(const std::string& parquet) : path_(parquet + ".import.jsonl") {
+    status_ = check_parquet();
+    if (status_) status_ = parquet_to_jsonl(parquet, path_);
+  }
+  ~ParquetLines() { std::remove(path_.c_str()); }
+  ParquetLines(const ParquetLines&) = delete;
+  ParquetLines& operator=(const ParquetLines&) = delete;
+  const Status& status() const { return status_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  Status status_;
+};
+
+}  // namespace
+
 int run_import(const FeedArgs& args) {
+  if (args.files.size() > 1 && !args.resume_file.empty()) {
+    complain("--resume keeps how far one file is, not several");
+    return kUsage;
+  }
+  if (std::any_of(args.files.begin(), args.files.end(), is_parquet)) {
+    FeedArgs lines = args;
+    std::vector<std::unique_ptr<ParquetLines>> made;
+    for (std::string& file : lines.files) {
+      if (!is_parquet(file)) continue;
+      made.push_back(std::make_unique<ParquetLines>(file));
+      if (!made.back()->status()) return report(made.back()->status());
+      file = made.back()->path();
+    }
+    return run_import(lines);
+  }
+  // What `fjord export` wrote names its ids.
+  if (args.type.empty() && std::all_of(args.files.begin(), args.files.end(), is_jsonl)) return run_feed(args);
+  if (args.type.empty()) {
+    complain("--type is needed for a table; without, FILE.jsonl or FILE.parquet as `fjord export` writes them");
+    return kUsage;
+  }
   if (args.id_row && args.files.size() > 1) {
     complain("--id-row numbers the rows of one file; with several files their documents would have the same ids");
     return kUsage;

@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "document_lines.h"
 #include "fjord/client/connect.h"
+#include "fjord/document/docblock.h"
 #include "progress.h"
 #include "visit_run.h"
 
@@ -46,6 +47,14 @@ Result<VisitRunOptions> visit_options(const VisitArgs& args, const DocumentQuery
     }
   }
   return run;
+}
+
+Result<std::uint64_t> count_entries(const std::string& block) {
+  std::uint64_t count = 0;
+  DocBlockReader reader(block);
+  while (reader.next()) ++count;
+  if (!reader.ok()) return Status(StatusCode::Corruption, "a block of documents is malformed");
+  return count;
 }
 
 /// Keeps the tokens of a visit in a file, written now and then and at the end.
@@ -92,6 +101,12 @@ int run_visit(const VisitArgs& args) {
   VisitRunCallbacks callbacks;
   callbacks.on_docblock = [&](const VisitedBucket&, const std::string& block) {
     text.clear();
+    if (args.count) {
+      FJORD_TRY_ASSIGN(const std::uint64_t some, count_entries(block));
+      printed += some;
+      progress.update(the_run->part_done(), printed);
+      return Status::ok();
+    }
     FJORD_TRY_ASSIGN(const std::uint64_t count, lines.append(block, limit - printed, text));
     print(text);
     printed += count;
@@ -105,6 +120,7 @@ int run_visit(const VisitArgs& args) {
   const auto start = std::chrono::steady_clock::now();
   Status status = run.run();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (args.count && status) print_line(std::to_string(printed));
   if (const Status kept = tokens.update(run, true); !kept && status) status = kept;
   if (std::fflush(stdout) != 0 && status) status = Status(StatusCode::IoError, "standard output cannot be written");
   if (args.explain) {

@@ -52,6 +52,7 @@ struct FeedArgs {
   std::string id_field;
   bool id_row = false;
   std::string namespace_;
+  std::string resume_file;
 };
 int run_feed(const FeedArgs& args);
 int run_import(const FeedArgs& args);
@@ -87,6 +88,7 @@ struct VisitArgs {
   std::string progress_file;
   std::string resume;
   std::uint64_t limit = 0;  ///< 0: none.
+  bool count = false;
   std::uint32_t visitors_per_node = 4;
   std::uint32_t buckets_per_visitor = 0;
   std::uint32_t buckets_at_once = 1;
@@ -130,6 +132,19 @@ struct ExportArgs {
   std::string progress = "auto";
 };
 int run_export(const ExportArgs& args);
+
+struct SubscribeArgs {
+  Common common;
+  std::string type;
+  std::string selection;
+  std::string fields;
+  std::string token;           ///< A file, or empty.
+  std::string from = "start";  ///< Without a token: "start" or "now".
+  double interval_s = 0.5;
+  bool print_tokens = false;
+  bool once = false;
+};
+int run_subscribe(const SubscribeArgs& args);
 
 struct JobArgs {
   Common common;

@@ -39,7 +39,7 @@ class DocumentLines {
 
   std::shared_ptr<const DocumentTypeRepo> types_;
   std::vector<std::string> names_;
-  const bool timestamps_;  ///< Adds "timestamp_us" to each line.
+  bool timestamps_;  ///< Adds "timestamp_us" to each line.
   std::map<const DocumentType*, std::vector<const Field*>> by_type_;
 };
 

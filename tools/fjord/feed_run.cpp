@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <fmt/format.h>
 
 #include "cli.h"
 #include "json_text.h"
+#include "visit_run.h"
 
 namespace fjord::cli {
 namespace {
@@ -13,6 +15,7 @@ namespace {
 constexpr std::size_t kBatchRecords = 512;
 constexpr std::size_t kBatchBytes = 1 << 20;
 constexpr unsigned kLineBits = 40;
+constexpr const char* kProgressPrefix = "fjord-import-1 ";
 
 std::size_t parser_count() { return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, 1, 4); }
 
@@ -113,6 +116,34 @@ FeedRun::FeedRun(Client& client, const FeedRunOptions& options)
 
 FeedRun::~FeedRun() = default;
 
+Status FeedRun::load_progress(const std::string& input) {
+  input_ = input;
+  const auto text = read_small_file(options_.resume_file);
+  if (!text) return text.error().code() == StatusCode::NotFound ? Status::ok() : text.error();
+  const std::string prefix = std::string(kProgressPrefix) + input_ + ' ';
+  const char* const begin = text->data() + std::min(prefix.size(), text->size());
+  const char* const end = text->data() + text->size();
+  const auto number = std::from_chars(begin, end, skipped_through_);
+  if (!text->starts_with(prefix) || number.ec != std::errc() || number.ptr + 1 != end || *number.ptr != '\n') {
+    return {StatusCode::InvalidArgument, fmt::format("{} does not say how far {} is", options_.resume_file, input_)};
+  }
+  return Status::ok();
+}
+
+/// What was refused is done too: it was said.
+void FeedRun::note_done(std::uint64_t line, bool in_doubt) {
+  std::uint64_t done = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!in_doubt) open_lines_.erase(line);
+    if (clock_.now() < next_save_) return;
+    next_save_ = clock_.now() + seconds(1);
+    done = open_lines_.empty() ? last_line_ : *open_lines_.begin() - 1;
+  }
+  const Status saved = replace_file(options_.resume_file, fmt::format("{}{} {}\n", kProgressPrefix, input_, done));
+  if (!saved) show_error(saved.to_string());
+}
+
 void FeedRun::feed(RecordSource& source) {
   Pipeline pipeline;
   pipeline.batches_max = 2 * parser_count() + 2;
@@ -143,6 +174,7 @@ void FeedRun::read(RecordSource& source, Pipeline& pipeline) {
       continue;
     }
     if (!record->has_value()) break;
+    if ((*record)->line <= skipped_through_) continue;
     batch->items.push_back({batch->text.size(), (*record)->text.size(), (*record)->line});
     batch->text += (*record)->text;
     if (batch->items.size() < kBatchRecords && batch->text.size() < kBatchBytes) continue;
@@ -174,12 +206,20 @@ void FeedRun::submit_batches(Pipeline& pipeline) {
   while (const auto batch = pipeline.next_to_submit()) {
     for (std::size_t i = 0; i < batch->items.size(); ++i) {
       if (!batch->operations[i]) continue;
+      if (!options_.resume_file.empty()) {
+        const std::lock_guard lock(mutex_);
+        last_line_ = batch->items[i].line;
+        open_lines_.insert(last_line_);
+      }
       feeder_.submit(std::move(*batch->operations[i]), pipeline.file << kLineBits | batch->items[i].line);
     }
   }
 }
 
 void FeedRun::on_result(std::uint64_t tag, const OperationOutcome& outcome) {
+  if (!options_.resume_file.empty()) {
+    note_done(tag & ((std::uint64_t{1} << kLineBits) - 1), outcome.outcome == Outcome::InDoubt);
+  }
   if (outcome.is_ok()) return;
   std::string where;
   {
@@ -224,6 +264,7 @@ std::uint64_t FeedRun::failed_total() const {
 std::string FeedRun::finish() {
   feeder_.flush();
   stats_ = feeder_.stats();
+  if (!options_.resume_file.empty() && stats_.in_doubt == 0) std::remove(options_.resume_file.c_str());
   const double seconds = std::chrono::duration<double>(clock_.now() - start_).count();
   std::map<StatusCode, std::uint64_t> failed = stats_.failed;
   {

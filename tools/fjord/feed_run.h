@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +24,9 @@ struct FeedRunOptions {
   std::size_t window_operations = 0;  ///< 0: the feeder's default.
   rpc::Priority priority = rpc::Priority::Default;
   Progress::When progress = Progress::When::Auto;
+  /// Keeps how far a file is, and goes on from there if it exists already; gone when all is done. Empty: none. For
+  /// operations that may be repeated, and one file.
+  std::string resume_file;
 };
 
 /// Feeds files into a cluster: one thread reads, some parse, one submits in the order of the records. A record that
@@ -32,6 +36,8 @@ class FeedRun {
   FeedRun(Client& client, const FeedRunOptions& options);
   ~FeedRun();
 
+  /// Reads the file of the options. Errors: InvalidArgument if it is of another input; IoError.
+  Status load_progress(const std::string& input);
   /// Feeds one file; returns when all of it is submitted.
   void feed(RecordSource& source);
   /// Counts something that failed as a whole, such as a file that cannot be opened.
@@ -47,6 +53,7 @@ class FeedRun {
   void read(RecordSource& source, Pipeline& pipeline);
   void parse_batches(const RecordSource& source, Pipeline& pipeline);
   void submit_batches(Pipeline& pipeline);
+  void note_done(std::uint64_t line, bool in_doubt);
   void on_result(std::uint64_t tag, const OperationOutcome& outcome);
   void record_error(const std::string& file, std::uint64_t line, const Status& status);
   void show_error(const std::string& text);
@@ -59,6 +66,11 @@ class FeedRun {
   std::map<StatusCode, std::uint64_t> unread_ FJORD_GUARDED_BY(mutex_);  ///< Failed before they were submitted.
   std::uint64_t errors_ FJORD_GUARDED_BY(mutex_) = 0;
   std::vector<std::string> files_ FJORD_GUARDED_BY(mutex_);  ///< A tag is file index << 40 | line.
+  std::string input_;
+  std::uint64_t skipped_through_ = 0;  ///< Lines up to here were done by an earlier run.
+  std::set<std::uint64_t> open_lines_ FJORD_GUARDED_BY(mutex_);
+  std::uint64_t last_line_ FJORD_GUARDED_BY(mutex_) = 0;  ///< Of those that were submitted.
+  MonotonicTime next_save_ FJORD_GUARDED_BY(mutex_);
   FeedStats stats_;
   Progress progress_;
   Feeder feeder_;

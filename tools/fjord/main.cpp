@@ -131,20 +131,26 @@ void add_feeds(CLI::App& app, FeedArgs& args, Action& action) {
   add_feed_options(*feed, args);
   feed->callback([&] { action = [&] { return run_feed(args); }; });
 
-  CLI::App* import =
-      command(app, "import", "Stores the rows of a table: CSV with a header row, or JSONL, also in gzip format",
-              "fjord import --type car --id-field vin cars.csv");
-  import->add_option("FILE", args.files, "FILE.csv or FILE.jsonl")->required();
-  import->add_option("--type", args.type, "Document type of the rows")->required()->type_name("TYPE");
+  CLI::App* import = command(
+      app, "import", "Stores the rows of a table, or what `fjord export` wrote: CSV with a header row, JSONL, Parquet",
+      "fjord import --type car --id-field vin cars.csv\n  fjord import music.jsonl.gz");
+  import->add_option("FILE", args.files, "FILE.csv, FILE.jsonl or FILE.parquet, the first two also in gzip format")
+      ->required();
+  import->add_option("--type", args.type, "Document type of the rows; without, they are what `fjord export` wrote")
+      ->type_name("TYPE");
   CLI::Option* id_field =
       import->add_option("--id-field", args.id_field, "Column whose value makes the id, id:NAMESPACE:TYPE::VALUE")
           ->type_name("FIELD");
   CLI::Option* id_row = import->add_flag("--id-row", args.id_row, "Make the id of the number of the row, from 1");
   id_row->excludes(id_field);
+  import->add_option("--resume", args.resume_file, "Keep in this file how far it is, and go on from it if it is there")
+      ->type_name("FILE");
   import->add_option("--namespace", args.namespace_, "Namespace of the ids (default: the type)")->type_name("NAME");
   add_feed_options(*import, args);
   import->callback([&, id_field, id_row] {
-    if (id_field->empty() && id_row->empty()) throw CLI::RequiredError("--id-field or --id-row");
+    const bool has_id = !id_field->empty() || !id_row->empty();
+  if (args.type.empty() && has_id) throw CLI::RequiredError("--type");
+  if (!args.type.empty() && !has_id) throw CLI::RequiredError("--id-field or --id-row");
   action = [&] { return run_import(args); };
 });
 }  // namespace
@@ -284,6 +290,8 @@ void add_visit(CLI::App& app, VisitArgs& args, Action& action) {
       ->allow_extra_args(false);
   visit->add_flag("--removes", args.removes, "Removed documents too, as {\"remove\": ID}");
   visit->add_option("--limit", args.limit, "End after so many documents");
+  visit->add_flag("--count", args.count,
+                  "Only say how many there are; with --fields '[id]' their contents are not read");
   CLI::Option* slices =
       visit->add_option("--slices", args.slices, "Visit in so many slices at once")->check(CLI::Range(1, 1024));
   visit->add_option("--slice", args.slice, "Only one of several slices, 1/4 to 4/4, for clients that share the work")
@@ -317,6 +325,31 @@ void add_export(CLI::App& app, ExportArgs& args, Action& action) {
   add_progress(*to, args.progress);
   add_common(*to, args.common);
   to->callback([&] { action = [&] { return run_export(args); }; });
+}
+
+void add_subscribe(CLI::App& app, SubscribeArgs& args, Action& action) {
+  CLI::App* subscribe =
+      command(app, "subscribe", "Prints documents that match, and from then on all that changes, as JSONL",
+              "fjord subscribe --type music --token music.token | python3 search_index.py music.db");
+  subscribe->add_option("--type", args.type, "Only documents of this type")->type_name("TYPE");
+  subscribe
+      ->add_option("--selection", args.selection,
+                   "Only documents that this condition holds for; one that it no longer holds for is given as removed")
+      ->type_name("CONDITION");
+  subscribe->add_option("--fields", args.fields, "Only these fields: a,b or TYPE:a,b")->type_name("FIELDS");
+  subscribe->add_option("--token", args.token, "Keep in this file what was printed, and go on from it if it is there")
+      ->type_name("FILE");
+  subscribe->add_option("--from", args.from, "Without a token: start, all documents first (default), or now")
+      ->check(CLI::IsMember({"start", "now"}))
+      ->type_name("WHERE");
+  subscribe->add_option("--interval", args.interval_s, "Seconds between two looks at the cluster (default: 0.5)")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->type_name("SECONDS");
+  subscribe->add_flag("--print-tokens", args.print_tokens,
+                      "Print {\"token\": TEXT} now and then: a subscriber that has all lines before it may keep it");
+  subscribe->add_flag("--once", args.once, "End when everything up to now was printed");
+  add_common(*subscribe, args.common);
+  subscribe->callback([&] { action = [&] { return run_subscribe(args); }; });
 }
 
 void add_shuffle(CLI::App& app, std::string& shuffle) {
@@ -624,6 +657,7 @@ struct CommandLine {
   BulkArgs bulk;
   VisitArgs visit;
   ExportArgs export_;
+  SubscribeArgs subscribe;
   JobArgs job;
   AggregateArgs aggregate;
   Common status;
@@ -645,6 +679,7 @@ struct CommandLine {
     add_documents(app, document, bulk, action);
     add_visit(app, visit, action);
     add_export(app, export_, action);
+    add_subscribe(app, subscribe, action);
     add_jobs(app, job, action);
     add_aggregate(app, aggregate, action);
     add_status(app, status, action);
@@ -654,8 +689,9 @@ struct CommandLine {
     add_config(app, config, action);
     add_tune(app, tune, action);
     const char* cluster = std::getenv("FJORD_CLUSTER");
-    for (Common* common : {&schema.common, &feed.common, &document.common, &visit.common, &export_.common, &job.common,
-                           &status, &node.common, &state.common, &config.common, &tune.common, &aggregate.common}) {
+    for (Common* common :
+         {&schema.common, &feed.common, &document.common, &visit.common, &export_.common, &job.common, &status,
+          &node.common, &state.common, &config.common, &tune.common, &aggregate.common, &subscribe.common}) {
       common->cluster = cluster != nullptr && *cluster != 0 ? cluster : "127.0.0.1:19100";
     }
   }

@@ -1,0 +1,228 @@
+"""Visits, bulk operations and subscriptions of real processes that are killed in the middle, and go on."""
+
+import gzip
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import harness
+
+SCHEMA = """document item {
+  field number type int { header }
+  field seen type int { header }
+  field text type string { }
+}"""
+DOCUMENTS = 6000
+
+
+def identity(i):
+    place = f"n={i % 40}" if i % 2 else ""
+    return f"id:v:item:{place}:{i}"
+
+
+def documents(count=DOCUMENTS):
+    return {identity(i): {"number": i, "seen": 0, "text": f"{i} " + "x" * 400} for i in range(count)}
+
+
+def feed(cluster, content):
+    lines = "".join(json.dumps({"put": name, "fields": fields}) + "\n" for name, fields in content.items())
+    cluster.must("feed", "-", stdin=lines)
+
+
+class Process:
+    """A command that runs beside the test."""
+
+    def __init__(self, cluster, *arguments, stdout=subprocess.DEVNULL):
+        self.process = subprocess.Popen([str(harness.BIN / "fjord"), *map(str, arguments)], stdout=stdout,
+                                        stderr=subprocess.PIPE, env={**os.environ, "FJORD_CLUSTER": cluster.address})
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.end()
+
+    def end(self):
+        self.process.communicate()
+        return self.process.returncode
+
+
+def read_export(path):
+    """The documents of a file, each of which has to be there once."""
+    opener = gzip.open if path.suffix == ".gz" else open
+    found = {}
+    with opener(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            document = json.loads(line)
+            assert document["put"] not in found, f"{document['put']} is there twice"
+            found[document["put"]] = document["fields"]
+    return found
+
+
+class VisitTest(unittest.TestCase):
+    def test_slices_and_resumed_visits_give_every_document_once(self):
+        with harness.Cluster(storage=3, redundancy=2) as cluster:
+            cluster.deploy(SCHEMA)
+            content = documents(2000)
+            feed(cluster, content)
+            given = []
+            for k in range(1, 4):
+                given += [line["put"] for line in cluster.must("visit", "--slice", f"{k}/3", "--fields", "number").json_lines()]
+            self.assertEqual(sorted(given), sorted(content))
+            self.assertEqual(len(cluster.must("visit", "--slices", "7").json_lines()), len(content))
+
+            token = cluster.folder / "token"
+            cluster.must("visit", "--progress", token)
+            self.assertEqual(cluster.must("visit", "--resume", token).out, "")
+            refused = cluster.fjord("visit", "--resume", token, "--selection", "item.number > 3")
+            self.assertEqual(refused.code, harness.FAILED)
+            self.assertIn("another selection", refused.err)
+            self.assertEqual(cluster.fjord("visit", "--slice", "4/3").code, harness.USAGE)
+
+            explained = cluster.must("visit", "--selection", "id.user == 7", "--explain", "-o", "json")
+            why = json.loads(explained.err)
+            self.assertEqual(len(explained.json_lines()), 50)
+            self.assertEqual((why["buckets_read"], why["documents_matched"], why["buckets_located"]), (1, 50, True))
+            self.assertGreater(why["buckets_skipped"]["selection"], 100)
+
+            since = time.time()
+            time.sleep(1.1)
+            cluster.must("remove", identity(3))
+            cluster.must("put", identity(4), "-", stdin='{"number": 4}')
+            late = cluster.must("visit", "--removes", "--from", str(int(since) + 1)).json_lines()
+            self.assertEqual(late, [{"remove": identity(3)}, {"put": identity(4), "fields": {"number": 4}}]
+                             if "remove" in late[0] else [{"put": identity(4), "fields": {"number": 4}}, {"remove": identity(3)}])
+
+    def test_an_export_goes_on_after_kills_without_doubles_or_holes(self):
+        with harness.Cluster(storage=3, redundancy=2) as cluster:
+            cluster.deploy(SCHEMA)
+            content = documents()
+            feed(cluster, content)
+            for name in ("out.jsonl", "out.jsonl.gz"):
+                path = cluster.folder / name
+                progress = cluster.folder / (name + ".progress")
+                export = ["export", path, "--type", "item", "--visitors-per-node", 1, "--buckets-per-visitor", 1]
+                kills = 0
+                for round_ in range(200):
+                    running = Process(cluster, *export, *(["--resume"] if round_ else []))
+                    time.sleep(0.03 + 0.01 * (round_ % 7))
+                    if round_ == 2:
+                        cluster.kill("storage.1")
+                    if running.process.poll() is None:
+                        running.kill()
+                        kills += 1
+                    elif running.end() == harness.OK:
+                        break
+                    if round_ == 5:
+                        cluster.restart("storage.1")
+                    if kills == 12:
+                        cluster.must(*export, "--resume", timeout=120)
+                        break
+                cluster.restart("storage.1")
+                self.assertGreater(kills, 0)
+                self.assertFalse(progress.exists())
+                self.assertEqual(read_export(path), content)
+                # It is not overwritten, and it can be fed again.
+                self.assertEqual(cluster.fjord(*export).code, harness.FAILED)
+                again = cluster.must("feed", path).json()
+                self.assertEqual(again["ok"], len(content))
+
+    def test_bulk_changes_happen_once_to_each_document_although_they_are_killed(self):
+        with harness.Cluster(storage=3, redundancy=2) as cluster:
+            cluster.deploy(SCHEMA)
+            content = documents()
+            feed(cluster, content)
+            where = ["--where", "item.number < 4000", "--type", "item"]
+            counted = cluster.fjord("update", *where, '{"seen": {"increment": 1}}')
+            self.assertEqual(counted.code, 8)
+            self.assertIn("4000", counted.out)
+            progress = cluster.folder / "bulk"
+            update = ["update", *where, '{"seen": {"increment": 1}}', "--yes", "--progress", progress, "--in-flight", 16]
+            for round_ in range(8):
+                running = Process(cluster, *update, *(["--resume", progress] if progress.exists() else []))
+                harness.wait_until(progress.exists, "there is a progress file", 20)
+                time.sleep(0.05 * round_)
+                if round_ == 1:
+                    cluster.kill("storage.2")
+                if round_ == 3:
+                    cluster.restart("storage.2")
+                running.kill()
+            done = cluster.must(*update, "--resume", progress).json()
+            self.assertEqual((done["in_doubt"], done["failed"]), (0, {}))
+            for name, fields in content.items():
+                fields["seen"] = 1 if fields["number"] < 4000 else 0
+            self.assertEqual(cluster.documents(), content)
+            # Another operation does not go on from it.
+            other = cluster.fjord("update", *where, '{"seen": {"increment": 2}}', "--yes", "--resume", progress)
+            self.assertEqual(other.code, harness.FAILED)
+
+            self.assertIn("4000", cluster.must("remove", *where, "--dry-run").out)
+            removed = cluster.must("remove", *where, "--yes").json()
+            self.assertEqual(removed["applied"], 4000)
+            self.assertEqual(cluster.documents(), {n: f for n, f in content.items() if f["number"] >= 4000})
+
+    def test_a_subscriber_keeps_a_copy_in_step(self):
+        with harness.Cluster(storage=3, redundancy=2) as cluster:
+            cluster.deploy(SCHEMA)
+            content = documents(500)
+            feed(cluster, content)
+            token = cluster.folder / "token"
+            subscribe = ["subscribe", "--type", "item", "--selection", "item.number < 450", "--token", token, "--once"]
+            copy = {}
+            newest = {}
+
+            def take(lines):
+                for line in lines:
+                    name = line.get("put") or line["remove"]
+                    self.assertGreaterEqual(line["timestamp_us"], newest.get(name, 0))
+                    newest[name] = line["timestamp_us"]
+                    copy.pop(name, None)
+                    if "put" in line:
+                        copy[name] = line["fields"]
+
+            take(cluster.must(*subscribe).json_lines())
+            self.assertEqual(copy, {n: f for n, f in content.items() if f["number"] < 450})
+            self.assertEqual(cluster.must(*subscribe).out, "")
+
+            for round_ in range(3):
+                changed = {identity(i): {"number": 1000 + i if i % 3 == 0 else i, "seen": round_} for i in range(0, 60)}
+                feed(cluster, changed)
+                content.update(changed)
+                cluster.must("remove", identity(100 + round_))
+                del content[identity(100 + round_)]
+                if round_ == 0:
+                    cluster.kill("storage.0")
+                if round_ == 1:
+                    cluster.restart("storage.0")
+                take(cluster.must(*subscribe, timeout=120).json_lines())
+                self.assertEqual(copy, {n: f for n, f in content.items() if f["number"] < 450})
+
+    def test_the_example_keeps_a_search_index(self):
+        example = pathlib.Path(__file__).resolve().parents[2] / "examples" / "search-index" / "search_index.py"
+        with harness.Cluster(storage=1, redundancy=1) as cluster:
+            cluster.deploy(SCHEMA)
+            feed(cluster, {identity(i): {"number": i, "text": f"word{i % 10} common"} for i in range(300)})
+            index = cluster.folder / "index.db"
+
+            def run(*arguments):
+                done = subprocess.run([sys.executable, str(example), *map(str, arguments)], capture_output=True, text=True,
+                                      timeout=60, env={**os.environ, "FJORD_CLUSTER": cluster.address})
+                self.assertEqual(done.returncode, 0, done.stderr)
+                return done
+
+            follow = ["follow", index, "--type", "item", "--fields", "text", "--once", "--fjord", harness.BIN / "fjord"]
+            run(*follow)
+            self.assertEqual(len(run("search", index, "word3", "--limit", 100).stdout.splitlines()), 30)
+            cluster.must("remove", identity(3))
+            feed(cluster, {identity(13): {"number": 13, "text": "another"}})
+            self.assertIn("2 changes", run(*follow).stderr)
+            self.assertEqual(len(run("search", index, "word3", "--limit", 100).stdout.splitlines()), 28)
+            self.assertTrue(run("search", index, "another").stdout.startswith(identity(13)))
+            self.assertIn("0 changes", run(*follow).stderr)
+
+
+if __name__ == "__main__":
+    harness.main()

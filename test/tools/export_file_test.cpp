@@ -1,0 +1,121 @@
+#include "export_file.h"
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "fjord/common/random.h"
+#include "input_file.h"
+
+namespace fjord::cli {
+namespace {
+
+using visitors::PositionRange;
+using visitors::VisitToken;
+
+/// A folder that goes away.
+struct Folder {
+  Folder() { std::filesystem::create_directory(path); }
+  ~Folder() { std::filesystem::remove_all(path); }
+  std::string file(const std::string& name) const { return (path / name).string(); }
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("fjord-export-" + std::to_string(Random::from_system().next()));
+};
+
+std::string content(const std::string& path) {
+  auto file = InputFile::open(path);  // unpacks
+  REQUIRE(file.has_value());
+  auto all = (*file)->read_all(std::size_t{1} << 30);
+  REQUIRE(all.has_value());
+  return *all;
+}
+
+VisitedBucket bucket(std::uint64_t i) { return {0, BucketId(4, i)}; }
+
+std::vector<VisitToken> token_of(std::uint64_t count) {
+  VisitToken token{.question = 7, .done = {}};
+  for (std::uint64_t i = 0; i < count; ++i) token.done.add(PositionRange::of(BucketId(4, i)));
+  return {token};
+}
+
+TEST_CASE("an export that is killed is cut back to the buckets that its progress file names") {
+  const std::string name = GENERATE(std::string("out.jsonl"), std::string("out.jsonl.gz"));
+  Folder folder;
+  const std::string path = folder.file(name);
+  {
+    auto file = ExportFile::open(path, ExportFile::Mode::New);
+    REQUIRE(file.has_value());
+    REQUIRE((*file)->add(bucket(0), "a\n", 1).is_ok());
+    REQUIRE((*file)->add(bucket(1), "b\n", 1).is_ok());
+    REQUIRE((*file)->add(bucket(0), "c\n", 1).is_ok());
+    REQUIRE((*file)->commit(bucket(0)).is_ok());
+    REQUIRE((*file)->save(token_of(1)).is_ok());
+    REQUIRE((*file)->commit(bucket(1)).is_ok());
+    REQUIRE((*file)->add(bucket(2), "lost\n", 1).is_ok());
+  }  // as if killed: bucket 1 is in the file and not in the progress file
+  CHECK(content(path) == "a\nc\nb\n");
+  auto file = ExportFile::open(path, ExportFile::Mode::Resume);
+  REQUIRE(file.has_value());
+  CHECK(content(path) == "a\nc\n");
+  CHECK((*file)->resumed() == token_of(1));
+  CHECK((*file)->documents() == 2);
+  REQUIRE((*file)->add(bucket(1), "b\n", 1).is_ok());
+  REQUIRE((*file)->add(bucket(2), "dropped\n", 1).is_ok());
+  (*file)->drop(bucket(2));
+  REQUIRE((*file)->commit(bucket(2)).is_ok());
+  REQUIRE((*file)->commit(bucket(1)).is_ok());
+  REQUIRE((*file)->finish().is_ok());
+  CHECK(content(path) == "a\nc\nb\n");
+  CHECK((*file)->documents() == 3);
+  CHECK_FALSE(std::filesystem::exists(path + ".progress"));
+  CHECK(ExportFile::open(path, ExportFile::Mode::Resume).status().code() == StatusCode::AlreadyExists);
+}
+
+TEST_CASE("buckets that do not fit into memory wait in files beside") {
+  Folder folder;
+  const std::string path = folder.file("out.jsonl");
+  auto file = ExportFile::open(path, ExportFile::Mode::New);
+  REQUIRE(file.has_value());
+  std::string expected;
+  for (int i = 0; i < 5; ++i) {
+    const std::string lines(5'000'000, static_cast<char>('a' + i));
+    expected += lines;
+    REQUIRE((*file)->add(bucket(0), lines, 1).is_ok());
+    REQUIRE((*file)->add(bucket(1), "x", 1).is_ok());
+  }
+  REQUIRE((*file)->commit(bucket(0)).is_ok());
+  REQUIRE((*file)->commit(bucket(1)).is_ok());
+  REQUIRE((*file)->finish().is_ok());
+  CHECK(content(path) == expected + "xxxxx");
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path), std::filesystem::directory_iterator()) == 1);
+}
+
+TEST_CASE("what is there is not overwritten, and what does not fit is not resumed") {
+  Folder folder;
+  const std::string path = folder.file("out.jsonl");
+  std::ofstream(path) << "mine";
+  CHECK(ExportFile::open(path, ExportFile::Mode::New).status().code() == StatusCode::AlreadyExists);
+  CHECK(ExportFile::open(path, ExportFile::Mode::Resume).status().code() == StatusCode::AlreadyExists);
+  CHECK(content(path) == "mine");
+  std::ofstream(path + ".progress") << "fjord-export-1 100 3\n" << token_of(1)[0].to_text() << "\n";
+  CHECK(ExportFile::open(path, ExportFile::Mode::Resume).status().code() == StatusCode::InvalidArgument);
+  std::ofstream(path + ".progress") << "nonsense";
+  CHECK(ExportFile::open(path, ExportFile::Mode::Resume).status().code() == StatusCode::InvalidArgument);
+  CHECK(ExportFile::open(path, ExportFile::Mode::Overwrite).has_value());
+  CHECK(content(path).empty());
+}
+
+TEST_CASE("times of options are points in time or ages") {
+  constexpr std::int64_t kNow = 1'800'000'000'000'000;
+  CHECK(parse_time("2027-01-15T08:00:00Z", kNow)->us == 1'800'000'000'000'000);
+  CHECK(parse_time("15m", kNow)->us == 1'800'000'000'000'000 - 900'000'000);
+  CHECK(parse_time("2d", kNow)->us == 1'800'000'000'000'000 - 172'800'000'000);
+  CHECK(parse_time("1700000000", kNow)->us == 1'700'000'000'000'000);
+  CHECK(parse_time("17us", kNow)->us == 17);
+  for (const char* wrong : {"", "m", "3w", "-5m", "2027-01-15", "99999999999d", "1e9"}) {
+    CHECK_FALSE(parse_time(wrong, kNow).has_value());
+  }
+}
+
+}  // namespace
+}  // namespace fjord::cli
