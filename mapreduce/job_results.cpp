@@ -54,6 +54,7 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
     visitors::VisitorSessionOptions options;
     options.selection = std::string(kResultType) + ".job == \"" + job_.job_id + "\"";
     options.buckets.emplace(buckets.begin(), buckets.end());
+    options.follow_bits = true;  // With more bits since, no node may have all of an output bucket.
     visitors::VisitorSessionCallbacks callbacks;
     callbacks.on_docblock = [this](BucketId, const std::string& block) { take(block); };
     callbacks.on_finished = [this](Status status) { finish(std::move(status)); };

@@ -136,8 +136,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
          },
          "Chaos: of the faults that are drawn only these, by number; 'none': none")
       ->trigger_on_parse();
-  app.add_option("--workload", arguments.workload, "Chaos: W1 to W8 instead of one that is drawn")
-      ->check(CLI::IsMember({"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8"}));
+  app.add_option("--workload", arguments.workload, "Chaos: W1 to W9 instead of one that is drawn")
+      ->check(CLI::IsMember({"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9"}));
   app.add_option("--span-ms", arguments.span_ms, "Chaos: how long faults and workloads go on");
   app.add_flag("--strict-reads", arguments.strict_reads, "Chaos: reads are linearizable, sessions see their past");
   app.add_option("--coverage", arguments.coverage_file,

@@ -1,9 +1,11 @@
 #include "sabotage.h"
 
+#include <functional>
 #include <memory>
 #include <utility>
 
 #include "fjord/cluster/cluster_state.h"
+#include "fjord/document/docblock.h"
 
 namespace fjord::sim {
 
@@ -17,6 +19,51 @@ void ForkingTransport::call(const rpc::Address& to, rpc::Request request, Durati
     }
   }
   transport_.call(to, std::move(request), timeout, executor, std::move(done));
+}
+
+namespace {
+
+/// Has `change` look at the answer before it goes out.
+bool handle_and_change(rpc::Service& service, rpc::Request& request, rpc::Responder& respond,
+                       std::function<void(rpc::Reply&)> change) {
+  auto answer = std::make_shared<rpc::Responder>(std::move(respond));
+  rpc::Responder changed = [answer, change = std::move(change)](rpc::Reply reply) {
+    change(reply);
+    (*answer)(std::move(reply));
+  };
+  const bool taken = service.handle(request, changed);
+  if (!taken) respond = std::move(*answer);
+  return taken;
+}
+
+}  // namespace
+
+bool HidesRemoves::handle(rpc::Request& request, rpc::Responder& respond) {
+  if (!std::holds_alternative<rpc::ReadChanges>(request) || !random_.chance(0.2)) {
+    return service_.handle(request, respond);
+  }
+  return handle_and_change(service_, request, respond, [](rpc::Reply& reply) {
+    auto* changes = std::get_if<rpc::ReadChangesReply>(&reply);
+    if (changes == nullptr) return;
+    for (rpc::BucketChanges& bucket : changes->buckets) {
+      DocBlockBuilder kept;
+      DocBlockReader reader(bucket.docblock);
+      while (const auto entry = reader.next()) {
+        if (!entry->removed) kept.add(*entry);
+      }
+      bucket.docblock = kept.take();
+    }
+  });
+}
+
+bool DeniesWrites::handle(rpc::Request& request, rpc::Responder& respond) {
+  const auto* nodes = std::get_if<rpc::GetBucketNodes>(&request);
+  if (nodes == nullptr || !nodes->for_changes) return service_.handle(request, respond);
+  return handle_and_change(service_, request, respond, [](rpc::Reply& reply) {
+    auto* found = std::get_if<rpc::GetBucketNodesReply>(&reply);
+    if (found == nullptr) return;
+    for (rpc::BucketNode& bucket : found->buckets) bucket.stable_us += 1'000'000'000'000;
+  });
 }
 
 bool ForgetfulVisits::handle(rpc::Request& request, rpc::Responder& respond) {

@@ -29,4 +29,25 @@ class ForgetfulVisits final : public rpc::Service {
   Random random_;
 };
 
+/// A service whose storage nodes hide removes from subscribers now and then.
+class HidesRemoves final : public rpc::Service {
+ public:
+  HidesRemoves(rpc::Service& service, Random random) : service_(service), random_(random) {}
+  bool handle(rpc::Request& request, rpc::Responder& respond) override;
+
+ private:
+  rpc::Service& service_;
+  Random random_;
+};
+
+/// A distributor that tells subscribers that nothing is under way.
+class DeniesWrites final : public rpc::Service {
+ public:
+  explicit DeniesWrites(rpc::Service& service) : service_(service) {}
+  bool handle(rpc::Request& request, rpc::Responder& respond) override;
+
+ private:
+  rpc::Service& service_;
+};
+
 }  // namespace fjord::sim

@@ -18,6 +18,8 @@ struct Plan {
   unsigned workload = 1;
   bool visits = false;
   bool jobs = false;
+  bool slices = false;
+  bool subscribes = false;
   bool calm = false;  ///< Nothing but changes of membership.
   Duration pause_max{0};
   FaultPlan faults;
@@ -41,6 +43,8 @@ std::set<FaultKind> kinds_of_workload(unsigned workload) {
       return {Partition, Pause, StorageCrash, DistributorCrash};
     case 8:
       return {ClockJump, ClockSkew};
+    case 9:
+      return {StorageCrash, DistributorCrash, Delay, Bits, Limits, NodeAdd, NodeRemove, Wipe};
     default:
       return {};
   }
@@ -104,18 +108,25 @@ Plan draw_plan(const ScenarioOptions& options, Random& random) {
     const bool fits = !plan.calm || (is_change_of_membership(kind) && kind != FaultKind::Maintenance);
     if (fits && (drawn || plan.calm || !options.faults.empty() || wanted.contains(kind))) faults.kinds.insert(kind);
   }
+  // Of its own, so that what a seed stood for before stays the same.
+  Random feeds(mix64(options.seed, 0x6665656473));
+  plan.slices = plan.workload == 9 || feeds.chance(0.2);
+  plan.subscribes = plan.workload == 9 || feeds.chance(0.2);
   plan.shape.power_loss = faults.kinds.contains(FaultKind::PowerLoss);
   return plan;
 }
 
 std::vector<std::unique_ptr<Workload>> make_workloads(const Plan& plan, const WorkloadContext& context) {
   std::vector<std::unique_ptr<Workload>> workloads;
-  const bool registers = plan.workload == 2 || plan.workload == 3 || plan.workload == 5 || plan.workload >= 7;
+  const bool registers =
+      plan.workload == 2 || plan.workload == 3 || plan.workload == 5 || plan.workload == 7 || plan.workload == 8;
   if (registers || plan.workload == 6) workloads.push_back(make_register_workload(context, plan.workload != 3));
   if (plan.workload == 1 || plan.workload == 3 || plan.workload == 4 || plan.workload == 6 || plan.workload == 8) {
     workloads.push_back(make_update_workload(context, plan.workload == 1 || plan.workload == 3));
   }
   if (plan.workload == 7) workloads.push_back(make_insert_workload(context));
+  if (plan.slices) workloads.push_back(make_slice_workload(context, plan.shape.bug));
+  if (plan.subscribes) workloads.push_back(make_subscribe_workload(context));
   if (plan.visits) workloads.push_back(make_visit_workload(context));
   if (plan.jobs) workloads.push_back(make_job_workload(context));
   return workloads;

@@ -61,6 +61,14 @@ std::string to_string(Bug bug) {
       return "average-of-averages";
     case Bug::ForgetNullGroup:
       return "forget-null-group";
+    case Bug::TokenSkipsBucket:
+      return "token-skips-bucket";
+    case Bug::SliceHole:
+      return "slice-hole";
+    case Bug::UnstableBound:
+      return "unstable-bound";
+    case Bug::HideRemoves:
+      return "hide-removes";
   }
   return "unknown";
 }
@@ -70,7 +78,8 @@ namespace {
 constexpr Bug kBugs[] = {Bug::SkipReplica,        Bug::ForgetTuple,   Bug::ReadOutOfSync,     Bug::ForgetTokens,
                          Bug::GuardReadsAnywhere, Bug::SkipRepair,    Bug::RepairUnmerged,    Bug::ServeOldRequests,
                          Bug::ForkState,          Bug::ForgetVisited, Bug::SkipSync,          Bug::IgnoreLease,
-                         Bug::CountRepeatedTwice, Bug::LoseSpill,     Bug::AverageOfAverages, Bug::ForgetNullGroup};
+                         Bug::CountRepeatedTwice, Bug::LoseSpill,     Bug::AverageOfAverages, Bug::ForgetNullGroup,
+                         Bug::TokenSkipsBucket,   Bug::SliceHole,     Bug::UnstableBound,     Bug::HideRemoves};
 
 }  // namespace
 

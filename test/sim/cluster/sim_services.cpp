@@ -69,6 +69,10 @@ struct StorageServices::Parts {
       forgetful_visits = std::make_unique<ForgetfulVisits>(*visitors, runtime.random.fork());
       visits = forgetful_visits.get();
     }
+    if (bug == Bug::HideRemoves) {
+      hides_removes = std::make_unique<HidesRemoves>(*visitors, runtime.random.fork());
+      visits = hides_removes.get();
+    }
   }
 
   std::unique_ptr<Executor> executor;
@@ -79,6 +83,7 @@ struct StorageServices::Parts {
   visitors::VisitorRegistry registry;
   std::unique_ptr<visitors::VisitorService> visitors;
   std::unique_ptr<ForgetfulVisits> forgetful_visits;
+  std::unique_ptr<HidesRemoves> hides_removes;
   rpc::Service* visits = nullptr;
 };
 
@@ -90,7 +95,7 @@ StorageServices::~StorageServices() = default;
 std::vector<rpc::Service*> StorageServices::list(storage::StorageNode& node) { return {&node, parts_->visits}; }
 
 struct DistributorServices::Parts final : rpc::Service {
-  Parts(Runtime& runtime, rpc::Transport& transport, Bug bug) {
+  Parts(Runtime& runtime, rpc::Transport& transport, Bug chosen) : bug(chosen) {
     mapreduce::add_builtin_applications(applications, sabotage_of(bug));
     mapreduce::JobServiceOptions options;
     options.sabotage.count_repeated_twice = bug == Bug::CountRepeatedTwice;
@@ -105,6 +110,8 @@ struct DistributorServices::Parts final : rpc::Service {
   }
 
   distributor::DistributorNode* node = nullptr;
+  const Bug bug;
+  std::unique_ptr<DeniesWrites> denies_writes;
   rpc::SnapshotHolder snapshots;
   mapreduce::ApplicationRegistry applications;
   std::unique_ptr<mapreduce::JobService> jobs;
@@ -116,6 +123,10 @@ DistributorServices::~DistributorServices() = default;
 
 std::vector<rpc::Service*> DistributorServices::list(distributor::DistributorNode& node) {
   parts_->node = &node;
+  if (parts_->bug == Bug::UnstableBound) {
+    parts_->denies_writes = std::make_unique<DeniesWrites>(node);
+    return {parts_->denies_writes.get(), parts_.get()};
+  }
   return {&node, parts_.get()};
 }
 

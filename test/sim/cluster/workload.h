@@ -59,6 +59,17 @@ std::unique_ptr<Workload> make_visit_workload(WorkloadContext context);
 /// A job over documents that stay.
 std::unique_ptr<Workload> make_job_workload(WorkloadContext context);
 
+/// A visit in slices that are interrupted and resumed, of documents that stay.
+std::unique_ptr<Workload> make_slice_workload(WorkloadContext context, Bug bug);
+/// Writes, and a subscriber that keeps a copy.
+std::unique_ptr<Workload> make_subscribe_workload(WorkloadContext context);
+
+/// Of the documents of the last two.
+std::string feed_schema();
+
+/// Puts or removes documents and waits for it. False if not all of it was done.
+bool feed_operations(const WorkloadContext& context, const std::vector<rpc::Operation>& operations);
+
 /// The document types of all workloads.
 std::vector<std::string> workload_schemas();
 

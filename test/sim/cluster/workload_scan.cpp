@@ -20,19 +20,6 @@ constexpr const char* kFactSchema = R"(document fact {
 }
 )";
 
-/// Puts or removes documents and waits for it.
-bool feed(const WorkloadContext& context, const std::vector<rpc::Operation>& operations) {
-  std::size_t left = operations.size();
-  bool ok = true;
-  for (const rpc::Operation& operation : operations) {
-    context.clients.front()->execute(operation, seconds(60), [&](const OperationOutcome& outcome) {
-      ok = ok && outcome.is_ok();
-      --left;
-    });
-  }
-  return context.cluster.run_until([&] { return left == 0; }, seconds(90)) && ok;
-}
-
 class VisitWorkload final : public Workload {
  public:
   explicit VisitWorkload(WorkloadContext context) : context_(std::move(context)) {}
@@ -53,7 +40,7 @@ class VisitWorkload final : public Workload {
         stay_.insert(id);
       }
     }
-    return feed(context_, puts) && feed(context_, removes);
+    return feed_operations(context_, puts) && feed_operations(context_, removes);
   }
 
   void start() override { visit(); }
@@ -169,7 +156,7 @@ class JobWorkload final : public Workload {
       puts.push_back(put_json_operation(fmt::format("id:sim:fact::j{}", i),
                                         fmt::format(R"({{"city": "{}", "price": {}}})", city, price)));
     }
-    return feed(context_, puts);
+    return feed_operations(context_, puts);
   }
 
   void start() override { submit(); }
@@ -342,6 +329,6 @@ std::unique_ptr<Workload> make_update_workload(WorkloadContext context, bool onl
   return std::make_unique<TallyWorkload>(context, only_test_and_set);
 }
 
-std::vector<std::string> workload_schemas() { return {kOperationsSchema, kUpdatesSchema, kFactSchema}; }
+std::vector<std::string> workload_schemas() { return {kOperationsSchema, kUpdatesSchema, kFactSchema, feed_schema()}; }
 
 }  // namespace fjord::sim

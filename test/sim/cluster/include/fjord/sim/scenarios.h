@@ -23,7 +23,7 @@ struct ScenarioOptions {
   /// Of the faults that are drawn only these, by number. Absent: all.
   std::optional<std::set<unsigned>> only_faults;
   Duration span{0};           ///< How long workloads and faults go on; zero: drawn.
-  unsigned workload = 0;      ///< 1 to 8: W1 to W8; 0: drawn.
+  unsigned workload = 0;      ///< 1 to 9: W1 to W9; 0: drawn.
   bool strict_reads = false;  ///< Reads have to be linearizable, and sessions to see their own past (I7).
 };
 

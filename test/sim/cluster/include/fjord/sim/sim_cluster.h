@@ -37,7 +37,11 @@ enum class Bug {
   CountRepeatedTwice,
   LoseSpill,
   AverageOfAverages,
-  ForgetNullGroup
+  ForgetNullGroup,
+  TokenSkipsBucket,
+  SliceHole,
+  UnstableBound,
+  HideRemoves
 };
 std::string to_string(Bug bug);
 Result<Bug> bug_from_string(const std::string& name);
