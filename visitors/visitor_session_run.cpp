@@ -210,18 +210,23 @@ void VisitorSession::Impl::give(BucketId bucket, std::string docblock) {
 }
 
 std::string VisitorSession::Impl::without_unwanted(Bucket& bucket, std::string docblock) const {
+  std::vector<bool> wanted;  // Mostly all of them, and then the block is passed on as it is.
   bool leaves_out = false;
-  DocBlockBuilder kept;
   DocBlockReader reader(docblock);
   while (const auto entry = reader.next()) {
-    const bool is_wanted = !bucket.partly_wanted || wants(entry->gid);
-    if (is_wanted && (!options_.deduplicate || bucket.given.insert(entry->gid).second)) {
-      kept.add(*entry);
-    } else {
-      leaves_out = true;
-    }
+    const bool is_wanted = (!bucket.partly_wanted || wants(entry->gid)) &&
+                           (!options_.deduplicate || bucket.given.insert(entry->gid).second);
+    wanted.push_back(is_wanted);
+    leaves_out = leaves_out || !is_wanted;
   }
-  return leaves_out ? kept.take() : docblock;
+  if (!leaves_out) return docblock;
+  DocBlockBuilder kept;
+  DocBlockReader again(docblock);
+  for (const bool is_wanted : wanted) {
+    const auto entry = again.next();
+    if (is_wanted) kept.add(*entry);
+  }
+  return kept.take();
 }
 
 bool VisitorSession::Impl::wants(const GlobalId& gid) const {

@@ -90,6 +90,14 @@ TEST_CASE("buckets that do not fit into memory wait in files beside") {
   CHECK(std::distance(std::filesystem::directory_iterator(folder.path), std::filesystem::directory_iterator()) == 1);
 }
 
+TEST_CASE("an export that was killed before anything was written begins when it is resumed") {
+  Folder folder;
+  const std::string path = folder.file("out.jsonl");
+  std::ofstream(path) << "";
+  CHECK(ExportFile::open(path, ExportFile::Mode::New).status().code() == StatusCode::AlreadyExists);
+  CHECK(ExportFile::open(path, ExportFile::Mode::Resume).has_value());
+}
+
 TEST_CASE("what is there is not overwritten, and what does not fit is not resumed") {
   Folder folder;
   const std::string path = folder.file("out.jsonl");

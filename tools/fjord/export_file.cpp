@@ -84,7 +84,9 @@ Status ExportFile::load(Mode mode) {
   if (mode == Mode::Overwrite && begun && ::unlink(progress_path_.c_str()) != 0) return failed("begun anew");
   if (mode != Mode::Resume) return Status::ok();
   if (!begun) {
-    if (!exists(path_)) return Status::ok();
+    struct stat info {};
+    const bool is_there = ::stat(path_.c_str(), &info) == 0;
+    if (!is_there || info.st_size == 0) return Status::ok();  // Made, and killed before anything was written.
     return {StatusCode::AlreadyExists,
             fmt::format("{} is complete, or is no export: there is no {}", path_, progress_path_)};
   }
