@@ -57,13 +57,17 @@ int main(int argc, char** argv) {
   std::size_t one = 0;
   int count = 64;
   app.add_option("--count", count, "How many of those that the model was fitted on (default: 64)");
+  std::uint64_t seed = 0;
+  app.add_option("--seed", seed, "Other workloads, so many as --count says, drawn by this seed");
   bool without = false;
   app.add_flag("--no-grid", without, "Only the advice against the defaults");
   int operations = 600;
   app.add_option("--operations", operations, "Simulated for each of the settings (default: 600)");
   app.add_option("--scenario", one, "Only this one: what each knob alone changes, from the advice");
   CLI11_PARSE(app, argc, argv);
-  const std::vector<Scenario> scenarios = fitting ? fitting_scenarios(count) : held_out_scenarios();
+  const std::vector<Scenario> scenarios = seed != 0 ? draw_scenarios(seed, count)
+                                          : fitting ? fitting_scenarios(count)
+                                                    : held_out_scenarios();
   if (one > 0 && one <= scenarios.size()) {
     print_scenario(scenarios[one - 1]);
     return 0;

@@ -87,13 +87,6 @@ Scenario draw(Random& random, int number) {
   return scenario;
 }
 
-std::vector<Scenario> draw_all(std::uint64_t seed, int count) {
-  Random random(seed);
-  std::vector<Scenario> all;
-  for (int i = 1; i <= count; ++i) all.push_back(draw(random, i));
-  return all;
-}
-
 std::vector<Settings> grid_of(const Scenario& scenario, int docblock_levels) {
   constexpr std::int64_t kKiB = 1024;
   constexpr std::int64_t kMiB = 1024 * kKiB;
@@ -140,8 +133,14 @@ double GridRow::throughput_error() const {
 }
 double GridRow::latency_error() const { return std::abs(predicted.p99_s / advised_outcome.p99_s - 1); }
 
-std::vector<Scenario> fitting_scenarios(int count) { return draw_all(1, count); }
-std::vector<Scenario> held_out_scenarios() { return draw_all(20'061'121, 32); }
+std::vector<Scenario> draw_scenarios(std::uint64_t seed, int count) {
+  Random random(seed);
+  std::vector<Scenario> all;
+  for (int i = 1; i <= count; ++i) all.push_back(draw(random, i));
+  return all;
+}
+std::vector<Scenario> fitting_scenarios(int count) { return draw_scenarios(1, count); }
+std::vector<Scenario> held_out_scenarios() { return draw_scenarios(20'061'121, 32); }
 
 GridRow run_grid(const Scenario& scenario, std::uint64_t seed, int docblock_levels, int operations) {
   GridRow row;

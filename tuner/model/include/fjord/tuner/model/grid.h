@@ -20,6 +20,8 @@ struct Scenario {
 std::vector<Scenario> fitting_scenarios(int count = 64);
 /// Others, drawn from the same ranges by another seed.
 std::vector<Scenario> held_out_scenarios();
+/// As many as one likes, by any seed.
+std::vector<Scenario> draw_scenarios(std::uint64_t seed, int count);
 
 /// How the advice for one scenario compares with everything on the grid, on the simulated machine.
 struct GridRow {
