@@ -80,7 +80,7 @@ Result<double> run_once(Connection& connection, const std::string& key, const Gr
   for (bool more = true; more;) {
     rpc::ListJobs request;
     request.job_id = id;
-    request.wait_us = seconds(10).count();
+    request.wait_us = Duration(fjord::seconds(10)).count();
     request.results_from = rows.size();
     request.results_bytes_max = kPageBytes;
     FJORD_TRY_ASSIGN(rpc::ListJobsReply reply, ask(connection, request));

@@ -196,6 +196,7 @@ void ServerVisitor::on_block(std::size_t lane_index, std::uint64_t number, Block
   Lane& lane = lanes_[lane_index];
   if (lane.number != number) {  // failed meanwhile
     --blocks_read_;
+    for (Lane& waiting : lanes_) read_if_allowed(waiting);
     return;
   }
   lane.reading = false;
@@ -218,9 +219,9 @@ void ServerVisitor::on_block(std::size_t lane_index, std::uint64_t number, Block
   --blocks_read_;
   if (!status) {
     fail(lane, status);
-  } else if (lane.exhausted) {
-    end(lane_index);
   } else {
+    // Also when the bucket has ended: its visitor may be done with it only when other buckets have ended, too.
+    if (lane.exhausted) end(lane_index);
     for (Lane& waiting : lanes_) read_if_allowed(waiting);
   }
 }

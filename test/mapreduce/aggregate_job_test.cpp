@@ -103,13 +103,24 @@ TEST_CASE("an aggregation gives the same rows through the store and directly, an
   CHECK(direct.map_tasks == 16);
   CHECK(direct.map_tasks_done == 16);
   CHECK(direct.results == expected.size());
-  CHECK(direct.finished_unix_us - direct.submitted_unix_us < milliseconds(100).count());  // a message takes one
+  CHECK(direct.finished_unix_us - direct.submitted_unix_us < Duration(milliseconds(100)).count());  // a message takes one
   REQUIRE(jobs.submit("store", job_of(by_city(), rpc::Shuffle::Store)).is_ok());
   const auto store = jobs.finish("store");
   CHECK(store.shuffle == rpc::Shuffle::Store);
   CHECK(jobs.sink.puts > 0);
   CHECK(rows_of(jobs, store) == expected);
   CHECK(jobs.world.stored("fjord_tuples").empty());
+}
+
+TEST_CASE("a visitor reads more buckets together than it may have blocks of under way") {
+  JobWorld jobs(13, 1, test::kSaleSchema);
+  const Rows expected = put_sales(jobs, 600, 40);
+  auto spec = job_of(by_city());
+  spec.visitors_per_node = 1;
+  REQUIRE(jobs.submit("job", spec).is_ok());
+  const auto status = jobs.finish("job", seconds(20));
+  CHECK(rows_of(jobs, status) == expected);
+  CHECK(status.tuples == 600);
 }
 
 TEST_CASE("applications can be reduced directly, too") {
@@ -257,7 +268,7 @@ TEST_CASE("an answer can wait for the end of a job and bring the results along")
   JobWorld jobs(9, 1, test::kSaleSchema);
   const Rows expected = put_sales(jobs, 100, 5);
   REQUIRE(jobs.submit("job", job_of(by_city())).is_ok());
-  auto reply = jobs.ask(rpc::ListJobs{.job_id = "job", .wait_us = seconds(5).count(), .results_bytes_max = 1 << 20});
+  auto reply = jobs.ask(rpc::ListJobs{.job_id = "job", .wait_us = Duration(seconds(5)).count(), .results_bytes_max = 1 << 20});
   REQUIRE(reply.jobs.size() == 1);
   CHECK(reply.jobs[0].phase == rpc::JobPhase::Done);
   CHECK(reply.results.size() == expected.size());
@@ -266,7 +277,7 @@ TEST_CASE("an answer can wait for the end of a job and bring the results along")
   REQUIRE(reply.results.size() == 1);
   CHECK(reply.results[0].name == std::next(expected.begin())->first);
   CHECK(reply.more_results);
-  CHECK(jobs.ask(rpc::ListJobs{.job_id = "other", .wait_us = seconds(5).count()}).jobs.empty());
+  CHECK(jobs.ask(rpc::ListJobs{.job_id = "other", .wait_us = Duration(seconds(5)).count()}).jobs.empty());
 }
 
 TEST_CASE("results that are held too long make room for newer ones") {

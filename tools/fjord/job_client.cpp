@@ -98,7 +98,7 @@ Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::strin
   while (true) {
     rpc::ListJobs request;
     request.job_id = job;
-    request.wait_us = milliseconds(500).count();
+    request.wait_us = Duration(milliseconds(500)).count();
     request.results_bytes_max = results_bytes_max;
     auto reply = ask_for_job(connection, std::move(request), timeout);
     if (reply) {
