@@ -199,7 +199,13 @@ class JobService::Impl {
     job.has_rows = false;
   }
 
-  static rpc::JobStatus status_of(const Job& job) { return job.runner ? job.runner->status() : job.status; }
+  /// A job whose runner has ended is not over before its results can be asked for.
+  static rpc::JobStatus status_of(const Job& job) {
+    if (job.runner == nullptr) return job.status;
+    rpc::JobStatus status = job.runner->status();
+    if (is_over(status.phase)) status.phase = rpc::JobPhase::CleanUp;
+    return status;
+  }
 
   void start_queued() {
     while (!queue_.empty() && running_ < options_.running_max) {

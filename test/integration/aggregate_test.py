@@ -95,12 +95,16 @@ class AggregateTest(unittest.TestCase):
     def test_several_keys_quantile_and_average(self):
         lines, _ = self.aggregate("--type", "car", "--group-by", "make, model", "--group-by", "year AS y", "avg(price)",
                                   "quantile(0.5,price) AS median", "count()")
-        expected = {}
-        for (make, model, year), cars in self.by("make", "model", "year").items():
-            prices = [int(car["price"]) for car in cars]
-            expected[make, model, int(year)] = (sum(prices) / len(prices), nearest_rank(prices, 0.5), len(prices))
-        self.assertEqual({(one["make"], one["model"], one["y"]): (one["avg_price"], one["median"], one["count"]) for one in lines},
-                         expected)
+        groups = self.by("make", "model", "year")
+        self.assertEqual({(one["make"], one["model"], str(one["y"])) for one in lines}, set(groups))
+        for one in lines:
+            prices = [int(car["price"]) for car in groups[one["make"], one["model"], str(one["y"])]]
+            self.assertEqual((one["avg_price"], one["count"]), (sum(prices) / len(prices), len(prices)))
+            exact = nearest_rank(prices, 0.5)
+            if isinstance(one["median"], dict):  # more different prices than are kept
+                self.assertLessEqual(abs(one["median"]["estimate"] - exact), one["median"]["relative_error"] * exact)
+            else:
+                self.assertEqual(one["median"], exact)
 
     def test_having_order_limit_and_selection(self):
         lines, _ = self.aggregate("--type", "car", "--selection", "year >= 2018 and car.price > 5000", "--group-by", "model", "count()",
@@ -110,9 +114,9 @@ class AggregateTest(unittest.TestCase):
         self.assertEqual([(line["count"], line["model"]) for line in lines], expected)
 
     def test_top_and_histogram_of_everything(self):
-        (line,), _ = self.aggregate("--type", "car", "top(3,fueltype)", "histogram(year,10)", "distinct(price) AS prices")
-        fuels = sorted(collections.Counter(car["fueltype"] for car in self.cars).items(), key=lambda one: (-one[1], one[0]))
-        self.assertEqual([(one["value"], one["count"]) for one in line["top_3_fueltype"]], fuels[:3])
+        (line,), _ = self.aggregate("--type", "car", "top(3,transmission)", "histogram(year,10)", "distinct(price) AS prices")
+        fuels = sorted(collections.Counter(car["transmission"] for car in self.cars).items(), key=lambda one: (-one[1], one[0]))
+        self.assertEqual([(one["value"], one["count"]) for one in line["top_3_transmission"]], fuels[:3])
         decades = collections.Counter(int(car["year"]) // 10 * 10 for car in self.cars)
         self.assertEqual({one["from"]: one["count"] for one in line["histogram_year_10"]}, dict(decades))
         prices = len({car["price"] for car in self.cars})
