@@ -32,7 +32,7 @@ class HelpTest(unittest.TestCase):
             with self.subTest(command=command):
                 self.assertEqual(shown.code, OK)
                 self.assertEqual(shown.err, "")
-                self.assertIn("Example:", shown.out)
+                self.assertRegex(shown.out, "Examples?:")
                 self.assertIn("xit codes: 0", shown.out)
                 self.assertIn("fjord", shown.out.split("Example:")[1])
 
