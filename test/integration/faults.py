@@ -23,6 +23,7 @@ SCHEMA = """document item {
 }
 """
 PR_SET_PDEATHSIG = 1
+ENOUGH_S = 180  # A cluster in which operations hardly go on is a failure, a slow machine is none.
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -210,6 +211,15 @@ class Torture:
 
     def status(self):
         return self.say("status")
+
+    def has(self, **least):
+        """Whether at least so many operations of each kind are in the record, e.g. put_applied=100."""
+        counts = self.status()["counts"]
+        return all(counts.get(name, 0) >= number for name, number in least.items())
+
+    def wait_for(self, **least):
+        """Lets the load go on until it has done enough to say something; how fast it is depends on the machine."""
+        harness.wait_until(lambda: self.has(**least), f"the load has done {least}", ENOUGH_S)
 
     def stop_and_check(self):
         """Ends the load, compares everything with the record, by get and by visit; returns the counts."""

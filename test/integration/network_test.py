@@ -81,13 +81,12 @@ class NetworkTest(unittest.TestCase):
         healthy = time.monotonic() - healed
         before = torture.status()["counts"]["put_applied"]
         harness.wait_until(lambda: torture.status()["counts"]["put_applied"] > before + 50, "clients go on")
+        torture.wait_for(put_applied=2 * FAULTS, raise_applied=FAULTS)
         counts = torture.stop_and_check()
         cluster.check_running()
         print(f"{FAULTS} faults {kinds} in {time.monotonic() - begin:.0f} s, healthy {healthy:.1f} s after the last; packets passed {net.passed}, delayed {net.delayed}, "
               f"lost {net.lost}: {counts}", flush=True)
         self.assertGreater(net.lost, 0)
-        self.assertGreater(counts["put_applied"], 2 * FAULTS, "hardly anything was acknowledged")
-        self.assertGreater(counts["raise_applied"], FAULTS)
 
 
 if __name__ == "__main__":

@@ -52,11 +52,10 @@ class PauseTest(unittest.TestCase):
             cluster.wait_healthy()
             before = torture.status()["counts"]["raise_applied"]
             harness.wait_until(lambda: torture.status()["counts"]["raise_applied"] > before + 50, "clients go on")
+            torture.wait_for(raise_applied=10 * PAUSES, put_applied=10 * PAUSES)
             counts = torture.stop_and_check()
             cluster.check_running()
             print(f"{len(seconds)} pauses, the longest {max(seconds):.1f} s, in {time.monotonic() - begin:.0f} s: {counts}", flush=True)
-            self.assertGreater(counts["raise_applied"], 10 * PAUSES, "hardly anything was raised")
-            self.assertGreater(counts["put_applied"], 10 * PAUSES)
 
 
 if __name__ == "__main__":

@@ -103,7 +103,8 @@ TEST_CASE("an aggregation gives the same rows through the store and directly, an
   CHECK(direct.map_tasks == 16);
   CHECK(direct.map_tasks_done == 16);
   CHECK(direct.results == expected.size());
-  CHECK(direct.finished_unix_us - direct.submitted_unix_us < Duration(milliseconds(100)).count());  // a message takes one
+  CHECK(direct.finished_unix_us - direct.submitted_unix_us <
+        Duration(milliseconds(100)).count());  // a message takes one
   REQUIRE(jobs.submit("store", job_of(by_city(), rpc::Shuffle::Store)).is_ok());
   const auto store = jobs.finish("store");
   CHECK(store.shuffle == rpc::Shuffle::Store);
@@ -268,7 +269,8 @@ TEST_CASE("an answer can wait for the end of a job and bring the results along")
   JobWorld jobs(9, 1, test::kSaleSchema);
   const Rows expected = put_sales(jobs, 100, 5);
   REQUIRE(jobs.submit("job", job_of(by_city())).is_ok());
-  auto reply = jobs.ask(rpc::ListJobs{.job_id = "job", .wait_us = Duration(seconds(5)).count(), .results_bytes_max = 1 << 20});
+  auto reply =
+      jobs.ask(rpc::ListJobs{.job_id = "job", .wait_us = Duration(seconds(5)).count(), .results_bytes_max = 1 << 20});
   REQUIRE(reply.jobs.size() == 1);
   CHECK(reply.jobs[0].phase == rpc::JobPhase::Done);
   CHECK(reply.results.size() == expected.size());
