@@ -7,7 +7,12 @@ name=${1:-}
 [ $# -gt 0 ] && shift
 case $name in
   slotfile-size | background-work | many-documents | placement | elasticity | tuner-grid) ;;
-  *) printf 'Usage: ./run experiment slotfile-size|background-work|many-documents|placement|elasticity|tuner-grid [--quick]\n' >&2; exit 2 ;;
+  visiting-empty | output-documents | visitor-threads | bandwidth) ;;
+  *)
+    printf 'Usage: ./run experiment NAME [--quick]\nNAME: slotfile-size, background-work, many-documents, placement, elasticity, tuner-grid,\n' >&2
+    printf '      visiting-empty, output-documents, visitor-threads, bandwidth (docs/experiments)\n' >&2
+    exit 2
+    ;;
 esac
 output=$root/build/experiments/$name
 page=$root/docs/experiments/$name.md
@@ -27,6 +32,9 @@ elif [ "$name" = elasticity ]; then
   /usr/bin/python3 -B "$root/bench/experiments/elasticity.py" --output "$output" "$@"
   /usr/bin/python3 "$root/bench/experiments/plot_elasticity.py" "$output" >"$output/tables.md"
   printf 'CSV and plot are in %s\n' "$output" >&2
+elif [ ! -e "$root/bench/experiments/$name.cpp" ] && [ -e "$root/bench/experiments/${name//-/_}.py" ]; then
+  /usr/bin/python3 -B "$root/bench/experiments/${name//-/_}.py" --output "$output" "$@" >"$output/tables.md"
+  printf 'CSV and plots are in %s\n' "$output" >&2
 else
   "$program" --directory "$work" "$@" >"$output/tables.md"
 fi

@@ -81,12 +81,16 @@ def run_program(name, *arguments, stdin=None, env=None, timeout=120):
 
 
 class Cluster:
-    """A cluster started by `fjord local`; use it in a with statement. `settings` is YAML for the end of its configuration."""
+    """A cluster started by `fjord local`; use it in a with statement.
 
-    def __init__(self, storage=3, distributors=1, redundancy=2, settings=""):
+    `settings` is YAML for the end of its configuration, `cluster_settings` for its part `cluster`, indented by two.
+    """
+
+    def __init__(self, storage=3, distributors=1, redundancy=2, settings="", cluster_settings=""):
         self.shape = ["--storage", str(storage), "--distributors", str(distributors), "--redundancy", str(redundancy)]
         self.storage = storage
         self.settings = settings
+        self.cluster_settings = cluster_settings
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="fjord-test-"))
         self.directory = self.folder / "cluster"
         self.address = None
@@ -103,12 +107,13 @@ class Cluster:
         self.close()
 
     def start(self):
-        if self.settings and not (self.directory / "cluster.yaml").exists():
+        config = self.directory / "cluster.yaml"
+        if (self.settings or self.cluster_settings) and not config.exists():
             # The file is made by a first start.
             self.run_start()
             self.local("stop")
-            with open(self.directory / "cluster.yaml", "a") as config:
-                config.write(self.settings)
+            config.write_text(config.read_text().replace("\ncluster:\n", "\ncluster:\n" + self.cluster_settings) + self.settings)
+            shutil.rmtree(self.directory / "fleetcontroller.0")
             for folder in self.directory.glob("storage.*"):
                 shutil.rmtree(folder / "buckets", ignore_errors=True)
         self.run_start()

@@ -43,7 +43,7 @@ def address_request(name, address):
     return struct.pack("16sHH4s8x", name, socket.AF_INET, 0, socket.inet_aton(address))
 
 
-def make_host(address):
+def make_host(address, mtu):
     """In a process of its own: a new namespace with a TUN device that has the address. Returns the device's descriptor."""
     call(LIBC.unshare, CLONE_NEWNET)
     device = os.open("/dev/net/tun", os.O_RDWR)
@@ -51,14 +51,14 @@ def make_host(address):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, SIOCSIFADDR, address_request(DEVICE, address))
         fcntl.ioctl(control, SIOCSIFNETMASK, address_request(DEVICE, "255.255.255.0"))
-        fcntl.ioctl(control, SIOCSIFMTU, struct.pack("16si20x", DEVICE, MTU))
+        fcntl.ioctl(control, SIOCSIFMTU, struct.pack("16si20x", DEVICE, mtu))
         for name in (b"lo", DEVICE):
             fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sH22x", name, IFF_UP | IFF_RUNNING))
     return device
 
 
 class Host:
-    def __init__(self, name, address):
+    def __init__(self, name, address, mtu):
         self.name = name
         self.address = address
         ours, theirs = socket.socketpair()
@@ -66,7 +66,7 @@ class Host:
         if child == 0:
             code = 0
             try:
-                device = make_host(address)
+                device = make_host(address, mtu)
                 namespace = os.open("/proc/self/ns/net", os.O_RDONLY)
                 theirs.sendmsg([b"ok"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [device, namespace]))])
             except OSError as error:
@@ -103,17 +103,18 @@ GOOD = Link()
 class Network:
     """Use it in a with statement. All links are good at first."""
 
-    def __init__(self, names, seed):
+    def __init__(self, names, seed, mtu=MTU):
         self.random = random.Random(seed)
         self.hosts = {}
         self.links = {}  # (from, to) -> Link, where it is not good
         self.lost = 0
         self.delayed = 0
-        self.passed = 0
+        self.passed = 0  # packets; of good links
+        self.passed_bytes = 0  # IP headers included
         self.ending = threading.Event()
         try:
             for index, name in enumerate(names, 1):
-                self.hosts[name] = Host(name, f"10.77.0.{index}")
+                self.hosts[name] = Host(name, f"10.77.0.{index}", mtu)
         except BaseException:
             self.close()
             raise
@@ -167,6 +168,7 @@ class Network:
                         heapq.heappush(waiting, (when, number, target.device, packet))
                     else:
                         self.passed += 1
+                        self.passed_bytes += len(packet)
                         self.deliver(target.device, packet)
             now = time.monotonic()
             while waiting and waiting[0][0] <= now:
