@@ -105,6 +105,37 @@ TEST_CASE("distributor: nothing is served before every node that is up has repor
   CHECK(only(**get).status.code() == StatusCode::NotFound);
 }
 
+TEST_CASE("distributor: subscribers are told of a time before which no write is under way") {
+  DistributorWorld world(2);
+  world.give_state(1);
+  const std::uint64_t first = execute(world, put_batch(kId)).timestamp_us;
+  rpc::GetBucketNodes request;
+  request.state_version = 1;
+  request.for_changes = true;
+  const auto told = [&] {
+    const rpc::GetBucketNodesReply reply = world.ask(request);
+    const auto found = std::find_if(reply.buckets.begin(), reply.buckets.end(),
+                                    [](const rpc::BucketNode& one) { return one.bucket == kBucket; });
+    REQUIRE(found != reply.buckets.end());
+    return *found;
+  };
+  CHECK(told().status);
+  CHECK(told().stable_us == first);
+  CHECK(told().epoch != 0);
+  world.mute[1] = true;
+  auto second = world.send(put_batch(kId, 2, 1, "second"));
+  auto third = world.send(put_batch(kId, 3, 1, "third"));
+  world.run(milliseconds(50));
+  const std::uint64_t meanwhile = told().stable_us;
+  world.mute[1] = false;
+  world.run(seconds(5));
+  REQUIRE(second->has_value());
+  REQUIRE(third->has_value());
+  const std::uint64_t oldest = std::min(only(**second).timestamp_us, only(**third).timestamp_us);
+  CHECK(meanwhile == oldest - 1);
+  CHECK(told().stable_us == std::max(only(**second).timestamp_us, only(**third).timestamp_us));
+}
+
 TEST_CASE("distributor: a copy of a write under way gets its answer, a copy of a settled one is answered from memory") {
   DistributorWorld world(2);
   world.give_state(1);

@@ -333,6 +333,35 @@ TEST_CASE("visitors beyond the limit wait and run when another one is destroyed"
   CHECK_FALSE(poll(world, 0).events.empty());
 }
 
+TEST_CASE("of visitors that wait those of higher priority run first, and of equal ones the first") {
+  VisitorWorld world(9, 1, kSchema, {.cpus = 2});
+  REQUIRE(world.nodes[0].runtime->tunables.set("storage.visitors_max", 1).is_ok());
+  for (int i = 0; i < 100; ++i) put_city(world, 1, i, 1000);
+  const auto make = [&](std::uint64_t id, rpc::Priority priority) {
+    auto visitor = dump_of({BucketId(4, 1)});
+    visitor.visitor_id = id;
+    visitor.docblock_bytes = 4000;  // stays, as nobody acknowledges
+    visitor.priority = priority;
+    REQUIRE(ask(world, visitor).status.is_ok());
+  };
+  make(1, rpc::Priority::Normal);
+  make(2, rpc::Priority::Background);
+  make(3, rpc::Priority::Normal);
+  make(4, rpc::Priority::Default);
+  make(5, rpc::Priority::High);
+  std::vector<std::uint64_t> order;
+  for (std::uint64_t running = 1; running != 0;) {
+    REQUIRE(ask(world, rpc::DestroyVisitor{.visitor_id = running}).status.is_ok());
+    running = 0;
+    for (const std::uint64_t id : {2, 3, 4, 5}) {
+      if (std::find(order.begin(), order.end(), id) != order.end()) continue;
+      if (!ask(world, rpc::VisitorNext{.visitor_id = id, .wait_us = 100'000}).events.empty()) running = id;
+    }
+    if (running != 0) order.push_back(running);
+  }
+  CHECK(order == std::vector<std::uint64_t>{5, 3, 4, 2});
+}
+
 TEST_CASE("a poll waits for events at most as long as asked") {
   VisitorWorld world(10, 1, kSchema);
   REQUIRE(world.nodes[0].runtime->tunables.set("storage.visitors_max", 1).is_ok());

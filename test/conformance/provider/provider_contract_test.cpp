@@ -418,6 +418,8 @@ TEST_CASE("provider: removed entries are forgotten on permission, and no documen
   for (int i = 0; i < 5; ++i) apply(engine->provider(), kBucket, test_remove(i, static_cast<std::uint64_t>(20 + i)));
   settle(engine->provider());
   engine->reopen();
+  CHECK(engine->provider().removes_forgotten_before(kBucket)->us == 0);
+  CHECK(engine->provider().removes_forgotten_before(BucketId(8, 0x99)).status().code() == StatusCode::NotFound);
   REQUIRE(engine->provider().forget_removes(kBucket, Timestamp{23}).is_ok());
   for (int i = 10; i < 12; ++i) apply(engine->provider(), kBucket, test_put(i, 40));
   engine->reopen();
@@ -425,6 +427,7 @@ TEST_CASE("provider: removed entries are forgotten on permission, and no documen
   settle(engine->provider());
   for (int round = 0; round < 2; ++round) {
     auto& provider = engine->provider();
+    CHECK(provider.removes_forgotten_before(kBucket)->us == 23);
     CHECK(provider.bucket_info(kBucket)->entries == 17);
     CHECK(provider.bucket_info(kBucket)->documents == 15);
     CHECK(provider.get(kBucket, test_id(2).gid()).status().code() == StatusCode::NotFound);
