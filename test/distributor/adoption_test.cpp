@@ -1,5 +1,7 @@
 // What a distributor keeps, asks and forgets when the cluster state changes.
 
+#include <set>
+
 #include "distributor_world.h"
 
 namespace fjord::test {
@@ -210,6 +212,59 @@ TEST_CASE("distributor: with fewer copies wanted the surplus members are left ou
     if (belongs) CHECK(world.set_at(node, kBucket).nodes == ideal);
   }
   CHECK(execute(world, get_batch(kId)).status);
+}
+
+TEST_CASE("distributor: a new member is told of its set when those that stay know of it") {
+  DistributorWorld world(3);
+  world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
+  REQUIRE(execute(world, put_batch(kId)).status);
+  const std::vector<std::uint16_t> before = world.ideal(kBucket);
+  const std::uint16_t leaving = before[0];
+  const std::uint16_t staying = before[1];
+  const auto joining = static_cast<std::uint16_t>(3 - leaving - staying);
+  const std::uint64_t epoch = world.set_at(staying, kBucket).epoch;
+  bool refuses = true;
+  world.hook = [&](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    const auto* sets = std::get_if<rpc::SetReplicaSets>(&request);
+    if (node != staying || !refuses || sets == nullptr) return std::nullopt;
+    const bool has_joined = std::any_of(sets->buckets.begin(), sets->buckets.end(), [&](const auto& entry) {
+      const auto& nodes = entry.replica_set.nodes;
+      return std::find(nodes.begin(), nodes.end(), joining) != nodes.end();
+    });
+    if (!has_joined) return std::nullopt;
+    return Result<rpc::Reply>(Status(StatusCode::NotReady, "not now"));
+  };
+  world.give_state(2, " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(leaving) + ".s:r");
+  world.run(seconds(5));
+  CHECK(world.storage[joining][kBucket.raw()].documents.contains(kId));  // It is filled, but no member.
+  CHECK(world.set_at(joining, kBucket).epoch <= epoch);
+  refuses = false;
+  world.run(seconds(5));
+  CHECK(world.set_at(joining, kBucket).epoch > epoch);
+  CHECK(world.set_at(joining, kBucket).nodes == world.ideal(kBucket));
+}
+
+TEST_CASE("distributor: there are no more merges at once than the setting says") {
+  DistributorWorld world(3, 2, 4);
+  REQUIRE(world.tunables().set("distributor.merges_max", 2).is_ok());
+  world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
+  for (int i = 0; i < 100; ++i) REQUIRE(execute(world, put_batch("id:t:item::" + std::to_string(i), i + 1)).status);
+  std::set<std::uint64_t> merging;
+  bool held = true;
+  world.hook = [&](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    const auto* merge = std::get_if<rpc::MergeBucket>(&request);
+    if (merge == nullptr || !held) return std::nullopt;
+    merging.insert(merge->bucket.raw());
+    world.mute[node] = true;
+    return std::nullopt;
+  };
+  world.give_state(2, " .0.v:1 .1.v:1 .2.v:1 .0.s:r");
+  world.run(milliseconds(400));  // less than a merge may take
+  CHECK(merging.size() == 2);
+  held = false;
+  world.mute.assign(16, false);
+  world.run(seconds(20));
+  for (const auto& [raw, replica] : world.storage[0]) CHECK(replica.set.epoch == 0);
 }
 
 }  // namespace fjord::test

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Puts each bug of a table into a copy of the sources and checks that the tests notice it.
 
-`./run mutants [storage|cluster]` calls this: mutants.tsv (the storage engine), cluster.tsv, or both. A test is a test
+`./run mutants [storage|cluster|visiting]` calls this: mutants.tsv (the storage engine), cluster.tsv, visiting.tsv, or all. A test is a test
 program or a run of fjord-sim with its arguments; those of a row are tried in order until one fails. The copy and its
 build are in build/mutants, so that a run after the first builds little; it has the depth and the flags of build/release,
 so that the first finds most in the compiler cache.
-Exit code 1: a bug was not noticed, or the text it should replace is not there once.
+Exit code 1: a bug was not noticed, or the text it should replace is not there once. `--texts` looks at the latter only.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 COPY = ROOT / "build" / "mutants"
 BUILD = COPY / "build" / "release"
-TABLES = {"storage": "mutants.tsv", "cluster": "cluster.tsv"}
+TABLES = {"storage": "mutants.tsv", "cluster": "cluster.tsv", "visiting": "visiting.tsv"}
 
 
 def run(*command, **options):
@@ -97,12 +97,21 @@ def check_without_bugs(mutants, seconds):
             sys.exit(f"mutants: {test} fails without any bug put in")
 
 
+def check_texts(mutants):
+    """The tables have to follow the sources."""
+    gone = [f"{name}: the text is in {file} {times} times" for name, file, text, *_ in mutants
+            if (times := (ROOT / file).read_text().count(text) if (ROOT / file).is_file() else 0) != 1]
+    print("\n".join(gone + [f"mutants: {len(mutants) - len(gone)} of {len(mutants)} have their place"]))
+    sys.exit(1 if gone else 0)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tables", nargs="*", help="storage, cluster; both if there is none")
+    parser.add_argument("tables", nargs="*", help="storage, cluster, visiting; all if there is none")
     parser.add_argument("--only", help="those with this in their names")
     parser.add_argument("--seconds", type=int, default=300, help="a test that takes longer has noticed (300)")
     parser.add_argument("--unchecked", action="store_true", help="do not run all tests without any bug first")
+    parser.add_argument("--texts", action="store_true", help="only see that each text to be replaced is in the sources once")
     options = parser.parse_args()
     mutants = []
     for table in options.tables or TABLES:
@@ -111,6 +120,8 @@ def main():
         mutants += read_mutants(pathlib.Path(__file__).with_name(TABLES[table]))
     if options.only:
         mutants = [mutant for mutant in mutants if options.only in mutant[0]]
+    if options.texts:
+        check_texts(mutants)
     copy_sources()
     run("cmake", "--preset", "release", f"-DFJORD_SHARED_DIR={ROOT.parent / 'shared'}", cwd=COPY, stdout=subprocess.DEVNULL)
     if not options.unchecked:
