@@ -29,7 +29,7 @@ target_include_directories(fjord_plugin INTERFACE $<INSTALL_INTERFACE:${CMAKE_IN
 set_target_properties(fjord_plugin PROPERTIES EXPORT_NAME plugin)
 install(TARGETS fjord_plugin EXPORT fjord)
 
-install(TARGETS fjord fjordd fjord-inspect fjord-plugin-host)
+install(TARGETS fjord fjordd fjord-inspect fjord-plugin-host fjord-script-host)
 install(EXPORT fjord NAMESPACE fjord:: DESTINATION ${package_folder} FILE fjordTargets.cmake)
 configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/fjordConfig.cmake.in
   ${PROJECT_BINARY_DIR}/package/fjordConfig.cmake INSTALL_DESTINATION ${package_folder}

@@ -1,181 +1,28 @@
 #include "plugin_process.h"
 
-#include <algorithm>
-#include <cerrno>
-#include <csignal>
-#include <cstring>
-#include <fcntl.h>
 #include <filesystem>
-#include <fmt/format.h>
-#include <poll.h>
-#include <spawn.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "fjord/common/coding.h"
 
 namespace fjord::plugins {
-namespace {
-
-constexpr std::chrono::milliseconds kLook{100};
-constexpr std::size_t kMessageBytesMax = std::size_t{256} << 20;
-
-struct SpawnSettings {
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t attributes;
-
-  explicit SpawnSettings(int socket) {
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, socket, kHostSocket);
-    posix_spawn_file_actions_addclosefrom_np(&files, kHostSocket + 1);
-    posix_spawnattr_init(&attributes);
-    // The processes of a cluster block the signals by which they are ended; a plugin starts as anybody does.
-    sigset_t none;
-    sigset_t all;
-    sigemptyset(&none);
-    sigfillset(&all);
-    posix_spawnattr_setsigmask(&attributes, &none);
-    posix_spawnattr_setsigdefault(&attributes, &all);
-    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  }
-  ~SpawnSettings() {
-    posix_spawn_file_actions_destroy(&files);
-    posix_spawnattr_destroy(&attributes);
-  }
-};
-
-std::string host_program(const PluginOptions& options) {
-  if (!options.host.empty()) return options.host;
-  std::error_code ignored;
-  return (std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path() / "fjord-plugin-host").string();
-}
-
-}  // namespace
 
 Result<std::unique_ptr<PluginProcess>> PluginProcess::start(const PluginOptions& options, const std::string& library) {
-  const std::string program = host_program(options);
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    return Status(StatusCode::IoError, std::string("socketpair: ") + std::strerror(errno));
-  if (ends[1] == kHostSocket) {  // dup2 to itself would keep FD_CLOEXEC
-    const int moved = ::fcntl(ends[1], F_DUPFD_CLOEXEC, kHostSocket + 1);
-    ::close(ends[1]);
-    ends[1] = moved;
-  }
-  const std::string memory = std::to_string(options.memory_bytes);
-  std::string words[] = {program, "--library", library, "--memory-bytes", memory};
-  char* arguments[] = {words[0].data(), words[1].data(), words[2].data(), words[3].data(), words[4].data(), nullptr};
-  char* environment[] = {nullptr};
-  const SpawnSettings settings(ends[1]);
-  pid_t pid = -1;
-  const int failed =
-      ::posix_spawn(&pid, program.c_str(), &settings.files, &settings.attributes, arguments, environment);
-  ::close(ends[1]);
-  if (failed != 0) {
-    ::close(ends[0]);
-    return Status(StatusCode::IoError, program + " cannot be started: " + std::strerror(failed));
-  }
-  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
-  return std::unique_ptr<PluginProcess>(
-      new PluginProcess(std::filesystem::path(library).filename().string(), pid, ends[0]));
-}
-
-PluginProcess::~PluginProcess() { end(); }
-
-void PluginProcess::end() {
-  if (socket_ >= 0) ::close(socket_);
-  socket_ = -1;
-  if (pid_ < 0) return;
-  ::kill(pid_, SIGKILL);
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
-  }
-  pid_ = -1;
-}
-
-/// After the host has closed its end.
-std::string PluginProcess::how_it_ended() {
-  int status = 0;
-  pid_t reaped = -1;
-  while ((reaped = ::waitpid(pid_, &status, 0)) < 0 && errno == EINTR) {
-  }
-  if (reaped != pid_) return "its process ended";
-  pid_ = -1;
-  if (WIFSIGNALED(status))
-    return fmt::format("its process was ended by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
-  return fmt::format("its process ended with code {}", WEXITSTATUS(status));
-}
-
-Status PluginProcess::gone(StatusCode code, const std::string& why) {
-  gone_ = Status(code, "plugin " + library_ + ": " + why);
-  end();
-  return gone_;
-}
-
-Status PluginProcess::wait_for(short events, Deadline deadline, const std::function<bool()>& is_cancelled) {
-  while (true) {
-    pollfd one{socket_, events, 0};
-    const auto now = std::chrono::steady_clock::now();
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - now);
-    const int ready = ::poll(&one, 1, static_cast<int>(std::clamp(left, std::chrono::milliseconds(0), kLook).count()));
-    if (ready > 0) return Status::ok();
-    if (ready < 0 && errno != EINTR) return gone(StatusCode::IoError, std::string("poll: ") + std::strerror(errno));
-    if (is_cancelled()) return gone(StatusCode::Cancelled, "the visit was cancelled");
-    if (now >= deadline)
-      return gone(StatusCode::InvalidArgument, "a call did not return in time; its process was ended");
-  }
-}
-
-Status PluginProcess::send(std::string_view frame, Deadline deadline, const std::function<bool()>& is_cancelled) {
-  while (!frame.empty()) {
-    const ssize_t sent = ::send(socket_, frame.data(), frame.size(), MSG_NOSIGNAL);
-    if (sent >= 0) {
-      frame.remove_prefix(static_cast<std::size_t>(sent));
-    } else if (errno == EAGAIN) {
-      FJORD_TRY(wait_for(POLLOUT, deadline, is_cancelled));
-    } else if (errno != EINTR) {
-      return gone(StatusCode::InvalidArgument, how_it_ended());
-    }
-  }
-  return Status::ok();
-}
-
-Status PluginProcess::receive(char* to, std::size_t bytes, Deadline deadline,
-                              const std::function<bool()>& is_cancelled) {
-  while (bytes > 0) {
-    const ssize_t got = ::recv(socket_, to, bytes, 0);
-    if (got > 0) {
-      to += got;
-      bytes -= static_cast<std::size_t>(got);
-    } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-      return gone(StatusCode::InvalidArgument, how_it_ended());
-    } else if (errno == EAGAIN) {
-      FJORD_TRY(wait_for(POLLIN, deadline, is_cancelled));
-    }
-  }
-  return Status::ok();
-}
-
-Result<std::string> PluginProcess::receive_message(Deadline deadline, const std::function<bool()>& is_cancelled) {
-  char length[sizeof(std::uint32_t)];
-  FJORD_TRY(receive(length, sizeof(length), deadline, is_cancelled));
-  const std::size_t bytes = load_fixed<std::uint32_t>(length);
-  if (bytes > kMessageBytesMax) return gone(StatusCode::InvalidArgument, "its process sent nonsense");
-  std::string message(bytes, '\0');
-  FJORD_TRY(receive(message.data(), bytes, deadline, is_cancelled));
-  return message;
+  ChildProcess::Options child;
+  child.name = "plugin " + std::filesystem::path(library).filename().string();
+  child.program = options.host.empty() ? ChildProcess::beside_this_program("fjord-plugin-host") : options.host;
+  child.arguments = {"--library", library, "--memory-bytes", std::to_string(options.memory_bytes)};
+  FJORD_TRY_ASSIGN(auto started, ChildProcess::start(child));
+  return std::unique_ptr<PluginProcess>(new PluginProcess(std::move(started)));
 }
 
 Result<HostAnswer> PluginProcess::call(const HostRequest& request, Duration timeout,
-                                       const std::function<bool()>& is_cancelled,
+                                       const ChildProcess::IsCancelled& is_cancelled,
                                        const std::function<void(HostAnswer)>& on_documents) {
-  if (!gone_) return gone_;
-  const Deadline deadline = std::chrono::steady_clock::now() + std::chrono::steady_clock::duration(timeout);
-  FJORD_TRY(send(encode(request), deadline, is_cancelled));
+  const ChildProcess::Deadline deadline =
+      std::chrono::steady_clock::now() + std::chrono::steady_clock::duration(timeout);
+  FJORD_TRY(child_->send(encode(request), deadline, is_cancelled));
   while (true) {
-    FJORD_TRY_ASSIGN(const std::string message, receive_message(deadline, is_cancelled));
+    FJORD_TRY_ASSIGN(const std::string message, child_->receive(deadline, is_cancelled));
     std::optional<HostAnswer> answer = decode_answer(message);
-    if (!answer) return gone(StatusCode::InvalidArgument, "its process sent nonsense");
+    if (!answer) return child_->give_up(StatusCode::InvalidArgument, "its process sent nonsense");
     if (answer->docblock) {
       on_documents(std::move(*answer));
     } else if (!answer->status) {

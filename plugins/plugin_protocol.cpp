@@ -1,19 +1,9 @@
 #include "plugin_protocol.h"
 
+#include "fjord/common/child_process.h"
 #include "fjord/common/coding.h"
 
 namespace fjord::plugins {
-namespace {
-
-std::string framed(const std::string& message) {
-  std::string frame;
-  frame.reserve(message.size() + sizeof(std::uint32_t));
-  put_fixed(frame, static_cast<std::uint32_t>(message.size()));
-  return frame += message;
-}
-
-}  // namespace
-
 std::string encode(const HostRequest& request) {
   std::string out;
   put_fixed(out, static_cast<std::uint8_t>(request.call));
@@ -27,7 +17,7 @@ std::string encode(const HostRequest& request) {
   }
   put_varint(out, request.schemas.size());
   for (const std::string& schema : request.schemas) put_string(out, schema);
-  return framed(out);
+  return ChildProcess::framed(out);
 }
 
 std::optional<HostRequest> decode_request(std::string_view message) {
@@ -62,7 +52,7 @@ std::string encode(const HostAnswer& answer) {
     put_string(out, name);
     put_string(out, help);
   }
-  return framed(out);
+  return ChildProcess::framed(out);
 }
 
 std::optional<HostAnswer> decode_answer(std::string_view message) {

@@ -13,8 +13,6 @@
 /// and a message. The node asks, the host answers with any number of documents and one outcome.
 namespace fjord::plugins {
 
-inline constexpr int kHostSocket = 3;  ///< The host's end.
-
 enum class Call : std::uint8_t { Describe = 1, Create, BeginBucket, Visit, EndBucket, AbandonBucket };
 
 struct HostRequest {

@@ -20,6 +20,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "fjord/common/child_process.h"
 #include "fjord/common/coding.h"
 #include "fjord/common/executor.h"
 #include "fjord/plugins/plugin.h"
@@ -73,7 +74,7 @@ class WaitingExecutor final : public Executor {
 /// False at the end of the connection.
 bool read_all(char* to, std::size_t bytes) {
   while (bytes > 0) {
-    const ssize_t got = ::read(kHostSocket, to, bytes);
+    const ssize_t got = ::read(ChildProcess::kSocket, to, bytes);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return false;
     to += got;
@@ -86,7 +87,7 @@ void answer(const HostAnswer& what) {
   const std::string frame = encode(what);
   std::string_view left = frame;
   while (!left.empty()) {
-    const ssize_t sent = ::write(kHostSocket, left.data(), left.size());
+    const ssize_t sent = ::write(ChildProcess::kSocket, left.data(), left.size());
     if (sent < 0 && errno == EINTR) continue;
     if (sent <= 0) std::_Exit(0);  // The storage node has gone.
     left.remove_prefix(static_cast<std::size_t>(sent));

@@ -1,13 +1,17 @@
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "commands.h"
 #include "fjord/client/connect.h"
+#include "input_file.h"
 #include "job_client.h"
 #include "json_text.h"
 #include "progress.h"
 
 namespace fjord::cli {
 namespace {
+
+constexpr std::size_t kScriptBytesMax = std::size_t{1} << 20;
 
 double seconds_of(const rpc::JobStatus& job) {
   if (job.finished_unix_us == 0) return 0;
@@ -36,8 +40,11 @@ std::string as_json(const rpc::JobStatus& job) {
 std::string as_text(const rpc::JobStatus& job) {
   std::string text =
       fmt::format("job          {}\napplication  {} on {}", job.job_id, job.spec.application, job.spec.document_type);
-  for (const rpc::Parameter& parameter : job.spec.parameters)
-    text += fmt::format(" {}={}", parameter.name, parameter.value);
+  for (const rpc::Parameter& parameter : job.spec.parameters) {
+    const auto lines = std::count(parameter.value.begin(), parameter.value.end(), '\n');
+    text += lines > 0 ? fmt::format(" {}=({} lines)", parameter.name, lines)
+                      : fmt::format(" {}={}", parameter.name, parameter.value);
+  }
   if (!job.spec.selection.empty()) text += " where " + job.spec.selection;
   text += fmt::format("\nphase        {}\n", phase_text(job.phase));
   if (!job.error.is_ok()) text += fmt::format("error        {}\n", job.error.to_string());
@@ -92,6 +99,11 @@ Result<rpc::JobSpec> spec_of(const JobArgs& args) {
   spec.visitors_per_node = args.visitors_per_node;
   spec.output_buckets = args.output_buckets;
   FJORD_TRY_ASSIGN(spec.parameters, parse_parameters(args.parameters));
+  if (!args.script.empty()) {
+    FJORD_TRY_ASSIGN(const auto file, InputFile::open(args.script));
+    FJORD_TRY_ASSIGN(std::string script, file->read_all(kScriptBytesMax));
+    spec.parameters.push_back({"script", std::move(script)});
+  }
   spec.shuffle = shuffle_from(args.shuffle);
   return spec;
 }

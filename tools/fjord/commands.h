@@ -153,6 +153,7 @@ struct JobArgs {
   std::string type;
   std::string selection;
   std::vector<std::string> parameters;
+  std::string script;  ///< File of a Lua program.
   std::string output_namespace;
   unsigned visitors_per_node = 0;
   unsigned output_buckets = 0;

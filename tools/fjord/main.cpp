@@ -367,13 +367,15 @@ void add_jobs(CLI::App& app, JobArgs& args, Action& action) {
               std::string(kExitCodes));
   CLI::App* run = command(*job, "run", "Starts a job and prints its id",
                           "fjord job run fieldstats --type car --param group=make --param value=price --wait");
-  run->add_option("NAME", args.application, "fieldstats, citycount, heavycity, heavycpu or noop")->required();
+  run->add_option("NAME", args.application, "fieldstats, citycount, script, heavycity, heavycpu or noop")->required();
   run->add_option("--type", args.type, "Document type to read")->required()->type_name("TYPE");
   run->add_option("--selection", args.selection, "Only documents that this condition holds for")
       ->type_name("CONDITION");
   run->add_option("--param", args.parameters, "A parameter of the job, k=v; may be given several times")
       ->type_name("K=V")
       ->allow_extra_args(false);
+  run->add_option("--script", args.script, "The Lua program of the application script; - for standard input")
+      ->type_name("FILE");
   run->add_option("--output-namespace", args.output_namespace, "Namespace of the result documents (default: results)")
       ->type_name("NAME");
   run->add_option("--visitors-per-node", args.visitors_per_node,

@@ -3,6 +3,7 @@
 #include "fjord/mapreduce/job_service.h"
 #include "fjord/monitoring/metric_http_server.h"
 #include "fjord/node/node.h"
+#include "fjord/scripting/script_application.h"
 #include "machine.h"
 
 namespace fjord {
@@ -14,6 +15,7 @@ class Jobs final : public rpc::Service {
  public:
   Jobs(Runtime& runtime, rpc::Transport& transport, const distributor::DistributorNode& node) : node_(node) {
     mapreduce::add_builtin_applications(applications_);
+    scripting::add_script_application(applications_);
     service_ = std::make_unique<mapreduce::JobService>(mapreduce::JobServiceOptions{}, runtime, transport, snapshots_,
                                                        applications_);
   }

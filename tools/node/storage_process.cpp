@@ -10,6 +10,7 @@
 #include "fjord/monitoring/metric_http_server.h"
 #include "fjord/node/node.h"
 #include "fjord/plugins/plugin_directory.h"
+#include "fjord/scripting/script_application.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
 #include "fjord/storage/storage_node.h"
 #include "fjord/visitors/visitor_service.h"
@@ -73,6 +74,7 @@ class StorageProcess final : public Node {
   Status start_visitors(const config::ClusterConfig& config, const std::string& directory) {
     visitors::add_builtin_visitors(visitors_);
     mapreduce::add_builtin_applications(applications_);
+    scripting::add_script_application(applications_);
     mapreduce::TaskOptions tasks;
     tasks.spill_directory = directory + "/spill";
     mapreduce::add_task_visitors(visitors_, applications_, sink_, machine_.runtime(), tasks);

@@ -1,0 +1,57 @@
+#include "sandbox.h"
+
+#include <csignal>
+#include <seccomp.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+
+#include "fjord/common/child_process.h"
+
+namespace fjord::scripting {
+namespace {
+
+/// Beside what scripts may use: the program, its libraries, messages.
+constexpr std::uint64_t kOwnMemoryBytes = std::uint64_t{512} << 20;
+
+void limit(int what, std::uint64_t most) {
+  const rlimit both{most, most};
+  ::setrlimit(static_cast<__rlimit_resource>(what), &both);
+}
+
+}  // namespace
+
+void limit_process(std::uint64_t memory_bytes, std::uint64_t cpu_seconds) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+  limit(RLIMIT_AS, 2 * memory_bytes + kOwnMemoryBytes);
+  limit(RLIMIT_CPU, cpu_seconds);
+  limit(RLIMIT_CORE, 0);
+  limit(RLIMIT_FSIZE, 0);
+  limit(RLIMIT_NOFILE, ChildProcess::kSocket + 1);
+}
+
+bool allow_computing_only() {
+  const scmp_filter_ctx filter = ::seccomp_init(SCMP_ACT_KILL_PROCESS);
+  if (filter == nullptr) return false;
+  bool ok = true;
+  const auto allow = [&](int call) { ok = ok && ::seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 0) == 0; };
+  for (const int call : {SCMP_SYS(read), SCMP_SYS(write)}) {
+    ok = ok && ::seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 1, SCMP_A0(SCMP_CMP_EQ, ChildProcess::kSocket)) == 0;
+  }
+  // Memory, the clock where it is no vdso, the locks of malloc, the end.
+  allow(SCMP_SYS(brk));
+  allow(SCMP_SYS(mmap));
+  allow(SCMP_SYS(munmap));
+  allow(SCMP_SYS(mremap));
+  allow(SCMP_SYS(madvise));
+  allow(SCMP_SYS(clock_gettime));
+  allow(SCMP_SYS(futex));
+  allow(SCMP_SYS(getrandom));
+  allow(SCMP_SYS(rt_sigreturn));
+  allow(SCMP_SYS(exit));
+  allow(SCMP_SYS(exit_group));
+  ok = ok && ::seccomp_load(filter) == 0;
+  ::seccomp_release(filter);
+  return ok;
+}
+
+}  // namespace fjord::scripting

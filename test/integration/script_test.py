@@ -1,0 +1,78 @@
+"""Jobs whose map and reduce are a Lua program that comes with the job."""
+
+import json
+import unittest
+
+import harness
+
+SCHEMA = """document sale {
+  field city type string { header }
+  field price type int { header }
+  field text type string { body }
+}
+"""
+MEAN = """
+header_only = true
+function map(doc, emit)
+  emit(doc.fields.city, {n = 1, sum = doc.fields.price})
+end
+function combine(city, a, b)
+  return {n = a.n + b.n, sum = a.sum + b.sum}
+end
+function reduce(city, values)
+  local all = {n = 0, sum = 0}
+  for _, value in ipairs(values) do all = combine(city, all, value) end
+  return {n = all.n, mean = all.sum / all.n}
+end
+"""
+DOCUMENTS = 3000
+
+
+def sale(number):
+    return {"city": f"city {number % 37}", "price": number, "text": "x" * 100}
+
+
+class ScriptTest(unittest.TestCase):
+    def test_a_program_of_the_user(self):
+        with harness.Cluster(storage=3, redundancy=2) as cluster:
+            cluster.deploy(SCHEMA)
+            lines = [json.dumps({"put": f"id:shop:sale::{i}", "fields": sale(i)}) for i in range(DOCUMENTS)]
+            cluster.must("feed", cluster.file("feed.jsonl", "\n".join(lines) + "\n"))
+            self.check_results(cluster)
+            self.check_errors(cluster)
+
+    def run_job(self, cluster, program, *more):
+        return cluster.fjord("job", "run", "script", "--type", "sale", "--script", cluster.file("program.lua", program), "--wait",
+                             "-o", "json", *more)
+
+    def check_results(self, cluster):
+        prices = {}
+        for i in range(DOCUMENTS):
+            prices.setdefault(sale(i)["city"], []).append(i)
+        expected = {city: {"n": len(all_), "mean": sum(all_) / len(all_)} for city, all_ in prices.items()}
+        for shuffle in ("store", "direct"):
+            ended = self.run_job(cluster, MEAN, "--shuffle", shuffle)
+            self.assertEqual(ended.code, harness.OK, ended)
+            self.assertEqual(ended.json()["documents_read"], DOCUMENTS)
+            self.assertEqual(cluster.results(ended.json()["job"]), expected)
+            print(f"{DOCUMENTS} documents, shuffle {shuffle}: {ended.json()['seconds']:.2f} s", flush=True)
+            some = self.run_job(cluster, MEAN, "--shuffle", shuffle, "--selection", "sale.price < 37")
+            self.assertEqual(cluster.results(some.json()["job"]), {f"city {i}": {"n": 1, "mean": i} for i in range(37)})
+
+    def check_errors(self, cluster):
+        refused = self.run_job(cluster, "function map(doc)\n  emit(\nend")
+        self.assertNotEqual(refused.code, harness.OK)
+        self.assertIn("script:3:", refused.err)
+        for program, why in (("function map(doc) local x = nil + doc.fields.price end", "attempt to perform arithmetic"),
+                             ("function map(doc) while true do end end", "took longer than 200 ms"),
+                             ("function map(doc) local t = {} while true do t[#t + 1] = {} end end", "not enough memory")):
+            failed = self.run_job(cluster, program + "\nfunction reduce() end", "--param", "timeout_ms=200" if "longer" in why else "timeout_ms=60000")
+            self.assertNotEqual(failed.code, harness.OK, program)
+            self.assertIn(why, failed.err)
+        # Nothing is left of them, and the cluster is as it was.
+        self.assertEqual(cluster.fjord("status").code, harness.OK)
+        self.assertEqual(self.run_job(cluster, MEAN).code, harness.OK)
+
+
+if __name__ == "__main__":
+    harness.main()

@@ -1,0 +1,55 @@
+#include "sandbox.h"
+
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fjord/common/child_process.h"
+
+namespace fjord::scripting {
+namespace {
+
+/// How a process ends that does `what` in the sandbox: the signal, or its exit code less 1000.
+int end_of(void (*what)(), std::uint64_t cpu_seconds = 10) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    limit_process(std::uint64_t{1} << 30, cpu_seconds);
+    if (!allow_computing_only()) ::_exit(77);
+    what();
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  return WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status) - 1000;
+}
+
+}  // namespace
+
+TEST_CASE("sandbox: a process may compute and use memory, and ends with the first other thing that it does") {
+  CHECK(end_of([] { std::free(std::malloc(64 << 20)); }) == -1000);
+  CHECK(end_of([] { ::open("/etc/hostname", O_RDONLY); }) == SIGSYS);
+  CHECK(end_of([] { ::socket(AF_INET, SOCK_STREAM, 0); }) == SIGSYS);
+  CHECK(end_of([] { static_cast<void>(::fork()); }) == SIGSYS);
+  CHECK(end_of([] { ::execl("/bin/true", "true", nullptr); }) == SIGSYS);
+  CHECK(end_of([] { ::kill(::getppid(), SIGTERM); }) == SIGSYS);
+  CHECK(end_of([] {
+          const char byte = 0;
+          static_cast<void>(::write(ChildProcess::kSocket - 1, &byte, 1));
+        }) == SIGSYS);
+}
+
+TEST_CASE("sandbox: time and memory have limits") {
+  const auto loop = [] {
+    const volatile bool for_ever = true;
+    while (for_ever) {
+    }
+  };
+  CHECK(end_of(loop, 1) == SIGKILL);
+  CHECK(end_of([] { ::_exit(std::malloc(std::size_t{8} << 30) == nullptr ? 0 : 1); }) == -1000);
+}
+
+}  // namespace fjord::scripting
