@@ -147,8 +147,7 @@ Status ChildProcess::send(std::string_view frame, Deadline deadline, const IsCan
   return Status::ok();
 }
 
-Status ChildProcess::receive(char* to, std::size_t bytes, Deadline deadline,
-                              const IsCancelled& is_cancelled) {
+Status ChildProcess::receive(char* to, std::size_t bytes, Deadline deadline, const IsCancelled& is_cancelled) {
   while (bytes > 0) {
     const ssize_t got = ::recv(socket_, to, bytes, 0);
     if (got > 0) {

@@ -182,14 +182,15 @@ class ScriptApplication final : public Application {
 }  // namespace
 
 void add_script_application(mapreduce::ApplicationRegistry& registry, const ScriptOptions& options) {
-  registry.add({"script",
-                "Runs a Lua program of yours: map(doc, emit), reduce(key, values), and combine(key, a, b) if it has one. "
-                "One result a key: what reduce returns, as JSON.",
-                {{"script", "The program.", std::nullopt},
-                 {"memory_mb", "Memory of the program, in each task.", "64"},
-                 {"timeout_ms", "How long one call of a function may take.", "1000"},
-                 {"cpu_seconds", "CPU time of each task.", "3600"}},
-                [options] { return std::make_unique<ScriptApplication>(options); }});
+  registry.add(
+      {"script",
+       "Runs a Lua program of yours: map(doc, emit), reduce(key, values), and combine(key, a, b) if it has one. "
+       "One result a key: what reduce returns, as JSON.",
+       {{"script", "The program.", std::nullopt},
+        {"memory_mb", "Memory of the program, in each task.", "64"},
+        {"timeout_ms", "How long one call of a function may take.", "1000"},
+        {"cpu_seconds", "CPU time of each task.", "3600"}},
+       [options] { return std::make_unique<ScriptApplication>(options); }});
 }
 
 }  // namespace fjord::scripting

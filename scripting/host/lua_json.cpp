@@ -81,7 +81,8 @@ void JsonWriter::write_table(lua_State* lua, int index, int depth) {
   for (lua_pushnil(lua); lua_next(lua, index) != 0; lua_pop(lua, 1)) {
     ++entries;
     if (length > 0) continue;
-    if (lua_type(lua, -2) != LUA_TSTRING) luaL_error(lua, "a table with keys other than strings and 1, 2, ... is no value");
+    if (lua_type(lua, -2) != LUA_TSTRING)
+      luaL_error(lua, "a table with keys other than strings and 1, 2, ... is no value");
     std::size_t size = 0;
     const char* const key = lua_tolstring(lua, -2, &size);
     keys_.emplace_back(key, size);

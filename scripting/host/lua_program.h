@@ -14,8 +14,8 @@
 
 namespace fjord::scripting {
 
-/// One Lua program and its functions map, combine and reduce. Of Lua's libraries it has string, table, math and utf8 without
-/// what would make results differ from run to run, and of the base what needs no file.
+/// One Lua program and its functions map, combine and reduce. Of Lua's libraries it has string, table, math and utf8
+/// without what would make results differ from run to run, and of the base what needs no file.
 class LuaProgram {
  public:
   LuaProgram(std::size_t memory_bytes, std::chrono::milliseconds call_time);
@@ -23,7 +23,8 @@ class LuaProgram {
   LuaProgram(const LuaProgram&) = delete;
   LuaProgram& operator=(const LuaProgram&) = delete;
 
-  /// Each appends its answer behind the first byte (script_protocol.h) to `out` and returns what went wrong, or nothing.
+  /// Each appends its answer behind the first byte (script_protocol.h) to `out` and returns what went wrong, or
+  /// nothing.
   std::string load(std::string_view script, std::string& out);
   std::string map(std::string_view id, std::string_view fields, std::string& out);
   std::string combine(std::string_view key, ByteReader& values, std::string& out);

@@ -1,5 +1,5 @@
-// fjord-script-host: the program of one task of a script job, in a process that can compute and nothing else. Started by
-// storage nodes and distributors, which talk to it over a socket (script_protocol.h).
+// fjord-script-host: the program of one task of a script job, in a process that can compute and nothing else. Started
+// by storage nodes and distributors, which talk to it over a socket (script_protocol.h).
 
 #include <cerrno>
 #include <cstdio>
@@ -87,7 +87,8 @@ int serve(LuaProgram& program) {
 
 int main(int argc, char** argv) {
   if (argc != 4) {
-    std::fprintf(stderr, "fjord-script-host runs the script of a job for a storage node or distributor, which starts it.\n");
+    std::fprintf(stderr,
+                 "fjord-script-host runs the script of a job for a storage node or distributor, which starts it.\n");
     return 2;
   }
   const std::uint64_t memory_bytes = std::strtoull(argv[1], nullptr, 10);

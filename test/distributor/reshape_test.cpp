@@ -118,8 +118,23 @@ TEST_CASE("distributor: siblings that became small are joined on all replicas") 
   ReshapeWorld world(3);
   world.run(seconds(3));
   REQUIRE(world.holds(0, kHalves[0]));
+  for (std::uint16_t node : {std::uint16_t{0}, std::uint16_t{1}}) {
+    world.storage[node][kHalves[1].raw()].set.epoch = ReplicaSet::make_epoch(2, 7);
+  }
+  world.give_state(2, " .0.v:2 .1.v:2");
+  world.check_all_there();
+  REQUIRE(world.set_at(0, kHalves[0]).epoch != world.set_at(0, kHalves[1]).epoch);
+  // Whoever recovers a half of them must find one newest set for both.
+  int joins = 0;
+  world.hook = [&](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (!std::holds_alternative<rpc::JoinBuckets>(request)) return std::nullopt;
+    ++joins;
+    CHECK(world.set_at(node, kHalves[0]).epoch == world.set_at(node, kHalves[1]).epoch);
+    return std::nullopt;
+  };
   REQUIRE(world.tunables().set("distributor.bucket_entries_max", 1000).is_ok());
   world.run(seconds(40));
+  CHECK(joins == 2);
   for (std::uint16_t node : {std::uint16_t{0}, std::uint16_t{1}}) {
     CHECK_FALSE(world.holds(node, kHalves[0]));
     REQUIRE(world.holds(node, kBucket));

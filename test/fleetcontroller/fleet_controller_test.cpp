@@ -86,6 +86,38 @@ rpc::ChangeConfig set(std::vector<std::string> settings) {
   return request;
 }
 
+/// A store of which parts do not answer.
+class FaultyStore final : public ClusterStateStore {
+ public:
+  struct Faults {
+    bool confirms_are_lost = false;
+    bool writes_fail = false;
+  };
+  FaultyStore(MemoryStateEnsemble& ensemble, const Faults& faults) : store_(ensemble), faults_(faults) {}
+
+  void campaign(const std::string& name, Executor& executor, OnLeadership on_change) override {
+    executor_ = &executor;
+    store_.campaign(name, executor, std::move(on_change));
+  }
+  void resign() override { store_.resign(); }
+  void leave() override { store_.leave(); }
+  void confirm(std::uint64_t term, OnConfirmed done) override {
+    if (!faults_.confirms_are_lost) store_.confirm(term, std::move(done));
+  }
+  Duration session_timeout() const override { return store_.session_timeout(); }
+  void read(std::string_view record, OnRead done) override { store_.read(record, std::move(done)); }
+  void write(std::uint64_t term, std::string_view record, std::uint64_t expected, std::string content,
+             OnWritten done) override {
+    if (!faults_.writes_fail) return store_.write(term, record, expected, std::move(content), std::move(done));
+    executor_->post([done = std::move(done)]() mutable { done(Status(StatusCode::Timeout, "said the test")); });
+  }
+
+ private:
+  MemoryStateStore store_;
+  const Faults& faults_;
+  Executor* executor_ = nullptr;
+};
+
 /// A controller, three storage nodes and a distributor.
 class Fleet {
  public:
@@ -100,7 +132,7 @@ class Fleet {
   Status start_controller() {
     stop_controller();
     controller_ = std::make_unique<test::TestProcess<FleetController>>(world, "controller", env, 1);
-    store_ = std::make_unique<MemoryStateStore>(ensemble);
+    store_ = std::make_unique<FaultyStore>(ensemble, store_faults);
     auto opened = FleetController::open(options, controller_->runtime(), controller_->transport(), *store_);
     if (!opened) return opened.error();
     controller_->run(std::move(*opened));
@@ -149,11 +181,12 @@ class Fleet {
   test::TestCaller caller{world};
   sim::SimEnv env;
   MemoryStateEnsemble ensemble;
+  FaultyStore::Faults store_faults;
   FleetControllerOptions options;
 
  private:
   sim::SimEnv node_env_;
-  std::unique_ptr<MemoryStateStore> store_;
+  std::unique_ptr<FaultyStore> store_;
   std::unique_ptr<test::TestProcess<FleetController>> controller_;
   std::map<std::string, std::unique_ptr<test::TestProcess<PolledNode>>> nodes_;
   std::uint64_t incarnations_ = 10;
@@ -695,6 +728,28 @@ TEST_CASE("B1170 B1172 fleet controller: one that is cut off from the store give
   CHECK(candidates.ask(old).code() == StatusCode::NotReady);
   CHECK(candidates.ask(next));
   CHECK(fleet.node("storage.0").version() == 1);  // Nothing happened to the nodes.
+}
+
+TEST_CASE("fleet controller: a leader renews no lease before the store has confirmed that it leads") {
+  Fleet fleet;
+  fleet.store_faults.confirms_are_lost = true;
+  fleet.start_all();
+  fleet.world.scheduler.run_for(seconds(1));
+  CHECK_FALSE(fleet.node("distributor.0").renewed);
+  fleet.store_faults.confirms_are_lost = false;
+  CHECK(fleet.world.scheduler.run_until([&] { return fleet.node("distributor.0").renewed; }, seconds(5)));
+}
+
+TEST_CASE("fleet controller: a state that could not be stored is told to nobody") {
+  Fleet fleet;
+  fleet.start_all();
+  fleet.store_faults.writes_fail = true;
+  fleet.stop_node("storage.2");
+  fleet.world.scheduler.run_for(seconds(5));
+  CHECK(fleet.node("storage.0").version() == 1);
+  CHECK(fleet.node("storage.0").snapshots.get()->pending_version() <= 1);
+  fleet.store_faults.writes_fail = false;
+  CHECK(fleet.run_until_all_know(2, seconds(10)));
 }
 
 TEST_CASE("fleet controller: a session that ends does not let the old leader publish anything") {

@@ -38,8 +38,9 @@ class Only final : public ResultEmitter {
 class World {
  public:
   World() {
-    const std::vector<std::string> schemas{"document item { field city type string { header } field n type int { header }"
-                                          " field price type double { body } field tags type array<string> { body } }"};
+    const std::vector<std::string> schemas{
+        "document item { field city type string { header } field n type int { header }"
+        " field price type double { body } field tags type array<string> { body } }"};
     auto built = DocumentTypeRepo::build(schemas);
     REQUIRE(built);
     types = *built;
@@ -150,15 +151,18 @@ TEST_CASE("script: what is wrong with a program is said with its line, when the 
 
 TEST_CASE("script: an error fails its document, and the next one is computed") {
   World world;
-  const auto application = world.make("function map(doc, emit)\n if doc.fields.n == 7 then error('seven') end\n"
-                                      " emit('k', doc.fields.n) end " + kReduce);
+  const auto application = world.make(
+      "function map(doc, emit)\n if doc.fields.n == 7 then error('seven') end\n"
+      " emit('k', doc.fields.n) end " +
+      kReduce);
   const Status failed = world.map(*application, R"({"n": 7})");
   CHECK(failed.code() == StatusCode::InvalidArgument);
   CHECK_THAT(failed.message(), Catch::Contains("script:2: seven"));
   CHECK(world.map(*application, R"({"n": 8})"));
   for (const std::string value : {"print", "0/0", "{[{}] = 1}", "{1, x = 2}"}) {
     CAPTURE(value);
-    CHECK_FALSE(world.map(*world.make("function map(doc, emit) emit('k', " + value + " or function() end) end " + kReduce)));
+    CHECK_FALSE(
+        world.map(*world.make("function map(doc, emit) emit('k', " + value + " or function() end) end " + kReduce)));
   }
   CHECK_FALSE(world.map(*world.make("function map(doc, emit) emit(nil, 1) end " + kReduce)));
   CHECK_FALSE(world.map(*world.make("function map(doc, emit) local t = {} t.t = t emit('k', t) end " + kReduce)));
@@ -187,7 +191,8 @@ TEST_CASE("script: a program that loops or takes too much memory is ended, one t
 
 TEST_CASE("script: a cancelled job does not wait for its program") {
   World world;
-  const auto application = world.make("function map(doc, emit) while true do end end " + kReduce, {{"timeout_ms", "3600000"}});
+  const auto application =
+      world.make("function map(doc, emit) while true do end end " + kReduce, {{"timeout_ms", "3600000"}});
   Tuples tuples;
   tuples.is_cancelled = true;
   CHECK(world.map(*application, R"({"n": 1})", tuples).code() == StatusCode::Cancelled);
@@ -196,9 +201,11 @@ TEST_CASE("script: a cancelled job does not wait for its program") {
 TEST_CASE("script: nothing is there by which a program could reach files, other programs, or chance") {
   World world;
   const auto application = world.make(
-      "function map(doc, emit) for _, n in ipairs({'io', 'os', 'package', 'debug', 'coroutine', 'require', 'load', 'dofile',"
+      "function map(doc, emit) for _, n in ipairs({'io', 'os', 'package', 'debug', 'coroutine', 'require', 'load', "
+      "'dofile',"
       " 'loadfile', 'print'}) do if _ENV[n] ~= nil then emit(n, 1) end end"
-      " if math.random or string.dump then emit('more', 1) end end " + kReduce);
+      " if math.random or string.dump then emit('more', 1) end end " +
+      kReduce);
   Tuples tuples;
   REQUIRE(world.map(*application, R"({"n": 1})", tuples));
   CHECK(tuples.all.empty());

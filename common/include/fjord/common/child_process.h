@@ -12,8 +12,8 @@
 
 namespace fjord {
 
-/// A program that runs beside this process and may be lost. The two talk over a socket, its descriptor `kSocket`, in frames of
-/// a four-byte little-endian length and a message. Ends with this object, at the latest.
+/// A program that runs beside this process and may be lost. The two talk over a socket, its descriptor `kSocket`, in
+/// frames of a four-byte little-endian length and a message. Ends with this object, at the latest.
 ///
 /// Threading: one thread at a time; calls block.
 class ChildProcess {
