@@ -149,12 +149,15 @@ class DistributorWorld {
   Hook hook;
   /// Known from the first state on.
   std::string schema = "document item { field value type string { body } field count type int { header } }";
+  /// Says whether a request to a storage node is lost on its way.
+  std::function<bool(const rpc::Request& request)> loses;
   /// Nodes that hear everything and answer nothing.
   std::vector<bool> mute = std::vector<bool>(16);
 
  private:
   std::optional<Result<rpc::Reply>> script(const rpc::Address& to, rpc::Request& request) {
     const auto node = static_cast<std::uint16_t>(std::stoi(to));
+    if (loses && loses(request)) return std::nullopt;
     if (hook) {
       if (auto answer = hook(node, request)) return answer;
     }

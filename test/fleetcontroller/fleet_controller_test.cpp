@@ -41,6 +41,7 @@ class PolledNode final : public rpc::Service {
       reply.config_version = snapshot->config_version();
       if (acknowledges) reply.pending_version = snapshot->pending_version();
     }
+    heard_ahead = heard_ahead || (poll->heard_incarnation == incarnation_ && poll->heard_us > clock_us);
     reply.clock_us = ++clock_us;
     renewed = poll->renews_lease && poll->heard_incarnation == incarnation_ && poll->heard_us > 0;
     reply.buckets = buckets;
@@ -60,7 +61,8 @@ class PolledNode final : public rpc::Service {
   rpc::SnapshotHolder snapshots;
   std::string node_state = "s:u";
   bool acknowledges = true;
-  bool renewed = false;  ///< By the last poll.
+  bool renewed = false;      ///< By the last poll.
+  bool heard_ahead = false;  ///< A clock came back that it has never said: of an earlier process.
   std::int64_t clock_us = 0;
   std::uint64_t buckets = 1;
   std::uint64_t out_of_sync = 0;
@@ -240,9 +242,12 @@ TEST_CASE("fleet controller: a node that died is down in everybody's state withi
 TEST_CASE("fleet controller: a node that restarts between two polls gets a new version all the same") {
   Fleet fleet;
   fleet.start_all();
+  fleet.world.scheduler.run_for(seconds(3));
   fleet.stop_node("storage.1");
   fleet.start_node("storage.1");
   REQUIRE(fleet.run_until_all_know(2, seconds(3)));
+  fleet.world.scheduler.run_for(seconds(1));
+  CHECK_FALSE(fleet.node("storage.1").heard_ahead);
   CHECK(fleet.state().node(NodeId::storage(1)).up_since_version == 2);
   CHECK(fleet.state().node(NodeId::storage(0)).up_since_version == 1);
 }
