@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fjord/common/hash.h"
+#include "task.h"
 #include "tuple_table.h"
 
 namespace fjord::mapreduce {
@@ -43,6 +44,7 @@ class TableAccumulator final : public Accumulator, private Emitter {
     FJORD_TRY(application_.map(document, *this));
     return std::exchange(status_, Status::ok());
   }
+  using Accumulator::merge;
   Status merge(std::string_view key, std::string_view value) override { return table_->add(key, value); }
   std::uint64_t tuples() const override { return tuples_; }
   std::size_t groups() const override { return table_->keys(); }
@@ -70,6 +72,32 @@ class TableAccumulator final : public Accumulator, private Emitter {
 
 std::uint32_t destination_of(std::string_view key, std::uint32_t destinations) {
   return static_cast<std::uint32_t>(hash64(key) % destinations);
+}
+
+Status RowBudget::take(const Rows::value_type& row) {
+  const std::size_t bytes = row.first.size() + row.second.size() + sizeof(row);
+  if (bytes_.fetch_add(bytes) + bytes <= bytes_max_) return Status::ok();
+  return Status(StatusCode::TooLarge, "the results need more than " + std::to_string(bytes_max_) +
+                                          " bytes; the limit is the setting mapreduce.job_memory_bytes");
+}
+
+Status Accumulator::merge(std::span<const HashedTuple> tuples) {
+  for (const HashedTuple& tuple : tuples) FJORD_TRY(merge(tuple.key, tuple.value));
+  return Status::ok();
+}
+
+Status Accumulator::reduce(Application& application, RowBudget& budget, Rows& rows) {
+  Tuple tuple;
+  const auto source = drain(0);
+  for (;;) {
+    FJORD_TRY_ASSIGN(const bool more, source->next(tuple));
+    if (!more) return Status::ok();
+    FJORD_TRY_ASSIGN(auto value, reduce_key(application, tuple));
+    if (!value) continue;
+    FJORD_TRY_ASSIGN(const std::string key, application.key_text(tuple.key));
+    rows.emplace_back(printable_key(key), std::move(*value));
+    FJORD_TRY(budget.take(rows.back()));
+  }
 }
 
 std::unique_ptr<Accumulator> make_accumulator(Application& application, std::function<bool()> cancelled) {

@@ -1,10 +1,14 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "fjord/common/result.h"
@@ -27,12 +31,35 @@ class TupleSource {
   virtual Result<bool> next(Tuple& tuple) = 0;
 };
 
+/// A tuple with one value, and hash64() of its key.
+struct HashedTuple {
+  std::uint64_t hash = 0;
+  std::string_view key;
+  std::string_view value;
+};
+
+/// Key and JSON value, as users see them.
+using Rows = std::vector<std::pair<std::string, std::string>>;
+
+/// How much memory the rows of a job may take. Threading: any thread.
+class RowBudget {
+ public:
+  explicit RowBudget(std::size_t bytes_max) : bytes_max_(bytes_max) {}
+  /// Errors: TooLarge, from the row on that is too much.
+  Status take(const Rows::value_type& row);
+
+ private:
+  const std::size_t bytes_max_;
+  std::atomic<std::size_t> bytes_{0};
+};
+
 /// Where a key belongs, by its hash.
 std::uint32_t destination_of(std::string_view key, std::uint32_t destinations);
 
 /// The groups of a task in memory. Whatever order documents and tuples come in, the same tuples come out.
 ///
-/// Threading: confined. Lifetime: the application it was made by outlives it.
+/// Threading: confined; those that Application::make_accumulator() makes may be used on a thread each. Lifetime: the
+/// application it was made by outlives it.
 class Accumulator {
  public:
   virtual ~Accumulator() = default;
@@ -41,16 +68,21 @@ class Accumulator {
   virtual Status map(const DocumentView& document) = 0;
   /// Adds a tuple that came out of another accumulator. Errors: Corruption; TooLarge.
   virtual Status merge(std::string_view key, std::string_view value) = 0;
+  /// The same for many.
+  virtual Status merge(std::span<const HashedTuple> tuples);
 
   virtual std::uint64_t tuples() const = 0;  ///< Made by map() so far.
-  virtual std::size_t groups() const = 0;
-  virtual std::size_t bytes() const = 0;
+  virtual std::size_t groups() const = 0;    ///< The last few documents may not be in their groups yet, ...
+  virtual std::size_t bytes() const = 0;     ///< ... nor count here.
   /// Forgets all groups and gives their memory back.
   virtual void clear() = 0;
 
   /// All tuples by destination and key; with 0 destinations in any order, all of destination 0. The source lives as
   /// long as nothing is added.
   virtual std::unique_ptr<TupleSource> drain(std::uint32_t destinations) = 0;
+  /// Adds what `application`, which this was made for, makes of each group to `rows`, in any order. Errors: those of
+  /// reduce_key(); TooLarge.
+  virtual Status reduce(Application& application, RowBudget& budget, Rows& rows);
 };
 
 /// The application's own accumulator, or a table of what its map() emits. `cancelled`: for Emitter.

@@ -1,8 +1,77 @@
 #include "direct_reduce.h"
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
+
+#include "fjord/common/hash.h"
 
 namespace fjord::mapreduce {
+namespace {
+
+constexpr unsigned kTableBits = 4;
+/// Fewer tuples or groups are not worth waking other threads up.
+constexpr std::size_t kParallelMin = 1000;
+
+/// A row and the first bytes of its key, which are enough to tell most keys apart.
+struct Sorted {
+  std::uint64_t prefix;
+  Rows::value_type* row;
+
+  explicit Sorted(Rows::value_type& of) : prefix(0), row(&of) {
+    char bytes[sizeof(prefix)] = {};
+    std::memcpy(bytes, of.first.data(), std::min(of.first.size(), sizeof(bytes)));
+    for (const char byte : bytes) prefix = (prefix << 8) | static_cast<unsigned char>(byte);
+  }
+  friend bool operator<(const Sorted& a, const Sorted& b) {
+    return a.prefix != b.prefix ? a.prefix < b.prefix : a.row->first < b.row->first;
+  }
+};
+
+/// Merges neighbours until one is left.
+std::vector<Sorted> merge_all(std::vector<std::vector<Sorted>> runs, BulkExecutor& bulk) {
+  while (runs.size() > 1) {
+    std::vector<std::vector<Sorted>> merged((runs.size() + 1) / 2);
+    bulk.for_each(merged.size(), [&](std::size_t i) {
+      std::vector<Sorted>& first = runs[2 * i];
+      if (2 * i + 1 == runs.size()) {
+        merged[i] = std::move(first);
+        return;
+      }
+      std::vector<Sorted>& second = runs[2 * i + 1];
+      merged[i].reserve(first.size() + second.size());
+      std::merge(first.begin(), first.end(), second.begin(), second.end(), std::back_inserter(merged[i]));
+    });
+    runs = std::move(merged);
+  }
+  return std::move(runs.front());
+}
+
+}  // namespace
+
+DirectReduce::DirectReduce(Application& application, BulkExecutor& bulk, bool count_at_once)
+    : application_(application), bulk_(bulk), count_at_once_(count_at_once) {
+  if (auto own = application.make_accumulator(); own != nullptr) {
+    table_bits_ = kTableBits;
+    tables_.push_back(std::move(own));
+    while (tables_.size() < (std::size_t{1} << table_bits_)) tables_.push_back(application.make_accumulator());
+  } else {
+    tables_.push_back(make_accumulator(application));  // uses the application, which is for one thread
+  }
+  tuples_.resize(tables_.size());
+}
+
+Status DirectReduce::for_each_table(std::size_t work, const std::function<Status(std::size_t)>& f) {
+  std::vector<Status> statuses(tables_.size());
+  const auto one = [&](std::size_t i) { statuses[i] = f(i); };
+  if (work >= kParallelMin) {
+    bulk_.for_each(tables_.size(), one);
+  } else {
+    for (std::size_t i = 0; i < tables_.size(); ++i) one(i);
+  }
+  for (const Status& status : statuses) FJORD_TRY(status);
+  return Status::ok();
+}
 
 Status DirectReduce::on_chunk(BucketId bucket, std::string bytes) {
   FJORD_TRY_ASSIGN(const TupleChunk chunk, TupleChunk::decode(bytes));
@@ -36,8 +105,19 @@ void DirectReduce::count(const TaskReport& report) {
 
 Status DirectReduce::add(std::string_view chunk) {
   FJORD_TRY_ASSIGN(const TupleChunk decoded, TupleChunk::decode(chunk));
-  return for_each_tuple(decoded.tuples,
-                        [this](std::string_view key, std::string_view value) { return table_->merge(key, value); });
+  std::size_t count = 0;
+  for (auto& tuples : tuples_) tuples.clear();
+  FJORD_TRY(for_each_tuple(decoded.tuples, [&](std::string_view key, std::string_view value) {
+    const std::uint64_t hash = hash64(key);
+    const std::size_t table = table_bits_ == 0 ? 0 : static_cast<std::size_t>(hash >> (64 - table_bits_));
+    tuples_[table].push_back({hash, key, value});
+    ++count;
+    return Status::ok();
+  }));
+  FJORD_TRY(for_each_table(count, [this](std::size_t i) { return tables_[i]->merge(tuples_[i]); }));
+  table_bytes_ = 0;
+  for (const auto& table : tables_) table_bytes_ += table->bytes();
+  return Status::ok();
 }
 
 Status DirectReduce::on_bucket(BucketId bucket, const TaskReport& report) {
@@ -73,25 +153,25 @@ std::vector<BucketId> DirectReduce::take_lost() {
   return lost;
 }
 
-Result<std::vector<std::pair<std::string, std::string>>> DirectReduce::finish(std::size_t bytes_max) {
-  std::vector<std::pair<std::string, std::string>> results;
-  std::size_t bytes = 0;
-  Tuple tuple;
-  const auto source = table_->drain(0);
-  for (;;) {
-    FJORD_TRY_ASSIGN(const bool more, source->next(tuple));
-    if (!more) break;
-    FJORD_TRY_ASSIGN(auto value, reduce_key(application_, tuple));
-    if (!value) continue;
-    FJORD_TRY_ASSIGN(const std::string key, application_.key_text(tuple.key));
-    results.emplace_back(printable_key(key), std::move(*value));
-    bytes += results.back().first.size() + results.back().second.size() + sizeof(results.back());
-    if (bytes > bytes_max) {
-      return Status(StatusCode::TooLarge, "the results need more than " + std::to_string(bytes_max) +
-                                              " bytes; the limit is the setting mapreduce.job_memory_bytes");
-    }
-  }
-  std::sort(results.begin(), results.end());
+Result<Rows> DirectReduce::finish(std::size_t bytes_max) {
+  tuples_ = {};
+  RowBudget budget(bytes_max);
+  std::vector<Rows> rows(tables_.size());
+  std::vector<std::vector<Sorted>> runs(tables_.size());
+  std::size_t groups = 0;
+  for (const auto& table : tables_) groups += table->groups();
+  const auto reduce = [&](std::size_t i) {
+    const Status status = tables_[i]->reduce(application_, budget, rows[i]);
+    tables_[i]->clear();
+    runs[i].reserve(rows[i].size());
+    for (Rows::value_type& row : rows[i]) runs[i].emplace_back(row);
+    std::sort(runs[i].begin(), runs[i].end());
+    return status;
+  };
+  FJORD_TRY(for_each_table(groups, reduce));
+  Rows results;
+  results.reserve(groups);
+  for (const Sorted& sorted : merge_all(std::move(runs), bulk_)) results.push_back(std::move(*sorted.row));
   FJORD_TRY(application_.arrange(results));
   return results;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "accumulator.h"
+#include "fjord/common/bulk_executor.h"
 #include "task.h"
 
 namespace fjord::mapreduce {
@@ -19,12 +21,14 @@ namespace fjord::mapreduce {
 /// tuples of a unit (direct_map_visitor.cpp) are kept as they came until all buckets of the unit are done, and only
 /// then added up: each bucket counts once.
 ///
-/// Threading: confined. Lifetime: `application` outlives it.
+/// The groups of an aggregation lie in several tables, by the first bits of their hash, so that adding tuples up and
+/// making rows of groups goes on in all threads of the BulkExecutor, and each table is small enough for a cache.
+///
+/// Threading: confined. Lifetime: `application` and `bulk` outlive it.
 class DirectReduce {
  public:
   /// `count_at_once`: wrong on purpose; adds tuples when they come.
-  explicit DirectReduce(Application& application, bool count_at_once = false)
-      : application_(application), table_(make_accumulator(application)), count_at_once_(count_at_once) {}
+  DirectReduce(Application& application, BulkExecutor& bulk, bool count_at_once = false);
 
   /// Something that a task sent under the name of `bucket`. Errors: Corruption; TooLarge.
   Status on_chunk(BucketId bucket, std::string bytes);
@@ -38,11 +42,11 @@ class DirectReduce {
   const TaskReport& totals() const { return totals_; }
   std::uint64_t buckets() const { return buckets_; }
   /// What groups and waiting tuples take.
-  std::size_t bytes() const { return table_->bytes() + waiting_bytes_; }
+  std::size_t bytes() const { return table_bytes_ + waiting_bytes_; }
 
-  /// Key and JSON value, as the application orders them, else by key. Errors: those of the application; TooLarge if
-  /// they take more than `bytes_max`.
-  Result<std::vector<std::pair<std::string, std::string>>> finish(std::size_t bytes_max);
+  /// The rows as the application orders them, else by key; once, at the end. Errors: those of the application; TooLarge
+  /// if they take more than `bytes_max`.
+  Result<Rows> finish(std::size_t bytes_max);
 
  private:
   struct Unit {
@@ -54,10 +58,16 @@ class DirectReduce {
   void forget(std::map<std::uint64_t, Unit>::iterator unit);
   void count(const TaskReport& report);
   Status add(std::string_view chunk);
+  /// Calls `f(i)` for each table. Errors: that of the first table which has one.
+  Status for_each_table(std::size_t work, const std::function<Status(std::size_t)>& f);
 
   Application& application_;
-  std::unique_ptr<Accumulator> table_;
+  BulkExecutor& bulk_;
   bool count_at_once_;
+  std::vector<std::unique_ptr<Accumulator>> tables_;  ///< A power of two, or one.
+  unsigned table_bits_ = 0;
+  std::vector<std::vector<HashedTuple>> tuples_;  ///< By table, of the chunk that is being added.
+  std::size_t table_bytes_ = 0;
   std::map<std::uint64_t, Unit> units_;
   std::size_t waiting_bytes_ = 0;
   TaskReport totals_;

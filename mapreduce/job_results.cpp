@@ -1,6 +1,6 @@
 #include "fjord/mapreduce/job_results.h"
 
-#include <map>
+#include <algorithm>
 #include <set>
 
 #include "fjord/document/docblock.h"
@@ -95,7 +95,8 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
       ask();
       return;
     }
-    for (rpc::Parameter& result : reply->results) results_[std::move(result.name)] = std::move(result.value);
+    for (rpc::Parameter& result : reply->results)
+      results_.emplace_back(std::move(result.name), std::move(result.value));
     if (reply->more_results && !reply->results.empty()) {
       ask();
     } else {
@@ -111,7 +112,7 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
       const auto key = view ? view->field("key") : std::nullopt;
       const auto value = view ? view->field("value") : std::nullopt;
       if (key && value) {
-        results_[std::string(key->as_string_view())] = std::string(value->as_string_view());
+        results_.emplace_back(key->as_string_view(), value->as_string_view());
       } else {
         malformed_ = true;
       }
@@ -123,6 +124,10 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
     const auto self = shared_from_this();  // `done` may destroy the reader
     const auto done = std::move(done_);
     if (status && malformed_) status = Status(StatusCode::Corruption, "malformed result documents");
+    if (!std::is_sorted(results_.begin(), results_.end())) std::sort(results_.begin(), results_.end());
+    // A bucket may have been read twice.
+    const auto has_same_key = [](const KeyedResult& a, const KeyedResult& b) { return a.first == b.first; };
+    results_.erase(std::unique(results_.begin(), results_.end(), has_same_key), results_.end());
     if (status && results_.size() != job_.results) {
       status = Status(StatusCode::Corruption, "job " + job_.job_id + " put " + std::to_string(job_.results) +
                                                   " results, " + std::to_string(results_.size()) + " are there");
@@ -131,7 +136,7 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
       done(status);
       return;
     }
-    done(std::vector<KeyedResult>(results_.begin(), results_.end()));
+    done(std::move(results_));
   }
 
   rpc::JobStatus job_;
@@ -141,7 +146,7 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
   Random random_;
   Executor& executor_;
   Done done_;
-  std::map<std::string, std::string> results_;
+  std::vector<KeyedResult> results_;
   std::vector<rpc::Address> addresses_;  ///< Direct: distributors to ask.
   std::size_t at_address_ = 0;
   unsigned tries_ = 0;

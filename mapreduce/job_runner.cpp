@@ -135,7 +135,8 @@ void JobRunner::map_direct(std::optional<std::vector<BucketId>> buckets) {
   spec_.direct = true;
   spec_.output_buckets = 1;
   if (direct_ == nullptr) {
-    direct_ = std::make_unique<DirectReduce>(*application_, environment_.options.sabotage.count_repeated_twice);
+    direct_ = std::make_unique<DirectReduce>(*application_, environment_.bulk,
+                                             environment_.options.sabotage.count_repeated_twice);
   }
   auto options = map_options();
   options.buckets = std::move(buckets);

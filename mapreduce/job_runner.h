@@ -21,13 +21,13 @@ struct RunnerEnvironment {
   rpc::Transport& transport;
   rpc::SnapshotHolder& snapshot;
   Executor& executor;
+  BulkExecutor& bulk;
   std::uint64_t task_memory_bytes;
   std::uint64_t job_memory_bytes;
   const ApplicationRegistry& applications;
 };
 
-/// Key and JSON value.
-using JobRows = std::vector<std::pair<std::string, std::string>>;
+using JobRows = Rows;
 
 /// Takes one job through its phases: map, reduce, clean-up. With the direct shuffle the runner itself reduces, as map
 /// tasks end, and nothing is put; if that needs more memory than the job may take and the shuffle is the system's

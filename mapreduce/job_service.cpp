@@ -68,6 +68,7 @@ class JobService::Impl {
        const ApplicationRegistry& applications)
       : options_(options),
         clock_(runtime.clock),
+        bulk_(runtime.bulk),
         transport_(transport),
         snapshot_(snapshot),
         applications_(applications),
@@ -218,6 +219,7 @@ class JobService::Impl {
                                           transport_,
                                           snapshot_,
                                           *executor_,
+                                          bulk_,
                                           static_cast<std::uint64_t>(task_memory_.value()),
                                           static_cast<std::uint64_t>(job_memory_.value()),
                                           applications_};
@@ -258,6 +260,7 @@ class JobService::Impl {
 
   JobServiceOptions options_;
   Clock& clock_;
+  BulkExecutor& bulk_;
   rpc::Transport& transport_;
   rpc::SnapshotHolder& snapshot_;
   const ApplicationRegistry& applications_;

@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <deque>
 #include <fmt/format.h>
+#include <limits>
+#include <numeric>
 #include <optional>
 #include <rapidjson/document.h>
 #include <set>
@@ -461,58 +464,88 @@ Result<bool> AggregatePlan::passes_having(std::string_view row) const {
   return having_->selection.matches(view);
 }
 
+namespace {
+
+/// The texts of cells, once they are no views of the row.
+using Texts = std::deque<std::string>;
+
+/// What a cell is ordered by. Errors: Corruption.
+Result<ScalarView> scalar_of(std::string_view cell, ColumnKind kind, Texts& texts) {
+  ScalarView value;
+  if (cell.empty()) return no_row();
+  if (cell == "null") return value;
+  if (cell == "true" || cell == "false") {
+    value.kind = ScalarView::Kind::Integer;
+    value.integer = cell == "true" ? 1 : 0;
+    return value;
+  }
+  if (cell.front() == '"' && cell.size() >= 2 && cell.find('\\') == std::string_view::npos) {
+    value.kind = ScalarView::Kind::String;
+    value.string = cell.substr(1, cell.size() - 2);
+  } else if (cell.front() == '"' || cell.front() == '{') {
+    rapidjson::Document json;
+    json.Parse<rapidjson::kParseFullPrecisionFlag>(cell.data(), cell.size());
+    if (json.HasParseError()) return no_row();
+    const rapidjson::Value& one = plain(json);
+    if (one.IsString()) {
+      value.kind = ScalarView::Kind::String;
+      value.string = texts.emplace_back(one.GetString(), one.GetStringLength());
+    } else if (one.IsInt64()) {
+      value.kind = ScalarView::Kind::Integer;
+      value.integer = one.GetInt64();
+    } else if (one.IsNumber()) {
+      value.kind = ScalarView::Kind::Double;
+      value.number = one.GetDouble();
+      return canonical(value);
+    }
+  } else {
+    const auto number = parse_number(cell);
+    if (!number) return no_row();
+    return *number;
+  }
+  if (value.kind == ScalarView::Kind::String && kind == ColumnKind::Number) {
+    const double sign = value.string.starts_with('-') ? -1 : 1;
+    value.kind = ScalarView::Kind::Double;
+    value.number = sign * std::numeric_limits<double>::infinity();
+  }
+  return value;
+}
+
+}  // namespace
+
 Status AggregatePlan::arrange(std::vector<std::pair<std::string, std::string>>& rows) const {
   std::vector<Order> order = order_;
   for (std::size_t i = 0; i < groups_.size(); ++i) order.push_back({i, false});
-  struct Row {
-    std::size_t index;
-    std::vector<ScalarView> values;
-  };
-  std::vector<Row> sorted;
-  std::vector<std::unique_ptr<rapidjson::Document>> documents;  // hold the texts
-  sorted.reserve(rows.size());
-  documents.reserve(rows.size());
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    documents.push_back(std::make_unique<rapidjson::Document>());
-    rapidjson::Document& json = *documents.back();
-    json.Parse<rapidjson::kParseFullPrecisionFlag>(rows[i].second.data(), rows[i].second.size());
-    if (json.HasParseError() || !json.IsArray() || json.Size() != columns_.size()) return no_row();
-    Row row{i, {}};
+  const std::size_t width = order.size();
+  std::vector<ScalarView> values;  // of one row after the other
+  values.reserve(rows.size() * width);
+  Texts texts;
+  for (const auto& [key, row] : rows) {
+    FJORD_TRY_ASSIGN(const std::vector<std::string_view> cells, row_cells(row));
+    if (cells.size() != columns_.size()) return no_row();
     for (const Order& by : order) {
-      const rapidjson::Value& value = plain(json[static_cast<rapidjson::SizeType>(by.column)]);
-      const bool is_number = columns_[by.column].kind == ColumnKind::Number;
-      ScalarView scalar;
-      if (value.IsInt64() || value.IsBool()) {
-        scalar.kind = ScalarView::Kind::Integer;
-        scalar.integer = value.IsBool() ? (value.GetBool() ? 1 : 0) : value.GetInt64();
-      } else if (value.IsNumber()) {
-        scalar.kind = ScalarView::Kind::Double;
-        scalar.number = value.GetDouble();
-        scalar = canonical(scalar);
-      } else if (value.IsString() && is_number) {
-        scalar.kind = ScalarView::Kind::Double;
-        scalar.number = (*value.GetString() == '-' ? -1 : 1) * std::numeric_limits<double>::infinity();
-      } else if (value.IsString()) {
-        scalar.kind = ScalarView::Kind::String;
-        scalar.string = {value.GetString(), value.GetStringLength()};
-      }
-      row.values.push_back(scalar);
+      FJORD_TRY_ASSIGN(const ScalarView value, scalar_of(cells[by.column], columns_[by.column].kind, texts));
+      values.push_back(value);
     }
-    sorted.push_back(std::move(row));
   }
-  const auto before = [&](const Row& a, const Row& b) {
-    for (std::size_t i = 0; i < order.size(); ++i) {
-      const int difference = compare(a.values[i], b.values[i]);
+  const auto before = [&](std::uint32_t a, std::uint32_t b) {
+    for (std::size_t i = 0; i < width; ++i) {
+      const int difference = compare(values[a * width + i], values[b * width + i]);
       if (difference != 0) return order[i].descending ? difference > 0 : difference < 0;
     }
-    return rows[a.index].first < rows[b.index].first;
+    return rows[a].first < rows[b].first;
   };
-  const std::size_t wanted =
-      limit_ == 0 ? sorted.size() : static_cast<std::size_t>(std::min<std::uint64_t>(limit_, sorted.size()));
-  std::partial_sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(wanted), sorted.end(), before);
+  std::vector<std::uint32_t> sorted(rows.size());
+  std::iota(sorted.begin(), sorted.end(), 0u);
+  if (limit_ == 0 || limit_ >= rows.size()) {
+    std::sort(sorted.begin(), sorted.end(), before);
+  } else {
+    std::partial_sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(limit_), sorted.end(), before);
+    sorted.resize(static_cast<std::size_t>(limit_));
+  }
   std::vector<std::pair<std::string, std::string>> arranged;
-  arranged.reserve(wanted);
-  for (std::size_t i = 0; i < wanted; ++i) arranged.push_back(std::move(rows[sorted[i].index]));
+  arranged.reserve(sorted.size());
+  for (const std::uint32_t index : sorted) arranged.push_back(std::move(rows[index]));
   rows = std::move(arranged);
   return Status::ok();
 }

@@ -4,7 +4,9 @@
 #include <cstring>
 #include <utility>
 
+#include "fjord/common/check.h"
 #include "fjord/common/hash.h"
+#include "task.h"
 
 namespace fjord::mapreduce {
 namespace {
@@ -14,7 +16,22 @@ constexpr std::size_t kChunkMin = std::size_t{4} << 10;
 constexpr std::size_t kChunkMax = std::size_t{256} << 10;
 constexpr std::size_t kSlotsMin = 64;
 
+constexpr std::size_t kWaitingMax = 16;
+constexpr std::size_t kCacheLine = 64;
+
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+/// Sums, counts and extremes of numbers.
+bool can_wait(const AggregatePlan& plan) {
+  using F = AggregateFunction;
+  return std::all_of(plan.aggregates().begin(), plan.aggregates().end(), [&](const AggregatePlan::Aggregate& one) {
+    if (one.function == F::Count || one.function == F::Sum || one.function == F::Avg) return true;
+    if (one.function != F::Min && one.function != F::Max) return false;
+    const auto kind = plan.inputs()[static_cast<std::size_t>(one.input)].kind();
+    return kind == ValueExpression::Kind::Integer || kind == ValueExpression::Kind::Number ||
+           kind == ValueExpression::Kind::Bool;
+  });
+}
 
 }  // namespace
 
@@ -26,8 +43,9 @@ struct alignas(kAlignment) GroupTable::Record {
 };
 
 GroupTable::GroupTable(std::shared_ptr<const AggregatePlan> plan, GroupTableSabotage sabotage)
-    : plan_(std::move(plan)), sabotage_(sabotage), states_(*plan_, sabotage.states) {
-  inputs_.resize(plan_->inputs().size());
+    : plan_(std::move(plan)), sabotage_(sabotage), states_(*plan_, sabotage.states), may_wait_(can_wait(*plan_)) {
+  inputs_.resize(plan_->inputs().size() * kWaitingMax);
+  waiting_.reserve(kWaitingMax);
 }
 
 GroupTable::~GroupTable() { clear(); }
@@ -37,6 +55,8 @@ void GroupTable::clear() {
   std::vector<Record*>().swap(records_);
   std::vector<Slot>().swap(slots_);
   chunks_.clear();
+  waiting_.clear();
+  keys_.clear();
   free_ = nullptr;
   free_bytes_ = chunk_bytes_ = heap_bytes_ = 0;
 }
@@ -75,9 +95,8 @@ void GroupTable::grow() {
   }
 }
 
-char* GroupTable::find(std::string_view key) {
+char* GroupTable::find(std::string_view key, std::uint64_t hash) {
   if (records_.size() * 5 >= slots_.size() * 3) grow();
-  const std::uint64_t hash = hash64(key);
   std::size_t at = hash & (slots_.size() - 1);
   for (; slots_[at].record != nullptr; at = (at + 1) & (slots_.size() - 1)) {
     if (slots_[at].hash == hash && key_of(*slots_[at].record) == key) return states_of(slots_[at].record);
@@ -93,25 +112,77 @@ char* GroupTable::find(std::string_view key) {
   return states_of(record);
 }
 
+void GroupTable::prefetch_slot(std::uint64_t hash) const {
+  if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
+}
+
+void GroupTable::prefetch_record(std::uint64_t hash) const {
+  if (slots_.empty()) return;
+  const char* const record = reinterpret_cast<const char*>(slots_[hash & (slots_.size() - 1)].record);
+  if (record == nullptr) return;
+  __builtin_prefetch(record, 1);
+  __builtin_prefetch(record + kCacheLine, 1);
+}
+
 Status GroupTable::map(const DocumentView& document) {
   ++documents_;
   ValueExpression::clear(scratch_);
-  key_.clear();
+  const std::size_t key_begin = keys_.size();
   bool any_absent = false;
   for (const ValueExpression& group : plan_->groups()) {
     const ScalarView value = canonical(group.evaluate(document, scratch_));
     any_absent = any_absent || value.kind == ScalarView::Kind::Absent;
-    put_scalar(key_, value);
+    put_scalar(keys_, value);
   }
-  if (any_absent && sabotage_.forget_null_groups) return Status::ok();
-  for (std::size_t i = 0; i < inputs_.size(); ++i) {
-    inputs_[i] = canonical(plan_->inputs()[i].evaluate(document, scratch_));
+  if (any_absent && sabotage_.forget_null_groups) {
+    keys_.resize(key_begin);
+    return Status::ok();
   }
-  return states_.add(find(key_), inputs_, heap_bytes_);
+  ScalarView* const inputs = inputs_.data() + waiting_.size() * plan_->inputs().size();
+  for (std::size_t i = 0; i < plan_->inputs().size(); ++i) {
+    inputs[i] = canonical(plan_->inputs()[i].evaluate(document, scratch_));
+  }
+  const std::string_view key = std::string_view(keys_).substr(key_begin);
+  const std::uint64_t hash = hash64(key);
+  if (!may_wait_) {
+    const Status status = states_.add(find(key, hash), {inputs, plan_->inputs().size()}, heap_bytes_);
+    keys_.clear();
+    return status;
+  }
+  prefetch_slot(hash);
+  waiting_.push_back({hash, static_cast<std::uint32_t>(key_begin), static_cast<std::uint32_t>(key.size())});
+  if (waiting_.size() == kWaitingMax) settle();
+  return Status::ok();
+}
+
+void GroupTable::settle() {
+  for (const Waiting& document : waiting_) prefetch_record(document.hash);
+  const ScalarView* inputs = inputs_.data();
+  for (const Waiting& document : waiting_) {
+    const std::string_view key = std::string_view(keys_).substr(document.key_begin, document.key_bytes);
+    const Status status = states_.add(find(key, document.hash), {inputs, plan_->inputs().size()}, heap_bytes_);
+    FJORD_CHECK(status.is_ok());
+    inputs += plan_->inputs().size();
+  }
+  waiting_.clear();
+  keys_.clear();
 }
 
 Status GroupTable::merge(std::string_view key, std::string_view value) {
-  return states_.merge(find(key), value, heap_bytes_);
+  settle();
+  return states_.merge(find(key, hash64(key)), value, heap_bytes_);
+}
+
+Status GroupTable::merge(std::span<const HashedTuple> tuples) {
+  constexpr std::size_t kSlotsAhead = 16;
+  constexpr std::size_t kRecordsAhead = 8;
+  settle();
+  for (std::size_t i = 0; i < tuples.size(); ++i) {
+    if (i + kSlotsAhead < tuples.size()) prefetch_slot(tuples[i + kSlotsAhead].hash);
+    if (i + kRecordsAhead < tuples.size()) prefetch_record(tuples[i + kRecordsAhead].hash);
+    FJORD_TRY(states_.merge(find(tuples[i].key, tuples[i].hash), tuples[i].value, heap_bytes_));
+  }
+  return Status::ok();
 }
 
 class GroupTable::Source final : public TupleSource {
@@ -146,6 +217,7 @@ class GroupTable::Source final : public TupleSource {
 };
 
 std::unique_ptr<TupleSource> GroupTable::drain(std::uint32_t destinations) {
+  settle();
   return std::make_unique<Source>(*this, destinations);
 }
 
@@ -163,6 +235,29 @@ Status write_key_values(const AggregatePlan& plan, std::string_view key, JsonWri
 }
 
 }  // namespace
+
+Status GroupTable::reduce(Application&, RowBudget& budget, Rows& rows) {
+  settle();
+  rows.reserve(rows.size() + records_.size());
+  rapidjson::StringBuffer buffer;
+  std::string row;
+  for (Record* const record : records_) {
+    buffer.Clear();
+    JsonWriter json(buffer);
+    json.StartArray();
+    FJORD_TRY(write_key_values(*plan_, key_of(*record), json));
+    std::string key(buffer.GetString(), buffer.GetSize());  // the row begins as its key does
+    key.push_back(']');
+    states_.write(states_of(record), json);
+    json.EndArray();
+    row.assign(buffer.GetString(), buffer.GetSize());
+    FJORD_TRY_ASSIGN(const bool passes, plan_->passes_having(row));
+    if (!passes) continue;
+    rows.emplace_back(is_plain_utf8(key) ? std::move(key) : printable_key(key), row);
+    FJORD_TRY(budget.take(rows.back()));
+  }
+  return Status::ok();
+}
 
 Status GroupTable::write_row(const AggregatePlan& plan, const AggregateStates& states, std::string_view key,
                              const char* group, std::string& row) {

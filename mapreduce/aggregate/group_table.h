@@ -16,6 +16,9 @@ struct GroupTableSabotage {
 
 /// The groups of an aggregation: open addressing over records in an arena, each with a key and the states of the
 /// aggregates. A document of a known group allocates nothing, unless a sketch grows.
+///
+/// Tables are larger than the caches next to a processor, so what a document or tuple needs of them is asked for ahead
+/// of time: some documents wait, with their keys and the values that go into their group, until there are a few.
 class GroupTable final : public Accumulator {
  public:
   explicit GroupTable(std::shared_ptr<const AggregatePlan> plan, GroupTableSabotage sabotage = {});
@@ -25,11 +28,13 @@ class GroupTable final : public Accumulator {
 
   Status map(const DocumentView& document) override;
   Status merge(std::string_view key, std::string_view value) override;
+  Status merge(std::span<const HashedTuple> tuples) override;
   std::uint64_t tuples() const override { return documents_; }
   std::size_t groups() const override { return records_.size(); }
   std::size_t bytes() const override;
   void clear() override;
   std::unique_ptr<TupleSource> drain(std::uint32_t destinations) override;
+  Status reduce(Application& application, RowBudget& budget, Rows& rows) override;
 
   /// The row of a group as a JSON array: the values of its key, then those of its aggregates. Errors: Corruption if the
   /// key is malformed.
@@ -44,10 +49,20 @@ class GroupTable final : public Accumulator {
     std::uint64_t hash = 0;
     Record* record = nullptr;  ///< Null: free.
   };
+  /// A document whose values are in `waiting_inputs_`.
+  struct Waiting {
+    std::uint64_t hash = 0;
+    std::uint32_t key_begin = 0;  ///< In `keys_`.
+    std::uint32_t key_bytes = 0;
+  };
   class Source;
 
   /// The states of the group of that key, made if there is none.
-  char* find(std::string_view key);
+  char* find(std::string_view key, std::uint64_t hash);
+  void prefetch_slot(std::uint64_t hash) const;
+  void prefetch_record(std::uint64_t hash) const;
+  /// Documents that wait go into their groups.
+  void settle();
   char* states_of(Record* record) const;
   static std::string_view key_of(const Record& record);
   char* allocate(std::size_t bytes);
@@ -66,8 +81,10 @@ class GroupTable final : public Accumulator {
   std::uint64_t documents_ = 0;
 
   ValueExpression::Scratch scratch_;
-  std::vector<ScalarView> inputs_;
-  std::string key_;
+  bool may_wait_;  ///< Adding to the states cannot fail and needs no text of the document.
+  std::vector<Waiting> waiting_;
+  std::vector<ScalarView> inputs_;  ///< Of the documents that wait, one after the other, and of the one that comes.
+  std::string keys_;
 };
 
 }  // namespace fjord::mapreduce
