@@ -1,6 +1,7 @@
 #include <charconv>
 #include <condition_variable>
 #include <fmt/format.h>
+#include <fstream>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -64,43 +65,76 @@ std::string difference(const std::vector<std::string>& rows, const Groups& expec
   return {};
 }
 
+struct Answer {
+  std::vector<std::string> rows;
+  rpc::JobStatus status;
+  double seconds = 0;  ///< From submitting the job until the rows are here.
+};
+
+Result<Answer> run_job(Connection& connection, const mapreduce::AggregateSpec& spec) {
+  FJORD_TRY_ASSIGN(const auto plan, mapreduce::AggregatePlan::compile(spec, *connection.client().snapshot()->types()));
+  rpc::JobSpec job;
+  job.application = mapreduce::kAggregateApplication;
+  job.document_type = spec.type;
+  job.selection = plan->selection();
+  job.parameters = {{mapreduce::kAggregateParameter, spec.to_json()}};
+  Answer answer;
+  const Stopwatch watch;
+  FJORD_TRY_ASSIGN(const std::string id, connection.sync().submit_job(std::move(job)));
+  for (bool more = true; more;) {
+    rpc::ListJobs request;
+    request.job_id = id;
+    request.wait_us = Duration(fjord::seconds(10)).count();
+    request.results_from = answer.rows.size();
+    request.results_bytes_max = kPageBytes;
+    FJORD_TRY_ASSIGN(rpc::ListJobsReply reply, ask(connection, request));
+    FJORD_TRY(reply.status);
+    answer.status = reply.jobs.front();
+    FJORD_TRY(answer.status.error);
+    if (answer.status.finished_unix_us == 0) continue;
+    answer.rows.reserve(answer.rows.size() + reply.results.size());
+    for (rpc::Parameter& row : reply.results) answer.rows.push_back(std::move(row.value));
+    more = reply.more_results;
+  }
+  answer.seconds = watch.seconds();
+  return answer;
+}
+
+void say_answer(const std::string& what, const Answer& answer) {
+  say(fmt::format("{}: {} groups of {} documents in {:.3f} s, of which {:.3f} s for the job", what, answer.rows.size(),
+                  answer.status.documents_read, answer.seconds,
+                  static_cast<double>(answer.status.finished_unix_us - answer.status.submitted_unix_us) / 1e6));
+}
+
 Result<double> run_once(Connection& connection, const std::string& key, const Groups& expected) {
   mapreduce::AggregateSpec spec;
   spec.type = "listing";
   spec.group_by = {key};
   spec.aggregates = {"count()", "sum(price)"};
-  rpc::JobSpec job;
-  job.application = mapreduce::kAggregateApplication;
-  job.document_type = spec.type;
-  job.parameters = {{mapreduce::kAggregateParameter, spec.to_json()}};
-  const Stopwatch watch;
-  FJORD_TRY_ASSIGN(const std::string id, connection.sync().submit_job(std::move(job)));
-  std::vector<std::string> rows;
-  rpc::JobStatus status;
-  for (bool more = true; more;) {
-    rpc::ListJobs request;
-    request.job_id = id;
-    request.wait_us = Duration(fjord::seconds(10)).count();
-    request.results_from = rows.size();
-    request.results_bytes_max = kPageBytes;
-    FJORD_TRY_ASSIGN(rpc::ListJobsReply reply, ask(connection, request));
-    FJORD_TRY(reply.status);
-    status = reply.jobs.front();
-    FJORD_TRY(status.error);
-    if (status.finished_unix_us == 0) continue;
-    for (rpc::Parameter& row : reply.results) rows.push_back(std::move(row.value));
-    more = reply.more_results;
-  }
-  const double seconds = watch.seconds();
-  const std::string wrong = difference(rows, expected);
+  FJORD_TRY_ASSIGN(const Answer answer, run_job(connection, spec));
+  const std::string wrong = difference(answer.rows, expected);
   if (!wrong.empty()) return Status(StatusCode::Corruption, "aggregate: " + wrong);
-  say(fmt::format("aggregate: by {}, {} groups of {} documents in {:.3f} s, of which {:.3f} s for the job", key,
-                  rows.size(), status.documents_read, seconds,
-                  static_cast<double>(status.finished_unix_us - status.submitted_unix_us) / 1e6));
-  return seconds;
+  say_answer("aggregate: by " + key, answer);
+  return answer.seconds;
 }
 
 }  // namespace
+
+int run_query(Connection& connection, const BenchOptions& options) {
+  const auto spec = mapreduce::AggregateSpec::from_json(options.spec);
+  if (!spec) return fail(spec.error());
+  std::ofstream out(options.output);
+  for (unsigned run = 0; run < options.repeat; ++run) {
+    const auto answer = run_job(connection, *spec);
+    if (!answer) return fail(answer.error());
+    say_answer("query", *answer);
+    print_metric("query", "time_s", answer->seconds, "s");
+    if (run + 1 != options.repeat) continue;
+    for (const std::string& row : answer->rows) out << row << '\n';
+  }
+  out.close();
+  return out ? 0 : fail(Status(StatusCode::IoError, options.output + " cannot be written"));
+}
 
 int run_aggregate(Connection& connection, const ListingGenerator& generator, const BenchOptions& options) {
   struct Part {

@@ -19,7 +19,8 @@ struct BenchOptions {
   std::size_t window = 0;        ///< Feed: pending operations; 0: the feeder's default.
   double seconds = 5;            ///< Get: of each measurement.
   std::uint64_t operations = 0;  ///< Get: end after so many, if that is earlier; 0: no limit.
-  unsigned repeat = 3;           ///< Visit, citycount: the median counts.
+  unsigned repeat = 3;           ///< Visit, citycount, aggregate: the median counts.
+  std::string spec;              ///< Query: a specification of docs/reference/aggregate.md.
   double gets_per_second = 0;    ///< Load, as are those below.
   double puts_per_second = 0;
   std::size_t in_flight = 0;  ///< Gets that are always under way, besides.
@@ -37,6 +38,8 @@ int run_visit(Connection& connection, const ListingGenerator& generator, const B
 int run_citycount(Connection& connection, const ListingGenerator& generator, const BenchOptions& options);
 /// Aggregates by two keys, one of 1,000 and one of 25,000 values, and compares the rows with what was fed.
 int run_aggregate(Connection& connection, const ListingGenerator& generator, const BenchOptions& options);
+/// Runs one aggregation of any documents several times, and writes the rows of the last time to options.output.
+int run_query(Connection& connection, const BenchOptions& options);
 /// Puts (of what was fed) and gets at given rates, whatever the answers do, and a line for each when it has ended.
 int run_load(Connection& connection, const ListingGenerator& generator, const BenchOptions& options);
 

@@ -22,6 +22,7 @@ int run(const std::string& cluster, const BenchOptions& options, const Benchmark
   if (!connection) return fjord::bench::fail(connection.error());
   fjord::Client& client = (*connection)->client();
   if (fjord::Status status = (*connection)->sync().refresh_schemas(); !status) return fjord::bench::fail(status);
+  if (!options.spec.empty()) return fjord::bench::run_query(**connection, options);
   const auto types = client.snapshot()->types();
   const auto generator = ListingGenerator::make(*types, options.seed);
   if (!generator) return fjord::bench::fail(generator.error());
@@ -73,7 +74,13 @@ int main(int argc, char** argv) {
   load->add_option("--in-flight", options.in_flight, "Besides: gets that are always under way, of the kind \"closed\"");
   load->add_option("--seconds", options.load_seconds, "How long; 0: until standard input ends")->capture_default_str();
   load->add_option("--output", options.output, "The file of CSV")->capture_default_str();
-  for (CLI::App* command : {add("visit", "Visits all documents", fjord::bench::run_visit),
+  CLI::App* query = add("query",
+                        "Runs an aggregation of any documents, from submitting it until all rows are here, and prints "
+                        "how long it took each time",
+                        {});
+  query->add_option("--spec", options.spec, "The specification as JSON (docs/reference/aggregate.md)")->required();
+  query->add_option("--output", options.output, "Where the rows of the last time go")->capture_default_str();
+  for (CLI::App* command : {query, add("visit", "Visits all documents", fjord::bench::run_visit),
                             add("citycount", "Counts the documents by city with a job", fjord::bench::run_citycount),
                             add("aggregate", "Counts documents and adds up prices by city and by another key",
                                 fjord::bench::run_aggregate)}) {

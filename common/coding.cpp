@@ -3,6 +3,10 @@
 namespace fjord {
 
 void put_varint(std::string& out, std::uint64_t value) {
+  if (value < 0x80) {
+    out.push_back(static_cast<char>(static_cast<unsigned char>(value)));
+    return;
+  }
   char bytes[10];
   std::size_t n = 0;
   while (value >= 0x80) {
@@ -19,6 +23,11 @@ void put_string(std::string& out, std::string_view value) {
 }
 
 std::uint64_t ByteReader::varint() {
+  if (!bytes_.empty() && static_cast<unsigned char>(bytes_[0]) < 0x80) {
+    const auto value = static_cast<unsigned char>(bytes_[0]);
+    bytes_.remove_prefix(1);
+    return value;
+  }
   std::uint64_t value = 0;
   for (std::size_t i = 0; i < bytes_.size() && i < 10; ++i) {
     const auto byte = static_cast<unsigned char>(bytes_[i]);

@@ -51,9 +51,16 @@ Result<ValueExpression> ValueExpression::compile(std::string_view text, const Do
 }
 
 ScalarView ValueExpression::evaluate(const DocumentView& document, Scratch& scratch) const {
-  const selection::Value value =
-      root_->evaluate({document.id(), document.type_id(), &document, std::nullopt, *scratch.scratch_});
+  const selection::Context context{document.id(), document.type_id(), &document, std::nullopt, *scratch.scratch_};
   ScalarView scalar;
+  if (kind_ == Kind::Integer) {
+    if (const auto integer = root_->integer(context)) {
+      scalar.kind = ScalarView::Kind::Integer;
+      scalar.integer = *integer;
+      return scalar;
+    }
+  }
+  const selection::Value value = root_->evaluate(context);
   switch (value.kind) {
     case selection::Value::Kind::Integer:
       scalar.kind = ScalarView::Kind::Integer;

@@ -18,6 +18,7 @@ constexpr std::uint8_t kLongReportVersion = 2;  // with the fields from spilled_
 constexpr std::uint8_t kChunkVersion = 1;
 constexpr std::string_view kApplicationPrefix = "application.";
 constexpr std::size_t kKeyInIdMax = 512;
+constexpr std::size_t kReserved = std::size_t{64} << 10;
 
 bool parse_number(std::string_view text, std::uint64_t& into) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
@@ -218,6 +219,7 @@ Result<std::optional<TupleDocuments::Block>> TupleDocuments::next() {
     counter_ = 0;
   }
   Block block{destination, counter_++, {}};
+  block.tuples.reserve(std::min(bytes_max_, kReserved));
   block.tuples.push_back(static_cast<char>(kTuplesVersion));
   while (!is_over_ && tuple_.destination == destination) {
     // As many values as fit, and one in any case when the document is empty.

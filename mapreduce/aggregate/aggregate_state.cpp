@@ -45,6 +45,7 @@ struct SumState {
     }
     return *wide;
   }
+  bool has_fractions() const { return wide != nullptr || fixed != 0; }  ///< They may come to 0.
   /// Of what is no integer.
   ExactSum fractions() const {
     ExactSum sum;
@@ -60,7 +61,11 @@ struct SumState {
   void encode(std::string& out) const {
     put_varint(out, count);
     put_int128(out, integers);
-    const ExactSum rest = wide == nullptr && fixed == 0 ? ExactSum() : fractions();
+    if (!has_fractions()) {
+      out.push_back(0);
+      return;
+    }
+    const ExactSum rest = fractions();
     const bool has_rest = !(rest == ExactSum());
     out.push_back(has_rest ? 1 : 0);
     if (has_rest) rest.append_to(out);
@@ -70,11 +75,13 @@ struct SumState {
     const __int128 more_integers = read_int128(in);
     const auto has_rest = in.fixed<std::uint8_t>();
     if (!in.ok() || has_rest > 1) return false;
-    ExactSum rest;
-    if (has_rest == 1 && !rest.read(in)) return false;
+    if (has_rest == 1) {
+      ExactSum rest;
+      if (!rest.read(in)) return false;
+      add_wide(heap).add(rest);
+    }
     count = ignore_counts && count != 0 ? count : count + more;
     integers += more_integers;
-    if (has_rest == 1) add_wide(heap).add(rest);
     return true;
   }
 };
@@ -198,6 +205,8 @@ Status merge_sketch(const AggregatePlan::Aggregate& aggregate, Lazy<Sketch>& sta
 void write_sum(const SumState& state, const AggregatePlan::Aggregate& aggregate, JsonWriter& json) {
   if (state.count == 0) {
     json.Null();
+  } else if (aggregate.is_integer && state.integers == static_cast<std::int64_t>(state.integers)) {
+    json.Int64(static_cast<std::int64_t>(state.integers));
   } else if (aggregate.is_integer) {
     const std::string digits = int128_text(state.integers);
     json.RawValue(digits.data(), digits.size(), rapidjson::kNumberType);
@@ -209,7 +218,7 @@ void write_sum(const SumState& state, const AggregatePlan::Aggregate& aggregate,
 void write_average(const SumState& state, JsonWriter& json) {
   if (state.count == 0) {
     json.Null();
-  } else if (state.fractions() == ExactSum()) {
+  } else if (!state.has_fractions() || state.fractions() == ExactSum()) {
     write_number(json, divide_rounded(state.integers, state.count));
   } else {
     write_number(json, state.total().value() / static_cast<double>(state.count));

@@ -17,9 +17,21 @@ constexpr std::size_t kChunkMax = std::size_t{256} << 10;
 constexpr std::size_t kSlotsMin = 64;
 
 constexpr std::size_t kWaitingMax = 16;
-constexpr std::size_t kCacheLine = 64;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+/// Keys are short, mostly: a call for each would cost more than the comparison.
+bool is_equal(std::string_view a, std::string_view b) {
+  if (a.size() != b.size()) return false;
+  if (a.size() > sizeof(std::uint64_t)) return a == b;
+  std::uint64_t left = 0;
+  std::uint64_t right = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    left = (left << 8) | static_cast<unsigned char>(a[i]);
+    right = (right << 8) | static_cast<unsigned char>(b[i]);
+  }
+  return left == right;
+}
 
 /// Sums, counts and extremes of numbers.
 bool can_wait(const AggregatePlan& plan) {
@@ -99,7 +111,7 @@ char* GroupTable::find(std::string_view key, std::uint64_t hash) {
   if (records_.size() * 5 >= slots_.size() * 3) grow();
   std::size_t at = hash & (slots_.size() - 1);
   for (; slots_[at].record != nullptr; at = (at + 1) & (slots_.size() - 1)) {
-    if (slots_[at].hash == hash && key_of(*slots_[at].record) == key) return states_of(slots_[at].record);
+    if (slots_[at].hash == hash && is_equal(key_of(*slots_[at].record), key)) return states_of(slots_[at].record);
   }
   const std::size_t key_offset = sizeof(Record) + states_.size();
   char* const bytes = allocate(key_offset + key.size());
@@ -110,18 +122,6 @@ char* GroupTable::find(std::string_view key, std::uint64_t hash) {
   records_.push_back(record);
   slots_[at] = {hash, record};
   return states_of(record);
-}
-
-void GroupTable::prefetch_slot(std::uint64_t hash) const {
-  if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
-}
-
-void GroupTable::prefetch_record(std::uint64_t hash) const {
-  if (slots_.empty()) return;
-  const char* const record = reinterpret_cast<const char*>(slots_[hash & (slots_.size() - 1)].record);
-  if (record == nullptr) return;
-  __builtin_prefetch(record, 1);
-  __builtin_prefetch(record + kCacheLine, 1);
 }
 
 Status GroupTable::map(const DocumentView& document) {

@@ -1,0 +1,237 @@
+"""The systems that `./run bench aggregate` compares. Each starts what it needs in a folder of its own, takes the documents,
+answers queries and stops what it started. `ask(name, query, rows)` writes the result to the file `rows`, one JSON array a
+line, and returns seconds (from submitting the query until its result is readable) and CPU seconds (None if unknown)."""
+
+import csv
+import glob
+import json
+import os
+import pathlib
+import pwd
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+class Unavailable(Exception):
+    """The system cannot run here; the text says what is missing."""
+
+
+def run(arguments, **options):
+    """Runs a program that has to succeed; returns its standard output."""
+    finished = subprocess.run([str(one) for one in arguments], text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              **options)
+    if finished.returncode != 0:
+        raise RuntimeError(f"{' '.join(map(str, arguments))} ended with {finished.returncode}:\n{finished.stderr[-2000:]}")
+    return finished.stdout
+
+
+def cpu_seconds(pid, with_children=False):
+    """CPU time so far of a process, or with those of its children that have ended."""
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return sum(map(int, fields[11:15 if with_children else 13])) / os.sysconf("SC_CLK_TCK")
+
+
+class Fjord:
+    """Three storage nodes, a distributor and a fleet controller, each a process; one copy of each document."""
+
+    name = "Fjord"
+
+    def __init__(self, folder, binaries):
+        self.folder = folder / "fjord"
+        self.binaries = binaries
+        self.environment = None
+
+    def program(self, name, *arguments):
+        return run([self.binaries / name, *arguments], env=self.environment)
+
+    def start(self, documents):
+        line = run([self.binaries / "fjord", "local", "start", "--dir", self.folder, "--storage", 3, "--distributors", 1,
+                    "--redundancy", 1])
+        self.environment = {**os.environ, "FJORD_CLUSTER": line.strip().split("=", 1)[1]}
+        self.program("fjord", "schema", "deploy", HERE / "places.sd")
+        begun = time.perf_counter()
+        self.program("fjord", "import", "--type", "place", "--id-field", "number", "--timeout", 300, documents.json)
+        self.loaded_seconds = time.perf_counter() - begun
+        self.version = "of this commit"
+
+    def processes(self):
+        return [int(path.read_text().split()[0]) for path in (self.folder / "run").glob("*.pid")]
+
+    def ask(self, _, query, rows):
+        before = sum(map(cpu_seconds, self.processes()))
+        ours = os.times()
+        said = self.program("fjord-bench", "query", "--repeat", 1, "--spec", json.dumps(query["spec"]), "--output", rows)
+        after = os.times()
+        cpu = sum(map(cpu_seconds, self.processes())) - before
+        cpu += after.children_user - ours.children_user + after.children_system - ours.children_system
+        return float(re.search(r"query time_s ([0-9.e+-]+) s", said).group(1)), cpu
+
+    def stop(self):
+        if (self.folder / "cluster.yaml").exists():
+            run([self.binaries / "fjord", "local", "stop", "--dir", self.folder])
+
+
+class Server:
+    """A program that takes queries as lines of JSON."""
+
+    def __init__(self, log, python, script, *arguments):
+        self.log = log
+        with open(log, "w") as errors:
+            self.process = subprocess.Popen([str(python), "-B", str(HERE / script), *map(str, arguments)], text=True,
+                                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors)
+
+    def ask(self, request):
+        try:
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(self.log.read_text()[-2000:])
+        return json.loads(line)
+
+    def stop(self):
+        self.process.stdin.close()
+        try:
+            self.process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+
+
+class DuckDb:
+    """In one process with as many threads as there are processors; `own`: over its own columns, in a file that was written
+    before, else over the lines of JSON with their schema given."""
+
+    def __init__(self, folder, python, threads, own):
+        self.name = "DuckDB, its own columns" if own else "DuckDB, lines of JSON"
+        self.own = own
+        self.python = python
+        self.threads = threads
+        self.database = folder / "duckdb.database" if own else ":memory:"
+        self.log = folder / f"duckdb-{'own' if own else 'lines'}.log"
+        self.server = None
+
+    def start(self, documents):
+        columns = "{number: 'BIGINT', city: 'VARCHAR', country: 'VARCHAR', population: 'INTEGER', description: 'VARCHAR'}"
+        lines = f"read_json('{documents.json}', format = 'newline_delimited', columns = {columns})"
+        self.server = Server(self.log, self.python, "duckdb_server.py", self.database, self.threads)
+        self.source = lines
+        self.loaded_seconds = 0.0
+        if self.own:
+            self.loaded_seconds = self.server.ask({"sql": f"CREATE TABLE places AS SELECT * FROM {lines}"})["seconds"]
+            self.source = "places"
+        self.version = self.server.ask({"sql": "SELECT 1"})["version"]
+
+    def ask(self, _, query, rows):
+        answer = self.server.ask({"sql": query["sql"].format(source=self.source), "rows": str(rows)})
+        return answer["seconds"], answer["cpu_seconds"]
+
+    def stop(self):
+        if self.server:
+            self.server.stop()
+
+
+class Spark:
+    """One process, the lines of JSON with their schema given, read anew for each query."""
+
+    def __init__(self, folder, python, threads):
+        self.name = "Spark, lines of JSON"
+        self.log = folder / "spark.log"
+        self.python = python
+        self.threads = threads
+        self.server = None
+        if shutil.which("java") is None:
+            raise Unavailable("Spark needs a Java runtime (Debian: default-jre-headless)")
+
+    def start(self, documents):
+        self.server = Server(self.log, self.python, "spark_server.py", documents.json, self.threads)
+        self.loaded_seconds = 0.0
+        self.version = None
+
+    def ask(self, name, query, rows):
+        sql = query["sql"].replace("double precision", "double").format(source="places")
+        answer = self.server.ask({"sql": sql, "rows": str(rows)})
+        self.version = answer["version"]
+        return answer["seconds"], None
+
+    def stop(self):
+        if self.server:
+            self.server.stop()
+
+
+class Postgres:
+    """A server with a table of columns (without the description) that fits into its shared memory, asked by psql."""
+
+    name = "PostgreSQL"
+
+    def __init__(self, folder):
+        found = sorted(glob.glob("/usr/lib/postgresql/*/bin/postgres"))
+        if not found:
+            raise Unavailable("no PostgreSQL (Debian: postgresql)")
+        self.programs = pathlib.Path(found[-1]).parent
+        self.folder = folder / "postgresql"
+        self.server = None
+        self.user = {}
+        if os.geteuid() == 0:
+            # It refuses to run as root.
+            owner = next((name for name in ("postgres", "nobody") if name in {one.pw_name for one in pwd.getpwall()}), None)
+            if owner is None:
+                raise Unavailable("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
+            self.user = {"user": owner, "group": pwd.getpwnam(owner).pw_gid, "extra_groups": []}
+
+    def start(self, documents):
+        self.folder.mkdir()
+        data = self.folder / "data"
+        if self.user:
+            os.chown(self.folder, pwd.getpwnam(self.user["user"]).pw_uid, self.user["group"])
+        run([self.programs / "initdb", "--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--username", "bench",
+             "--pgdata", data], cwd=self.folder, **self.user)
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        settings = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": "",
+                    "shared_buffers": "512MB", "work_mem": "64MB", "max_parallel_workers_per_gather": os.cpu_count(),
+                    "logging_collector": "off"}
+        arguments = [str(self.programs / "postgres"), "-D", str(data)]
+        for setting, value in settings.items():
+            arguments += ["-c", f"{setting}={value}"]
+        with open(self.folder / "log", "w") as log:
+            self.server = subprocess.Popen(arguments, stdout=log, stderr=log, cwd=self.folder, **self.user)
+        deadline = time.monotonic() + 60
+        while subprocess.run([self.programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(self.port)]).returncode != 0:
+            if self.server.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError("PostgreSQL does not start:\n" + (self.folder / "log").read_text()[-2000:])
+            time.sleep(0.05)
+        begun = time.perf_counter()
+        self.psql("CREATE TABLE places (number bigint, city text, country text, population integer);\n"
+                  f"\\copy places FROM '{documents.csv}' WITH (FORMAT csv)\nVACUUM ANALYZE places;\n")
+        self.loaded_seconds = time.perf_counter() - begun
+        self.version = self.psql("SHOW server_version").split()[0]
+
+    def psql(self, commands):
+        return run([self.programs / "psql", "-X", "-q", "-t", "-v", "ON_ERROR_STOP=1", "-h", "127.0.0.1", "-p", self.port,
+                    "-U", "bench", "-d", "postgres", "-f", "-"], input=commands)
+
+    def ask(self, _, query, rows):
+        table = f"{rows}.csv"
+        before = cpu_seconds(self.server.pid, with_children=True)
+        said = self.psql(f"\\timing on\n\\pset format csv\n\\o {table}\n{query['sql'].format(source='places')};\n")
+        time.sleep(0.1)  # the process that worked for us ends; what it took then counts for the server
+        cpu = cpu_seconds(self.server.pid, with_children=True) - before  # the client's is not in it
+        with open(table, newline="", encoding="utf-8") as source, open(rows, "w", encoding="utf-8") as target:
+            for row in csv.reader(source):
+                target.write(json.dumps([value if number == 0 else json.loads(value) for number, value in enumerate(row)]) + "\n")
+        return float(re.search(r"Time: ([0-9.]+) ms", said).group(1)) / 1000, cpu
+
+    def stop(self):
+        if self.server and self.server.poll() is None:
+            self.server.send_signal(signal.SIGINT)  # "fast": it ends its own processes
+            self.server.wait(timeout=60)
