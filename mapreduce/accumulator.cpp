@@ -86,17 +86,19 @@ Status Accumulator::merge(std::span<const HashedTuple> tuples) {
   return Status::ok();
 }
 
-Status Accumulator::reduce(Application& application, RowBudget& budget, Rows& rows) {
+Result<std::size_t> Accumulator::reduce(Application& application, RowBudget& budget, std::span<Rows::value_type> rows) {
+  std::size_t used = 0;
   Tuple tuple;
   const auto source = drain(0);
   for (;;) {
     FJORD_TRY_ASSIGN(const bool more, source->next(tuple));
-    if (!more) return Status::ok();
+    if (!more) return used;
     FJORD_TRY_ASSIGN(auto value, reduce_key(application, tuple));
     if (!value) continue;
     FJORD_TRY_ASSIGN(const std::string key, application.key_text(tuple.key));
-    rows.emplace_back(printable_key(key), std::move(*value));
-    FJORD_TRY(budget.take(rows.back()));
+    rows[used] = {printable_key(key), std::move(*value)};
+    FJORD_TRY(budget.take(rows[used]));
+    ++used;
   }
 }
 

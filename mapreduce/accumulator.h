@@ -80,9 +80,10 @@ class Accumulator {
   /// All tuples by destination and key; with 0 destinations in any order, all of destination 0. The source lives as
   /// long as nothing is added.
   virtual std::unique_ptr<TupleSource> drain(std::uint32_t destinations) = 0;
-  /// Adds what `application`, which this was made for, makes of each group to `rows`, in any order. Errors: those of
-  /// reduce_key(); TooLarge.
-  virtual Status reduce(Application& application, RowBudget& budget, Rows& rows);
+  /// Writes what `application`, which this was made for, makes of each group to the first of `rows`, in any order, and
+  /// returns how many there are; groups() places are enough. The accumulator is only good for clear() then. Errors:
+  /// those of reduce_key(); TooLarge.
+  virtual Result<std::size_t> reduce(Application& application, RowBudget& budget, std::span<Rows::value_type> rows);
 };
 
 /// The application's own accumulator, or a table of what its map() emits. `cancelled`: for Emitter.

@@ -1,7 +1,6 @@
 #include "direct_reduce.h"
 
 #include <algorithm>
-#include <cstring>
 #include <iterator>
 
 #include "fjord/common/hash.h"
@@ -13,38 +12,70 @@ constexpr unsigned kTableBits = 4;
 /// Fewer tuples or groups are not worth waking other threads up.
 constexpr std::size_t kParallelMin = 1000;
 
-/// A row and the first bytes of its key, which are enough to tell most keys apart.
-struct Sorted {
+/// Where a row is, and the first bytes of its key, which are enough to tell most keys apart.
+struct Place {
   std::uint64_t prefix;
-  Rows::value_type* row;
-
-  explicit Sorted(Rows::value_type& of) : prefix(0), row(&of) {
-    char bytes[sizeof(prefix)] = {};
-    std::memcpy(bytes, of.first.data(), std::min(of.first.size(), sizeof(bytes)));
-    for (const char byte : bytes) prefix = (prefix << 8) | static_cast<unsigned char>(byte);
-  }
-  friend bool operator<(const Sorted& a, const Sorted& b) {
-    return a.prefix != b.prefix ? a.prefix < b.prefix : a.row->first < b.row->first;
-  }
+  std::uint32_t row;
 };
 
+std::uint64_t prefix_of(std::string_view key) {
+  std::uint64_t prefix = 0;
+  for (std::size_t i = 0; i < sizeof(prefix); ++i) {
+    prefix = (prefix << 8) | (i < key.size() ? static_cast<unsigned char>(key[i]) : 0u);
+  }
+  return prefix;
+}
+
 /// Merges neighbours until one is left.
-std::vector<Sorted> merge_all(std::vector<std::vector<Sorted>> runs, BulkExecutor& bulk) {
+template <typename Before>
+std::vector<Place> merge_all(std::vector<std::vector<Place>> runs, BulkExecutor& bulk, const Before& before) {
   while (runs.size() > 1) {
-    std::vector<std::vector<Sorted>> merged((runs.size() + 1) / 2);
+    std::vector<std::vector<Place>> merged((runs.size() + 1) / 2);
     bulk.for_each(merged.size(), [&](std::size_t i) {
-      std::vector<Sorted>& first = runs[2 * i];
+      std::vector<Place>& first = runs[2 * i];
       if (2 * i + 1 == runs.size()) {
         merged[i] = std::move(first);
         return;
       }
-      std::vector<Sorted>& second = runs[2 * i + 1];
+      std::vector<Place>& second = runs[2 * i + 1];
       merged[i].reserve(first.size() + second.size());
-      std::merge(first.begin(), first.end(), second.begin(), second.end(), std::back_inserter(merged[i]));
+      std::merge(first.begin(), first.end(), second.begin(), second.end(), std::back_inserter(merged[i]), before);
+      first = {};
+      second = {};
     });
     runs = std::move(merged);
   }
   return std::move(runs.front());
+}
+
+/// Sorts by key, without a second place for the rows.
+void sort_rows(Rows& rows, std::size_t parts, BulkExecutor& bulk) {
+  const auto before = [&rows](const Place& a, const Place& b) {
+    return a.prefix != b.prefix ? a.prefix < b.prefix : rows[a.row].first < rows[b.row].first;
+  };
+  std::vector<std::vector<Place>> runs(parts);
+  bulk.for_each(parts, [&](std::size_t part) {
+    const std::size_t end = rows.size() * (part + 1) / parts;
+    for (std::size_t i = rows.size() * part / parts; i < end; ++i) {
+      runs[part].push_back({prefix_of(rows[i].first), static_cast<std::uint32_t>(i)});
+    }
+    std::sort(runs[part].begin(), runs[part].end(), before);
+  });
+  std::vector<Place> order = merge_all(std::move(runs), bulk, before);
+  for (std::size_t first = 0; first < order.size(); ++first) {
+    if (order[first].row == first) continue;
+    // A cycle of rows, of which each goes where the one before it was.
+    Rows::value_type saved = std::move(rows[first]);
+    std::size_t at = first;
+    while (order[at].row != first) {
+      const std::size_t from = order[at].row;
+      rows[at] = std::move(rows[from]);
+      order[at].row = static_cast<std::uint32_t>(at);
+      at = from;
+    }
+    rows[at] = std::move(saved);
+    order[at].row = static_cast<std::uint32_t>(at);
+  }
 }
 
 }  // namespace
@@ -156,24 +187,29 @@ std::vector<BucketId> DirectReduce::take_lost() {
 Result<Rows> DirectReduce::finish(std::size_t bytes_max) {
   tuples_ = {};
   RowBudget budget(bytes_max);
-  std::vector<Rows> rows(tables_.size());
-  std::vector<std::vector<Sorted>> runs(tables_.size());
-  std::size_t groups = 0;
-  for (const auto& table : tables_) groups += table->groups();
-  const auto reduce = [&](std::size_t i) {
-    const Status status = tables_[i]->reduce(application_, budget, rows[i]);
+  std::vector<std::size_t> begins = {0};
+  for (const auto& table : tables_) begins.push_back(begins.back() + table->groups());
+  Rows rows(begins.back());
+  std::vector<std::size_t> used(tables_.size());
+  FJORD_TRY(for_each_table(rows.size(), [&](std::size_t i) -> Status {
+    const auto places = std::span(rows).subspan(begins[i], begins[i + 1] - begins[i]);
+    auto count = tables_[i]->reduce(application_, budget, places);
     tables_[i]->clear();
-    runs[i].reserve(rows[i].size());
-    for (Rows::value_type& row : rows[i]) runs[i].emplace_back(row);
-    std::sort(runs[i].begin(), runs[i].end());
-    return status;
-  };
-  FJORD_TRY(for_each_table(groups, reduce));
-  Rows results;
-  results.reserve(groups);
-  for (const Sorted& sorted : merge_all(std::move(runs), bulk_)) results.push_back(std::move(*sorted.row));
-  FJORD_TRY(application_.arrange(results));
-  return results;
+    if (!count) return count.error();
+    used[i] = *count;
+    return Status::ok();
+  }));
+  // Groups without a row left gaps.
+  std::size_t end = used.front();
+  for (std::size_t i = 1; i < used.size(); ++i) {
+    for (std::size_t row = 0; row < used[i]; ++row, ++end) {
+      if (end != begins[i] + row) rows[end] = std::move(rows[begins[i] + row]);
+    }
+  }
+  rows.resize(end);
+  sort_rows(rows, rows.size() >= kParallelMin ? tables_.size() : 1, bulk_);
+  FJORD_TRY(application_.arrange(rows));
+  return rows;
 }
 
 }  // namespace fjord::mapreduce

@@ -175,7 +175,7 @@ class JobService::Impl {
     std::uint64_t at = request.results_from;
     for (; at < job.rows.size(); ++at) {
       const auto& [key, value] = job.rows[static_cast<std::size_t>(at)];
-      bytes += key.size() + value.size();
+      bytes += key.size() + value.size() + sizeof(rpc::Parameter);  // rows are short, so that counts
       if (bytes > request.results_bytes_max && !reply.results.empty()) break;
       reply.results.push_back({key, value});
     }

@@ -14,29 +14,65 @@ using F = AggregateFunction;
 
 Status malformed() { return Status(StatusCode::Corruption, "malformed partial result of an aggregation"); }
 
-/// A sum that does not depend on the order. Integers apart; numbers of usual size as multiples of 2^-64; only the rest
-/// needs the wide sum.
+/// An integer of 128 bits that is aligned as one of 64.
+struct Integer128 {
+  std::uint64_t low = 0;
+  std::int64_t high = 0;
+
+  __int128 get() const {
+    const auto shifted = static_cast<unsigned __int128>(static_cast<__int128>(high)) << 64;
+    return static_cast<__int128>(shifted | low);
+  }
+  void set(__int128 value) {
+    low = static_cast<std::uint64_t>(value);
+    high = static_cast<std::int64_t>(value >> 64);
+  }
+};
+
+/// Nothing but integers is added.
+struct NoFractions {
+  static constexpr bool kIsThere = false;
+  static bool add(double) { return false; }
+  static __int128 units() { return 0; }
+};
+
+/// Numbers of usual size as multiples of 2^-64.
+struct Fractions {
+  static constexpr bool kIsThere = true;
+  Integer128 sum;
+
+  /// False, and nothing added, if the number or the sum does not fit.
+  bool add(double number) {
+    constexpr double kLimit = 0x1p40;
+    if (!(std::fabs(number) < kLimit)) return false;
+    const double scaled = number * 0x1p64;  // exact
+    const auto more = static_cast<__int128>(scaled);
+    __int128 total = 0;
+    if (static_cast<double>(more) != scaled || __builtin_add_overflow(sum.get(), more, &total)) return false;
+    sum.set(total);
+    return true;
+  }
+  __int128 units() const { return sum.get(); }
+};
+
+/// A sum that does not depend on the order. Integers apart; numbers of usual size in `small`; only the rest needs the
+/// wide sum.
+template <typename Small>
 struct SumState {
   static constexpr int kFixedExponent = -64;
 
   std::uint64_t count = 0;
   ExactSum* wide = nullptr;
-  __int128 integers = 0;
-  __int128 fixed = 0;
+  Integer128 integers;
+  [[no_unique_address]] Small small;
 
   void add(const ScalarView& value, std::size_t& heap) {
     ++count;
     if (value.kind == ScalarView::Kind::Integer) {
-      integers += value.integer;
-      return;
+      integers.set(integers.get() + value.integer);
+    } else if (!small.add(value.number)) {
+      add_wide(heap).add(value.number);
     }
-    constexpr double kLimit = 0x1p40;
-    if (std::fabs(value.number) < kLimit) {
-      const double scaled = value.number * 0x1p64;  // exact
-      const auto units = static_cast<__int128>(scaled);
-      if (static_cast<double>(units) == scaled && !__builtin_add_overflow(fixed, units, &fixed)) return;
-    }
-    add_wide(heap).add(value.number);
   }
   ExactSum& add_wide(std::size_t& heap) {
     if (wide == nullptr) {
@@ -45,22 +81,22 @@ struct SumState {
     }
     return *wide;
   }
-  bool has_fractions() const { return wide != nullptr || fixed != 0; }  ///< They may come to 0.
+  bool has_fractions() const { return wide != nullptr || small.units() != 0; }  ///< They may come to 0.
   /// Of what is no integer.
   ExactSum fractions() const {
     ExactSum sum;
     if (wide != nullptr) sum = *wide;
-    sum.add_scaled(fixed, kFixedExponent);
+    sum.add_scaled(small.units(), kFixedExponent);
     return sum;
   }
   ExactSum total() const {
     ExactSum sum = fractions();
-    sum.add_scaled(integers, 0);
+    sum.add_scaled(integers.get(), 0);
     return sum;
   }
   void encode(std::string& out) const {
     put_varint(out, count);
-    put_int128(out, integers);
+    put_int128(out, integers.get());
     if (!has_fractions()) {
       out.push_back(0);
       return;
@@ -81,10 +117,13 @@ struct SumState {
       add_wide(heap).add(rest);
     }
     count = ignore_counts && count != 0 ? count : count + more;
-    integers += more_integers;
+    integers.set(integers.get() + more_integers);
     return true;
   }
 };
+
+using IntegerSum = SumState<NoFractions>;
+using NumberSum = SumState<Fractions>;
 
 struct ExtremeState {
   ScalarView value;  ///< A text is that of `text`.
@@ -136,15 +175,16 @@ using QuantileState = Lazy<QuantileSketch>;
 using HistogramState = Lazy<HistogramCounts>;
 using TopState = Lazy<ValueCounts>;
 
-/// Calls `f` with a null pointer of the type of the function's state.
+/// Calls `f` with a null pointer of the type of the aggregate's state.
 template <typename Function>
-decltype(auto) with_state(AggregateFunction function, Function f) {
-  switch (function) {
+decltype(auto) with_state(const AggregatePlan::Aggregate& aggregate, Function f) {
+  switch (aggregate.function) {
     case F::Count:
       break;
     case F::Sum:
     case F::Avg:
-      return f(static_cast<SumState*>(nullptr));
+      if (aggregate.is_integer) return f(static_cast<IntegerSum*>(nullptr));
+      return f(static_cast<NumberSum*>(nullptr));
     case F::Min:
     case F::Max:
       return f(static_cast<ExtremeState*>(nullptr));
@@ -170,7 +210,10 @@ const T& at(const char* state) {
 }
 
 void release(std::uint64_t&) {}
-void release(SumState& state) { delete state.wide; }
+template <typename Small>
+void release(SumState<Small>& state) {
+  delete state.wide;
+}
 void release(ExtremeState& state) { delete state.text; }
 template <typename Sketch>
 void release(Lazy<Sketch>& state) {
@@ -202,24 +245,33 @@ Status merge_sketch(const AggregatePlan::Aggregate& aggregate, Lazy<Sketch>& sta
   return fits ? Status::ok() : too_many(aggregate);
 }
 
-void write_sum(const SumState& state, const AggregatePlan::Aggregate& aggregate, JsonWriter& json) {
+/// Calls `f` with the state of a sum or mean.
+template <typename State, typename Function>
+decltype(auto) with_sum(const AggregatePlan::Aggregate& aggregate, State* state, Function f) {
+  return aggregate.is_integer ? f(at<IntegerSum>(state)) : f(at<NumberSum>(state));
+}
+
+template <typename Small>
+void write_sum(const SumState<Small>& state, JsonWriter& json) {
+  const __int128 integers = state.integers.get();
   if (state.count == 0) {
     json.Null();
-  } else if (aggregate.is_integer && state.integers == static_cast<std::int64_t>(state.integers)) {
-    json.Int64(static_cast<std::int64_t>(state.integers));
-  } else if (aggregate.is_integer) {
-    const std::string digits = int128_text(state.integers);
-    json.RawValue(digits.data(), digits.size(), rapidjson::kNumberType);
-  } else {
+  } else if (Small::kIsThere || state.has_fractions()) {
     write_number(json, state.total().value());
+  } else if (integers == static_cast<std::int64_t>(integers)) {
+    json.Int64(static_cast<std::int64_t>(integers));
+  } else {
+    const std::string digits = int128_text(integers);
+    json.RawValue(digits.data(), digits.size(), rapidjson::kNumberType);
   }
 }
 
-void write_average(const SumState& state, JsonWriter& json) {
+template <typename Small>
+void write_average(const SumState<Small>& state, JsonWriter& json) {
   if (state.count == 0) {
     json.Null();
   } else if (!state.has_fractions() || state.fractions() == ExactSum()) {
-    write_number(json, divide_rounded(state.integers, state.count));
+    write_number(json, divide_rounded(state.integers.get(), state.count));
   } else {
     write_number(json, state.total().value() / static_cast<double>(state.count));
   }
@@ -258,7 +310,7 @@ void write_quantile(const QuantileState& state, const AggregatePlan::Aggregate& 
 AggregateStates::AggregateStates(const AggregatePlan& plan, AggregateSabotage sabotage)
     : plan_(plan), sabotage_(sabotage) {
   for (const AggregatePlan::Aggregate& aggregate : plan.aggregates()) {
-    with_state(aggregate.function, [this](auto* type) {
+    with_state(aggregate, [this](auto* type) {
       using State = std::remove_pointer_t<decltype(type)>;
       size_ = (size_ + alignof(State) - 1) / alignof(State) * alignof(State);
       offsets_.push_back(size_);
@@ -269,7 +321,7 @@ AggregateStates::AggregateStates(const AggregatePlan& plan, AggregateSabotage sa
 
 void AggregateStates::construct(char* states) const {
   for (std::size_t i = 0; i < offsets_.size(); ++i) {
-    with_state(plan_.aggregates()[i].function, [&](auto* type) {
+    with_state(plan_.aggregates()[i], [&](auto* type) {
       using State = std::remove_pointer_t<decltype(type)>;
       new (states + offsets_[i]) State();
     });
@@ -278,7 +330,7 @@ void AggregateStates::construct(char* states) const {
 
 void AggregateStates::destroy(char* states) const {
   for (std::size_t i = 0; i < offsets_.size(); ++i) {
-    with_state(plan_.aggregates()[i].function, [&](auto* type) {
+    with_state(plan_.aggregates()[i], [&](auto* type) {
       using State = std::remove_pointer_t<decltype(type)>;
       release(at<State>(states + offsets_[i]));
     });
@@ -303,7 +355,7 @@ Status AggregateStates::add(char* states, std::span<const ScalarView> inputs, st
         break;
       case F::Sum:
       case F::Avg:
-        if (is_number) at<SumState>(state).add(value, heap);
+        if (is_number) with_sum(aggregate, state, [&](auto& sum) { sum.add(value, heap); });
         break;
       case F::Min:
       case F::Max:
@@ -343,7 +395,7 @@ void AggregateStates::encode(const char* states, std::string& out) const {
         break;
       case F::Sum:
       case F::Avg:
-        at<SumState>(state).encode(out);
+        with_sum(plan_.aggregates()[i], state, [&](const auto& sum) { sum.encode(out); });
         break;
       case F::Min:
       case F::Max:
@@ -382,7 +434,8 @@ Status AggregateStates::merge_one(const AggregatePlan::Aggregate& aggregate, cha
     case F::Sum:
     case F::Avg: {
       const bool ignore_counts = sabotage_.average_of_averages && aggregate.function == F::Avg;
-      return at<SumState>(state).merge(in, heap, ignore_counts) ? Status::ok() : malformed();
+      const bool ok = with_sum(aggregate, state, [&](auto& sum) { return sum.merge(in, heap, ignore_counts); });
+      return ok ? Status::ok() : malformed();
     }
     case F::Min:
     case F::Max: {
@@ -418,10 +471,10 @@ void AggregateStates::write(const char* states, JsonWriter& json) const {
         json.Uint64(at<std::uint64_t>(state));
         break;
       case F::Sum:
-        write_sum(at<SumState>(state), aggregate, json);
+        with_sum(aggregate, state, [&](const auto& sum) { write_sum(sum, json); });
         break;
       case F::Avg:
-        write_average(at<SumState>(state), json);
+        with_sum(aggregate, state, [&](const auto& sum) { write_average(sum, json); });
         break;
       case F::Min:
       case F::Max:

@@ -236,9 +236,10 @@ Status write_key_values(const AggregatePlan& plan, std::string_view key, JsonWri
 
 }  // namespace
 
-Status GroupTable::reduce(Application&, RowBudget& budget, Rows& rows) {
+Result<std::size_t> GroupTable::reduce(Application&, RowBudget& budget, std::span<Rows::value_type> rows) {
   settle();
-  rows.reserve(rows.size() + records_.size());
+  std::vector<Slot>().swap(slots_);  // rows take memory in their place
+  std::size_t used = 0;
   rapidjson::StringBuffer buffer;
   std::string row;
   for (Record* const record : records_) {
@@ -253,10 +254,12 @@ Status GroupTable::reduce(Application&, RowBudget& budget, Rows& rows) {
     row.assign(buffer.GetString(), buffer.GetSize());
     FJORD_TRY_ASSIGN(const bool passes, plan_->passes_having(row));
     if (!passes) continue;
-    rows.emplace_back(is_plain_utf8(key) ? std::move(key) : printable_key(key), row);
-    FJORD_TRY(budget.take(rows.back()));
+    rows[used].first = is_plain_utf8(key) ? std::move(key) : printable_key(key);
+    rows[used].second = row;
+    FJORD_TRY(budget.take(rows[used]));
+    ++used;
   }
-  return Status::ok();
+  return used;
 }
 
 Status GroupTable::write_row(const AggregatePlan& plan, const AggregateStates& states, std::string_view key,
