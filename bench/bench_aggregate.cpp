@@ -71,12 +71,13 @@ struct Answer {
   double seconds = 0;  ///< From submitting the job until the rows are here.
 };
 
-Result<Answer> run_job(Connection& connection, const mapreduce::AggregateSpec& spec) {
+Result<Answer> run_job(Connection& connection, const mapreduce::AggregateSpec& spec, unsigned visitors_per_node = 0) {
   FJORD_TRY_ASSIGN(const auto plan, mapreduce::AggregatePlan::compile(spec, *connection.client().snapshot()->types()));
   rpc::JobSpec job;
   job.application = mapreduce::kAggregateApplication;
   job.document_type = spec.type;
   job.selection = plan->selection();
+  job.visitors_per_node = visitors_per_node;
   job.parameters = {{mapreduce::kAggregateParameter, spec.to_json()}};
   Answer answer;
   const Stopwatch watch;
@@ -125,7 +126,7 @@ int run_query(Connection& connection, const BenchOptions& options) {
   if (!spec) return fail(spec.error());
   std::ofstream out(options.output);
   for (unsigned run = 0; run < options.repeat; ++run) {
-    const auto answer = run_job(connection, *spec);
+    const auto answer = run_job(connection, *spec, options.visitors_per_node);
     if (!answer) return fail(answer.error());
     say_answer("query", *answer);
     print_metric("query", "time_s", answer->seconds, "s");

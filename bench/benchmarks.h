@@ -16,12 +16,13 @@ namespace fjord::bench {
 struct BenchOptions {
   std::uint64_t documents = 300'000;
   std::uint64_t seed = 1;
-  std::size_t window = 0;        ///< Feed: pending operations; 0: the feeder's default.
-  double seconds = 5;            ///< Get: of each measurement.
-  std::uint64_t operations = 0;  ///< Get: end after so many, if that is earlier; 0: no limit.
-  unsigned repeat = 3;           ///< Visit, citycount, aggregate: the median counts.
-  std::string spec;              ///< Query: a specification of docs/reference/aggregate.md.
-  double gets_per_second = 0;    ///< Load, as are those below.
+  std::size_t window = 0;          ///< Feed: pending operations; 0: the feeder's default.
+  double seconds = 5;              ///< Get: of each measurement.
+  std::uint64_t operations = 0;    ///< Get: end after so many, if that is earlier; 0: no limit.
+  unsigned repeat = 3;             ///< Visit, citycount, aggregate: the median counts.
+  unsigned visitors_per_node = 0;  ///< Query: 0: as the system likes.
+  std::string spec;                ///< Query: a specification of docs/reference/aggregate.md.
+  double gets_per_second = 0;      ///< Load, as are those below.
   double puts_per_second = 0;
   std::size_t in_flight = 0;  ///< Gets that are always under way, besides.
   double load_seconds = 0;    ///< 0: until standard input ends.

@@ -79,6 +79,7 @@ int main(int argc, char** argv) {
                         "how long it took each time",
                         {});
   query->add_option("--spec", options.spec, "The specification as JSON (docs/reference/aggregate.md)")->required();
+  query->add_option("--visitors-per-node", options.visitors_per_node, "0: as many as the system likes");
   query->add_option("--output", options.output, "Where the rows of the last time go")->capture_default_str();
   for (CLI::App* command : {query, add("visit", "Visits all documents", fjord::bench::run_visit),
                             add("citycount", "Counts the documents by city with a job", fjord::bench::run_citycount),

@@ -92,8 +92,7 @@ Rows rows_of(const std::map<std::string, Group>& groups, int count_min = 0) {
   Rows rows;
   for (const auto& [key, group] : groups) {
     if (group.count < count_min) continue;
-    rows.emplace_back(key,
-                      fmt::format("{},{},{}]", key.substr(0, key.size() - 1), group.count, group.cents));
+    rows.emplace_back(key, fmt::format("{},{},{}]", key.substr(0, key.size() - 1), group.count, group.cents));
   }
   return rows;
 }
