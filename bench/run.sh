@@ -16,6 +16,7 @@ Starts 3 storage nodes, 1 distributor and 1 fleet controller with redundancy 1 i
 benchmarks (without names: all) and prints lines `benchmark metric value unit`. `feed` runs first in any case, as the
 others need the documents. A run of all benchmarks with the default documents writes its figures into
 docs/performance.md. The exit code is 1 if an answer was wrong or a benchmark failed.
+(`aggregate` as the first word of `./run bench` is something else, the comparison with other systems: name it last.)
 
   --documents N   how many documents of 0.8 kB (300000)
   --seed N        what they are made from (1)
