@@ -56,8 +56,11 @@ std::string to_json(const Health& health) {
 /// Makes the answers.
 class Pages {
  public:
-  Pages(MetricRegistry& registry, std::function<Health()> health)
-      : registry_(registry), sampler_(registry), health_(std::move(health)) {}
+  Pages(MetricRegistry& registry, std::function<Health()> health, std::function<void()> before_metrics)
+      : registry_(registry),
+        sampler_(registry),
+        health_(std::move(health)),
+        before_metrics_(std::move(before_metrics)) {}
 
   http::response<http::string_body> answer(const http::request<http::empty_body>& request) {
     http::response<http::string_body> response;
@@ -81,6 +84,7 @@ class Pages {
     response.result(http::status::ok);
     if (target == "/metrics") {
       sampler_.sample();
+      if (before_metrics_) before_metrics_();
       set_body(response, "text/plain; version=0.0.4; charset=utf-8", metric_text(registry_));
     } else if (target == "/health") {
       const Health health = health_();
@@ -102,6 +106,7 @@ class Pages {
   MetricRegistry& registry_;
   ResourceSampler sampler_;
   std::function<Health()> health_;
+  std::function<void()> before_metrics_;
 };
 
 /// One connection; lives as long as it has something to wait for.
@@ -186,7 +191,10 @@ class Session : public std::enable_shared_from_this<Session> {
 class MetricHttpServer::Impl {
  public:
   Impl(const MetricHttpServerOptions& options, MetricRegistry& registry, std::function<Health()> health)
-      : options_(options), pages_(registry, std::move(health)), acceptor_(context_), accept_again_(context_) {}
+      : options_(options),
+        pages_(registry, std::move(health), options.before_metrics),
+        acceptor_(context_),
+        accept_again_(context_) {}
 
   ~Impl() {
     context_.stop();

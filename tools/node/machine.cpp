@@ -40,7 +40,10 @@ Status Machine::serve(const config::ClusterConfig& config, config::ProcessName n
   server_ = std::move(*server);
   address_ = server_->address();
   if (!process.http.empty()) {
-    auto http = MetricHttpServer::listen({.address = process.http}, metrics_, std::move(health));
+    MetricHttpServerOptions page;
+    page.address = process.http;
+    page.before_metrics = [this] { show_settings(); };
+    auto http = MetricHttpServer::listen(page, metrics_, std::move(health));
     if (!http) return http.error().with_context(name.to_string() + ": http");
     http_ = std::move(*http);
     http_address_ = http_->address();
@@ -48,6 +51,15 @@ Status Machine::serve(const config::ClusterConfig& config, config::ProcessName n
   log::info("fjordd", "{} listens on {}{}", name.to_string(), address_,
             http_address_.empty() ? std::string() : ", metrics on http://" + http_address_ + "/metrics");
   return Status::ok();
+}
+
+void Machine::show_settings() {
+  for (const Tunable* setting : tunables_.all()) {
+    metrics_
+        .gauge("fjord_setting_value", "Settings as this process uses them, from file or live configuration",
+               {{"setting", setting->declaration().name}})
+        .set(static_cast<double>(setting->value()));
+  }
 }
 
 void Machine::stop_serving() {

@@ -49,6 +49,8 @@ class Machine {
   const std::string& http_address() const { return http_address_; }
 
  private:
+  void show_settings();
+
   SystemClock clock_;
   ThreadScheduler scheduler_;
   std::unique_ptr<BulkExecutor> bulk_;

@@ -73,6 +73,18 @@ TEST_CASE("monitoring: the process's resources are sampled when metrics are read
   CHECK(server.registry.gauge("fjord_process_cpu_seconds", "").value() > 0);
 }
 
+TEST_CASE("monitoring: gauges are brought up to date before metrics are written", "[monitoring]") {
+  MetricRegistry registry;
+  MetricHttpServerOptions options;
+  int pages = 0;
+  options.before_metrics = [&] { registry.gauge("fjord_test_pages", "Pages.").set(++pages); };
+  auto server = MetricHttpServer::listen(options, registry, [] { return Health{}; });
+  REQUIRE(server);
+  const std::string text = "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+  CHECK(contains(send_and_read((*server)->address(), text), "fjord_test_pages 1"));
+  CHECK(contains(send_and_read((*server)->address(), text), "fjord_test_pages 2"));
+}
+
 TEST_CASE("monitoring: health is 200 or 503 with the reasons", "[monitoring]") {
   Server server;
   const std::string up = server.get("/health?verbose");

@@ -25,6 +25,8 @@ struct MetricHttpServerOptions {
   std::string address = "127.0.0.1:0";  ///< host:port; port 0: the system chooses.
   std::size_t request_bytes_max = 8192;
   Duration idle_timeout = seconds(30);
+  /// Called on the server's thread before /metrics is written, to bring gauges up to date; must not wait. May be empty.
+  std::function<void()> before_metrics;
 };
 
 /// A small HTTP/1.1 server: /metrics (Prometheus' text format, with the process's resources), /health (JSON) and an
