@@ -123,8 +123,9 @@ Result<MetricPage> MetricPage::parse(std::string_view text) {
 
 std::pair<std::vector<MetricSample>::const_iterator, std::vector<MetricSample>::const_iterator> MetricPage::range(
     std::string_view name) const {
-  const auto begin = std::lower_bound(samples_.begin(), samples_.end(), name,
-                                      [](const MetricSample& sample, std::string_view key) { return sample.name < key; });
+  const auto begin =
+      std::lower_bound(samples_.begin(), samples_.end(), name,
+                       [](const MetricSample& sample, std::string_view key) { return sample.name < key; });
   const auto end = std::find_if(begin, samples_.end(), [&](const MetricSample& sample) { return sample.name != name; });
   return {begin, end};
 }

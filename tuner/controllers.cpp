@@ -64,6 +64,13 @@ std::int64_t YieldController::grown() {
   return std::min({options_.ceiling, below, value_ + quickly});
 }
 
+void YieldController::adopt(std::int64_t value) {
+  value_ = value;
+  too_much_.reset();
+  good_periods_ = 0;
+  has_just_halved_ = false;
+}
+
 Decision YieldController::step(std::optional<double> p99_s, bool wants_more) {
   const double ratio = p99_s ? *p99_s / options_.target_s : 0;
   std::int64_t wanted = value_;

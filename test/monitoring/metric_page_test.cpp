@@ -42,8 +42,9 @@ TEST_CASE("metric page: what our own server writes is read back, odd labels incl
 }
 
 TEST_CASE("metric page: what is no page of metrics is refused, with the line") {
-  for (const char* text : {"fjord_a 1\n<html>", "fjord_a{x=\"1\" 2\n", "fjord_a{x=1} 2\n", "fjord_a{x=\"1\"} two\n",
-                           "fjord_a\n", "1abc 2\n", "fjord_a 1 2 3\n", "fjord_a{x=\"abc", "fjord_a{x=\"1\"y=\"2\"} 1"}) {
+  for (const char* text :
+       {"fjord_a 1\n<html>", "fjord_a{x=\"1\" 2\n", "fjord_a{x=1} 2\n", "fjord_a{x=\"1\"} two\n", "fjord_a\n",
+        "1abc 2\n", "fjord_a 1 2 3\n", "fjord_a{x=\"abc", "fjord_a{x=\"1\"y=\"2\"} 1"}) {
     CAPTURE(text);
     const auto page = MetricPage::parse(text);
     REQUIRE_FALSE(page);

@@ -13,10 +13,14 @@ double Plant::step(double foreground, double background) {
     capacity_ = std::clamp(capacity_, options_.capacity / 2, options_.capacity * 2);
   }
   const double load = foreground + background;
-  const double p99 = p99_at(load / capacity_) + backlog_ / capacity_;
-  backlog_ = std::max(0.0, backlog_ + (load - capacity_) * options_.period_s);
+  const double capacity = speed_ * capacity_;
+  const double waited = backlog_ / capacity;
+  const double p99 = p99_at(load / capacity) / speed_ + waited;
+  // Of exponential times p99 is 4.6 times the mean.
+  mean_s_ = options_.base_s / speed_ / (1 - std::min(load / capacity, 0.995)) + waited;
+  backlog_ = std::max(0.0, backlog_ + (load - capacity) * options_.period_s);
   // Clients give up what has waited too long.
-  backlog_ = std::min(backlog_, 2 * capacity_);
+  backlog_ = std::min(backlog_, 2 * capacity);
   return p99 * (1 + options_.noise * (2 * random_.uniform() - 1));
 }
 

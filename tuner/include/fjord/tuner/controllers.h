@@ -65,6 +65,12 @@ class YieldController {
   Decision step(std::optional<double> p99_s, bool wants_more);
   std::int64_t value() const { return value_; }
   void set_mode(ControlMode mode) { mode_ = mode; }
+  /// What it said was done.
+  void took(std::int64_t value) { value_ = value; }
+  /// Somebody else has set the value, and knows why: what was too much before says nothing now.
+  void adopt(std::int64_t value);
+  /// The value has proved to be too much, for another reason than p99.
+  void note_too_much(std::int64_t value) { too_much_ = value; }
 
  private:
   std::int64_t after_breach(double ratio);
@@ -133,6 +139,8 @@ class SplitLimitController {
 
   Decision step(const ClusterSize& size, const ClusterCondition& condition);
   std::int64_t value() const { return value_; }
+  /// Set by whoever drives it, or by somebody else.
+  void took(std::int64_t value) { value_ = value; }
 
  private:
   SplitLimitOptions options_;
@@ -166,6 +174,8 @@ class CacheController {
 
   Decision step(const CacheMisses& misses);
   std::int64_t value() const { return value_; }
+  /// Set by whoever drives it, or by somebody else.
+  void took(std::int64_t value) { value_ = value; }
 
  private:
   CacheOptions options_;

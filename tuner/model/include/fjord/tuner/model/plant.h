@@ -24,6 +24,10 @@ class Plant {
   /// One period with so many units of foreground work and leave for so much background work a second. Returns the p99
   /// of the foreground that would be measured.
   double step(double foreground, double background);
+  /// The mean latency of the last period, that goes with its p99.
+  double mean_s() const { return mean_s_; }
+  /// From now on the machine is so many times as fast, until the next call.
+  void set_speed(double speed) { speed_ = speed; }
   /// How much background work would bring p99 to `target_s`, without noise and backlog; 0 if there is no room for any.
   double leftover(double foreground, double target_s) const;
 
@@ -33,6 +37,8 @@ class Plant {
   PlantOptions options_;
   double capacity_;
   double backlog_ = 0;
+  double speed_ = 1;
+  double mean_s_ = 0;
   Random random_;
 };
 

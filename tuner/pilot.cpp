@@ -1,0 +1,311 @@
+#include "fjord/tuner/pilot.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "fjord/common/check.h"
+
+namespace fjord::tuner {
+namespace {
+
+constexpr std::string_view kVisitors = "visitors";
+constexpr std::string_view kMaintenance = "maintenance";
+constexpr std::string_view kSplit = "split";
+
+}  // namespace
+
+/// A controller, its knob and what the driver remembers of it. Controllers are always asked for advice: their value
+/// changes when the change was made.
+class Pilot::Loop {
+ public:
+  Loop(std::string_view called, const Knob& turned, ControlMode chosen) : name(called), knob(turned), mode(chosen) {}
+  virtual ~Loop() = default;
+
+  virtual Decision step(const PilotInput& input) = 0;
+  /// The value is now so, by order of this loop (`is_own`) or of somebody else.
+  virtual void set(std::int64_t new_value, bool is_own) = 0;
+  virtual void was_taken_back(std::int64_t /*value*/) {}
+  virtual Yardstick yardstick() const { return Yardstick::Total; }
+  /// Lowering the knob is what protects the foreground.
+  virtual bool lowers_in_need() const { return false; }
+
+  const std::string_view name;
+  const Knob& knob;
+  const ControlMode mode;
+  std::optional<std::int64_t> value;
+  int hold = 0;
+  std::string said;  ///< The last note, so that it is not repeated.
+};
+
+/// storage.visitors_max and maintenance.bytes_per_s.
+class Pilot::YieldLoop final : public Loop {
+ public:
+  using WantsMore = bool (*)(const PeriodFigures&);
+  YieldLoop(std::string_view called, const Knob& turned, ControlMode chosen, const YieldOptions& options,
+            WantsMore wants_more)
+      : Loop(called, turned, chosen), options_(options), wants_more_(wants_more) {}
+
+  Decision step(const PilotInput& input) override {
+    follow_floor(input);
+    return controller_->step(input.figures.p99_s, wants_more_(input.figures));
+  }
+  void set(std::int64_t new_value, bool is_own) override {
+    value = new_value;
+    if (!controller_) make(new_value);
+    if (is_own) {
+      controller_->took(new_value);
+    } else {
+      controller_->adopt(new_value);
+    }
+  }
+  void was_taken_back(std::int64_t too_much) override {
+    if (value && too_much > *value) controller_->note_too_much(too_much);
+  }
+  Yardstick yardstick() const override { return Yardstick::Foreground; }
+  bool lowers_in_need() const override { return true; }
+
+ private:
+  void make(std::int64_t start) {
+    options_.start = start;
+    controller_.emplace(options_, ControlMode::Advise);
+    controller_->took(start);  // also if it is beyond the bounds of the loop
+  }
+
+  /// The minimum of maintenance is a setting itself, and no maximum below it is accepted.
+  void follow_floor(const PilotInput& input) {
+    if (name != kMaintenance) return;
+    const auto floor = input.values.find("maintenance.bytes_per_s_min");
+    if (floor == input.values.end() || floor->second == options_.floor || floor->second > options_.ceiling) return;
+    options_.floor = std::max<std::int64_t>(1, floor->second);
+    make(*value);
+  }
+
+  YieldOptions options_;
+  WantsMore wants_more_;
+  std::optional<YieldController> controller_;
+};
+
+class Pilot::SplitLoop final : public Loop {
+ public:
+  SplitLoop(const Knob& turned, ControlMode chosen, const SplitLimitOptions& options, GuardRails& rails)
+      : Loop(kSplit, turned, chosen), controller_(options, ControlMode::Advise, 0, rails) {}
+
+  Decision step(const PilotInput& input) override {
+    if (input.size.bytes <= 0) return {};
+    return controller_.step(input.size, input.condition);
+  }
+  void set(std::int64_t new_value, bool /*is_own*/) override {
+    value = new_value;
+    controller_.took(new_value);
+  }
+
+ private:
+  SplitLimitController controller_;
+};
+
+std::string_view to_string(PilotNote::Kind kind) {
+  switch (kind) {
+    case PilotNote::Kind::Advice:
+      return "advice";
+    case PilotNote::Kind::Held:
+      return "held";
+    case PilotNote::Kind::Adopted:
+      return "adopted";
+    case PilotNote::Kind::Kept:
+      return "kept";
+    case PilotNote::Kind::Unknown:
+      return "unknown";
+    case PilotNote::Kind::Idle:
+      return "idle";
+  }
+  return "";
+}
+
+Pilot::Pilot(const PilotOptions& options, const Clock& clock)
+    : options_(options), rails_(options.guards, clock), watch_(options.watch) {
+  const auto mode_of = [&](std::string_view name) {
+    const auto found = options_.modes.find(name);
+    return found == options_.modes.end() ? ControlMode::Off : found->second;
+  };
+  YieldOptions visitors;
+  visitors.target_s = options_.target_s;
+  visitors.floor = 1;
+  visitors.ceiling = options_.visitors_ceiling;
+  visitors.unit = 1;
+  loops_.push_back(std::make_unique<YieldLoop>(kVisitors, *find_knob("storage.visitors_max"), mode_of(kVisitors),
+                                               visitors, [](const PeriodFigures& f) { return f.visitors_queued > 0; }));
+  YieldOptions maintenance;
+  maintenance.target_s = options_.target_s;
+  maintenance.floor = std::int64_t{1} << 20;
+  maintenance.ceiling = options_.maintenance_ceiling;
+  maintenance.unit = std::int64_t{4} << 20;
+  loops_.push_back(std::make_unique<YieldLoop>(kMaintenance, *find_knob("maintenance.bytes_per_s"),
+                                               mode_of(kMaintenance), maintenance,
+                                               [](const PeriodFigures& f) { return f.throttled_share > 0; }));
+  loops_.push_back(
+      std::make_unique<SplitLoop>(*find_knob("distributor.bucket_bytes_max"), mode_of(kSplit), options_.split, rails_));
+}
+
+Pilot::~Pilot() = default;
+
+std::vector<std::string_view> Pilot::loop_names() { return {kVisitors, kMaintenance, kSplit}; }
+
+Pilot::Loop* Pilot::find(std::string_view name) {
+  for (const auto& loop : loops_) {
+    if (loop->name == name) return loop.get();
+  }
+  return nullptr;
+}
+
+void Pilot::note(PilotStep& step, Loop& loop, PilotNote::Kind kind, const Decision& decision, std::string text) {
+  const std::string said =
+      fmt::format("{} {} {} {}", to_string(kind), decision.old_value, decision.new_value, kind == PilotNote::Kind::Held ? text : "");
+  if (said == loop.said) return;
+  loop.said = said;
+  step.notes.push_back(
+      {kind, std::string(loop.name), std::move(text), &loop.knob, decision.old_value, decision.new_value});
+}
+
+void Pilot::adopt(const PilotInput& input, PilotStep& step) {
+  for (const auto& loop : loops_) {
+    if (loop->mode == ControlMode::Off) continue;
+    const auto found = input.values.find(loop->knob.name);
+    if (found == input.values.end()) {
+      if (!loop->value) {
+        note(step, *loop, PilotNote::Kind::Idle, {}, fmt::format("nobody says what {} is set to", loop->knob.name));
+      }
+      continue;
+    }
+    if (loop->value == found->second) continue;
+    const std::optional<std::int64_t> before = loop->value;
+    loop->set(found->second, false);
+    if (!before) continue;
+    loop->hold = options_.hold_periods;
+    loop->said.clear();
+    step.notes.push_back({PilotNote::Kind::Adopted, std::string(loop->name),
+                          fmt::format("somebody else has set it; it stays for {} periods at least", loop->hold),
+                          &loop->knob, *before, found->second});
+  }
+  if (!watched_ || watched_->knob == nullptr) return;
+  const auto found = input.values.find(watched_->knob->name);
+  if (found == input.values.end() || found->second == watched_->last) return;
+  watch_.drop();
+  watched_.reset();
+}
+
+void Pilot::judge(const PilotInput& input, PilotStep& step) {
+  // What an operator does now would be taken for the effect of the change.
+  if (input.condition.is_under_maintenance) return;
+  const WatchedChange::Verdict verdict = watch_.observe(objective_of(input.figures, options_.target_s));
+  if (!watched_ || verdict == WatchedChange::Verdict::Idle || verdict == WatchedChange::Verdict::Watching) return;
+  const Watched watched = *watched_;
+  watched_.reset();
+  if (verdict == WatchedChange::Verdict::RollBack) {
+    step.order = PilotOrder{watched.loop,
+                            watched.knob,
+                            watched.last,
+                            watched.before,
+                            fmt::format("the objective is {} of what it was before, in {} periods",
+                                        watch_.ratios_text(), options_.watch.watch.worse_periods),
+                            watch_.ids()};
+    return;
+  }
+  const bool is_kept = verdict == WatchedChange::Verdict::Keep;
+  step.notes.push_back(
+      {is_kept ? PilotNote::Kind::Kept : PilotNote::Kind::Unknown, watched.loop,
+       is_kept ? fmt::format("{} has proved itself: the objective is {:.2f} of what it was before", watch_.ids().back(), watch_.ratio())
+               : fmt::format("{} cannot be judged: too little was asked before or after it", watch_.ids().back()),
+       watched.knob, watched.before, watched.last});
+}
+
+bool Pilot::is_urgent(const Loop& loop, const Decision& decision) const {
+  return loop.lowers_in_need() && decision.new_value < decision.old_value;
+}
+
+bool Pilot::goes_on(const PilotOrder& order) const {
+  return watch_.is_watching() && watched_ && watched_->knob == order.knob &&
+         (order.new_value > order.old_value) == (watched_->last > watched_->before);
+}
+
+std::string Pilot::why_not(const Loop& loop, const Decision& decision, const PilotInput& input) const {
+  if (loop.hold > 0) return "it was set by somebody else, or taken back, a short time ago";
+  if (periods_ < options_.periods_before) return "there is too little to compare with yet";
+  const Change change{&loop.knob, decision.old_value, decision.new_value, 1, 0, 0};
+  if (const Status allowed = rails_.check(change, input.condition); !allowed) return allowed.message();
+  if (is_urgent(loop, decision)) return {};
+  if (watch_.is_watching()) {
+    const bool is_same = watched_ && watched_->knob == &loop.knob &&
+                         (decision.new_value > decision.old_value) == (watched_->last > watched_->before);
+    return is_same ? "" : "another change is being watched";
+  }
+  // Nothing was asked, so nobody is hurt and there is nothing to compare.
+  const bool is_compared = input.figures.p99_s.has_value();
+  if (is_compared && watch_.periods_before() < static_cast<std::size_t>(options_.periods_before)) {
+    return "there is too little to compare with yet";
+  }
+  return {};
+}
+
+void Pilot::decide(Loop& loop, const PilotInput& input, PilotStep& step) {
+  const Decision decision = loop.step(input);
+  if (!decision.is_change) return;
+  if (loop.mode == ControlMode::Advise) {
+    return note(step, loop, PilotNote::Kind::Advice, decision, decision.reason);
+  }
+  if (const std::string why = why_not(loop, decision, input); !why.empty()) {
+    return note(step, loop, PilotNote::Kind::Held, decision, fmt::format("{}; not now: {}", decision.reason, why));
+  }
+  loop.said.clear();
+  step.order =
+      PilotOrder{std::string(loop.name), &loop.knob, decision.old_value, decision.new_value, decision.reason, {}};
+}
+
+PilotStep Pilot::step(const PilotInput& input) {
+  PilotStep step;
+  adopt(input, step);
+  judge(input, step);
+  ++periods_;
+  for (std::size_t i = 0; i < loops_.size(); ++i) {
+    Loop& loop = *loops_[(first_ + i) % loops_.size()];
+    if (loop.mode == ControlMode::Off || !loop.value || step.order) continue;
+    decide(loop, input, step);
+  }
+  for (const auto& loop : loops_) loop->hold = std::max(0, loop->hold - 1);
+  first_ = (first_ + 1) % loops_.size();
+  return step;
+}
+
+void Pilot::made(const PilotOrder& order, const std::string& id) {
+  Loop* loop = find(order.loop);
+  if (loop != nullptr) loop->set(order.new_value, true);
+  if (!order.reverts.empty()) {
+    if (loop == nullptr) return;
+    loop->was_taken_back(order.old_value);
+    loop->hold = options_.hold_periods;
+    return;
+  }
+  rails_.made({order.knob, order.old_value, order.new_value, 1, 0, 0});
+  if (goes_on(order)) {
+    watched_->last = order.new_value;
+    watch_.extended(id);
+    return;
+  }
+  if (loop != nullptr && loop->lowers_in_need() && order.new_value < order.old_value) {
+    // To take less cannot hurt the foreground: what is worse now than before the breach is so for another reason, and
+    // to take this back would make it worse still. The change of another loop may be that reason, and stays under
+    // watch; what this loop itself had raised is corrected by it. Nor is a breach what later changes are compared with.
+    if (watched_ && watched_->knob != order.knob) return;
+    watched_.reset();
+    watch_.drop();
+    return;
+  }
+  watched_ = Watched{order.loop, order.knob, order.old_value, order.new_value};
+  watch_.changed(id, loop == nullptr ? Yardstick::Total : loop->yardstick());
+}
+
+void Pilot::failed(const PilotOrder& order) {
+  // A roll-back that failed is not tried for ever: whoever reads the log has to decide.
+  if (Loop* loop = find(order.loop); loop != nullptr && !order.reverts.empty()) loop->hold = options_.hold_periods;
+}
+
+}  // namespace fjord::tuner
