@@ -158,8 +158,8 @@ Pilot::Loop* Pilot::find(std::string_view name) {
 }
 
 void Pilot::note(PilotStep& step, Loop& loop, PilotNote::Kind kind, const Decision& decision, std::string text) {
-  const std::string said =
-      fmt::format("{} {} {} {}", to_string(kind), decision.old_value, decision.new_value, kind == PilotNote::Kind::Held ? text : "");
+  const std::string said = fmt::format("{} {} {} {}", to_string(kind), decision.old_value, decision.new_value,
+                                       kind == PilotNote::Kind::Held ? text : "");
   if (said == loop.said) return;
   loop.said = said;
   step.notes.push_back(
@@ -213,7 +213,8 @@ void Pilot::judge(const PilotInput& input, PilotStep& step) {
   const bool is_kept = verdict == WatchedChange::Verdict::Keep;
   step.notes.push_back(
       {is_kept ? PilotNote::Kind::Kept : PilotNote::Kind::Unknown, watched.loop,
-       is_kept ? fmt::format("{} has proved itself: the objective is {:.2f} of what it was before", watch_.ids().back(), watch_.ratio())
+       is_kept ? fmt::format("{} has proved itself: the objective is {:.2f} of what it was before", watch_.ids().back(),
+                             watch_.ratio())
                : fmt::format("{} cannot be judged: too little was asked before or after it", watch_.ids().back()),
        watched.knob, watched.before, watched.last});
 }

@@ -52,7 +52,7 @@ TEST_CASE("objective: less for slower answers, for failures and over the target;
   CHECK(before.foreground == 1);
   CHECK(of(busy(100))->speed == before.speed);
   CHECK(of(busy(1000, 0.003))->speed == Approx(before.speed * 2 / 3));
-  CHECK(of(busy(1000, 0.003))->foreground == 1);  // p99 15 ms
+  CHECK(of(busy(1000, 0.003))->foreground == 1);            // p99 15 ms
   CHECK(of(busy(1000, 0.008))->foreground == Approx(0.5));  // p99 40 ms
   PeriodFigures failing = busy();
   failing.failed_per_s = 1000;

@@ -2,13 +2,12 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <fstream>
-#include <map>
+#include <optional>
 #include <thread>
 #include <unistd.h>
 
 #include "ask_cluster.h"
 #include "calibrate.h"
-#include "cluster_health.h"
 #include "commands.h"
 #include "fjord/common/hash.h"
 #include "fjord/tuner/advisor.h"
@@ -16,7 +15,11 @@
 #include "input_file.h"
 #include "json_text.h"
 #include "tune_change.h"
+#include "tune_cluster.h"
+#include "tune_config.h"
+#include "tune_metrics.h"
 #include "tune_report.h"
+#include "tune_watch.h"
 
 namespace fjord::cli {
 namespace {
@@ -44,89 +47,60 @@ Result<tuner::Workload> workload_of(const TuneArgs& args) {
   return tuner::parse_workload(text, args.workload);
 }
 
-/// What a running cluster says of itself.
-struct Live {
-  rpc::GetStatusReply status;
-  rpc::GetConfigReply config;
+/// Two readings of the metrics, some seconds apart. Nothing without addresses.
+Result<std::optional<tuner::PeriodFigures>> measure(const TuneArgs& args) {
+  FJORD_TRY_ASSIGN(const std::vector<std::string> addresses, metric_addresses(args.metrics, args.cluster_config));
+  if (addresses.empty()) return std::optional<tuner::PeriodFigures>();
+  const ClusterReading before = read_cluster(addresses);
+  for (const auto& page : before.pages) {
+    if (!page) complain(page.error().message());
+  }
+  std::this_thread::sleep_for(std::chrono::duration<double>(args.sample_s));
+  const tuner::PeriodFigures figures = figures_between(before, read_cluster(addresses));
+  if (figures.nodes_read == 0) return Status(StatusCode::Unavailable, "no node answers with metrics");
+  return std::optional(figures);
+}
+
+struct Described {
+  tuner::Workload workload;
+  std::vector<tuner::Input> inputs;  ///< Of rates and shares, and where they are from.
+  double fullest_used_share = 0;
 };
 
-Result<Live> ask(const Common& common) {
-  FJORD_TRY_ASSIGN(const auto connection, connect_to(common));
-  Live live;
-  FJORD_TRY_ASSIGN(live.status, connection->sync().status());
-  FJORD_TRY_ASSIGN(live.config, ask_cluster(*connection, rpc::GetConfig{}, common.timeout()));
-  return live;
-}
-
-std::string live_value(const Live& live, std::string_view name) {
-  for (const rpc::Setting& setting : live.config.settings) {
-    if (setting.name == name) return setting.value.empty() ? setting.default_value : setting.value;
-  }
-  return "";
-}
-
-/// Fills in what the cluster knows: documents, their size, nodes, copies and settings. What is set in the configuration
-/// file of a cluster nobody tells, so there its defaults stand, or what the workload says.
-void take_live(const Live& live, tuner::Workload& w) {
-  std::int64_t nodes = 0;
-  double copies = 0;
-  double bytes = 0;
-  for (const rpc::NodeStatus& node : live.status.nodes) {
-    if (!node.node.starts_with("storage.")) continue;
-    ++nodes;
-    copies += static_cast<double>(node.last.documents);
-    bytes += static_cast<double>(node.last.bytes);
-  }
-  if (nodes > 0) w.nodes = nodes;
-  for (const Knob& knob : tuner::knobs()) {
-    if (knob.place != KnobPlace::Live) continue;
-    if (const auto value = tuner::parse_value(knob, live_value(live, knob.name))) w.current.*(knob.member) = *value;
-  }
-  const std::string redundancy = live_value(live, "cluster.redundancy");
-  if (!redundancy.empty()) {
-    w.redundancy = std::strtoll(redundancy.c_str(), nullptr, 10);
-  } else if (const auto at = live.status.info.distribution.find("redundancy"); at != std::string::npos) {
-    const auto digit = live.status.info.distribution.find_first_of("0123456789", at);
-    if (digit != std::string::npos) w.redundancy = std::strtoll(&live.status.info.distribution[digit], nullptr, 10);
-  }
-  w.redundancy = std::clamp<std::int64_t>(w.redundancy, 1, std::max<std::int64_t>(1, w.nodes));
-  if (copies > 0) {
-    w.documents = std::max(1.0, copies / static_cast<double>(w.redundancy));
-    w.document_bytes = std::max(1.0, bytes / copies);
-    w.document_bytes_p99 = std::max(w.document_bytes_p99, w.document_bytes);
-  }
-}
-
-/// The workload of a running cluster: from the file, or of machines like this one.
-Result<tuner::Workload> live_workload(const TuneArgs& args, const Live& live) {
-  tuner::Workload w;
-  if (args.workload.empty()) {
+/// The workload of a running cluster: from the file, or of machines like this one; rates from its metrics.
+Result<Described> live_workload(const TuneArgs& args, const LiveCluster& live, const tuner::HardwareProfile& profile) {
+  Described described;
+  tuner::Workload& w = described.workload;
+  const bool has_file = !args.workload.empty();
+  if (!has_file) {
     w.cores = std::max(1U, std::thread::hardware_concurrency());
     w.memory_bytes = static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   } else {
     FJORD_TRY_ASSIGN(w, workload_of(args));
   }
   take_live(live, w);
-  return w;
+  FJORD_TRY_ASSIGN(const auto figures, measure(args));
+  if (figures) described.fullest_used_share = figures->fullest_used_share;
+  described.inputs = figures ? take_figures(*figures, has_file, profile, w) : inputs_not_measured(has_file, w);
+  return described;
 }
 
 struct Plan {
   tuner::Workload workload;
+  std::vector<tuner::Input> inputs;
   tuner::Report report;
   TunePlan changes;
 };
 
-Result<Plan> make_plan(const TuneArgs& args, const Live& live) {
+Result<Plan> make_plan(const TuneArgs& args, const LiveCluster& live) {
   Plan plan;
   FJORD_TRY_ASSIGN(const tuner::HardwareProfile profile, profile_of(args));
-  FJORD_TRY_ASSIGN(plan.workload, live_workload(args, live));
+  FJORD_TRY_ASSIGN(Described described, live_workload(args, live, profile));
+  plan.workload = described.workload;
+  plan.inputs = std::move(described.inputs);
   plan.report = tuner::advise(plan.workload, profile);
-  tuner::ClusterCondition condition;
-  condition.is_degraded = health_of(live.status).level != 0;
-  condition.is_under_maintenance = live_value(live, "maintenance.paused") == "true";
-  for (const rpc::NodeStatus& node : live.status.nodes) {
-    condition.is_under_maintenance = condition.is_under_maintenance || !node.wanted.empty();
-  }
+  tuner::ClusterCondition condition = condition_of(live);
+  condition.fullest_used_share = described.fullest_used_share;
   condition.memory_left_bytes = plan.workload.memory_bytes - plan.report.predicted_before.node_memory_bytes;
   const std::int64_t now_us = SystemClock().wall_now().us;
   plan.changes = plan_changes(plan.workload, plan.report, condition, live.config.versions, now_us, args.only);
@@ -135,8 +109,9 @@ Result<Plan> make_plan(const TuneArgs& args, const Live& live) {
 
 int print_plan(const TuneArgs& args, const Plan& plan) {
   if (args.common.json()) {
-    print_line(plan_json(plan.changes));
+    print_line(plan_json(plan.changes, inputs_json(plan.inputs)));
   } else {
+    print(inputs_text(plan.inputs));
     print(plan_text(plan.changes));
   }
   return kOk;
@@ -149,6 +124,17 @@ int usage_or(const Status& error) {
 
 }  // namespace
 
+Result<TuneObjective> tune_objective(const TuneArgs& args) {
+  TuneObjective objective;
+  if (!args.workload.empty()) {
+    FJORD_TRY_ASSIGN(const tuner::Workload workload, workload_of(args));
+    objective.target_s = workload.latency_target_s;
+    objective.scan_share = workload.scan_share;
+  }
+  if (args.target_ms > 0) objective.target_s = args.target_ms / 1e3;
+  return objective;
+}
+
 int run_tune_example() {
   print(tuner::example_workload());
   return kOk;
@@ -157,17 +143,26 @@ int run_tune_example() {
 int run_tune_advise(const TuneArgs& args) {
   const auto profile = profile_of(args);
   if (!profile) return usage_or(profile.error());
-  Result<tuner::Workload> workload = Status(StatusCode::InvalidArgument, "");
-  if (args.live || args.workload.empty()) {
-    const auto live = ask(args.common);
+  Described described;
+  if (args.live || args.workload.empty() || !args.metrics.empty() || !args.cluster_config.empty()) {
+    const auto live = ask_live(args.common);
     if (!live) return report(live.error());
-    workload = live_workload(args, *live);
+    auto known = live_workload(args, *live, *profile);
+    if (!known) return usage_or(known.error());
+    described = std::move(*known);
   } else {
-    workload = workload_of(args);
+    const auto workload = workload_of(args);
+    if (!workload) return usage_or(workload.error());
+    described.workload = *workload;
+    described.inputs = inputs_not_measured(true, *workload);
   }
-  if (!workload) return usage_or(workload.error());
-  const tuner::Report advice = tuner::advise(*workload, *profile);
-  print(args.common.json() ? tune_report_json(*workload, advice) : tune_report_text(*workload, advice));
+  const tuner::Report advice = tuner::advise(described.workload, *profile);
+  if (args.common.json()) {
+    print(tune_report_json(described.workload, advice, described.inputs));
+  } else {
+    print(inputs_text(described.inputs));
+    print(tune_report_text(described.workload, advice));
+  }
   return kOk;
 }
 
@@ -197,7 +192,7 @@ int run_tune_calibrate(const TuneArgs& args) {
 }
 
 int run_tune_plan(const TuneArgs& args) {
-  const auto live = ask(args.common);
+  const auto live = ask_live(args.common);
   if (!live) return report(live.error());
   const auto plan = make_plan(args, *live);
   if (!plan) return usage_or(plan.error());
@@ -207,28 +202,31 @@ int run_tune_plan(const TuneArgs& args) {
 int run_tune_apply(const TuneArgs& args) {
   auto connection = connect_to(args.common);
   if (!connection) return report(connection.error());
-  const auto live = ask(args.common);
+  const auto live = ask_live(**connection, args.common.timeout());
   if (!live) return report(live.error());
-  const auto plan = make_plan(args, *live);
-  if (!plan) return usage_or(plan.error());
-  const TunePlan& changes = plan->changes;
-  print_plan(args, *plan);
   rpc::ChangeConfig request;
-  for (const PlannedChange& change : changes.changes) {
-    if (change.may_be_applied) request.set.push_back(fmt::format("{}={}", change.knob->name, change.new_text));
+  request.set = args.set;
+  if (args.set.empty()) {
+    const auto plan = make_plan(args, *live);
+    if (!plan) return usage_or(plan.error());
+    print_plan(args, *plan);
+    for (const PlannedChange& change : plan->changes.changes) {
+      if (change.may_be_applied) request.set.push_back(fmt::format("{}={}", change.knob->name, change.new_text));
+    }
+    if (request.set.empty()) return plan->changes.changes.empty() ? kOk : kRefused;
   }
-  if (request.set.empty()) return changes.changes.empty() ? kOk : kRefused;
   const std::string id = change_id(request.set, SystemClock().wall_now().us);
   request.who = fmt::format("{} {}: {}", id, who_am_i(), args.reason);
-  const auto reply = ask_cluster(**connection, std::move(request), args.common.timeout());
-  if (!reply) return report(reply.error());
-  if (!args.common.json())
-    print_line(fmt::format("applied as {}, configuration version {}", id, reply->config_version));
+  if (args.watch) return apply_and_watch(args, **connection, id, std::move(request));
+  const auto made =
+      change_if_unchanged(**connection, args.common.timeout(), std::move(request), id, live->config.config_version);
+  if (!made) return usage_or(made.error());
+  if (!args.common.json()) print_line(fmt::format("applied as {}, configuration version {}", id, *made));
   return kOk;
 }
 
 int run_tune_history(const TuneArgs& args) {
-  const auto live = ask(args.common);
+  const auto live = ask_live(args.common);
   if (!live) return report(live.error());
   for (const AppliedChange& change : applied_changes(live->config.versions)) {
     if (args.common.json()) {

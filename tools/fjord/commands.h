@@ -251,7 +251,17 @@ struct TuneArgs {
   std::uint64_t file_mib = 512;
   std::vector<std::string> only;  ///< plan, apply
   std::string reason;
-  std::string id;  ///< revert
+  std::string id;                ///< revert
+  std::string metrics;           ///< host:port,... of the nodes; advise, plan, apply, run
+  std::string cluster_config;    ///< File that says the same.
+  double sample_s = 10;          ///< Between two readings of the metrics; advise, plan, apply
+  std::vector<std::string> set;  ///< apply: NAME=VALUE in place of the advice.
+  bool watch = false;            ///< apply
+  double period_s = 10;          ///< apply --watch, run
+  double target_ms = 0;          ///< 0: of the workload file.
+  bool show_periods = false;
+  std::string controllers;  ///< run: "visitors=on,split=advise"
+  int periods = 0;          ///< run: 0: for ever.
 };
 int run_tune_example();
 int run_tune_advise(const TuneArgs& args);
@@ -260,5 +270,6 @@ int run_tune_plan(const TuneArgs& args);
 int run_tune_apply(const TuneArgs& args);
 int run_tune_history(const TuneArgs& args);
 int run_tune_revert(const TuneArgs& args);
+int run_tune_run(const TuneArgs& args);
 
 }  // namespace fjord::cli

@@ -15,17 +15,6 @@ using tuner::KnobPlace;
 constexpr std::string_view kPrefix = "tune-";
 constexpr std::size_t kIdLength = 13;
 
-/// A clock that stands where it is put: changes of the past are replayed into the guard rails by it.
-class ReplayClock final : public Clock {
- public:
-  MonotonicTime now() const override { return {us_}; }
-  WallTime wall_now() const override { return {us_}; }
-  void set(std::int64_t us) { us_ = us; }
-
- private:
-  std::int64_t us_ = 0;
-};
-
 std::map<std::string, std::string> values_of(const rpc::ConfigChange& version) {
   std::map<std::string, std::string> values;
   for (const std::string& text : version.values) {
@@ -50,17 +39,6 @@ std::vector<ValueChange> difference(const std::map<std::string, std::string>& be
   return changes;
 }
 
-void replay(const std::vector<rpc::ConfigChange>& versions, ReplayClock& clock, tuner::GuardRails& rails) {
-  for (const AppliedChange& applied : applied_changes(versions)) {
-    clock.set(applied.unix_us);
-    for (const ValueChange& value : applied.values) {
-      tuner::Change change;
-      change.knob = tuner::find_knob(value.name);
-      if (change.knob != nullptr) rails.made(change);
-    }
-  }
-}
-
 /// What a change makes nodes write anew or send, at once. Slotfiles and buckets follow when they are written to.
 double moved_bytes_of(const tuner::Knob& knob, const tuner::Workload& workload) {
   // With more bits some parts belong elsewhere; about one replica in so many as there are nodes stays where it is.
@@ -72,10 +50,21 @@ double moved_bytes_of(const tuner::Knob& knob, const tuner::Workload& workload) 
 
 }  // namespace
 
+void replay(const std::vector<rpc::ConfigChange>& versions, HistoryClock& clock, tuner::GuardRails& rails) {
+  for (const AppliedChange& applied : applied_changes(versions)) {
+    clock.set(applied.unix_us);
+    for (const ValueChange& value : applied.values) {
+      tuner::Change change;
+      change.knob = tuner::find_knob(value.name);
+      if (change.knob != nullptr) rails.made(change);
+    }
+  }
+}
+
 TunePlan plan_changes(const tuner::Workload& workload, const tuner::Report& report,
                       const tuner::ClusterCondition& condition, const std::vector<rpc::ConfigChange>& versions,
                       std::int64_t now_us, const std::vector<std::string>& only) {
-  ReplayClock clock;
+  HistoryClock clock;
   tuner::GuardRails rails({}, clock);
   replay(versions, clock, rails);
   clock.set(now_us);
@@ -132,9 +121,9 @@ std::string plan_text(const TunePlan& plan) {
   return text;
 }
 
-std::string plan_json(const TunePlan& plan) {
+std::string plan_json(const TunePlan& plan, const std::string& inputs) {
   JsonText json;
-  json.begin_object().key("changes").begin_array();
+  json.begin_object().key("inputs").raw(inputs).key("changes").begin_array();
   for (const PlannedChange& change : plan.changes) {
     json.begin_object().key("knob").text(change.knob->name).key("old").text(change.old_text);
     json.key("new").text(change.new_text).key("reason").text(change.reason).key("effect").text(change.effect);
@@ -184,6 +173,51 @@ Result<rpc::ChangeConfig> revert_request(const std::vector<rpc::ConfigChange>& v
     } else {
       request.set.push_back(value.name + "=" + value.before);
     }
+  }
+  return request;
+}
+
+namespace {
+
+void set_or_unset(rpc::ChangeConfig& request, const std::string& name, const std::string& value) {
+  if (value.empty()) {
+    request.unset.push_back(name);
+  } else {
+    request.set.push_back(name + "=" + value);
+  }
+}
+
+}  // namespace
+
+Result<rpc::ChangeConfig> revert_setting_request(const std::vector<rpc::ConfigChange>& versions,
+                                                 const std::string& first_id, std::string_view setting) {
+  rpc::ChangeConfig request;
+  for (const AppliedChange& change : applied_changes(versions)) {
+    if (change.id != first_id) continue;
+    for (const ValueChange& value : change.values) {
+      if (value.name != setting) continue;
+      set_or_unset(request, value.name, value.before);
+      return request;
+    }
+  }
+  return Status(StatusCode::NotFound, fmt::format("there is no change {} of {}", first_id, setting));
+}
+
+rpc::ChangeConfig give_back_request(const std::vector<rpc::ConfigChange>& versions, std::uint64_t seen,
+                                    std::uint64_t ours) {
+  const auto values_at = [&](std::uint64_t version) {
+    const auto found =
+        std::find_if(versions.begin(), versions.end(), [&](const auto& one) { return one.version == version; });
+    return found == versions.end() ? std::map<std::string, std::string>() : values_of(*found);
+  };
+  rpc::ChangeConfig request;
+  if (ours <= seen + 1) return request;
+  const auto theirs = values_at(ours - 1);
+  std::vector<ValueChange> by_others = difference(values_at(seen), theirs);
+  for (const ValueChange& mine : difference(theirs, values_at(ours))) {
+    const auto both =
+        std::find_if(by_others.begin(), by_others.end(), [&](const ValueChange& one) { return one.name == mine.name; });
+    if (both != by_others.end()) set_or_unset(request, both->name, both->after);
   }
   return request;
 }

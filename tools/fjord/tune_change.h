@@ -34,7 +34,8 @@ TunePlan plan_changes(const tuner::Workload& workload, const tuner::Report& repo
                       const tuner::ClusterCondition& condition, const std::vector<rpc::ConfigChange>& versions,
                       std::int64_t now_us, const std::vector<std::string>& only);
 std::string plan_text(const TunePlan& plan);
-std::string plan_json(const TunePlan& plan);
+/// `inputs`: JSON, of what the advice is based on.
+std::string plan_json(const TunePlan& plan, const std::string& inputs);
 
 std::string change_id(const std::vector<std::string>& assignments, std::int64_t now_us);
 
@@ -56,5 +57,28 @@ std::vector<AppliedChange> applied_changes(const std::vector<rpc::ConfigChange>&
 /// What takes a change back: the settings that it changed get the values from before it, others stay.
 /// Errors: NotFound; InvalidArgument if one of them was changed again since, named.
 Result<rpc::ChangeConfig> revert_request(const std::vector<rpc::ConfigChange>& versions, const std::string& id);
+
+/// Takes back one setting of several changes in a row: it gets the value from before the first of them.
+/// Errors: NotFound if that change is not in the history any more.
+Result<rpc::ChangeConfig> revert_setting_request(const std::vector<rpc::ConfigChange>& versions,
+                                                 const std::string& first_id, std::string_view setting);
+
+/// If others have made versions between `seen` and `ours`, and set something that ours has set too: what gives them
+/// back their values. Empty if there is nothing like that.
+rpc::ChangeConfig give_back_request(const std::vector<rpc::ConfigChange>& versions, std::uint64_t seen,
+                                    std::uint64_t ours);
+
+/// A clock that stands where it is put, so that changes of the past can be replayed into the guard rails.
+class HistoryClock final : public Clock {
+ public:
+  MonotonicTime now() const override { return {us_}; }
+  WallTime wall_now() const override { return {us_}; }
+  void set(std::int64_t unix_us) { us_ = unix_us; }
+
+ private:
+  std::int64_t us_ = 0;
+};
+/// Notes what the tuner has done so far.
+void replay(const std::vector<rpc::ConfigChange>& versions, HistoryClock& clock, tuner::GuardRails& rails);
 
 }  // namespace fjord::cli

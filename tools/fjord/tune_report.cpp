@@ -25,7 +25,7 @@ std::string_view place_text(KnobPlace place) {
   return "";
 }
 
-std::string inputs_text(const std::vector<Input>& inputs) {
+std::string formula_inputs_text(const std::vector<Input>& inputs) {
   std::string text;
   for (const Input& input : inputs) {
     text += fmt::format("        {} = {:.6g}{}{} ({})\n", input.name, input.value, input.unit.empty() ? "" : " ",
@@ -49,7 +49,7 @@ std::string advice_text(const Advice& advice) {
                         tuner::declaration_of(advice.effect->sensitive_to).name);
   }
   text += fmt::format("      formula ({}): {}\n", advice.source, advice.formula);
-  text += inputs_text(advice.inputs);
+  text += formula_inputs_text(advice.inputs);
   text +=
       fmt::format("      bound by: {}\n", advice.binding.empty() ? "a bound of the setting"
                                                                  : fmt::format("{}", fmt::join(advice.binding, ", ")));
@@ -131,9 +131,29 @@ std::string tune_report_text(const tuner::Workload& workload, const Report& repo
   return text;
 }
 
-std::string tune_report_json(const tuner::Workload& workload, const Report& report) {
+std::string inputs_text(const std::vector<Input>& inputs) {
+  std::string text;
+  for (const Input& input : inputs) {
+    text += fmt::format("{}: {:.5g}{}{} ({})\n", input.name, input.value, input.unit.empty() ? "" : " ", input.unit,
+                        input.origin);
+  }
+  return text;
+}
+
+std::string inputs_json(const std::vector<Input>& inputs) {
   JsonText json;
-  json.begin_object().key("documents").real(workload.documents, 0).key("nodes").integer(workload.nodes);
+  json.begin_object();
+  add_inputs(json, inputs);
+  json.end_object();
+  const std::string object = json.str();
+  return object.substr(object.find('['), object.rfind(']') - object.find('[') + 1);
+}
+
+std::string tune_report_json(const tuner::Workload& workload, const Report& report, const std::vector<Input>& inputs) {
+  JsonText json;
+  json.begin_object();
+  add_inputs(json, inputs);
+  json.key("documents").real(workload.documents, 0).key("nodes").integer(workload.nodes);
   add_prediction(json, "predicted_before", report.predicted_before);
   add_prediction(json, "predicted_after", report.predicted_after);
   add_effect(json, report.effect);

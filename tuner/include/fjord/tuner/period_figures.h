@@ -26,7 +26,7 @@ struct PeriodFigures {
   /// Time for which maintenance waited for its budget.
   double throttled_share = 0;
 
-  double resident_bytes = 0;   ///< Of the storage process that has most.
+  double resident_bytes = 0;      ///< Of the storage process that has most.
   double fullest_used_share = 0;  ///< Of the file systems of the storage nodes.
 
   std::size_t nodes_read = 0;

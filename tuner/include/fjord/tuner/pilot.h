@@ -76,9 +76,9 @@ struct PilotStep {
 };
 
 /// Drives the controllers of one cluster: at the end of each period it says what is to be changed, watches each change,
-/// and says when one is to be taken back. One change at a time: while one is watched only the same loop may go on in the
-/// same direction, and a loop whose target is broken may lower its knob, which is not watched: whether it helps, the loop
-/// sees itself. Pure but for the clock of the guard rails.
+/// and says when one is to be taken back. One change at a time: while one is watched only the same loop may go on in
+/// the same direction, and a loop whose target is broken may lower its knob, which is not watched: whether it helps,
+/// the loop sees itself. Pure but for the clock of the guard rails.
 ///
 /// Threading: confined to its owner. Lifetime: the clock outlives it.
 class Pilot {

@@ -25,8 +25,8 @@ struct WatchedChangeOptions {
   int unknown_periods_max = 48;
 };
 
-/// ChangeWatch on figures of a cluster: chooses the yardstick, and leaves out periods that cannot be compared with those
-/// before the change: nothing was asked, more was asked, or visits ran at one time and not at the other. Pure.
+/// ChangeWatch on figures of a cluster: chooses the yardstick, and leaves out periods that cannot be compared with
+/// those before the change: nothing was asked, more was asked, or visits ran at one time and not at the other. Pure.
 ///
 /// Threading: confined to its owner.
 class WatchedChange {
