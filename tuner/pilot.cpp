@@ -264,7 +264,12 @@ void Pilot::decide(Loop& loop, const PilotInput& input, PilotStep& step) {
 PilotStep Pilot::step(const PilotInput& input) {
   PilotStep step;
   adopt(input, step);
-  judge(input, step);
+  if (owed_) {
+    const auto found = input.values.find(owed_->knob->name);
+    if (found != input.values.end() && found->second == owed_->old_value) step.order = owed_;
+    owed_.reset();
+  }
+  if (!step.order) judge(input, step);
   ++periods_;
   for (std::size_t i = 0; i < loops_.size(); ++i) {
     Loop& loop = *loops_[(first_ + i) % loops_.size()];
@@ -305,8 +310,8 @@ void Pilot::made(const PilotOrder& order, const std::string& id) {
 }
 
 void Pilot::failed(const PilotOrder& order) {
-  // A roll-back that failed is not tried for ever: whoever reads the log has to decide.
-  if (Loop* loop = find(order.loop); loop != nullptr && !order.reverts.empty()) loop->hold = options_.hold_periods;
+  // What is bad is taken back in the next period then.
+  if (!order.reverts.empty()) owed_ = order;
 }
 
 }  // namespace fjord::tuner

@@ -45,7 +45,8 @@ Result<MetricPage> silent() { return Status(StatusCode::Timeout, "silent"); }
 }  // namespace
 
 TEST_CASE("tune metrics: rates, times and shares of a period, of all nodes together") {
-  const auto before = reading(100, {distributor(1000, 500, 100, 0, 500), storage(10, 2, 0, 5, 10), storage(0, 1, 0, 3, 20)});
+  const auto before =
+      reading(100, {distributor(1000, 500, 100, 0, 500), storage(10, 2, 0, 5, 10), storage(0, 1, 0, 3, 20)});
   const auto after =
       reading(110, {distributor(1800, 600, 200, 50, 500), storage(110, 1, 4, 5, 30), storage(100, 3, 1, 3, 20)});
   const tuner::PeriodFigures figures = figures_between(before, after);

@@ -72,9 +72,7 @@ class Driver {
   int run(const Modes& modes) {
     std::string text;
     for (const auto& [name, mode] : modes) {
-      const char* word = mode == tuner::ControlMode::On       ? "on"
-                         : mode == tuner::ControlMode::Advise ? "advise"
-                                                              : "off";
+      const char* word = mode == tuner::ControlMode::On ? "on" : mode == tuner::ControlMode::Advise ? "advise" : "off";
       text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, word);
     }
     log_.say({.event = "started",

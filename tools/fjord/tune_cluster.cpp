@@ -40,7 +40,8 @@ void take_live(const LiveCluster& live, tuner::Workload& w) {
   if (nodes > 0) w.nodes = nodes;
   for (const tuner::Knob& knob : tuner::knobs()) {
     if (knob.place != tuner::KnobPlace::Live) continue;
-    if (const auto value = tuner::parse_value(knob, live_value(live.config, knob.name))) w.current.*(knob.member) = *value;
+    if (const auto value = tuner::parse_value(knob, live_value(live.config, knob.name)))
+      w.current.*(knob.member) = *value;
   }
   const std::string redundancy = live_value(live.config, "cluster.redundancy");
   if (!redundancy.empty()) {

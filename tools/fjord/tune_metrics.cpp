@@ -104,9 +104,9 @@ tuner::PeriodFigures figures_between(const ClusterReading& before, const Cluster
     if (node.has("fjord_visitor_running")) add_storage(node, figures);
   }
   figures.operations = figures.reads_per_s + figures.writes_per_s + figures.failed_per_s;
-  for (double* rate : {&figures.reads_per_s, &figures.writes_per_s, &figures.failed_per_s,
-                       &figures.node_operations_per_s, &figures.docblocks_per_s, &figures.scan_bytes_per_s,
-                       &figures.throttled_share}) {
+  for (double* rate :
+       {&figures.reads_per_s, &figures.writes_per_s, &figures.failed_per_s, &figures.node_operations_per_s,
+        &figures.docblocks_per_s, &figures.scan_bytes_per_s, &figures.throttled_share}) {
     *rate = std::max(0.0, *rate / figures.seconds);
   }
   figures.p99_s = times.quantile(0.99);

@@ -21,6 +21,7 @@ using Verdict = tuner::WatchedChange::Verdict;
 /// So many periods have to be comparable before a change is made, of at most so many that are looked at.
 constexpr std::size_t kPeriodsBefore = 4;
 constexpr int kPeriodsBeforeMax = 12;
+constexpr int kTakeBackTries = 10;  ///< Somebody may change other settings all the time.
 
 /// One change, from before it is made until it is judged.
 class WatchedApply {
@@ -74,9 +75,9 @@ class WatchedApply {
       return Status(StatusCode::Unavailable, "the cluster is degraded or under maintenance: no change can be judged");
     }
     const std::string settings = fmt::format("{}", fmt::join(request.set, ", "));
-    FJORD_TRY_ASSIGN(const std::uint64_t version,
-                     change_if_unchanged(connection_, args_.common.timeout(), std::move(request), id_,
-                                         live.config.config_version));
+    FJORD_TRY_ASSIGN(
+        const std::uint64_t version,
+        change_if_unchanged(connection_, args_.common.timeout(), std::move(request), id_, live.config.config_version));
     watch_.changed(id_, tuner::Yardstick::Total);
     log_.say({.event = "changed", .id = id_, .config_version = version, .text = settings});
     return Status::ok();
@@ -92,16 +93,25 @@ class WatchedApply {
 
   int take_back() {
     const std::string why = fmt::format("the objective was {} of what it was before", watch_.ratios_text());
-    const auto config = ask_cluster(connection_, rpc::GetConfig{}, args_.common.timeout());
-    if (!config) return report(config.error());
-    auto request = revert_request(config->versions, id_);
-    if (!request) return report(request.error());
-    request->who = fmt::format("revert of {} {}: {}", id_, who_am_i(), why);
-    const auto made = change_if_unchanged(connection_, args_.common.timeout(), std::move(*request), id_,
-                                          config->config_version);
-    if (!made) return report(made.error());
+    Result<std::uint64_t> made = Status(StatusCode::Busy, "");
+    for (int i = 0; i < kTakeBackTries && !made; ++i) {
+      if (i > 0) std::this_thread::sleep_for(std::chrono::duration<double>(args_.period_s));
+      made = try_to_take_back(why);
+    }
+    if (!made) {
+      complain(fmt::format("{} is bad and could not be taken back; fjord tune revert {}", id_, id_));
+      return report(made.error());
+    }
     log_.say({.event = "taken back", .id = id_, .config_version = *made, .text = why});
     return kRefused;
+  }
+
+  Result<std::uint64_t> try_to_take_back(const std::string& why) {
+    FJORD_TRY_ASSIGN(const rpc::GetConfigReply config,
+                     ask_cluster(connection_, rpc::GetConfig{}, args_.common.timeout()));
+    FJORD_TRY_ASSIGN(rpc::ChangeConfig request, revert_request(config.versions, id_));
+    request.who = fmt::format("revert of {} {}: {}", id_, who_am_i(), why);
+    return change_if_unchanged(connection_, args_.common.timeout(), std::move(request), id_, config.config_version);
   }
 
   void say(std::string_view event, const std::string& text) { log_.say({.event = event, .id = id_, .text = text}); }

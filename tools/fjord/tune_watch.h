@@ -15,8 +15,8 @@ struct TuneObjective {
 /// From --target-ms, the workload file, or the defaults. Errors: those of the file.
 Result<TuneObjective> tune_objective(const TuneArgs& args);
 
-/// Looks at the cluster for some periods, makes the change, goes on looking, and takes it back if the objective is worse.
-/// Returns the exit code: 0 if it stays, 8 if it was taken back.
+/// Looks at the cluster for some periods, makes the change, goes on looking, and takes it back if the objective is
+/// worse. Returns the exit code: 0 if it stays, 8 if it was taken back.
 int apply_and_watch(const TuneArgs& args, Connection& connection, const std::string& id, rpc::ChangeConfig request);
 
 }  // namespace fjord::cli

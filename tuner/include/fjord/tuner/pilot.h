@@ -92,7 +92,8 @@ class Pilot {
   /// The order of the last step was carried out. Also for a change that somebody else made and that is to be watched;
   /// its loop is then unknown.
   void made(const PilotOrder& order, const std::string& id);
-  /// It was not: the loop goes on from the value that is there.
+  /// It was not: the loop goes on from the value that is there. A roll-back is ordered again in the next period, unless
+  /// somebody else has set the knob then.
   void failed(const PilotOrder& order);
 
   GuardRails& rails() { return rails_; }
@@ -123,6 +124,7 @@ class Pilot {
   GuardRails rails_;
   WatchedChange watch_;
   std::optional<Watched> watched_;
+  std::optional<PilotOrder> owed_;  ///< A roll-back that failed.
   std::vector<std::unique_ptr<Loop>> loops_;
   std::size_t first_ = 0;  ///< Who may speak first; goes round.
   int periods_ = 0;
