@@ -415,7 +415,8 @@ void add_aggregate(CLI::App& app, AggregateArgs& args, Action& action) {
       "  fjord aggregate --type car --group-by make 'count()' 'avg(price) AS price' --order-by 'price desc' --limit "
       "10\n"
       "  fjord aggregate --type car --selection 'year >= 2020' 'quantile(0.5,price)' 'top(3,color)' -o json\n"
-      "  fjord aggregate --type car --group-by 'make,year / 10 AS decade' 'sum(price)' --having 'sum_price > 1000'\n"
+      "  fjord aggregate --type car --group-by 'make,year - year % 10 AS decade' 'sum(price)' --having 'sum_price > "
+      "1000'\n"
       "  fjord aggregate --spec report.json --into car_report\n" +
       std::string(kExitCodes));
   const auto list = [&](const char* name, std::vector<std::string>& into, const char* help, const char* type) {
