@@ -143,10 +143,12 @@ class DevTest(unittest.TestCase):
             directory = pathlib.Path(folder) / "data"
             schema = pathlib.Path(folder) / "music.sd"
             schema.write_text(self.SCHEMA)
+            other, _ = self.start()  # has the usual ports; later they are free
             process, env = self.start(directory)
             self.fjord(env, "schema", "deploy", schema)
             self.fjord(env, "put", "id:a:music::1", "-", stdin='{"year": 1967}')
             self.stop(process, signal.SIGTERM)
+            self.stop(other)
             process, env = self.start(directory)
             self.assertEqual(self.fjord(env, "get", "id:a:music::1").json()["fields"], {"year": 1967})
             second = harness.run_program("fjord", "dev", "--dir", directory, timeout=20)

@@ -1,5 +1,6 @@
 #include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <signal.h>
 
 #include "commands.h"
@@ -36,10 +37,20 @@ class DevDirectory {
   bool temporary_;
 };
 
-/// The cluster of the folder, or a new one with one node of each role. The ports are chosen at each start.
+/// The cluster of the folder, or a new one with one node of each role. It keeps its ports: the fleet controller's
+/// record says where its nodes are.
 Result<config::ClusterConfig> dev_config(const std::string& directory) {
+  const std::string path = directory + "/dev.yaml";
+  if (fs::exists(path)) return config::load_config(path);
+  std::error_code error;
+  fs::create_directories(directory, error);
+  if (error) return Status(StatusCode::IoError, directory + ": cannot be made: " + error.message());
   FJORD_TRY_ASSIGN(const std::string yaml, make_local_yaml({.storage = 1, .distributors = 1, .redundancy = 1}));
-  return config::parse_config(yaml, directory + "/dev.yaml");
+  std::ofstream file(path);
+  file << yaml;
+  file.close();
+  if (!file) return Status(StatusCode::IoError, path + ": cannot be written");
+  return config::parse_config(yaml, path);
 }
 
 Status run_until_signal(const config::ClusterConfig& config) {
