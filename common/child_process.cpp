@@ -30,7 +30,7 @@ struct SpawnSettings {
     posix_spawn_file_actions_adddup2(&files, socket, ChildProcess::kSocket);
     posix_spawn_file_actions_addclosefrom_np(&files, ChildProcess::kSocket + 1);
     posix_spawnattr_init(&attributes);
-    // The processes of a cluster block the signals by which they are ended; a plugin starts as anybody does.
+    // The processes of a cluster block the signals by which they are ended; a child starts as anybody does.
     sigset_t none;
     sigset_t all;
     sigemptyset(&none);
@@ -173,4 +173,42 @@ Result<std::string> ChildProcess::receive(Deadline deadline, const IsCancelled& 
   return message;
 }
 
+namespace child_socket {
+namespace {
+
+bool read_all(char* to, std::size_t bytes) {
+  while (bytes > 0) {
+    const ssize_t got = ::read(ChildProcess::kSocket, to, bytes);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    to += got;
+    bytes -= static_cast<std::size_t>(got);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<std::string> receive() {
+  char length[sizeof(std::uint32_t)];
+  if (!read_all(length, sizeof(length))) return std::nullopt;
+  const std::size_t bytes = load_fixed<std::uint32_t>(length);
+  if (bytes > kMessageBytesMax) return std::nullopt;
+  std::string message(bytes, '\0');
+  if (!read_all(message.data(), message.size())) return std::nullopt;
+  return message;
+}
+
+bool send(std::string_view message) {
+  const std::string frame = ChildProcess::framed(message);
+  for (std::string_view left = frame; !left.empty();) {
+    const ssize_t sent = ::write(ChildProcess::kSocket, left.data(), left.size());
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent <= 0) return false;
+    left.remove_prefix(static_cast<std::size_t>(sent));
+  }
+  return true;
+}
+
+}  // namespace child_socket
 }  // namespace fjord

@@ -18,7 +18,7 @@ Result<HostAnswer> PluginProcess::call(const HostRequest& request, Duration time
                                        const std::function<void(HostAnswer)>& on_documents) {
   const ChildProcess::Deadline deadline =
       std::chrono::steady_clock::now() + std::chrono::steady_clock::duration(timeout);
-  FJORD_TRY(child_->send(encode(request), deadline, is_cancelled));
+  FJORD_TRY(child_->send(ChildProcess::framed(encode(request)), deadline, is_cancelled));
   while (true) {
     FJORD_TRY_ASSIGN(const std::string message, child_->receive(deadline, is_cancelled));
     std::optional<HostAnswer> answer = decode_answer(message);

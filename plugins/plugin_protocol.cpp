@@ -1,6 +1,5 @@
 #include "plugin_protocol.h"
 
-#include "fjord/common/child_process.h"
 #include "fjord/common/coding.h"
 
 namespace fjord::plugins {
@@ -17,7 +16,7 @@ std::string encode(const HostRequest& request) {
   }
   put_varint(out, request.schemas.size());
   for (const std::string& schema : request.schemas) put_string(out, schema);
-  return ChildProcess::framed(out);
+  return out;
 }
 
 std::optional<HostRequest> decode_request(std::string_view message) {
@@ -52,7 +51,7 @@ std::string encode(const HostAnswer& answer) {
     put_string(out, name);
     put_string(out, help);
   }
-  return ChildProcess::framed(out);
+  return out;
 }
 
 std::optional<HostAnswer> decode_answer(std::string_view message) {

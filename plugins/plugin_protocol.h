@@ -9,8 +9,8 @@
 #include "fjord/document/bucket_id.h"
 #include "fjord/rpc/messages.h"
 
-/// What a storage node and a plugin host say to each other over a socket: frames of a four-byte length, little-endian,
-/// and a message. The node asks, the host answers with any number of documents and one outcome.
+/// What a storage node and a plugin host say to each other as messages of ChildProcess. The node asks, the host answers
+/// with any number of documents and one outcome.
 namespace fjord::plugins {
 
 enum class Call : std::uint8_t { Describe = 1, Create, BeginBucket, Visit, EndBucket, AbandonBucket };
@@ -33,10 +33,9 @@ struct HostAnswer {
   std::vector<std::pair<std::string, std::string>> described;  ///< Describe: name and help.
 };
 
-/// With the length in front.
 std::string encode(const HostRequest& request);
 std::string encode(const HostAnswer& answer);
-/// Without the length. Nothing: malformed.
+/// Nothing: malformed.
 std::optional<HostRequest> decode_request(std::string_view message);
 std::optional<HostAnswer> decode_answer(std::string_view message);
 

@@ -1,7 +1,6 @@
 // fjord-plugin-host: one library of visitors, in a process that may be lost. Started by storage nodes, which talk to it
 // over a socket (plugin_protocol.h).
 
-#include <cerrno>
 #include <condition_variable>
 #include <csignal>
 #include <cstdio>
@@ -21,7 +20,6 @@
 #include <unistd.h>
 
 #include "fjord/common/child_process.h"
-#include "fjord/common/coding.h"
 #include "fjord/common/executor.h"
 #include "fjord/plugins/plugin.h"
 #include "plugin_protocol.h"
@@ -71,27 +69,8 @@ class WaitingExecutor final : public Executor {
   std::deque<Task> tasks_;
 };
 
-/// False at the end of the connection.
-bool read_all(char* to, std::size_t bytes) {
-  while (bytes > 0) {
-    const ssize_t got = ::read(ChildProcess::kSocket, to, bytes);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    to += got;
-    bytes -= static_cast<std::size_t>(got);
-  }
-  return true;
-}
-
 void answer(const HostAnswer& what) {
-  const std::string frame = encode(what);
-  std::string_view left = frame;
-  while (!left.empty()) {
-    const ssize_t sent = ::write(ChildProcess::kSocket, left.data(), left.size());
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) std::_Exit(0);  // The storage node has gone.
-    left.remove_prefix(static_cast<std::size_t>(sent));
-  }
+  if (!child_socket::send(encode(what))) std::_Exit(0);  // The storage node has gone.
 }
 
 HostAnswer outcome(Status status) {
@@ -233,15 +212,12 @@ int serve(const char* file) {
   PluginRegistry registry;
   const std::string problem = load(file, registry);
   Host host(std::string(file).substr(std::string_view(file).rfind('/') + 1), registry);
-  while (true) {
-    char length[sizeof(std::uint32_t)];
-    if (!read_all(length, sizeof(length))) return 0;
-    std::string message(load_fixed<std::uint32_t>(length), '\0');
-    if (!read_all(message.data(), message.size())) return 0;
-    std::optional<HostRequest> request = decode_request(message);
+  while (const auto message = child_socket::receive()) {
+    std::optional<HostRequest> request = decode_request(*message);
     if (!request) return 1;
     answer(problem.empty() ? host.handle(*request) : outcome(Status(StatusCode::InvalidArgument, problem)));
   }
+  return 0;
 }
 
 }  // namespace

@@ -1,11 +1,9 @@
 // fjord-script-host: the program of one task of a script job, in a process that can compute and nothing else. Started
 // by storage nodes and distributors, which talk to it over a socket (script_protocol.h).
 
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
-#include <unistd.h>
 
 #include "fjord/common/child_process.h"
 #include "fjord/common/coding.h"
@@ -15,29 +13,6 @@
 
 namespace fjord::scripting {
 namespace {
-
-constexpr std::size_t kMessageBytesMax = std::size_t{256} << 20;
-
-bool read_all(char* to, std::size_t bytes) {
-  while (bytes > 0) {
-    const ssize_t got = ::read(ChildProcess::kSocket, to, bytes);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    to += got;
-    bytes -= static_cast<std::size_t>(got);
-  }
-  return true;
-}
-
-bool write_all(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::write(ChildProcess::kSocket, bytes.data(), bytes.size());
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent <= 0) return false;
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
-  }
-  return true;
-}
 
 std::string answer(LuaProgram& program, std::string_view message) {
   ByteReader reader(message);
@@ -70,15 +45,9 @@ std::string answer(LuaProgram& program, std::string_view message) {
   return error.empty() ? out : "\1" + error;
 }
 
-int serve(LuaProgram& program) {
-  while (true) {
-    char length[sizeof(std::uint32_t)];
-    if (!read_all(length, sizeof(length))) return 0;
-    const std::size_t bytes = load_fixed<std::uint32_t>(length);
-    if (bytes > kMessageBytesMax) return 1;
-    std::string message(bytes, '\0');
-    if (!read_all(message.data(), message.size())) return 0;
-    if (!write_all(ChildProcess::framed(answer(program, message)))) return 0;
+void serve(LuaProgram& program) {
+  while (const auto message = child_socket::receive()) {
+    if (!child_socket::send(answer(program, *message))) return;
   }
 }
 
@@ -99,5 +68,6 @@ int main(int argc, char** argv) {
     return 3;
   }
   fjord::scripting::LuaProgram program(memory_bytes, call_time);
-  std::_Exit(fjord::scripting::serve(program));
+  fjord::scripting::serve(program);
+  std::_Exit(0);
 }

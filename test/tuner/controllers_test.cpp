@@ -7,20 +7,10 @@
 
 #include "fjord/common/random.h"
 #include "fjord/tuner/model/plant.h"
+#include "hand_clock.h"
 
 namespace fjord::tuner {
 namespace {
-
-/// A clock that the test moves.
-class HandClock final : public Clock {
- public:
-  MonotonicTime now() const override { return now_; }
-  WallTime wall_now() const override { return {now_.us}; }
-  void advance(Duration duration) { now_ = now_ + duration; }
-
- private:
-  MonotonicTime now_;
-};
 
 constexpr Duration kHour = seconds(3600);
 

@@ -2,18 +2,10 @@
 
 #include <catch2/catch.hpp>
 
+#include "hand_clock.h"
+
 namespace fjord::tuner {
 namespace {
-
-class HandClock final : public Clock {
- public:
-  MonotonicTime now() const override { return now_; }
-  WallTime wall_now() const override { return {now_.us}; }
-  void advance(Duration duration) { now_ = now_ + duration; }
-
- private:
-  MonotonicTime now_;
-};
 
 Change change_of(const char* knob, std::int64_t old_value, std::int64_t new_value) {
   Change change;

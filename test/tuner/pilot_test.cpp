@@ -6,19 +6,10 @@
 
 #include "fjord/common/random.h"
 #include "fjord/tuner/model/plant.h"
+#include "hand_clock.h"
 
 namespace fjord::tuner {
 namespace {
-
-class HandClock final : public Clock {
- public:
-  MonotonicTime now() const override { return now_; }
-  WallTime wall_now() const override { return {now_.us}; }
-  void advance(Duration duration) { now_ = now_ + duration; }
-
- private:
-  MonotonicTime now_;
-};
 
 constexpr const char* kVisitorsMax = "storage.visitors_max";
 constexpr const char* kSplitLimit = "distributor.bucket_bytes_max";

@@ -1,6 +1,5 @@
 #include <filesystem>
 #include <fmt/format.h>
-#include <fstream>
 #include <signal.h>
 
 #include "commands.h"
@@ -41,16 +40,10 @@ class DevDirectory {
 /// record says where its nodes are.
 Result<config::ClusterConfig> dev_config(const std::string& directory) {
   const std::string path = directory + "/dev.yaml";
-  if (fs::exists(path)) return config::load_config(path);
-  std::error_code error;
-  fs::create_directories(directory, error);
-  if (error) return Status(StatusCode::IoError, directory + ": cannot be made: " + error.message());
-  FJORD_TRY_ASSIGN(const std::string yaml, make_local_yaml({.storage = 1, .distributors = 1, .redundancy = 1}));
-  std::ofstream file(path);
-  file << yaml;
-  file.close();
-  if (!file) return Status(StatusCode::IoError, path + ": cannot be written");
-  return config::parse_config(yaml, path);
+  if (!fs::exists(path)) {
+    FJORD_TRY(create_local_config(directory, "dev.yaml", {.storage = 1, .distributors = 1, .redundancy = 1}));
+  }
+  return config::load_config(path);
 }
 
 Status run_until_signal(const config::ClusterConfig& config) {

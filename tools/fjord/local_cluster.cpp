@@ -83,8 +83,6 @@ std::string fjordd_path() {
   ::_exit(127);
 }
 
-}  // namespace
-
 Result<std::string> make_local_yaml(const LocalShape& shape) {
   std::vector<int> ports;
   for (int http = 0; http <= kHttpOffset; http += kHttpOffset) {
@@ -115,14 +113,20 @@ Result<std::string> make_local_yaml(const LocalShape& shape) {
       shape.redundancy, controller, distributors, storage);
 }
 
-bool LocalCluster::exists(const std::string& directory) { return fs::exists(directory + "/cluster.yaml"); }
+}  // namespace
 
-Status LocalCluster::create(const std::string& directory, const LocalShape& shape) {
+Status create_local_config(const std::string& directory, const std::string& name, const LocalShape& shape) {
   std::error_code error;
   fs::create_directories(directory, error);
   if (error) return io_error(directory, error.value());
   FJORD_TRY_ASSIGN(const std::string yaml, make_local_yaml(shape));
-  return write_text(directory + "/cluster.yaml", yaml);
+  return write_text(directory + "/" + name, yaml);
+}
+
+bool LocalCluster::exists(const std::string& directory) { return fs::exists(directory + "/cluster.yaml"); }
+
+Status LocalCluster::create(const std::string& directory, const LocalShape& shape) {
+  return create_local_config(directory, "cluster.yaml", shape);
 }
 
 Result<ProcessName> LocalCluster::add_storage(const std::string& directory) {

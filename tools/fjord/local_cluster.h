@@ -16,8 +16,8 @@ struct LocalShape {
   bool usual_ports = true;  ///< 19100 and up if all of them are free; otherwise any.
 };
 
-/// YAML with addresses on loopback. Directories are relative.
-Result<std::string> make_local_yaml(const LocalShape& shape);
+/// Makes the folder and in it a configuration with addresses on loopback. Directories are relative.
+Status create_local_config(const std::string& directory, const std::string& name, const LocalShape& shape);
 
 /// A cluster of separate processes whose configuration, data, logs and process ids are in one folder.
 /// Threading: one thread.

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <sys/types.h>
@@ -62,5 +63,15 @@ class ChildProcess {
   int socket_;
   Status gone_;
 };
+
+/// The other end: what the program itself does with its socket. Blocks.
+namespace child_socket {
+
+/// The next message; none at the end of the connection, or if it is no message.
+std::optional<std::string> receive();
+/// False if the one that started this program has gone.
+bool send(std::string_view message);
+
+}  // namespace child_socket
 
 }  // namespace fjord
