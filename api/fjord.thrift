@@ -900,6 +900,14 @@ struct JobSpec {
   6: optional i64 output_buckets = 0
   7: optional i64 visitors_per_node = 0
   8: optional Shuffle shuffle = Shuffle.AUTO
+  /** How it runs, not what it computes: limits and throttle. What is not named is at its default. */
+  9: optional list<Parameter> settings = []
+}
+
+/** A document that the map function of a job failed on, and why. */
+struct DeadLetter {
+  1: optional string document = ""
+  2: optional string error = ""
 }
 
 enum JobPhase {
@@ -942,6 +950,42 @@ struct JobStatus {
   19: optional Shuffle shuffle = Shuffle.AUTO
   /** Written to disk by tasks whose groups did not fit into memory. */
   20: optional i64 spilled_bytes = 0
+  21: optional bool paused = false
+  /** Process that runs or ran it, as "distributor.1". */
+  22: optional string owner = ""
+  /** Rises when another process takes the job over; 0: the job has no record (yet). */
+  23: optional i64 epoch = 0
+  /** Said by the process that runs it, and not read from its record. */
+  24: optional bool live = false
+  /** Documents that the map function failed on; part of documents_read. */
+  25: optional i64 dead_letters = 0
+  /** If they were asked for. */
+  26: optional list<DeadLetter> dead_letter_list = []
+  /** In force. */
+  27: optional list<Parameter> settings = []
+  /** What it waits for most. */
+  28: optional string bound_by = ""
+  /** Estimate of the time that is left, and by how much it may be wrong; 0: none. */
+  29: optional i64 left_us = 0
+  30: optional i64 left_error_us = 0
+  /** Tuples that tasks put or sent, without repeated tasks. */
+  31: optional i64 sent_bytes = 0
+  /** Time that tasks spent in map and reduce. */
+  32: optional i64 busy_us = 0
+  /** Tasks that were begun a second time because the first one was slow. */
+  33: optional i64 backup_tasks = 0
+  /** Times that another process has gone on with it. */
+  34: optional i64 taken_over = 0
+  // From here on for distributors that may have to go on with the job.
+  /** Of the record; rises with every change of it. */
+  35: optional i64 revision = 0
+  36: optional i64 owner_id = 0
+  37: optional i64 run = 0
+  38: optional i64 bits = 0
+  39: optional JobPhase outcome = JobPhase.UNKNOWN
+  40: optional bool cancel_wanted = false
+  41: optional string resume = ""
+  42: optional string expected = ""
 }
 
 struct SubmitJob {
@@ -964,6 +1008,10 @@ struct ListJobs {
   3: optional i64 results_from = 0
   /** About so many bytes of results; 0: none. */
   4: optional i64 results_bytes_max = 0
+  /** Also what the store knows of jobs that this process does not run. */
+  5: optional bool records = false
+  /** With an id: with the list of documents that the map function failed on. */
+  6: optional bool dead_letters = false
 }
 
 struct ListJobsReply {
@@ -982,6 +1030,28 @@ struct CancelJobReply {
   1: optional Status status
 }
 
+enum JobAction {
+  UNKNOWN = 0,
+  PAUSE = 1,
+  RESUME = 2,
+  CANCEL = 3,
+  SET = 4,
+}
+
+struct ControlJob {
+  1: optional string job_id = ""
+  2: optional JobAction action = JobAction.UNKNOWN
+  /** Set: those that change. */
+  3: optional list<Parameter> settings = []
+  /** Change the record if this process does not run the job. */
+  4: optional bool records = false
+}
+
+struct ControlJobReply {
+  /** NOT_FOUND if this process does not run the job and `records` was not asked for. */
+  1: optional Status status
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** For clients. Every distributor answers. */
@@ -996,6 +1066,7 @@ service DistributorService {
   SubmitJobReply submitJob(1: SubmitJob request)
   ListJobsReply listJobs(1: ListJobs request)
   CancelJobReply cancelJob(1: CancelJob request)
+  ControlJobReply controlJob(1: ControlJob request)
   ChangeNodesReply changeNodes(1: ChangeNodes request)
   GetConfigReply getConfig(1: GetConfig request)
   ChangeConfigReply changeConfig(1: ChangeConfig request)

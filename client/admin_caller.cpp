@@ -129,6 +129,7 @@ void AdminCaller::send_to_all(rpc::Request request, MonotonicTime deadline, std:
     call.answers.push_back({addresses[i], Status(StatusCode::NotReady, "not asked")});
   }
   if (call.answers.empty()) {
+    watcher_->refresh();  // whoever asks again finds those that came back
     return finish_all(
         id, Status(StatusCode::Unavailable,
                    fmt::format("no distributor is up in cluster state version {}", snapshot->state_version())));
@@ -145,6 +146,7 @@ void AdminCaller::send_to_all(rpc::Request request, MonotonicTime deadline, std:
 void AdminCaller::on_all_reply(std::uint64_t id, std::size_t index, Result<rpc::Reply> reply) {
   const auto at = all_.find(id);
   if (at == all_.end()) return;
+  if (!reply) watcher_->refresh();
   at->second.answers[index].reply = std::move(reply);
   if (--at->second.missing == 0) finish_all(id, Status::ok());
 }

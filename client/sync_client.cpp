@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <iterator>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <tuple>
@@ -131,17 +132,23 @@ Result<std::string> SyncClient::submit_job(rpc::JobSpec spec, std::string job_id
 }
 
 Result<std::vector<rpc::JobStatus>> SyncClient::list_jobs(std::string job_id) {
-  FJORD_TRY_ASSIGN(std::vector<Client::Answer> answers, call_all_request(rpc::ListJobs{job_id}));
-  std::vector<rpc::JobStatus> jobs;
+  FJORD_TRY_ASSIGN(std::vector<Client::Answer> answers,
+                   call_all_request(rpc::ListJobs{.job_id = job_id, .records = true}));
+  std::map<std::string, rpc::JobStatus> found;
   Status error;
   for (Client::Answer& answer : answers) {
     auto* reply = answer.reply ? std::get_if<rpc::ListJobsReply>(&*answer.reply) : nullptr;
     if (reply != nullptr && reply->status) {
-      std::move(reply->jobs.begin(), reply->jobs.end(), std::back_inserter(jobs));
+      for (rpc::JobStatus& job : reply->jobs) {
+        const auto [at, is_new] = found.try_emplace(job.job_id, job);
+        if (!is_new && rpc::is_newer(job, at->second)) at->second = std::move(job);
+      }
     } else if (reply == nullptr || reply->status.code() != StatusCode::NotFound) {
       error = (reply != nullptr ? reply->status : answer.reply.status()).with_context(answer.address);
     }
   }
+  std::vector<rpc::JobStatus> jobs;
+  for (auto& [id, job] : found) jobs.push_back(std::move(job));
   const bool is_found = !job_id.empty() && !jobs.empty();
   if (!error && !is_found) return error;
   std::sort(jobs.begin(), jobs.end(), [](const rpc::JobStatus& a, const rpc::JobStatus& b) {
@@ -151,14 +158,23 @@ Result<std::vector<rpc::JobStatus>> SyncClient::list_jobs(std::string job_id) {
 }
 
 Status SyncClient::cancel_job(std::string job_id) {
-  FJORD_TRY_ASSIGN(std::vector<Client::Answer> answers, call_all_request(rpc::CancelJob{job_id}));
-  Status error(StatusCode::NotFound, "no distributor knows the job " + job_id);
+  rpc::ControlJob request;
+  request.job_id = std::move(job_id);
+  request.action = rpc::JobAction::Cancel;
+  return control_job(std::move(request));
+}
+
+Status SyncClient::control_job(rpc::ControlJob request) {
+  request.records = false;
+  FJORD_TRY_ASSIGN(std::vector<Client::Answer> answers, call_all_request(request));
   for (const Client::Answer& answer : answers) {
     const Status& status = answer.reply ? rpc::status_of(*answer.reply) : answer.reply.error();
-    if (status) return status;
-    if (status.code() != StatusCode::NotFound) error = status.with_context(answer.address);
+    if (status || status.code() == StatusCode::InvalidArgument) return status;
   }
-  return error;
+  // Nobody who answers runs it: whoever goes on with it finds what is wanted in its record.
+  request.records = true;
+  FJORD_TRY_ASSIGN(const rpc::ControlJobReply reply, call_any(std::move(request)));
+  return reply.status;
 }
 
 Result<rpc::Reply> SyncClient::call_any_request(rpc::Request request) {

@@ -71,6 +71,10 @@ constexpr SettingDeclaration kSettings[] = {
      "How often each bucket is searched for documents that the keep_while of their type does not want to keep."},
     {"maintenance.paused", Boolean, "false", 0, 1, "", kDistributor,
      "Nothing is moved, split, joined or collected. Replicas that are missing or differ are still repaired."},
+    {"mapreduce.foreground_p99_target_ms", Integer, "0", 0, 60'000, "", kDistributor,
+     "Jobs run fewer tasks while 99 % of the operations that somebody waits for take more milliseconds than this; 0: "
+     "they "
+     "do not look at it."},
     {"storage.dead_percent_max", Ratio, "", 1, 99, "", kStorage,
      "Share of a slotfile that may be replaced or removed before it is written anew."},
     {"storage.entries_max", Integer, "", 4, 1 << 24, "", kStorage,

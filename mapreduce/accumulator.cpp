@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "fjord/common/coding.h"
 #include "fjord/common/hash.h"
 #include "task.h"
 #include "tuple_table.h"
@@ -41,8 +42,17 @@ class TableAccumulator final : public Accumulator, private Emitter {
         table_(std::make_unique<TupleTable>(application, kNoLimit)) {}
 
   Status map(const DocumentView& document) override {
+    // Nothing of a document counts if map() fails on it.
+    emitted_.clear();
+    emitted_tuples_ = 0;
     FJORD_TRY(application_.map(document, *this));
-    return std::exchange(status_, Status::ok());
+    tuples_ += emitted_tuples_;
+    ByteReader in(emitted_);
+    while (in.remaining() > 0) {
+      const std::string_view key = in.string();
+      FJORD_TRY(table_->add(key, in.string()));
+    }
+    return Status::ok();
   }
   using Accumulator::merge;
   Status merge(std::string_view key, std::string_view value) override { return table_->add(key, value); }
@@ -56,8 +66,9 @@ class TableAccumulator final : public Accumulator, private Emitter {
 
  private:
   void emit(std::string_view key, std::string_view value) override {
-    ++tuples_;
-    if (status_) status_ = table_->add(key, value);
+    ++emitted_tuples_;
+    put_string(emitted_, key);
+    put_string(emitted_, value);
   }
   bool cancelled() const override { return is_cancelled_ && is_cancelled_(); }
 
@@ -65,7 +76,8 @@ class TableAccumulator final : public Accumulator, private Emitter {
   std::function<bool()> is_cancelled_;
   std::unique_ptr<TupleTable> table_;
   std::uint64_t tuples_ = 0;
-  Status status_;
+  std::string emitted_;  ///< By map() for the present document.
+  std::uint64_t emitted_tuples_ = 0;
 };
 
 }  // namespace

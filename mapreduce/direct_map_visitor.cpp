@@ -33,10 +33,11 @@ class DirectMapVisitor final : public visitors::Visitor {
     const std::uint64_t documents = report.documents;
     const std::uint64_t tuples = table_->tuples();
     const std::size_t limit = static_cast<std::size_t>(shared_->memory.value());
+    const BusyTime busy(shared_->clock, report.busy_us);
     const Status status = for_each_document(docblock, context_, [&](const EntryView& entry, const DocumentView& view) {
       ++report.documents;
       report.bytes += entry.header.size() + entry.body.size();
-      FJORD_TRY(table_->map(view));
+      FJORD_TRY(map_or_set_aside(*table_, view, spec_, report));
       return table_->bytes() > limit ? ship() : Status::ok();
     });
     report.tuples += table_->tuples() - tuples;
@@ -67,7 +68,7 @@ class DirectMapVisitor final : public visitors::Visitor {
   void begin_unit(BucketId bucket) {
     carrier_ = bucket;
     unit_ = shared_->new_unit();
-    chunks_ = 0;
+    chunks_ = sent_bytes_ = 0;
     is_broken_ = false;
   }
 
@@ -77,7 +78,9 @@ class DirectMapVisitor final : public visitors::Visitor {
     for (;;) {
       FJORD_TRY_ASSIGN(const auto piece, pieces.next());
       if (!piece) break;
-      context_.send(carrier_, TupleChunk::encode(unit_, piece->tuples));
+      std::string chunk = TupleChunk::encode(unit_, piece->tuples);
+      sent_bytes_ += chunk.size();
+      context_.send(carrier_, std::move(chunk));
       ++chunks_;
     }
     table_->clear();
@@ -91,6 +94,7 @@ class DirectMapVisitor final : public visitors::Visitor {
       report.unit = unit_;
       report.unit_buckets = waiting_.size();
       report.unit_chunks = chunks_;
+      report.sent_bytes = std::exchange(sent_bytes_, 0);
       done({status, status ? report.encode() : std::string()});
     }
     waiting_.clear();
@@ -108,6 +112,7 @@ class DirectMapVisitor final : public visitors::Visitor {
   BucketId carrier_;  ///< What is sent goes under the name of this bucket.
   std::uint64_t unit_ = 0;
   std::uint64_t chunks_ = 0;
+  std::uint64_t sent_bytes_ = 0;
   bool is_broken_ = false;
   std::set<BucketId> open_;
   std::map<BucketId, TaskReport> reports_;

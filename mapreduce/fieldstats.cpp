@@ -124,6 +124,11 @@ class FieldStats final : public Application {
   Status configure(const ApplicationParameters& parameters, const DocumentType& type) override {
     FJORD_TRY_ASSIGN(group_, scalar_field(type, parameters.text("group")));
     FJORD_TRY_ASSIGN(value_, number_field(type, parameters.text("value")));
+    const std::string& missing = parameters.text("missing");
+    if (missing != "skip" && missing != "error") {
+      return Status(StatusCode::InvalidArgument, "missing=" + missing + ": it is skip or error");
+    }
+    missing_is_error_ = missing == "error";
     const TypeTag tag = value_->type->tag();
     is_double_ = tag == TypeTag::Float || tag == TypeTag::Double;
     return Status::ok();
@@ -132,7 +137,10 @@ class FieldStats final : public Application {
   Status map(const DocumentView& document, Emitter& emitter) override {
     const auto group = document.field(*group_);
     const auto value = document.field(*value_);
-    if (!group || !value) return Status::ok();
+    if (!group || !value) {
+      if (!missing_is_error_) return Status::ok();
+      return Status(StatusCode::InvalidField, "it has no " + (group ? value_ : group_)->name);
+    }
     char bytes[IntegerStats::kBytes];
     std::size_t size = sizeof(double);
     if (is_double_) {
@@ -188,6 +196,7 @@ class FieldStats final : public Application {
   const Field* group_ = nullptr;
   const Field* value_ = nullptr;
   bool is_double_ = false;
+  bool missing_is_error_ = false;
   std::string scratch_;
 };
 
@@ -201,7 +210,11 @@ ApplicationInfo fieldstats_info() {
       "exactly, with as many digits as it takes; sums of float and double fields are the exact sum rounded once, "
       "whatever the order (as Python's math.fsum), and null where a value or the sum is infinite or not a number.",
       {{"group", "The field that tells the groups apart: a string, number or bool.", std::nullopt},
-       {"value", "The field whose statistics are wanted: int, long, byte, float or double.", std::nullopt}},
+       {"value", "The field whose statistics are wanted: int, long, byte, float or double.", std::nullopt},
+       {"missing",
+        "What becomes of documents without one of the fields: skip, or error, which makes each of them a dead "
+        "letter of the job.",
+        "skip"}},
       [] { return std::make_unique<FieldStats>(); }};
 }
 

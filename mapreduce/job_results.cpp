@@ -76,6 +76,7 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
     request.job_id = job_.job_id;
     request.results_from = results_.size();
     request.results_bytes_max = kPageBytes;
+    request.records = true;
     rpc::call(transport_, addresses_[at_address_], std::move(request), kCallTimeout, executor_,
               [weak = weak_from_this()](Result<rpc::ListJobsReply> reply) {
                 if (const auto self = weak.lock()) self->on_page(std::move(reply));

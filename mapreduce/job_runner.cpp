@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
+#include <fmt/core.h>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -15,38 +18,141 @@ constexpr std::uint32_t kOutputBucketsMin = 4;
 constexpr std::uint32_t kOutputBucketsMax = 16;
 constexpr unsigned kBeginAnewMax = 5;
 constexpr std::uint32_t kBucketsOfUnitMax = 64;  // as many as a visitor reads at once
+constexpr std::uint32_t kThrottledVisitors = 2;  // what they send too much is little then
+constexpr std::uint32_t kThrottledUnitBuckets = 4;
+constexpr double kBusyShare = 0.6;  // of the tasks' time, above which processors are the limit
 
 std::string job_selection(const char* type, const std::string& job) {
   return std::string(type) + ".job == \"" + job + "\"";
 }
 
+std::string joined(const std::vector<std::uint64_t>& numbers) {
+  std::string text;
+  for (const std::uint64_t number : numbers) text += (text.empty() ? "" : ",") + std::to_string(number);
+  return text;
+}
+
+/// Errors: Corruption.
+Result<std::vector<std::uint64_t>> numbers_in(const std::string& text) {
+  std::vector<std::uint64_t> numbers;
+  for (const char *at = text.data(), *end = at + text.size(); at < end; ++at) {
+    const auto [next, error] = std::from_chars(at, end, numbers.emplace_back());
+    if (error != std::errc() || (next != end && *next != ',')) {
+      return Status(StatusCode::Corruption, "malformed numbers in the record of a job: " + text);
+    }
+    at = next;
+  }
+  return numbers;
+}
+
+Status cancelled() { return Status(StatusCode::Cancelled, "the job was cancelled"); }
+
 }  // namespace
 
-JobRunner::JobRunner(rpc::JobStatus job, RunnerEnvironment environment, Random random,
-                     std::function<void()> on_finished)
-    : job_(std::move(job)), environment_(environment), random_(random), on_finished_(std::move(on_finished)) {
+JobRunner::JobRunner(rpc::JobStatus job, RunnerEnvironment environment, Random random, RunnerCallbacks callbacks)
+    : job_(std::move(job)), environment_(environment), random_(random), callbacks_(std::move(callbacks)) {
   spec_.job = job_.job_id;
   spec_.application = job_.spec.application;
   spec_.document_type = job_.spec.document_type;
   spec_.output_namespace = job_.spec.output_namespace.empty() ? "results" : job_.spec.output_namespace;
   spec_.parameters = job_.spec.parameters;
+  spec_.run = job_.run;
+  apply(job_.settings.empty() ? job_.spec.settings : job_.settings);
 }
+
+// --- From outside
 
 rpc::JobStatus JobRunner::status() const {
   rpc::JobStatus status = job_;
   if (session_ != nullptr) status.tasks_repeated = repeated_before_ + session_->progress().buckets_repeated;
+  const bool reduces = job_.phase == rpc::JobPhase::Reduce;
+  if (reduces || job_.phase == rpc::JobPhase::Map) {
+    const auto left = progress_.left(reduces ? job_.reduce_tasks_done : job_.map_tasks_done,
+                                     reduces ? job_.reduce_tasks : job_.map_tasks, environment_.clock.now());
+    status.left_us = left.time.count();
+    status.left_error_us = left.error.count();
+    status.bound_by = bound_by();
+  }
   return status;
 }
 
+rpc::JobStatus JobRunner::record() const {
+  rpc::JobStatus record = status();
+  record.live = false;
+  if (job_.shuffle != rpc::Shuffle::Store) return record;
+  record.expected = joined(spec_.expected_documents);
+  if (job_.phase == rpc::JobPhase::Map) {
+    if (maps_) {
+      record.resume = session_->token().to_text();
+    } else if (resume_) {
+      record.resume = resume_->to_text();
+    }
+  }
+  return record;
+}
+
+void JobRunner::cancel() {
+  if (outcome_ != rpc::JobPhase::Done || job_.phase == rpc::JobPhase::CleanUp) return;
+  outcome_ = rpc::JobPhase::Cancelled;
+  job_.error = cancelled();
+  if (begins_anew_) return;  // It is being stopped.
+  stop();
+}
+
+void JobRunner::pause() {
+  if (job_.paused || outcome_ != rpc::JobPhase::Done || job_.phase == rpc::JobPhase::CleanUp) return;
+  job_.paused = true;
+  progress_.pause(environment_.clock.now());
+  if (between_ || session_ == nullptr) return;
+  resume_ = session_->token();
+  maps_ = false;
+  session_->cancel();
+  if (direct_ != nullptr) {
+    const std::vector<BucketId> lost = direct_->take_lost();
+    lost_.insert(lost_.end(), lost.begin(), lost.end());
+  }
+}
+
+void JobRunner::resume() {
+  if (!job_.paused) return;
+  job_.paused = false;
+  progress_.resume(environment_.clock.now());
+  if (between_ || outcome_ != rpc::JobPhase::Done || !phase_) return;
+  if (job_.phase == rpc::JobPhase::Map && environment_.snapshot.get()->distribution_bits() != job_.bits) {
+    begin_anew();
+  } else {
+    phase_();
+  }
+}
+
+void JobRunner::apply(std::vector<rpc::Parameter> settings) {
+  job_.settings = std::move(settings);
+  if (const auto parsed = JobSettings::parse(job_.settings)) settings_ = *parsed;
+  throttle_.set(settings_.throttle, settings_.throttle_by, environment_.clock.now());
+  share_changed();
+}
+
+void JobRunner::share_changed() {
+  const bool runs = session_ != nullptr && !job_.paused && !between_ &&
+                    (job_.phase == rpc::JobPhase::Map || job_.phase == rpc::JobPhase::Reduce);
+  if (runs) session_->set_visitors(visitors_per_node(), buckets_per_visitor());
+}
+
+void JobRunner::abandon() {
+  if (session_ != nullptr) session_->abandon();
+}
+
+// --- What a phase needs
+
 /// Two output buckets a node keep every node busy in reduce; fewer than 16 keep the documents between map and reduce,
-/// one for each pair of input and output bucket, from becoming many and small.
+/// one for each pair of input and output bucket, from becoming many and small. A job keeps what it once had.
 void JobRunner::choose_output() {
   const auto snapshot = environment_.snapshot.get();
   std::uint32_t nodes = 0;
   for (std::size_t i = 0; i < snapshot->info().storage_addresses.size(); ++i) {
     if (snapshot->storage_serves(static_cast<std::uint16_t>(i))) ++nodes;
   }
-  std::uint32_t buckets = job_.spec.output_buckets;
+  std::uint32_t buckets = job_.output_buckets != 0 ? job_.output_buckets : job_.spec.output_buckets;
   if (buckets == 0) {
     buckets = std::clamp(2 * nodes, kOutputBucketsMin, kOutputBucketsMax);
     const unsigned bits = snapshot->distribution_bits();
@@ -54,9 +160,34 @@ void JobRunner::choose_output() {
   }
   // Destinations follow each other from a base whose low bits are zero, so they fall into different buckets.
   const std::uint64_t low_bits = std::bit_ceil(std::uint64_t{buckets}) - 1;
-  spec_.output_buckets = job_.output_buckets = buckets;
-  spec_.output_base = job_.output_base = hash64(job_.job_id) & ~low_bits & 0x7fff'ffff'ffff'ffff;
-  spec_.expected_documents.assign(buckets, 0);
+  job_.output_buckets = buckets;
+  job_.output_base = hash64(job_.job_id) & ~low_bits & 0x7fff'ffff'ffff'ffff;
+  set_output();
+}
+
+void JobRunner::set_output() {
+  spec_.direct = false;
+  spec_.output_buckets = job_.output_buckets;
+  spec_.output_base = job_.output_base;
+  spec_.expected_documents.assign(job_.output_buckets, 0);
+}
+
+std::uint32_t JobRunner::visitors_per_node() const {
+  const JobServiceOptions& options = environment_.options;
+  std::uint32_t visitors = settings_.visitors_per_node != 0 ? settings_.visitors_per_node : job_.spec.visitors_per_node;
+  if (visitors == 0) {
+    const auto task_bytes = std::max<std::uint64_t>(1, environment_.task_memory_bytes);
+    visitors = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(options.node_memory_bytes / task_bytes, 1,
+                                                                    std::max(1u, options.visitors_per_node_max)));
+    if (spec_.direct) visitors = std::min(visitors, options.direct_visitors_per_node);
+  }
+  if (settings_.throttle != 0) visitors = std::min(visitors, kThrottledVisitors);
+  return std::max(1u, static_cast<std::uint32_t>(visitors * environment_.share_percent / 100));
+}
+
+std::uint32_t JobRunner::buckets_per_visitor() const {
+  if (settings_.throttle == 0 && environment_.share_percent >= 100) return 0;
+  return spec_.direct ? kThrottledUnitBuckets : 1;
 }
 
 visitors::VisitorSessionOptions JobRunner::session_options(const char* library) const {
@@ -66,10 +197,8 @@ visitors::VisitorSessionOptions JobRunner::session_options(const char* library) 
   session.deduplicate = false;
   session.bucket_tries_max = options.task_tries_max;
   session.no_progress_limit = options.no_progress_limit;
-  const std::uint64_t fitting = options.node_memory_bytes / std::max<std::uint64_t>(1, environment_.task_memory_bytes);
-  session.visitors_per_node =
-      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fitting, 1, std::max(1u, options.visitors_per_node_max)));
-  if (job_.spec.visitors_per_node != 0) session.visitors_per_node = job_.spec.visitors_per_node;
+  session.visitors_per_node = visitors_per_node();
+  session.buckets_per_visitor = buckets_per_visitor();
   return session;
 }
 
@@ -78,6 +207,10 @@ void JobRunner::run(visitors::VisitorSessionOptions options, std::function<void(
   visitors::VisitorSessionCallbacks callbacks;
   callbacks.on_buckets_known = std::move(on_known);
   callbacks.on_bucket_done = [this, on_task = std::move(on_task)](BucketId bucket, const std::string& result) {
+    if (maps_ && resume_ && bucket.used_bits() != job_.bits) {
+      fail(Status(StatusCode::NotReady, "the distribution bits have changed"));
+      return;
+    }
     const auto report = TaskReport::decode(result);
     if (report) {
       on_task(*report);
@@ -85,6 +218,7 @@ void JobRunner::run(visitors::VisitorSessionOptions options, std::function<void(
       fail(report.error().with_context(bucket.to_string()));
     }
   };
+  callbacks.on_begin = [this](std::size_t buckets) { return wait_before(buckets); };
   callbacks.on_finished = std::move(on_finished);
   start_session(std::move(options), std::move(callbacks));
 }
@@ -97,14 +231,101 @@ void JobRunner::start_session(visitors::VisitorSessionOptions options, visitors:
   session_->start();
 }
 
+/// With a share of less than one task on each node there are pauses, too.
+Duration JobRunner::wait_before(std::size_t buckets) {
+  if (job_.phase == rpc::JobPhase::CleanUp) return Duration(0);
+  const MonotonicTime now = environment_.clock.now();
+  if (const std::int64_t share = environment_.share_percent; share < 100) {
+    const Duration pause = milliseconds(10) * (100 / std::max<std::int64_t>(1, share) - 1);
+    if (now < last_begin_ + pause) return last_begin_ + pause - now;
+  }
+  const Duration wait = throttle_.wait(buckets, now);
+  if (wait <= Duration(0)) last_begin_ = now;
+  waits_until_ = now + wait;
+  return wait;
+}
+
+std::function<void()> JobRunner::if_alive(std::function<void()> then) {
+  return [settled = std::weak_ptr<int>(alive_), then = std::move(then)] {
+    if (!settled.expired()) then();
+  };
+}
+
+/// A phase that can be paused: what begins it is called again to go on with it.
+void JobRunner::in_phase(std::function<void()> phase) {
+  between_ = false;
+  phase_ = std::move(phase);
+  phase_began_ = environment_.clock.now();
+  busy_before_us_ = job_.busy_us;
+  if (!job_.paused) phase_();
+}
+
+void JobRunner::commit(std::function<void()> then) {
+  between_ = true;
+  end_mapping();
+  callbacks_.commit(if_alive(std::move(then)));
+}
+
+/// What was mapped stays in the record together with its numbers.
+void JobRunner::end_mapping() {
+  if (std::exchange(maps_, false)) resume_ = session_->token();
+}
+
+void JobRunner::take_dead_letters(const TaskReport& report) {
+  job_.dead_letter_list.insert(job_.dead_letter_list.end(), report.dead_letters.begin(), report.dead_letters.end());
+  job_.dead_letters = job_.dead_letter_list.size();
+}
+
+/// What the job may take in all. Errors: TooLarge; InvalidArgument for dead letters.
+Status JobRunner::check_limits() const {
+  if (job_.dead_letters > settings_.dead_letters_max) {
+    return too_many_dead_letters(settings_.dead_letters_max, job_.dead_letter_list.back().error);
+  }
+  const auto check = [](const char* name, std::uint64_t used, std::uint64_t limit, const char* what) {
+    if (limit == 0 || used <= limit) return Status::ok();
+    return Status(StatusCode::TooLarge, fmt::format("the job has {} {}; its limit is {}={}", what, used, name, limit));
+  };
+  FJORD_TRY(check("disk_max", job_.spilled_bytes, settings_.disk_max, "spilled so many bytes to disk:"));
+  FJORD_TRY(check("sent_max", job_.sent_bytes, settings_.sent_max, "sent so many bytes of tuples:"));
+  return check("cpu_max", job_.busy_us / 1'000'000, settings_.cpu_max, "computed for so many seconds:");
+}
+
+std::string JobRunner::bound_by() const {
+  const MonotonicTime now = environment_.clock.now();
+  if (job_.paused) return "paused";
+  if (between_) return "its record";
+  if (throttle_.is_on() && waits_until_ > now) return "throttle";
+  if (environment_.share_percent < 100) {
+    return fmt::format("foreground ({} % of its tasks)", environment_.share_percent);
+  }
+  if (session_ == nullptr) return "";
+  if (session_->progress().buckets_done == 0) return "waiting for the first tasks";
+  const auto snapshot = environment_.snapshot.get();
+  double tasks = 0;
+  for (std::size_t i = 0; i < snapshot->info().storage_addresses.size(); ++i) {
+    if (snapshot->storage_serves(static_cast<std::uint16_t>(i))) tasks += visitors_per_node();
+  }
+  const auto elapsed = static_cast<double>((now - phase_began_).count());
+  const auto busy = static_cast<double>(job_.busy_us - busy_before_us_);
+  if (busy > kBusyShare * elapsed * std::max(1.0, tasks)) return "processors of the storage nodes";
+  return "reading and writing on the storage nodes, or room for tasks there";
+}
+
+// --- Phases
+
 void JobRunner::start() {
+  const bool has_begun = job_.bits != 0;
   if (!choose_shuffle()) return;
-  bits_ = snapshot_->distribution_bits();
-  if (job_.shuffle == rpc::Shuffle::Direct) {
-    map_direct(std::nullopt);
-  } else {
-    choose_output();
-    map();
+  if (job_.cancel_wanted) {
+    outcome_ = rpc::JobPhase::Cancelled;
+    job_.error = cancelled();
+    if (has_begun && job_.shuffle == rpc::Shuffle::Store) set_output();
+    spec_.direct = job_.shuffle == rpc::Shuffle::Direct || !has_begun;
+    stopped();
+  } else if (!has_begun) {
+    begin();
+  } else if (!go_on()) {
+    begin_anew();
   }
 }
 
@@ -123,10 +344,65 @@ bool JobRunner::choose_shuffle() {
     return false;
   }
   application_ = std::move(*application);
+  if (job_.shuffle != rpc::Shuffle::Auto) return true;  // it has begun elsewhere
   job_.shuffle = job_.spec.shuffle;
   if (job_.shuffle == rpc::Shuffle::Auto) {
     job_.shuffle = application_->is_aggregation() ? rpc::Shuffle::Direct : rpc::Shuffle::Store;
   }
+  return true;
+}
+
+void JobRunner::begin() {
+  job_.bits = environment_.snapshot.get()->distribution_bits();
+  job_.phase = rpc::JobPhase::Map;
+  resume_.reset();
+  lost_.clear();
+  progress_.begin(0, environment_.clock.now());
+  if (job_.shuffle == rpc::Shuffle::Direct) {
+    map_direct(std::nullopt);
+    return;
+  }
+  // Who takes the job over has to name tuple documents as they are named from now on, and to remove them.
+  choose_output();
+  commit([this] {
+    if (outcome_ == rpc::JobPhase::Done) in_phase([this] { map(); });
+  });
+}
+
+/// As the record says. False if that cannot be: what a direct job had is gone with its process, and with other
+/// distribution bits there are other tasks.
+bool JobRunner::go_on() {
+  if (job_.shuffle != rpc::Shuffle::Store || job_.output_buckets == 0) return false;
+  set_output();
+  const auto& sabotage = environment_.options.sabotage;
+  if (sabotage.lose_dead_letters) job_.dead_letter_list.clear();
+  if (sabotage.lose_dead_letters) job_.dead_letters = 0;
+  if (job_.phase == rpc::JobPhase::CleanUp && job_.outcome != rpc::JobPhase::Unknown) {
+    outcome_ = job_.outcome;
+    clean_up();
+    return true;
+  }
+  auto expected = numbers_in(job_.expected);
+  const bool fits = job_.bits == environment_.snapshot.get()->distribution_bits() && expected &&
+                    expected->size() == spec_.output_buckets;
+  if (!fits) return false;
+  if (job_.phase == rpc::JobPhase::Map) {
+    resume_.reset();
+    if (!job_.resume.empty()) {
+      auto token = visitors::VisitToken::parse(job_.resume);
+      if (!token) return false;
+      if (!sabotage.count_again_after_takeover) resume_ = std::move(*token);
+    } else if (job_.map_tasks_done != 0) {
+      return false;
+    }
+    spec_.expected_documents = std::move(*expected);
+    progress_.begin(job_.map_tasks_done, environment_.clock.now());
+    in_phase([this] { map(); });
+    return true;
+  }
+  if (job_.phase != rpc::JobPhase::Reduce) return false;
+  spec_.expected_documents = std::move(*expected);
+  reduce();
   return true;
 }
 
@@ -138,15 +414,19 @@ void JobRunner::map_direct(std::optional<std::vector<BucketId>> buckets) {
     direct_ = std::make_unique<DirectReduce>(*application_, environment_.bulk,
                                              environment_.options.sabotage.count_repeated_twice);
   }
+  resume_.reset();
+  in_phase([this, buckets = std::move(buckets)] { run_direct(buckets); });
+}
+
+void JobRunner::run_direct(std::optional<std::vector<BucketId>> buckets) {
   auto options = map_options();
   options.buckets = std::move(buckets);
   options.one_round = true;
   options.buckets_at_once = kBucketsOfUnitMax;
-  if (job_.spec.visitors_per_node == 0) {
-    options.visitors_per_node = std::min(options.visitors_per_node, environment_.options.direct_visitors_per_node);
-  }
+  if (resume_) resume_->question = options.fingerprint();
+  options.resume = resume_;
   visitors::VisitorSessionCallbacks callbacks;
-  const bool is_first = !options.buckets.has_value();
+  const bool is_first = !options.buckets.has_value() && !resume_;
   callbacks.on_buckets_known = [this, is_first](std::uint64_t count) {
     if (is_first) job_.map_tasks = count;
   };
@@ -155,8 +435,10 @@ void JobRunner::map_direct(std::optional<std::vector<BucketId>> buckets) {
   };
   callbacks.on_bucket_done = [this](BucketId bucket, const std::string& result) {
     const auto report = TaskReport::decode(result);
+    if (report) throttle_.bucket_done(report->sent_bytes, 1, 0, environment_.clock.now());
     on_direct(report ? direct_->on_bucket(bucket, *report) : report.error().with_context(bucket.to_string()));
   };
+  callbacks.on_begin = [this](std::size_t count) { return wait_before(count); };
   callbacks.on_finished = [this](const Status& status) {
     if (status) {
       finish_direct();
@@ -177,27 +459,51 @@ void JobRunner::on_direct(const Status& status) {
   job_.documents_read = totals.documents;
   job_.bytes_read = totals.bytes;
   job_.tuples = totals.tuples;
-  if (direct_->bytes() <= environment_.job_memory_bytes) return;
+  job_.sent_bytes = totals.sent_bytes;
+  job_.busy_us = totals.busy_us;
+  if (job_.dead_letters != totals.dead_letters.size()) {
+    job_.dead_letter_list = totals.dead_letters;
+    job_.dead_letters = totals.dead_letters.size();
+  }
+  if (const Status within = check_limits(); !within) {
+    fail(within);
+    return;
+  }
+  if (direct_->bytes() <= memory_limit()) return;
   if (job_.spec.shuffle == rpc::Shuffle::Auto) {
     switch_to_store();
   } else {
-    fail(Status(StatusCode::TooLarge, "the groups of the job need more than " +
-                                          std::to_string(environment_.job_memory_bytes) +
-                                          " bytes where it runs; the limit is the setting mapreduce.job_memory_bytes, "
-                                          "and the shuffle \"store\" needs no such memory"));
+    fail(Status(StatusCode::TooLarge,
+                fmt::format("the groups of the job need more than {} bytes where it runs; the limit is the {}, and the "
+                            "shuffle \"store\" needs no such memory",
+                            memory_limit(), memory_limit_name())));
   }
 }
 
+std::uint64_t JobRunner::memory_limit() const {
+  const std::uint64_t own =
+      settings_.memory_max == 0 ? std::numeric_limits<std::uint64_t>::max() : settings_.memory_max;
+  return std::min(own, environment_.job_memory_bytes);
+}
+
+const char* JobRunner::memory_limit_name() const {
+  return memory_limit() == settings_.memory_max ? "job's setting memory_max" : "setting mapreduce.job_memory_bytes";
+}
+
 void JobRunner::finish_direct() {
-  if (std::vector<BucketId> lost = direct_->take_lost(); !lost.empty()) {
+  const std::vector<BucketId> open = direct_->take_lost();
+  lost_.insert(lost_.end(), open.begin(), open.end());
+  if (!lost_.empty()) {
+    std::sort(lost_.begin(), lost_.end());
+    between_ = true;
     // Not from inside the session's callback: it is about to be replaced.
-    environment_.executor.post([this, lost = std::move(lost), settled = std::weak_ptr<int>(alive_)]() mutable {
-      if (!settled.expired() && outcome_ == rpc::JobPhase::Done) map_direct(std::move(lost));
-    });
+    environment_.executor.post(if_alive([this] {
+      if (outcome_ == rpc::JobPhase::Done) map_direct(std::exchange(lost_, {}));
+    }));
     return;
   }
   job_.phase = rpc::JobPhase::Reduce;
-  auto rows = direct_->finish(static_cast<std::size_t>(environment_.job_memory_bytes));
+  auto rows = direct_->finish(static_cast<std::size_t>(memory_limit()));
   if (!rows && rows.error().code() == StatusCode::TooLarge && job_.spec.shuffle == rpc::Shuffle::Auto) {
     switch_to_store();
   } else if (!rows) {
@@ -214,20 +520,35 @@ void JobRunner::finish_direct() {
 void JobRunner::switch_to_store() {
   log::info("job", "{}: {} groups and more are too many for one process; it goes on through the store", job_.job_id,
             direct_->buckets());
-  session_->cancel([this, settled = std::weak_ptr<int>(alive_)] {
-    if (settled.expired() || outcome_ != rpc::JobPhase::Done) return;
-    direct_.reset();
-    spec_.direct = false;
+  between_ = true;
+  session_->cancel(if_alive([this] {
+    if (outcome_ != rpc::JobPhase::Done) return;
     job_.shuffle = rpc::Shuffle::Store;
-    job_.map_tasks_done = job_.documents_read = job_.bytes_read = job_.tuples = 0;
-    choose_output();
-    map();
-  });
+    reset_counts();
+    begin();
+  }));
+}
+
+void JobRunner::reset_counts() {
+  direct_.reset();
+  rows_.clear();
+  lost_.clear();
+  resume_.reset();
+  spec_.direct = false;
+  reduced_documents_ = 0;
+  job_.phase = rpc::JobPhase::Map;
+  job_.map_tasks = job_.map_tasks_done = job_.reduce_tasks = job_.reduce_tasks_done = 0;
+  job_.documents_read = job_.bytes_read = job_.spilled_bytes = job_.sent_bytes = 0;
+  job_.tuples = job_.tuple_documents = job_.results = job_.dead_letters = 0;
+  job_.dead_letter_list.clear();
 }
 
 visitors::VisitorSessionOptions JobRunner::map_options() const {
+  TaskSpec spec = spec_;
+  spec.dead_letters_max = static_cast<std::uint32_t>(settings_.dead_letters_max);
+  spec.expected_documents.clear();
   auto options = session_options(kMapVisitor);
-  options.parameters = spec_.to_parameters();
+  options.parameters = spec.to_parameters();
   options.selection = job_.spec.document_type;
   if (!job_.spec.selection.empty()) options.selection += " and (" + job_.spec.selection + ")";
   options.header_only = !application_->needs_body();
@@ -236,44 +557,65 @@ visitors::VisitorSessionOptions JobRunner::map_options() const {
 
 void JobRunner::map() {
   job_.phase = rpc::JobPhase::Map;
+  auto options = map_options();
+  if (resume_) resume_->question = options.fingerprint();
+  options.resume = resume_;
+  maps_ = true;
   run(
-      map_options(),
-      [this](const TaskReport& report) {
-        ++job_.map_tasks_done;
-        job_.documents_read += report.documents;
-        job_.bytes_read += report.bytes;
-        job_.tuples += report.tuples;
-        job_.spilled_bytes += report.spilled_bytes;
-        for (const auto& [destination, count] : report.tuple_documents) {
-          if (destination < spec_.expected_documents.size()) spec_.expected_documents[destination] += count;
-          job_.tuple_documents += count;
-        }
-      },
-      [this](std::uint64_t buckets) { job_.map_tasks = buckets; },
+      std::move(options), [this](const TaskReport& report) { on_mapped(report); },
+      [this](std::uint64_t buckets) { job_.map_tasks = job_.map_tasks_done + buckets; },
       [this](const Status& status) {
-        if (status) {
-          reduce();
-        } else {
+        if (!status) {
           fail(status);
+        } else {
+          commit([this] {
+            if (outcome_ == rpc::JobPhase::Done) reduce();
+          });
         }
       });
 }
 
+void JobRunner::on_mapped(const TaskReport& report) {
+  ++job_.map_tasks_done;
+  job_.documents_read += report.documents;
+  job_.bytes_read += report.bytes;
+  job_.tuples += report.tuples;
+  job_.spilled_bytes += report.spilled_bytes;
+  job_.sent_bytes += report.sent_bytes;
+  job_.busy_us += report.busy_us;
+  std::uint64_t documents = 0;
+  for (const auto& [destination, count] : report.tuple_documents) {
+    if (destination < spec_.expected_documents.size()) spec_.expected_documents[destination] += count;
+    documents += count;
+  }
+  job_.tuple_documents += documents;
+  take_dead_letters(report);
+  throttle_.bucket_done(report.sent_bytes, documents, snapshot_->distribution().redundancy(), environment_.clock.now());
+  if (const Status within = check_limits(); !within) fail(within);
+}
+
 void JobRunner::reduce() {
   job_.phase = rpc::JobPhase::Reduce;
+  in_phase([this] { run_reduce(); });
+}
+
+/// From its beginning, also if it had begun before: results are overwritten with the same bytes.
+void JobRunner::run_reduce() {
   const unsigned bits = environment_.snapshot.get()->distribution_bits();
   std::set<BucketId> buckets;
   for (std::uint32_t destination = 0; destination < spec_.output_buckets; ++destination) {
     if (spec_.expected_documents[destination] > 0) buckets.insert(spec_.bucket(destination, bits));
   }
   job_.reduce_tasks = buckets.size();
+  job_.reduce_tasks_done = job_.results = reduced_documents_ = 0;
+  progress_.begin(0, environment_.clock.now());
   if (buckets.empty()) {
-    clean_up();
+    finish_store(rpc::JobPhase::Done);
     return;
   }
   auto options = session_options(kReduceVisitor);
   options.parameters = spec_.to_parameters();
-  options.selection = job_selection(kTuplesType, spec_.job);
+  options.selection = job_selection(kTuplesType, spec_.tuples_job());
   options.buckets.emplace(buckets.begin(), buckets.end());
   run(
       std::move(options),
@@ -283,6 +625,10 @@ void JobRunner::reduce() {
         reduced_documents_ += report.documents;
         job_.results += report.results;
         job_.spilled_bytes += report.spilled_bytes;
+        job_.busy_us += report.busy_us;
+        throttle_.bucket_done(report.sent_bytes, report.results, snapshot_->distribution().redundancy(),
+                              environment_.clock.now());
+        if (const Status within = check_limits(); !within) fail(within);
       },
       {},
       [this](const Status& status) {
@@ -292,9 +638,18 @@ void JobRunner::reduce() {
           fail(Status(StatusCode::Corruption, "reduce read " + std::to_string(reduced_documents_) +
                                                   " tuple documents, map put " + std::to_string(job_.tuple_documents)));
         } else {
-          clean_up();
+          finish_store(rpc::JobPhase::Done);
         }
       });
+}
+
+/// The record says how the job ends before the first tuple document is removed: who takes it over then goes on with
+/// removing, and does not miss tuples.
+void JobRunner::finish_store(rpc::JobPhase outcome) {
+  job_.phase = rpc::JobPhase::CleanUp;
+  job_.outcome = outcome;
+  job_.paused = false;
+  commit([this] { clean_up(); });
 }
 
 void JobRunner::clean_up() {
@@ -305,7 +660,10 @@ void JobRunner::clean_up() {
     buckets.insert(spec_.bucket(destination, bits));
   }
   auto options = session_options(kRemoveVisitor);
-  options.selection = job_selection(kTuplesType, spec_.job);
+  TaskSpec of_run = spec_;
+  for (of_run.run = 0; of_run.run <= job_.run; ++of_run.run) {
+    options.selection += (of_run.run == 0 ? "" : " or ") + job_selection(kTuplesType, of_run.tuples_job());
+  }
   options.ids_only = true;
   options.buckets.emplace(buckets.begin(), buckets.end());
   run(
@@ -318,8 +676,10 @@ void JobRunner::clean_up() {
       });
 }
 
+// --- Ends
+
 void JobRunner::fail(const Status& status) {
-  if (outcome_ != rpc::JobPhase::Done || begins_anew_) return;
+  if (outcome_ != rpc::JobPhase::Done || begins_anew_ || job_.phase == rpc::JobPhase::CleanUp) return;
   begins_anew_ = may_begin_anew(status);
   if (!begins_anew_) {
     outcome_ = rpc::JobPhase::Failed;
@@ -331,58 +691,48 @@ void JobRunner::fail(const Status& status) {
 /// Tasks are named after buckets, which more distribution bits cut into smaller ones: a bucket that had not been read
 /// by then is nowhere as a whole any more.
 bool JobRunner::may_begin_anew(const Status& status) const {
-  return is_transient(status.code()) && environment_.snapshot.get()->distribution_bits() != bits_ &&
-         begun_anew_ < kBeginAnewMax;
-}
-
-void JobRunner::cancel() {
-  if (outcome_ != rpc::JobPhase::Done || job_.phase == rpc::JobPhase::CleanUp) return;
-  outcome_ = rpc::JobPhase::Cancelled;
-  job_.error = Status(StatusCode::Cancelled, "the job was cancelled");
-  if (begins_anew_) return;  // It has been stopped.
-  job_.phase = rpc::JobPhase::CleanUp;
-  stop();
+  return is_transient(status.code()) && environment_.snapshot.get()->distribution_bits() != job_.bits &&
+         job_.run < kBeginAnewMax;
 }
 
 void JobRunner::stop() {
+  between_ = true;
+  end_mapping();
   // Not from inside the session's callback: it is about to be replaced.
-  session_->cancel([this, settled = std::weak_ptr<int>(alive_)] {
-    if (settled.expired()) return;
-    if (spec_.direct) {
-      end();  // nothing was put
-    } else {
-      clean_up();
-    }
-  });
+  if (session_ == nullptr) {
+    environment_.executor.post(if_alive([this] { stopped(); }));
+  } else {
+    session_->cancel(if_alive([this] { stopped(); }));
+  }
 }
 
+void JobRunner::stopped() {
+  job_.paused = job_.paused && begins_anew_;
+  if (begins_anew_ && outcome_ == rpc::JobPhase::Done) {
+    begin_anew();
+  } else if (spec_.direct) {
+    end();  // nothing was put
+  } else {
+    finish_store(outcome_);
+  }
+}
+
+/// What an earlier run has put is removed with the rest in the end.
 void JobRunner::begin_anew() {
-  log::info("job", "{} begins anew: the cluster has other distribution bits since it began", job_.job_id);
-  ++begun_anew_;
+  log::info("job", "{} begins anew", job_.job_id);
   begins_anew_ = false;
-  direct_.reset();
-  spec_.direct = false;
-  reduced_documents_ = 0;
-  job_.map_tasks = job_.map_tasks_done = job_.reduce_tasks = job_.reduce_tasks_done = 0;
-  job_.documents_read = job_.bytes_read = job_.spilled_bytes = 0;
-  job_.tuples = job_.tuple_documents = job_.results = 0;
-  start();
-}
-
-void JobRunner::abandon() {
-  if (session_ != nullptr) session_->abandon();
+  ++job_.run;
+  spec_.run = job_.run;
+  reset_counts();
+  begin();
 }
 
 void JobRunner::end() {
-  if (begins_anew_ && outcome_ == rpc::JobPhase::Done) {
-    environment_.executor.post([this, settled = std::weak_ptr<int>(alive_)] {
-      if (!settled.expired()) begin_anew();
-    });
-    return;
-  }
+  between_ = true;
   job_.tasks_repeated = status().tasks_repeated;
   job_.phase = outcome_;
-  on_finished_();
+  job_.paused = false;
+  callbacks_.on_finished();
 }
 
 }  // namespace fjord::mapreduce

@@ -8,8 +8,12 @@
 #include <vector>
 
 #include "direct_reduce.h"
+#include "fjord/mapreduce/job_records.h"
 #include "fjord/mapreduce/job_service.h"
 #include "fjord/visitors/visitor_session.h"
+#include "job_progress.h"
+#include "job_settings.h"
+#include "job_throttle.h"
 #include "task.h"
 
 namespace fjord::mapreduce {
@@ -25,68 +29,116 @@ struct RunnerEnvironment {
   std::uint64_t task_memory_bytes;
   std::uint64_t job_memory_bytes;
   const ApplicationRegistry& applications;
+  const std::int64_t& share_percent;  ///< Of the tasks that it could run; less while the foreground is slow.
 };
 
-using JobRows = Rows;
+struct RunnerCallbacks {
+  /// Done, failed or cancelled; may destroy the runner.
+  std::function<void()> on_finished;
+  /// The job's record has to say what status() does before `then` may be called. What is not called any more: the job
+  /// has another owner.
+  std::function<void(std::function<void()> then)> commit;
+};
 
 /// Takes one job through its phases: map, reduce, clean-up. With the direct shuffle the runner itself reduces, as map
 /// tasks end, and nothing is put; if that needs more memory than the job may take and the shuffle is the system's
 /// choice, the job begins anew through the store. It also begins anew when the distribution bits change and a phase
-/// cannot be finished because of that.
+/// cannot be finished because of that, with tuple documents of another name.
 ///
 /// Threading: confined to the environment's executor. Lifetime: destroying it stops the job without cleaning up.
 class JobRunner {
  public:
-  /// `job` has id and spec. `on_finished` may destroy the runner.
-  JobRunner(rpc::JobStatus job, RunnerEnvironment environment, Random random, std::function<void()> on_finished);
+  /// `job` has id and spec, or is the job's record: then it goes on from there.
+  JobRunner(rpc::JobStatus job, RunnerEnvironment environment, Random random, RunnerCallbacks callbacks);
 
   void start();
   /// Ends the job as Cancelled; the documents between map and reduce are removed first.
   void cancel();
+  /// Tasks that are under way are given up; resume() goes on with the buckets that are not done.
+  void pause();
+  void resume();
+  /// In force at once.
+  void apply(std::vector<rpc::Parameter> settings);
+  /// The environment's share_percent has changed.
+  void share_changed();
   /// The executor is gone: does nothing any more, not even when destroyed.
   void abandon();
   /// The phase is Done, Failed or Cancelled once on_finished was called.
   rpc::JobStatus status() const;
+  /// The same as a record, from which another process can go on.
+  rpc::JobStatus record() const;
+  bool is_paused() const { return job_.paused; }
   /// Of a job that is done and was reduced here; once.
   JobRows take_rows() { return std::move(rows_); }
 
  private:
+  std::uint32_t visitors_per_node() const;
+  std::uint32_t buckets_per_visitor() const;
   visitors::VisitorSessionOptions session_options(const char* library) const;
   void run(visitors::VisitorSessionOptions options, std::function<void(const TaskReport&)> on_task,
            std::function<void(std::uint64_t)> on_known, std::function<void(Status)> on_finished);
   bool choose_shuffle();
+  void begin();
+  bool go_on();
   void start_session(visitors::VisitorSessionOptions options, visitors::VisitorSessionCallbacks callbacks);
   visitors::VisitorSessionOptions map_options() const;
+  Duration wait_before(std::size_t buckets);
   void choose_output();
+  void set_output();
+  void in_phase(std::function<void()> phase);
+  void commit(std::function<void()> then);
+  std::function<void()> if_alive(std::function<void()> then);
   void map_direct(std::optional<std::vector<BucketId>> buckets);
+  void run_direct(std::optional<std::vector<BucketId>> buckets);
   void on_direct(const Status& status);
   void finish_direct();
   void switch_to_store();
   void map();
+  void on_mapped(const TaskReport& report);
   void reduce();
+  void run_reduce();
+  void finish_store(rpc::JobPhase outcome);
   void clean_up();
+  void reset_counts();
+  std::uint64_t memory_limit() const;
+  const char* memory_limit_name() const;
+  void end_mapping();
+  void take_dead_letters(const TaskReport& report);
+  Status check_limits() const;
   void fail(const Status& status);
   bool may_begin_anew(const Status& status) const;
   void stop();
+  void stopped();
   void begin_anew();
   void end();
+  std::string bound_by() const;
 
   rpc::JobStatus job_;
   RunnerEnvironment environment_;
   Random random_;
-  std::function<void()> on_finished_;
+  RunnerCallbacks callbacks_;
+  JobSettings settings_;
   TaskSpec spec_;
   std::shared_ptr<const rpc::ClusterSnapshot> snapshot_;  ///< Of the start: holds the types of the application.
   std::unique_ptr<Application> application_;
   std::unique_ptr<DirectReduce> direct_;
   JobRows rows_;
   std::unique_ptr<visitors::VisitorSession> session_;
-  std::uint64_t repeated_before_ = 0;  ///< In the phases before this one.
+  std::function<void()> phase_;                 ///< Begins the present phase, or goes on with it.
+  std::optional<visitors::VisitToken> resume_;  ///< Of a map phase that was begun before.
+  std::vector<BucketId> lost_;                  ///< Direct: buckets that are to be read once more.
+  std::uint64_t repeated_before_ = 0;           ///< In the phases before this one.
   std::uint64_t reduced_documents_ = 0;
   rpc::JobPhase outcome_ = rpc::JobPhase::Done;
-  unsigned bits_ = 0;         ///< Of the cluster state in which the job began.
-  bool begins_anew_ = false;  ///< As soon as what it put is removed.
-  unsigned begun_anew_ = 0;
+  bool begins_anew_ = false;  ///< As soon as its tasks have stopped.
+  bool between_ = false;      ///< One phase has ended, and the next has not begun.
+  bool maps_ = false;         ///< The session is that of a map phase through the store.
+  JobProgress progress_;
+  JobThrottle throttle_;
+  std::uint64_t busy_before_us_ = 0;  ///< When the phase began here.
+  MonotonicTime phase_began_;
+  MonotonicTime last_begin_;
+  MonotonicTime waits_until_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 

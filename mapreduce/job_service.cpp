@@ -1,13 +1,19 @@
 #include "fjord/mapreduce/job_service.h"
 
+#include <algorithm>
+#include <charconv>
 #include <deque>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "fjord/common/log.h"
 #include "fjord/document/selection.h"
 #include "fjord/mapreduce/task_visitors.h"
+#include "fjord/tuner/controllers.h"
 #include "fjord/visitors/mailbox.h"
+#include "job_keeper.h"
 #include "job_runner.h"
 
 namespace fjord::mapreduce {
@@ -27,13 +33,37 @@ struct JobMetrics {
         failed(registry.counter("fjord_job_finished_total", "Jobs that ended, by outcome.", {{"outcome", "failed"}})),
         cancelled(
             registry.counter("fjord_job_finished_total", "Jobs that ended, by outcome.", {{"outcome", "cancelled"}})),
-        running(registry.gauge("fjord_job_running", "Jobs under way.")) {}
+        running(registry.gauge("fjord_job_running", "Jobs under way.")),
+        taken_over(registry.counter("fjord_job_taken_over_total", "Jobs of other processes that go on here.")),
+        lost(registry.counter("fjord_job_lost_total", "Jobs that another process has taken over.")),
+        dead_letters(registry.counter("fjord_job_dead_letters_total", "Documents that map functions failed on.")),
+        share(
+            registry.gauge("fjord_job_share_percent", "Of their tasks that jobs may run for the foreground's sake.")) {}
   Counter& submitted;
   Counter& done;
   Counter& failed;
   Counter& cancelled;
   Gauge& running;
+  Counter& taken_over;
+  Counter& lost;
+  Counter& dead_letters;
+  Gauge& share;
 };
+
+/// The index in "distributor.3".
+std::optional<std::uint16_t> index_of(const std::string& name) {
+  const std::size_t dot = name.find('.');
+  std::uint16_t index = 0;
+  const char* end = name.data() + name.size();
+  if (dot == std::string::npos) return std::nullopt;
+  const auto [at, error] = std::from_chars(name.data() + dot + 1, end, index);
+  if (error != std::errc() || at != end) return std::nullopt;
+  return index;
+}
+
+Status not_here(const std::string& job) {
+  return Status(StatusCode::NotFound, "there is no job " + job + " at this distributor");
+}
 
 }  // namespace
 
@@ -58,33 +88,14 @@ Status check_job(const std::string& job_id, const rpc::JobSpec& spec, const Appl
   if (spec.output_buckets > kOutputBucketsMax || spec.visitors_per_node > kVisitorsMax) {
     return Status(StatusCode::InvalidArgument, "at most 1024 output buckets and 1024 visitors per node");
   }
-  return Status::ok();
+  return JobSettings::parse(spec.settings).status();
 }
 
 /// Confined to `executor_`, but for the first lines of handle().
 class JobService::Impl {
  public:
   Impl(const JobServiceOptions& options, Runtime& runtime, rpc::Transport& transport, rpc::SnapshotHolder& snapshot,
-       const ApplicationRegistry& applications)
-      : options_(options),
-        clock_(runtime.clock),
-        bulk_(runtime.bulk),
-        transport_(transport),
-        snapshot_(snapshot),
-        applications_(applications),
-        random_(runtime.random.fork()),
-        metrics_(runtime.metrics),
-        task_memory_(task_memory_tunable(runtime.tunables)),
-        job_memory_(runtime.tunables.declare(
-            {.name = "mapreduce.job_memory_bytes",
-             .unit = Unit::Bytes,
-             .default_value = std::int64_t{256} << 20,
-             .min = std::int64_t{4} << 10,
-             .max = std::int64_t{64} << 30,
-             .help = "The most that groups and results of one job take in the distributor process that runs it. A job "
-                     "that needs more goes through the store."})),
-        executor_(runtime.scheduler.make_executor("jobs")),
-        mailbox_(*executor_) {}
+       const ApplicationRegistry& applications, JobRecords& records);
   ~Impl() {
     mailbox_.close();
     executor_.reset();
@@ -94,56 +105,9 @@ class JobService::Impl {
   }
 
   void post(Task task) { mailbox_.post(std::move(task)); }
-
-  Status submit(const rpc::SubmitJob& request) {
-    if (const auto it = jobs_.find(request.job_id); it != jobs_.end()) {
-      if (it->second.status.spec == request.spec) return Status::ok();
-      return Status(StatusCode::AlreadyExists, "there is another job " + request.job_id);
-    }
-    const auto snapshot = snapshot_.get();
-    if (snapshot == nullptr) return Status(StatusCode::NotReady, "this distributor has no cluster state yet");
-    FJORD_TRY(check_job(request.job_id, request.spec, applications_, *snapshot->types()));
-    Job& job = jobs_[request.job_id];
-    job.status.job_id = request.job_id;
-    job.status.spec = request.spec;
-    job.status.phase = rpc::JobPhase::Queued;
-    job.status.submitted_unix_us = clock_.wall_now().us;
-    queue_.push_back(request.job_id);
-    metrics_.submitted.add();
-    start_queued();
-    return Status::ok();
-  }
-
-  void list(const rpc::ListJobs& request, rpc::Responder respond) {
-    const auto it = request.job_id.empty() ? jobs_.end() : jobs_.find(request.job_id);
-    if (request.wait_us <= 0 || it == jobs_.end() || is_over(it->second.status.phase)) {
-      respond(answer_to(request));
-      return;
-    }
-    const std::uint64_t number = next_waiter_++;
-    it->second.waiters.emplace(number, Waiter{request, std::move(respond)});
-    executor_->post_after(std::min(Duration(request.wait_us), options_.wait_max), [this, id = request.job_id, number] {
-      const auto job = jobs_.find(id);
-      if (job == jobs_.end()) return;
-      if (auto waiter = job->second.waiters.extract(number))
-        waiter.mapped().respond(answer_to(waiter.mapped().request));
-    });
-  }
-
-  Status cancel(const std::string& job_id) {
-    const auto it = jobs_.find(job_id);
-    if (it == jobs_.end()) return Status(StatusCode::NotFound, "there is no job " + job_id + " at this distributor");
-    Job& job = it->second;
-    if (job.runner != nullptr) {
-      job.runner->cancel();
-    } else if (!is_over(job.status.phase)) {
-      std::erase(queue_, job_id);
-      job.status.phase = rpc::JobPhase::Cancelled;
-      job.status.error = Status(StatusCode::Cancelled, "the job was cancelled before it began");
-      over(job_id, job);
-    }
-    return Status::ok();
-  }
+  void submit(const rpc::SubmitJob& request, rpc::Responder respond);
+  void list(const rpc::ListJobs& request, rpc::Responder respond);
+  void control(const rpc::ControlJob& request, UniqueFunction<void(Status)> done);
 
  private:
   struct Waiter {
@@ -153,110 +117,59 @@ class JobService::Impl {
   struct Job {
     rpc::JobStatus status;  ///< While there is a runner, its status counts.
     std::unique_ptr<JobRunner> runner;
+    std::shared_ptr<JobKeeper> keeper;  ///< Null: the job has no record and gets none.
+    std::uint64_t number = 0;           ///< Of no other job of this process, also none with the same id.
     JobRows rows;
     std::size_t row_bytes = 0;
     bool has_rows = false;
     std::map<std::uint64_t, Waiter> waiters;
   };
+  /// What a scan saw of another process's job.
+  struct Seen {
+    std::uint64_t epoch = 0;
+    std::uint64_t revision = 0;
+    MonotonicTime since;
+  };
+  using Records = std::vector<rpc::JobStatus>;
 
-  rpc::ListJobsReply answer_to(const rpc::ListJobs& request) const {
-    rpc::ListJobsReply reply;
-    for (const auto& [id, job] : jobs_) {
-      if (request.job_id.empty() || request.job_id == id) reply.jobs.push_back(status_of(job));
-    }
-    if (request.job_id.empty() || reply.jobs.empty() || request.results_bytes_max == 0) return reply;
-    const Job& job = jobs_.at(request.job_id);
-    if (job.status.phase != rpc::JobPhase::Done || job.status.shuffle != rpc::Shuffle::Direct) return reply;
-    if (!job.has_rows) {
-      reply.status = Status(StatusCode::NotFound, "the results of " + request.job_id + " are not held any more");
-      return reply;
-    }
-    std::size_t bytes = 0;
-    std::uint64_t at = request.results_from;
-    for (; at < job.rows.size(); ++at) {
-      const auto& [key, value] = job.rows[static_cast<std::size_t>(at)];
-      bytes += key.size() + value.size() + sizeof(rpc::Parameter);  // rows are short, so that counts
-      if (bytes > request.results_bytes_max && !reply.results.empty()) break;
-      reply.results.push_back({key, value});
-    }
-    reply.more_results = at < job.rows.size();
-    return reply;
-  }
+  // Answers.
+  rpc::ListJobsReply answer_to(const rpc::ListJobs& request) const;
+  void list_records(const rpc::ListJobs& request, rpc::Responder respond);
+  void read_record(const rpc::ListJobs& request, rpc::Responder respond);
+  static void add_rows(const rpc::ListJobs& request, const JobRows& rows, rpc::ListJobsReply& reply);
+  static void strip(const rpc::ListJobs& request, rpc::JobStatus& status);
+  rpc::JobStatus status_of(const Job& job) const;
+  void keep_rows(Job& job);
+  void forget_rows(Job& job);
 
-  /// The results of `job` are kept; older ones go if there are too many.
-  void keep_rows(Job& job) {
-    job.rows = job.runner->take_rows();
-    job.has_rows = true;
-    for (const auto& [key, value] : job.rows) job.row_bytes += key.size() + value.size() + sizeof(job.rows[0]);
-    rows_bytes_ += job.row_bytes;
-    for (const std::string& id : finished_) {
-      if (rows_bytes_ <= options_.results_kept_bytes) break;
-      forget_rows(jobs_.at(id));
-    }
-  }
-  void forget_rows(Job& job) {
-    rows_bytes_ -= std::exchange(job.row_bytes, 0);
-    job.rows = {};
-    job.has_rows = false;
-  }
+  // Jobs.
+  Job& add(rpc::JobStatus status, bool is_recorded);
+  void make_keeper(const std::string& id, Job& job, std::uint64_t revision);
+  /// Null if that job is not here any more.
+  Job* find(const std::string& id, std::uint64_t number);
+  void save(const std::string& id, std::function<void()> then = {});
+  void wanted(const std::string& id, const rpc::JobStatus& record);
+  void lost(const std::string& id, const rpc::JobStatus& record);
+  Status apply(Job& job, const std::string& id, const rpc::ControlJob& request);
+  void control_record(const rpc::ControlJob& request, UniqueFunction<void(Status)> done);
+  std::size_t running() const;
+  void start_queued();
+  void on_finished(const std::string& id);
+  void over(const std::string& id, Job& job);
+  void forget_oldest();
 
-  /// A job whose runner has ended is not over before its results can be asked for.
-  static rpc::JobStatus status_of(const Job& job) {
-    if (job.runner == nullptr) return job.status;
-    rpc::JobStatus status = job.runner->status();
-    if (is_over(status.phase)) status.phase = rpc::JobPhase::CleanUp;
-    return status;
-  }
+  // Jobs of others.
+  void scan_later(Duration wait);
+  void scan();
+  void on_scanned(const Records& records);
+  bool has_no_owner(const rpc::JobStatus& record);
+  void take_over(const std::string& id, std::uint64_t revision);
+  void taken(rpc::JobStatus record);
+  void remove_oldest(const Records& records);
 
-  void start_queued() {
-    while (!queue_.empty() && running_ < options_.running_max) {
-      const std::string id = queue_.front();
-      queue_.pop_front();
-      Job& job = jobs_.at(id);
-      ++running_;
-      const RunnerEnvironment environment{options_,
-                                          clock_,
-                                          transport_,
-                                          snapshot_,
-                                          *executor_,
-                                          bulk_,
-                                          static_cast<std::uint64_t>(task_memory_.value()),
-                                          static_cast<std::uint64_t>(job_memory_.value()),
-                                          applications_};
-      job.runner = std::make_unique<JobRunner>(job.status, environment, random_.fork(), [this, id] {
-        // Not inside the runner that is about to be destroyed.
-        mailbox_.post([this, id] { on_finished(id); });
-      });
-      job.runner->start();
-    }
-    metrics_.running.set(running_);
-  }
-
-  void on_finished(const std::string& id) {
-    Job& job = jobs_.at(id);
-    job.status = job.runner->status();
-    if (job.status.phase == rpc::JobPhase::Done && job.status.shuffle == rpc::Shuffle::Direct) keep_rows(job);
-    job.runner.reset();
-    --running_;
-    over(id, job);
-    start_queued();
-  }
-
-  void over(const std::string& id, Job& job) {
-    job.status.finished_unix_us = clock_.wall_now().us;
-    (job.status.phase == rpc::JobPhase::Done     ? metrics_.done
-     : job.status.phase == rpc::JobPhase::Failed ? metrics_.failed
-                                                 : metrics_.cancelled)
-        .add();
-    if (!job.status.error) log::info("job", "{} ended: {}", id, job.status.error.to_string());
-    for (auto& [number, waiter] : std::exchange(job.waiters, {})) waiter.respond(answer_to(waiter.request));
-    finished_.push_back(id);
-    if (finished_.size() > options_.finished_kept) {
-      forget_rows(jobs_.at(finished_.front()));
-      jobs_.erase(finished_.front());
-      finished_.pop_front();
-    }
-  }
+  void renew_later();
+  void guard_later();
+  void guard();
 
   JobServiceOptions options_;
   Clock& clock_;
@@ -264,37 +177,655 @@ class JobService::Impl {
   rpc::Transport& transport_;
   rpc::SnapshotHolder& snapshot_;
   const ApplicationRegistry& applications_;
+  JobRecords& records_;
   Random random_;
   JobMetrics metrics_;
   Tunable& task_memory_;
   Tunable& job_memory_;
+  Tunable& p99_target_;
+  HistogramPeriod foreground_;
   std::unique_ptr<Executor> executor_;
   visitors::Mailbox mailbox_;
+  const std::uint64_t own_id_;
   std::map<std::string, Job> jobs_;
+  std::map<std::string, std::vector<std::pair<rpc::JobSpec, rpc::Responder>>> submitting_;
   std::deque<std::string> queue_;
   std::deque<std::string> finished_;
-  unsigned running_ = 0;
+  std::map<std::string, Seen> seen_;
+  std::set<std::string> taking_;
+  std::uint64_t next_number_ = 1;
   std::uint64_t next_waiter_ = 1;
   std::size_t rows_bytes_ = 0;
+  bool guarding_ = false;
+  std::int64_t share_percent_ = 100;
+  std::optional<tuner::YieldController> yield_;
+  double yield_target_s_ = 0;
 };
 
+JobService::Impl::Impl(const JobServiceOptions& options, Runtime& runtime, rpc::Transport& transport,
+                       rpc::SnapshotHolder& snapshot, const ApplicationRegistry& applications, JobRecords& records)
+    : options_(options),
+      clock_(runtime.clock),
+      bulk_(runtime.bulk),
+      transport_(transport),
+      snapshot_(snapshot),
+      applications_(applications),
+      records_(records),
+      random_(runtime.random.fork()),
+      metrics_(runtime.metrics),
+      task_memory_(task_memory_tunable(runtime.tunables)),
+      job_memory_(runtime.tunables.declare(
+          {.name = "mapreduce.job_memory_bytes",
+           .unit = Unit::Bytes,
+           .default_value = std::int64_t{256} << 20,
+           .min = std::int64_t{4} << 10,
+           .max = std::int64_t{64} << 30,
+           .help = "The most that groups and results of one job take in the distributor process that runs it. A job "
+                   "that needs more goes through the store."})),
+      p99_target_(runtime.tunables.declare(
+          {.name = "mapreduce.foreground_p99_target_ms",
+           .unit = Unit::Milliseconds,
+           .default_value = 0,
+           .min = 0,
+           .max = 60'000,
+           .help =
+               "Jobs run fewer tasks while 99 % of the operations that somebody waits for, as this distributor sees "
+               "them, take longer than this; 0: they do not look at it."})),
+      foreground_(runtime.metrics.histogram("fjord_distributor_foreground_seconds",
+                                            "From arrival to answer, of operations that are not in the background")),
+      executor_(runtime.scheduler.make_executor("jobs")),
+      mailbox_(*executor_),
+      own_id_(random_.next() >> 1 | 1) {
+  metrics_.share.set(100);
+  scan_later(std::min<Duration>(options_.scan_interval, seconds(1)));
+  renew_later();
+}
+
+// --- Calls
+
+void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder respond) {
+  const auto answer = [&](Status status) { respond(rpc::SubmitJobReply{std::move(status), request.job_id}); };
+  if (const auto it = jobs_.find(request.job_id); it != jobs_.end()) {
+    if (it->second.status.spec != request.spec) {
+      return answer(Status(StatusCode::AlreadyExists, "there is another job " + request.job_id));
+    }
+    const auto waiting = submitting_.find(request.job_id);
+    if (waiting == submitting_.end()) return answer(Status::ok());
+    waiting->second.emplace_back(request.spec, std::move(respond));
+    return;
+  }
+  if (options_.refresh_snapshot) options_.refresh_snapshot();
+  const auto snapshot = snapshot_.get();
+  if (snapshot == nullptr) return answer(Status(StatusCode::NotReady, "this distributor has no cluster state yet"));
+  if (Status status = check_job(request.job_id, request.spec, applications_, *snapshot->types()); !status) {
+    return answer(std::move(status));
+  }
+  const auto application =
+      applications_.create(request.spec.application, request.spec.parameters,
+                           *snapshot->types()->find(request.spec.document_type), snapshot->types().get());
+  const bool is_direct = request.spec.shuffle == rpc::Shuffle::Direct ||
+                         (request.spec.shuffle == rpc::Shuffle::Auto && (*application)->is_aggregation());
+  rpc::JobStatus status;
+  status.job_id = request.job_id;
+  status.spec = request.spec;
+  status.settings = merge_settings({}, request.spec.settings);
+  status.phase = rpc::JobPhase::Queued;
+  status.submitted_unix_us = clock_.wall_now().us;
+  Job& job = add(std::move(status), false);
+  metrics_.submitted.add();
+  const std::uint64_t number = job.number;
+  if (is_direct) {
+    queue_.push_back(request.job_id);
+    answer(Status::ok());
+    executor_->post_after(options_.record_after, [this, id = request.job_id, number] {
+      if (Job* late = find(id, number); late != nullptr && !is_over(late->status.phase)) save(id);
+    });
+    start_queued();
+    return;
+  }
+  submitting_[request.job_id].emplace_back(request.spec, std::move(respond));
+  save(request.job_id, [this, id = request.job_id] {
+    if (!is_over(jobs_.at(id).status.phase)) queue_.push_back(id);  // cancelled meanwhile
+    for (auto& [spec, waiting] : std::exchange(submitting_[id], {})) waiting(rpc::SubmitJobReply{Status::ok(), id});
+    submitting_.erase(id);
+    start_queued();
+  });
+}
+
+void JobService::Impl::list(const rpc::ListJobs& request, rpc::Responder respond) {
+  const auto it = request.job_id.empty() ? jobs_.end() : jobs_.find(request.job_id);
+  if (it == jobs_.end() && request.records) {
+    request.job_id.empty() ? list_records(request, std::move(respond)) : read_record(request, std::move(respond));
+    return;
+  }
+  if (request.wait_us <= 0 || it == jobs_.end() || is_over(it->second.status.phase)) {
+    respond(answer_to(request));
+    return;
+  }
+  const std::uint64_t waiter = next_waiter_++;
+  const std::uint64_t number = it->second.number;
+  it->second.waiters.emplace(waiter, Waiter{request, std::move(respond)});
+  executor_->post_after(std::min(Duration(request.wait_us), options_.wait_max),
+                        [this, id = request.job_id, number, waiter] {
+                          Job* job = find(id, number);
+                          if (job == nullptr) return;
+                          if (auto found = job->waiters.extract(waiter)) {
+                            found.mapped().respond(answer_to(found.mapped().request));
+                          }
+                        });
+}
+
+void JobService::Impl::control(const rpc::ControlJob& request, UniqueFunction<void(Status)> done) {
+  const auto it = jobs_.find(request.job_id);
+  if (it == jobs_.end()) {
+    if (request.records) return control_record(request, std::move(done));
+    return done(not_here(request.job_id));
+  }
+  Job& job = it->second;
+  if (is_over(job.status.phase)) {
+    const bool is_fine = request.action == rpc::JobAction::Cancel;
+    return done(is_fine ? Status::ok() : Status(StatusCode::InvalidArgument, "the job has ended"));
+  }
+  if (Status status = apply(job, request.job_id, request); !status) return done(std::move(status));
+  // Of a job that ends by this, and of one that may still end without ever having a record, nothing need be written.
+  const bool is_kept = request.action != rpc::JobAction::Cancel && (job.keeper->has_record() || job.status.paused);
+  if (!is_kept) return done(Status::ok());
+  save(request.job_id,
+       [answer = std::make_shared<UniqueFunction<void(Status)>>(std::move(done))] { (*answer)(Status::ok()); });
+}
+
+Status JobService::Impl::apply(Job& job, const std::string& id, const rpc::ControlJob& request) {
+  switch (request.action) {
+    case rpc::JobAction::Pause:
+      job.status.paused = true;
+      if (job.runner != nullptr) job.runner->pause();
+      start_queued();
+      return Status::ok();
+    case rpc::JobAction::Resume:
+      job.status.paused = false;
+      if (job.runner != nullptr) job.runner->resume();
+      return Status::ok();
+    case rpc::JobAction::Set: {
+      auto settings =
+          merge_settings(job.runner != nullptr ? job.runner->status().settings : job.status.settings, request.settings);
+      if (const auto parsed = JobSettings::parse(settings); !parsed) return parsed.error();
+      job.status.settings = settings;
+      if (job.runner != nullptr) job.runner->apply(std::move(settings));
+      return Status::ok();
+    }
+    case rpc::JobAction::Cancel:
+      job.status.cancel_wanted = true;
+      if (job.runner != nullptr) {
+        job.runner->cancel();
+      } else {
+        std::erase(queue_, id);
+        job.status.phase = rpc::JobPhase::Cancelled;
+        job.status.error = Status(StatusCode::Cancelled, "the job was cancelled before it began");
+        over(id, job);
+      }
+      return Status::ok();
+    case rpc::JobAction::Unknown:
+      break;
+  }
+  return Status(StatusCode::InvalidArgument, "what is to be done with the job?");
+}
+
+/// Whoever owns it sees it at its next write, and whoever takes it over at once.
+void JobService::Impl::control_record(const rpc::ControlJob& request, UniqueFunction<void(Status)> done) {
+  auto shared = std::make_shared<UniqueFunction<void(Status)>>(std::move(done));
+  records_.read(request.job_id, mailbox_, [this, request, shared](Result<rpc::JobStatus> found) {
+    if (!found) return (*shared)(found.error());
+    if (is_over(found->phase)) {
+      const bool is_fine = request.action == rpc::JobAction::Cancel;
+      return (*shared)(is_fine ? Status::ok() : Status(StatusCode::InvalidArgument, "the job has ended"));
+    }
+    rpc::JobStatus record = std::move(*found);
+    if (request.action == rpc::JobAction::Set) {
+      record.settings = merge_settings(record.settings, request.settings);
+      if (const auto parsed = JobSettings::parse(record.settings); !parsed) return (*shared)(parsed.error());
+    }
+    record.cancel_wanted = record.cancel_wanted || request.action == rpc::JobAction::Cancel;
+    if (request.action == rpc::JobAction::Pause) record.paused = true;
+    if (request.action == rpc::JobAction::Resume) record.paused = false;
+    const std::uint64_t expected = record.revision++;
+    records_.write(std::move(record), expected, mailbox_, [shared](Status status) { (*shared)(std::move(status)); });
+  });
+}
+
+// --- Answers
+
+void JobService::Impl::strip(const rpc::ListJobs& request, rpc::JobStatus& status) {
+  if (!request.dead_letters || request.job_id.empty()) status.dead_letter_list.clear();
+  status.resume.clear();
+  status.expected.clear();
+}
+
+rpc::ListJobsReply JobService::Impl::answer_to(const rpc::ListJobs& request) const {
+  rpc::ListJobsReply reply;
+  for (const auto& [id, job] : jobs_) {
+    if (!request.job_id.empty() && request.job_id != id) continue;
+    reply.jobs.push_back(status_of(job));
+    strip(request, reply.jobs.back());
+  }
+  if (request.job_id.empty() || reply.jobs.empty() || request.results_bytes_max == 0) return reply;
+  const Job& job = jobs_.at(request.job_id);
+  if (job.status.phase != rpc::JobPhase::Done || job.status.shuffle != rpc::Shuffle::Direct) return reply;
+  if (!job.has_rows) {
+    reply.status = Status(StatusCode::NotFound, "the results of " + request.job_id + " are not held any more");
+    return reply;
+  }
+  add_rows(request, job.rows, reply);
+  return reply;
+}
+
+void JobService::Impl::add_rows(const rpc::ListJobs& request, const JobRows& rows, rpc::ListJobsReply& reply) {
+  std::size_t bytes = 0;
+  std::uint64_t at = request.results_from;
+  for (; at < rows.size(); ++at) {
+    const auto& [key, value] = rows[static_cast<std::size_t>(at)];
+    bytes += key.size() + value.size() + sizeof(rpc::Parameter);  // rows are short, so that counts
+    if (bytes > request.results_bytes_max && !reply.results.empty()) break;
+    reply.results.push_back({key, value});
+  }
+  reply.more_results = at < rows.size();
+}
+
+void JobService::Impl::list_records(const rpc::ListJobs& request, rpc::Responder respond) {
+  records_.list(true, mailbox_,
+                [this, request, answer = std::make_shared<rpc::Responder>(std::move(respond))](Result<Records> found) {
+                  rpc::ListJobsReply reply = answer_to(request);
+                  if (!found) reply.status = found.error();
+                  for (rpc::JobStatus& record : found ? *found : Records()) {
+                    if (jobs_.contains(record.job_id)) continue;
+                    strip(request, record);
+                    reply.jobs.push_back(std::move(record));
+                  }
+                  (*answer)(std::move(reply));
+                });
+}
+
+void JobService::Impl::read_record(const rpc::ListJobs& request, rpc::Responder respond) {
+  auto answer = std::make_shared<rpc::Responder>(std::move(respond));
+  records_.read(request.job_id, mailbox_, [this, request, answer](Result<rpc::JobStatus> found) {
+    rpc::ListJobsReply reply;
+    if (!found) {
+      if (found.error().code() != StatusCode::NotFound) reply.status = found.error();
+      return (*answer)(std::move(reply));
+    }
+    const bool has_rows = found->phase == rpc::JobPhase::Done && found->shuffle == rpc::Shuffle::Direct;
+    reply.jobs.push_back(std::move(*found));
+    strip(request, reply.jobs.front());
+    if (!has_rows || request.results_bytes_max == 0) return (*answer)(std::move(reply));
+    records_.read_rows(request.job_id, mailbox_, [request, answer, reply](const Result<JobRows>& rows) mutable {
+      if (rows) {
+        add_rows(request, *rows, reply);
+      } else {
+        reply.status = rows.error().with_context("the results of " + request.job_id);
+      }
+      (*answer)(std::move(reply));
+    });
+  });
+}
+
+/// A job whose runner has ended is not over before its results can be asked for.
+rpc::JobStatus JobService::Impl::status_of(const Job& job) const {
+  rpc::JobStatus status = job.runner == nullptr ? job.status : job.runner->status();
+  if (job.runner != nullptr && is_over(status.phase)) status.phase = rpc::JobPhase::CleanUp;
+  status.owner = options_.name;
+  status.owner_id = own_id_;
+  status.epoch = job.status.epoch;
+  status.live = true;
+  return status;
+}
+
+/// The results of `job` are kept; older ones go if there are too many.
+void JobService::Impl::keep_rows(Job& job) {
+  job.rows = job.runner->take_rows();
+  job.has_rows = true;
+  for (const auto& [key, value] : job.rows) job.row_bytes += key.size() + value.size() + sizeof(job.rows[0]);
+  rows_bytes_ += job.row_bytes;
+  for (const std::string& id : finished_) {
+    if (rows_bytes_ <= options_.results_kept_bytes) break;
+    forget_rows(jobs_.at(id));
+  }
+}
+
+void JobService::Impl::forget_rows(Job& job) {
+  rows_bytes_ -= std::exchange(job.row_bytes, 0);
+  job.rows = {};
+  job.has_rows = false;
+}
+
+// --- Jobs
+
+JobService::Impl::Job& JobService::Impl::add(rpc::JobStatus status, bool is_recorded) {
+  const std::string id = status.job_id;
+  Job& job = jobs_[id];
+  job.number = next_number_++;
+  const std::uint64_t revision = is_recorded ? status.revision : 0;
+  job.status = std::move(status);
+  job.status.epoch = std::max<std::uint64_t>(1, job.status.epoch);
+  make_keeper(id, job, revision);
+  return job;
+}
+
+void JobService::Impl::make_keeper(const std::string& id, Job& job, std::uint64_t revision) {
+  JobKeeper::Callbacks callbacks;
+  callbacks.current = [this, id] {
+    const Job& now = jobs_.at(id);
+    rpc::JobStatus record =
+        now.runner == nullptr || is_over(now.runner->status().phase) ? now.status : now.runner->record();
+    record.owner = options_.name;
+    record.owner_id = own_id_;
+    record.epoch = now.status.epoch;
+    record.cancel_wanted = now.status.cancel_wanted;
+    record.live = false;
+    record.bound_by.clear();
+    return record;
+  };
+  callbacks.on_wanted = [this, id](const rpc::JobStatus& record) { wanted(id, record); };
+  callbacks.on_lost = [this, id](const rpc::JobStatus& record) { lost(id, record); };
+  job.keeper = std::make_shared<JobKeeper>(records_, mailbox_, *executor_, std::move(callbacks), revision,
+                                           options_.sabotage.ignore_owners);
+}
+
+JobService::Impl::Job* JobService::Impl::find(const std::string& id, std::uint64_t number) {
+  const auto it = jobs_.find(id);
+  return it == jobs_.end() || it->second.number != number ? nullptr : &it->second;
+}
+
+void JobService::Impl::save(const std::string& id, std::function<void()> then) {
+  jobs_.at(id).keeper->save(std::move(then));
+}
+
+void JobService::Impl::wanted(const std::string& id, const rpc::JobStatus& record) {
+  Job& job = jobs_.at(id);
+  if (is_over(job.status.phase)) return;
+  const auto control = [&](rpc::JobAction action) {
+    rpc::ControlJob request;
+    request.job_id = id;
+    request.action = action;
+    request.settings = record.settings;
+    (void)apply(job, id, request).is_ok();  // it was checked when it was asked for
+  };
+  if (record.settings != job.status.settings) control(rpc::JobAction::Set);
+  if (record.paused != job.status.paused) control(record.paused ? rpc::JobAction::Pause : rpc::JobAction::Resume);
+  if (record.cancel_wanted && !job.status.cancel_wanted) control(rpc::JobAction::Cancel);
+}
+
+/// Another process runs it: nothing is left of it here.
+void JobService::Impl::lost(const std::string& id, const rpc::JobStatus& record) {
+  metrics_.lost.add();
+  auto node = jobs_.extract(id);
+  if (node.empty()) return;
+  Job& job = node.mapped();
+  std::erase(queue_, id);
+  std::erase(finished_, id);
+  rows_bytes_ -= job.row_bytes;
+  if (const auto waiting = submitting_.extract(id)) {
+    for (auto& [spec, respond] : waiting.mapped()) {
+      const bool is_same = spec == record.spec;
+      respond(rpc::SubmitJobReply{
+          is_same ? Status::ok() : Status(StatusCode::AlreadyExists, "there is another job " + id), id});
+    }
+  }
+  for (auto& [number, waiter] : job.waiters) waiter.respond(rpc::ListJobsReply{});
+  if (job.runner != nullptr) {
+    // What is on the stack may be inside it.
+    executor_->post([runner = std::shared_ptr<JobRunner>(std::move(job.runner))] {});
+  }
+  start_queued();
+}
+
+std::size_t JobService::Impl::running() const {
+  return static_cast<std::size_t>(std::count_if(jobs_.begin(), jobs_.end(), [](const auto& one) {
+    return one.second.runner != nullptr && !one.second.runner->is_paused();
+  }));
+}
+
+void JobService::Impl::start_queued() {
+  while (!queue_.empty() && running() < options_.running_max) {
+    const std::string id = queue_.front();
+    queue_.pop_front();
+    Job& job = jobs_.at(id);
+    const std::uint64_t number = job.number;
+    const RunnerEnvironment environment{options_,
+                                        clock_,
+                                        transport_,
+                                        snapshot_,
+                                        *executor_,
+                                        bulk_,
+                                        static_cast<std::uint64_t>(task_memory_.value()),
+                                        static_cast<std::uint64_t>(job_memory_.value()),
+                                        applications_,
+                                        share_percent_};
+    RunnerCallbacks callbacks;
+    callbacks.on_finished = [this, id, number] {
+      // Not inside the runner that is about to be destroyed.
+      mailbox_.post([this, id, number] {
+        if (find(id, number) != nullptr) on_finished(id);
+      });
+    };
+    callbacks.commit = [this, id, number](std::function<void()> then) {
+      if (find(id, number) == nullptr) return;  // it was lost
+      // Later, as it may come from inside a session's callback, and what it waits for may be there already.
+      save(id, [this, then = std::move(then)] { executor_->post(then); });
+    };
+    job.runner = std::make_unique<JobRunner>(job.status, environment, random_.fork(), std::move(callbacks));
+    job.runner->start();
+    guard_later();
+  }
+  metrics_.running.set(static_cast<double>(running()));
+}
+
+void JobService::Impl::on_finished(const std::string& id) {
+  Job& job = jobs_.at(id);
+  const std::uint64_t epoch = job.status.epoch;
+  const bool cancel_wanted = job.status.cancel_wanted;
+  job.status = job.runner->status();
+  job.status.epoch = epoch;
+  job.status.cancel_wanted = cancel_wanted;
+  if (job.status.phase == rpc::JobPhase::Done && job.status.shuffle == rpc::Shuffle::Direct) keep_rows(job);
+  // The runner's record is still what counts for a write that is under way; it is destroyed on its own time.
+  job.runner.reset();
+  over(id, job);
+  start_queued();
+}
+
+void JobService::Impl::over(const std::string& id, Job& job) {
+  job.status.finished_unix_us = clock_.wall_now().us;
+  job.status.paused = false;
+  metrics_.dead_letters.add(job.status.dead_letters);
+  (job.status.phase == rpc::JobPhase::Done     ? metrics_.done
+   : job.status.phase == rpc::JobPhase::Failed ? metrics_.failed
+                                               : metrics_.cancelled)
+      .add();
+  if (!job.status.error) log::info("job", "{} ended: {}", id, job.status.error.to_string());
+  for (auto& [number, waiter] : std::exchange(job.waiters, {})) waiter.respond(answer_to(waiter.request));
+  finished_.push_back(id);
+  if (job.keeper->has_record()) {
+    // Who reads that the job is done looks for its results.
+    if (job.has_rows && job.row_bytes <= options_.recorded_rows_bytes) {
+      const std::uint64_t number = job.number;
+      records_.write_rows(id, job.rows, mailbox_, [this, id, number](const Status& status) {
+        if (!status) log::warning("job", "{}: the results are only in memory: {}", id, status.to_string());
+        if (find(id, number) != nullptr) save(id);
+      });
+    } else {
+      save(id);
+    }
+  }
+  forget_oldest();
+}
+
+void JobService::Impl::forget_oldest() {
+  if (finished_.size() <= options_.finished_kept) return;
+  forget_rows(jobs_.at(finished_.front()));
+  jobs_.erase(finished_.front());
+  finished_.pop_front();
+}
+
+// --- Jobs of others
+
+void JobService::Impl::scan_later(Duration wait) {
+  // Not all distributors at once.
+  executor_->post_after(wait + Duration(random_.below(static_cast<std::uint64_t>(wait.count()) / 4 + 1)),
+                        [this] { scan(); });
+}
+
+void JobService::Impl::scan() {
+  if (options_.refresh_snapshot) options_.refresh_snapshot();
+  if (snapshot_.get() == nullptr) return scan_later(options_.scan_interval);
+  records_.list(false, mailbox_, [this](const Result<Records>& records) {
+    if (records) on_scanned(*records);
+    scan_later(options_.scan_interval);
+  });
+}
+
+void JobService::Impl::on_scanned(const Records& records) {
+  std::map<std::string, Seen> seen;
+  for (const rpc::JobStatus& record : records) {
+    if (record.finished_unix_us != 0 || jobs_.contains(record.job_id)) continue;
+    const auto before = seen_.find(record.job_id);
+    const bool is_same =
+        before != seen_.end() && before->second.epoch == record.epoch && before->second.revision == record.revision;
+    seen[record.job_id] = is_same ? before->second : Seen{record.epoch, record.revision, clock_.now()};
+  }
+  seen_ = std::move(seen);
+  for (const rpc::JobStatus& record : records) {
+    if (seen_.contains(record.job_id) && has_no_owner(record)) take_over(record.job_id, record.revision);
+  }
+  remove_oldest(records);
+}
+
+/// Its process has ended, as far as one can know: another life of this one, or down, or silent. If that is wrong, the
+/// former owner notices at its next write that it is not the owner any more.
+bool JobService::Impl::has_no_owner(const rpc::JobStatus& record) {
+  if (record.owner == options_.name) {
+    if (record.owner_id != own_id_) return true;
+  } else {
+    const auto index = index_of(record.owner);
+    if (!index || !snapshot_.get()->state().is_up({NodeType::Distributor, *index})) return true;
+  }
+  return clock_.now() - seen_.at(record.job_id).since >= options_.lease;
+}
+
+void JobService::Impl::take_over(const std::string& id, std::uint64_t revision) {
+  if (!taking_.insert(id).second) return;
+  records_.read(id, mailbox_, [this, id, revision](Result<rpc::JobStatus> found) {
+    const bool is_free = found && found->revision == revision && found->finished_unix_us == 0 && !jobs_.contains(id);
+    if (!is_free) {
+      taking_.erase(id);
+      return;
+    }
+    rpc::JobStatus record = std::move(*found);
+    record.owner = options_.name;
+    record.owner_id = own_id_;
+    ++record.epoch;
+    ++record.taken_over;
+    ++record.revision;
+    // If the answer is lost, this process owns a job that it does not run, until the lease has run out.
+    records_.write(record, revision, mailbox_, [this, id, record](const Status& status) {
+      taking_.erase(id);
+      if (status && !jobs_.contains(id)) taken(record);
+    });
+  });
+}
+
+void JobService::Impl::taken(rpc::JobStatus record) {
+  log::info("job", "{} goes on here; it was run by another process before: phase {}, {} buckets mapped in run {}: {}",
+            record.job_id, static_cast<int>(record.phase), record.map_tasks_done, record.run, record.resume);
+  metrics_.taken_over.add();
+  const std::string id = record.job_id;
+  if (record.settings.empty()) record.settings = record.spec.settings;
+  add(std::move(record), true);
+  queue_.push_back(id);
+  start_queued();
+}
+
+void JobService::Impl::remove_oldest(const Records& records) {
+  std::vector<const rpc::JobStatus*> ended;
+  for (const rpc::JobStatus& record : records) {
+    if (record.finished_unix_us != 0) ended.push_back(&record);
+  }
+  if (ended.size() <= options_.records_kept) return;
+  std::sort(ended.begin(), ended.end(), [](const auto* a, const auto* b) {
+    return std::pair(a->finished_unix_us, a->job_id) < std::pair(b->finished_unix_us, b->job_id);
+  });
+  ended.resize(ended.size() - options_.records_kept);
+  for (const rpc::JobStatus* record : ended) {
+    records_.remove_rows(record->job_id, mailbox_, [](const Status&) {});
+    records_.remove(record->job_id, record->revision, mailbox_, [](const Status&) {});
+  }
+}
+
+// --- Now and then
+
+void JobService::Impl::renew_later() {
+  executor_->post_after(options_.renew_interval, [this] {
+    for (auto& [id, job] : jobs_) {
+      if (job.keeper->has_record() && !is_over(job.status.phase)) job.keeper->save({});
+    }
+    renew_later();
+  });
+}
+
+void JobService::Impl::guard_later() {
+  if (std::exchange(guarding_, true)) return;
+  foreground_.end();
+  executor_->post_after(seconds(1), [this] { guard(); });
+}
+
+/// The foreground's p99 of the last second decides how many of their tasks jobs may run.
+void JobService::Impl::guard() {
+  guarding_ = false;
+  const std::optional<double> p99 = foreground_.end();
+  const double target = static_cast<double>(p99_target_.value()) / 1e3;
+  if (target <= 0) {
+    yield_.reset();
+  } else if (!yield_ || target != yield_target_s_) {
+    tuner::YieldOptions options;
+    options.target_s = yield_target_s_ = target;
+    options.unit = 5;
+    yield_.emplace(options, tuner::ControlMode::On);
+  }
+  if (yield_) (void)yield_->step(p99, true);
+  const std::int64_t share = yield_ ? yield_->value() : 100;
+  if (share != share_percent_) {
+    share_percent_ = share;
+    metrics_.share.set(static_cast<double>(share));
+    for (auto& [id, job] : jobs_) {
+      if (job.runner != nullptr) job.runner->share_changed();
+    }
+  }
+  if (running() > 0) guard_later();
+}
+
 JobService::JobService(const JobServiceOptions& options, Runtime& runtime, rpc::Transport& transport,
-                       rpc::SnapshotHolder& snapshot, const ApplicationRegistry& applications)
-    : impl_(std::make_unique<Impl>(options, runtime, transport, snapshot, applications)) {}
+                       rpc::SnapshotHolder& snapshot, const ApplicationRegistry& applications, JobRecords& records)
+    : impl_(std::make_unique<Impl>(options, runtime, transport, snapshot, applications, records)) {}
 
 JobService::~JobService() = default;
 
 bool JobService::handle(rpc::Request& request, rpc::Responder& respond) {
   Impl* impl = impl_.get();
   if (auto* submit = std::get_if<rpc::SubmitJob>(&request)) {
-    impl->post([impl, taken = std::move(*submit), answer = std::move(respond)] {
-      answer(rpc::SubmitJobReply{impl->submit(taken), taken.job_id});
+    impl->post([impl, taken = std::move(*submit), answer = std::move(respond)]() mutable {
+      impl->submit(taken, std::move(answer));
     });
   } else if (auto* list = std::get_if<rpc::ListJobs>(&request)) {
     impl->post([impl, taken = *list, answer = std::move(respond)]() mutable { impl->list(taken, std::move(answer)); });
   } else if (auto* cancel = std::get_if<rpc::CancelJob>(&request)) {
-    impl->post(
-        [impl, id = cancel->job_id, answer = std::move(respond)] { answer(rpc::CancelJobReply{impl->cancel(id)}); });
+    rpc::ControlJob control;
+    control.job_id = cancel->job_id;
+    control.action = rpc::JobAction::Cancel;
+    impl->post([impl, control, answer = std::make_shared<rpc::Responder>(std::move(respond))] {
+      impl->control(control, [answer](Status status) { (*answer)(rpc::CancelJobReply{std::move(status)}); });
+    });
+  } else if (auto* control = std::get_if<rpc::ControlJob>(&request)) {
+    impl->post([impl, taken = *control, answer = std::make_shared<rpc::Responder>(std::move(respond))] {
+      impl->control(taken, [answer](Status status) { (*answer)(rpc::ControlJobReply{std::move(status)}); });
+    });
   } else {
     return false;
   }

@@ -37,16 +37,18 @@ class MapVisitor final : public visitors::Visitor {
 
   Status visit(BucketId bucket, std::string docblock) override {
     MapTask& task = *tasks_.at(bucket);
-    const TaskReport before = task.report;
+    const std::uint64_t documents = task.report.documents;
+    const std::uint64_t tuples = task.report.tuples;
+    const BusyTime busy(shared_->clock, task.report.busy_us);
     const Status status = for_each_document(docblock, context_, [&](const EntryView& entry, const DocumentView& view) {
       ++task.report.documents;
       task.report.bytes += entry.header.size() + entry.body.size();
-      FJORD_TRY(task.groups.table().map(view));
+      FJORD_TRY(map_or_set_aside(task.groups.table(), view, spec_, task.report));
       return task.groups.keep_within_memory();
     });
     task.report.tuples = task.groups.table().tuples();
-    shared_->metrics.documents.add(task.report.documents - before.documents);
-    shared_->metrics.tuples.add(task.report.tuples - before.tuples);
+    shared_->metrics.documents.add(task.report.documents - documents);
+    shared_->metrics.tuples.add(task.report.tuples - tuples);
     return status;
   }
 
@@ -83,13 +85,14 @@ class MapVisitor final : public visitors::Visitor {
     const DocumentType* type = types_->find(kTuplesType);
     FJORD_CHECK(type != nullptr);
     Document document(*type, id);
-    FJORD_TRY(document.set("job", spec_.job));
+    FJORD_TRY(document.set("job", spec_.tuples_job()));
     FJORD_TRY(document.set("source", static_cast<std::int64_t>(bucket.raw())));
     FJORD_TRY(document.set("destination", static_cast<std::int32_t>(block->destination)));
     FJORD_TRY(document.set("counter", static_cast<std::int32_t>(block->counter)));
     FJORD_TRY(document.set("tuples", RawValue{std::move(block->tuples)}));
     operation.id = id.str();
     operation.document = encode(document);
+    task.report.sent_bytes += operation.document->size();
     ++task.report.tuple_documents[block->destination];
     shared_->metrics.tuple_documents.add();
     return true;
@@ -160,6 +163,7 @@ TaskContext::TaskContext(const ApplicationRegistry& known, DocumentSink& documen
     : applications(known),
       sink(documents),
       options(std::move(chosen)),
+      clock(runtime.clock),
       memory(task_memory_tunable(runtime.tunables)),
       spill_limit(spill_tunable(runtime.tunables)),
       metrics(runtime.metrics),

@@ -44,6 +44,7 @@ class ReduceVisitor final : public visitors::Visitor {
 
   Status visit(BucketId bucket, std::string docblock) override {
     ReduceTask& task = *tasks_.at(bucket);
+    const BusyTime busy(shared_->clock, task.report.busy_us);
     return for_each_document(docblock, context_, [&](const EntryView& entry, const DocumentView& view) {
       if (!task.seen.insert(entry.gid).second) return Status::ok();
       ++task.report.documents;
@@ -106,6 +107,7 @@ class ReduceVisitor final : public visitors::Visitor {
 
   /// Reduces keys until one has a result.
   Result<bool> next(ReduceTask& task, SinkOperation& operation) {
+    const BusyTime busy(shared_->clock, task.report.busy_us);
     for (;;) {
       if (context_.cancelled()) return Status(StatusCode::Cancelled, "the task was cancelled");
       if (task.at == task.destinations.end()) return false;
@@ -125,6 +127,7 @@ class ReduceVisitor final : public visitors::Visitor {
       if (!result) continue;
       FJORD_TRY(make_result(task.tuple.key, destination, std::move(*result), operation));
       ++task.report.results;
+      task.report.sent_bytes += operation.document->size();
       shared_->metrics.results.add();
       return true;
     }

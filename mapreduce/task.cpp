@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <exception>
 #include <fmt/core.h>
+#include <limits>
+#include <new>
 #include <rapidjson/memorystream.h>
 #include <rapidjson/reader.h>
 #include <utility>
@@ -14,7 +17,9 @@ namespace fjord::mapreduce {
 namespace {
 
 constexpr std::uint8_t kReportVersion = 1;
-constexpr std::uint8_t kLongReportVersion = 2;  // with the fields from spilled_bytes on
+constexpr std::uint8_t kLongReportVersion = 2;  // with the fields from spilled_bytes to unit_chunks
+constexpr std::uint8_t kFullReportVersion = 3;  // with all
+constexpr std::size_t kDeadLetterErrorMax = 300;
 constexpr std::uint8_t kChunkVersion = 1;
 constexpr std::string_view kApplicationPrefix = "application.";
 constexpr std::size_t kKeyInIdMax = 512;
@@ -93,8 +98,8 @@ std::string key_in_id(std::string_view key) {
 }
 
 std::string TaskSpec::tuples_id(BucketId source, std::uint32_t destination, std::uint32_t counter) const {
-  return fmt::format("id:fjord:{}:n={}:{}/{:x}/{}/{}/map", kTuplesType, location(destination), job, source.raw(),
-                     destination, counter);
+  return fmt::format("id:fjord:{}:n={}:{}/{:x}/{}/{}/map", kTuplesType, location(destination), tuples_job(),
+                     source.raw(), destination, counter);
 }
 
 std::string TaskSpec::result_id(std::string_view key, std::uint32_t destination) const {
@@ -113,6 +118,8 @@ std::vector<rpc::Parameter> TaskSpec::to_parameters() const {
                                      {"output_buckets", std::to_string(output_buckets)},
                                      {"expected", expected}};
   if (direct) all.push_back({"direct", "1"});
+  if (run != 0) all.push_back({"run", std::to_string(run)});
+  if (dead_letters_max != 0) all.push_back({"dead_letters_max", std::to_string(dead_letters_max)});
   for (const rpc::Parameter& parameter : parameters) {
     all.push_back({std::string(kApplicationPrefix) + parameter.name, parameter.value});
   }
@@ -138,6 +145,9 @@ Result<TaskSpec> TaskSpec::from_parameters(const std::vector<rpc::Parameter>& pa
     } else if (parameter.name == "output_buckets") {
       ok = ok && parse_number(value, number) && number > 0 && number <= 65536;
       spec.output_buckets = static_cast<std::uint32_t>(number);
+    } else if (parameter.name == "run" || parameter.name == "dead_letters_max") {
+      ok = parse_number(value, number) && number <= std::numeric_limits<std::uint32_t>::max();
+      (parameter.name == "run" ? spec.run : spec.dead_letters_max) = static_cast<std::uint32_t>(number);
     } else if (parameter.name == "direct") {
       ok = value == "1";
       spec.direct = ok;
@@ -165,8 +175,9 @@ Result<TaskSpec> TaskSpec::from_parameters(const std::vector<rpc::Parameter>& pa
 
 std::string TaskReport::encode() const {
   std::string out;
-  const bool is_long = spilled_bytes != 0 || unit != 0;
-  out.push_back(static_cast<char>(is_long ? kLongReportVersion : kReportVersion));
+  const bool is_full = sent_bytes != 0 || busy_us != 0 || !dead_letters.empty();
+  const bool is_long = is_full || spilled_bytes != 0 || unit != 0;
+  out.push_back(static_cast<char>(is_full ? kFullReportVersion : is_long ? kLongReportVersion : kReportVersion));
   for (const std::uint64_t number : {documents, bytes, tuples, results}) put_varint(out, number);
   put_varint(out, tuple_documents.size());
   for (const auto& [destination, count] : tuple_documents) {
@@ -176,6 +187,14 @@ std::string TaskReport::encode() const {
   if (is_long) {
     for (const std::uint64_t number : {spilled_bytes, unit, unit_buckets, unit_chunks}) put_varint(out, number);
   }
+  if (is_full) {
+    for (const std::uint64_t number : {sent_bytes, busy_us, std::uint64_t{dead_letters.size()}})
+      put_varint(out, number);
+    for (const rpc::DeadLetter& letter : dead_letters) {
+      put_string(out, letter.document);
+      put_string(out, letter.error);
+    }
+  }
   return out;
 }
 
@@ -184,7 +203,7 @@ Result<TaskReport> TaskReport::decode(std::string_view encoded) {
   if (encoded.empty()) return report;  // a bucket that holds nothing
   ByteReader in(encoded);
   const auto version = in.fixed<std::uint8_t>();
-  const bool known = version == kReportVersion || version == kLongReportVersion;
+  const bool known = version >= kReportVersion && version <= kFullReportVersion;
   report.documents = in.varint();
   report.bytes = in.varint();
   report.tuples = in.varint();
@@ -194,13 +213,58 @@ Result<TaskReport> TaskReport::decode(std::string_view encoded) {
     const auto destination = static_cast<std::uint32_t>(in.varint());
     report.tuple_documents[destination] = in.varint();
   }
-  if (version == kLongReportVersion) {
+  if (version >= kLongReportVersion) {
     for (std::uint64_t* number : {&report.spilled_bytes, &report.unit, &report.unit_buckets, &report.unit_chunks}) {
       *number = in.varint();
     }
   }
+  if (version == kFullReportVersion) {
+    report.sent_bytes = in.varint();
+    report.busy_us = in.varint();
+    const std::uint64_t letters = in.varint();
+    for (std::uint64_t i = 0; i < letters && in.ok(); ++i) {
+      std::string document(in.string());
+      report.dead_letters.push_back({std::move(document), std::string(in.string())});
+    }
+  }
   if (!known || !in.at_end()) return Status(StatusCode::Corruption, "malformed report of a task");
   return report;
+}
+
+namespace {
+
+/// Exceptions of an application's own code tell of the document, too; a lack of memory does not.
+Status map_caught(Accumulator& table, const DocumentView& document) {
+  try {
+    return table.map(document);
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& exception) {
+    return Status(StatusCode::InvalidArgument, std::string("map threw an exception: ") + exception.what());
+  }
+}
+
+bool tells_of_document(StatusCode code) {
+  return !is_transient(code) && code != StatusCode::Cancelled && code != StatusCode::TooLarge &&
+         code != StatusCode::IoError && code != StatusCode::Timeout;
+}
+
+}  // namespace
+
+Status map_or_set_aside(Accumulator& table, const DocumentView& document, const TaskSpec& spec, TaskReport& report) {
+  const Status status = map_caught(table, document);
+  if (status || !tells_of_document(status.code()) || spec.dead_letters_max == 0) return status;
+  std::string error = status.to_string();
+  if (report.dead_letters.size() >= spec.dead_letters_max) return too_many_dead_letters(spec.dead_letters_max, error);
+  if (error.size() > kDeadLetterErrorMax) error.resize(kDeadLetterErrorMax);
+  report.dead_letters.push_back({std::string(document.id()), std::move(error)});
+  return Status::ok();
+}
+
+Status too_many_dead_letters(std::uint64_t limit, const std::string& last) {
+  return Status(StatusCode::InvalidArgument, fmt::format("map failed on more than {} documents, which is the job's "
+                                                         "limit dead_letters_max; the last one: {}",
+                                                         limit, last));
 }
 
 Status TupleDocuments::advance() {

@@ -35,6 +35,9 @@ struct TaskSpec {
   std::vector<rpc::Parameter> parameters;         ///< Of the application.
   std::vector<std::uint64_t> expected_documents;  ///< Reduce: tuple documents by destination.
   bool direct = false;                            ///< Map: tuples go to the runner, and are not put.
+  /// Times that map was begun anew: tuple documents of another run are those of another job.
+  std::uint32_t run = 0;
+  std::uint32_t dead_letters_max = 0;  ///< Map: so many documents may fail in one task.
 
   std::vector<rpc::Parameter> to_parameters() const;
   /// Errors: InvalidArgument.
@@ -45,6 +48,8 @@ struct TaskSpec {
   BucketId bucket(std::uint32_t destination, unsigned used_bits) const {
     return BucketId(used_bits, location(destination));
   }
+  /// The job as tuple documents name it, with the run.
+  std::string tuples_job() const { return run == 0 ? job : job + "/" + std::to_string(run); }
   std::string tuples_id(BucketId source, std::uint32_t destination, std::uint32_t counter) const;
   std::string result_id(std::string_view key, std::uint32_t destination) const;
 };
@@ -60,7 +65,10 @@ struct TaskReport {
   // Direct: buckets that a visitor read together are one unit, whose tuples count when all of its buckets are done.
   std::uint64_t unit = 0;  ///< Not 0, and of no other unit of the job; 0: the bucket is for itself.
   std::uint64_t unit_buckets = 0;
-  std::uint64_t unit_chunks = 0;  ///< Sent before the first bucket was said to be done.
+  std::uint64_t unit_chunks = 0;              ///< Sent before the first bucket was said to be done.
+  std::uint64_t sent_bytes = 0;               ///< Of tuples that were put or sent; of a unit in one of its buckets.
+  std::uint64_t busy_us = 0;                  ///< Time in map or reduce.
+  std::vector<rpc::DeadLetter> dead_letters;  ///< Documents that map failed on; they are among `documents`.
 
   std::string encode() const;
   /// Errors: Corruption.
@@ -101,6 +109,14 @@ class TupleDocuments {
   std::optional<std::uint32_t> destination_;
   std::uint32_t counter_ = 0;
 };
+
+/// Has `table` take the document. If map() fails on it, which tells of the document and not of the task, it becomes a
+/// dead letter and that is OK, unless there are spec.dead_letters_max in the report. Errors: then InvalidArgument that
+/// says so (map()'s own if none may fail); TooLarge, Cancelled and what may go away by itself.
+Status map_or_set_aside(Accumulator& table, const DocumentView& document, const TaskSpec& spec, TaskReport& report);
+
+/// The error of a job with more dead letters than `limit`. InvalidArgument.
+Status too_many_dead_letters(std::uint64_t limit, const std::string& last);
 
 /// Calls `f(key, value)` for the tuples of one document until one fails. Errors: Corruption; those of `f`.
 template <typename F>

@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_set>
 
+#include "fjord/common/clock.h"
 #include "fjord/common/hash.h"
 #include "fjord/mapreduce/task_visitors.h"
 #include "group_store.h"
@@ -32,6 +33,7 @@ struct TaskContext {
   const ApplicationRegistry& applications;
   DocumentSink& sink;
   TaskOptions options;
+  const Clock& clock;
   Tunable& memory;
   Tunable& spill_limit;
   TaskMetrics metrics;
@@ -66,6 +68,20 @@ Result<std::unique_ptr<visitors::Visitor>> make_remove_visitor(std::shared_ptr<T
 /// A configured application for a task. Errors: UnknownType; those of ApplicationRegistry::create.
 Result<std::unique_ptr<Application>> make_application(const TaskContext& shared, const TaskSpec& spec,
                                                       const DocumentTypeRepo& types);
+
+/// Adds the time that it lives to a number of microseconds.
+class BusyTime {
+ public:
+  BusyTime(const Clock& clock, std::uint64_t& us) : clock_(clock), us_(us), start_(clock.now()) {}
+  ~BusyTime() { us_ += static_cast<std::uint64_t>((clock_.now() - start_).count()); }
+  BusyTime(const BusyTime&) = delete;
+  BusyTime& operator=(const BusyTime&) = delete;
+
+ private:
+  const Clock& clock_;
+  std::uint64_t& us_;
+  MonotonicTime start_;
+};
 
 /// Calls `f(EntryView, DocumentView)` for every document of a block until one fails. Errors: Corruption; those of `f`;
 /// Cancelled once nobody wants the visit any more.

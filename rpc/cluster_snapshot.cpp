@@ -27,6 +27,17 @@ const std::vector<std::string>& builtin_schemas() {
   field key type string { header }
   field value type string { body }
 }
+)",
+      R"(document fjord_job {
+  field job type string { header }
+  field kind type int { header }
+  field revision type long { header }
+  field epoch type long { header }
+  field owner type string { header }
+  field owner_id type long { header }
+  field finished_unix_us type long { header }
+  field record type raw { body }
+}
 )"};
   return schemas;
 }

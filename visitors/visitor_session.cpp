@@ -172,6 +172,9 @@ void VisitorSession::cancel(UniqueFunction<void()> settled) { impl_->cancel(std:
 void VisitorSession::abandon() { impl_->abandon(); }
 void VisitorSession::pause() { impl_->pause(); }
 void VisitorSession::resume() { impl_->resume(); }
+void VisitorSession::set_visitors(std::uint32_t per_node, std::uint32_t buckets_per_visitor) {
+  impl_->set_visitors(per_node, buckets_per_visitor);
+}
 VisitProgress VisitorSession::progress() const { return impl_->progress(); }
 VisitToken VisitorSession::token() const { return impl_->token(); }
 

@@ -26,6 +26,11 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
   void abandon() { finished_ = true; }
   void pause() { paused_ = true; }
   void resume();
+  void set_visitors(std::uint32_t per_node, std::uint32_t buckets_per_visitor) {
+    options_.visitors_per_node = per_node;
+    options_.buckets_per_visitor = buckets_per_visitor;
+    create_visitors();
+  }
   VisitProgress progress() const { return progress_; }
   VisitToken token() const { return {options_.fingerprint(), done_}; }
 
@@ -88,6 +93,8 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
 
   // Running visitors (visitor_session_run.cpp).
   void create_visitors();
+  /// The node with the fewest visitors of those that could have another one; null if there is none.
+  std::pair<const std::uint16_t, Node>* next_node(std::uint32_t limit);
   void create_visitor(std::uint16_t node, std::vector<BucketId> buckets);
   std::uint32_t batch_size(std::size_t queued, unsigned runs) const;
   void on_created(std::uint64_t run_id, Result<rpc::CreateVisitorReply> reply);

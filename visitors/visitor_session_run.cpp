@@ -56,16 +56,30 @@ std::uint32_t VisitorSession::Impl::batch_size(std::size_t queued, unsigned runs
 void VisitorSession::Impl::create_visitors() {
   if (finished_ || paused_) return;
   const std::uint32_t limit = options_.visitors_per_node == 0 ? kVisitorsPerNodeDefault : options_.visitors_per_node;
-  for (auto& [index, node] : nodes_) {
-    while (!node.queue.empty() && node.runs < limit && node_up(index)) {
-      const std::size_t count = std::min<std::size_t>(batch_size(node.queue.size(), node.runs), node.queue.size());
-      const auto end = node.queue.begin() + static_cast<std::ptrdiff_t>(count);
-      std::vector<BucketId> batch(node.queue.begin(), end);
-      node.queue.erase(node.queue.begin(), end);
-      ++node.runs;
-      create_visitor(index, std::move(batch));
+  while (auto* next = next_node(limit)) {
+    auto& [index, node] = *next;
+    const std::size_t count = std::min<std::size_t>(batch_size(node.queue.size(), node.runs), node.queue.size());
+    if (const Duration wait = callbacks_.on_begin ? callbacks_.on_begin(count) : Duration(0); wait > Duration(0)) {
+      moved();
+      wake_at(clock_.now() + wait);
+      return;
     }
+    const auto end = node.queue.begin() + static_cast<std::ptrdiff_t>(count);
+    std::vector<BucketId> batch(node.queue.begin(), end);
+    node.queue.erase(node.queue.begin(), end);
+    ++node.runs;
+    create_visitor(index, std::move(batch));
   }
+}
+
+std::pair<const std::uint16_t, VisitorSession::Impl::Node>* VisitorSession::Impl::next_node(std::uint32_t limit) {
+  std::pair<const std::uint16_t, Node>* best = nullptr;
+  for (auto& one : nodes_) {
+    const Node& node = one.second;
+    const bool could = !node.queue.empty() && node.runs < limit && node_up(one.first);
+    if (could && (best == nullptr || node.runs < best->second.runs)) best = &one;
+  }
+  return best;
 }
 
 void VisitorSession::Impl::create_visitor(std::uint16_t node, std::vector<BucketId> buckets) {

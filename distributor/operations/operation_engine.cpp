@@ -29,6 +29,8 @@ OperationMetrics::OperationMetrics(MetricRegistry& metrics)
       put(make_kind(metrics, "put")),
       remove(make_kind(metrics, "remove")),
       update(make_kind(metrics, "update")),
+      foreground_seconds(metrics.histogram("fjord_distributor_foreground_seconds",
+                                           "From arrival to answer, of operations that are not in the background")),
       duplicates(metrics.counter("fjord_distributor_duplicates_total", "Copies of writes that were recognised")),
       known_tokens(metrics.counter("fjord_distributor_known_tokens_total",
                                    "Operations whose token said that they had been applied")),
@@ -546,6 +548,7 @@ void OperationEngine::settle(const OpRef& ref, Status status) {
   const MonotonicTime now = context_.clock.now();
   const Duration took = now - ref.batch->start;
   metrics_.count(ref.request().kind, op.result.status, took);
+  if (ref.request().priority != rpc::Priority::Background) metrics_.foreground_seconds.observe(took);
   if (op.admitted) {
     const StatusCode code = op.result.status.code();
     admission_.ended(now, took, code == StatusCode::Ok || code == StatusCode::NotFound);

@@ -33,6 +33,7 @@ struct OperationMetrics {
   PerKind put;
   PerKind remove;
   PerKind update;
+  Histogram& foreground_seconds;  ///< Of operations that somebody waits for.
   Counter& duplicates;
   Counter& known_tokens;
   Gauge& pending;

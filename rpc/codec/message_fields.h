@@ -494,6 +494,12 @@ void fields(V& visit, M& m) {
   visit(6, m.output_buckets);
   visit(7, m.visitors_per_node);
   visit(8, m.shuffle);
+  visit(9, m.settings);
+}
+template <typename V, Is<DeadLetter> M>
+void fields(V& visit, M& m) {
+  visit(1, m.document);
+  visit(2, m.error);
 }
 template <typename V, Is<JobStatus> M>
 void fields(V& visit, M& m) {
@@ -517,6 +523,28 @@ void fields(V& visit, M& m) {
   visit(18, m.output_base);
   visit(19, m.shuffle);
   visit(20, m.spilled_bytes);
+  visit(21, m.paused);
+  visit(22, m.owner);
+  visit(23, m.epoch);
+  visit(24, m.live);
+  visit(25, m.dead_letters);
+  visit(26, m.dead_letter_list);
+  visit(27, m.settings);
+  visit(28, m.bound_by);
+  visit(29, m.left_us);
+  visit(30, m.left_error_us);
+  visit(31, m.sent_bytes);
+  visit(32, m.busy_us);
+  visit(33, m.backup_tasks);
+  visit(34, m.taken_over);
+  visit(35, m.revision);
+  visit(36, m.owner_id);
+  visit(37, m.run);
+  visit(38, m.bits);
+  visit(39, m.outcome);
+  visit(40, m.cancel_wanted);
+  visit(41, m.resume);
+  visit(42, m.expected);
 }
 template <typename V, Is<SubmitJob> M>
 void fields(V& visit, M& m) {
@@ -534,6 +562,8 @@ void fields(V& visit, M& m) {
   visit(2, m.wait_us);
   visit(3, m.results_from);
   visit(4, m.results_bytes_max);
+  visit(5, m.records);
+  visit(6, m.dead_letters);
 }
 template <typename V, Is<ListJobsReply> M>
 void fields(V& visit, M& m) {
@@ -547,6 +577,17 @@ void fields(V& visit, M& m) {
   visit(1, m.job_id);
 }
 template <typename V, Is<CancelJobReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+}
+template <typename V, Is<ControlJob> M>
+void fields(V& visit, M& m) {
+  visit(1, m.job_id);
+  visit(2, m.action);
+  visit(3, m.settings);
+  visit(4, m.records);
+}
+template <typename V, Is<ControlJobReply> M>
 void fields(V& visit, M& m) {
   visit(1, m.status);
 }

@@ -139,8 +139,8 @@ TEST_CASE("jobs of all distributors are one list, and a job is cancelled where i
       reply.jobs[0].submitted_unix_us = to == "d0:1" ? 9 : 5;
       return reply;
     }
-    if (const auto* cancel = std::get_if<rpc::CancelJob>(&request)) {
-      return rpc::CancelJobReply{cancel->job_id == to ? Status::ok() : Status(StatusCode::NotFound, "no such job")};
+    if (const auto* control = std::get_if<rpc::ControlJob>(&request)) {
+      return rpc::ControlJobReply{control->job_id == to ? Status::ok() : Status(StatusCode::NotFound, "no such job")};
     }
     return std::nullopt;
   });

@@ -3,6 +3,7 @@
 import collections
 import csv
 import math
+import subprocess
 import time
 import unittest
 
@@ -141,6 +142,106 @@ class JobsTest(unittest.TestCase):
         _, results = self.kill_during("storage.0", "fieldstats", "--type", "car", "--param", "group=model",
                                       "--param", "value=price")
         self.assertEqual(results, stats_by(self.cars, "model", "price", int))
+
+    # --- Jobs do not depend on the process that runs them.
+
+    def show(self, job):
+        return self.cluster.must("job", "show", job, "-o", "json").json()
+
+    def wait_for(self, job, condition, what):
+        found = {}
+
+        def reached():
+            finished = self.cluster.fjord("job", "show", job, "-o", "json", "--timeout", "5")
+            if finished.code == harness.OK:
+                found.update(finished.json())
+                self.assertNotIn(found["phase"], ("failed",), found)
+            return bool(found) and condition(found)
+
+        harness.wait_until(reached, what)
+        return found
+
+    def slow_job(self, *settings):
+        return self.cluster.must("job", "run", "heavycity", "--type", "city", "--param", "field=country", "--param",
+                                 "iterations=3000", "--visitors-per-node", 1,
+                                 *[word for setting in settings for word in ("--set", setting)]).out.strip()
+
+    def test_a_job_goes_on_when_the_distributor_that_runs_it_is_killed(self):
+        job = self.slow_job("throttle=30kB")
+        running = self.wait_for(job, lambda now: now["map_tasks_done"] > 2, "job is under way")
+        self.assertEqual(running["state"], "running")
+        self.cluster.kill(running["owner"])
+        taken = self.wait_for(job, lambda now: now["taken_over"] > 0, "job has another owner")
+        self.assertNotEqual(taken["owner"], running["owner"])
+        self.cluster.must("job", "set", job, "throttle=0")
+        self.cluster.must("job", "watch", job, timeout=180)
+        ended = self.show(job)
+        self.assertEqual(ended["phase"], "done", ended)
+        self.assertEqual(ended["documents_read"], len({city["geonameid"] for city in self.cities}))
+        self.assertEqual(self.cluster.results(job), dict(collections.Counter(city["country"] for city in self.cities)))
+        self.assertIn(job, [line["job"] for line in self.cluster.must("job", "list", "-o", "json").json_lines()])
+        self.cluster.restart(running["owner"])
+
+    def test_an_aggregation_is_answered_although_its_distributor_is_killed(self):
+        arguments = ["aggregate", "--type", "city", "--group-by", "country", "count()", "--order-by", "country", "-o", "json"]
+        whole = self.cluster.must(*arguments).out
+        process = self.cluster.begin(*arguments, "--set", "throttle=2kB", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+        def under_way():
+            jobs = self.cluster.must("job", "list", "-o", "json").json_lines()
+            return [job for job in jobs if job["application"] == "aggregate" and job["phase"] == "map"]
+
+        harness.wait_until(lambda: under_way(), "the aggregation is under way")
+        running = under_way()[0]
+        self.cluster.kill(running["owner"])
+        taken = self.wait_for(running["job"], lambda now: now["taken_over"] > 0 or now["owner"] != running["owner"],
+                              "the aggregation has another owner")
+        if taken["state"] == "running":
+            self.cluster.fjord("job", "set", running["job"], "throttle=0")
+        out, err = process.communicate(timeout=120)
+        self.cluster.restart(running["owner"])
+        self.assertEqual(process.returncode, harness.OK, err)
+        self.assertEqual(out, whole)
+        self.assertIn("nothing is missing", err)
+
+    def test_a_job_can_be_paused_changed_and_cancelled_while_it_runs(self):
+        job = self.slow_job("throttle=5kB")
+        running = self.wait_for(job, lambda now: now["map_tasks_done"] > 2, "job is under way")
+        self.assertEqual(running["settings"], {"throttle": "5kB"})
+        self.assertTrue(running["live"])
+        begun = time.monotonic()
+        self.cluster.must("job", "pause", job)
+        paused = self.show(job)
+        self.assertLess(time.monotonic() - begun, 2, "two calls of the program")
+        self.assertEqual((paused["state"], paused["bound_by"]), ("paused", "paused"))
+        self.assertIn("state        paused", self.cluster.must("job", "show", job).out)
+        again = self.show(job)
+        self.assertEqual(again["map_tasks_done"], paused["map_tasks_done"])
+        self.assertEqual(self.cluster.fjord("job", "set", job, "throttle=fast").code, 1)
+        self.cluster.must("job", "set", job, "throttle=8kB", "dead_letters_max=5")
+        self.cluster.must("job", "resume", job)
+        changed = self.show(job)
+        self.assertEqual(changed["settings"], {"throttle": "8kB", "dead_letters_max": "5"})
+        self.assertEqual(changed["state"], "running")
+        self.assertGreaterEqual(changed["map_tasks"], changed["map_tasks_done"])
+        begun = time.monotonic()
+        self.cluster.must("job", "cancel", job)
+        self.cluster.wait_for_job(job, ("cancelled",))
+        self.assertLess(time.monotonic() - begun, 3)
+
+    def test_documents_that_map_fails_on_are_listed(self):
+        arguments = ["job", "run", "fieldstats", "--type", "city", "--param", "group=subcountry", "--param",
+                     "value=geonameid", "--param", "missing=error", "--wait", "-o", "json"]
+        without = {city["geonameid"] for city in self.cities if city["subcountry"] == ""}
+        self.assertGreater(len(without), 0)
+        ended = self.cluster.must(*arguments, "--set", f"dead_letters_max={len(without)}").json()
+        self.assertEqual(ended["dead_letters"], len(without))
+        listed = self.cluster.must("job", "dead-letters", ended["job"], "-o", "json").json_lines()
+        self.assertEqual({line["document"].rsplit(":", 1)[1] for line in listed}, without)
+        self.assertIn("it has no subcountry", listed[0]["error"])
+        failed = self.cluster.fjord(*arguments, "--set", f"dead_letters_max={len(without) - 1}")
+        self.assertNotEqual(failed.code, harness.OK)
+        self.assertIn("dead_letters_max", failed.err)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fjord/mapreduce/application.h"
+#include "fjord/mapreduce/job_records.h"
 #include "fjord/mapreduce/job_results.h"
 #include "fjord/mapreduce/job_service.h"
 #include "fjord/mapreduce/task_visitors.h"
@@ -52,12 +53,130 @@ class WorldSink final : public mapreduce::DocumentSink {
   VisitorWorld& world_;
 };
 
+/// Of one life of a process: answers that come after its end are dropped.
+class LifeTransport final : public rpc::Transport {
+ public:
+  explicit LifeTransport(VisitorWorld& world) : world_(world) {}
+
+  void call(const rpc::Address& to, rpc::Request request, Duration timeout, Executor& executor,
+            rpc::ReplyFunction done) override {
+    world_.transport.call(to, std::move(request), timeout, *world_.executor,
+                          [alive = std::weak_ptr<int>(alive_), &executor,
+                           shared = std::make_shared<rpc::ReplyFunction>(std::move(done))](Result<rpc::Reply> reply) {
+                            if (alive.expired()) return;
+                            executor.post([shared, answer = std::make_shared<Result<rpc::Reply>>(std::move(reply))] {
+                              (*shared)(std::move(*answer));
+                            });
+                          });
+  }
+
+ private:
+  VisitorWorld& world_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);
+};
+
+/// Records in memory, as a store would keep them: each call takes a millisecond.
+class WorldRecords final : public mapreduce::JobRecords {
+ public:
+  explicit WorldRecords(VisitorWorld& world) : world_(world) {}
+
+  void read(std::string job, visitors::Mailbox reply_to, Done<Result<rpc::JobStatus>> done) override {
+    later(std::move(reply_to), std::move(done), [this, job]() -> Result<rpc::JobStatus> {
+      if (!is_there) return away();
+      const auto it = records.find(job);
+      if (it == records.end()) return Status(StatusCode::NotFound, "no record of " + job);
+      return it->second;
+    });
+  }
+  void write(rpc::JobStatus record, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) override {
+    later(std::move(reply_to), std::move(done), [this, record = std::move(record), expected]() -> Status {
+      if (!is_there) return away();
+      ++writes;
+      const auto it = records.find(record.job_id);
+      if ((it == records.end() ? 0 : it->second.revision) != expected) {
+        return Status(StatusCode::TestAndSetFailed, "another revision");
+      }
+      records[record.job_id] = record;
+      if (on_write) on_write(record);
+      return Status::ok();
+    });
+  }
+  void remove(std::string job, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) override {
+    later(std::move(reply_to), std::move(done), [this, job, expected]() -> Status {
+      const auto it = records.find(job);
+      if (it != records.end() && it->second.revision == expected) records.erase(it);
+      return Status::ok();
+    });
+  }
+  void list(bool whole, visitors::Mailbox reply_to, Done<Result<std::vector<rpc::JobStatus>>> done) override {
+    later(std::move(reply_to), std::move(done), [this, whole]() -> Result<std::vector<rpc::JobStatus>> {
+      if (!is_there) return away();
+      std::vector<rpc::JobStatus> all;
+      for (const auto& [id, record] : records) {
+        rpc::JobStatus& one = all.emplace_back(record);
+        if (whole) continue;
+        one = {};
+        one.job_id = id;
+        one.owner = record.owner;
+        one.owner_id = record.owner_id;
+        one.epoch = record.epoch;
+        one.revision = record.revision;
+        one.finished_unix_us = record.finished_unix_us;
+      }
+      return all;
+    });
+  }
+  void write_rows(std::string job, const mapreduce::JobRows& given, visitors::Mailbox reply_to,
+                  Done<Status> done) override {
+    later(std::move(reply_to), std::move(done), [this, job, given]() -> Status {
+      rows[job] = given;
+      return Status::ok();
+    });
+  }
+  void read_rows(std::string job, visitors::Mailbox reply_to, Done<Result<mapreduce::JobRows>> done) override {
+    later(std::move(reply_to), std::move(done), [this, job]() -> Result<mapreduce::JobRows> {
+      if (!rows.contains(job)) return Status(StatusCode::NotFound, "no rows of " + job);
+      return rows.at(job);
+    });
+  }
+  void remove_rows(std::string job, visitors::Mailbox reply_to, Done<Status> done) override {
+    later(std::move(reply_to), std::move(done), [this, job]() -> Status {
+      rows.erase(job);
+      return Status::ok();
+    });
+  }
+
+  std::map<std::string, rpc::JobStatus> records;
+  std::map<std::string, mapreduce::JobRows> rows;
+  int writes = 0;
+  bool is_there = true;  ///< False: nothing can be read or written.
+  std::function<void(const rpc::JobStatus&)> on_write;
+
+ private:
+  static Status away() { return Status(StatusCode::Unavailable, "the records are not available"); }
+
+  template <typename D, typename F>
+  void later(visitors::Mailbox reply_to, D done, F f) {
+    world_.scheduler.outside().post_after(milliseconds(1), [reply_to = std::move(reply_to), f = std::move(f),
+                                                            shared = std::make_shared<D>(std::move(done))] {
+      auto result = std::make_shared<decltype(f())>(f());
+      reply_to.post([shared, result] { (*shared)(std::move(*result)); });
+    });
+  }
+
+  VisitorWorld& world_;
+};
+
 /// A world whose nodes run tasks and whose distributor runs jobs.
 class JobWorld {
  public:
   JobWorld(std::uint64_t seed, std::uint16_t nodes, const std::string& schema, mapreduce::TaskOptions tasks = {},
            mapreduce::JobServiceOptions jobs = {})
-      : world(seed, nodes, schema), sink(world), distributor_runtime(world.scheduler, "distributor", seed + 2) {
+      : world(seed, nodes, schema),
+        sink(world),
+        records(world),
+        distributor_runtime(world.scheduler, "distributor", seed + 2),
+        options(jobs) {
     mapreduce::add_builtin_applications(applications);
     int number = 0;
     for (auto& node : world.nodes) {
@@ -65,13 +184,34 @@ class JobWorld {
       if (!tasks.spill_directory.empty()) of_node.spill_directory += "/" + std::to_string(number++);
       mapreduce::add_task_visitors(*node.registry, applications, sink, node.runtime->runtime, of_node);
     }
-    service = std::make_unique<mapreduce::JobService>(jobs, distributor_runtime.runtime, world.transport,
-                                                      world.snapshot, applications);
+    start_service();
+  }
+  ~JobWorld() { stop_service(); }
+
+  void start_service() {
+    transport = std::make_unique<LifeTransport>(world);
+    service = std::make_unique<mapreduce::JobService>(options, distributor_runtime.runtime, *transport, world.snapshot,
+                                                      applications, records);
     world.other_service = service.get();
   }
-  ~JobWorld() {
+  void stop_service() {
     world.other_service = nullptr;
     service.reset();
+    transport.reset();
+  }
+  /// As by the end of the distributor process and a new one in its place.
+  void restart_service() {
+    stop_service();
+    start_service();
+  }
+  Status control(const std::string& id, rpc::JobAction action, std::vector<rpc::Parameter> settings = {},
+                 bool records_too = false) {
+    rpc::ControlJob request;
+    request.job_id = id;
+    request.action = action;
+    request.settings = std::move(settings);
+    request.records = records_too;
+    return ask(std::move(request)).status;
   }
 
   template <typename R>
@@ -80,8 +220,10 @@ class JobWorld {
     rpc::call(world.transport, "distributor", std::move(request), seconds(10), *world.executor,
               [&](Result<typename R::Reply> reply) { got = std::move(reply); });
     FJORD_CHECK(world.run_until([&] { return got.has_value(); }));
-    FJORD_CHECK(got->has_value());
-    return std::move(**got);
+    if (got->has_value()) return std::move(**got);
+    typename R::Reply lost;
+    lost.status = got->error();
+    return lost;
   }
   Status submit(const std::string& id, const rpc::JobSpec& spec) {
     return ask(rpc::SubmitJob{.job_id = id, .spec = spec}).status;
@@ -112,8 +254,11 @@ class JobWorld {
 
   VisitorWorld world;
   WorldSink sink;
+  WorldRecords records;
   SimRuntime distributor_runtime;
   mapreduce::ApplicationRegistry applications;
+  mapreduce::JobServiceOptions options;
+  std::unique_ptr<LifeTransport> transport;
   std::unique_ptr<mapreduce::JobService> service;
 };
 

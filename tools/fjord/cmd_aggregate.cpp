@@ -241,9 +241,14 @@ Status put_rows(Connection& connection, const AggregateArgs& args, const Aggrega
 
 std::string coverage(const rpc::JobStatus& job, std::size_t rows) {
   const double seconds = static_cast<double>(job.finished_unix_us - job.submitted_unix_us) / 1e6;
+  const std::string missing =
+      job.dead_letters == 0
+          ? std::string("nothing is missing")
+          : fmt::format("{} of them are dead letters and not in the result (fjord job dead-letters {})",
+                        job.dead_letters, job.job_id);
   std::string text =
-      fmt::format("{} documents ({} bytes) read in {} of {} buckets, nothing is missing; {} rows; {:.3f} s",
-                  job.documents_read, job.bytes_read, job.map_tasks_done, job.map_tasks, rows, seconds);
+      fmt::format("{} documents ({} bytes) read in {} of {} buckets, {}; {} rows; {:.3f} s", job.documents_read,
+                  job.bytes_read, job.map_tasks_done, job.map_tasks, missing, rows, seconds);
   if (job.tasks_repeated != 0) text += fmt::format("; {} buckets were read again", job.tasks_repeated);
   text += fmt::format("; shuffle {}", shuffle_text(job.shuffle));
   if (job.spilled_bytes != 0) text += fmt::format(", {} bytes spilled to disk", job.spilled_bytes);
@@ -274,11 +279,17 @@ int aggregate(Connection& connection, const AggregateArgs& args, const Aggregate
   job.selection = (*plan)->selection();
   job.parameters = {{mapreduce::kAggregateParameter, spec.to_json()}};
   job.shuffle = shuffle_from(args.shuffle);
-  const auto id = connection.sync().submit_job(std::move(job));
+  auto settings = parse_parameters(args.settings);
+  if (!settings) {
+    report(settings.error());
+    return kUsage;
+  }
+  job.settings = std::move(*settings);
+  const auto id = connection.sync().submit_job(job);
   if (!id) return report(id.error());
   auto reply = [&] {
     Progress progress("aggregate", "docs", Progress::when(args.progress));
-    return wait_for_job(connection, *id, args.common.timeout(), kFirstPageBytes, [&](const rpc::JobStatus& now) {
+    return wait_for_job(connection, *id, &job, args.common.timeout(), kFirstPageBytes, [&](const rpc::JobStatus& now) {
       const double part =
           now.map_tasks == 0 ? 0 : static_cast<double>(now.map_tasks_done) / static_cast<double>(now.map_tasks);
       progress.update(part, now.documents_read, std::string(phase_text(now.phase)));

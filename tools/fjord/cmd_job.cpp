@@ -18,6 +18,21 @@ double seconds_of(const rpc::JobStatus& job) {
   return static_cast<double>(job.finished_unix_us - job.submitted_unix_us) / 1e6;
 }
 
+double part_done(const rpc::JobStatus& job) {
+  if (job.phase == rpc::JobPhase::Done) return 1;
+  const auto part = [](std::uint64_t done, std::uint64_t total) {
+    return total == 0 ? 0.0 : static_cast<double>(done) / static_cast<double>(total);
+  };
+  return 0.75 * part(job.map_tasks_done, job.map_tasks) + 0.25 * part(job.reduce_tasks_done, job.reduce_tasks);
+}
+
+std::string_view state_text(const rpc::JobStatus& job) {
+  if (has_ended(job)) return phase_text(job.phase);
+  if (job.paused) return "paused";
+  if (!job.live) return "without an owner";
+  return job.phase == rpc::JobPhase::Queued ? "queued" : "running";
+}
+
 std::string as_json(const rpc::JobStatus& job) {
   JsonText json;
   json.begin_object().key("job").text(job.job_id).key("application").text(job.spec.application);
@@ -32,6 +47,16 @@ std::string as_json(const rpc::JobStatus& job) {
   json.key("bytes_read").number(job.bytes_read).key("tuples").number(job.tuples);
   json.key("tuple_documents").number(job.tuple_documents).key("results").number(job.results);
   json.key("shuffle").text(shuffle_text(job.shuffle)).key("spilled_bytes").number(job.spilled_bytes);
+  json.key("state").text(state_text(job)).key("progress").real(part_done(job), 4);
+  json.key("left_seconds").real(static_cast<double>(job.left_us) / 1e6, 3);
+  json.key("left_error_seconds").real(static_cast<double>(job.left_error_us) / 1e6, 3);
+  json.key("bound_by").text(job.bound_by).key("dead_letters").number(job.dead_letters);
+  json.key("sent_bytes").number(job.sent_bytes).key("busy_seconds").real(static_cast<double>(job.busy_us) / 1e6, 3);
+  json.key("owner").text(job.owner).key("recorded").boolean(job.epoch != 0 && job.revision != 0);
+  json.key("live").boolean(job.live).key("taken_over").number(job.taken_over);
+  json.key("settings").begin_object();
+  for (const rpc::Parameter& setting : job.settings) json.key(setting.name).text(setting.value);
+  json.end_object();
   json.key("submitted_unix_us").integer(job.submitted_unix_us).key("finished_unix_us").integer(job.finished_unix_us);
   json.key("seconds").real(seconds_of(job), 3).end_object();
   return json.str();
@@ -46,13 +71,33 @@ std::string as_text(const rpc::JobStatus& job) {
                       : fmt::format(" {}={}", parameter.name, parameter.value);
   }
   if (!job.spec.selection.empty()) text += " where " + job.spec.selection;
-  text += fmt::format("\nphase        {}\n", phase_text(job.phase));
+  text += fmt::format("\nstate        {}\nphase        {}\n", state_text(job), phase_text(job.phase));
   if (!job.error.is_ok()) text += fmt::format("error        {}\n", job.error.to_string());
   text += fmt::format("map          {} of {} tasks, {} documents, {} bytes\n", job.map_tasks_done, job.map_tasks,
                       job.documents_read, job.bytes_read);
   text +=
       fmt::format("reduce       {} of {} tasks, {} results\n", job.reduce_tasks_done, job.reduce_tasks, job.results);
   text += fmt::format("repeated     {} tasks\n", job.tasks_repeated);
+  text += fmt::format("coverage     {} of {} buckets, {} documents, {} of them dead letters\n", job.map_tasks_done,
+                      job.map_tasks, job.documents_read, job.dead_letters);
+  if (!has_ended(job)) {
+    text += fmt::format("progress     {:.1f} %", 100 * part_done(job));
+    if (job.left_us != 0) {
+      text += fmt::format(", {:.1f} s +- {:.1f} s left of this phase", static_cast<double>(job.left_us) / 1e6,
+                          static_cast<double>(job.left_error_us) / 1e6);
+    }
+    text += "\n";
+    if (!job.bound_by.empty()) text += fmt::format("bound by     {}\n", job.bound_by);
+  }
+  text += fmt::format("owner        {}{}", job.owner, job.live || has_ended(job) ? "" : ", which does not answer");
+  if (job.taken_over != 0) text += fmt::format("; gone on with {} times by another process", job.taken_over);
+  text += fmt::format("\nused         {:.3f} s of computing, {} bytes of tuples sent\n",
+                      static_cast<double>(job.busy_us) / 1e6, job.sent_bytes);
+  if (!job.settings.empty()) {
+    text += "settings    ";
+    for (const rpc::Parameter& setting : job.settings) text += fmt::format(" {}={}", setting.name, setting.value);
+    text += "\n";
+  }
   text += fmt::format("shuffle      {}, {} bytes spilled to disk\n", shuffle_text(job.shuffle), job.spilled_bytes);
   if (has_ended(job)) text += fmt::format("time         {:.3f} s\n", seconds_of(job));
   return text;
@@ -66,17 +111,12 @@ Result<rpc::JobStatus> find_job(SyncClient& client, const std::string& id) {
   return Status(StatusCode::NotFound, fmt::format("no distributor that is up knows a job \"{}\"", id));
 }
 
-double part_done(const rpc::JobStatus& job) {
-  const auto part = [](std::uint64_t done, std::uint64_t total) {
-    return total == 0 ? 0.0 : static_cast<double>(done) / static_cast<double>(total);
-  };
-  return 0.75 * part(job.map_tasks_done, job.map_tasks) + 0.25 * part(job.reduce_tasks_done, job.reduce_tasks);
-}
-
 /// Waits for the end of the job and shows how far it is.
-Result<rpc::JobStatus> wait_for(Connection& connection, const std::string& id, const JobArgs& args) {
+Result<rpc::JobStatus> wait_for(Connection& connection, const std::string& id, const rpc::JobSpec* spec,
+                                const JobArgs& args) {
   Progress progress("job", "docs", Progress::when(args.progress));
-  FJORD_TRY_ASSIGN(auto reply, wait_for_job(connection, id, args.common.timeout(), 0, [&](const rpc::JobStatus& job) {
+  FJORD_TRY_ASSIGN(auto reply,
+                   wait_for_job(connection, id, spec, args.common.timeout(), 0, [&](const rpc::JobStatus& job) {
                      progress.update(part_done(job), job.documents_read, std::string(phase_text(job.phase)));
                    }));
   return std::move(reply.jobs.front());
@@ -105,6 +145,7 @@ Result<rpc::JobSpec> spec_of(const JobArgs& args) {
     spec.parameters.push_back({"script", std::move(script)});
   }
   spec.shuffle = shuffle_from(args.shuffle);
+  FJORD_TRY_ASSIGN(spec.settings, parse_parameters(args.settings));
   return spec;
 }
 
@@ -126,14 +167,14 @@ int run_job_run(const JobArgs& args) {
     return kUsage;
   }
   return with_cluster(args.common, [&](Connection& connection, SyncClient& client) {
-    const auto id = client.submit_job(std::move(*spec));
+    const auto id = client.submit_job(*spec);
     if (!id) return report(id.error());
     if (!args.wait) {
       print_line(args.common.json() ? JsonText().begin_object().key("job").text(*id).end_object().str() : *id);
       return static_cast<int>(kOk);
     }
     complain("job " + *id + " is running");
-    const auto job = wait_for(connection, *id, args);
+    const auto job = wait_for(connection, *id, &*spec, args);
     return job ? print_end(*job, args.common) : report(job.error());
   });
 }
@@ -168,7 +209,7 @@ int run_job_show(const JobArgs& args) {
 int run_job_watch(const JobArgs& args) {
   return with_cluster(args.common, [&](Connection& connection, SyncClient& client) {
     if (const auto known = find_job(client, args.job); !known) return report(known.error());
-    const auto job = wait_for(connection, args.job, args);
+    const auto job = wait_for(connection, args.job, nullptr, args);
     return job ? print_end(*job, args.common) : report(job.error());
   });
 }
@@ -180,6 +221,58 @@ int run_job_cancel(const JobArgs& args) {
         args.common.json()
             ? JsonText().begin_object().key("job").text(args.job).key("cancelled").boolean(true).end_object().str()
             : "cancelled " + args.job);
+    return static_cast<int>(kOk);
+  });
+}
+
+namespace {
+
+int control(const JobArgs& args, rpc::JobAction action, const char* done) {
+  rpc::ControlJob request;
+  request.job_id = args.job;
+  request.action = action;
+  auto settings = parse_parameters(args.settings);
+  if (!settings) {
+    report(settings.error());
+    return kUsage;
+  }
+  request.settings = std::move(*settings);
+  return with_cluster(args.common, [&](Connection&, SyncClient& client) {
+    if (Status status = client.control_job(request); !status) return report(status);
+    print_line(args.common.json()
+                   ? JsonText().begin_object().key("job").text(args.job).key(done).boolean(true).end_object().str()
+                   : fmt::format("{} {}", done, args.job));
+    return static_cast<int>(kOk);
+  });
+}
+
+}  // namespace
+
+int run_job_pause(const JobArgs& args) { return control(args, rpc::JobAction::Pause, "paused"); }
+int run_job_resume(const JobArgs& args) { return control(args, rpc::JobAction::Resume, "resumed"); }
+int run_job_set(const JobArgs& args) { return control(args, rpc::JobAction::Set, "set"); }
+
+int run_job_dead_letters(const JobArgs& args) {
+  return with_cluster(args.common, [&](Connection& connection, SyncClient&) {
+    rpc::ListJobs request;
+    request.job_id = args.job;
+    request.records = request.dead_letters = true;
+    const auto reply = ask_for_job(connection, std::move(request), args.common.timeout());
+    if (!reply) return report(reply.error());
+    std::string text;
+    for (const rpc::DeadLetter& letter : reply->jobs.front().dead_letter_list) {
+      text += args.common.json() ? JsonText()
+                                           .begin_object()
+                                           .key("document")
+                                           .text(letter.document)
+                                           .key("error")
+                                           .text(letter.error)
+                                           .end_object()
+                                           .str() +
+                                       "\n"
+                                 : fmt::format("{}\t{}\n", letter.document, letter.error);
+    }
+    print(text);
     return static_cast<int>(kOk);
   });
 }

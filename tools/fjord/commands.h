@@ -158,6 +158,7 @@ struct JobArgs {
   unsigned visitors_per_node = 0;
   unsigned output_buckets = 0;
   std::string shuffle = "auto";
+  std::vector<std::string> settings;
   bool wait = false;
   std::string progress = "auto";
 };
@@ -166,6 +167,10 @@ int run_job_list(const JobArgs& args);
 int run_job_show(const JobArgs& args);
 int run_job_watch(const JobArgs& args);
 int run_job_cancel(const JobArgs& args);
+int run_job_pause(const JobArgs& args);
+int run_job_resume(const JobArgs& args);
+int run_job_set(const JobArgs& args);
+int run_job_dead_letters(const JobArgs& args);
 int run_job_results(const JobArgs& args);
 
 struct AggregateArgs {
@@ -182,6 +187,7 @@ struct AggregateArgs {
   std::string into_namespace;
   std::string name;  ///< Of the results in the ids of documents.
   std::string shuffle = "auto";
+  std::vector<std::string> settings;
   std::string progress = "auto";
 };
 int run_aggregate(const AggregateArgs& args);

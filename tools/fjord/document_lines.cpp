@@ -60,7 +60,7 @@ Result<DocumentQuery> DocumentQuery::make(const std::string& type, const std::st
   if (!query.field_set.empty()) {
     if (const auto parsed = FieldSet::parse(types, query.field_set); !parsed) return parsed.error();
   }
-  const std::string of_type = type.empty() ? "not fjord_tuples" : type;
+  const std::string of_type = type.empty() ? "not fjord_tuples and not fjord_job" : type;
   query.selection = selection.empty() ? of_type : fmt::format("({}) and ({})", of_type, selection);
   if (const auto parsed = Selection::parse(selection, types); !parsed) return parsed.error();
   return query;

@@ -82,15 +82,23 @@ Result<rpc::ListJobsReply> ask_for_job(Connection& connection, rpc::ListJobs req
                                [answer](Result<Answers> answers) { answer->set(std::move(answers)); });
   FJORD_TRY_ASSIGN(Answers answers, answer->wait());
   Status error(StatusCode::NotFound, fmt::format("no distributor that is up knows a job \"{}\"", id));
+  rpc::ListJobsReply* best = nullptr;
   for (auto& [address, reply] : answers) {
-    if (reply && !reply->jobs.empty()) return std::move(*reply);
-    if (!reply) error = reply.error();
+    if (!reply || (!reply->status && reply->jobs.empty())) {
+      error = reply.has_value() ? reply->status : reply.error();
+    } else if (!reply->jobs.empty()) {
+      const bool is_better = best == nullptr || rpc::is_newer(reply->jobs.front(), best->jobs.front());
+      // The process that ran a direct job has its results, and the record perhaps not.
+      const bool has_results = best != nullptr && best->status && !best->results.empty();
+      if (is_better && !(has_results && !reply->status)) best = &*reply;
+    }
   }
-  return error;
+  if (best == nullptr) return error;
+  return std::move(*best);
 }
 
-Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::string& job, Duration timeout,
-                                        std::uint32_t results_bytes_max,
+Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::string& job, const rpc::JobSpec* spec,
+                                        Duration timeout, std::uint32_t results_bytes_max,
                                         const std::function<void(const rpc::JobStatus&)>& on_progress) {
   using SteadyClock = std::chrono::steady_clock;
   constexpr std::chrono::milliseconds kPauseAfterError{100};
@@ -100,12 +108,21 @@ Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::strin
     request.job_id = job;
     request.wait_us = Duration(milliseconds(500)).count();
     request.results_bytes_max = results_bytes_max;
-    auto reply = ask_for_job(connection, std::move(request), timeout);
+    auto reply = ask_for_job(connection, request, timeout);
+    if (!reply) {
+      request.records = true;
+      reply = ask_for_job(connection, std::move(request), timeout);
+    }
     if (reply) {
       last_answer = SteadyClock::now();
-      if (on_progress) on_progress(reply->jobs.front());
-      if (has_ended(reply->jobs.front())) return reply;
+      const rpc::JobStatus& now = reply->jobs.front();
+      if (on_progress) on_progress(now);
+      if (has_ended(now)) return reply;
+      if (!now.live) std::this_thread::sleep_for(kPauseAfterError);  // until somebody goes on with it
       continue;
+    }
+    if (reply.error().code() == StatusCode::NotFound && spec != nullptr) {
+      if (const auto again = connection.sync().submit_job(*spec, job); again) continue;
     }
     if (SteadyClock::now() - last_answer > timeout) return reply.error();
     std::this_thread::sleep_for(kPauseAfterError);

@@ -21,9 +21,10 @@ rpc::Shuffle shuffle_from(std::string_view text);
 Result<rpc::ListJobsReply> ask_for_job(Connection& connection, rpc::ListJobs request, Duration timeout);
 
 /// Asks until the job has ended, calling `on_progress` now and then. The answer also has results of a job that holds
-/// them, up to about `results_bytes_max` bytes. A job that cannot be asked for is asked for again until `timeout`.
-Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::string& job, Duration timeout,
-                                        std::uint32_t results_bytes_max,
+/// them, up to about `results_bytes_max` bytes. A job that cannot be asked for is asked for again until `timeout`. One
+/// that nobody knows any more, because it ended with its process before it had a record, is submitted again.
+Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::string& job, const rpc::JobSpec* spec,
+                                        Duration timeout, std::uint32_t results_bytes_max,
                                         const std::function<void(const rpc::JobStatus&)>& on_progress);
 
 /// The results of a job that is done. Errors: as JobResults.

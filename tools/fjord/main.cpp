@@ -360,6 +360,16 @@ void add_shuffle(CLI::App& app, std::string& shuffle) {
       ->type_name("HOW");
 }
 
+constexpr const char* kSettingsHelp =
+    "How the job runs: throttle (bytes a second), throttle_by (sent or delay), dead_letters_max (default 100), "
+    "memory_max, disk_max, sent_max (bytes), cpu_max (seconds), visitors_per_node";
+
+void add_settings(CLI::App& command, std::vector<std::string>& settings) {
+  command.add_option("--set", settings, std::string(kSettingsHelp) + "; may be given several times")
+      ->type_name("K=V")
+      ->allow_extra_args(false);
+}
+
 void add_jobs(CLI::App& app, JobArgs& args, Action& action) {
   CLI::App* job = app.add_subcommand("job", "MapReduce jobs, which run inside the storage nodes");
   job->require_subcommand(1);
@@ -382,6 +392,7 @@ void add_jobs(CLI::App& app, JobArgs& args, Action& action) {
                   "Tasks at once on a storage node (default: chosen by the system)");
   run->add_option("--output-buckets", args.output_buckets, "Reduce tasks (default: chosen by the system)");
   add_shuffle(*run, args.shuffle);
+  add_settings(*run, args.settings);
   run->add_flag("--wait", args.wait, "Wait for the end of the job");
   add_progress(*run, args.progress);
   add_common(*run, args.common);
@@ -400,6 +411,14 @@ void add_jobs(CLI::App& app, JobArgs& args, Action& action) {
   CLI::App* watch = add("watch", "Follows a job until it ends", "fjord job watch job-0123456789abcdef", run_job_watch);
   add_progress(*watch, args.progress);
   add("cancel", "Ends a job", "fjord job cancel job-0123456789abcdef", run_job_cancel);
+  add("pause", "Gives up what a job is doing until it is resumed", "fjord job pause job-0123456789abcdef",
+      run_job_pause);
+  add("resume", "Goes on with a paused job where it was", "fjord job resume job-0123456789abcdef", run_job_resume);
+  CLI::App* set = add("set", "Changes settings of a job, also while it runs",
+                      "fjord job set job-0123456789abcdef throttle=10MB", run_job_set);
+  set->add_option("SETTING", args.settings, kSettingsHelp)->required()->type_name("K=V");
+  add("dead-letters", "Documents that the map function failed on, and why",
+      "fjord job dead-letters job-0123456789abcdef -o json", run_job_dead_letters);
   add("results", "The results of a finished job by rising key", "fjord job results job-0123456789abcdef -o json",
       run_job_results);
 }
@@ -444,6 +463,7 @@ void add_aggregate(CLI::App& app, AggregateArgs& args, Action& action) {
   made->add_option("--spec", args.spec_file, "A file with all of that as JSON; other options go before it, - is stdin")
       ->type_name("FILE");
   add_shuffle(*made, args.shuffle);
+  add_settings(*made, args.settings);
   add_progress(*made, args.progress);
   add_common(*made, args.common);
   made->remove_option(made->get_option("--output"));

@@ -13,25 +13,41 @@ namespace {
 /// cluster state takes it in for itself, while the distributor has to hear of it from the fleet controller.
 class Jobs final : public rpc::Service {
  public:
-  Jobs(Runtime& runtime, rpc::Transport& transport, const distributor::DistributorNode& node) : node_(node) {
+  Jobs(const config::ClusterConfig& config, const std::string& name, Runtime& runtime, rpc::Transport& transport,
+       const distributor::DistributorNode& node)
+      : node_(node), records_(client_options(config), runtime, transport) {
     mapreduce::add_builtin_applications(applications_);
     scripting::add_script_application(applications_);
-    service_ = std::make_unique<mapreduce::JobService>(mapreduce::JobServiceOptions{}, runtime, transport, snapshots_,
-                                                       applications_);
+    mapreduce::JobServiceOptions options;
+    options.name = name;
+    options.refresh_snapshot = [this] { refresh(); };
+    service_ =
+        std::make_unique<mapreduce::JobService>(options, runtime, transport, snapshots_, applications_, records_);
   }
 
   bool handle(rpc::Request& request, rpc::Responder& respond) override {
-    if (const auto snapshot = node_.snapshots().get(); snapshot != nullptr) {
-      const Result<bool> updated = snapshots_.update(snapshot->info());
-      if (!updated) log::error("fjordd", "cluster state for jobs: {}", updated.error().to_string());
-    }
+    refresh();
     return service_->handle(request, respond);
   }
 
  private:
+  static ClientOptions client_options(const config::ClusterConfig& config) {
+    ClientOptions options;
+    options.addresses = config.distributor_addresses();
+    return options;
+  }
+
+  void refresh() {
+    const auto snapshot = node_.snapshots().get();
+    if (snapshot == nullptr) return;
+    const Result<bool> updated = snapshots_.update(snapshot->info());
+    if (!updated) log::error("fjordd", "cluster state for jobs: {}", updated.error().to_string());
+  }
+
   const distributor::DistributorNode& node_;
   rpc::SnapshotHolder snapshots_;
   mapreduce::ApplicationRegistry applications_;
+  mapreduce::StoredJobRecords records_;
   std::unique_ptr<mapreduce::JobService> service_;
 };
 
@@ -55,7 +71,7 @@ class DistributorProcess final : public Node {
     options.pending_operations_max = static_cast<std::size_t>(config.pending_operations_max);
     node_ = std::make_unique<distributor::DistributorNode>(options, machine_.runtime(), machine_.transport());
     FJORD_TRY(machine_.runtime().tunables.set("distributor.document_bytes_max", config.document_bytes_max));
-    jobs_ = std::make_unique<Jobs>(machine_.runtime(), machine_.transport(), *node_);
+    jobs_ = std::make_unique<Jobs>(config, name.to_string(), machine_.runtime(), machine_.transport(), *node_);
     return machine_.serve(config, name, {node_.get(), jobs_.get()},
                           [this, text = name.to_string()] { return health(text); });
   }

@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <fmt/format.h>
 #include <map>
+#include <optional>
 
 #include "fjord/mapreduce/aggregate_spec.h"
 #include "fjord/mapreduce/job_results.h"
@@ -34,7 +35,8 @@ struct Totals {
 /// What is computed: the application fieldstats, or an aggregation.
 struct Query {
   bool is_aggregation = false;
-  bool by_price = false;  ///< Aggregation: by city and price, so that there are about as many groups as documents.
+  bool by_price = false;    ///< Aggregation: by city and price, so that there are about as many groups as documents.
+  bool wants_city = false;  ///< fieldstats: documents without a city are dead letters.
   rpc::Shuffle shuffle = rpc::Shuffle::Auto;
 
   rpc::JobSpec spec() const {
@@ -44,6 +46,8 @@ struct Query {
     spec.parameters = {{"group", "city"}, {"value", "price"}};
     spec.output_namespace = "out";
     spec.shuffle = shuffle;
+    spec.settings = {{"dead_letters_max", "1000"}};
+    if (wants_city && !is_aggregation) spec.parameters.push_back({"missing", "error"});
     if (!is_aggregation) return spec;
     mapreduce::AggregateSpec aggregate;
     aggregate.type = spec.document_type;
@@ -80,6 +84,13 @@ class Catalogue {
                        });
     }
     return cluster_.run_until([&] { return left == 0; }, seconds(90)) && ok;
+  }
+
+  std::uint64_t documents() const { return items_.size(); }
+  std::uint64_t dead_letters(const Query& query) const {
+    if (!query.wants_city || query.is_aggregation) return 0;
+    return static_cast<std::uint64_t>(
+        std::count_if(items_.begin(), items_.end(), [](const auto& item) { return item.first.empty(); }));
   }
 
   /// Empty if `results` are exactly right.
@@ -123,33 +134,86 @@ class Catalogue {
   std::vector<std::pair<std::string, std::int64_t>> items_;  ///< City, empty if it is not set, and price.
 };
 
-/// Submits the job and follows it to its end. False if it never ended.
-bool run_to_end(SimCluster& cluster, Client& client, const Query& query, rpc::JobStatus& status) {
+/// What was heard of a job.
+struct Heard {
+  rpc::JobStatus status;
+  std::optional<std::vector<mapreduce::KeyedResult>> rows;  ///< Those that came with its end.
+};
+
+/// All that distributors say of the job now.
+std::vector<rpc::ListJobsReply> ask_all(SimCluster& cluster, Client& client, const std::string& id) {
+  std::vector<rpc::ListJobsReply> replies;
+  bool answered = false;
+  rpc::ListJobs request;
+  request.job_id = id;
+  request.results_bytes_max = 1 << 20;
+  request.records = true;
+  client.call_all(std::move(request), seconds(2), [&](auto answers) {
+    answered = true;
+    if (!answers) return;
+    for (auto& [address, reply] : *answers) {
+      if (reply) replies.push_back(std::move(*reply));
+    }
+  });
+  cluster.run_until([&] { return answered; }, seconds(10));
+  return replies;
+}
+
+void control(Client& client, const std::string& id, rpc::JobAction action, bool records) {
+  rpc::ControlJob request;
+  request.job_id = id;
+  request.action = action;
+  request.records = records;
+  client.call_all(std::move(request), seconds(2), [](const auto&) {});
+}
+
+/// Submits the job and follows it to its end; submits it again if nobody knows it. False if it never ended.
+bool run_to_end(SimCluster& cluster, Client& client, const Query& query, bool pauses, MonotonicTime until,
+                Heard& heard) {
+  rpc::JobStatus& status = heard.status;
   std::string id = client.new_job_id();
   rpc::SubmitJob submit;
   submit.job_id = id;
   submit.spec = query.spec();
   submit.spec.visitors_per_node = 1 + static_cast<std::uint32_t>(cluster.random().below(4));
   submit.spec.output_buckets = 1 + static_cast<std::uint32_t>(cluster.random().below(8));
-  bool submitted = false;
-  client.call_any(std::move(submit), seconds(30), [&](Result<rpc::SubmitJobReply> reply) {
-    status.error = reply ? reply->status : reply.error();
-    submitted = true;
-  });
-  if (!cluster.run_until([&] { return submitted; }, seconds(60)) || !status.error) return false;
-
-  MonotonicTime end = cluster.scheduler().clock().now() + seconds(200);
-  while (cluster.scheduler().clock().now() < end) {
-    bool answered = false;
-    client.call_all(rpc::ListJobs{id}, seconds(2), [&](auto answers) {
-      answered = true;
-      if (!answers) return;
-      for (auto& [address, reply] : *answers) {
-        if (reply && reply->status && !reply->jobs.empty()) status = reply->jobs.front();
-      }
+  if (cluster.random().chance(0.4)) {
+    submit.spec.settings.push_back({"throttle", std::to_string(1000 + cluster.random().below(20'000))});
+    if (cluster.random().chance(0.3)) submit.spec.settings.push_back({"throttle_by", "delay"});
+  }
+  const auto submit_it = [&] {
+    bool submitted = false;
+    client.call_any(submit, seconds(60), [&](Result<rpc::SubmitJobReply> reply) {
+      status.error = reply ? reply->status : reply.error();
+      submitted = true;
     });
-    cluster.run_until([&] { return answered; }, seconds(10));
+    return cluster.run_until([&] { return submitted; }, seconds(90)) && status.error.is_ok();
+  };
+  if (!submit_it()) return false;
+
+  MonotonicTime end = cluster.scheduler().clock().now() + seconds(300);
+  while (cluster.scheduler().clock().now() < end) {
+    bool is_known = false;
+    std::size_t without = 0;
+    for (rpc::ListJobsReply& reply : ask_all(cluster, client, id)) {
+      if (reply.jobs.empty()) without += reply.status.is_ok() ? 1 : 0;
+      if (reply.jobs.empty()) continue;
+      is_known = true;
+      const rpc::JobStatus& one = reply.jobs.front();
+      if (!status.job_id.empty() && !rpc::is_newer(one, status) && one.epoch != status.epoch) continue;
+      status = one;
+      const bool has_rows = status.phase == rpc::JobPhase::Done && status.shuffle == rpc::Shuffle::Direct;
+      if (!has_rows || !reply.status || reply.more_results || heard.rows) continue;
+      heard.rows.emplace();
+      for (rpc::Parameter& row : reply.results) heard.rows->emplace_back(std::move(row.name), std::move(row.value));
+    }
     if (status.finished_unix_us != 0) return true;
+    if (!is_known && without == cluster.options().distributors && !submit_it()) return false;
+    if (pauses && cluster.random().chance(0.1))
+      control(client, id, rpc::JobAction::Pause, cluster.random().chance(0.3));
+    const bool is_late = cluster.scheduler().clock().now() > until;
+    if (status.paused && (is_late || cluster.random().chance(0.2))) control(client, id, rpc::JobAction::Resume, true);
+    pauses = pauses && !is_late;
     cluster.scheduler().run_for(milliseconds(50));
   }
   return false;
@@ -179,6 +243,38 @@ void crash_at_random(SimCluster& cluster, MonotonicTime until, bool& stop, unsig
   });
 }
 
+/// One distributor after the other dies, or stands still for a while and then goes on as if nothing had been.
+void disturb_distributors(SimCluster& cluster, MonotonicTime until, bool& stop, unsigned& disturbed) {
+  Duration wait(cluster.random().below(cluster.random().chance(0.5) ? 100'000 : 2'000'000));
+  cluster.scheduler().outside().post_after(wait, [&cluster, until, &stop, &disturbed] {
+    if (stop || cluster.scheduler().clock().now() > until) return;
+    const std::string victim = fmt::format("distributor.{}", cluster.random().below(cluster.options().distributors));
+    const bool dies = cluster.random().chance(0.6);
+    ++disturbed;
+    dies ? cluster.crash(victim) : cluster.pause(victim);
+    Duration away(100'000 + cluster.random().below(7'000'000));
+    cluster.scheduler().outside().post_after(away, [&cluster, victim, dies, until, &stop, &disturbed] {
+      dies ? cluster.restart(victim) : cluster.resume(victim);
+      if (!stop) disturb_distributors(cluster, until, stop, disturbed);
+    });
+  });
+}
+
+/// Empty if all that distributors say of the job, now that nothing happens any more, is that it is done.
+std::string check_agreement(SimCluster& cluster, Client& client, const rpc::JobStatus& status) {
+  cluster.run_until_steady(seconds(120));
+  cluster.scheduler().run_for(seconds(20));
+  for (const rpc::ListJobsReply& reply : ask_all(cluster, client, status.job_id)) {
+    for (const rpc::JobStatus& job : reply.jobs) {
+      if (job.phase != rpc::JobPhase::Done) {
+        return fmt::format("I9: {} says of the job that is done: phase {}: {}", job.owner, static_cast<int>(job.phase),
+                           job.error.to_string());
+      }
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 ScenarioResult run_job(const ScenarioOptions& options) {
@@ -195,6 +291,9 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   query.is_aggregation = random.chance(0.7);
   query.by_price = random.chance(0.5);
   query.shuffle = static_cast<rpc::Shuffle>(random.below(3));
+  query.wants_city = random.chance(0.5);
+  const bool pauses = random.chance(0.4);
+  const bool disturbs = random.chance(0.5);
   if (random.chance(0.5)) shape.task_memory_bytes = 4096;
   if (random.chance(0.3) && query.shuffle == rpc::Shuffle::Auto) shape.job_memory_bytes = 8192;
   shape.clock_skew = options.clock_skew;
@@ -211,26 +310,44 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   cluster.network().set_faults(random_faults(random));
   bool stop = false;
   unsigned crashes = 0;
-  crash_at_random(cluster, cluster.scheduler().clock().now() + seconds(30), stop, crashes);
-  rpc::JobStatus status;
-  bool ended = run_to_end(cluster, client, query, status);
+  unsigned disturbed = 0;
+  const MonotonicTime until = cluster.scheduler().clock().now() + seconds(30);
+  // A record is written when all replicas of its bucket are equal, which they never are while messages are lost for
+  // ever.
+  cluster.scheduler().outside().post_after(seconds(30), [&cluster] { cluster.network().set_faults({}); });
+  crash_at_random(cluster, until, stop, crashes);
+  if (disturbs) disturb_distributors(cluster, until, stop, disturbed);
+  Heard heard;
+  bool ended = run_to_end(cluster, client, query, pauses, until, heard);
+  const rpc::JobStatus& status = heard.status;
   stop = true;
   cluster.network().set_faults({});
   cluster.restart_everything();
 
   if (result.failure.empty() && !ended) {
-    result.failure = "I16: the job did not end: " + status.error.to_string();
+    result.failure =
+        fmt::format("I16: the job did not end: phase {}{}, {} of {} mapped, owner {}, epoch {}: {} {}",
+                    static_cast<int>(status.phase), status.paused ? " (paused)" : "", status.map_tasks_done,
+                    status.map_tasks, status.owner, status.epoch, status.bound_by, status.error.to_string());
   } else if (result.failure.empty() && status.phase != rpc::JobPhase::Done) {
     result.failure = "I9: the job failed: " + status.error.to_string();
+  } else if (result.failure.empty() &&
+             (status.documents_read != catalogue.documents() || status.dead_letters != catalogue.dead_letters(query))) {
+    result.failure =
+        fmt::format("I9: {} documents, {} of them dead letters, were read of {} with {}", status.documents_read,
+                    status.dead_letters, catalogue.documents(), catalogue.dead_letters(query));
   }
+  if (result.failure.empty() && disturbs) result.failure = check_agreement(cluster, client, status);
   if (result.failure.empty()) {
     Result<std::vector<mapreduce::KeyedResult>> results = Status(StatusCode::Timeout, "no answer");
-    bool read = false;
+    bool read = heard.rows.has_value();
+    if (read) results = *heard.rows;
     rpc::SnapshotHolder snapshots;
     FJORD_CHECK(snapshots.update(client.snapshot()->info()).has_value());
     mapreduce::JobResults reader(status, client.transport(), snapshots, cluster.scheduler().clock(), random.fork(),
                                  client.executor());
     client.executor().post([&] {
+      if (read) return;
       reader.start([&](Result<std::vector<mapreduce::KeyedResult>> got) {
         results = std::move(got);
         read = true;
@@ -244,9 +361,11 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   result.trace_hash = cluster.scheduler().trace_hash();
   result.events = cluster.scheduler().events_run();
   result.summary = fmt::format(
-      "{} ({}), {} storage nodes, redundancy {}, {} crashes, {} messages ({} lost), {} map tasks, {} repeated",
+      "{} ({}), {} storage nodes, redundancy {}, {} crashes, {} distributors disturbed, taken over {} times, {} "
+      "messages "
+      "({} lost), {} map tasks, {} repeated",
       query.is_aggregation ? "aggregate" : "fieldstats", status.shuffle == rpc::Shuffle::Direct ? "direct" : "store",
-      shape.storage_nodes, shape.redundancy, crashes, cluster.network().messages_sent(),
+      shape.storage_nodes, shape.redundancy, crashes, disturbed, status.taken_over, cluster.network().messages_sent(),
       cluster.network().messages_lost(), status.map_tasks, status.tasks_repeated);
   result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
   return result;

@@ -69,17 +69,30 @@ std::string to_string(Bug bug) {
       return "unstable-bound";
     case Bug::HideRemoves:
       return "hide-removes";
+    case Bug::IgnoreOwners:
+      return "ignore-owners";
+    case Bug::CountAgainAfterTakeover:
+      return "count-again-after-takeover";
+    case Bug::LoseDeadLetters:
+      return "lose-dead-letters";
   }
   return "unknown";
 }
 
 namespace {
 
-constexpr Bug kBugs[] = {Bug::SkipReplica,        Bug::ForgetTuple,   Bug::ReadOutOfSync,     Bug::ForgetTokens,
-                         Bug::GuardReadsAnywhere, Bug::SkipRepair,    Bug::RepairUnmerged,    Bug::ServeOldRequests,
-                         Bug::ForkState,          Bug::ForgetVisited, Bug::SkipSync,          Bug::IgnoreLease,
-                         Bug::CountRepeatedTwice, Bug::LoseSpill,     Bug::AverageOfAverages, Bug::ForgetNullGroup,
-                         Bug::TokenSkipsBucket,   Bug::SliceHole,     Bug::UnstableBound,     Bug::HideRemoves};
+constexpr Bug kBugs[] = {Bug::SkipReplica,        Bug::ForgetTuple,
+                         Bug::ReadOutOfSync,      Bug::ForgetTokens,
+                         Bug::GuardReadsAnywhere, Bug::SkipRepair,
+                         Bug::RepairUnmerged,     Bug::ServeOldRequests,
+                         Bug::ForkState,          Bug::ForgetVisited,
+                         Bug::SkipSync,           Bug::IgnoreLease,
+                         Bug::CountRepeatedTwice, Bug::LoseSpill,
+                         Bug::AverageOfAverages,  Bug::ForgetNullGroup,
+                         Bug::TokenSkipsBucket,   Bug::SliceHole,
+                         Bug::UnstableBound,      Bug::HideRemoves,
+                         Bug::IgnoreOwners,       Bug::CountAgainAfterTakeover,
+                         Bug::LoseDeadLetters};
 
 }  // namespace
 
@@ -191,7 +204,8 @@ class SimCluster::DistributorProcess final : public Process {
     options.sabotage.ignore_lease = cluster_.options_.bug == Bug::IgnoreLease;
     options.sabotage.serve_old_requests = cluster_.options_.bug == Bug::ServeOldRequests;
     node_ = std::make_unique<distributor::DistributorNode>(options, life_->runtime, *life_->transport);
-    services_ = std::make_unique<DistributorServices>(life_->runtime, *life_->transport, cluster_.options_.bug);
+    services_ = std::make_unique<DistributorServices>(name_, life_->runtime, *life_->transport,
+                                                      cluster_.distributor_addresses(), cluster_.options_.bug);
     if (const std::int64_t bytes = cluster_.options_.job_memory_bytes; bytes != 0) {
       FJORD_CHECK(life_->runtime.tunables.set("mapreduce.job_memory_bytes", bytes).is_ok());
     }

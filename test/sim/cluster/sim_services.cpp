@@ -95,17 +95,29 @@ StorageServices::~StorageServices() = default;
 std::vector<rpc::Service*> StorageServices::list(storage::StorageNode& node) { return {&node, parts_->visits}; }
 
 struct DistributorServices::Parts final : rpc::Service {
-  Parts(Runtime& runtime, rpc::Transport& transport, Bug chosen) : bug(chosen) {
+  Parts(const std::string& name, Runtime& runtime, rpc::Transport& transport, std::vector<rpc::Address> distributors,
+        Bug chosen)
+      : bug(chosen), records(client_options(std::move(distributors)), runtime, transport) {
     mapreduce::add_builtin_applications(applications, sabotage_of(bug));
     mapreduce::JobServiceOptions options;
+    options.name = name;
+    options.refresh_snapshot = [this] { refresh(); };
     options.sabotage.count_repeated_twice = bug == Bug::CountRepeatedTwice;
-    jobs = std::make_unique<mapreduce::JobService>(options, runtime, transport, snapshots, applications);
+    options.sabotage.ignore_owners = bug == Bug::IgnoreOwners;
+    options.sabotage.count_again_after_takeover = bug == Bug::CountAgainAfterTakeover;
+    options.sabotage.lose_dead_letters = bug == Bug::LoseDeadLetters;
+    jobs = std::make_unique<mapreduce::JobService>(options, runtime, transport, snapshots, applications, records);
+  }
+
+  void refresh() {
+    if (node == nullptr) return;
+    if (auto snapshot = node->snapshots().get()) FJORD_CHECK(snapshots.update(snapshot->info()).has_value());
   }
 
   /// Jobs begin with what the distributor knows; what they learn of a newer state stays theirs, because the distributor
   /// has to hear of it from the fleet controller.
   bool handle(rpc::Request& request, rpc::Responder& respond) override {
-    if (auto snapshot = node->snapshots().get()) FJORD_CHECK(snapshots.update(snapshot->info()).has_value());
+    refresh();
     return jobs->handle(request, respond);
   }
 
@@ -114,11 +126,13 @@ struct DistributorServices::Parts final : rpc::Service {
   std::unique_ptr<DeniesWrites> denies_writes;
   rpc::SnapshotHolder snapshots;
   mapreduce::ApplicationRegistry applications;
+  mapreduce::StoredJobRecords records;
   std::unique_ptr<mapreduce::JobService> jobs;
 };
 
-DistributorServices::DistributorServices(Runtime& runtime, rpc::Transport& transport, Bug bug)
-    : parts_(std::make_unique<Parts>(runtime, transport, bug)) {}
+DistributorServices::DistributorServices(const std::string& name, Runtime& runtime, rpc::Transport& transport,
+                                         std::vector<rpc::Address> distributors, Bug bug)
+    : parts_(std::make_unique<Parts>(name, runtime, transport, std::move(distributors), bug)) {}
 DistributorServices::~DistributorServices() = default;
 
 std::vector<rpc::Service*> DistributorServices::list(distributor::DistributorNode& node) {

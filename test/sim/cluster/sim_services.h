@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "fjord/common/runtime.h"
@@ -27,7 +28,8 @@ class StorageServices {
 /// What runs beside a distributor: jobs.
 class DistributorServices {
  public:
-  DistributorServices(Runtime& runtime, rpc::Transport& transport, Bug bug);
+  DistributorServices(const std::string& name, Runtime& runtime, rpc::Transport& transport,
+                      std::vector<rpc::Address> distributors, Bug bug);
   ~DistributorServices();
   std::vector<rpc::Service*> list(distributor::DistributorNode& node);
 

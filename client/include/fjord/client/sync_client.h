@@ -46,6 +46,9 @@ class SyncClient {
   Result<std::vector<rpc::JobStatus>> list_jobs(std::string job_id = {});
   /// Errors: NotFound if no distributor knows the job.
   Status cancel_job(std::string job_id);
+  /// Asks the process that runs the job, or writes into its record if that does not answer. Errors: NotFound;
+  /// InvalidArgument for settings, and if the job has ended.
+  Status control_job(rpc::ControlJob request);
 
   /// Client::call_any, waited for.
   template <typename R>

@@ -1,10 +1,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 
 #include "fjord/common/runtime.h"
 #include "fjord/mapreduce/application.h"
+#include "fjord/mapreduce/job_records.h"
 #include "fjord/rpc/cluster_snapshot.h"
 #include "fjord/rpc/transport.h"
 
@@ -12,7 +15,10 @@ namespace fjord::mapreduce {
 
 /// Wrong on purpose, so that tests can be seen to notice it.
 struct JobSabotage {
-  bool count_repeated_twice = false;  ///< Direct: tuples of buckets that are read again count again.
+  bool count_repeated_twice = false;        ///< Direct: tuples of buckets that are read again count again.
+  bool ignore_owners = false;               ///< A job goes on although another process has taken it over.
+  bool count_again_after_takeover = false;  ///< Who takes a job over maps buckets again that the record counts.
+  bool lose_dead_letters = false;           ///< Who takes a job over forgets them.
 };
 
 struct JobServiceOptions {
@@ -27,17 +33,30 @@ struct JobServiceOptions {
   Duration no_progress_limit = seconds(60);
   std::uint64_t results_kept_bytes = std::uint64_t{512} << 20;  ///< Of ended jobs; the oldest go first.
   Duration wait_max = seconds(30);                              ///< How long listJobs waits for the end of a job.
+
+  std::string name = "distributor.0";  ///< Of the process, as cluster states count it.
+  /// A direct job gets a record if it takes longer than this; until then it is lost with its process.
+  Duration record_after = milliseconds(200);
+  Duration renew_interval = seconds(3);  ///< How often the record of a job that runs is written.
+  /// A job whose record has not changed for so long has no owner any more.
+  Duration lease = seconds(10);
+  Duration scan_interval = seconds(3);                         ///< How often jobs without an owner are looked for.
+  std::uint64_t recorded_rows_bytes = std::uint64_t{1} << 20;  ///< Results of a direct job up to this are recorded.
+  std::size_t records_kept = 1000;                             ///< Of ended jobs, in the whole cluster.
+  std::function<void()> refresh_snapshot = {};                 ///< Called before the cluster state is looked at.
   JobSabotage sabotage = {};
 };
 
-/// Runs jobs: submitJob, listJobs, cancelJob. Jobs are held in the memory of this process, and so are the results of
-/// those with the direct shuffle: if it ends, they are gone. Declares the tunable mapreduce.job_memory_bytes.
+/// Runs jobs: submitJob, listJobs, cancelJob, controlJob. A job has a record in the store, unless it is direct and
+/// short, and goes on elsewhere if this process ends; jobs of other processes that have ended go on here. Results of
+/// direct jobs are in the memory of this process, and beside the record if they are few. Declares the tunables
+/// mapreduce.job_memory_bytes and mapreduce.foreground_p99_target_ms.
 ///
 /// Threading: handle() from anywhere; all else on an executor of its own. Lifetime: everything it is given outlives it.
 class JobService final : public rpc::Service {
  public:
   JobService(const JobServiceOptions& options, Runtime& runtime, rpc::Transport& transport,
-             rpc::SnapshotHolder& snapshot, const ApplicationRegistry& applications);
+             rpc::SnapshotHolder& snapshot, const ApplicationRegistry& applications, JobRecords& records);
   ~JobService() override;
 
   bool handle(rpc::Request& request, rpc::Responder& respond) override;

@@ -90,6 +90,9 @@ struct VisitorSessionCallbacks {
   std::function<void(BucketId)> on_bucket_dropped;
   /// How many buckets there are, before the first of them is begun.
   std::function<void(std::uint64_t buckets)> on_buckets_known;
+  /// Asked before a visitor is created for so many buckets: how long to wait until it is asked again; 0: none. Waiting
+  /// counts as progress.
+  std::function<Duration(std::size_t buckets)> on_begin;
   /// OK only if every bucket was read to its end.
   std::function<void(Status)> on_finished;
 };
@@ -121,6 +124,8 @@ class VisitorSession {
   /// Stops polling (what is under way still arrives) and starts it again.
   void pause();
   void resume();
+  /// For visitors that are created from now on; as in the options.
+  void set_visitors(std::uint32_t per_node, std::uint32_t buckets_per_visitor);
   VisitProgress progress() const;
   /// What is done so far, including what was done before a resume. A bucket is in it when on_bucket_done was called.
   VisitToken token() const;

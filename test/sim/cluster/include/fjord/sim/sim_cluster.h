@@ -41,7 +41,10 @@ enum class Bug {
   TokenSkipsBucket,
   SliceHole,
   UnstableBound,
-  HideRemoves
+  HideRemoves,
+  IgnoreOwners,
+  CountAgainAfterTakeover,
+  LoseDeadLetters
 };
 std::string to_string(Bug bug);
 Result<Bug> bug_from_string(const std::string& name);

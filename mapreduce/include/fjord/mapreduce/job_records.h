@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fjord/client/client_options.h"
+#include "fjord/common/result.h"
+#include "fjord/common/runtime.h"
+#include "fjord/common/unique_function.h"
+#include "fjord/rpc/transport.h"
+#include "fjord/visitors/mailbox.h"
+
+namespace fjord::mapreduce {
+
+/// Key and JSON value.
+using JobRows = std::vector<std::pair<std::string, std::string>>;
+
+/// Where jobs are written down, so that they do not depend on one process (docs/design/0010-durable-jobs.md).
+///
+/// Threading: from anywhere; `done` runs once on the executor behind `reply_to`, or never if that is gone.
+class JobRecords {
+ public:
+  template <typename T>
+  using Done = UniqueFunction<void(T)>;
+
+  virtual ~JobRecords() = default;
+
+  /// Errors: NotFound; Corruption; those of a get.
+  virtual void read(std::string job, visitors::Mailbox reply_to, Done<Result<rpc::JobStatus>> done) = 0;
+  /// Makes `record` the job's record if that has revision `expected` now; 0: if there is none. Errors: TestAndSetFailed
+  /// if it has another one; those of a put, after which the record may be either.
+  virtual void write(rpc::JobStatus record, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) = 0;
+  virtual void remove(std::string job, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) = 0;
+  /// All records; with `whole` false only what their headers say: job, owner, owner_id, epoch, revision,
+  /// finished_unix_us. Errors: those of a visit.
+  virtual void list(bool whole, visitors::Mailbox reply_to, Done<Result<std::vector<rpc::JobStatus>>> done) = 0;
+
+  /// Results of a job, beside its record.
+  virtual void write_rows(std::string job, const JobRows& rows, visitors::Mailbox reply_to, Done<Status> done) = 0;
+  virtual void read_rows(std::string job, visitors::Mailbox reply_to, Done<Result<JobRows>> done) = 0;
+  virtual void remove_rows(std::string job, visitors::Mailbox reply_to, Done<Status> done) = 0;
+};
+
+/// As documents of type fjord_job in the store itself. All records are in one bucket, so that they are found.
+///
+/// Threading: as JobRecords; it has an executor of its own. Lifetime: `runtime` and `transport` outlive it.
+class StoredJobRecords final : public JobRecords {
+ public:
+  StoredJobRecords(ClientOptions options, Runtime& runtime, rpc::Transport& transport);
+  ~StoredJobRecords() override;
+
+  void read(std::string job, visitors::Mailbox reply_to, Done<Result<rpc::JobStatus>> done) override;
+  void write(rpc::JobStatus record, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) override;
+  void remove(std::string job, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) override;
+  void list(bool whole, visitors::Mailbox reply_to, Done<Result<std::vector<rpc::JobStatus>>> done) override;
+  void write_rows(std::string job, const JobRows& rows, visitors::Mailbox reply_to, Done<Status> done) override;
+  void read_rows(std::string job, visitors::Mailbox reply_to, Done<Result<JobRows>> done) override;
+  void remove_rows(std::string job, visitors::Mailbox reply_to, Done<Status> done) override;
+
+ private:
+  class Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fjord::mapreduce

@@ -1,0 +1,95 @@
+#include "job_keeper.h"
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include "fjord/common/log.h"
+
+namespace fjord::mapreduce {
+namespace {
+
+constexpr Duration kAgainFirst = milliseconds(50);
+constexpr Duration kAgainMax = seconds(2);
+
+}  // namespace
+
+void JobKeeper::save(std::function<void()> then) {
+  if (then) later_.push_back(std::move(then));
+  if (writing_) {
+    again_ = true;
+  } else {
+    write();
+  }
+}
+
+void JobKeeper::write() {
+  writing_ = true;
+  again_ = false;
+  std::move(later_.begin(), later_.end(), std::back_inserter(now_));
+  later_.clear();
+  rpc::JobStatus record = callbacks_.current();
+  record.revision = revision_ + 1;
+  records_.write(record, revision_, mailbox_, [weak = weak_from_this(), record](const Status& status) {
+    if (const auto self = weak.lock()) self->on_written(record, status);
+  });
+}
+
+void JobKeeper::on_written(const rpc::JobStatus& record, const Status& status) {
+  if (status) {
+    written(record.revision);
+    return;
+  }
+  // Whatever went wrong, the record says how it is: the write may have been done, too.
+  const bool was_refused = status.code() == StatusCode::TestAndSetFailed;
+  records_.read(record.job_id, mailbox_, [weak = weak_from_this(), record, was_refused](Result<rpc::JobStatus> found) {
+    if (const auto self = weak.lock()) self->on_read(record, was_refused, std::move(found));
+  });
+}
+
+void JobKeeper::on_read(const rpc::JobStatus& wanted, bool was_refused, Result<rpc::JobStatus> found) {
+  if (!found) {
+    if (found.error().code() == StatusCode::NotFound) revision_ = 0;
+    write_later();
+    return;
+  }
+  const bool is_mine = found->owner_id == wanted.owner_id && found->epoch == wanted.epoch;
+  if (!is_mine && !ignores_owners_) {
+    log::info("job", "{}: {} goes on with it", found->job_id, found->owner);
+    const auto on_lost = std::exchange(callbacks_, {}).on_lost;
+    on_lost(*found);
+    return;
+  }
+  // Who asks for something writes the next revision, too, and leaves the rest as it was.
+  const bool is_written =
+      is_mine && !was_refused && found->revision == wanted.revision &&
+      std::tie(found->phase, found->outcome, found->run, found->resume, found->paused, found->cancel_wanted,
+               found->settings) == std::tie(wanted.phase, wanted.outcome, wanted.run, wanted.resume, wanted.paused,
+                                            wanted.cancel_wanted, wanted.settings);
+  revision_ = found->revision;
+  if (is_written) {
+    written(found->revision);
+    return;
+  }
+  if (is_mine) callbacks_.on_wanted(*found);
+  write_later();
+}
+
+void JobKeeper::written(std::uint64_t revision) {
+  const auto self = shared_from_this();  // one of these may let go of the keeper
+  revision_ = revision;
+  writing_ = false;
+  failures_ = 0;
+  for (const auto& then : std::exchange(now_, {})) then();
+  if (again_ && !writing_ && callbacks_.current) write();
+}
+
+void JobKeeper::write_later() {
+  const Duration wait = std::min(kAgainMax, kAgainFirst * (1 << std::min(failures_++, 10u)));
+  executor_.post_after(wait, [weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->write();
+  });
+}
+
+}  // namespace fjord::mapreduce

@@ -1,0 +1,329 @@
+#include "fjord/mapreduce/job_records.h"
+
+#include <atomic>
+#include <map>
+
+#include "fjord/client/client.h"
+#include "fjord/common/hash.h"
+#include "fjord/document/docblock.h"
+#include "fjord/document/document.h"
+#include "fjord/rpc/codec.h"
+#include "fjord/visitors/visitor_session.h"
+#include "task.h"
+
+namespace fjord::mapreduce {
+namespace {
+
+constexpr const char* kJobType = "fjord_job";
+constexpr std::uint64_t kRecordLocation = 0x6a6f62;
+constexpr int kRecord = 1;
+constexpr int kRows = 2;
+constexpr Duration kTimeout = seconds(5);
+
+/// Whoever writes a record reads it when in doubt; tokens beside a document that is written all the time would be many.
+ClientOptions without_tokens(ClientOptions options) {
+  options.make_tokens = false;
+  return options;
+}
+
+std::string record_id(const std::string& job) {
+  return "id:fjord:fjord_job:n=" + std::to_string(kRecordLocation) + ":" + job;
+}
+/// Elsewhere: results of many jobs do not belong into the bucket that is looked through all the time.
+std::string rows_id(const std::string& job) {
+  return "id:fjord:fjord_job:n=" + std::to_string(hash64(job) >> 1) + ":" + job + "/rows";
+}
+
+/// An answer to listJobs, as it goes over the wire: extensible, and every reader of the one reads the other.
+std::string packed(rpc::ListJobsReply content) {
+  return rpc::encode_reply({rpc::ListJobs::kName, 0, rpc::WireProtocol::Compact}, rpc::Reply(std::move(content)));
+}
+
+Result<rpc::ListJobsReply> unpacked(std::string_view bytes) {
+  FJORD_TRY_ASSIGN(auto decoded, rpc::decode_reply(bytes));
+  if (!decoded.reply) return decoded.reply.error();
+  auto* content = std::get_if<rpc::ListJobsReply>(&*decoded.reply);
+  if (content == nullptr) return Status(StatusCode::Corruption, "the record of a job holds something else");
+  return std::move(*content);
+}
+
+Result<EncodedDocument> document_of(const DocumentTypeRepo& types, const std::string& id, int kind,
+                                    const rpc::JobStatus& record, std::string content) {
+  const DocumentType* type = types.find(kJobType);
+  if (type == nullptr) return Status(StatusCode::NotReady, "there is no document type fjord_job yet");
+  FJORD_TRY_ASSIGN(const DocumentId parsed, DocumentId::parse(id));
+  Document document(*type, parsed);
+  FJORD_TRY(document.set("job", record.job_id));
+  FJORD_TRY(document.set("kind", std::int32_t{kind}));
+  FJORD_TRY(document.set("revision", static_cast<std::int64_t>(record.revision)));
+  FJORD_TRY(document.set("epoch", static_cast<std::int64_t>(record.epoch)));
+  FJORD_TRY(document.set("owner", record.owner));
+  FJORD_TRY(document.set("owner_id", static_cast<std::int64_t>(record.owner_id)));
+  FJORD_TRY(document.set("finished_unix_us", record.finished_unix_us));
+  FJORD_TRY(document.set("record", RawValue{std::move(content)}));
+  return encode(document);
+}
+
+std::uint64_t number(const DocumentView& view, std::string_view field) {
+  const auto slice = view.field(field);
+  return slice ? static_cast<std::uint64_t>(slice->as_int64()) : 0;
+}
+
+std::string text(const DocumentView& view, std::string_view field) {
+  const auto slice = view.field(field);
+  return slice ? std::string(slice->as_string_view()) : std::string();
+}
+
+rpc::JobStatus header_of(const DocumentView& view) {
+  rpc::JobStatus status;
+  status.job_id = text(view, "job");
+  status.owner = text(view, "owner");
+  status.owner_id = number(view, "owner_id");
+  status.epoch = number(view, "epoch");
+  status.revision = number(view, "revision");
+  status.finished_unix_us = static_cast<std::int64_t>(number(view, "finished_unix_us"));
+  return status;
+}
+
+Result<rpc::ListJobsReply> content_of(const DocumentTypeRepo& types, std::string_view header, std::string_view body) {
+  FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(types, header, body));
+  const auto record = view.field("record");
+  if (!record) return Status(StatusCode::Corruption, "the record of a job is empty");
+  return unpacked(record->as_string_view());
+}
+
+Result<rpc::JobStatus> status_in(Result<rpc::ListJobsReply> content) {
+  if (!content) return content.error();
+  if (content->jobs.size() != 1) return Status(StatusCode::Corruption, "the record of a job is malformed");
+  return std::move(content->jobs.front());
+}
+
+}  // namespace
+
+/// Sessions are confined to `executor_`; all else is from anywhere.
+class StoredJobRecords::Impl {
+ public:
+  Impl(ClientOptions options, Runtime& runtime, rpc::Transport& transport)
+      : clock_(runtime.clock),
+        transport_(transport),
+        random_(runtime.random.fork()),
+        executor_(runtime.scheduler.make_executor("job-records")),
+        client_executor_(runtime.scheduler.make_executor("job-client")),
+        mailbox_(*executor_),
+        client_(without_tokens(std::move(options)), runtime, transport, *client_executor_) {}
+  ~Impl() {
+    mailbox_.close();
+    executor_.reset();
+    for (auto& [id, session] : sessions_) session->abandon();
+  }
+
+  /// `f(Status, types)`, now or on the client's executor.
+  template <typename F>
+  void with_types(F f) {
+    if (const auto snapshot = client_.snapshot(); snapshot != nullptr && snapshot->types()->find(kJobType) != nullptr) {
+      f(Status::ok(), snapshot->types());
+      return;
+    }
+    client_.wait_ready(kTimeout, [this, f = std::move(f)](const Status& status) mutable {
+      const auto snapshot = client_.snapshot();
+      f(status, status ? snapshot->types() : nullptr);
+    });
+  }
+
+  void put(std::string id, int kind, rpc::JobStatus record, std::string content, std::string condition, bool create,
+           visitors::Mailbox reply_to, Done<Status> done) {
+    with_types(
+        [this, id = std::move(id), kind, record = std::move(record), content = std::move(content),
+         condition = std::move(condition), create, reply_to = std::move(reply_to),
+         done = std::make_shared<Done<Status>>(std::move(done))](const Status& ready, const auto& types) mutable {
+          const auto answer = [reply_to, done](Status status) {
+            reply_to.post([done, status = std::move(status)]() mutable { (*done)(std::move(status)); });
+          };
+          if (!ready) return answer(ready);
+          auto document = document_of(*types, id, kind, record, std::move(content));
+          if (!document) return answer(document.error());
+          rpc::Operation operation = put_operation(id, std::move(*document));
+          operation.condition = std::move(condition);
+          operation.create = create;
+          operation.priority = rpc::Priority::High;
+          client_.execute(std::move(operation), kTimeout,
+                          [answer](OperationOutcome outcome) { answer(std::move(outcome.status)); });
+        });
+  }
+
+  /// `done(Result<ListJobsReply>)`
+  void get(std::string id, visitors::Mailbox reply_to, Done<Result<rpc::ListJobsReply>> done) {
+    with_types([this, id = std::move(id), reply_to = std::move(reply_to),
+                done = std::make_shared<Done<Result<rpc::ListJobsReply>>>(std::move(done))](const Status& ready,
+                                                                                            const auto& types) {
+      const auto answer = [reply_to, done](Result<rpc::ListJobsReply> content) {
+        reply_to.post([done, shared = std::make_shared<Result<rpc::ListJobsReply>>(std::move(content))] {
+          (*done)(std::move(*shared));
+        });
+      };
+      if (!ready) return answer(ready);
+      rpc::Operation operation = get_operation(id);
+      operation.priority = rpc::Priority::High;
+      client_.execute(std::move(operation), kTimeout, [answer, types](OperationOutcome outcome) {
+        if (!outcome.is_ok()) return answer(outcome.status);
+        answer(content_of(*types, outcome.header, outcome.body));
+      });
+    });
+  }
+
+  void remove(std::string id, std::string condition, visitors::Mailbox reply_to, Done<Status> done) {
+    rpc::Operation operation = remove_operation(std::move(id));
+    operation.condition = std::move(condition);
+    operation.priority = rpc::Priority::Background;
+    client_.execute(std::move(operation), kTimeout,
+                    [reply_to = std::move(reply_to),
+                     done = std::make_shared<Done<Status>>(std::move(done))](OperationOutcome outcome) {
+                      reply_to.post([done, status = std::move(outcome.status)] { (*done)(status); });
+                    });
+  }
+
+  void list(bool whole, visitors::Mailbox reply_to, Done<Result<std::vector<rpc::JobStatus>>> done) {
+    auto listing = std::make_shared<Listing>();
+    listing->reply_to = std::move(reply_to);
+    listing->done = std::move(done);
+    with_types([this, whole, listing](const Status& ready, const auto& types) {
+      if (!ready) return listing->finish(ready);
+      mailbox_.post([this, whole, listing, types] { begin_listing(whole, listing, types); });
+    });
+  }
+
+ private:
+  using Records = std::vector<rpc::JobStatus>;
+  struct Listing {
+    visitors::Mailbox reply_to;
+    Done<Result<Records>> done;
+    std::map<std::string, rpc::JobStatus> found;
+    Status malformed;
+
+    void finish(const Status& status) {
+      auto result = std::make_shared<Result<Records>>(status ? Result<Records>(Records()) : Result<Records>(status));
+      if (status) {
+        for (auto& [id, record] : found) (*result)->push_back(std::move(record));
+      }
+      reply_to.post([result, answer = std::make_shared<Done<Result<Records>>>(std::move(done))] {
+        (*answer)(std::move(*result));
+      });
+    }
+    void take(bool whole, const DocumentTypeRepo& types, const std::string& block) {
+      DocBlockReader reader(block);
+      while (const auto entry = reader.next()) {
+        const auto view = DocumentView::open(types, entry->header, entry->body);
+        if (!view) {
+          malformed = view.error();
+          continue;
+        }
+        rpc::JobStatus record = header_of(*view);
+        if (whole) {
+          auto content = status_in(content_of(types, entry->header, entry->body));
+          if (!content) {
+            malformed = content.error();
+            continue;
+          }
+          record = std::move(*content);
+        }
+        rpc::JobStatus& known = found[record.job_id];
+        if (known.job_id.empty() || record.revision > known.revision) known = std::move(record);
+      }
+    }
+  };
+
+  void begin_listing(bool whole, const std::shared_ptr<Listing>& listing,
+                     const std::shared_ptr<const DocumentTypeRepo>& types) {
+    if (const auto snapshot = client_.snapshot(); snapshot != nullptr) {
+      if (const auto updated = snapshots_.update(snapshot->info()); !updated) return listing->finish(updated.error());
+    }
+    const auto snapshot = snapshots_.get();
+    visitors::VisitorSessionOptions options;
+    options.selection = std::string(kJobType) + ".kind == " + std::to_string(kRecord);
+    options.buckets.emplace({BucketId(snapshot->distribution_bits(), kRecordLocation)});
+    options.follow_bits = true;
+    options.header_only = !whole;
+    options.priority = rpc::Priority::High;
+    options.deadline = kTimeout;
+    options.poll_wait = milliseconds(200);
+    const std::uint64_t id = next_session_++;
+    visitors::VisitorSessionCallbacks callbacks;
+    callbacks.on_docblock = [listing, whole, types](BucketId, const std::string& block) {
+      listing->take(whole, *types, block);
+    };
+    callbacks.on_finished = [this, id, listing](const Status& status) {
+      listing->finish(status);
+      mailbox_.post([this, id] { sessions_.erase(id); });
+    };
+    auto session = std::make_unique<visitors::VisitorSession>(std::move(options), std::move(callbacks), transport_,
+                                                              snapshots_, clock_, random_.fork(), *executor_);
+    session->start();
+    sessions_[id] = std::move(session);
+  }
+
+  Clock& clock_;
+  rpc::Transport& transport_;
+  Random random_;
+  rpc::SnapshotHolder snapshots_;
+  std::uint64_t next_session_ = 1;
+  std::unique_ptr<Executor> executor_;
+  std::unique_ptr<Executor> client_executor_;
+  visitors::Mailbox mailbox_;
+  std::map<std::uint64_t, std::unique_ptr<visitors::VisitorSession>> sessions_;
+  Client client_;
+};
+
+StoredJobRecords::StoredJobRecords(ClientOptions options, Runtime& runtime, rpc::Transport& transport)
+    : impl_(std::make_unique<Impl>(std::move(options), runtime, transport)) {}
+StoredJobRecords::~StoredJobRecords() = default;
+
+void StoredJobRecords::read(std::string job, visitors::Mailbox reply_to, Done<Result<rpc::JobStatus>> done) {
+  impl_->get(record_id(job), std::move(reply_to), [done = std::move(done)](Result<rpc::ListJobsReply> content) mutable {
+    done(status_in(std::move(content)));
+  });
+}
+
+void StoredJobRecords::write(rpc::JobStatus record, std::uint64_t expected, visitors::Mailbox reply_to,
+                             Done<Status> done) {
+  // Without a document no condition holds, and with one this does not: it is made, or was there.
+  const std::string condition =
+      std::string(kJobType) + ".revision == " + (expected == 0 ? std::string("-1") : std::to_string(expected));
+  const std::string id = record_id(record.job_id);
+  rpc::ListJobsReply content;
+  content.jobs.push_back(record);
+  impl_->put(id, kRecord, std::move(record), packed(std::move(content)), condition, expected == 0, std::move(reply_to),
+             std::move(done));
+}
+
+void StoredJobRecords::remove(std::string job, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) {
+  impl_->remove(record_id(job), std::string(kJobType) + ".revision == " + std::to_string(expected), std::move(reply_to),
+                std::move(done));
+}
+
+void StoredJobRecords::list(bool whole, visitors::Mailbox reply_to, Done<Result<std::vector<rpc::JobStatus>>> done) {
+  impl_->list(whole, std::move(reply_to), std::move(done));
+}
+
+void StoredJobRecords::write_rows(std::string job, const JobRows& rows, visitors::Mailbox reply_to, Done<Status> done) {
+  rpc::ListJobsReply content;
+  for (const auto& [key, value] : rows) content.results.push_back({key, value});
+  rpc::JobStatus header;
+  header.job_id = job;
+  impl_->put(rows_id(job), kRows, std::move(header), packed(std::move(content)), {}, false, std::move(reply_to),
+             std::move(done));
+}
+
+void StoredJobRecords::read_rows(std::string job, visitors::Mailbox reply_to, Done<Result<JobRows>> done) {
+  impl_->get(rows_id(job), std::move(reply_to), [done = std::move(done)](Result<rpc::ListJobsReply> content) mutable {
+    if (!content) return done(content.error());
+    JobRows rows;
+    for (rpc::Parameter& row : content->results) rows.emplace_back(std::move(row.name), std::move(row.value));
+    done(std::move(rows));
+  });
+}
+
+void StoredJobRecords::remove_rows(std::string job, visitors::Mailbox reply_to, Done<Status> done) {
+  impl_->remove(rows_id(job), {}, std::move(reply_to), std::move(done));
+}
+
+}  // namespace fjord::mapreduce

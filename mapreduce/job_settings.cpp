@@ -1,0 +1,112 @@
+#include "job_settings.h"
+
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <fmt/core.h>
+#include <map>
+#include <optional>
+
+namespace fjord::mapreduce {
+namespace {
+
+constexpr std::uint64_t kDeadLettersLimit = 10'000;
+constexpr std::uint64_t kVisitorsLimit = 1024;
+constexpr double kBytesLimit = 1e15;
+
+Status wrong(const rpc::Parameter& setting, std::string_view what) {
+  return Status(StatusCode::InvalidArgument, fmt::format("{}={}: {}", setting.name, setting.value, what));
+}
+
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+Status take_bytes(const rpc::Parameter& setting, std::uint64_t& into) {
+  const auto bytes = parse_byte_count(setting.value);
+  if (!bytes) return wrong(setting, bytes.error().message());
+  into = *bytes;
+  return Status::ok();
+}
+
+Status take_number(const rpc::Parameter& setting, std::uint64_t max, std::uint64_t& into) {
+  const auto number = whole_number(setting.value);
+  if (!number || *number > max) return wrong(setting, fmt::format("it is a whole number up to {}", max));
+  into = *number;
+  return Status::ok();
+}
+
+}  // namespace
+
+Result<std::uint64_t> parse_byte_count(std::string_view text) {
+  static constexpr std::array<std::pair<std::string_view, double>, 11> kUnits{{{"", 1},
+                                                                               {"B", 1},
+                                                                               {"k", 1e3},
+                                                                               {"kB", 1e3},
+                                                                               {"M", 1e6},
+                                                                               {"MB", 1e6},
+                                                                               {"G", 1e9},
+                                                                               {"GB", 1e9},
+                                                                               {"KiB", 1024},
+                                                                               {"MiB", 1024.0 * 1024},
+                                                                               {"GiB", 1024.0 * 1024 * 1024}}};
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
+  if (unit.starts_with(' ')) unit.remove_prefix(1);
+  if (unit.ends_with("/s")) unit.remove_suffix(2);
+  for (const auto& [name, factor] : kUnits) {
+    if (error != std::errc() || unit != name) continue;
+    const double bytes = std::round(number * factor);
+    if (!(bytes >= 0) || bytes > kBytesLimit) break;
+    return static_cast<std::uint64_t>(bytes);
+  }
+  return Status(StatusCode::InvalidArgument, "it is a number of bytes, as 64MiB, 10MB or 1500");
+}
+
+Result<JobSettings> JobSettings::parse(const std::vector<rpc::Parameter>& settings) {
+  JobSettings parsed;
+  for (const rpc::Parameter& setting : settings) {
+    std::uint64_t number = 0;
+    if (setting.name == "throttle") {
+      FJORD_TRY(take_bytes(setting, parsed.throttle));
+    } else if (setting.name == "throttle_by") {
+      if (setting.value != "sent" && setting.value != "delay") return wrong(setting, "it is sent or delay");
+      parsed.throttle_by = setting.value == "sent" ? ThrottleBy::Sent : ThrottleBy::Delay;
+    } else if (setting.name == "dead_letters_max") {
+      FJORD_TRY(take_number(setting, kDeadLettersLimit, parsed.dead_letters_max));
+    } else if (setting.name == "memory_max") {
+      FJORD_TRY(take_bytes(setting, parsed.memory_max));
+    } else if (setting.name == "disk_max") {
+      FJORD_TRY(take_bytes(setting, parsed.disk_max));
+    } else if (setting.name == "sent_max") {
+      FJORD_TRY(take_bytes(setting, parsed.sent_max));
+    } else if (setting.name == "cpu_max") {
+      FJORD_TRY(take_number(setting, 1'000'000'000, parsed.cpu_max));
+    } else if (setting.name == "visitors_per_node") {
+      FJORD_TRY(take_number(setting, kVisitorsLimit, number));
+      parsed.visitors_per_node = static_cast<std::uint32_t>(number);
+    } else {
+      return wrong(setting,
+                   "there is no such setting; there are: throttle, throttle_by, dead_letters_max, memory_max, "
+                   "disk_max, sent_max, cpu_max, visitors_per_node");
+    }
+  }
+  return parsed;
+}
+
+std::vector<rpc::Parameter> merge_settings(const std::vector<rpc::Parameter>& settings,
+                                           const std::vector<rpc::Parameter>& changes) {
+  std::map<std::string, std::string> all;
+  for (const auto* list : {&settings, &changes}) {
+    for (const rpc::Parameter& setting : *list) all[setting.name] = setting.value;
+  }
+  std::vector<rpc::Parameter> merged;
+  for (const auto& [name, value] : all) merged.push_back({name, value});
+  return merged;
+}
+
+}  // namespace fjord::mapreduce

@@ -1,0 +1,122 @@
+#include "job_throttle.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "fjord/tuner/seed_formulas.h"
+
+namespace fjord::mapreduce {
+namespace {
+
+constexpr Duration kFirstTask = seconds(1);
+constexpr Duration kFirstTaskLook = milliseconds(20);
+constexpr Duration kWaitMax = seconds(5);  // a rate that is raised meanwhile takes effect at once anyway
+
+Duration seconds_of(double s) { return Duration(static_cast<std::int64_t>(std::ceil(std::clamp(s, 0.0, 1e9) * 1e6))); }
+
+double in_seconds(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
+
+}  // namespace
+
+void TokenBucket::fill(MonotonicTime now) {
+  const double burst = rate_ * in_seconds(kBurst);
+  tokens_ = std::min(burst, tokens_ + rate_ * in_seconds(now - filled_));
+  filled_ = now;
+}
+
+void TokenBucket::set_rate(std::uint64_t bytes_per_s, MonotonicTime now) {
+  if (rate_ > 0) fill(now);
+  const double before = rate_;
+  rate_ = static_cast<double>(bytes_per_s);
+  filled_ = now;
+  // A debt is time that has to pass; at another rate the same bytes take another time.
+  if (before <= 0 || rate_ <= 0) tokens_ = rate_ * in_seconds(kBurst);
+  tokens_ = std::min(tokens_, rate_ * in_seconds(kBurst));
+}
+
+void TokenBucket::sent(double bytes, MonotonicTime now) {
+  if (rate_ <= 0) return;
+  fill(now);
+  tokens_ -= bytes;
+}
+
+Duration TokenBucket::wait(MonotonicTime now) {
+  if (rate_ <= 0) return Duration(0);
+  fill(now);
+  return tokens_ > 0 ? Duration(0) : seconds_of((1 - tokens_) / rate_);
+}
+
+void JobThrottle::set(std::uint64_t bytes_per_s, JobSettings::ThrottleBy by, MonotonicTime now) {
+  if (bytes_per_s == rate_ && by == by_) return;
+  rate_ = bytes_per_s;
+  by_ = by;
+  bucket_.set_rate(bytes_per_s, now);
+  next_ = now;
+}
+
+void JobThrottle::bucket_done(std::uint64_t bytes, std::uint64_t documents, unsigned copies, MonotonicTime now) {
+  const double counted = buckets_open_ > 0 ? open_ / buckets_open_ : 0;
+  open_ -= counted;
+  buckets_open_ = std::max(0.0, buckets_open_ - 1);
+  sent_ += static_cast<double>(bytes);
+  bucket_.sent(static_cast<double>(bytes) - counted, now);
+  ++buckets_done_;
+  if (copies == 0) {
+    traffic_ += static_cast<double>(bytes) + tuner::seed::frame_overhead(static_cast<double>(bytes));
+  } else if (documents > 0) {
+    const double each = static_cast<double>(bytes) / static_cast<double>(documents);
+    traffic_ += static_cast<double>(documents) * tuner::seed::put_traffic(copies, each);
+  }
+}
+
+Duration JobThrottle::bucket_delay() const {
+  if (rate_ == 0 || buckets_done_ == 0) return Duration(0);
+  const auto buckets = static_cast<double>(buckets_done_);
+  return seconds_of(tuner::seed::bucket_delay_s(traffic_, static_cast<double>(rate_), buckets));
+}
+
+Duration JobThrottle::wait(std::size_t buckets, MonotonicTime now) {
+  if (asked_) waited_ += now - *asked_;
+  asked_.reset();
+  if (rate_ == 0) return Duration(0);
+  Duration wait = by_ == JobSettings::ThrottleBy::Sent ? bucket_.wait(now) : next_ - now;
+  // What tasks will send is not known before the first has ended: until then there is one a second.
+  const bool is_known = buckets_done_ > 0 || !begun_ || now - *begun_ >= kFirstTask;
+  if (wait <= Duration(0) && !is_known) wait = kFirstTaskLook;
+  if (wait > Duration(0)) {
+    asked_ = now;
+    return std::min(wait, kWaitMax);
+  }
+  begun_ = now;
+  const auto count = static_cast<double>(buckets);
+  const double expected = buckets_done_ == 0 ? 0 : sent_ / static_cast<double>(buckets_done_) * count;
+  open_ += expected;
+  buckets_open_ += count;
+  bucket_.sent(expected, now);
+  next_ = std::max(next_, now) + bucket_delay() * static_cast<std::int64_t>(buckets);
+  return Duration(0);
+}
+
+std::optional<double> HistogramPeriod::end(double quantile) {
+  std::uint64_t counts[Histogram::kBuckets + 1];
+  std::uint64_t total = 0;
+  for (int i = 0; i <= Histogram::kBuckets; ++i) {
+    const std::uint64_t now = histogram_.bucket(i);
+    counts[i] = now - before_[i];
+    before_[i] = now;
+    total += counts[i];
+  }
+  if (total == 0) return std::nullopt;
+  double left = quantile * static_cast<double>(total);
+  for (int i = 0; i < Histogram::kBuckets; ++i) {
+    const auto count = static_cast<double>(counts[i]);
+    if (left <= count) {
+      const double low = i == 0 ? 0 : Histogram::upper_bound_seconds(i - 1);
+      return low + (Histogram::upper_bound_seconds(i) - low) * (count == 0 ? 1 : left / count);
+    }
+    left -= count;
+  }
+  return 2 * Histogram::upper_bound_seconds(Histogram::kBuckets - 1);
+}
+
+}  // namespace fjord::mapreduce
