@@ -972,8 +972,6 @@ struct JobStatus {
   31: optional i64 sent_bytes = 0
   /** Time that tasks spent in map and reduce. */
   32: optional i64 busy_us = 0
-  /** Tasks that were begun a second time because the first one was slow. */
-  33: optional i64 backup_tasks = 0
   /** Times that another process has gone on with it. */
   34: optional i64 taken_over = 0
   // From here on for distributors that may have to go on with the job.

@@ -535,7 +535,6 @@ void fields(V& visit, M& m) {
   visit(30, m.left_error_us);
   visit(31, m.sent_bytes);
   visit(32, m.busy_us);
-  visit(33, m.backup_tasks);
   visit(34, m.taken_over);
   visit(35, m.revision);
   visit(36, m.owner_id);

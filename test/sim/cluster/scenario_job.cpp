@@ -195,7 +195,8 @@ bool run_to_end(SimCluster& cluster, Client& client, const Query& query, bool pa
   while (cluster.scheduler().clock().now() < end) {
     bool is_known = false;
     std::size_t without = 0;
-    for (rpc::ListJobsReply& reply : ask_all(cluster, client, id)) {
+    std::vector<rpc::ListJobsReply> replies = ask_all(cluster, client, id);
+    for (rpc::ListJobsReply& reply : replies) {
       if (reply.jobs.empty()) without += reply.status.is_ok() ? 1 : 0;
       if (reply.jobs.empty()) continue;
       is_known = true;
@@ -208,7 +209,7 @@ bool run_to_end(SimCluster& cluster, Client& client, const Query& query, bool pa
       for (rpc::Parameter& row : reply.results) heard.rows->emplace_back(std::move(row.name), std::move(row.value));
     }
     if (status.finished_unix_us != 0) return true;
-    if (!is_known && without == cluster.options().distributors && !submit_it()) return false;
+    if (!is_known && without > 0 && without == replies.size() && !submit_it()) return false;
     if (pauses && cluster.random().chance(0.1))
       control(client, id, rpc::JobAction::Pause, cluster.random().chance(0.3));
     const bool is_late = cluster.scheduler().clock().now() > until;

@@ -777,24 +777,23 @@ struct JobStatus {
   Shuffle shuffle = Shuffle::Auto;  ///< The one that is used; Auto until the job has begun.
   std::uint64_t spilled_bytes = 0;  ///< Written to disk by tasks whose groups did not fit into memory.
   bool paused = false;
-  std::string owner;       ///< Process that runs or ran it, as "distributor.1".
-  std::uint64_t epoch = 0;  ///< Rises when another process takes the job over; 0: the job has no record (yet).
-  bool live = false;       ///< Said by the process that runs it, and not read from its record.
-  std::uint64_t dead_letters = 0;             ///< Documents that the map function failed on; part of documents_read.
-  std::vector<DeadLetter> dead_letter_list;   ///< If they were asked for.
-  std::vector<Parameter> settings;            ///< In force.
-  std::string bound_by;                       ///< What it waits for most.
-  std::int64_t left_us = 0;                   ///< Estimate of the time that is left; 0: none.
-  std::int64_t left_error_us = 0;             ///< It may be wrong by so much.
-  std::uint64_t sent_bytes = 0;               ///< Tuples that tasks put or sent, without repeated tasks.
-  std::uint64_t busy_us = 0;                  ///< Time that tasks spent in map and reduce.
-  std::uint64_t backup_tasks = 0;             ///< Tasks that were begun a second time because the first one was slow.
-  std::uint64_t taken_over = 0;               ///< Times that another process has gone on with it.
+  std::string owner;               ///< Process that runs or ran it, as "distributor.1".
+  std::uint64_t epoch = 0;         ///< Rises when another process takes the job over; 0: the job has no record (yet).
+  bool live = false;               ///< Said by the process that runs it, and not read from its record.
+  std::uint64_t dead_letters = 0;  ///< Documents that the map function failed on; part of documents_read.
+  std::vector<DeadLetter> dead_letter_list;  ///< If they were asked for.
+  std::vector<Parameter> settings;           ///< In force.
+  std::string bound_by;                      ///< What it waits for most.
+  std::int64_t left_us = 0;                  ///< Estimate of the time that is left; 0: none.
+  std::int64_t left_error_us = 0;            ///< It may be wrong by so much.
+  std::uint64_t sent_bytes = 0;              ///< Tuples that tasks put or sent, without repeated tasks.
+  std::uint64_t busy_us = 0;                 ///< Time that tasks spent in map and reduce.
+  std::uint64_t taken_over = 0;              ///< Times that another process has gone on with it.
   // The rest is for those who may have to go on with the job.
-  std::uint64_t revision = 0;  ///< Of the record; rises with every change of it.
-  std::uint64_t owner_id = 0;  ///< Of the life of the process that owns it.
-  std::uint32_t run = 0;       ///< Times that map was begun anew.
-  std::uint32_t bits = 0;      ///< Distribution bits under which map began.
+  std::uint64_t revision = 0;            ///< Of the record; rises with every change of it.
+  std::uint64_t owner_id = 0;            ///< Of the life of the process that owns it.
+  std::uint32_t run = 0;                 ///< Times that map was begun anew.
+  std::uint32_t bits = 0;                ///< Distribution bits under which map began.
   JobPhase outcome = JobPhase::Unknown;  ///< In clean-up: how it ends.
   bool cancel_wanted = false;
   std::string resume;    ///< Text of the visit token of map: buckets that the numbers here include.
@@ -864,13 +863,12 @@ using Request = std::variant<GetClusterInfo, Execute, GetBucketNodes, Apply, Get
                              DeleteBuckets, SplitBucket, JoinBuckets, ListEntries, FetchEntries, Poll, DeploySchemas,
                              GetStatus, CreateVisitor, VisitorNext, DestroyVisitor, SubmitJob, ListJobs, CancelJob,
                              ChangeNodes, GetConfig, ChangeConfig, GetHistory, FindGarbage, ReadChanges, ControlJob>;
-using Reply =
-    std::variant<GetClusterInfoReply, ExecuteReply, GetBucketNodesReply, ApplyReply, GetBucketInfoReply,
-                 SetReplicaSetsReply, MergeBucketReply, DeleteBucketsReply, SplitBucketReply, JoinBucketsReply,
-                 ListEntriesReply, FetchEntriesReply, PollReply, DeploySchemasReply, GetStatusReply, CreateVisitorReply,
-                 VisitorNextReply, DestroyVisitorReply, SubmitJobReply, ListJobsReply, CancelJobReply, ChangeNodesReply,
-                 GetConfigReply, ChangeConfigReply, GetHistoryReply, FindGarbageReply, ReadChangesReply,
-                 ControlJobReply>;
+using Reply = std::variant<GetClusterInfoReply, ExecuteReply, GetBucketNodesReply, ApplyReply, GetBucketInfoReply,
+                           SetReplicaSetsReply, MergeBucketReply, DeleteBucketsReply, SplitBucketReply,
+                           JoinBucketsReply, ListEntriesReply, FetchEntriesReply, PollReply, DeploySchemasReply,
+                           GetStatusReply, CreateVisitorReply, VisitorNextReply, DestroyVisitorReply, SubmitJobReply,
+                           ListJobsReply, CancelJobReply, ChangeNodesReply, GetConfigReply, ChangeConfigReply,
+                           GetHistoryReply, FindGarbageReply, ReadChangesReply, ControlJobReply>;
 static_assert(std::variant_size_v<Request> == std::variant_size_v<Reply>, "the answer of request i is reply i");
 
 /// "execute" for an Execute, and so on.
