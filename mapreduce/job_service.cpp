@@ -713,7 +713,9 @@ bool JobService::Impl::has_no_owner(const rpc::JobStatus& record) {
 void JobService::Impl::take_over(const std::string& id, std::uint64_t revision) {
   if (!taking_.insert(id).second) return;
   records_.read(id, mailbox_, [this, id, revision](Result<rpc::JobStatus> found) {
-    const bool is_free = found && found->revision == revision && found->finished_unix_us == 0 && !jobs_.contains(id);
+    // A process that has just begun may not have the schemas yet.
+    const bool is_free = found && found->revision == revision && found->finished_unix_us == 0 && !jobs_.contains(id) &&
+                         snapshot_.get()->types()->find(found->spec.document_type) != nullptr;
     if (!is_free) {
       taking_.erase(id);
       return;
