@@ -141,6 +141,7 @@ class DistributorNode::Impl {
     }
     ++context_.generation;
     maintainer_.forget_outdated(before.get());
+    operations_.state_changed(before.get());
     operations_.buckets_forgotten();
     maintainer_.collect();
   }

@@ -225,6 +225,10 @@ bool OperationEngine::recognise_copy(const OpRef& ref) {
     settle(ref, Status(StatusCode::Timeout, "a copy of an attempt that is in doubt"));
     return true;
   }
+  if (token->state == Windows::State::InDoubt && !may_repeat(ref)) {
+    settle(ref, Status(StatusCode::Timeout, "it is in doubt, and too late to settle that by a repetition"));
+    return true;
+  }
   if (token->state == Windows::State::InDoubt) {  // The same write once more: settles the doubt.
     token->state = Windows::State::Pending;
     ref.op().timestamp_us = token->timestamp_us;

@@ -8,6 +8,9 @@
 namespace fjord::distributor {
 namespace {
 
+/// Clients repeat at once, or after the time of an attempt.
+constexpr Duration kRepeatWithin = seconds(10);
+
 /// How a storage node refuses a write while its disk fills up: before it does anything with it. The other refusals say
 /// that the node did not know enough yet; a doubled message that comes later may be taken.
 bool is_lack_of_space(StatusCode code) { return code == StatusCode::Busy || code == StatusCode::NoSpace; }
@@ -519,18 +522,31 @@ void OperationEngine::on_deadline(const std::shared_ptr<Batch>& batch) {
   flush();
 }
 
-std::map<std::uint64_t, std::uint64_t> OperationEngine::oldest_under_way() const {
+std::map<std::uint64_t, std::uint64_t> OperationEngine::oldest_under_way() {
   std::map<std::uint64_t, std::uint64_t> oldest;
+  const auto add = [&](GlobalId gid, std::uint64_t timestamp_us) {
+    const auto [place, is_new] = oldest.emplace(bucket_of(gid, BucketId::kUsedBitsMax).position(), timestamp_us);
+    if (!is_new) place->second = std::min(place->second, timestamp_us);
+  };
   for (const auto& [number, batch] : batches_) {
     for (const Op& op : batch->ops) {
       // Also one that waits for its bucket to be known again: it keeps its timestamp.
       if (op.settled || op.timestamp_us == 0) continue;
-      const std::uint64_t position = bucket_of(op.gid, BucketId::kUsedBitsMax).position();
-      const auto [place, is_new] = oldest.emplace(position, op.timestamp_us);
-      if (!is_new) place->second = std::min(place->second, op.timestamp_us);
+      add(op.gid, op.timestamp_us);
     }
   }
+  const MonotonicTime now = context_.clock.now();
+  std::erase_if(doubts_, [&](const auto& doubt) {
+    return doubt.second.until <= now || windows_.find(doubt.first.first, doubt.first.second) == nullptr;
+  });
+  for (const auto& [operation, doubt] : doubts_) add(doubt.gid, doubt.timestamp_us);
   return oldest;
+}
+
+bool OperationEngine::may_repeat(const OpRef& ref) {
+  if (ref.op().guard != nullptr) return true;  // It reads first, and gets another timestamp.
+  const auto doubt = doubts_.extract(ClientSequence{ref.batch->request.client_id, ref.request().sequence});
+  return !doubt.empty() && context_.clock.now() < doubt.mapped().until;
 }
 
 void OperationEngine::settle(const OpRef& ref, Status status) {
@@ -566,6 +582,9 @@ void OperationEngine::settle_token(const OpRef& ref, const Status& status) {
   if (status.code() == StatusCode::Timeout) {
     token->state = Windows::State::InDoubt;
     token->timestamp_us = ref.op().timestamp_us;
+    if (ref.op().timestamp_us != 0 && ref.op().guard == nullptr) {
+      doubts_[{client, sequence}] = {ref.op().gid, ref.op().timestamp_us, context_.clock.now() + kRepeatWithin};
+    }
     token->existed = ref.op().result.existed;
   } else {
     token->state = is_transient(status.code()) ? Windows::State::Refused : Windows::State::Settled;
@@ -633,6 +652,16 @@ void OperationEngine::refuse(const OpRef& ref, StatusCode code, const std::strin
 bool OperationEngine::is_known(BucketId bucket) const {
   const BucketEntry* entry = context_.buckets.find(bucket);
   return entry != nullptr && entry->phase != BucketPhase::Collecting;
+}
+
+void OperationEngine::state_changed(const rpc::ClusterSnapshot* before) {
+  // Where another distributor may have been the owner it may have said that all up to a later time has ended.
+  const rpc::ClusterSnapshot& now = *context_.snapshot;
+  const bool missed_one = before == nullptr || before->state_version() + 1 != now.state_version();
+  std::erase_if(doubts_, [&](const auto& doubt) {
+    return missed_one ||
+           now.distributor_of(bucket_of(doubt.second.gid, now.distribution_bits())) != context_.options.index;
+  });
 }
 
 void OperationEngine::buckets_forgotten() {

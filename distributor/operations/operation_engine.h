@@ -54,6 +54,8 @@ class OperationEngine {
   /// on the executor.
   void arrive(rpc::Execute request, rpc::Responder respond);
 
+  /// There is a new cluster state after `before`; null: it is the first.
+  void state_changed(const rpc::ClusterSnapshot* before);
   /// Operations on buckets that are not known any more wait until they are again.
   void buckets_forgotten();
   /// All buckets are known: what waited is tried again.
@@ -61,9 +63,9 @@ class OperationEngine {
   void bucket_ready(BucketId bucket);
 
   const Admission& admission() const { return admission_; }
-  /// The timestamps of the writes that have not ended, by BucketId::position() of their documents; of several writes on
-  /// one place the lowest.
-  std::map<std::uint64_t, std::uint64_t> oldest_under_way() const;
+  /// The timestamps of the writes that have not ended, or may be repeated, by BucketId::position() of their documents;
+  /// of several writes on one place the lowest.
+  std::map<std::uint64_t, std::uint64_t> oldest_under_way();
 
  private:
   /// What was decided about a batch when it came in.
@@ -126,6 +128,14 @@ class OperationEngine {
     bool is_current() const { return !op().settled && op().attempt == attempt; }
   };
   using Windows = ClientWindows<OpRef>;
+  /// A write in doubt, which its client may repeat under its timestamp. As long as it may, nobody is told that all
+  /// writes up to that timestamp have ended.
+  struct Doubt {
+    GlobalId gid;
+    std::uint64_t timestamp_us = 0;
+    MonotonicTime until;
+  };
+  using ClientSequence = std::pair<std::uint64_t, std::uint64_t>;
 
   void execute(rpc::Execute request, rpc::Responder respond, const Arrival& arrival);
   void refuse_batch(rpc::Execute request, rpc::Responder respond, const Arrival& arrival);
@@ -136,6 +146,8 @@ class OperationEngine {
   Status prepare(const OpRef& ref);
   Status prepare_document(rpc::Operation& operation, const DocumentId& id);
   bool recognise_copy(const OpRef& ref);
+  /// False if a write in doubt cannot be told any more from one that comes late: it stays in doubt.
+  bool may_repeat(const OpRef& ref);
   void dispatch(OpRef ref);
   void dispatch_write(const OpRef& ref, BucketEntry& entry);
   void dispatch_read(const OpRef& ref, BucketEntry& entry);
@@ -177,6 +189,7 @@ class OperationEngine {
   GuardRails guard_rails_;
   Admission admission_;
   Windows windows_;
+  std::map<ClientSequence, Doubt> doubts_;
   DocumentTurns<OpRef> turns_;
   MonotonicTime last_forget_;
   std::vector<OpRef> waiting_for_state_;

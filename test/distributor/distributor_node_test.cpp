@@ -136,6 +136,62 @@ TEST_CASE("distributor: subscribers are told of a time before which no write is 
   CHECK(told().stable_us == std::max(only(**second).timestamp_us, only(**third).timestamp_us));
 }
 
+TEST_CASE("distributor: subscribers wait for a write in doubt as long as its client may repeat it") {
+  DistributorWorld world(2);
+  world.give_state(1);
+  const std::uint64_t first = execute(world, put_batch(kId)).timestamp_us;
+  const auto stable = [&](std::uint64_t version) {
+    rpc::GetBucketNodes request;
+    request.state_version = version;
+    request.for_changes = true;
+    std::uint64_t found = 0;
+    for (const rpc::BucketNode& one : world.ask(request).buckets) {
+      if (one.bucket == kBucket && one.status) found = one.stable_us;
+    }
+    return found;
+  };
+  world.loses = [](const rpc::Request& request) { return std::holds_alternative<rpc::Apply>(request); };
+  REQUIRE(execute(world, put_batch(kId, 1, 1, "doubt")).status.code() == StatusCode::Timeout);
+  world.loses = nullptr;
+  const std::uint64_t later = execute(world, put_batch("id:test:item:n=1:b", 2, 1)).timestamp_us;
+  world.run(seconds(1));
+  CHECK(stable(1) >= first);
+  CHECK(stable(1) < later);
+
+  SECTION("it is repeated: then it has ended, below what the subscriber was told of") {
+    const rpc::OperationResult repeated = execute(world, put_batch(kId, 1, 2, "doubt"));
+    CHECK(repeated.status);
+    CHECK(repeated.timestamp_us < later);
+    CHECK(stable(1) == later);
+  }
+  SECTION("its client has given it up") {
+    rpc::Execute next = get_batch(kId);
+    next.client_id = 5;
+    next.first_unsettled = 3;
+    CHECK(execute(world, next).status);
+    CHECK(stable(1) == later);
+  }
+  SECTION("nobody repeats it in time: it stays in doubt") {
+    world.run(seconds(11));
+    CHECK(stable(1) == later);
+    CHECK(execute(world, put_batch(kId, 1, 2, "doubt")).status.code() == StatusCode::Timeout);
+    CHECK(world.storage[0][kBucket.raw()].documents[kId].timestamp_us == first);
+  }
+  SECTION("the next state leaves the bucket where it is") {
+    world.give_state(2);
+    world.run(seconds(1));
+    CHECK(stable(2) < later);
+    CHECK(execute(world, put_batch(kId, 1, 2, "doubt")).status);
+  }
+  SECTION("a state was missed, in which another distributor may have owned the bucket: it stays in doubt") {
+    world.give_state(3);
+    world.run(seconds(1));
+    CHECK(stable(3) == later);
+    CHECK(execute(world, put_batch(kId, 1, 2, "doubt")).status.code() == StatusCode::Timeout);
+    CHECK(world.storage[0][kBucket.raw()].documents[kId].timestamp_us == first);
+  }
+}
+
 TEST_CASE("distributor: a copy of a write under way gets its answer, a copy of a settled one is answered from memory") {
   DistributorWorld world(2);
   world.give_state(1);
