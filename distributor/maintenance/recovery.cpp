@@ -14,6 +14,19 @@ bool is_continuous(const ClusterState& state, std::uint16_t node, const ReplicaS
   return state.node({NodeType::Storage, node}).up_since_version <= set.state_version();
 }
 
+/// Intact members of `set` that hold an earlier one, of which they are members too. A set is served once all its
+/// members have it; so this one never was, and they have all that was acknowledged.
+std::vector<const ReplicaReport*> never_told(std::span<const ReplicaReport> reports, const ReplicaSet& set) {
+  std::vector<const ReplicaReport*> found;
+  for (const ReplicaReport& report : reports) {
+    const bool is_earlier = report.set.epoch != 0 && report.set.epoch < set.epoch;
+    if (is_earlier && !report.damaged && set.contains(report.node) && report.set.contains(report.node)) {
+      found.push_back(&report);
+    }
+  }
+  return found;
+}
+
 }  // namespace
 
 RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const ClusterState& state, const NodeList& ideal,
@@ -48,6 +61,11 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
     }
   }
   plan.available = true;
+  if (std::all_of(holders.begin(), holders.end(), [](const ReplicaReport* r) { return r->damaged; })) {
+    const std::vector<const ReplicaReport*> unaware = never_told(reports, set);
+    holders.insert(holders.end(), unaware.begin(), unaware.end());
+    plan.differ = plan.install = !unaware.empty();
+  }
 
   auto is_holder = [&](std::uint16_t node) {
     return std::any_of(holders.begin(), holders.end(), [&](const ReplicaReport* r) { return r->node == node; });

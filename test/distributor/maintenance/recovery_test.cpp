@@ -283,4 +283,42 @@ TEST_CASE("recovery: the plan says the newest epoch and the last timestamp of an
   CHECK(plan.max_timestamp_us == 103);  // Of the stale replica: a write may have reached it alone.
 }
 
+TEST_CASE("recovery: a member that was not told of the newest set is needed if all that were are damaged") {
+  const auto damaged = [](ReplicaReport report) {
+    report.damaged = true;
+    return report;
+  };
+  const std::uint64_t newest = epoch(10, 2);
+  check({.what = "one was told and is intact: the other may lack what was served since",
+         .reports = {says(1, newest, {1, 2}), says(2, kSet, {1, 2})},
+         .ideal = {1, 2},
+         .members = {1},
+         .filling = {2},
+         .install = true});
+  check({.what = "one was told and is damaged: the set was never served, and the other has all that was",
+         .reports = {damaged(says(1, newest, {1, 2})), says(2, kSet, {1, 2})},
+         .ideal = {1, 2},
+         .members = {1, 2},
+         .differ = true,
+         .install = true});
+  check({.what = "the other is damaged too",
+         .reports = {damaged(says(1, newest, {1, 2})), damaged(says(2, kSet, {1, 2}))},
+         .ideal = {1, 2},
+         .members = {1},
+         .filling = {2},
+         .install = true});
+  check({.what = "the other was no member",
+         .reports = {damaged(says(1, newest, {1})), says(2, kSet, {1, 2})},
+         .ideal = {1, 2},
+         .members = {1},
+         .filling = {2},
+         .install = true});
+  check({.what = "the other was only being filled",
+         .reports = {damaged(says(1, newest, {1, 2})), says(2, kSet, {1})},
+         .ideal = {1, 2},
+         .members = {1},
+         .filling = {2},
+         .install = true});
+}
+
 }  // namespace fjord::distributor
