@@ -156,13 +156,22 @@ class AggregateTest(unittest.TestCase):
                 self.assertIn(part, finished.err)
                 self.assertEqual(finished.out, "")
 
-    def kill_meanwhile(self, node, shuffle):
-        """Stops the node, so that the aggregation has to wait for it, and kills it then."""
+    def is_mapping(self):
+        """True while an aggregation has read some of its buckets, and not yet half of them."""
+        jobs = self.cluster.must("job", "list", "-o", "json").out.splitlines()
+        return any(job["phase"] == "map" and 0 < job["map_tasks_done"] < job["map_tasks"] / 2 for job in map(json.loads, jobs))
+
+    def kill_meanwhile(self, node, *options, when=None):
+        """Stops the node, so that the aggregation has to wait for it, and kills it then; the first when `when` holds."""
         pid = int((self.cluster.directory / "run" / f"{node}.pid").read_text().split()[0])
+        running = None
+        begin = lambda: self.cluster.begin("aggregate", *self.BY_MAKE, *options, "-o", "json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if when:
+            running = begin()
+            harness.wait_until(when, "the aggregation is at work")
         os.kill(pid, signal.SIGSTOP)
         try:
-            running = self.cluster.begin("aggregate", *self.BY_MAKE, "--shuffle", shuffle, "-o", "json", stdout=subprocess.PIPE,
-                                         stderr=subprocess.PIPE)
+            running = running or begin()
             time.sleep(0.5)
             self.assertIsNone(running.poll(), "the aggregation does not need the node that is stopped")
         finally:
@@ -174,10 +183,11 @@ class AggregateTest(unittest.TestCase):
         self.assertIn("were read again", said)
 
     def test_a_node_is_killed_directly(self):
-        self.kill_meanwhile("storage.1", "direct")
+        self.kill_meanwhile("storage.1", "--shuffle", "direct")
 
     def test_a_node_is_killed_through_the_store(self):
-        self.kill_meanwhile("storage.2", "store")
+        # Its record has to be written before it begins, for which the node is needed.
+        self.kill_meanwhile("storage.2", "--shuffle", "store", "--set", "throttle=100000", when=self.is_mapping)
 
 
 if __name__ == "__main__":
