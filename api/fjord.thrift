@@ -219,6 +219,8 @@ struct GetBucketNodes {
   3: optional list<i64> buckets = []
   /** The answer names the buckets as they are now, with `epoch` and `stable_us`. */
   4: optional bool for_changes = false
+  /** Storage nodes that are named only for buckets that nobody else can be asked for. */
+  5: optional list<i32> avoid = []
 }
 
 struct BucketNode {

@@ -242,15 +242,16 @@ class DistributorNode::Impl {
       const unsigned bits = context_.snapshot->distribution_bits();
       for (auto& [key, entry] : context_.buckets) {
         const BucketId whole = entry.bucket.with_used_bits(bits);
-        if (reply.buckets.empty() || reply.buckets.back().bucket != whole) reply.buckets.push_back(node_of(whole));
+        if (reply.buckets.empty() || reply.buckets.back().bucket != whole)
+          reply.buckets.push_back(node_of(whole, request.avoid));
       }
     } else {
-      for (BucketId bucket : request.buckets) reply.buckets.push_back(node_of(bucket));
+      for (BucketId bucket : request.buckets) reply.buckets.push_back(node_of(bucket, request.avoid));
     }
     return reply;
   }
 
-  rpc::BucketNode node_of(BucketId bucket) {
+  rpc::BucketNode node_of(BucketId bucket, const std::vector<std::uint16_t>& avoid) {
     if (context_.snapshot->distributor_of(bucket) != options_.index) {
       return {bucket, Status(StatusCode::WrongDistribution, "another distributor owns the bucket")};
     }
@@ -259,7 +260,7 @@ class DistributorNode::Impl {
         bucket.used_bits() >= context_.snapshot->distribution_bits();  // With fewer: of several owners.
     const bool knows_all = is_mine && context_.ready && !context_.unreported_buckets_may_exist();
     if (!parts.empty() && knows_all && create_missing(bucket)) return {bucket, not_in_sync()};
-    if (!parts.empty()) return node_of(bucket, parts);
+    if (!parts.empty()) return node_of(bucket, parts, avoid);
     if (!context_.ready) return {bucket, still_collecting()};
     if (context_.unreported_buckets_may_exist()) {
       return {bucket, Status(StatusCode::Unavailable, "it may be on a storage node that is not up")};
@@ -282,7 +283,8 @@ class DistributorNode::Impl {
   }
 
   /// A node from which all of these can be read, which make up `bucket`.
-  rpc::BucketNode node_of(BucketId bucket, const std::vector<BucketId>& parts) {
+  rpc::BucketNode node_of(BucketId bucket, const std::vector<BucketId>& parts,
+                          const std::vector<std::uint16_t>& avoid) {
     std::vector<std::uint16_t> readable;
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const BucketEntry& entry = *context_.buckets.find(parts[i]);
@@ -296,6 +298,10 @@ class DistributorNode::Impl {
       }
     }
     if (readable.empty()) return {bucket, not_in_sync()};
+    std::vector<std::uint16_t> others;
+    std::copy_if(readable.begin(), readable.end(), std::back_inserter(others),
+                 [&](auto node) { return std::find(avoid.begin(), avoid.end(), node) == avoid.end(); });
+    if (!others.empty()) readable = std::move(others);
     readable = latencies_.without_slow(std::move(readable), context_.clock.now());
     return {bucket, Status::ok(), readable[context_.random.below(readable.size())]};
   }

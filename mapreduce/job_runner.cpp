@@ -197,6 +197,7 @@ visitors::VisitorSessionOptions JobRunner::session_options(const char* library) 
   session.deduplicate = false;
   session.bucket_tries_max = options.task_tries_max;
   session.no_progress_limit = options.no_progress_limit;
+  session.backup_after = options.backup_after;
   session.visitors_per_node = visitors_per_node();
   session.buckets_per_visitor = buckets_per_visitor();
   return session;

@@ -92,6 +92,7 @@ void VisitorSession::Impl::tick() {
   } else {
     resolve_due();
   }
+  relieve_stragglers();
   create_visitors();
 }
 
@@ -154,6 +155,7 @@ void VisitorSession::Impl::resume() {
   paused_ = false;
   moved();
   for (auto& [id, run] : runs_) {
+    run.last_event = clock_.now();
     if (!run.polling && !run.creating) poll(run);
   }
   create_visitors();

@@ -41,8 +41,9 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
     unsigned errors = 0;    ///< Times that its visitor reported an error.
     Duration backoff{0};
     std::unordered_set<GlobalId> given;
-    bool may_be_missing = false;  ///< It was not in a list, so perhaps nothing was ever put there.
-    bool partly_wanted = false;   ///< Some documents are of another slice, or were given before the visit was resumed.
+    bool may_be_missing = false;         ///< It was not in a list, so perhaps nothing was ever put there.
+    std::optional<std::uint16_t> avoid;  ///< The node that it was taken from, as that kept the visit waiting.
+    bool partly_wanted = false;  ///< Some documents are of another slice, or were given before the visit was resumed.
   };
   struct Run {
     std::uint64_t id = 0;
@@ -53,10 +54,13 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
     unsigned silent_calls = 0;
     bool creating = true;
     bool polling = false;
+    MonotonicTime last_event;  ///< It was created, or gave something.
   };
   struct Node {
     std::deque<BucketId> queue;
     unsigned runs = 0;
+    MonotonicTime first_begun;  ///< When its first visitor was created.
+    bool has_begun = false;
   };
   enum class Fault { NotHere, TryAgain, Permanent };
 
@@ -111,6 +115,12 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
   bool node_up(std::uint16_t node) const;
   void drop_runs_of_dead_nodes();
 
+  // Relieving nodes that are slower than the others (visitor_session_backup.cpp).
+  void relieve_stragglers();
+  bool has_idle_node() const;
+  void take_from_queue(std::uint16_t index, Node& node, Duration patience);
+  Duration mean_bucket_time() const;
+
   void moved() { last_moved_ = clock_.now(); }
   void check_limits();
   void finish(Status status);
@@ -135,6 +145,7 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
 
   bool finished_ = false;
   bool paused_ = false;
+  bool held_back_ = false;  ///< on_begin said that the next visitor has to wait.
   VisitProgress progress_;
   MonotonicTime started_;
   MonotonicTime last_moved_;
@@ -164,6 +175,7 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
   std::map<BucketId, Bucket> buckets_;
   std::map<std::uint16_t, Node> nodes_;
   std::map<std::uint64_t, Run> runs_;
+  Duration bucket_time_{0};  ///< Of all that are done, from the event before in the same visitor.
 };
 
 }  // namespace fjord::visitors

@@ -214,6 +214,11 @@ void VisitorSession::Impl::resolve_due() {
 void VisitorSession::Impl::resolve(std::uint16_t distributor, std::vector<BucketId> buckets) {
   const auto snapshot = snapshot_.get();
   rpc::GetBucketNodes request{.state_version = snapshot->state_version(), .all = false, .buckets = buckets};
+  std::set<std::uint16_t> avoid;
+  for (const BucketId bucket : buckets) {
+    if (const auto& node = buckets_.at(bucket).avoid) avoid.insert(*node);
+  }
+  request.avoid.assign(avoid.begin(), avoid.end());
   rpc::call(transport_, snapshot->info().distributor_addresses[distributor], std::move(request), options_.call_timeout,
             executor_, guarded([asked = std::move(buckets)](Impl& self, Result<rpc::GetBucketNodesReply> reply) {
               self.on_resolved(asked, std::move(reply));

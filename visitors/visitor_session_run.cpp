@@ -60,14 +60,17 @@ void VisitorSession::Impl::create_visitors() {
     auto& [index, node] = *next;
     const std::size_t count = std::min<std::size_t>(batch_size(node.queue.size(), node.runs), node.queue.size());
     if (const Duration wait = callbacks_.on_begin ? callbacks_.on_begin(count) : Duration(0); wait > Duration(0)) {
+      held_back_ = true;
       moved();
       wake_at(clock_.now() + wait);
       return;
     }
+    held_back_ = false;
     const auto end = node.queue.begin() + static_cast<std::ptrdiff_t>(count);
     std::vector<BucketId> batch(node.queue.begin(), end);
     node.queue.erase(node.queue.begin(), end);
     ++node.runs;
+    if (!std::exchange(node.has_begun, true)) node.first_begun = clock_.now();
     create_visitor(index, std::move(batch));
   }
 }
@@ -90,6 +93,7 @@ void VisitorSession::Impl::create_visitor(std::uint16_t node, std::vector<Bucket
   } while (run.id == 0 || runs_.contains(run.id));
   run.node = node;
   run.address = snapshot->info().storage_addresses[node];
+  run.last_event = clock_.now();
   run.unfinished.insert(buckets.begin(), buckets.end());
   for (const BucketId bucket : buckets) {
     if (++buckets_.at(bucket).attempts > 1) ++progress_.buckets_repeated;
@@ -195,6 +199,7 @@ bool VisitorSession::Impl::on_event(Run& run, rpc::VisitorEvent event) {
   }
   run.acknowledged = event.sequence;
   if (!run.unfinished.contains(event.bucket)) return true;
+  bucket_time_ += clock_.now() - std::exchange(run.last_event, clock_.now());
   if (!event.docblock.empty()) {
     moved();
     give(event.bucket, std::move(event.docblock));

@@ -99,6 +99,7 @@ void fields(V& visit, M& m) {
   visit(2, m.all);
   visit(3, m.buckets);
   visit(4, m.for_changes);
+  visit(5, m.avoid);
 }
 template <typename V, Is<BucketNode> M>
 void fields(V& visit, M& m) {

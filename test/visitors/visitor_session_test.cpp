@@ -150,6 +150,55 @@ TEST_CASE("buckets of a node that fails are read again elsewhere, and their docu
   CHECK(visit.session->progress().buckets_repeated > 0);
 }
 
+TEST_CASE("a node that keeps a visit waiting is relieved of its buckets, once") {
+  const bool is_slow = GENERATE(true, false);
+  const auto backup_after = GENERATE(Duration(0), Duration(seconds(1)));
+  CAPTURE(is_slow, backup_after.count());
+  VisitorWorld world(3, 3, kSchema);
+  put_cities(world, 300);
+  if (is_slow) world.transport.slow_down("storage1", seconds(4));
+  VisitorSessionOptions options;
+  options.visitors_per_node = 1;
+  options.buckets_per_visitor = 1;
+  options.backup_after = backup_after;
+  const MonotonicTime start = world.scheduler.clock().now();
+  Visit visit(world, options);
+  REQUIRE(visit.run());
+  CHECK(visit.status->is_ok());
+  CHECK(each_once(visit, 300));
+  const visitors::VisitProgress progress = visit.session->progress();
+  CHECK(progress.buckets_done == 16);
+  const Duration took = world.scheduler.clock().now() - start;
+  if (is_slow && backup_after > Duration(0)) {
+    CHECK(progress.buckets_relieved > 0);
+    CHECK(progress.buckets_relieved <= 6);  // Each at most once.
+    CHECK(took < seconds(8));
+  } else {
+    CHECK(progress.buckets_relieved == 0);
+    CHECK((is_slow ? took > seconds(30) : took < seconds(1)));
+  }
+}
+
+TEST_CASE("a bucket that only one node has is begun again there, but not a third time") {
+  VisitorWorld world(3, 1, kSchema);
+  world.info.storage_addresses.push_back("storage1");  // Has nothing, so that it is idle.
+  world.info.state = VisitorWorld::state_string(2);
+  ++world.info.state_version;
+  world.update(world.snapshot);
+  put_cities(world, 100);
+  world.transport.slow_down("storage0", seconds(4));
+  VisitorSessionOptions options;
+  options.visitors_per_node = 16;
+  options.buckets_per_visitor = 1;
+  options.backup_after = seconds(1);
+  Visit visit(world, options);
+  REQUIRE(visit.run());
+  CHECK(visit.status->is_ok());
+  CHECK(each_once(visit, 100));
+  CHECK(visit.session->progress().buckets_relieved == 16);
+  CHECK(visit.session->progress().buckets_repeated == 16);
+}
+
 TEST_CASE("without deduplication a bucket that is read again gives its documents again") {
   VisitorWorld world(7, 3, kSchema);
   put_cities(world, 800, 2000);

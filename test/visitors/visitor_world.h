@@ -36,6 +36,8 @@ class DirectTransport final : public rpc::Transport {
   /// The next answers to calls of that name are lost: the caller sees Timeout.
   void lose_answers(const std::string& call, int count) { lose_[call] += count; }
   int calls(const std::string& name) const { return calls_.contains(name) ? calls_.at(name) : 0; }
+  /// Answers from there take longer.
+  void slow_down(const rpc::Address& address, Duration by) { slower_[address] = by; }
   /// Sees each answer on its way.
   std::function<void(const rpc::Request&, rpc::Reply&)> on_reply;
 
@@ -62,10 +64,10 @@ class DirectTransport final : public rpc::Transport {
         finish(Status(StatusCode::NotReady, "no connection to " + to));
         return;
       }
-      rpc::Responder respond = [this, copy, lost, finish](rpc::Reply reply) {
+      rpc::Responder respond = [this, to, copy, lost, finish](rpc::Reply reply) {
         if (lost) return;
         auto shared = std::make_shared<rpc::Reply>(std::move(reply));
-        scheduler_.outside().post_after(milliseconds(1), [this, copy, shared, finish] {
+        scheduler_.outside().post_after(milliseconds(1) + slower_[to], [this, copy, shared, finish] {
           if (on_reply) on_reply(*copy, *shared);
           finish(std::move(*shared));
         });
@@ -79,6 +81,7 @@ class DirectTransport final : public rpc::Transport {
   sim::SimScheduler& scheduler_;
   std::map<rpc::Address, rpc::Service*> services_;
   std::map<std::string, int> lose_;
+  std::map<rpc::Address, Duration> slower_;
   std::map<std::string, int> calls_;
 };
 
@@ -390,9 +393,13 @@ class VisitorWorld final : public rpc::Service {
       } else if (unavailable.contains(bucket)) {
         found.status = Status(StatusCode::Unavailable, "no replica is up");
       } else {
+        const auto may_be = [&](std::size_t node) {
+          const bool is_avoided = std::find(request.avoid.begin(), request.avoid.end(), node) != request.avoid.end();
+          return nodes[node].up && (!is_avoided || nodes.size() == 1);
+        };
         do {
           next_node_ = (next_node_ + 1) % nodes.size();
-        } while (!nodes[next_node_].up);
+        } while (!may_be(next_node_));
         found.node = static_cast<std::uint16_t>(next_node_);
       }
     }

@@ -31,6 +31,8 @@ struct JobServiceOptions {
   unsigned visitors_per_node_max = 16;
   unsigned direct_visitors_per_node = 2;  ///< Of jobs with the direct shuffle that do not say how many they want.
   Duration no_progress_limit = seconds(60);
+  /// VisitorSessionOptions::backup_after of all tasks.
+  Duration backup_after = seconds(2);
   std::uint64_t results_kept_bytes = std::uint64_t{512} << 20;  ///< Of ended jobs; the oldest go first.
   Duration wait_max = seconds(30);                              ///< How long listJobs waits for the end of a job.
 

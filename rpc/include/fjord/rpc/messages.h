@@ -169,6 +169,8 @@ struct GetBucketNodes {
   /// The answer names the buckets as they are now instead of whole distribution buckets, with `epoch` and `stable_us`;
   /// one whose replicas may differ is NotReady.
   bool for_changes = false;
+  /// Not for changes: storage nodes that are named only for buckets that nobody else can be asked for.
+  std::vector<std::uint16_t> avoid = {};
 };
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -56,6 +56,9 @@ struct VisitorSessionOptions {
   Duration no_progress_limit = seconds(60);  ///< Fails with the last reason when nothing moved for so long.
   /// A bucket whose visitor reports an error (not: is not available now) is tried so often.
   unsigned bucket_tries_max = 5;
+  /// When a storage node has nothing left to do, and another one has given nothing for so long and for three times the
+  /// mean of a bucket, its buckets are begun again elsewhere, if they have another replica. Each bucket once. 0: never.
+  Duration backup_after{0};
   Duration poll_wait = seconds(2);
   Duration call_timeout = seconds(5);
   Duration retry_first = milliseconds(50);
@@ -69,6 +72,7 @@ struct VisitProgress {
   std::uint64_t buckets_total = 0;  ///< 0 until the buckets are known.
   std::uint64_t buckets_done = 0;
   std::uint64_t buckets_repeated = 0;  ///< Times that a bucket was begun again.
+  std::uint64_t buckets_relieved = 0;  ///< Of these, because a node kept the visit waiting.
   std::uint64_t docblock_bytes = 0;
   std::uint64_t documents_read = 0;        ///< In buckets that are done; 0 if the storage nodes do not say.
   std::uint64_t documents_matched = 0;     ///< Of these, removes included.
