@@ -3,12 +3,14 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <ctime>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fstream>
 #include <unistd.h>
 
+#include "fjord/common/hash.h"
 #include "fjord/common/log.h"
 #include "fjord/sim/scenarios.h"
 #include "minimise.h"
@@ -120,7 +122,9 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--bug", arguments.bug, "Put in a bug: " + fjord::sim::bug_names())->capture_default_str();
   app.add_flag("--expect-failure", arguments.expect_failure, "Succeed if a seed fails, and stop there");
   app.add_flag("--clock-skew", arguments.clock_skew, "Wall clocks that are wrong by up to ten minutes");
-  app.add_flag("--fresh", arguments.fresh, "Draw the first seed from the operating system");
+  app.add_flag(
+      "--fresh", arguments.fresh,
+      "Draw the first seed from the operating system, or from $FJORD_FRESH_SEED, a text; --seed is added to it");
   app.add_flag("--twice", arguments.twice, "Run each seed twice and compare the trace hashes");
   app.add_flag("--log", arguments.log, "Let the nodes log to standard error");
   app.add_flag("-v,--verbose", arguments.verbose, "A line about every run, and its faults");
@@ -171,6 +175,13 @@ void tell_coverage(const Arguments& arguments, const Coverage& coverage) {
   file << coverage.to_tsv();
 }
 
+/// That nobody has run; of a text in the environment always the same one.
+std::uint64_t fresh_seed() {
+  const char* text = std::getenv("FJORD_FRESH_SEED");
+  if (text != nullptr && *text != '\0') return fjord::hash64(text) >> 16;
+  return fjord::Random::from_system().next() >> 16;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -189,7 +200,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "fjord-sim: {}\n", options.error().message());
     return 2;
   }
-  if (arguments.fresh) arguments.seed = fjord::Random::from_system().next() >> 16;
+  if (arguments.fresh) arguments.seed += fresh_seed();
   std::vector<std::string> scenarios{arguments.scenario};
   if (arguments.scenario == "all") scenarios = {"operations", "updates", "damage", "job"};
 
