@@ -247,6 +247,7 @@ MonitorOptions Controller::monitor_options() const {
   options.down_after = down_after();
   options.crash_period = setting("controller.crash_period", options_.crash_period);
   options.stable_period = setting("controller.stable_period", options_.stable_period);
+  options.refused_after = setting("controller.refused_after", options_.refused_after);
   options.crashes_max =
       static_cast<unsigned>(value_or(record_.config(), "controller.crashes_max", options_.crashes_max));
   return options;

@@ -46,6 +46,7 @@ class Controller {
     std::int64_t heard_us = 0;  // The node's clock in its newest answer.
     unsigned polls_under_way = 0;
     bool poll_again = false;  // Something changed while a poll was under way.
+    bool look_again = false;  // A poll is due that shows whether it still refuses.
     std::uint64_t life = 0;   // Another one for every address that an index has; answers to an older one are dropped.
 
     NodeId id() const { return monitor.report().id; }
@@ -80,6 +81,9 @@ class Controller {
   void poll(std::size_t i);
   void on_answer(std::uint64_t life, Result<rpc::PollReply> reply);
   void take_answer(Node& node, rpc::PollReply reply);
+  void take_failure(Node& node, const Status& why);
+  /// Polls a node that has refused a poll, so that it is known soon whether its process has ended.
+  void look_again(Node& node);
   bool is_behind(const Node& node) const;
   void update_state();
   void make_pending(ClusterState next, const StateReasons& reasons, const std::string& cluster_reason);

@@ -39,6 +39,9 @@ constexpr SettingDeclaration kSettings[] = {
      "A distributor that was polled within this time may read from one replica without asking the others."},
     {"controller.pending_max", Duration, "20s", 100, kHourMs, "", kController,
      "How long a node that answers, and is to be taken down, may delay a new state by not acknowledging it."},
+    {"controller.refused_after", Duration, "400ms", 0, kHourMs, "", kController,
+     "A node whose machine has refused connections for so long, because its process has ended, counts as down before "
+     "controller.down_after is over; 0ms: it does not."},
     {"controller.stable_period", Duration, "60s", 0, 24 * kHourMs, "", kController,
      "A node that has answered for so long without a break is stable: its crashes are forgotten."},
     {"controller.storage_up_ratio_min", Ratio, "0", 0, 100, "", kController,

@@ -1,7 +1,6 @@
 #include "node_monitor.h"
 
 namespace fjord::fleetcontroller {
-
 NodeMonitor::NodeMonitor(NodeId id, std::uint64_t published_incarnation) {
   report_.id = id;
   report_.published_incarnation = published_incarnation;
@@ -10,6 +9,23 @@ NodeMonitor::NodeMonitor(NodeId id, std::uint64_t published_incarnation) {
 void NodeMonitor::crashed(MonotonicTime when) {
   crashes_.push_back(when);
   report_.crashes = static_cast<unsigned>(crashes_.size());
+}
+
+void NodeMonitor::fell_silent() {
+  is_silent_ = true;
+  refused_since_.reset();
+  if (report_.reported.state == NodeState::Initializing) report_.is_held_down = true;
+  if (report_.reported.state != NodeState::Stopping) crashed(report_.last_answer);
+}
+
+void NodeMonitor::on_refused(MonotonicTime now, const MonitorOptions& options) {
+  on_time(now, options);
+  if (!report_.answered || is_silent_ || options.refused_after == Duration(0)) return;
+  if (!refused_since_) refused_since_ = now;
+  // Never by the first one: that may be a process that starts anew at that very moment.
+  if (now - *refused_since_ < options.refused_after) return;
+  report_.is_gone = true;
+  fell_silent();
 }
 
 void NodeMonitor::follow_start(const NodeStateInfo& before, const NodeStateInfo& reported, bool restarted) {
@@ -31,6 +47,8 @@ void NodeMonitor::on_answer(MonotonicTime now, std::uint64_t incarnation, const 
   if (report_.answered) follow_start(report_.reported, reported, restarted);
   if (reported.state == NodeState::Stopping && (!was_stopping || restarted)) report_.stopping_since = now;
   is_silent_ = false;
+  refused_since_.reset();
+  report_.is_gone = false;
   report_.answered = true;
   report_.last_answer = now;
   report_.incarnation = incarnation;
@@ -40,9 +58,7 @@ void NodeMonitor::on_answer(MonotonicTime now, std::uint64_t incarnation, const 
 
 void NodeMonitor::on_time(MonotonicTime now, const MonitorOptions& options) {
   if (report_.answered && !is_silent_ && now - report_.last_answer > options.down_after) {
-    is_silent_ = true;
-    if (report_.reported.state == NodeState::Initializing) report_.is_held_down = true;
-    if (report_.reported.state != NodeState::Stopping) crashed(report_.last_answer);
+    fell_silent();
   }
   const bool is_held = crashes_.size() > options.crashes_max;
   const bool is_steady = report_.answered && !is_silent_ && now - steady_since_ >= options.stable_period;

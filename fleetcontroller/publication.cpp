@@ -1,5 +1,7 @@
 #include "publication.h"
 
+#include <algorithm>
+
 #include "state_generator.h"
 
 namespace fjord::fleetcontroller {
@@ -17,7 +19,9 @@ std::string why_not_yet(const ClusterState& active, const ClusterState& pending,
     if (node.prepared_version >= pending.version()) continue;
     if (now - node.last_heard > limits.lease) continue;
     const bool is_taken_down = !may_serve(pending.node(node.id).state);
-    if (is_taken_down && now - pending_since > limits.pending_max) continue;
+    if (is_taken_down && node.is_gone && node.id.type == NodeType::Storage) continue;
+    // What was heard of it last was before that, if it is gone: its lease is over by then.
+    if (is_taken_down && now - pending_since > std::max(limits.pending_max, limits.lease)) continue;
     missing += (missing.empty() ? "waits for " : ", ") + node.id.to_string();
   }
   return missing;

@@ -5,6 +5,7 @@
 
 #include "controller.h"
 #include "fjord/common/log.h"
+#include "fjord/rpc/refusal.h"
 #include "live_config.h"
 
 namespace fjord::fleetcontroller {
@@ -44,7 +45,9 @@ void Controller::tick() {
   if (phase_ == Phase::Leading) {
     const MonitorOptions options = monitor_options();
     for (Node& node : nodes_) node.monitor.on_time(clock_.now(), options);
-    for (std::size_t i = 0; i < nodes_.size(); ++i) poll(i);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (!nodes_[i].look_again) poll(i);
+    }
     update_slow_nodes();
     update_state();
   }
@@ -117,6 +120,7 @@ void Controller::on_answer(std::uint64_t life, Result<rpc::PollReply> reply) {
     node.last.schema_version = 0;
     node.last.pending_version = 0;
     node.last.config_version = 0;
+    take_failure(node, reply ? Status::ok() : reply.error());
     if (reply && reply->status.code() == StatusCode::Corruption) {
       log::error("controller", "{} refuses: {}", node.id().to_string(), reply->status.to_string());
     }
@@ -134,6 +138,29 @@ void Controller::take_answer(Node& node, rpc::PollReply reply) {
   node.heard_us = is_other ? reply.clock_us : std::max(node.heard_us, reply.clock_us);
   node.monitor.on_answer(clock_.now(), reply.incarnation, *reported, reply.min_bucket_bits, monitor_options());
   node.last = std::move(reply);
+}
+
+/// `why` is OK if it answered and refused to do as it was told.
+void Controller::take_failure(Node& node, const Status& why) {
+  if (rpc::is_refusal(why)) {
+    // While another poll is under way somebody may have accepted it.
+    if (node.polls_under_way > 0) return;
+    node.monitor.on_refused(clock_.now(), monitor_options());
+    if (node.monitor.is_suspect()) look_again(node);
+  } else if (why.code() != StatusCode::NotReady) {
+    node.monitor.not_refused();
+  }
+}
+
+void Controller::look_again(Node& node) {
+  if (std::exchange(node.look_again, true)) return;
+  const Duration pause = std::min(tick_pause(), monitor_options().refused_after / 2);
+  executor_->post_after(pause, [this, reign = reign_, life = node.life] {
+    const auto found = std::find_if(nodes_.begin(), nodes_.end(), [&](const Node& n) { return n.life == life; });
+    if (reign != reign_ || found == nodes_.end()) return;
+    found->look_again = false;
+    if (phase_ == Phase::Leading) poll(static_cast<std::size_t>(found - nodes_.begin()));
+  });
 }
 
 bool Controller::is_behind(const Node& node) const {
@@ -176,7 +203,7 @@ std::string Controller::waits_for() const {
   for (const Node& node : nodes_) {
     const NodeReport& report = node.monitor.report();
     progress.push_back({node.id(), std::max(node.last.pending_version, node.last.state_version),
-                        report.answered ? std::max(report.last_answer, elected_at_) : elected_at_});
+                        report.answered ? std::max(report.last_answer, elected_at_) : elected_at_, report.is_gone});
   }
   const PublicationLimits limits = {lease(), setting("controller.pending_max", options_.pending_max)};
   return why_not_yet(active_, *pending_, progress, pending_since_, limits, clock_.now());

@@ -386,7 +386,10 @@ rpc::GetStatusReply Controller::status() const {
     if (report.answered) {
       Duration silent = clock_.now() - report.last_answer;
       status.answered_us_ago = silent.count();
-      if (silent > down_after()) status.reason = "no answer for " + std::to_string(silent.count() / 1'000'000) + " s";
+      if (report.is_gone) {
+        status.reason = "refuses connections: its process has ended";
+      } else if (silent > down_after())
+        status.reason = "no answer for " + std::to_string(silent.count() / 1'000'000) + " s";
       if (report.crashes > monitor_options().crashes_max) {
         status.reason = "crashed " + std::to_string(report.crashes) + " times; it is down until it is stable";
       }

@@ -43,15 +43,17 @@ class Generator {
       return {NodeState::Down, "never answered"};
     }
     const Duration silent = now_ - report.last_answer;
-    const bool is_silent = silent > options_.down_after;
+    const bool is_silent = silent > options_.down_after && !report.is_gone;
     if (report.reported.state == NodeState::Stopping) {
       if (is_storage && now_ - report.stopping_since < options_.transition_time) {
         return {NodeState::Maintenance, "is being stopped"};
       }
       return {NodeState::Down, "was stopped"};
     }
-    if (is_silent || report.reported.state == NodeState::Down) {
-      const std::string reason = is_silent ? "no answer for " + seconds_text(silent) : "says that it is down";
+    if (is_silent || report.is_gone || report.reported.state == NodeState::Down) {
+      const std::string reason = report.is_gone ? "refuses connections: its process has ended"
+                                 : is_silent    ? "no answer for " + seconds_text(silent)
+                                                : "says that it is down";
       const Duration away = is_silent ? silent - options_.down_after : silent;
       if (is_storage && away < options_.transition_time) return {NodeState::Maintenance, reason};
       return {NodeState::Down, reason};

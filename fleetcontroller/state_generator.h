@@ -35,6 +35,8 @@ struct NodeReport {
   std::uint64_t incarnation = 0;
   std::uint64_t published_incarnation = 0;  ///< The one that the current state speaks of.
   NodeStateInfo reported = plain(NodeState::Down);
+  /// Since its last answer its machine has refused connections for long enough: the process has ended.
+  bool is_gone = false;
   /// While it reports Stopping, or is silent after it did: since when.
   MonotonicTime stopping_since;
   unsigned crashes = 0;          ///< Counted by flap damping.
@@ -79,8 +81,8 @@ struct GeneratedState {
 /// The cluster state that should be in force: a pure function of what is known. Its version is `current.version() + 1`
 /// if it says something new, else `current` itself comes back.
 ///
-/// - A node is what it reports while it answers within `down_after`; a storage node that still lists its buckets, one
-/// that
+/// - A node is what it reports while it answers within `down_after` and is not gone; a storage node that still lists
+/// its buckets, one that
 ///   crashed too often, and one that is silent is down, after `transition_time` of maintenance in the last case.
 /// - A wanted state counts if it is below that.
 /// - Groups and then the whole cluster go down if too few nodes are available.

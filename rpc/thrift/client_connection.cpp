@@ -11,6 +11,7 @@
 
 #include "fjord/common/log.h"
 #include "fjord/rpc/codec.h"
+#include "fjord/rpc/refusal.h"
 
 namespace fjord::rpc {
 namespace {
@@ -37,7 +38,7 @@ ClientConnection::ClientConnection(asio::io_context& context, Address address, c
 void ClientConnection::call(ClientCall call) {
   Pending pending{call.executor, std::move(call.done)};
   if (state_ == State::Idle && std::chrono::steady_clock::now() < retry_at_) {
-    answer(std::move(pending), Status(StatusCode::NotReady, address_ + ": " + last_error_));
+    answer(std::move(pending), Status(StatusCode::NotReady, address_ + ": " + last_error_ + " a moment ago"));
     return;
   }
   const std::int32_t seqid = next_seqid_;
@@ -124,7 +125,8 @@ void ClientConnection::on_connect_failed(const std::string& why) {
 
 void ClientConnection::on_connected(const Error& error) {
   if (error) {
-    on_connect_failed(error.message());
+    const bool refused = error == asio::error::connection_refused;
+    on_connect_failed(refused ? std::string(kRefused.substr(2)) : error.message());
     return;
   }
   connect_timer_.cancel();

@@ -208,6 +208,92 @@ TEST_CASE("fleet controller: a node that died is down in everybody's state withi
   CHECK(fleet.state().node(*NodeId::parse(victim)).up_since_version == 3);
 }
 
+namespace {
+
+/// How long after its end a process is down in everybody's state.
+Duration time_to_notice(Fleet& fleet, const std::string& victim, double refuse) {
+  sim::NetworkFaults faults;
+  faults.refuse = refuse;
+  fleet.world.network.set_faults(faults);
+  fleet.start_all();
+  fleet.world.scheduler.run_for(milliseconds(1234));
+  fleet.stop_node(victim);
+  const MonotonicTime ended = fleet.world.scheduler.clock().now();
+  REQUIRE(fleet.run_until_all_know(2, seconds(4)));
+  CHECK_FALSE(fleet.state().is_up(*NodeId::parse(victim)));
+  CHECK(fleet.state().version() == 2);
+  return fleet.world.scheduler.clock().now() - ended;
+}
+
+}  // namespace
+
+TEST_CASE("fleet controller: a storage node whose machine refuses connections is down soon; after silence it is not") {
+  for (double refuse : {1.0, 0.0}) {
+    INFO(refuse);
+    Fleet fleet;
+    const Duration took = time_to_notice(fleet, "storage.1", refuse);
+    CHECK(took > (refuse == 1 ? milliseconds(400) : milliseconds(1450)));
+    CHECK(took < (refuse == 1 ? milliseconds(750) : milliseconds(2150)));
+  }
+}
+
+TEST_CASE("fleet controller: a distributor that refuses connections keeps its buckets until its lease is over") {
+  Fleet fleet;
+  fleet.options.distributors.push_back("distributor.1:1");
+  fleet.start_node("distributor.1");
+  const Duration took = time_to_notice(fleet, "distributor.1", 1);
+  CHECK(took > milliseconds(1150));  // 1.5 s after its last answer, which was up to 0.3 s before its end.
+  CHECK(took < milliseconds(1550));
+}
+
+TEST_CASE("fleet controller: how soon a refusing node is down is a live setting, which may be switched off") {
+  Fleet fleet;
+  fleet.options.refused_after = milliseconds(50);
+  CHECK(time_to_notice(fleet, "storage.1", 1) < milliseconds(500));
+  fleet.start_node("storage.1");
+  REQUIRE(fleet.run_until_all_know(3, seconds(3)));
+  REQUIRE(fleet.caller.ask(kController, set({"controller.refused_after=0ms"})).status);
+  fleet.stop_node("storage.1");
+  fleet.world.scheduler.run_for(milliseconds(1400));
+  CHECK(fleet.state().version() == 3);
+  REQUIRE(fleet.run_until_all_know(4, seconds(2)));
+}
+
+TEST_CASE("fleet controller: a process that is back within refused_after is not called down") {
+  Fleet fleet;
+  sim::NetworkFaults faults;
+  faults.refuse = 1;
+  fleet.world.network.set_faults(faults);
+  fleet.start_all();
+  for (int i = 0; i < 20; ++i) {
+    fleet.world.scheduler.run_for(milliseconds(1500 + 37 * i));
+    fleet.stop_node("storage.1");
+    fleet.world.scheduler.run_for(milliseconds(350));
+    fleet.start_node("storage.1");
+    fleet.world.scheduler.run_for(milliseconds(700));
+  }
+  // One version for each restart, and none in which it is away.
+  CHECK(fleet.state().version() <= 21);
+  for (const rpc::StateChange& entry : fleet.caller.ask(kController, rpc::GetHistory{}).changes) {
+    INFO(entry.what << ": " << entry.why);
+    CHECK(entry.why.find("refuses") == std::string::npos);
+  }
+}
+
+TEST_CASE("fleet controller: a process that stands still, and takes connections, is silent and not gone") {
+  Fleet fleet;
+  sim::NetworkFaults faults;
+  faults.refuse = 1;
+  fleet.world.network.set_faults(faults);
+  fleet.start_all();
+  fleet.world.network.pause("storage.1");
+  fleet.world.scheduler.run_for(milliseconds(1400));
+  CHECK(fleet.state().version() == 1);
+  fleet.world.network.resume("storage.1");
+  fleet.world.scheduler.run_for(seconds(3));
+  CHECK(fleet.state().version() == 1);
+}
+
 TEST_CASE("fleet controller: a node that restarts between two polls gets a new version all the same") {
   Fleet fleet;
   fleet.start_all();
@@ -337,6 +423,7 @@ TEST_CASE(
     "B1173 B1181 fleet controller: a state that cannot be stored is not published, and who cannot store does not "
     "lead") {
   Fleet fleet;
+  fleet.options.refused_after = Duration(0);
   fleet.start_all();
   fleet.ensemble.disconnect(kController);
   fleet.stop_node("storage.1");
@@ -358,6 +445,7 @@ TEST_CASE(
 TEST_CASE(
     "B1182 fleet controller: a new state is active when all who serve have acknowledged it, and pending until then") {
   Fleet fleet;
+  fleet.options.refused_after = Duration(0);
   fleet.start_all();
   fleet.node("distributor.0").acknowledges = false;
   fleet.stop_node("storage.1");

@@ -11,6 +11,7 @@
 
 #include "fjord/common/scheduler.h"
 #include "fjord/rpc/codec.h"
+#include "fjord/rpc/refusal.h"
 #include "fjord/rpc/thrift_transport.h"
 
 /// What only real sockets can show: bytes that are no message, limits, lost connections.
@@ -197,6 +198,48 @@ TEST_CASE("thrift transport: refused connects are NotReady at once, and a new se
   REQUIRE(listening);
   CHECK(f.eventually([&] { return f.call(transport, address) == StatusCode::Ok; }));
   CHECK(f.call(transport, "no port here") == StatusCode::NotReady);
+}
+
+TEST_CASE("thrift transport: a refusal is told from silence, and a call that was not tried from both", "[rpc]") {
+  Fixture f;
+  ThriftTransportOptions options;
+  options.back_off_min = seconds(60);
+  options.back_off_max = seconds(60);
+  options.connect_timeout = milliseconds(300);
+  ThriftTransport transport(options, f.metrics);
+  const auto failure = [&](const Address& address) {
+    Status status = Status::ok();
+    std::atomic<bool> ended{false};
+    call(transport, address, CancelJob{"a"}, seconds(20), *f.executor, [&](Result<CancelJobReply> result) {
+      if (!result) status = result.error();
+      ended = true;
+    });
+    REQUIRE(f.eventually([&] { return ended.load(); }));
+    return status;
+  };
+  const Address address = f.server->address();
+  f.server.reset();
+  CHECK(is_refusal(failure(address)));
+  const Status not_tried = failure(address);
+  CHECK(not_tried.code() == StatusCode::NotReady);
+  CHECK_FALSE(is_refusal(not_tried));
+
+  // Nobody accepts, as if the process stood still: first the kernel does it in its name, then there is silence.
+  boost::asio::io_context context;
+  boost::asio::ip::tcp::acceptor stopped(context);
+  const boost::asio::ip::tcp::endpoint any(boost::asio::ip::address_v4::loopback(), 0);
+  stopped.open(any.protocol());
+  stopped.bind(any);
+  stopped.listen(0);
+  std::vector<boost::asio::ip::tcp::socket> queue;
+  for (int i = 0; i < 4; ++i) {
+    queue.emplace_back(context);
+    queue.back().async_connect(stopped.local_endpoint(), [](const boost::system::error_code&) {});
+  }
+  context.poll();
+  const Status full = failure("127.0.0.1:" + std::to_string(stopped.local_endpoint().port()));
+  CHECK_FALSE(full.is_ok());
+  CHECK_FALSE(is_refusal(full));
 }
 
 TEST_CASE("thrift server: one that ends in order answers what it took up, and the rest was certainly not", "[rpc]") {

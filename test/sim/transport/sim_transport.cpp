@@ -8,6 +8,7 @@
 #include "fjord/common/hash.h"
 #include "fjord/rpc/codec.h"
 #include "fjord/rpc/dispatch.h"
+#include "fjord/rpc/refusal.h"
 
 namespace fjord::sim {
 
@@ -190,10 +191,10 @@ void SimNetwork::call(std::uint64_t transport, const std::string& node, const Ad
   const auto listener = listeners_.find(to);
   const bool reachable = listener != listeners_.end() && !cut(node, listener->second.node);
   // Never sent: nothing can have been done, so the time at which that is noticed is free.
-  const bool refused = !reachable && random_.chance(0.5);
+  const bool refused = !reachable && random_.chance(faults_.refuse);
   if (refused) {
     scheduler_.outside().post_after(
-        draw_delay(), [this, id, to] { answer(id, Status(StatusCode::NotReady, to + ": connection refused")); });
+        draw_delay(), [this, id, to] { answer(id, Status(StatusCode::NotReady, to + std::string(rpc::kRefused))); });
   }
   scheduler_.outside().post_after(std::max(timeout, Duration(0)), [this, id, to, refused] {
     answer(id, Status(refused ? StatusCode::NotReady : StatusCode::Timeout, to + ": no answer before the deadline"));

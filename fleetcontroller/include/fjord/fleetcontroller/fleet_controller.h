@@ -26,6 +26,8 @@ struct FleetControllerOptions {
   Duration poll_timeout = milliseconds(1500);
   /// A node that has not answered for so long is down.
   Duration down_after = milliseconds(1800);
+  /// A node whose machine has refused connections for so long is down too; 0: that counts like silence.
+  Duration refused_after = milliseconds(400);
   /// A distributor that was polled within this time may read from one replica; at most 5/6 of down_after.
   Duration lease = milliseconds(1500);
   Duration pending_max = seconds(20);

@@ -24,6 +24,8 @@ struct NetworkFaults {
   Duration delay_max = microseconds(500);
   double delay_spike = 0;  ///< A message takes up to `delay_spike_max` instead.
   Duration delay_spike_max = milliseconds(500);
+  /// A call to where nobody listens, or through a cut link, is refused; else there is silence.
+  double refuse = 0.75;
 };
 
 /// A disturbance of some links, beside NetworkFaults and partitions, as long as it lasts.
