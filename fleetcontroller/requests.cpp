@@ -388,8 +388,9 @@ rpc::GetStatusReply Controller::status() const {
       status.answered_us_ago = silent.count();
       if (report.is_gone) {
         status.reason = "refuses connections: its process has ended";
-      } else if (silent > down_after())
+      } else if (silent > down_after()) {
         status.reason = "no answer for " + std::to_string(silent.count() / 1'000'000) + " s";
+      }
       if (report.crashes > monitor_options().crashes_max) {
         status.reason = "crashed " + std::to_string(report.crashes) + " times; it is down until it is stable";
       }

@@ -232,7 +232,7 @@ void BucketMaintainer::look_around() {
                   BucketEntry* entry = context_.buckets.find(report.bucket);
                   if (entry == nullptr || entry->set.epoch == 0) continue;
                   if (report.damaged) note_damaged(*entry, index);
-                  if (paused_.value() == 0) reshaper_.note_size(*entry, report.info);
+                  if (paused_.value() == 0) reshaper_.note_size(*entry, index, report.info);
                 }
               });
   }

@@ -35,14 +35,70 @@ BucketReshaper::BucketReshaper(Context& context, TunableRegistry& tunables, Hook
 void BucketReshaper::forget() {
   queue_.clear();
   works_.clear();
+  inspected_.clear();
 }
 
 // --- what is to be done ----------------------------------------------------------------------------------------------
 
-void BucketReshaper::note_size(BucketEntry& entry, const BucketInfo& info) {
-  if (info.entries <= entries_limit() && info.bytes <= bytes_limit()) return;
-  if (entry.bucket.used_bits() < BucketId::kUsedBitsMax && info.entries > 1)
-    enqueue({.parent = entry.bucket, .buckets = {entry.ticket()}, .set = {}, .missing = {}});
+void BucketReshaper::note_size(BucketEntry& entry, std::uint16_t node, const BucketInfo& info) {
+  if (!is_large(info, limits()) || info.entries <= 1) return;
+  if (entry.bucket.used_bits() == BucketId::kUsedBitsMax || !entry.is_settled()) return;
+  const auto known = inspected_.find(entry.bucket.raw());
+  if (known != inspected_.end() && !has_changed(known->second, info)) return;
+  inspected_[entry.bucket.raw()] = info;
+  inspect({.ticket = entry.ticket(), .node = node, .info = info});
+}
+
+void BucketReshaper::inspect(const Inspection& inspection) {
+  ask_for_group(inspection, {}, [this, inspection](std::optional<std::uint64_t> first) {
+    if (!first) return;  // It was emptied meanwhile.
+    const std::uint64_t middle = halves_of(inspection.ticket.bucket)[1].position() << BucketId::kCountBits;
+    if (*first >= middle) return inspect_one_side(inspection, *first);
+    ask_for_group(inspection, middle - 1, [this, inspection, first = *first](std::optional<std::uint64_t> behind) {
+      if (!behind) return inspect_one_side(inspection, first);
+      inspected(inspection, BucketShape::Divisible);
+    });
+  });
+}
+
+void BucketReshaper::inspect_one_side(const Inspection& inspection, std::uint64_t first_group) {
+  if (!is_huge(inspection.info, limits())) return inspected(inspection, BucketShape::OneSided);
+  ask_for_group(inspection, first_group, [this, inspection](std::optional<std::uint64_t> second) {
+    inspected(inspection, second ? BucketShape::OneSided : BucketShape::OneGroup);
+  });
+}
+
+void BucketReshaper::inspected(const Inspection& inspection, BucketShape shape) {
+  if (!should_split(shape, inspection.info, limits())) {
+    log::info("distributor", "{} has {} entries, {} bytes, and a split would leave them together",
+              inspection.ticket.bucket.to_string(), inspection.info.entries, inspection.info.bytes);
+    return;
+  }
+  inspected_.erase(inspection.ticket.bucket.raw());
+  enqueue({.parent = inspection.ticket.bucket, .buckets = {inspection.ticket}, .set = {}, .missing = {}});
+}
+
+void BucketReshaper::ask_for_group(const Inspection& inspection, std::optional<std::uint64_t> after, OnGroup done) {
+  rpc::ListEntries request;
+  request.bucket = inspection.ticket.bucket;
+  request.max_entries = 1;
+  request.by_group = true;
+  request.from_start = !after;
+  request.after_group = after.value_or(0);
+  rpc::call(context_.transport, context_.storage_address(inspection.node), std::move(request),
+            context_.options.storage_timeout, context_.executor,
+            [this, inspection, generation = context_.generation,
+             done = std::move(done)](Result<rpc::ListEntriesReply> reply) {
+              if (generation != context_.generation) return;
+              const bool ok = reply && reply->status && reply->by_group && !reply->damaged;
+              if (!ok || context_.buckets.find(inspection.ticket) == nullptr) {
+                inspected_.erase(inspection.ticket.bucket.raw());  // The next report of its size begins anew.
+              } else if (reply->entries.empty()) {
+                done(std::nullopt);
+              } else {
+                done(bucket_of(reply->entries[0].gid, BucketId::kUsedBitsMax).sort_key());
+              }
+            });
 }
 
 void BucketReshaper::look_for_few_bits() {

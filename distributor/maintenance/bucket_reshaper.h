@@ -4,11 +4,13 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <vector>
 
 #include "context.h"
 #include "fjord/common/tunable.h"
+#include "maintenance/split_check.h"
 
 namespace fjord::distributor {
 
@@ -28,8 +30,8 @@ class BucketReshaper {
   void forget();
   std::uint64_t entries_limit() const { return static_cast<std::uint64_t>(entries_.value()); }
   std::uint64_t bytes_limit() const { return static_cast<std::uint64_t>(bytes_.value()); }
-  /// A replica holds that much: splits the bucket if it is above a limit.
-  void note_size(BucketEntry& entry, const BucketInfo& info);
+  /// The replica at `node` holds that much: splits the bucket if it is above a limit and a split helps.
+  void note_size(BucketEntry& entry, std::uint16_t node, const BucketInfo& info);
   /// Splits buckets that use fewer bits than they should.
   void look_for_few_bits();
   /// Asks for the sizes of siblings and joins them where both are small.
@@ -52,6 +54,21 @@ class BucketReshaper {
     bool is_join() const { return buckets.size() > 1; }
   };
 
+  /// A bucket that is to be split if its entries lie so that this helps: asks the replica for the first group of
+  /// entries, then for one where it would show how they lie.
+  struct Inspection {
+    BucketTicket ticket;
+    std::uint16_t node = 0;
+    BucketInfo info;
+  };
+  using OnGroup = std::function<void(std::optional<std::uint64_t> group)>;
+  SizeLimits limits() const { return {entries_limit(), bytes_limit()}; }
+  void inspect(const Inspection& inspection);
+  void inspect_one_side(const Inspection& inspection, std::uint64_t first_group);
+  void inspected(const Inspection& inspection, BucketShape shape);
+  /// `done` gets the first group behind `after` (empty: from the start), if there is one.
+  void ask_for_group(const Inspection& inspection, std::optional<std::uint64_t> after, OnGroup done);
+
   void enqueue(Work work);
   void start_some();
   bool start(Work work);
@@ -71,6 +88,8 @@ class BucketReshaper {
   std::deque<Work> queue_;
   std::map<std::uint64_t, Work> works_;  ///< Under way, by number.
   std::uint64_t last_number_ = 0;
+  /// Large buckets that are being inspected, or that a split would not help, with what they held then.
+  std::map<std::uint64_t, BucketInfo> inspected_;
 };
 
 }  // namespace fjord::distributor

@@ -236,6 +236,25 @@ class DistributorWorld {
       to[bucket_of(DocumentId::parse(id)->gid(), bits).raw()].documents[id] = version;
     for (const auto& [gid, token] : from.tokens) to[bucket_of(gid, bits).raw()].tokens[gid] = token;
   }
+  /// Only the first window.
+  rpc::Reply serve(std::uint16_t node, rpc::ListEntries& request) {
+    rpc::ListEntriesReply reply;
+    reply.by_group = request.by_group;
+    const TestReplica& replica = storage[node][request.bucket.raw()];
+    std::map<std::uint64_t, std::vector<rpc::EntryKey>> groups;
+    const auto add = [&](const GlobalId& gid, std::uint64_t timestamp_us) {
+      const std::uint64_t group = bucket_of(gid, BucketId::kUsedBitsMax).sort_key();
+      if ((request.from_start || group > request.after_group) && group <= request.last_group) {
+        groups[group].push_back({gid, timestamp_us, false});
+      }
+    };
+    for (const auto& [id, version] : replica.documents) {
+      if (version.timestamp_us != 0) add(DocumentId::parse(id)->gid(), version.timestamp_us);
+    }
+    for (const auto& [gid, token] : replica.tokens) add(gid, token.second);
+    if (!groups.empty()) reply.entries = groups.begin()->second;
+    return reply;
+  }
   rpc::Reply serve(std::uint16_t node, rpc::MergeBucket& request) {
     rpc::MergeBucketReply reply;
     TestReplica& target = storage[node][request.bucket.raw()];

@@ -1,5 +1,7 @@
 // Buckets that are split and joined while they are served.
 
+#include <set>
+
 #include "bucket_database.h"
 #include "distributor_world.h"
 
@@ -68,6 +70,102 @@ TEST_CASE("distributor: a bucket above the limit is split on all replicas, and o
   CHECK(execute(world, get_batch(world.ids[0])).json.find("after") != std::string::npos);
   CHECK(world.counter("fjord_distributor_bucket_splits_total") == 1);
   CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
+}
+
+TEST_CASE("distributor: a bucket whose documents would stay together is not split, however often it is looked at") {
+  ReshapeWorld world(1000);
+  const std::string base = "id:t:item:n=";
+  int number = 0;
+  const auto is_inside = [&] { return kBucket.contains(bucket_of_id(base + std::to_string(number) + ":0", 32)); };
+  while (!is_inside()) ++number;
+  const std::string location = base + std::to_string(number) + ":";
+  for (const std::string& id : world.ids) {
+    REQUIRE(execute(world, batch_of(rpc::OperationKind::Remove, id)).status);
+    for (TestReplica* replica : {&world.storage[0][kBucket.raw()], &world.storage[1][kBucket.raw()]}) {
+      replica->documents.erase(id);  // As if the engine had forgotten the removes.
+    }
+  }
+  for (int i = 0; i < 8; ++i) REQUIRE(execute(world, put_batch(location + std::to_string(i))).status);
+  REQUIRE(world.tunables().set("distributor.bucket_entries_max", 4).is_ok());
+  world.run(seconds(60));
+  CHECK(world.holds(0, kBucket));
+  CHECK(world.counter("fjord_distributor_bucket_splits_total") == 0);
+  CHECK(world.transport.sent_of<rpc::ListEntries>().size() <= 2);
+
+  // Another location, so that a split helps; it is looked for because the bucket has changed.
+  const BucketId half = bucket_of_id(location + "0", kBits + 1);
+  int other = 0;
+  for (int i = 0; i < 4; ++other) {
+    const std::string id = "id:t:item::" + std::to_string(other);
+    const BucketId there = bucket_of_id(id, kBits + 1);
+    if (!kBucket.contains(there) || there == half) continue;
+    REQUIRE(execute(world, put_batch(id)).status);
+    ++i;
+  }
+  world.run(seconds(60));
+  CHECK_FALSE(world.holds(0, kBucket));
+  CHECK(world.holds(1, half));
+  CHECK(world.counter("fjord_distributor_bucket_splits_total") == 1);
+  CHECK(world.counter("fjord_distributor_bucket_joins_total") == 0);
+
+  // When the location is far above the limit it is split until its documents are parted by their hashes.
+  for (int i = 8; i < 80; ++i) REQUIRE(execute(world, put_batch(location + std::to_string(i))).status);
+  world.run(seconds(120));
+  for (const auto& [raw, replica] : world.storage[0]) {
+    if (replica.info().entries <= 4) continue;
+    // By chance: few documents, and all in one half.
+    INFO(BucketId(raw) << " has " << replica.info().entries);
+    CHECK(replica.info().entries <= 8);
+    std::set<BucketId> halves;
+    for (const auto& [id, version] : replica.documents) {
+      if (version.timestamp_us != 0) halves.insert(bucket_of_id(id, BucketId(raw).used_bits() + 1));
+    }
+    CHECK(halves.size() == 1);
+  }
+  const std::uint64_t splits = world.counter("fjord_distributor_bucket_splits_total");
+  CHECK(splits >= 32 - kBits + 16);
+  world.run(seconds(60));
+  CHECK(world.counter("fjord_distributor_bucket_splits_total") == splits);
+  CHECK(world.counter("fjord_distributor_bucket_joins_total") == 0);
+  for (int i = 0; i < 80; ++i) CHECK(execute(world, get_batch(location + std::to_string(i))).status);
+}
+
+TEST_CASE("distributor: one document that is as large as a bucket may be is not split from its tokens") {
+  ReshapeWorld world(1000);
+  const std::string& kept = world.ids[0];
+  for (auto& node : world.storage) {
+    TestReplica& replica = node[kBucket.raw()];
+    std::erase_if(replica.documents, [&](const auto& item) { return item.first != kept; });
+    replica.tokens[DocumentId::parse(kept)->gid()] = {"token", 7};
+  }
+  world.hook = [&](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    const auto* question = std::get_if<rpc::GetBucketInfo>(&request);
+    if (question == nullptr || !question->only_damaged) return std::nullopt;
+    rpc::GetBucketInfoReply reply;
+    for (const auto& [raw, replica] : world.storage[node]) {
+      if (replica.documents.empty()) continue;
+      rpc::BucketReport report{BucketId(raw), replica.info(), replica.set, false};
+      report.info.entries = 2;
+      report.info.bytes = question->bytes_limit * 1000;
+      reply.reports.push_back(report);
+    }
+    return Result<rpc::Reply>(std::move(reply));
+  };
+  world.run(seconds(60));
+  CHECK(world.holds(0, kBucket));
+  CHECK(world.counter("fjord_distributor_bucket_splits_total") == 0);
+}
+
+TEST_CASE("distributor: if a replica cannot say how the entries of a large bucket lie it is asked again") {
+  ReshapeWorld world(3);
+  int asked = 0;
+  world.hook = [&](std::uint16_t, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (!std::holds_alternative<rpc::ListEntries>(request) || ++asked > 5) return std::nullopt;
+    return Result<rpc::Reply>(Status(StatusCode::Timeout, "said the test"));
+  };
+  world.run(seconds(10));
+  CHECK(asked > 5);
+  CHECK_FALSE(world.holds(0, kBucket));
 }
 
 TEST_CASE("distributor: a split waits for the writes under way, and later ones wait for it") {
