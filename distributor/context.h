@@ -30,6 +30,10 @@ struct Context {
   bool ready = false;
   /// Until then the fleet controller takes no state into force that this distributor has not heard of.
   MonotonicTime lease_until{};
+  /// Buckets have at least so many replicas, or what replicas_at_birth() says if that is less. It rises when all
+  /// buckets are in sync with all nodes there: those that were made when there were fewer nodes or fewer copies were
+  /// wanted have fewer until then.
+  std::size_t copies_assured = 0;
 
   /// False: another distributor may have taken the bucket over in a newer state, so what a storage node says counts
   /// only together with all other members of the bucket's set (docs/design/0005, "Leases instead of trust").
@@ -71,7 +75,7 @@ struct Context {
     return std::min<std::size_t>(snapshot->distribution().redundancy(), nodes());
   }
   /// With so many nodes away, a bucket that nobody reported may still exist on them. With fewer it would be reported.
-  bool unreported_buckets_may_exist() const { return absent_nodes() >= replicas_at_birth(); }
+  bool unreported_buckets_may_exist() const { return absent_nodes() >= std::min(replicas_at_birth(), copies_assured); }
 };
 
 }  // namespace fjord::distributor

@@ -50,6 +50,10 @@ std::vector<std::string> why_not_forget(const ClusterFacts& facts);
 /// nodes are away than there are copies: with more copies, those that are away already would be too few to be missed.
 std::vector<std::string> why_not_add_copies(const ClusterFacts& facts);
 
+/// Why a storage node may not be added now: there are fewer than copies are wanted, and all are away. Then there would
+/// be fewer away than copies, and the buckets that only they hold would not be missed.
+std::vector<std::string> why_not_add(const ClusterFacts& facts);
+
 /// Why these storage nodes may not be retired: the others have to be enough for the redundancy.
 std::vector<std::string> why_not_retire(const ClusterFacts& facts, const std::vector<NodeId>& nodes);
 

@@ -31,7 +31,9 @@ bool should_split(BucketShape shape, const BucketInfo& info, const SizeLimits& l
 }
 
 bool has_changed(const BucketInfo& before, const BucketInfo& now) {
-  const auto differ = [](std::uint64_t a, std::uint64_t b) { return std::max(a, b) - std::min(a, b) > std::max(a, b) / 5; };
+  const auto differ = [](std::uint64_t a, std::uint64_t b) {
+    return std::max(a, b) - std::min(a, b) > std::max(a, b) / 5;
+  };
   return differ(before.entries, now.entries) || differ(before.bytes, now.bytes);
 }
 

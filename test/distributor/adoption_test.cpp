@@ -263,4 +263,34 @@ TEST_CASE("distributor: there are no more merges at once than the setting says")
   for (const auto& [raw, replica] : world.storage[0]) CHECK(replica.set.epoch == 0);
 }
 
+TEST_CASE("distributor: with more copies wanted, what one node holds is missed until there are so many") {
+  DistributorWorld world(3, 1);
+  world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
+  const std::string id = "id:t:item::1";
+  const std::string unknown = "id:t:item::2";
+  REQUIRE(execute(world, put_batch(id)).status);
+  const std::uint16_t holder = world.ideal(bucket_of_id(id)).front();
+  const auto without_holder = [&] {
+    std::string nodes;
+    for (std::uint16_t i = 0; i < 3; ++i) nodes += " ." + std::to_string(i) + (i == holder ? ".s:d" : ".v:1");
+    return nodes;
+  };
+  // Nothing has come of the second copy when the node goes away.
+  world.mute.assign(16, true);
+  world.set_redundancy(2);
+  world.give_state(2, " .0.v:1 .1.v:1 .2.v:1");
+  world.run(milliseconds(100));
+  world.mute.assign(16, false);
+  world.give_state(3, without_holder());
+  CHECK(execute(world, get_batch(id)).status.code() == StatusCode::Unavailable);
+
+  world.give_state(4, " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(holder) + ".v:4");
+  world.run(seconds(5));
+  CHECK(execute(world, get_batch(id)).status);
+  CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
+  world.give_state(5, without_holder());
+  CHECK(execute(world, get_batch(id)).status);
+  CHECK(execute(world, get_batch(unknown)).status.code() == StatusCode::NotFound);
+}
+
 }  // namespace fjord::test

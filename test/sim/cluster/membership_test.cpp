@@ -1,0 +1,243 @@
+// Members that come and go at awkward moments, each over some seeds.
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fjord/common/log.h"
+#include "fjord/sim/sim_cluster.h"
+#include "operator.h"
+
+namespace fjord::sim {
+namespace {
+
+constexpr unsigned kDocuments = 40;
+
+std::string id_of(unsigned n) { return "id:n:item::" + std::to_string(n); }
+
+SimClusterOptions shape(std::uint64_t seed, unsigned storage_nodes, unsigned redundancy) {
+  SimClusterOptions options;
+  options.seed = seed;
+  options.storage_nodes = storage_nodes;
+  options.redundancy = redundancy;
+  options.sync = true;
+  options.power_loss = true;
+  options.schemas = {"document item { field value type string { header } }"};
+  return options;
+}
+
+/// Reads and writes all the time and notes each read that is older than a write that was acknowledged before it.
+class World {
+ public:
+  explicit World(const SimClusterOptions& options) : cluster(options), random_(mix64(options.seed, 17)) {
+    log::set_level(log::Level::Off);
+    cluster.start();
+    client_ = &cluster.add_client();
+    for (unsigned n = 0; n < kDocuments; ++n) put(n);
+    run(seconds(2));
+    REQUIRE(std::count(written_.begin(), written_.end(), 0U) == 0);
+  }
+  ~World() { *there_ = false; }
+
+  void run(Duration duration) {
+    const MonotonicTime end = now() + duration;
+    while (now() < end) {
+      get(static_cast<unsigned>(random_.below(kDocuments)));
+      if (random_.chance(0.3)) put(static_cast<unsigned>(random_.below(kDocuments)));
+      cluster.scheduler().run_for(milliseconds(5));
+    }
+  }
+  Duration up_to(std::int64_t ms) {
+    return microseconds(static_cast<std::int64_t>(random_.below(static_cast<std::uint64_t>(ms) * 1000)));
+  }
+  bool chance(double p) { return random_.chance(p); }
+  void add_storage_node(bool* refused = nullptr) {
+    rpc::ChangeNodes request;
+    request.action = rpc::NodeAction::Add;
+    request.nodes = {"storage"};
+    request.address = (added_.empty() ? added_ = cluster.add_storage_node() : added_) + ":1";
+    operator_.change_nodes(std::move(request), [refused](const rpc::ChangeNodesReply& reply) {
+      FJORD_CHECK(reply.status || reply.status.code() == StatusCode::AlreadyExists);
+      if (refused != nullptr) *refused = !reply.refusals.empty();
+    });
+  }
+  void change_capacity(const std::string& node, const std::string& to) {
+    rpc::ChangeNodes request;
+    request.action = rpc::NodeAction::Capacity;
+    request.nodes = {node};
+    request.capacity = to;
+    operator_.change_nodes(std::move(request), {});
+  }
+  bool operator_is_idle() const { return operator_.is_idle(); }
+
+  /// Everybody is back: all is in sync where it should be, every document is as it was acknowledged.
+  void check() {
+    cluster.network().heal();
+    cluster.restart_everything();
+    REQUIRE(cluster.run_until_steady(seconds(120)));
+    run(seconds(1));
+    cluster.scheduler().run_for(seconds(25));  // What is under way ends.
+    REQUIRE(cluster.run_until_steady(seconds(120)));
+    CHECK(cluster.check_replicas() == "");
+    CHECK(cluster.check_documents() == "");
+    for (unsigned n = 0; n < kDocuments; ++n) get(n);
+    cluster.scheduler().run_for(seconds(21));
+    CHECK(unanswered_ == 0);
+    INFO(stale_example_);
+    CHECK(stale_ == 0);
+    CHECK(reads_ > 0);
+  }
+
+  SimCluster cluster;
+
+ private:
+  MonotonicTime now() { return cluster.scheduler().clock().now(); }
+  void put(unsigned n) {
+    ++unanswered_;
+    client_->put_json(id_of(n), R"({"value": ")" + std::to_string(++value_) + R"("})", seconds(20),
+                      [this, n, there = there_](const OperationOutcome& outcome) {
+                        if (!*there) return;
+                        --unanswered_;
+                        if (outcome.is_ok()) written_[n] = std::max(written_[n], outcome.timestamp_us);
+                      });
+  }
+  void get(unsigned n) {
+    ++unanswered_;
+    client_->get_json(id_of(n), seconds(20),
+                      [this, n, least = written_[n], there = there_](const OperationOutcome& outcome) {
+                        if (!*there) return;
+                        --unanswered_;
+                        const bool decided = outcome.is_ok() || outcome.status.code() == StatusCode::NotFound;
+                        reads_ += decided ? 1 : 0;
+                        if (!decided || (outcome.is_ok() && outcome.timestamp_us >= least) || least == 0) return;
+                        ++stale_;
+                        stale_example_ = id_of(n) + " of " + std::to_string(least) + " was read as " +
+                                         outcome.status.to_string() + " " + std::to_string(outcome.timestamp_us);
+                      });
+  }
+
+  Random random_;
+  Operator operator_{cluster};
+  Client* client_ = nullptr;
+  std::string added_;
+  std::vector<std::uint64_t> written_ = std::vector<std::uint64_t>(kDocuments);  ///< Newest timestamp acknowledged.
+  unsigned unanswered_ = 0;
+  unsigned reads_ = 0;
+  unsigned stale_ = 0;
+  std::string stale_example_;
+  std::uint64_t value_ = 0;
+  std::shared_ptr<bool> there_ = std::make_shared<bool>(true);
+};
+
+std::uint64_t draw_seed(int runs) { return static_cast<std::uint64_t>(GENERATE_REF(range(1, runs + 1))); }
+
+}  // namespace
+
+TEST_CASE("a third storage node comes into a cluster of two that wants three copies, while nodes come and go",
+          "[sim]") {
+  const std::uint64_t seed = draw_seed(40);
+  CAPTURE(seed);
+  World world(shape(seed, 2, 3));
+  const std::string one = "storage." + std::to_string(seed % 2);
+  const std::string other = "storage." + std::to_string(1 - seed % 2);
+  switch (seed / 2 % 5) {
+    case 0:  // All is well.
+      world.add_storage_node();
+      break;
+    case 1:  // One of the two is away before, and comes back after.
+      world.cluster.crash(one);
+      world.run(world.up_to(3000));
+      world.add_storage_node();
+      world.run(world.up_to(3000));
+      world.cluster.restart(one);
+      break;
+    case 2:  // Both end while the third is taken in.
+      world.add_storage_node();
+      world.run(world.up_to(60));
+      world.cluster.crash(one);
+      world.run(world.up_to(20));
+      world.cluster.lose_power(other);
+      world.run(seconds(5));
+      world.cluster.restart(one);
+      world.run(world.up_to(3000));
+      break;
+    case 3:  // The one that held everything ends while the third and the other are being filled.
+      world.cluster.crash(one);
+      world.run(seconds(3) + world.up_to(1000));
+      world.add_storage_node();
+      world.cluster.restart(one);
+      world.run(world.up_to(2000));
+      world.cluster.crash(other);
+      world.run(seconds(4));
+      break;
+    default:  // The new one restarts again and again.
+      world.add_storage_node();
+      for (int i = 0; i < 4; ++i) {
+        world.run(world.up_to(800));
+        world.cluster.crash("storage.2");
+        world.run(world.up_to(900));
+        world.cluster.restart("storage.2");
+      }
+  }
+  world.run(seconds(3));
+  CHECK(world.operator_is_idle());
+  world.check();
+  CHECK_FALSE(world.cluster.sets_of("storage.2").empty());
+}
+
+TEST_CASE("a storage node is not added while others are away if there are fewer than copies", "[sim]") {
+  const std::uint64_t seed = draw_seed(6);
+  CAPTURE(seed);
+  World world(shape(seed, 2, 3));
+  world.cluster.crash("storage.0");
+  world.cluster.crash("storage.1");
+  world.run(world.up_to(4000));
+  bool refused = false;
+  world.add_storage_node(&refused);
+  world.run(seconds(4));
+  CHECK(refused);
+  world.cluster.restart("storage.0");
+  world.cluster.restart("storage.1");
+  REQUIRE(world.cluster.run_until_steady(seconds(60)));
+  world.add_storage_node(&refused);
+  world.run(seconds(1));
+  CHECK_FALSE(refused);
+  world.check();
+  CHECK_FALSE(world.cluster.sets_of("storage.2").empty());
+}
+
+TEST_CASE("a storage node restarts twice while one state becomes active", "[sim]") {
+  const std::uint64_t seed = draw_seed(60);
+  CAPTURE(seed);
+  World world(shape(seed, 3 + seed % 2, 2));
+  const std::string node = "storage." + std::to_string(seed % 3);
+  // Who does not answer holds the pending state back until its lease is over; so does who is cut off.
+  const std::string slow = "distributor." + std::to_string(seed / 3 % 2);
+  if (world.chance(0.5)) {
+    world.cluster.pause(slow);
+  } else {
+    world.cluster.network().partition(slow, "fleetcontroller.0");
+  }
+  world.run(world.up_to(300));
+  world.change_capacity("storage." + std::to_string((seed + 1) % 3), "3");
+  for (int i = 0; i < 2; ++i) {
+    world.run(world.up_to(400));
+    if (world.chance(0.5)) {
+      world.cluster.crash(node);
+    } else {
+      world.cluster.lose_power(node);
+    }
+    world.run(world.up_to(300));
+    world.cluster.restart(node);
+  }
+  world.run(world.up_to(1500));
+  world.cluster.resume(slow);
+  world.cluster.network().heal();
+  world.run(seconds(4));
+  world.check();
+}
+
+}  // namespace fjord::sim
