@@ -32,6 +32,8 @@ long count_entries(const char* folder) {
 ResourceSampler::ResourceSampler(MetricRegistry& registry)
     : cpu_seconds_(registry.gauge("fjord_process_cpu_seconds", "CPU time used by the process, user and system.")),
       resident_bytes_(registry.gauge("fjord_process_resident_bytes", "Memory of the process that is in RAM.")),
+      available_bytes_(registry.gauge("fjord_machine_memory_available_bytes",
+                                      "Memory of the machine that could be used, cached files included.")),
       open_fds_(registry.gauge("fjord_process_open_fds", "Open file descriptors of the process.")),
       threads_(registry.gauge("fjord_process_threads", "Threads of the process.")) {}
 
@@ -44,6 +46,13 @@ void ResourceSampler::sample() {
   double resident_pages = 0;
   if (statm >> total_pages >> resident_pages) {
     resident_bytes_.set(resident_pages * static_cast<double>(::sysconf(_SC_PAGESIZE)));
+  }
+  std::ifstream meminfo("/proc/meminfo");
+  for (std::string word; meminfo >> word;) {
+    double kilobytes = 0;
+    if (word != "MemAvailable:" || !(meminfo >> kilobytes)) continue;
+    available_bytes_.set(1024 * kilobytes);
+    break;
   }
   // The listing itself holds one descriptor open.
   if (const long fds = count_entries("/proc/self/fd"); fds > 0) open_fds_.set(static_cast<double>(fds - 1));

@@ -10,6 +10,18 @@ double PeriodFigures::served_share() const {
   return asked > 0 ? operations_per_s() / asked : 1;
 }
 
+double PeriodFigures::search_share() const {
+  double search = 0;
+  double all = 0;
+  for (const NodePuts& node : puts) {
+    for (const PutCost& cost : node.costs) {
+      search += cost.puts * cost.search_s;
+      all += cost.puts * cost.put_s;
+    }
+  }
+  return all > 0 ? search / all : 0;
+}
+
 double Objective::total(double scan_share) const {
   return scans ? std::pow(speed, 1 - scan_share) * std::pow(std::max(1.0, *scans), scan_share) : speed;
 }

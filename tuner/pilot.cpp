@@ -1,6 +1,8 @@
 #include "fjord/tuner/pilot.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "fjord/common/check.h"
@@ -11,6 +13,8 @@ namespace {
 constexpr std::string_view kVisitors = "visitors";
 constexpr std::string_view kMaintenance = "maintenance";
 constexpr std::string_view kSplit = "split";
+constexpr std::string_view kEntries = "entries";
+constexpr std::string_view kCache = "cache";
 
 }  // namespace
 
@@ -26,6 +30,10 @@ class Pilot::Loop {
   virtual void set(std::int64_t new_value, bool is_own) = 0;
   virtual void was_taken_back(std::int64_t /*value*/) {}
   virtual Yardstick yardstick() const { return Yardstick::Total; }
+  /// For the guard rails.
+  virtual Change change_of(const Decision& decision, const PilotInput& /*input*/) const {
+    return {&knob, decision.old_value, decision.new_value, 1, 0, 0};
+  }
   /// Lowering the knob is what protects the foreground.
   virtual bool lowers_in_need() const { return false; }
 
@@ -103,6 +111,140 @@ class Pilot::SplitLoop final : public Loop {
   SplitLimitController controller_;
 };
 
+/// storage.entries_max, seed 5.3.3. A node reports after some periods in which it found its puts bound by the search.
+/// What it reports is not the entries that its slotfile had, but those with which the search would take no more than
+/// its share, as it grows with them; so the limit is reached in few changes, each of which has many files split.
+class Pilot::EntriesLoop final : public Loop {
+ public:
+  EntriesLoop(const Knob& turned, ControlMode chosen, const EntriesLoopOptions& options)
+      : Loop(kEntries, turned, chosen), options_(options), controller_(options.controller, ControlMode::Advise) {}
+
+  Decision step(const PilotInput& input) override {
+    const std::uint64_t nodes = std::max<std::uint64_t>(1, input.figures.puts.size());
+    controller_.set_quorum(std::min(options_.controller.quorum, nodes));
+    Decision decision;
+    for (const NodePuts& node : input.figures.puts) {
+      Found& found = found_[node.node];
+      if (!note(node, found)) continue;
+      decision = controller_.report(node.node, found.entries, found.share);
+      decision.reason += fmt::format(", the last one for {:.0f} % of their time", 100 * found.share);
+    }
+    for (auto& [node, found] : found_) {
+      if (++found.silent == options_.report_periods) controller_.forget(node);
+    }
+    return decision;
+  }
+  void set(std::int64_t new_value, bool is_own) override {
+    value = new_value;
+    controller_.took(new_value);
+    if (is_own) return;
+    // Somebody begins anew with it, for instance after slow nodes were replaced.
+    found_.clear();
+    static_cast<void>(controller_.reset());
+    controller_.set_floor(options_.controller.floor);
+  }
+  void was_taken_back(std::int64_t too_few) override {
+    if (value && too_few < *value) controller_.set_floor(std::min(*value, 2 * too_few));
+  }
+  /// What puts would save, of the time of all operations.
+  Change change_of(const Decision& decision, const PilotInput& input) const override {
+    double saved = 0;
+    double puts = 0;
+    for (const NodePuts& node : input.figures.puts) {
+      for (const PutCost& cost : node.costs) {
+        puts += cost.puts;
+        saved += cost.puts * cost.search_s *
+                 std::max(0.0, 1 - static_cast<double>(decision.new_value) / std::max(1.0, cost.entries));
+      }
+    }
+    Change change{&knob, decision.old_value, decision.new_value, 1, 0, 0};
+    const PeriodFigures& figures = input.figures;
+    if (puts <= 0 || !figures.mean_s || figures.operations_per_s() <= 0) return change;
+    const double mean = *figures.mean_s;
+    const double less = saved / puts * figures.writes_per_s / figures.operations_per_s();
+    change.predicted_gain = mean / (mean - std::min(less, 0.9 * mean));
+    return change;
+  }
+
+ private:
+  struct Found {
+    int periods = 0;  ///< In a row.
+    int silent = 0;   ///< Periods since the last report.
+    std::int64_t entries = 0;
+    double share = 0;
+  };
+
+  /// Takes in what a node saw in a period; true if it is to be reported.
+  bool note(const NodePuts& node, Found& found) const {
+    const PutCost* bound = nullptr;
+    bool says_something = false;
+    for (const PutCost& cost : node.costs) {
+      if (cost.puts < options_.least_puts || cost.put_s <= 0) continue;
+      says_something = true;
+      if (cost.search_s < options_.controller.cpu_share_min * cost.put_s) continue;
+      if (bound == nullptr || cost.entries < bound->entries) bound = &cost;
+    }
+    if (!says_something) return false;
+    if (bound == nullptr) {
+      found.periods = 0;
+      return false;
+    }
+    const double share = std::min(bound->search_s / bound->put_s, 0.99);
+    const double allowed = std::min(options_.controller.cpu_share_min, 0.99);
+    // search / (search + rest) is to be `allowed`, and search is in proportion to the entries.
+    const double entries = bound->entries * (allowed / (1 - allowed)) * ((1 - share) / share);
+    const auto rounded = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max(1.0, entries))));
+    found.entries = found.periods == 0 ? rounded : std::max(found.entries, rounded);
+    found.share = share;
+    ++found.periods;
+    if (found.periods < options_.agreeing_periods) return false;
+    found.silent = 0;
+    return true;
+  }
+
+  EntriesLoopOptions options_;
+  EntriesController controller_;
+  std::map<std::uint64_t, Found> found_;
+};
+
+/// storage.index_bytes_max: indexes against the page cache.
+class Pilot::CacheLoop final : public Loop {
+ public:
+  CacheLoop(const Knob& turned, ControlMode chosen, const CacheLoopOptions& options)
+      : Loop(kCache, turned, chosen), options_(options), controller_(options.controller, ControlMode::Advise, 0) {}
+
+  Decision step(const PilotInput& input) override {
+    const PeriodFigures& figures = input.figures;
+    if (figures.cache_bytes <= 0) return {};
+    if (std::abs(figures.cache_bytes - budget_) > options_.budget_dead_band * budget_) budget_ = figures.cache_bytes;
+    controller_.set_budget(budget_);
+    if (figures.index_wait_share + figures.document_wait_share < options_.least_wait_share) return {};
+    Decision decision =
+        controller_.step({figures.index_wait_share, figures.document_wait_share, figures.index_bytes_all});
+    if (!decision.is_change) return decision;
+    constexpr std::int64_t kMiB = 1 << 20;
+    decision.new_value = std::max(kMiB, decision.new_value / kMiB * kMiB);
+    decision.is_change = decision.new_value != decision.old_value;
+    decision.reason += fmt::format(": {:.1f} % and {:.1f} % of the time",
+                                   100 * std::max(figures.index_wait_share, figures.document_wait_share),
+                                   100 * std::min(figures.index_wait_share, figures.document_wait_share));
+    return decision;
+  }
+  void set(std::int64_t new_value, bool /*is_own*/) override {
+    value = new_value;
+    controller_.took(new_value);
+  }
+  Change change_of(const Decision& decision, const PilotInput& /*input*/) const override {
+    const double more = static_cast<double>(decision.new_value - decision.old_value);
+    return {&knob, decision.old_value, decision.new_value, 1, 0, std::max(0.0, more)};
+  }
+
+ private:
+  CacheLoopOptions options_;
+  CacheController controller_;
+  double budget_ = 0;
+};
+
 std::string_view to_string(PilotNote::Kind kind) {
   switch (kind) {
     case PilotNote::Kind::Advice:
@@ -144,11 +286,14 @@ Pilot::Pilot(const PilotOptions& options, const Clock& clock)
                                                [](const PeriodFigures& f) { return f.throttled_share > 0; }));
   loops_.push_back(
       std::make_unique<SplitLoop>(*find_knob("distributor.bucket_bytes_max"), mode_of(kSplit), options_.split, rails_));
+  loops_.push_back(
+      std::make_unique<EntriesLoop>(*find_knob("storage.entries_max"), mode_of(kEntries), options_.entries));
+  loops_.push_back(std::make_unique<CacheLoop>(*find_knob("storage.index_bytes_max"), mode_of(kCache), options_.cache));
 }
 
 Pilot::~Pilot() = default;
 
-std::vector<std::string_view> Pilot::loop_names() { return {kVisitors, kMaintenance, kSplit}; }
+std::vector<std::string_view> Pilot::loop_names() { return {kVisitors, kMaintenance, kSplit, kEntries, kCache}; }
 
 Pilot::Loop* Pilot::find(std::string_view name) {
   for (const auto& loop : loops_) {
@@ -231,7 +376,7 @@ bool Pilot::goes_on(const PilotOrder& order) const {
 std::string Pilot::why_not(const Loop& loop, const Decision& decision, const PilotInput& input) const {
   if (loop.hold > 0) return "it was set by somebody else, or taken back, a short time ago";
   if (periods_ < options_.periods_before) return "there is too little to compare with yet";
-  const Change change{&loop.knob, decision.old_value, decision.new_value, 1, 0, 0};
+  const Change change = loop.change_of(decision, input);
   if (const Status allowed = rails_.check(change, input.condition); !allowed) return allowed.message();
   if (is_urgent(loop, decision)) return {};
   if (watch_.is_watching()) {

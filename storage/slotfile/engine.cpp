@@ -212,11 +212,60 @@ Status Engine::mark_repaired(BucketId bucket) {
 
 Status Engine::health() const { return health_ ? journal_.health() : health_; }
 
+Status Engine::load_for_operation(Slot& slot) {
+  ++context_.stats.index_lookups;
+  if (slot.is_loaded()) return load(slot);
+  ++context_.stats.index_misses;
+  const Stopwatch watch(context_.options.clock);
+  Status status = load(slot);
+  context_.stats.index_wait_us += watch.us();
+  return status;
+}
+
 void Engine::apply(std::span<const spi::Write> writes, std::span<spi::WriteResult> results, Durability durability) {
   FJORD_CHECK(writes.size() == results.size());
   const bool sync = durability == Durability::Sync || context_.options.durability == Durability::Sync;
   active_ = true;
   ++context_.changes;
+  // To time all of them would cost as much as a lookup does.
+  constexpr unsigned kBatchesASample = 8;
+  if (context_.options.clock != nullptr && ++batches_ % kBatchesASample == 0) sample_.emplace(context_.options.clock);
+  write_batch(writes, results, sync);
+  if (sample_) count_sample();
+}
+
+/// Each put took what its own search did, and as much of the rest of the batch as every other.
+void Engine::count_sample() {
+  std::uint64_t searches = 0;
+  for (const Sample::Put& put : sample_->puts) searches += put.search_us;
+  const std::uint64_t whole = sample_->whole.us();
+  std::uint64_t rest = whole - std::min(whole, searches);
+  std::size_t left = sample_->puts.size();
+  for (const Sample::Put& put : sample_->puts) {
+    std::size_t index = 0;
+    while (entry_class_bound(index) != 0 && put.entries >= entry_class_bound(index)) ++index;
+    SampledPuts& sum = context_.stats.sampled_puts[index];
+    const std::uint64_t share = rest / left--;
+    rest -= share;
+    ++sum.puts;
+    sum.entries += put.entries;
+    sum.us += put.search_us + share;
+    sum.search_us += put.search_us;
+  }
+  sample_.reset();
+}
+
+/// Loads the slot for a write. The search is timed where a sample is taken; staging finds its result in the cache.
+Status Engine::find_place(Slot& slot, const GlobalId& gid) {
+  if (!sample_) return load_for_operation(slot);
+  const Stopwatch watch(context_.options.clock);
+  Status status = load_for_operation(slot);
+  if (status) static_cast<void>(slot.index().find(gid));
+  sample_->puts.push_back({slot.info().entries, watch.us()});
+  return status;
+}
+
+void Engine::write_batch(std::span<const spi::Write> writes, std::span<spi::WriteResult> results, bool sync) {
   staged_.clear();
   if (const Status status = make_place_for_writes(writes); !status) {
     ++context_.stats.failed_writes;
@@ -252,7 +301,7 @@ void Engine::stage_all(std::span<const spi::Write> writes, std::span<spi::WriteR
       continue;
     }
     Slot& slot = bucket->slot_for(write.gid);
-    results[i].status = load(slot);
+    results[i].status = find_place(slot, write.gid);
     if (!results[i].status) continue;
     StagedWrite staged{.undo = {}, .uid = bucket->uid, .result = i, .entry = {}};
     if (!slot.stage(write, results[i], staged.undo)) continue;
@@ -315,7 +364,7 @@ Result<spi::StoredDocument> Engine::get(BucketId bucket, const GlobalId& gid, sp
   Bucket* found = find(bucket);
   if (found == nullptr) return no_bucket(bucket);
   Slot& slot = found->slot_for(gid);
-  FJORD_TRY(load(slot));
+  FJORD_TRY(load_for_operation(slot));
   const std::uint32_t number = slot.index().find(gid);
   if (number == SlotIndex::kNone) {
     if (found->damaged || slot.is_uncertain(gid)) {
@@ -327,12 +376,17 @@ Result<spi::StoredDocument> Engine::get(BucketId bucket, const GlobalId& gid, sp
   const MetaEntry& entry = slot.index().at(number);
   spi::StoredDocument document{.timestamp = entry.timestamp(), .removed = entry.removed(), .header = {}, .body = {}};
   if (document.removed) return document;
-  slot.read_ahead(entry, parts == spi::Parts::All);
+  const bool counts = !entry.held() && context_.options.map_files;
+  const unsigned waits = slot.read_ahead(entry, parts == spi::Parts::All);
+  const Stopwatch watch(waits > 0 ? context_.options.clock : nullptr);
   Result<std::string_view> part = slot.read_part(number, Part::Header, context_.part_buffers[0]);
   if (part) {
     document.header = *part;
     if (parts == spi::Parts::All) part = slot.read_part(number, Part::Body, context_.part_buffers[1]);
   }
+  if (counts) ++context_.stats.document_reads;
+  context_.stats.document_misses += waits;
+  context_.stats.document_wait_us += waits * watch.us();
   if (!part) {
     if (slot.is_damaged()) note_damage(*found);
     return part.error();

@@ -97,11 +97,27 @@ class Engine final : public SlotfileProvider {
   };
   enum class Phase { None, Flush, Sync, Save };
 
+  /// The batch that is being written, if its puts are timed.
+  struct Sample {
+    explicit Sample(const Clock* clock) : whole(clock) {}
+    struct Put {
+      std::uint64_t entries;
+      std::uint64_t search_us;
+    };
+    Stopwatch whole;
+    std::vector<Put> puts;
+  };
+
   // engine.cpp
   bool is_ours(BucketId bucket) const {
     return (bucket.raw() & (context_.options.stripes - 1)) == context_.options.stripe;
   }
+  /// load() for an operation on one document: what it waits for is counted.
+  Status load_for_operation(Slot& slot);
+  void write_batch(std::span<const spi::Write> writes, std::span<spi::WriteResult> results, bool sync);
   void stage_all(std::span<const spi::Write> writes, std::span<spi::WriteResult> results);
+  Status find_place(Slot& slot, const GlobalId& gid);
+  void count_sample();
   Status write_journal(bool sync);
   void take_back_all(std::span<spi::WriteResult> results, const Status& why);
   Status make_place_for_writes(std::span<const spi::Write> writes);
@@ -177,6 +193,8 @@ class Engine final : public SlotfileProvider {
 
   // A batch that is being written.
   std::vector<StagedWrite> staged_;
+  std::optional<Sample> sample_;
+  unsigned batches_ = 0;
   std::string journal_meta_;
   std::vector<std::string_view> journal_parts_;
 

@@ -28,9 +28,13 @@ class ColdReads {
   /// True if the next one is to be asked, by note().
   bool is_sample() {
     if (left_ != 0) --left_;
+    ++stands_for_;
     return left_ == 0;
   }
+  /// For so many reads the one that is asked now speaks, itself included.
+  unsigned weight() const { return stands_for_; }
   void note(bool resident) {
+    stands_for_ = 0;
     resident_ = resident ? resident_ + 1 : 0;
     left_ = resident_ > kInARow ? kBetweenSamples : 0;
   }
@@ -40,6 +44,23 @@ class ColdReads {
   static constexpr unsigned kInARow = 16;
   unsigned left_ = 0;
   unsigned resident_ = 0;  ///< That many in a row were in memory.
+  unsigned stands_for_ = 0;
+};
+
+/// Time between two moments, of an engine that may have no clock.
+class Stopwatch {
+ public:
+  explicit Stopwatch(const Clock* clock) : clock_(clock) {
+    if (clock_ != nullptr) begin_ = clock_->now();
+  }
+  /// Since it was made; 0 without a clock.
+  std::uint64_t us() const {
+    return clock_ == nullptr ? 0 : static_cast<std::uint64_t>((clock_->now() - begin_).count());
+  }
+
+ private:
+  const Clock* const clock_;
+  MonotonicTime begin_;
 };
 
 /// What the parts of one engine share.

@@ -150,8 +150,8 @@ class Slot {
   /// IoError.
   Result<std::string_view> read_part(std::uint32_t number, Part part, std::string& buffer);
   /// Says that the entry is about to be read; see SlotFile::read_ahead().
-  void read_ahead(const MetaEntry& entry, bool body) {
-    if (!entry.held()) files_[entry.file]->read_ahead(entry, body);
+  unsigned read_ahead(const MetaEntry& entry, bool body) {
+    return entry.held() ? 0 : files_[entry.file]->read_ahead(entry, body);
   }
   /// Takes an entry out of the index and remembers its id: nobody may be told that it does not exist.
   void quarantine(std::uint32_t number);

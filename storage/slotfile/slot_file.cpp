@@ -160,16 +160,17 @@ Result<std::string_view> SlotFile::read_part(const MetaEntry& entry, Part part, 
   return std::string_view(buffer).substr(0, length - kPartChecksumBytes);
 }
 
-void SlotFile::read_ahead(const MetaEntry& entry, bool body) {
+unsigned SlotFile::read_ahead(const MetaEntry& entry, bool body) {
   const std::uint64_t header_bytes = stored_bytes(entry.header_length());
   const std::uint64_t body_bytes = body ? stored_bytes(entry.body_length()) : 0;
   const bool large = std::max(header_bytes, body_bytes) >= kLargePartBytes;
   ColdReads& cold = context_.cold_reads;
-  if (!large && !cold.is_sample()) return;
+  if (!large && !cold.is_sample()) return 0;
   const Result<std::string_view> all = mapped();
-  if (!all || all->empty()) return;
+  if (!all || all->empty()) return 0;
   const Result<RandomAccessFile*> file = file_.get();
-  if (!file) return;  // whoever reads will say it
+  if (!file) return 0;  // whoever reads will say it
+  const unsigned weight = large ? 1 : cold.weight();
   const bool header_resident = (*file)->is_resident(entry.header_position, header_bytes);
   const bool body_resident = (*file)->is_resident(entry.body_position, body_bytes);
   cold.note(header_resident && body_resident);
@@ -184,6 +185,7 @@ void SlotFile::read_ahead(const MetaEntry& entry, bool body) {
   constexpr std::uint64_t kPage = 4096;
   const bool one_page = entry.body_position / kPage == (entry.body_position + body_bytes) / kPage;
   if (!body_resident && !(one_page && header_resident)) (*file)->will_need(entry.body_position, body_bytes);
+  return header_resident && body_resident ? 0 : weight;
 }
 
 bool verify_part(const MetaEntry& entry, Part part, std::string_view stored) {

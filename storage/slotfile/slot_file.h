@@ -60,8 +60,9 @@ class SlotFile {
   /// Reads one part as it is stored, verifies it and takes the checksum off. The view is of the mapped file or of
   /// `buffer`. Errors: Corruption, IoError.
   Result<std::string_view> read_part(const MetaEntry& entry, Part part, std::string& buffer);
-  /// Has both parts read at the same time if they are not in memory, or the header alone.
-  void read_ahead(const MetaEntry& entry, bool body);
+  /// Has both parts read at the same time if they are not in memory, or the header alone. Returns for how many reads
+  /// that wait for the medium this one speaks; 0 if it does not wait, or was not looked at.
+  unsigned read_ahead(const MetaEntry& entry, bool body);
 
  private:
   Status walk_run(const RunFrame& frame, std::uint64_t offset, const std::function<void(const MetaEntry&, bool)>& visit,

@@ -134,6 +134,7 @@ class Driver {
   void fill(const LiveCluster& live, const ClusterReading& reading, tuner::PilotInput& input) {
     input.condition = condition_of(live);
     input.condition.fullest_used_share = input.figures.fullest_used_share;
+    input.condition.memory_left_bytes = input.figures.memory_available_bytes;
     input.condition.is_degraded = input.condition.is_degraded || input.figures.nodes_silent > 0;
     input.size = size_of(live);
     input.values = settings_in_use(reading);
@@ -215,6 +216,8 @@ int run_tune_run(const TuneArgs& args) {
   options.modes = *modes;
   options.target_s = objective->target_s;
   options.watch.scan_share = objective->scan_share;
+  options.entries.controller.quorum = static_cast<std::uint64_t>(args.entries_quorum);
+  options.entries.controller.cpu_share_min = args.entries_share;
   return Driver(args, std::move(*addresses), options).run(*modes);
 }
 

@@ -268,6 +268,8 @@ struct TuneArgs {
   bool show_periods = false;
   std::string controllers;  ///< run: "visitors=on,split=advise"
   int periods = 0;          ///< run: 0: for ever.
+  int entries_quorum = 2;   ///< run: so many nodes have to find their puts bound by the search.
+  double entries_share = 0.5;
 };
 int run_tune_example();
 int run_tune_advise(const TuneArgs& args);

@@ -636,11 +636,17 @@ void add_tune_watch(CLI::App& apply, CLI::App& run, TuneArgs& args) {
                  "Looks at the metrics before and after, and takes the change back if the objective is 5 % worse for "
                  "three periods (exit code 8)");
   run.add_option("--controllers", args.controllers,
-                 "LOOP=off|advise|on,... of visitors, maintenance, split (default: all advise)")
+                 "LOOP=off|advise|on,... of visitors, maintenance, split, entries, cache (default: all advise)")
       ->type_name("MODES");
   run.add_option("--periods", args.periods, "Ends after so many (default: goes on)")->check(CLI::Range(1, 1 << 30));
   run.add_flag_callback(
       "--once", [&args] { args.periods = 1; }, "One period");
+  run.add_option("--entries-quorum", args.entries_quorum,
+                 "entries: so many nodes have to find their puts bound by the search (default: 2)")
+      ->check(CLI::Range(1, 65535));
+  run.add_option("--entries-share", args.entries_share,
+                 "entries: share of a put's time in the search from which it counts as bound (default: 0.5)")
+      ->check(CLI::Range(0.05, 0.95));
   for (CLI::App* one : {&apply, &run}) {
     one->add_option("--period", args.period_s, "Seconds between two readings of the metrics (default: 10)")
         ->check(CLI::Range(0.1, 3600.0))

@@ -39,9 +39,10 @@ void TuneLog::period(int number, const tuner::PeriodFigures& figures,
   if (!json_) {
     return print_line(fmt::format(
         "{}  period {}  {:.0f} reads/s, {:.0f} writes/s, {:.0f} failed/s, mean {:.2f} ms, p99 {:.2f} ms, visits {}/s, "
-        "{} nodes{}",
+        "searches {:.0f} % of puts, waits for indexes {:.1f} % and documents {:.1f} %, {} nodes{}",
         time_text(SystemClock().wall_now().us), number, figures.reads_per_s, figures.writes_per_s, figures.failed_per_s,
         1e3 * figures.mean_s.value_or(0), 1e3 * figures.p99_s.value_or(0), tuner::bytes_text(figures.scan_bytes_per_s),
+        100 * figures.search_share(), 100 * figures.index_wait_share, 100 * figures.document_wait_share,
         figures.nodes_read, figures.nodes_silent == 0 ? "" : fmt::format(", {} silent", figures.nodes_silent)));
   }
   JsonText json;
@@ -52,7 +53,9 @@ void TuneLog::period(int number, const tuner::PeriodFigures& figures,
   json.key("scan_bytes_per_s").real(figures.scan_bytes_per_s, 0);
   json.key("visitors_running").real(figures.visitors_running, 0);
   json.key("visitors_queued").real(figures.visitors_queued, 0).key("nodes").number(figures.nodes_read);
-  json.key("silent").number(figures.nodes_silent);
+  json.key("silent").number(figures.nodes_silent).key("search_share").real(figures.search_share(), 4);
+  json.key("index_wait_share").real(figures.index_wait_share, 4);
+  json.key("document_wait_share").real(figures.document_wait_share, 4);
   if (objective) json.key("foreground").real(objective->foreground, 4).key("speed").real(objective->speed, 2);
   json.end_object();
   print_line(json.str());

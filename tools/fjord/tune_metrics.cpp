@@ -9,6 +9,8 @@
 namespace fjord::cli {
 namespace {
 
+/// Of an index, for each entry of a slotfile: docs/experiments.
+constexpr double kIndexBytesOfEntry = 60;
 constexpr const char* kOperations = "fjord_distributor_operations_total";
 
 /// What one node did between two of its pages.
@@ -23,6 +25,20 @@ class NodePeriod {
   double least(std::string_view name) const { return std::min(before_.sum(name).value_or(0), now(name)); }
   HistogramPeriod histogram(std::string_view name) const { return HistogramPeriod::between(before_, after_, name); }
   bool has(std::string_view name) const { return after_.sum(name).has_value(); }
+  /// Of each class of slotfiles that was written to.
+  std::vector<tuner::PutCost> put_costs() const {
+    std::vector<tuner::PutCost> costs;
+    const auto [begin, end] = after_.range("fjord_slotfile_sampled_puts_total");
+    for (auto at = begin; at != end; ++at) {
+      const double puts = rise(at->name, at->labels);
+      if (puts <= 0) continue;
+      costs.push_back({.puts = puts,
+                       .entries = rise("fjord_slotfile_sampled_put_entries_total", at->labels) / puts,
+                       .put_s = 1e-6 * rise("fjord_slotfile_sampled_put_us_total", at->labels) / puts,
+                       .search_s = 1e-6 * rise("fjord_slotfile_sampled_put_search_us_total", at->labels) / puts});
+    }
+    return costs;
+  }
 
  private:
   const MetricPage& before_;
@@ -55,6 +71,19 @@ void add_storage(const NodePeriod& node, tuner::PeriodFigures& sum) {
   const double used = node.now("fjord_storage_space_used_bytes");
   const double all = used + node.now("fjord_storage_space_free_bytes");
   if (all > 0) sum.fullest_used_share = std::max(sum.fullest_used_share, used / all);
+}
+
+/// Waits in seconds, made shares at the end.
+void add_caches(const NodePeriod& node, tuner::PeriodFigures& sum) {
+  sum.index_wait_share += 1e-6 * node.rise("fjord_slotfile_index_wait_us");
+  sum.document_wait_share += 1e-6 * node.rise("fjord_slotfile_document_wait_us");
+  sum.index_bytes_all = std::max(sum.index_bytes_all, kIndexBytesOfEntry * node.now("fjord_slotfile_entries"));
+  const double available = node.now("fjord_machine_memory_available_bytes");
+  if (available <= 0) return;
+  const double cache = available + node.now("fjord_slotfile_index_bytes");
+  sum.cache_bytes = sum.cache_bytes <= 0 ? cache : std::min(sum.cache_bytes, cache);
+  sum.memory_available_bytes =
+      sum.memory_available_bytes <= 0 ? available : std::min(sum.memory_available_bytes, available);
 }
 
 /// Of the time of stripes that operations and visits took, what visits did.
@@ -102,7 +131,13 @@ tuner::PeriodFigures figures_between(const ClusterReading& before, const Cluster
     const NodePeriod node(*before.pages[i], *after.pages[i]);
     if (node.has("fjord_distributor_pending_operations")) add_distributor(node, figures, times);
     if (node.has("fjord_visitor_running")) add_storage(node, figures);
+    if (!node.has("fjord_slotfile_sampled_puts_total")) continue;
+    add_caches(node, figures);
+    figures.puts.push_back({.node = i, .costs = node.put_costs()});
   }
+  const double nodes_time = figures.seconds * static_cast<double>(std::max<std::size_t>(1, figures.puts.size()));
+  figures.index_wait_share /= nodes_time;
+  figures.document_wait_share /= nodes_time;
   figures.operations = figures.reads_per_s + figures.writes_per_s + figures.failed_per_s;
   for (double* rate :
        {&figures.reads_per_s, &figures.writes_per_s, &figures.failed_per_s, &figures.node_operations_per_s,

@@ -38,6 +38,7 @@ storage::ProviderFactory slotfile_factory(const config::ClusterConfig& config, c
   options.change_durability = durability_of(config);
   options.background = &syncs;
   options.metrics = &runtime.metrics;
+  options.clock = &runtime.clock;
   tunables = std::make_unique<SlotfileTunables>(runtime.tunables, options.limits);
   options.tunables = tunables.get();
   options.limits = tunables->of_stripe(stripes);

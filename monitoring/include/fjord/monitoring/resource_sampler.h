@@ -5,16 +5,18 @@
 namespace fjord {
 
 /// Puts what this process uses of the machine into metrics: fjord_process_cpu_seconds, _resident_bytes, _open_fds,
-/// _threads. Threading: one thread at a time. Lifetime: the registry outlives it.
+/// _threads; and fjord_machine_memory_available_bytes. Threading: one thread at a time. Lifetime: the registry outlives
+/// it.
 class ResourceSampler {
  public:
   explicit ResourceSampler(MetricRegistry& registry);
-  /// Reads /proc/self; what cannot be read keeps its last value.
+  /// Reads /proc; what cannot be read keeps its last value.
   void sample();
 
  private:
   Gauge& cpu_seconds_;
   Gauge& resident_bytes_;
+  Gauge& available_bytes_;
   Gauge& open_fds_;
   Gauge& threads_;
 };

@@ -102,6 +102,12 @@ class EntriesController {
 
   /// What a node saw of a put: the entries of its slotfile, and the share of its time that searching took.
   Decision report(std::uint64_t node, std::int64_t entries, double cpu_share);
+  /// The node does not count any more.
+  void forget(std::uint64_t node) { reports_.erase(node); }
+  /// Set by whoever drives it.
+  void took(std::int64_t value) { value_ = value; }
+  void set_quorum(std::uint64_t quorum) { options_.quorum = quorum; }
+  void set_floor(std::int64_t floor) { options_.floor = floor; }
   /// Forgets what nodes reported: after slow ones were replaced, or with another threshold.
   Decision reset();
   Decision reset(double cpu_share_min);
@@ -173,6 +179,7 @@ class CacheController {
       : options_(options), mode_(mode), value_(value) {}
 
   Decision step(const CacheMisses& misses);
+  void set_budget(double bytes) { options_.budget_bytes = bytes; }
   std::int64_t value() const { return value_; }
   /// Set by whoever drives it, or by somebody else.
   void took(std::int64_t value) { value_ = value; }

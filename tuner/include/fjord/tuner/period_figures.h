@@ -1,10 +1,25 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace fjord::tuner {
+
+/// Writes to slotfiles of about one size, means of those that were timed.
+struct PutCost {
+  double puts = 0;      ///< That were timed.
+  double entries = 0;   ///< Of a slotfile.
+  double put_s = 0;     ///< In the engine, the journal included.
+  double search_s = 0;  ///< Of that, for finding the entry in the slotfile, loading its index included.
+};
+
+struct NodePuts {
+  std::uint64_t node = 0;  ///< The same number in all periods.
+  std::vector<PutCost> costs;
+};
 
 /// What a cluster did in a period, as its metrics say. Rates are of the whole cluster, by the second.
 struct PeriodFigures {
@@ -26,6 +41,15 @@ struct PeriodFigures {
   /// Time for which maintenance waited for its budget.
   double throttled_share = 0;
 
+  std::vector<NodePuts> puts;  ///< Of each storage node whose engine says it.
+  /// Of the time, that a storage node waited for indexes and for documents from the medium, in operations on single
+  /// documents; the mean of the nodes. Waits of several stripes add up.
+  double index_wait_share = 0;
+  double document_wait_share = 0;
+  double index_bytes_all = 0;         ///< What all indexes would take, on the node with most.
+  double cache_bytes = 0;             ///< For indexes and cached files, on the node with least; 0: not known.
+  double memory_available_bytes = 0;  ///< The same, without what indexes have now.
+
   double resident_bytes = 0;      ///< Of the storage process that has most.
   double fullest_used_share = 0;  ///< Of the file systems of the storage nodes.
 
@@ -33,6 +57,8 @@ struct PeriodFigures {
   std::size_t nodes_silent = 0;  ///< That did not answer at one end of the period.
 
   double operations_per_s() const { return reads_per_s + writes_per_s; }
+  /// Of the time of the puts that were timed, what finding their entries took. 0 if there were none.
+  double search_share() const;
   /// Of what was asked, that was done. 1 if nothing was asked.
   double served_share() const;
 };

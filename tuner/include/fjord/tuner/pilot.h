@@ -15,6 +15,20 @@
 
 namespace fjord::tuner {
 
+struct EntriesLoopOptions {
+  EntriesOptions controller;
+  double least_puts = 30;    ///< Fewer in a period say nothing of a slotfile's size.
+  int agreeing_periods = 3;  ///< So often in a row a node has to find its puts bound.
+  int report_periods = 360;  ///< For so long after that a node counts.
+};
+
+struct CacheLoopOptions {
+  CacheOptions controller;  ///< The budget comes with each period.
+  /// Below that share of the time in waits for either nothing is worth a change.
+  double least_wait_share = 0.01;
+  double budget_dead_band = 0.25;  ///< The budget is what it was until it has changed by so much.
+};
+
 struct PilotOptions {
   /// By the name of the loop, see loop_names(). What is not named is off.
   std::map<std::string, ControlMode, std::less<>> modes;
@@ -22,6 +36,8 @@ struct PilotOptions {
   std::int64_t visitors_ceiling = 64;
   std::int64_t maintenance_ceiling = 1LL << 30;
   SplitLimitOptions split;
+  EntriesLoopOptions entries;
+  CacheLoopOptions cache;
   GuardOptions guards;
   WatchedChangeOptions watch;
   /// For so many periods a loop leaves its knob alone after somebody else has set it, or after it was taken back.
@@ -104,6 +120,8 @@ class Pilot {
   class Loop;
   class YieldLoop;
   class SplitLoop;
+  class EntriesLoop;
+  class CacheLoop;
   struct Watched {
     std::string loop;
     const Knob* knob = nullptr;

@@ -1,10 +1,12 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 
+#include "fjord/common/clock.h"
 #include "fjord/common/env.h"
 #include "fjord/common/executor.h"
 #include "fjord/common/metrics.h"
@@ -86,9 +88,27 @@ struct SlotfileOptions {
   const SlotfileTunables* tunables = nullptr;
   /// Where the statistics are told; null: nowhere. Outlives the engine.
   MetricRegistry* metrics = nullptr;
+  /// With what waits and puts are timed; null: they are not. Outlives the engine.
+  const Clock* clock = nullptr;
   /// Where files are synced in the background; null: in maintain(). Outlives the engine.
   Executor* background = nullptr;
 };
+
+/// Of some puts, removes and updates: how long they took, and how much of that the search for their entry in the
+/// slotfile did. Searching is loading the index, if it is not in memory, and looking the id up in it.
+struct SampledPuts {
+  std::uint64_t puts = 0;
+  std::uint64_t entries = 0;  ///< Of their slotfiles, added up.
+  std::uint64_t us = 0;       ///< With their share of the batch's journal write.
+  std::uint64_t search_us = 0;
+};
+
+/// Classes of slotfiles by their entries: below 256, 1024, ..., 1 Mi, and the rest.
+inline constexpr std::size_t kEntryClasses = 8;
+/// The bound of a class; 0 for the last one, which has none.
+constexpr std::uint64_t entry_class_bound(std::size_t index) {
+  return index + 1 == kEntryClasses ? 0 : std::uint64_t{256} << (2 * index);
+}
 
 /// What the engine has met and done since it was opened; the first block is of now.
 struct SlotfileStats {
@@ -126,6 +146,16 @@ struct SlotfileStats {
   std::uint64_t index_loads = 0;
   std::uint64_t scrubbed_bytes = 0;
   std::uint64_t scrub_passes = 0;
+
+  // What operations waited for, of those that ask for single documents: visits, merges and the scrub read everything,
+  // and would miss whatever is kept. Times need a clock.
+  std::uint64_t index_lookups = 0;
+  std::uint64_t index_misses = 0;  ///< Of these, with the index not in memory.
+  std::uint64_t index_wait_us = 0;
+  std::uint64_t document_reads = 0;   ///< From slotfiles that are mapped.
+  std::uint64_t document_misses = 0;  ///< Of these, from the medium; estimated from samples.
+  std::uint64_t document_wait_us = 0;
+  std::array<SampledPuts, kEntryClasses> sampled_puts;
 };
 
 /// The default engine: each bucket is some slotfiles behind a journal. Files, and what a crash leaves behind:
