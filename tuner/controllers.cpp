@@ -145,7 +145,7 @@ Decision CacheController::step(const CacheMisses& misses) {
     --pause_;
     return decided(mode_, value_, value_, "");
   }
-  const double step = options_.step_share * options_.budget_bytes;
+  const double step = step_scale_ * options_.step_share * options_.budget_bytes;
   const double least = options_.least_share * options_.budget_bytes;
   // More than all indexes take is of no use.
   const double most = std::max(least, std::min(options_.most_share * options_.budget_bytes, 1.1 * misses.index_bytes));
@@ -161,9 +161,25 @@ Decision CacheController::step(const CacheMisses& misses) {
   const auto value = static_cast<std::int64_t>(std::clamp(wanted, least, most));
   // What the bounds alone would change, in the direction opposite to the need, is no reason to change anything.
   const bool is_useful = (wanted > static_cast<double>(value_)) == (value > value_) && value != value_;
-  const Decision decision = decided(mode_, value_, is_useful ? value : value_, std::move(reason));
-  if (decision.is_change) pause_ = options_.pause_periods;
+  Decision decision = decided(ControlMode::Advise, value_, is_useful ? value : value_, std::move(reason));
+  if (mode_ == ControlMode::Off) return decided(mode_, value_, value_, "");
+  if (decision.is_change && mode_ == ControlMode::On) {
+    took(decision.new_value);
+    decision.is_applied = true;
+  }
   return decision;
+}
+
+void CacheController::took(std::int64_t value) {
+  pause_ = options_.pause_periods;
+  if (value == value_) return;
+  // Where a whole step is too much in either direction, it would go to and fro.
+  constexpr double kLeastScale = 1.0 / 16;
+  const int direction = value > value_ ? 1 : -1;
+  if (direction == -direction_) step_scale_ = std::max(kLeastScale, step_scale_ / 2);
+  if (direction == direction_) step_scale_ = std::min(1.0, step_scale_ * 2);
+  direction_ = direction;
+  value_ = value;
 }
 
 }  // namespace fjord::tuner

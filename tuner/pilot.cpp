@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <deque>
 #include <fmt/format.h>
 
 #include "fjord/common/check.h"
@@ -168,9 +169,9 @@ class Pilot::EntriesLoop final : public Loop {
 
  private:
   struct Found {
-    int periods = 0;  ///< In a row.
-    int silent = 0;   ///< Periods since the last report.
-    std::int64_t entries = 0;
+    std::deque<std::int64_t> recent;  ///< Of the last periods in which it was bound, without a break.
+    int silent = 0;                   ///< Periods since the last report.
+    std::int64_t entries = 0;         ///< The largest of these.
     double share = 0;
   };
 
@@ -186,18 +187,20 @@ class Pilot::EntriesLoop final : public Loop {
     }
     if (!says_something) return false;
     if (bound == nullptr) {
-      found.periods = 0;
+      found.recent.clear();
       return false;
     }
-    const double share = std::min(bound->search_s / bound->put_s, 0.99);
+    const double share = std::min(bound->search_s / bound->put_s, 0.999);
     const double allowed = std::min(options_.controller.cpu_share_min, 0.99);
     // search / (search + rest) is to be `allowed`, and search is in proportion to the entries.
     const double entries = bound->entries * (allowed / (1 - allowed)) * ((1 - share) / share);
     const auto rounded = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max(1.0, entries))));
-    found.entries = found.periods == 0 ? rounded : std::max(found.entries, rounded);
+    found.recent.push_back(rounded);
+    const auto agreeing = static_cast<std::size_t>(options_.agreeing_periods);
+    while (found.recent.size() > agreeing) found.recent.pop_front();
+    found.entries = *std::max_element(found.recent.begin(), found.recent.end());
     found.share = share;
-    ++found.periods;
-    if (found.periods < options_.agreeing_periods) return false;
+    if (found.recent.size() < agreeing) return false;
     found.silent = 0;
     return true;
   }
@@ -221,7 +224,15 @@ class Pilot::CacheLoop final : public Loop {
     if (figures.index_wait_share + figures.document_wait_share < options_.least_wait_share) return {};
     Decision decision =
         controller_.step({figures.index_wait_share, figures.document_wait_share, figures.index_bytes_all});
+    seen_ = {figures.index_wait_share, figures.document_wait_share};
+    if (blocked_ &&
+        (++blocked_->periods > options_.retry_periods || (blocked_->seen && has_changed(*blocked_->seen)))) {
+      blocked_.reset();
+    }
+    // What it is compared with is how it was some periods after it was taken back.
+    if (blocked_ && blocked_->periods == options_.settle_periods) blocked_->seen = seen_;
     if (!decision.is_change) return decision;
+    if (blocked_ && blocked_->is_up == (decision.new_value > decision.old_value)) return {};
     constexpr std::int64_t kMiB = 1 << 20;
     decision.new_value = std::max(kMiB, decision.new_value / kMiB * kMiB);
     decision.is_change = decision.new_value != decision.old_value;
@@ -230,9 +241,14 @@ class Pilot::CacheLoop final : public Loop {
                                    100 * std::min(figures.index_wait_share, figures.document_wait_share));
     return decision;
   }
-  void set(std::int64_t new_value, bool /*is_own*/) override {
+  void set(std::int64_t new_value, bool is_own) override {
     value = new_value;
     controller_.took(new_value);
+    if (!is_own) blocked_.reset();
+  }
+  /// What costs more in all may gain less by the next byte: as long as nothing else changes that direction is wrong.
+  void was_taken_back(std::int64_t tried) override {
+    if (value) blocked_ = Blocked{tried > *value, std::nullopt, 0};
   }
   Change change_of(const Decision& decision, const PilotInput& /*input*/) const override {
     const double more = static_cast<double>(decision.new_value - decision.old_value);
@@ -240,9 +256,29 @@ class Pilot::CacheLoop final : public Loop {
   }
 
  private:
+  struct Waits {
+    double index = 0;
+    double document = 0;
+  };
+  struct Blocked {
+    bool is_up = false;
+    std::optional<Waits> seen;
+    int periods = 0;
+  };
+  bool has_changed(const Waits& then) const {
+    const auto differs = [&](double a, double b) {
+      const double least = options_.least_wait_share / 4;
+      return std::max(a, least) > options_.change_ratio * std::max(b, least);
+    };
+    return differs(seen_.index, then.index) || differs(then.index, seen_.index) ||
+           differs(seen_.document, then.document) || differs(then.document, seen_.document);
+  }
+
   CacheLoopOptions options_;
   CacheController controller_;
   double budget_ = 0;
+  Waits seen_;
+  std::optional<Blocked> blocked_;
 };
 
 std::string_view to_string(PilotNote::Kind kind) {

@@ -19,6 +19,8 @@ REFUSED = 8
 VISITORS = "storage.visitors_max"
 HELD = "storage.held_bytes_max"
 SPLIT = "distributor.bucket_bytes_max"
+ENTRIES = "storage.entries_max"
+INDEX = "storage.index_bytes_max"
 
 
 class Metrics:
@@ -152,7 +154,7 @@ class TuneRunTest(unittest.TestCase):
         cls.config = cls.cluster.directory / "cluster.yaml"
 
     def setUp(self):
-        for name in (VISITORS, HELD, SPLIT):
+        for name in (VISITORS, HELD, SPLIT, ENTRIES, INDEX):
             self.cluster.fjord("config", "unset", name)
         self.cluster.wait_healthy()
 
@@ -200,6 +202,41 @@ class TuneRunTest(unittest.TestCase):
             self.assertEqual((changed["old"], changed["new"]), (1, 2))
             harness.wait_until(lambda: int(self.value(VISITORS)) >= 3, "more visitors")
 
+    def test_searching_nodes_are_found_and_indexes_get_memory(self):
+        """No figure of this test comes from a server of its own: the engines of the nodes measure."""
+        def located(count, text):
+            # Three locations, whose buckets are of one stripe.
+            return "".join(json.dumps({"put": f"id:tune:item:n={1 + 16 * (i % 3)}:{i}", "fields": {"text": text}}) + "\n"
+                           for i in range(count))
+        self.cluster.must("config", "set", f"{ENTRIES}=1000000")
+        self.cluster.must("feed", "-", stdin=located(30_000, "first"))
+        # There is memory for one index, and what is written goes to its slotfile before the next batch comes.
+        self.cluster.must("config", "set", f"{INDEX}=1B", f"{HELD}=1B")
+
+        def write():
+            self.cluster.must("feed", "-", stdin=located(150, "again"))
+        run = ["--cluster-config", self.config, "--period", 4, "--controllers"]
+        off = "visitors=off,maintenance=off,split=off,"
+        with Repeat(write):
+            with TuneRun(self.cluster, *run, off + "entries=advise,cache=advise") as tuner:
+                entries = tuner.wait("advice", 2)
+                said = {event["loop"]: event for event in tuner.all("advice")}
+                self.assertEqual(set(said), {"entries", "cache"}, entries)
+                self.assertEqual((said["entries"]["knob"], said["entries"]["old"]), (ENTRIES, 1_000_000))
+                self.assertLess(said["entries"]["new"], 10_000)  # less than there are in each of the three
+                self.assertIn("2 nodes found puts bound", said["entries"]["reason"])
+                self.assertEqual((said["cache"]["knob"], said["cache"]["old"]), (INDEX, 1))
+                self.assertGreater(said["cache"]["new"], 1 << 20)
+                self.assertEqual(self.value(ENTRIES), "1000000")
+            with TuneRun(self.cluster, *run, off + "entries=off,cache=on") as tuner:
+                changed = tuner.wait("changed")
+                self.assertEqual((changed["loop"], changed["knob"], changed["old"]), ("cache", INDEX, 1))
+                self.assertNotEqual(self.value(INDEX), "1B")
+                # With the indexes in memory nobody waits for them, and puts are not bound by their searches any more.
+                harness.wait_until(lambda: tuner.all("period")[-1]["index_wait_share"] < 0.001, "no more waits", 60)
+                waited = max(period["index_wait_share"] for period in tuner.all("period"))
+                self.assertGreater(waited, 0.01)
+
     def test_advice_alone_changes_nothing(self):
         before = self.cluster.must("config", "history").out
         with Metrics(lambda _: 0.05) as node:
@@ -209,7 +246,7 @@ class TuneRunTest(unittest.TestCase):
         self.assertEqual(len(advice), 1, events)  # not every period again
         self.assertLess(advice[0]["new"], advice[0]["old"])
         self.assertEqual(self.cluster.must("config", "history").out, before)
-        for bad in (["--metrics", "127.0.0.1:1", "--controllers", "cache=on"], ["--controllers", "visitors=on"]):
+        for bad in (["--metrics", "127.0.0.1:1", "--controllers", "caches=on"], ["--controllers", "visitors=on"]):
             self.assertEqual(self.cluster.fjord("tune", "run", "--once", *bad).code, harness.USAGE)
 
     def test_what_a_person_sets_is_left_alone(self):

@@ -6,69 +6,9 @@
 
 #include "fjord/common/random.h"
 #include "fjord/tuner/model/plant.h"
-#include "hand_clock.h"
+#include "flight.h"
 
 namespace fjord::tuner {
-namespace {
-
-constexpr const char* kVisitorsMax = "storage.visitors_max";
-constexpr const char* kSplitLimit = "distributor.bucket_bytes_max";
-
-PilotInput busy(double p99_s, double mean_s = 0.002) {
-  PilotInput input;
-  input.figures.seconds = 10;
-  input.figures.reads_per_s = 500;
-  input.figures.writes_per_s = 500;
-  input.figures.operations = 10'000;
-  input.figures.mean_s = mean_s;
-  input.figures.p99_s = p99_s;
-  input.figures.visitors_queued = 1;
-  input.values = {{kVisitorsMax, 8}, {"maintenance.bytes_per_s", 128 << 20}, {kSplitLimit, 64 << 20}};
-  input.condition.memory_left_bytes = 1e12;
-  return input;
-}
-
-PilotOptions only(std::string_view loop, ControlMode mode) {
-  PilotOptions options;
-  options.modes[std::string(loop)] = mode;
-  return options;
-}
-
-/// A pilot, and the settings that it turns.
-struct Flight {
-  explicit Flight(const PilotOptions& options) : pilot(options, clock) {}
-
-  PilotStep step(PilotInput input) {
-    clock.advance(seconds(10));
-    for (auto& [name, value] : input.values) {
-      if (const auto set = values.find(name); set != values.end()) value = set->second;
-    }
-    PilotStep step = pilot.step(input);
-    for (const PilotNote& note : step.notes) notes.push_back(note);
-    if (step.order) {
-      orders.push_back(*step.order);
-      values[std::string(step.order->knob->name)] = step.order->new_value;
-      pilot.made(*step.order, "tune-" + std::to_string(orders.size()));
-    }
-    return step;
-  }
-  void steps(int count, const PilotInput& input) {
-    for (int i = 0; i < count; ++i) static_cast<void>(step(input));
-  }
-  bool noted(PilotNote::Kind kind, const std::string& part = "") const {
-    return std::any_of(notes.begin(), notes.end(), [&](const PilotNote& note) {
-      return note.kind == kind && note.text.find(part) != std::string::npos;
-    });
-  }
-
-  HandClock clock;
-  Pilot pilot;
-  std::map<std::string, std::int64_t> values;
-  std::vector<PilotOrder> orders;
-  std::vector<PilotNote> notes;
-};
-
-}  // namespace
 
 TEST_CASE("pilot: what is off says nothing, what advises says it once and changes nothing") {
   Flight off{PilotOptions()};

@@ -182,13 +182,15 @@ class CacheController {
   void set_budget(double bytes) { options_.budget_bytes = bytes; }
   std::int64_t value() const { return value_; }
   /// Set by whoever drives it, or by somebody else.
-  void took(std::int64_t value) { value_ = value; }
+  void took(std::int64_t value);
 
  private:
   CacheOptions options_;
   ControlMode mode_;
   std::int64_t value_;
   int pause_ = 0;
+  int direction_ = 0;      ///< Of the last change.
+  double step_scale_ = 1;  ///< Halved when it turns.
 };
 
 }  // namespace fjord::tuner

@@ -26,6 +26,11 @@ struct CacheLoopOptions {
   CacheOptions controller;  ///< The budget comes with each period.
   /// Below that share of the time in waits for either nothing is worth a change.
   double least_wait_share = 0.01;
+  /// A direction that was taken back is not tried again for so many periods, unless a wait has changed by this factor
+  /// since some periods after that.
+  int retry_periods = 1000;
+  double change_ratio = 1.5;
+  int settle_periods = 5;
   double budget_dead_band = 0.25;  ///< The budget is what it was until it has changed by so much.
 };
 
