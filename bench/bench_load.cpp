@@ -46,11 +46,16 @@ class Load {
       ended(kind, due, outcome, wrong);
     });
   }
-  void start_put(SteadyTime due) {
+  void start_put(const char* kind, SteadyTime due) {
     const std::uint64_t number = random_.below(options_.documents);
     ++started_;
     client_.put(generator_.id(number), generator_.document(number), Duration(0),
-                [this, due](OperationOutcome outcome) { ended("put", due, outcome, false); });
+                [this, kind, due](OperationOutcome outcome) { ended(kind, due, outcome, false); });
+  }
+  void start_closed(SteadyTime due) {
+    ++closed_started;
+    if (options_.put_share > 0 && random_.uniform() < options_.put_share) return start_put("closed put", due);
+    start_get("closed", due);
   }
 
   std::uint64_t under_way() const { return started_ - ended_.load(); }
@@ -111,12 +116,9 @@ void run_until_end(Load& load, const BenchOptions& options) {
       load.start_get("get", due_at(gets, options.gets_per_second));
     }
     for (; puts < due_count(options.puts_per_second, seconds); ++puts) {
-      load.start_put(due_at(puts, options.puts_per_second));
+      load.start_put("put", due_at(puts, options.puts_per_second));
     }
-    while (load.closed_under_way() < options.in_flight) {
-      ++load.closed_started;
-      load.start_get("closed", SteadyClock::now());
-    }
+    while (load.closed_under_way() < options.in_flight) load.start_closed(SteadyClock::now());
     if (options.load_seconds > 0) {
       std::this_thread::sleep_for(std::chrono::microseconds(500));
     } else if (input_ended()) {

@@ -25,6 +25,7 @@ struct BenchOptions {
   double gets_per_second = 0;      ///< Load, as are those below.
   double puts_per_second = 0;
   std::size_t in_flight = 0;  ///< Gets that are always under way, besides.
+  double put_share = 0;       ///< Of these, that are puts instead.
   double load_seconds = 0;    ///< 0: until standard input ends.
   std::string output = "/dev/stdout";
 };

@@ -72,6 +72,8 @@ int main(int argc, char** argv) {
   load->add_option("--gets", options.gets_per_second, "Gets a second, whether or not earlier ones have ended");
   load->add_option("--puts", options.puts_per_second, "Puts a second, likewise");
   load->add_option("--in-flight", options.in_flight, "Besides: gets that are always under way, of the kind \"closed\"");
+  load->add_option("--put-share", options.put_share, "Of these the share that puts instead, of the kind \"closed put\"")
+      ->check(CLI::Range(0.0, 1.0));
   load->add_option("--seconds", options.load_seconds, "How long; 0: until standard input ends")->capture_default_str();
   load->add_option("--output", options.output, "The file of CSV")->capture_default_str();
   CLI::App* query = add("query",
