@@ -118,8 +118,11 @@ TEST_CASE("pilot entries: somebody who sets it begins anew, and what was taken b
   flight.steps(4, bound);
   REQUIRE(flight.values[kEntriesMax] == 512);
   flight.values[kEntriesMax] = 1 << 24;
-  flight.steps(4000, with_puts({puts_of(0, 9000, 0.2), puts_of(1, 9000, 0.2)}, 0));
-  CHECK(flight.orders.size() == 1);  // the reports from before are forgotten
+  flight.steps(100, with_puts({puts_of(0, 9000, 0.9), puts_of(1, 9000, 0.2)}, 0));
+  CHECK_FALSE(flight.noted(PilotNote::Kind::Held, "too recent"));  // what the other has reported before is forgotten
+  flight.steps(3000, with_puts({puts_of(0, 9000, 0.2), puts_of(1, 9000, 0.2)}, 0));
+  flight.steps(10, with_puts({puts_of(0, 9000, 0.2), puts_of(1, 9000, 0.9)}, 0));
+  CHECK(flight.orders.size() == 1);  // and that of the first is too old
   flight.steps(10, bound);
   REQUIRE(flight.orders.size() == 2);
   CHECK(flight.orders[1].old_value == 1 << 24);
