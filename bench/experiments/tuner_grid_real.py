@@ -222,7 +222,7 @@ def measure_finals(workload, rows, profile, folder, options, seconds):
     contenders = [("defaults", DEFAULTS, {}), ("advice", advised, others)]
     for number, one in enumerate(grid[:1 if options.quick else 2]):
         contenders.append((f"grid {number + 1}", {name: one[name] for name in DEFAULTS}, {}))
-    for _ in range(2 if options.quick else 3):
+    for _ in range(2):
         for label, values, more in contenders:
             with Cluster(workload, values) as cluster:
                 cluster.use(values, more)
@@ -233,7 +233,7 @@ def measure_finals(workload, rows, profile, folder, options, seconds):
 
 
 def measure(options):
-    seconds = 1.0
+    seconds = 1.0 if options.quick else 0.8
     folder = options.output
     profile = folder / "profile.yaml"
     calibrated = harness.run_program("fjord", "tune", "calibrate", "--dir", folder, "--seconds", 5 if options.quick else 20, "--output",
@@ -270,7 +270,7 @@ def noise_of(rows):
 
 
 def show(rows, output):
-    table, ratios, gains = [], [], []
+    table, ratios, gains, noises, same = [], [], [], [], 0
     bars = {"best of the grid": [], "advice": [], "defaults": []}
     names = [name for name in WORKLOADS if any(one["workload"] == name and one["phase"] == "final" for one in rows)]
     for name in names:
@@ -289,6 +289,8 @@ def show(rows, output):
         for label, key in (("best of the grid", best), ("advice", "advice"), ("defaults", "defaults")):
             bars[label].append(mean[key] / top)
         advised = finals["advice"][0]
+        noises.append(max(between, noise_of(mine)))
+        same += all(advised[setting] == DEFAULTS[setting] for setting in DEFAULTS)
         table.append([name, short(finals[best][0]), short(advised), mean[best] / top, mean["advice"] / top, mean["defaults"] / top,
                       f"{100 * noise_of(mine):.0f} %", f"{100 * between:.0f} %", f"{max(grid) / min(grid):.2f}",
                       statistics.mean(one["ops_per_s"] for one in finals["advice"]), statistics.mean(one["p99_ms"] for one in finals["advice"])])
@@ -297,6 +299,10 @@ def show(rows, output):
     print(f"{len(rows)} measurements. Other programs took {statistics.mean(others):.2f} of {os.cpu_count()} cores in the mean while it was measured, "
           f"{max(others):.2f} at most; load average {min(loads):.1f} to {max(loads):.1f}."
           f" {'**The machine was not quiet.** ' if statistics.mean(others) > 0.1 * os.cpu_count() else ''}\n")
+    noise = statistics.median(noises)
+    print(f"The same settings, measured again, differed by {100 * noise:.0f} % (standard deviation, the median of the workloads): "
+          f"{'**no difference here says anything about settings.**' if noise > 0.15 else 'smaller differences say nothing.'} "
+          f"For {same} of {len(names)} workloads the advice is the defaults, as far as the settings of the grid go.\n")
     print("| what | figure |\n|---|---:|")
     print(f"| advice, of the best that was found: median | {statistics.median(ratios):.3f} |")
     print(f"| the same: worst | {min(ratios):.3f} |")
