@@ -904,6 +904,8 @@ struct JobSpec {
   8: optional Shuffle shuffle = Shuffle.AUTO
   /** How it runs, not what it computes: limits and throttle. What is not named is at its default. */
   9: optional list<Parameter> settings = []
+  /** Only what changed since the last job of the same is read, where that is still known. */
+  10: optional bool incremental = false
 }
 
 /** A document that the map function of a job failed on, and why. */
@@ -986,6 +988,8 @@ struct JobStatus {
   40: optional bool cancel_wanted = false
   41: optional string resume = ""
   42: optional string expected = ""
+  /** Of documents_read, those that an earlier job had read and this one did not. */
+  43: optional i64 documents_reused = 0
 }
 
 struct SubmitJob {

@@ -10,6 +10,7 @@
 #include "benchmarks.h"
 #include "fjord/client/connect.h"
 #include "fjord/mapreduce/aggregate_spec.h"
+#include "query.h"
 #include "report.h"
 
 namespace fjord::bench {
@@ -65,19 +66,17 @@ std::string difference(const std::vector<std::string>& rows, const Groups& expec
   return {};
 }
 
-struct Answer {
-  std::vector<std::string> rows;
-  rpc::JobStatus status;
-  double seconds = 0;  ///< From submitting the job until the rows are here.
-};
+}  // namespace
 
-Result<Answer> run_job(Connection& connection, const mapreduce::AggregateSpec& spec, unsigned visitors_per_node = 0) {
+Result<Answer> run_job(Connection& connection, const mapreduce::AggregateSpec& spec, unsigned visitors_per_node,
+                       bool is_incremental) {
   FJORD_TRY_ASSIGN(const auto plan, mapreduce::AggregatePlan::compile(spec, *connection.client().snapshot()->types()));
   rpc::JobSpec job;
   job.application = mapreduce::kAggregateApplication;
   job.document_type = spec.type;
   job.selection = plan->selection();
   job.visitors_per_node = visitors_per_node;
+  job.incremental = is_incremental;
   job.parameters = {{mapreduce::kAggregateParameter, spec.to_json()}};
   Answer answer;
   const Stopwatch watch;
@@ -100,6 +99,8 @@ Result<Answer> run_job(Connection& connection, const mapreduce::AggregateSpec& s
   answer.seconds = watch.seconds();
   return answer;
 }
+
+namespace {
 
 void say_answer(const std::string& what, const Answer& answer) {
   say(fmt::format("{}: {} groups of {} documents in {:.3f} s, of which {:.3f} s for the job", what, answer.rows.size(),

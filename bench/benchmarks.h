@@ -40,6 +40,10 @@ int run_visit(Connection& connection, const ListingGenerator& generator, const B
 int run_citycount(Connection& connection, const ListingGenerator& generator, const BenchOptions& options);
 /// Aggregates by two keys, one of 1,000 and one of 25,000 values, and compares the rows with what was fed.
 int run_aggregate(Connection& connection, const ListingGenerator& generator, const BenchOptions& options);
+/// Runs aggregations incrementally: for the first time, again, and after 1 % of the documents changed, in few buckets
+/// and anywhere; compares the rows each time with those of a run that reads everything. Leaves changed documents
+/// behind.
+int run_refresh(Connection& connection, const ListingGenerator& generator, const BenchOptions& options);
 /// Runs one aggregation of any documents several times, and writes the rows of the last time to options.output.
 int run_query(Connection& connection, const BenchOptions& options);
 /// Puts (of what was fed) and gets at given rates, whatever the answers do, and a line for each when it has ended.

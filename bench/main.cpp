@@ -85,6 +85,8 @@ int main(int argc, char** argv) {
   query->add_option("--output", options.output, "Where the rows of the last time go")->capture_default_str();
   for (CLI::App* command : {query, add("visit", "Visits all documents", fjord::bench::run_visit),
                             add("citycount", "Counts the documents by city with a job", fjord::bench::run_citycount),
+                            add("refresh", "Aggregates incrementally, with 1 % of the documents changed in between",
+                                fjord::bench::run_refresh),
                             add("aggregate", "Counts documents and adds up prices by city and by another key",
                                 fjord::bench::run_aggregate)}) {
     command->add_option("--repeat", options.repeat, "How often; the median counts")

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "context.h"
+#include "fjord/common/hash.h"
 #include "fjord/common/log.h"
 #include "fjord/rpc/live_settings.h"
 #include "maintenance/bucket_maintainer.h"
@@ -243,15 +244,15 @@ class DistributorNode::Impl {
       for (auto& [key, entry] : context_.buckets) {
         const BucketId whole = entry.bucket.with_used_bits(bits);
         if (reply.buckets.empty() || reply.buckets.back().bucket != whole)
-          reply.buckets.push_back(node_of(whole, request.avoid));
+          reply.buckets.push_back(node_of(whole, request));
       }
     } else {
-      for (BucketId bucket : request.buckets) reply.buckets.push_back(node_of(bucket, request.avoid));
+      for (BucketId bucket : request.buckets) reply.buckets.push_back(node_of(bucket, request));
     }
     return reply;
   }
 
-  rpc::BucketNode node_of(BucketId bucket, const std::vector<std::uint16_t>& avoid) {
+  rpc::BucketNode node_of(BucketId bucket, const rpc::GetBucketNodes& request) {
     if (context_.snapshot->distributor_of(bucket) != options_.index) {
       return {bucket, Status(StatusCode::WrongDistribution, "another distributor owns the bucket")};
     }
@@ -260,7 +261,7 @@ class DistributorNode::Impl {
         bucket.used_bits() >= context_.snapshot->distribution_bits();  // With fewer: of several owners.
     const bool knows_all = is_mine && context_.ready && !context_.unreported_buckets_may_exist();
     if (!parts.empty() && knows_all && create_missing(bucket)) return {bucket, not_in_sync()};
-    if (!parts.empty()) return node_of(bucket, parts, avoid);
+    if (!parts.empty()) return node_of(bucket, parts, request);
     if (!context_.ready) return {bucket, still_collecting()};
     if (context_.unreported_buckets_may_exist()) {
       return {bucket, Status(StatusCode::Unavailable, "it may be on a storage node that is not up")};
@@ -283,8 +284,7 @@ class DistributorNode::Impl {
   }
 
   /// A node from which all of these can be read, which make up `bucket`.
-  rpc::BucketNode node_of(BucketId bucket, const std::vector<BucketId>& parts,
-                          const std::vector<std::uint16_t>& avoid) {
+  rpc::BucketNode node_of(BucketId bucket, const std::vector<BucketId>& parts, const rpc::GetBucketNodes& request) {
     std::vector<std::uint16_t> readable;
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const BucketEntry& entry = *context_.buckets.find(parts[i]);
@@ -299,11 +299,18 @@ class DistributorNode::Impl {
     }
     if (readable.empty()) return {bucket, not_in_sync()};
     std::vector<std::uint16_t> others;
-    std::copy_if(readable.begin(), readable.end(), std::back_inserter(others),
-                 [&](auto node) { return std::find(avoid.begin(), avoid.end(), node) == avoid.end(); });
+    std::copy_if(readable.begin(), readable.end(), std::back_inserter(others), [&](auto node) {
+      return std::find(request.avoid.begin(), request.avoid.end(), node) == request.avoid.end();
+    });
     if (!others.empty()) readable = std::move(others);
     readable = latencies_.without_slow(std::move(readable), context_.clock.now());
-    return {bucket, Status::ok(), readable[context_.random.below(readable.size())]};
+    if (!request.all) return {bucket, Status::ok(), readable[context_.random.below(readable.size())]};
+    // The same one each time all are listed, so that what a visitor has left there of the bucket is found again
+    // (docs/design/0011-incremental-refresh.md).
+    const auto best = std::min_element(readable.begin(), readable.end(), [&](std::uint16_t a, std::uint16_t b) {
+      return mix64(bucket.raw(), a) < mix64(bucket.raw(), b);
+    });
+    return {bucket, Status::ok(), *best};
   }
 
   /// Where changes of a bucket can be read, and up to when: before its oldest write under way, and not while a merge

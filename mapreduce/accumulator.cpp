@@ -54,6 +54,14 @@ class TableAccumulator final : public Accumulator, private Emitter {
     }
     return Status::ok();
   }
+  Status map_alone(const DocumentView& document, std::string& tuples) override {
+    emitted_.clear();
+    emitted_tuples_ = 0;
+    FJORD_TRY(application_.map(document, *this));
+    tuples_ += emitted_tuples_;
+    tuples += emitted_;
+    return Status::ok();
+  }
   using Accumulator::merge;
   Status merge(std::string_view key, std::string_view value) override { return table_->add(key, value); }
   std::uint64_t tuples() const override { return tuples_; }

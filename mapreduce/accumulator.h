@@ -71,6 +71,13 @@ class Accumulator {
   /// The same for many.
   virtual Status merge(std::span<const HashedTuple> tuples);
 
+  /// Appends what the document would add, as keys and values that merge() takes (put_string() of each), and adds
+  /// nothing. Errors: those of Application::map(); then nothing is appended.
+  virtual Status map_alone(const DocumentView& document, std::string& tuples) = 0;
+  /// Takes out a tuple that was merged before: the groups are as if it never had been. False if that is not known to be
+  /// so, as the largest value may be gone, or all of them: then the group of that key is good for nothing any more.
+  virtual bool retract(std::string_view /*key*/, std::string_view /*value*/) { return false; }
+
   virtual std::uint64_t tuples() const = 0;  ///< Made by map() so far.
   virtual std::size_t groups() const = 0;    ///< The last few documents may not be in their groups yet, ...
   virtual std::size_t bytes() const = 0;     ///< ... nor count here.

@@ -75,6 +75,16 @@ void ExactSum::add(const ExactSum& other) {
   flags_ |= other.flags_;
 }
 
+bool ExactSum::subtract(const ExactSum& other) {
+  if (flags_ != 0 || other.flags_ != 0) return false;
+  std::uint64_t borrow = 0;
+  for (std::size_t i = 0; i < kLimbs; ++i) {
+    const std::uint64_t borrowed = __builtin_sub_overflow(limbs_[i], borrow, &limbs_[i]);
+    borrow = borrowed + __builtin_sub_overflow(limbs_[i], other.limbs_[i], &limbs_[i]);
+  }
+  return true;
+}
+
 double ExactSum::value() const {
   if ((flags_ & kNaN) != 0 || flags_ == (kPlusInfinity | kMinusInfinity)) return std::nan("");
   if (flags_ == kPlusInfinity) return std::numeric_limits<double>::infinity();

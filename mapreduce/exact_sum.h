@@ -17,6 +17,8 @@ class ExactSum {
  public:
   void add(double value);
   void add(const ExactSum& other);
+  /// Takes out what was added before. False, and nothing done, if either is not finite: how often is not known.
+  bool subtract(const ExactSum& other);
   /// value * 2^exponent; exponent from -1074 to 0.
   void add_scaled(__int128 value, int exponent);
   /// The double nearest to the sum (ties to even); infinity if it is beyond the range of finite doubles.

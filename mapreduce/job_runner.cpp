@@ -348,7 +348,8 @@ bool JobRunner::choose_shuffle() {
   if (job_.shuffle != rpc::Shuffle::Auto) return true;  // it has begun elsewhere
   job_.shuffle = job_.spec.shuffle;
   if (job_.shuffle == rpc::Shuffle::Auto) {
-    job_.shuffle = application_->is_aggregation() ? rpc::Shuffle::Direct : rpc::Shuffle::Store;
+    const bool is_direct = application_->is_aggregation() || job_.spec.incremental;
+    job_.shuffle = is_direct ? rpc::Shuffle::Direct : rpc::Shuffle::Store;
   }
   return true;
 }
@@ -462,6 +463,7 @@ void JobRunner::on_direct(const Status& status) {
   job_.tuples = totals.tuples;
   job_.sent_bytes = totals.sent_bytes;
   job_.busy_us = totals.busy_us;
+  job_.documents_reused = totals.reused;
   if (job_.dead_letters != totals.dead_letters.size()) {
     job_.dead_letter_list = totals.dead_letters;
     job_.dead_letters = totals.dead_letters.size();
@@ -539,7 +541,7 @@ void JobRunner::reset_counts() {
   reduced_documents_ = 0;
   job_.phase = rpc::JobPhase::Map;
   job_.map_tasks = job_.map_tasks_done = job_.reduce_tasks = job_.reduce_tasks_done = 0;
-  job_.documents_read = job_.bytes_read = job_.spilled_bytes = job_.sent_bytes = 0;
+  job_.documents_read = job_.bytes_read = job_.spilled_bytes = job_.sent_bytes = job_.documents_reused = 0;
   job_.tuples = job_.tuple_documents = job_.results = job_.dead_letters = 0;
   job_.dead_letter_list.clear();
 }
@@ -549,9 +551,10 @@ visitors::VisitorSessionOptions JobRunner::map_options() const {
   spec.dead_letters_max = static_cast<std::uint32_t>(settings_.dead_letters_max);
   spec.expected_documents.clear();
   auto options = session_options(kMapVisitor);
-  options.parameters = spec.to_parameters();
   options.selection = job_.spec.document_type;
   if (!job_.spec.selection.empty()) options.selection += " and (" + job_.spec.selection + ")";
+  if (spec_.direct && job_.spec.incremental) spec.incremental = options.selection;
+  options.parameters = spec.to_parameters();
   options.header_only = !application_->needs_body();
   return options;
 }

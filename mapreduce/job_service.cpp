@@ -88,6 +88,12 @@ Status check_job(const std::string& job_id, const rpc::JobSpec& spec, const Appl
   if (spec.output_buckets > kOutputBucketsMax || spec.visitors_per_node > kVisitorsMax) {
     return Status(StatusCode::InvalidArgument, "at most 1024 output buckets and 1024 visitors per node");
   }
+  if (spec.incremental && spec.shuffle == rpc::Shuffle::Store) {
+    return Status(StatusCode::InvalidArgument, "an incremental job has the shuffle direct, not store");
+  }
+  if (spec.incremental && selection.needs_now()) {
+    return Status(StatusCode::InvalidArgument, "what an incremental job selects cannot depend on now()");
+  }
   return JobSettings::parse(spec.settings).status();
 }
 
@@ -263,8 +269,9 @@ void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder resp
   const auto application =
       applications_.create(request.spec.application, request.spec.parameters,
                            *snapshot->types()->find(request.spec.document_type), snapshot->types().get());
-  const bool is_direct = request.spec.shuffle == rpc::Shuffle::Direct ||
-                         (request.spec.shuffle == rpc::Shuffle::Auto && (*application)->is_aggregation());
+  const bool may_be_direct = (*application)->is_aggregation() || request.spec.incremental;
+  const bool is_direct =
+      request.spec.shuffle == rpc::Shuffle::Direct || (request.spec.shuffle == rpc::Shuffle::Auto && may_be_direct);
   rpc::JobStatus status;
   status.job_id = request.job_id;
   status.spec = request.spec;

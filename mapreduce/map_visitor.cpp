@@ -114,7 +114,9 @@ TaskMetrics::TaskMetrics(MetricRegistry& registry)
       tuple_documents(registry.counter("fjord_job_tuple_documents_total", "Documents of tuples put by map tasks.")),
       results(registry.counter("fjord_job_results_total", "Result documents put by reduce tasks.")),
       spilled_bytes(registry.counter("fjord_job_spilled_bytes_total",
-                                     "Bytes that tasks wrote to disk because their groups did not fit into memory.")) {}
+                                     "Bytes that tasks wrote to disk because their groups did not fit into memory.")),
+      reused(registry.counter("fjord_job_documents_reused_total",
+                              "Documents that incremental jobs did not read again.")) {}
 
 Result<std::unique_ptr<Application>> make_application(const TaskContext& shared, const TaskSpec& spec,
                                                       const DocumentTypeRepo& types) {
@@ -128,6 +130,9 @@ Result<std::unique_ptr<visitors::Visitor>> make_map_visitor(std::shared_ptr<Task
                                                             const visitors::Parameters& parameters) {
   FJORD_TRY_ASSIGN(TaskSpec spec, TaskSpec::from_parameters(parameters));
   FJORD_TRY_ASSIGN(auto application, make_application(*shared, spec, *context.types()));
+  if (spec.direct && !spec.incremental.empty()) {
+    return make_incremental_map_visitor(std::move(shared), context, std::move(spec), std::move(application));
+  }
   if (spec.direct) return make_direct_map_visitor(std::move(shared), context, std::move(spec), std::move(application));
   return std::unique_ptr<visitors::Visitor>(
       new MapVisitor(std::move(shared), context, std::move(spec), std::move(application)));
@@ -156,6 +161,15 @@ Tunable& spill_tunable(TunableRegistry& tunables) {
                                "mapreduce.task_memory_bytes; a task that needs more fails with TOO_LARGE."});
 }
 
+Tunable& partials_tunable(TunableRegistry& tunables) {
+  return tunables.declare({.name = "mapreduce.incremental_bytes",
+                           .unit = Unit::Bytes,
+                           .default_value = std::int64_t{256} << 20,
+                           .min = 0,
+                           .max = std::int64_t{1} << 50,
+                           .help = "Memory of a storage node for what incremental jobs keep for their next run."});
+}
+
 }  // namespace
 
 TaskContext::TaskContext(const ApplicationRegistry& known, DocumentSink& documents, TaskOptions chosen,
@@ -168,6 +182,7 @@ TaskContext::TaskContext(const ApplicationRegistry& known, DocumentSink& documen
       spill_limit(spill_tunable(runtime.tunables)),
       metrics(runtime.metrics),
       spills(runtime.env, options.spill_directory),
+      partials(partials_tunable(runtime.tunables), runtime.metrics),
       unit_seed(runtime.random.next()) {}
 
 void add_task_visitors(visitors::VisitorRegistry& registry, const ApplicationRegistry& applications, DocumentSink& sink,

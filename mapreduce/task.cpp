@@ -17,8 +17,9 @@ namespace fjord::mapreduce {
 namespace {
 
 constexpr std::uint8_t kReportVersion = 1;
-constexpr std::uint8_t kLongReportVersion = 2;  // with the fields from spilled_bytes to unit_chunks
-constexpr std::uint8_t kFullReportVersion = 3;  // with all
+constexpr std::uint8_t kLongReportVersion = 2;   // with the fields from spilled_bytes to unit_chunks
+constexpr std::uint8_t kFullReportVersion = 3;   // with those up to dead_letters
+constexpr std::uint8_t kReuseReportVersion = 4;  // with all
 constexpr std::size_t kDeadLetterErrorMax = 300;
 constexpr std::uint8_t kChunkVersion = 1;
 constexpr std::string_view kApplicationPrefix = "application.";
@@ -120,6 +121,7 @@ std::vector<rpc::Parameter> TaskSpec::to_parameters() const {
   if (direct) all.push_back({"direct", "1"});
   if (run != 0) all.push_back({"run", std::to_string(run)});
   if (dead_letters_max != 0) all.push_back({"dead_letters_max", std::to_string(dead_letters_max)});
+  if (!incremental.empty()) all.push_back({"incremental", incremental});
   for (const rpc::Parameter& parameter : parameters) {
     all.push_back({std::string(kApplicationPrefix) + parameter.name, parameter.value});
   }
@@ -148,6 +150,8 @@ Result<TaskSpec> TaskSpec::from_parameters(const std::vector<rpc::Parameter>& pa
     } else if (parameter.name == "run" || parameter.name == "dead_letters_max") {
       ok = parse_number(value, number) && number <= std::numeric_limits<std::uint32_t>::max();
       (parameter.name == "run" ? spec.run : spec.dead_letters_max) = static_cast<std::uint32_t>(number);
+    } else if (parameter.name == "incremental") {
+      spec.incremental = value;
     } else if (parameter.name == "direct") {
       ok = value == "1";
       spec.direct = ok;
@@ -175,9 +179,12 @@ Result<TaskSpec> TaskSpec::from_parameters(const std::vector<rpc::Parameter>& pa
 
 std::string TaskReport::encode() const {
   std::string out;
-  const bool is_full = sent_bytes != 0 || busy_us != 0 || !dead_letters.empty();
+  const bool is_full = reused != 0 || sent_bytes != 0 || busy_us != 0 || !dead_letters.empty();
   const bool is_long = is_full || spilled_bytes != 0 || unit != 0;
-  out.push_back(static_cast<char>(is_full ? kFullReportVersion : is_long ? kLongReportVersion : kReportVersion));
+  out.push_back(static_cast<char>(reused != 0 ? kReuseReportVersion
+                                  : is_full   ? kFullReportVersion
+                                  : is_long   ? kLongReportVersion
+                                              : kReportVersion));
   for (const std::uint64_t number : {documents, bytes, tuples, results}) put_varint(out, number);
   put_varint(out, tuple_documents.size());
   for (const auto& [destination, count] : tuple_documents) {
@@ -195,6 +202,7 @@ std::string TaskReport::encode() const {
       put_string(out, letter.error);
     }
   }
+  if (reused != 0) put_varint(out, reused);
   return out;
 }
 
@@ -203,7 +211,7 @@ Result<TaskReport> TaskReport::decode(std::string_view encoded) {
   if (encoded.empty()) return report;  // a bucket that holds nothing
   ByteReader in(encoded);
   const auto version = in.fixed<std::uint8_t>();
-  const bool known = version >= kReportVersion && version <= kFullReportVersion;
+  const bool known = version >= kReportVersion && version <= kReuseReportVersion;
   report.documents = in.varint();
   report.bytes = in.varint();
   report.tuples = in.varint();
@@ -218,7 +226,7 @@ Result<TaskReport> TaskReport::decode(std::string_view encoded) {
       *number = in.varint();
     }
   }
-  if (version == kFullReportVersion) {
+  if (version >= kFullReportVersion) {
     report.sent_bytes = in.varint();
     report.busy_us = in.varint();
     const std::uint64_t letters = in.varint();
@@ -227,6 +235,7 @@ Result<TaskReport> TaskReport::decode(std::string_view encoded) {
       report.dead_letters.push_back({std::move(document), std::string(in.string())});
     }
   }
+  if (version == kReuseReportVersion) report.reused = in.varint();
   if (!known || !in.at_end()) return Status(StatusCode::Corruption, "malformed report of a task");
   return report;
 }
@@ -234,9 +243,10 @@ Result<TaskReport> TaskReport::decode(std::string_view encoded) {
 namespace {
 
 /// Exceptions of an application's own code tell of the document, too; a lack of memory does not.
-Status map_caught(Accumulator& table, const DocumentView& document) {
+template <typename F>
+Status caught(F map) {
   try {
-    return table.map(document);
+    return map();
   } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& exception) {
@@ -249,16 +259,24 @@ bool tells_of_document(StatusCode code) {
          code != StatusCode::IoError && code != StatusCode::Timeout;
 }
 
-}  // namespace
-
-Status map_or_set_aside(Accumulator& table, const DocumentView& document, const TaskSpec& spec, TaskReport& report) {
-  const Status status = map_caught(table, document);
+Status or_set_aside(const Status& status, const DocumentView& document, const TaskSpec& spec, TaskReport& report) {
   if (status || !tells_of_document(status.code()) || spec.dead_letters_max == 0) return status;
   std::string error = status.to_string();
   if (report.dead_letters.size() >= spec.dead_letters_max) return too_many_dead_letters(spec.dead_letters_max, error);
   if (error.size() > kDeadLetterErrorMax) error.resize(kDeadLetterErrorMax);
   report.dead_letters.push_back({std::string(document.id()), std::move(error)});
   return Status::ok();
+}
+
+}  // namespace
+
+Status map_or_set_aside(Accumulator& table, const DocumentView& document, const TaskSpec& spec, TaskReport& report) {
+  return or_set_aside(caught([&] { return table.map(document); }), document, spec, report);
+}
+
+Status map_alone_or_set_aside(Accumulator& table, const DocumentView& document, const TaskSpec& spec,
+                              TaskReport& report, std::string& tuples) {
+  return or_set_aside(caught([&] { return table.map_alone(document, tuples); }), document, spec, report);
 }
 
 Status too_many_dead_letters(std::uint64_t limit, const std::string& last) {

@@ -38,6 +38,9 @@ struct TaskSpec {
   /// Times that map was begun anew: tuple documents of another run are those of another job.
   std::uint32_t run = 0;
   std::uint32_t dead_letters_max = 0;  ///< Map: so many documents may fail in one task.
+  /// Direct map: the selection of the visit, if what map makes of documents is to be kept for the next job of the same,
+  /// and what one before has kept to be used. Empty: no.
+  std::string incremental = {};
 
   std::vector<rpc::Parameter> to_parameters() const;
   /// Errors: InvalidArgument.
@@ -69,6 +72,7 @@ struct TaskReport {
   std::uint64_t sent_bytes = 0;               ///< Of tuples that were put or sent; of a unit in one of its buckets.
   std::uint64_t busy_us = 0;                  ///< Time in map or reduce.
   std::vector<rpc::DeadLetter> dead_letters;  ///< Documents that map failed on; they are among `documents`.
+  std::uint64_t reused = 0;                   ///< Documents among `documents` that an earlier job had read.
 
   std::string encode() const;
   /// Errors: Corruption.
@@ -114,6 +118,10 @@ class TupleDocuments {
 /// dead letter and that is OK, unless there are spec.dead_letters_max in the report. Errors: then InvalidArgument that
 /// says so (map()'s own if none may fail); TooLarge, Cancelled and what may go away by itself.
 Status map_or_set_aside(Accumulator& table, const DocumentView& document, const TaskSpec& spec, TaskReport& report);
+
+/// The same for a document by itself: Accumulator::map_alone().
+Status map_alone_or_set_aside(Accumulator& table, const DocumentView& document, const TaskSpec& spec,
+                              TaskReport& report, std::string& tuples);
 
 /// The error of a job with more dead letters than `limit`. InvalidArgument.
 Status too_many_dead_letters(std::uint64_t limit, const std::string& last);

@@ -11,6 +11,7 @@
 #include "fjord/common/hash.h"
 #include "fjord/mapreduce/task_visitors.h"
 #include "group_store.h"
+#include "partial_cache.h"
 #include "sink_pump.h"
 #include "task.h"
 
@@ -24,6 +25,7 @@ struct TaskMetrics {
   Counter& tuple_documents;
   Counter& results;
   Counter& spilled_bytes;
+  Counter& reused;
 };
 
 /// What all tasks of a process share.
@@ -38,6 +40,7 @@ struct TaskContext {
   Tunable& spill_limit;
   TaskMetrics metrics;
   SpillArea spills;
+  PartialCache partials;
   std::uint64_t unit_seed = 0;
   std::atomic<std::uint64_t> units{0};
 
@@ -58,6 +61,10 @@ Result<std::unique_ptr<visitors::Visitor>> make_map_visitor(std::shared_ptr<Task
 std::unique_ptr<visitors::Visitor> make_direct_map_visitor(std::shared_ptr<TaskContext> shared,
                                                            visitors::VisitContext& context, TaskSpec spec,
                                                            std::unique_ptr<Application> application);
+/// The same with what was left by an earlier job (incremental_map_visitor.cpp).
+std::unique_ptr<visitors::Visitor> make_incremental_map_visitor(std::shared_ptr<TaskContext> shared,
+                                                                visitors::VisitContext& context, TaskSpec spec,
+                                                                std::unique_ptr<Application> application);
 Result<std::unique_ptr<visitors::Visitor>> make_reduce_visitor(std::shared_ptr<TaskContext> shared,
                                                                visitors::VisitContext& context,
                                                                const visitors::Parameters& parameters);

@@ -21,6 +21,7 @@ ReadMetrics::ReadMetrics(MetricRegistry& registry)
 /// joined to.
 struct ServerVisitor::StripeIterator {
   std::unique_ptr<spi::DocumentIterator> iterator;
+  std::shared_ptr<BucketReader> reader;  ///< In place of an iterator.
   bool begun = false;
   std::vector<BucketId> parts;  ///< Not read yet, the last one first.
   PositionRange wanted;
@@ -56,13 +57,11 @@ struct ServerVisitor::StripeIterator {
   /// Appends to `block`; true if there is more. A part that is split or joined meanwhile ends it with NotFound.
   Result<bool> next(spi::PersistenceProvider& provider, const spi::IterateOptions& options, DocBlockBuilder& block,
                     std::size_t bytes_max) {
+    if (reader != nullptr) return next_of_reader(provider, options, block, bytes_max);
     while (block.size() < bytes_max) {
       if (iterator == nullptr) {
         if (parts.empty()) return false;
-        FJORD_TRY_ASSIGN(const ReplicaSet set, provider.replica_set(parts.back()));
-        if (set.epoch == 0) {
-          return Status(StatusCode::NotReady, parts.back().to_string() + " is being filled on this node");
-        }
+        FJORD_TRY(check_served(provider, parts.back()));
         FJORD_TRY_ASSIGN(iterator, provider.iterate(parts.back(), options));
         FJORD_TRY_ASSIGN(const BucketInfo info, provider.bucket_info(parts.back()));
         documents_read += info.documents;
@@ -73,6 +72,30 @@ struct ServerVisitor::StripeIterator {
       parts.pop_back();
     }
     return !parts.empty();
+  }
+
+  void close() {
+    iterator.reset();
+    if (reader != nullptr) reader->close();
+    reader.reset();
+  }
+
+  static Status check_served(spi::PersistenceProvider& provider, BucketId part) {
+    FJORD_TRY_ASSIGN(const ReplicaSet set, provider.replica_set(part));
+    if (set.epoch != 0) return Status::ok();
+    return {StatusCode::NotReady, part.to_string() + " is being filled on this node"};
+  }
+
+  Result<bool> next_of_reader(spi::PersistenceProvider& provider, const spi::IterateOptions& options,
+                              DocBlockBuilder& block, std::size_t bytes_max) {
+    std::uint64_t documents = 0;
+    for (const BucketId part : parts) {
+      FJORD_TRY(check_served(provider, part));
+      FJORD_TRY_ASSIGN(const BucketInfo info, provider.bucket_info(part));
+      documents += info.documents;
+    }
+    documents_read = documents;
+    return reader->next({provider, parts, wanted, options}, block, bytes_max);
   }
 
   Result<bool> read(const spi::IterateOptions& options, DocBlockBuilder& block, std::size_t bytes_max) {
@@ -160,7 +183,11 @@ void ServerVisitor::open(Lane& lane, BucketId bucket) {
   lane = Lane{.bucket = bucket, .number = next_number_++, .iterator = std::make_shared<StripeIterator>()};
   lane.iterator->wanted = plan_.positions;
   const Status status = visitor_->begin_bucket(bucket);
-  if (!status) close(lane, {status, {}});
+  if (!status) {
+    close(lane, {status, {}});
+  } else {
+    lane.iterator->reader = visitor_->make_reader(bucket);
+  }
 }
 
 void ServerVisitor::read_if_allowed(Lane& lane) {
@@ -184,7 +211,9 @@ void ServerVisitor::read_if_allowed(Lane& lane) {
       return Status::ok();
     };
     block.status = read();
-    if (!block.more || !block.status) iterator->iterator.reset();
+    if (!block.more || !block.status) {
+      iterator->close();
+    }
     mailbox.post([weak, lane_index, number, shared_block = std::make_shared<Block>(std::move(block))] {
       if (const auto self = weak.lock()) self->on_block(lane_index, number, std::move(*shared_block));
     });
@@ -281,7 +310,7 @@ void ServerVisitor::close(Lane& lane, BucketResult result) {
 void ServerVisitor::release_iterator(Lane& lane) {
   if (lane.iterator == nullptr) return;
   access_.on_stripe(lane.bucket,
-                    [iterator = std::move(lane.iterator)](spi::PersistenceProvider&) { iterator->iterator.reset(); });
+                    [iterator = std::move(lane.iterator)](spi::PersistenceProvider&) { iterator->close(); });
   lane.iterator = nullptr;
 }
 

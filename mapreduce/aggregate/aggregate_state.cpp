@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 #include <new>
+#include <utility>
 
 #include "exact_sum.h"
 #include "sketches.h"
@@ -118,6 +119,19 @@ struct SumState {
     }
     count = ignore_counts && count != 0 ? count : count + more;
     integers.set(integers.get() + more_integers);
+    return true;
+  }
+  bool retract(ByteReader& in, std::size_t& heap) {
+    const std::uint64_t less = in.varint();
+    const __int128 less_integers = read_int128(in);
+    const auto has_rest = in.fixed<std::uint8_t>();
+    if (!in.ok() || has_rest > 1 || less > count) return false;
+    if (has_rest == 1) {
+      ExactSum rest;
+      if (!rest.read(in) || !add_wide(heap).subtract(rest)) return false;
+    }
+    count -= less;
+    integers.set(integers.get() - less_integers);
     return true;
   }
 };
@@ -243,6 +257,19 @@ Status merge_sketch(const AggregatePlan::Aggregate& aggregate, Lazy<Sketch>& sta
     }
   });
   return fits ? Status::ok() : too_many(aggregate);
+}
+
+/// A sketch that is left without values goes, as if there never had been one.
+template <typename Sketch>
+bool retract_sketch(Lazy<Sketch>& state, ByteReader& in, std::size_t& heap) {
+  Sketch other;
+  if (!other.read(in) || state.sketch == nullptr) return false;
+  if (!state.change(heap, [&](Sketch& sketch) { return sketch.subtract(other); })) return false;
+  if (state.sketch->is_empty()) {
+    heap -= sizeof(Sketch) + state.sketch->bytes();
+    delete std::exchange(state.sketch, nullptr);
+  }
+  return true;
 }
 
 /// Calls `f` with the state of a sum or mean.
@@ -459,6 +486,51 @@ Status AggregateStates::merge_one(const AggregatePlan::Aggregate& aggregate, cha
       return merge_sketch(aggregate, at<HistogramState>(state), in, heap);
     default:
       return merge_sketch(aggregate, at<TopState>(state), in, heap);
+  }
+}
+
+bool AggregateStates::retract(char* states, std::string_view encoded, std::size_t& heap) const {
+  ByteReader in(encoded);
+  for (std::size_t i = 0; i < offsets_.size(); ++i) {
+    if (!retract_one(plan_.aggregates()[i], states + offsets_[i], in, heap)) return false;
+  }
+  return in.at_end();
+}
+
+bool AggregateStates::retract_one(const AggregatePlan::Aggregate& aggregate, char* state, ByteReader& in,
+                                  std::size_t& heap) {
+  switch (aggregate.function) {
+    case F::Count: {
+      const std::uint64_t less = in.varint();
+      if (!in.ok() || less > at<std::uint64_t>(state)) return false;
+      at<std::uint64_t>(state) -= less;
+      return true;
+    }
+    case F::Sum:
+    case F::Avg:
+      return with_sum(aggregate, state, [&](auto& sum) { return sum.retract(in, heap); });
+    case F::Min:
+    case F::Max: {
+      // One that is not the extreme leaves it as it is. What comes after the extreme is not known.
+      ScalarView value;
+      if (!read_scalar(in, value)) return false;
+      return value.kind == ScalarView::Kind::Absent || compare(value, at<ExtremeState>(state).value) != 0;
+    }
+    default:
+      break;
+  }
+  const auto has_sketch = in.fixed<std::uint8_t>();
+  if (!in.ok() || has_sketch > 1) return false;
+  if (has_sketch == 0) return true;
+  switch (aggregate.function) {
+    case F::Quantile:
+      return retract_sketch(at<QuantileState>(state), in, heap);
+    case F::Histogram:
+      return retract_sketch(at<HistogramState>(state), in, heap);
+    case F::Top:
+      return retract_sketch(at<TopState>(state), in, heap);
+    default:
+      return false;  // hashes of different values, without their counts
   }
 }
 

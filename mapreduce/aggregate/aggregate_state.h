@@ -34,10 +34,14 @@ class AggregateStates {
   void encode(const char* states, std::string& out) const;
   /// Adds what encode() wrote. Errors: Corruption (some of it may have been added); TooLarge.
   Status merge(char* states, std::string_view encoded, std::size_t& heap) const;
+  /// Takes out what was merged before: the bytes of the states are then those of the values that are left. False if
+  /// that cannot be said from the states alone; they are good for nothing then.
+  bool retract(char* states, std::string_view encoded, std::size_t& heap) const;
   /// The values of all aggregates, one after the other.
   void write(const char* states, JsonWriter& json) const;
 
  private:
+  static bool retract_one(const AggregatePlan::Aggregate& aggregate, char* state, ByteReader& in, std::size_t& heap);
   Status merge_one(const AggregatePlan::Aggregate& aggregate, char* state, ByteReader& in, std::size_t& heap) const;
 
   const AggregatePlan& plan_;

@@ -124,8 +124,7 @@ char* GroupTable::find(std::string_view key, std::uint64_t hash) {
   return states_of(record);
 }
 
-Status GroupTable::map(const DocumentView& document) {
-  ++documents_;
+bool GroupTable::evaluate(const DocumentView& document, ScalarView* inputs) {
   ValueExpression::clear(scratch_);
   const std::size_t key_begin = keys_.size();
   bool any_absent = false;
@@ -136,12 +135,55 @@ Status GroupTable::map(const DocumentView& document) {
   }
   if (any_absent && sabotage_.forget_null_groups) {
     keys_.resize(key_begin);
-    return Status::ok();
+    return false;
   }
-  ScalarView* const inputs = inputs_.data() + waiting_.size() * plan_->inputs().size();
   for (std::size_t i = 0; i < plan_->inputs().size(); ++i) {
     inputs[i] = canonical(plan_->inputs()[i].evaluate(document, scratch_));
   }
+  return true;
+}
+
+Status GroupTable::map_alone(const DocumentView& document, std::string& tuples) {
+  settle();
+  ++documents_;
+  if (!evaluate(document, inputs_.data())) return Status::ok();
+  if (alone_ == nullptr) alone_ = std::make_unique<Aligned[]>(states_.size() / sizeof(Aligned) + 1);
+  char* const states = alone_[0].bytes;
+  states_.construct(states);
+  std::size_t heap = 0;
+  const Status status = states_.add(states, {inputs_.data(), plan_->inputs().size()}, heap);
+  if (status) {
+    encoded_.clear();
+    states_.encode(states, encoded_);
+    put_string(tuples, keys_);
+    put_string(tuples, encoded_);
+  }
+  states_.destroy(states);
+  keys_.clear();
+  return status;
+}
+
+bool GroupTable::retract(std::string_view key, std::string_view value) {
+  settle();
+  char* const states = find(key, hash64(key));
+  if (!states_.retract(states, value, heap_bytes_)) return false;
+  // States without values may be those of no document at all.
+  encoded_.clear();
+  states_.encode(states, encoded_);
+  if (encoded_empty_.empty()) {
+    if (alone_ == nullptr) alone_ = std::make_unique<Aligned[]>(states_.size() / sizeof(Aligned) + 1);
+    states_.construct(alone_[0].bytes);
+    states_.encode(alone_[0].bytes, encoded_empty_);
+    states_.destroy(alone_[0].bytes);
+  }
+  return encoded_ != encoded_empty_;
+}
+
+Status GroupTable::map(const DocumentView& document) {
+  ++documents_;
+  const std::size_t key_begin = keys_.size();
+  ScalarView* const inputs = inputs_.data() + waiting_.size() * plan_->inputs().size();
+  if (!evaluate(document, inputs)) return Status::ok();
   const std::string_view key = std::string_view(keys_).substr(key_begin);
   const std::uint64_t hash = hash64(key);
   if (!may_wait_) {

@@ -27,6 +27,8 @@ class GroupTable final : public Accumulator {
   GroupTable& operator=(const GroupTable&) = delete;
 
   Status map(const DocumentView& document) override;
+  Status map_alone(const DocumentView& document, std::string& tuples) override;
+  bool retract(std::string_view key, std::string_view value) override;
   Status merge(std::string_view key, std::string_view value) override;
   Status merge(std::span<const HashedTuple> tuples) override;
   std::uint64_t tuples() const override { return documents_; }
@@ -58,7 +60,12 @@ class GroupTable final : public Accumulator {
     std::uint32_t key_bytes = 0;
   };
   class Source;
+  struct alignas(16) Aligned {
+    char bytes[16];
+  };
 
+  /// Appends the key to `keys_` and the values that go into its group to `inputs`. False: the document is left out.
+  bool evaluate(const DocumentView& document, ScalarView* inputs);
   /// The states of the group of that key, made if there is none.
   char* find(std::string_view key, std::uint64_t hash);
   // Inlined always: g++ takes a call of a function that does nothing but prefetch for one without effect.
@@ -96,6 +103,9 @@ class GroupTable final : public Accumulator {
   std::vector<Waiting> waiting_;
   std::vector<ScalarView> inputs_;  ///< Of the documents that wait, one after the other, and of the one that comes.
   std::string keys_;
+  std::unique_ptr<Aligned[]> alone_;  ///< Room for the states of one document.
+  std::string encoded_;
+  std::string encoded_empty_;
 };
 
 }  // namespace fjord::mapreduce

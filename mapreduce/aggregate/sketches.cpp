@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "fjord/common/hash.h"
@@ -24,6 +25,18 @@ void add_sorted(std::vector<std::pair<Key, std::uint64_t>>& counts, Key key, std
   } else {
     counts.emplace(at, key, count);
   }
+}
+
+/// Takes from the count of `key`, which goes when nothing is left. False if there is less.
+template <typename Key, typename Less>
+bool subtract_sorted(std::vector<std::pair<Key, std::uint64_t>>& counts, const Key& key, std::uint64_t count,
+                     Less less) {
+  const auto at = std::lower_bound(counts.begin(), counts.end(), key,
+                                   [&](const auto& one, const Key& wanted) { return less(one.first, wanted); });
+  if (at == counts.end() || less(key, at->first) || at->second < count) return false;
+  at->second -= count;
+  if (at->second == 0) counts.erase(at);
+  return true;
 }
 
 // The two series of Ertl's estimator for HyperLogLog (arXiv 1702.01284), which needs no table of corrections.
@@ -217,6 +230,16 @@ void QuantileSketch::add(const QuantileSketch& other) {
   count_ += other.count_;
 }
 
+bool QuantileSketch::subtract(const QuantileSketch& other) {
+  if (!is_exact() || !other.is_exact()) return false;
+  for (const auto& [value, count] : other.values_) {
+    const auto less = [](const ScalarView& a, const ScalarView& b) { return compare(a, b) < 0; };
+    if (!subtract_sorted(values_, value, count, less)) return false;
+    count_ -= count;
+  }
+  return true;
+}
+
 ScalarView QuantileSketch::quantile(double fraction) const {
   ScalarView result;
   if (count_ == 0) return result;
@@ -311,6 +334,11 @@ bool HistogramCounts::add(const HistogramCounts& other) {
                      [this](const auto& one) { return add_bin(one.first, one.second); });
 }
 
+bool HistogramCounts::subtract(const HistogramCounts& other) {
+  return std::all_of(other.bins_.begin(), other.bins_.end(),
+                     [this](const auto& one) { return subtract_sorted(bins_, one.first, one.second, std::less<>()); });
+}
+
 void HistogramCounts::write(JsonWriter& json, const ScalarView& width) const {
   const auto edge = [&](std::int64_t bin) {
     std::int64_t exact = 0;
@@ -357,6 +385,11 @@ bool HistogramCounts::read(ByteReader& in) {
 
 // ----------------------------------------------------------------------------------------------------------------- top
 
+std::size_t ValueCounts::node_bytes(std::string_view encoded) {
+  constexpr std::size_t kNodeBytes = 80;
+  return kNodeBytes + (encoded.size() > 15 ? encoded.size() : 0);
+}
+
 bool ValueCounts::add(const ScalarView& value) {
   scratch_.clear();
   put_scalar(scratch_, value);
@@ -369,8 +402,7 @@ bool ValueCounts::add(std::string_view encoded, std::uint64_t count) {
     return true;
   }
   if (counts_.size() == kValuesMax) return false;
-  constexpr std::size_t kNodeBytes = 80;
-  bytes_ += kNodeBytes + (encoded.size() > 15 ? encoded.size() : 0);
+  bytes_ += node_bytes(encoded);
   counts_.emplace(encoded, count);
   return true;
 }
@@ -378,6 +410,19 @@ bool ValueCounts::add(std::string_view encoded, std::uint64_t count) {
 bool ValueCounts::add(const ValueCounts& other) {
   return std::all_of(other.counts_.begin(), other.counts_.end(),
                      [this](const auto& one) { return add(one.first, one.second); });
+}
+
+bool ValueCounts::subtract(const ValueCounts& other) {
+  return std::all_of(other.counts_.begin(), other.counts_.end(), [this](const auto& one) {
+    const auto at = counts_.find(one.first);
+    if (at == counts_.end() || at->second < one.second) return false;
+    at->second -= one.second;
+    if (at->second == 0) {
+      bytes_ -= node_bytes(at->first);
+      counts_.erase(at);
+    }
+    return true;
+  });
 }
 
 void ValueCounts::write(JsonWriter& json, std::size_t k, bool is_bool) const {

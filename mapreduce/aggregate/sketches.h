@@ -49,7 +49,10 @@ class QuantileSketch {
 
   void add(const ScalarView& number, std::uint64_t count = 1);
   void add(const QuantileSketch& other);
+  /// Takes out what was added before. False if that cannot be undone: which values there were is not known any more.
+  bool subtract(const QuantileSketch& other);
   bool is_exact() const { return !has_buckets_; }
+  bool is_empty() const { return count_ == 0; }
   std::uint64_t count() const { return count_; }
   /// The smallest value so that a part of at least `fraction` of all is not greater. Absent if there are none.
   ScalarView quantile(double fraction) const;
@@ -79,6 +82,9 @@ class HistogramCounts {
   /// False, and nothing added, if there would be more than kBinsMax bins.
   bool add(const ScalarView& number, const ScalarView& width);
   bool add(const HistogramCounts& other);
+  /// Takes out what was added before. False if it is not there.
+  bool subtract(const HistogramCounts& other);
+  bool is_empty() const { return bins_.empty(); }
   /// An array of {"from","to","count"} by rising bin.
   void write(JsonWriter& json, const ScalarView& width) const;
   void append_to(std::string& out) const;
@@ -99,6 +105,9 @@ class ValueCounts {
   /// False, and nothing added, if there would be more than kValuesMax values.
   bool add(const ScalarView& value);
   bool add(const ValueCounts& other);
+  /// Takes out what was added before. False if it is not there.
+  bool subtract(const ValueCounts& other);
+  bool is_empty() const { return counts_.empty(); }
   /// The `k` most frequent values, as an array of {"value","count"}; of equal frequency the smaller value first.
   void write(JsonWriter& json, std::size_t k, bool is_bool) const;
   void append_to(std::string& out) const;
@@ -107,6 +116,7 @@ class ValueCounts {
 
  private:
   bool add(std::string_view encoded, std::uint64_t count);
+  static std::size_t node_bytes(std::string_view encoded);
 
   std::map<std::string, std::uint64_t, std::less<>> counts_;
   std::string scratch_;

@@ -496,6 +496,7 @@ void fields(V& visit, M& m) {
   visit(7, m.visitors_per_node);
   visit(8, m.shuffle);
   visit(9, m.settings);
+  visit(10, m.incremental);
 }
 template <typename V, Is<DeadLetter> M>
 void fields(V& visit, M& m) {
@@ -545,6 +546,7 @@ void fields(V& visit, M& m) {
   visit(40, m.cancel_wanted);
   visit(41, m.resume);
   visit(42, m.expected);
+  visit(43, m.documents_reused);
 }
 template <typename V, Is<SubmitJob> M>
 void fields(V& visit, M& m) {

@@ -49,6 +49,7 @@ class Engine final : public spi::PersistenceProvider {
   spi::Maintenance maintain(MonotonicTime now) override;
   std::vector<BucketId> take_damaged() override { return std::exchange(damaged_, {}); }
   Status mark_repaired(BucketId bucket) override;
+  Result<bool> is_damaged(BucketId bucket) const override;
   Status health() const override { return store_->health(); }
 
   // For iterators and moves of buckets.

@@ -226,6 +226,12 @@ Status Engine::mark_repaired(BucketId id) {
   return Status::ok();
 }
 
+Result<bool> Engine::is_damaged(BucketId id) const {
+  const Bucket* bucket = find(id);
+  if (bucket == nullptr) return no_bucket(id);
+  return bucket->catalog.damaged;
+}
+
 // ------------------------------------------------------------------------------------------------------------- damage
 
 void Engine::report_damage(BucketId id) {

@@ -239,6 +239,10 @@ class MemoryProvider final : public spi::PersistenceProvider {
   Status mark_repaired(BucketId bucket) override {
     return buckets_.contains(bucket) ? Status::ok() : no_bucket(bucket);
   }
+  Result<bool> is_damaged(BucketId bucket) const override {
+    if (!buckets_.contains(bucket)) return no_bucket(bucket);
+    return false;
+  }
   Status health() const override { return Status::ok(); }
 
  private:

@@ -210,6 +210,12 @@ Status Engine::mark_repaired(BucketId bucket) {
   return commit(edit_of(std::span(&found, 1)));
 }
 
+Result<bool> Engine::is_damaged(BucketId bucket) const {
+  const Bucket* found = find(bucket);
+  if (found == nullptr) return no_bucket(bucket);
+  return found->is_damaged();
+}
+
 Status Engine::health() const { return health_ ? journal_.health() : health_; }
 
 Status Engine::load_for_operation(Slot& slot) {

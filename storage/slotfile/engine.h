@@ -72,6 +72,7 @@ class Engine final : public SlotfileProvider {
   spi::Maintenance maintain(MonotonicTime now) override;
   std::vector<BucketId> take_damaged() override;
   Status mark_repaired(BucketId bucket) override;
+  Result<bool> is_damaged(BucketId bucket) const override;
   Status health() const override;
 
   SlotfileStats stats() const override;

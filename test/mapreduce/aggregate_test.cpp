@@ -117,6 +117,53 @@ const std::vector<std::string> kAll = {"count()",
                                        "min(paid)",
                                        "sum(paid)"};
 
+TEST_CASE("what is retracted leaves the bytes of what is left, or says that it does not know") {
+  static const auto types = test::sale_types();
+  const unsigned seed = GENERATE(1u, 2u, 3u);
+  const int cities = GENERATE(1, 40);
+  const std::vector<std::string> invertible = {"count()",   "count(year)",        "sum(cents)",  "sum(amount)",
+                                               "avg(year)", "histogram(year,10)", "top(3,year)", "quantile(0.5,year)"};
+  const bool all = GENERATE(true, false);
+  const auto sales = random_sales(seed, 600, cities);
+  const auto application = application_of(spec_of({"city"}, all ? kAll : invertible));
+  std::vector<std::string> alone(sales.size());
+  const auto table = make_accumulator(*application);
+  const auto each = [](std::string_view tuples, const auto& f) {
+    ByteReader in(tuples);
+    while (in.remaining() > 0) {
+      const std::string_view key = in.string();
+      f(key, in.string());
+    }
+  };
+  for (std::size_t i = 0; i < sales.size(); ++i) {
+    const auto view = DocumentView::open(*types, sales[i].bytes.header, sales[i].bytes.body);
+    REQUIRE(table->map_alone(*view, alone[i]).is_ok());
+    each(alone[i], [&](auto key, auto value) { REQUIRE(table->merge(key, value).is_ok()); });
+  }
+  const auto mapped = make_accumulator(*application);
+  add(*mapped, sales, 0, sales.size());
+  REQUIRE(tuples_of(*table) == tuples_of(*mapped));
+
+  std::set<std::string> doubtful;
+  const std::size_t taken = cities == 1 ? 20 : 300;
+  for (std::size_t i = 0; i < taken; ++i) {
+    each(alone[i], [&](auto key, auto value) {
+      if (!doubtful.contains(std::string(key)) && !table->retract(key, value)) doubtful.emplace(key);
+    });
+  }
+  const auto rest = make_accumulator(*application);
+  add(*rest, sales, taken, sales.size());
+  const Tuples left = tuples_of(*rest);
+  const Tuples found = tuples_of(*table);
+  for (const auto& [key, value] : found) {
+    if (doubtful.contains(key)) continue;
+    REQUIRE(left.contains(key));
+    CHECK(left.at(key) == value);
+  }
+  for (const auto& [key, value] : left) CHECK(found.contains(key));
+  if (!all && cities == 1) CHECK(doubtful.empty());
+}
+
 TEST_CASE("partial results are the same bytes however documents are split and partials are merged") {
   const unsigned seed = GENERATE(1u, 2u, 3u, 4u);
   const int cities = GENERATE(1, 7);

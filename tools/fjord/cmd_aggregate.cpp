@@ -249,6 +249,9 @@ std::string coverage(const rpc::JobStatus& job, std::size_t rows) {
   std::string text =
       fmt::format("{} documents ({} bytes) read in {} of {} buckets, {}; {} rows; {:.3f} s", job.documents_read,
                   job.bytes_read, job.map_tasks_done, job.map_tasks, missing, rows, seconds);
+  if (job.documents_reused != 0) {
+    text += fmt::format("; {} of the documents were known from an earlier run", job.documents_reused);
+  }
   if (job.tasks_repeated != 0) text += fmt::format("; {} buckets were read again", job.tasks_repeated);
   text += fmt::format("; shuffle {}", shuffle_text(job.shuffle));
   if (job.spilled_bytes != 0) text += fmt::format(", {} bytes spilled to disk", job.spilled_bytes);
@@ -279,6 +282,7 @@ int aggregate(Connection& connection, const AggregateArgs& args, const Aggregate
   job.selection = (*plan)->selection();
   job.parameters = {{mapreduce::kAggregateParameter, spec.to_json()}};
   job.shuffle = shuffle_from(args.shuffle);
+  job.incremental = args.incremental;
   auto settings = parse_parameters(args.settings);
   if (!settings) {
     report(settings.error());

@@ -44,6 +44,7 @@ std::string as_json(const rpc::JobStatus& job) {
   json.key("map_tasks").number(job.map_tasks).key("map_tasks_done").number(job.map_tasks_done);
   json.key("reduce_tasks").number(job.reduce_tasks).key("reduce_tasks_done").number(job.reduce_tasks_done);
   json.key("tasks_repeated").number(job.tasks_repeated).key("documents_read").number(job.documents_read);
+  json.key("documents_reused").number(job.documents_reused);
   json.key("bytes_read").number(job.bytes_read).key("tuples").number(job.tuples);
   json.key("tuple_documents").number(job.tuple_documents).key("results").number(job.results);
   json.key("shuffle").text(shuffle_text(job.shuffle)).key("spilled_bytes").number(job.spilled_bytes);
@@ -80,6 +81,9 @@ std::string as_text(const rpc::JobStatus& job) {
   text += fmt::format("repeated     {} tasks\n", job.tasks_repeated);
   text += fmt::format("coverage     {} of {} buckets, {} documents, {} of them dead letters\n", job.map_tasks_done,
                       job.map_tasks, job.documents_read, job.dead_letters);
+  if (job.documents_reused != 0) {
+    text += fmt::format("reused       {} documents that an earlier run had read\n", job.documents_reused);
+  }
   if (!has_ended(job)) {
     text += fmt::format("progress     {:.1f} %", 100 * part_done(job));
     if (job.left_us != 0) {
@@ -145,6 +149,7 @@ Result<rpc::JobSpec> spec_of(const JobArgs& args) {
     spec.parameters.push_back({"script", std::move(script)});
   }
   spec.shuffle = shuffle_from(args.shuffle);
+  spec.incremental = args.incremental;
   FJORD_TRY_ASSIGN(spec.settings, parse_parameters(args.settings));
   return spec;
 }

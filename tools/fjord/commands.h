@@ -158,6 +158,7 @@ struct JobArgs {
   unsigned visitors_per_node = 0;
   unsigned output_buckets = 0;
   std::string shuffle = "auto";
+  bool incremental = false;
   std::vector<std::string> settings;
   bool wait = false;
   std::string progress = "auto";
@@ -187,6 +188,7 @@ struct AggregateArgs {
   std::string into_namespace;
   std::string name;  ///< Of the results in the ids of documents.
   std::string shuffle = "auto";
+  bool incremental = false;
   std::vector<std::string> settings;
   std::string progress = "auto";
 };

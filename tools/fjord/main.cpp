@@ -352,6 +352,12 @@ void add_subscribe(CLI::App& app, SubscribeArgs& args, Action& action) {
   subscribe->callback([&] { action = [&] { return run_subscribe(args); }; });
 }
 
+void add_incremental(CLI::App& app, bool& incremental) {
+  app.add_flag("--incremental", incremental,
+               "Read only what changed since this was run with --incremental before; storage nodes keep what they made "
+               "of each document in memory for that. Needs the shuffle direct");
+}
+
 void add_shuffle(CLI::App& app, std::string& shuffle) {
   app.add_option("--shuffle", shuffle,
                  "How partial results get to where they are added up: direct (with the answers of the storage nodes, "
@@ -392,6 +398,7 @@ void add_jobs(CLI::App& app, JobArgs& args, Action& action) {
                   "Tasks at once on a storage node (default: chosen by the system)");
   run->add_option("--output-buckets", args.output_buckets, "Reduce tasks (default: chosen by the system)");
   add_shuffle(*run, args.shuffle);
+  add_incremental(*run, args.incremental);
   add_settings(*run, args.settings);
   run->add_flag("--wait", args.wait, "Wait for the end of the job");
   add_progress(*run, args.progress);
@@ -463,6 +470,7 @@ void add_aggregate(CLI::App& app, AggregateArgs& args, Action& action) {
   made->add_option("--spec", args.spec_file, "A file with all of that as JSON; other options go before it, - is stdin")
       ->type_name("FILE");
   add_shuffle(*made, args.shuffle);
+  add_incremental(*made, args.incremental);
   add_settings(*made, args.settings);
   add_progress(*made, args.progress);
   add_common(*made, args.common);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <map>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "fjord/mapreduce/aggregate_spec.h"
 #include "fjord/mapreduce/job_results.h"
@@ -37,10 +39,12 @@ struct Query {
   bool is_aggregation = false;
   bool by_price = false;    ///< Aggregation: by city and price, so that there are about as many groups as documents.
   bool wants_city = false;  ///< fieldstats: documents without a city are dead letters.
+  bool is_incremental = false;
   rpc::Shuffle shuffle = rpc::Shuffle::Auto;
 
   rpc::JobSpec spec() const {
     rpc::JobSpec spec;
+    spec.incremental = is_incremental;
     spec.application = "fieldstats";
     spec.document_type = "item";
     spec.parameters = {{"group", "city"}, {"value", "price"}};
@@ -54,13 +58,15 @@ struct Query {
     aggregate.group_by = {"city"};
     if (by_price) aggregate.group_by.emplace_back("price");
     aggregate.aggregates = {"count()", "sum(price)", "min(price)", "max(price)", "avg(price)"};
+    // Without extremes what changed is taken out of the groups, and these are not made anew.
+    if (is_incremental) aggregate.aggregates = {"count()", "sum(price)", "avg(price)"};
     spec.application = mapreduce::kAggregateApplication;
     spec.parameters = {{mapreduce::kAggregateParameter, aggregate.to_json()}};
     return spec;
   }
 };
 
-/// Documents that do not change, and what a job over them must find.
+/// Documents that do not change while a job runs, and what a job over them must find.
 class Catalogue {
  public:
   Catalogue(SimCluster& cluster, Client& client, Random& random)
@@ -70,27 +76,62 @@ class Catalogue {
     std::size_t left = documents;
     bool ok = true;
     for (unsigned i = 0; i < documents; ++i) {
-      std::string city = fmt::format("city-{}", random_.below(12));
-      auto price = static_cast<std::int64_t>(random_.below(2000)) - 500;
-      if (random_.chance(0.1)) city.clear();
-      items_.push_back({city, price});
-      std::string fields = fmt::format(R"({{{}"price": {}, "filler": "{}"}})",
-                                       city.empty() ? "" : fmt::format(R"("city": "{}", )", city), price,
-                                       std::string(random_.below(200), 'f'));
-      client_.put_json(fmt::format("id:sim:item::{}", i), std::move(fields), seconds(60),
-                       [&](OperationOutcome outcome) {
-                         ok = ok && outcome.is_ok();
-                         --left;
-                       });
+      put(i, [&](const OperationOutcome& outcome) {
+        ok = ok && outcome.is_ok();
+        --left;
+      });
     }
     return cluster_.run_until([&] { return left == 0; }, seconds(90)) && ok;
+  }
+
+  /// Puts and removes some, new ones among them. A document that an operation failed on, of which nobody knows whether
+  /// and when it is done, is removed for good. False if that cannot be done.
+  bool change(unsigned documents) {
+    std::vector<unsigned> failed;
+    std::set<unsigned> changed;
+    std::size_t left = 0;
+    for (unsigned i = 0; i < documents; ++i) {
+      const auto number = static_cast<unsigned>(random_.below(numbers_ + 1));
+      if (!changed.insert(number).second || lost_.contains(number)) continue;
+      ++left;
+      const auto done = [&, number](const OperationOutcome& outcome) {
+        if (!outcome.is_ok()) failed.push_back(number);
+        --left;
+      };
+      if (items_.contains(number) && random_.chance(0.3)) {
+        items_.erase(number);
+        client_.remove(id_of(number), seconds(60), done);
+      } else {
+        put(number, done);
+      }
+    }
+    if (!cluster_.run_until([&] { return left == 0; }, seconds(90))) return false;
+    for (const unsigned number : failed) {
+      lost_.insert(number);
+      items_.erase(number);
+    }
+    // What is in doubt may still be done until its deadline.
+    if (!failed.empty()) cluster_.scheduler().run_for(seconds(60));
+    for (unsigned tries = 0; tries < 20 && !failed.empty(); ++tries) {
+      std::vector<unsigned> again;
+      left = failed.size();
+      for (const unsigned number : failed) {
+        client_.remove(id_of(number), seconds(60), [&, number](const OperationOutcome& outcome) {
+          if (!outcome.is_ok()) again.push_back(number);
+          --left;
+        });
+      }
+      if (!cluster_.run_until([&] { return left == 0; }, seconds(90))) return false;
+      failed = std::exchange(again, {});
+    }
+    return failed.empty();
   }
 
   std::uint64_t documents() const { return items_.size(); }
   std::uint64_t dead_letters(const Query& query) const {
     if (!query.wants_city || query.is_aggregation) return 0;
     return static_cast<std::uint64_t>(
-        std::count_if(items_.begin(), items_.end(), [](const auto& item) { return item.first.empty(); }));
+        std::count_if(items_.begin(), items_.end(), [](const auto& item) { return item.second.first.empty(); }));
   }
 
   /// Empty if `results` are exactly right.
@@ -104,7 +145,8 @@ class Catalogue {
       const double average = static_cast<double>(t.sum) / static_cast<double>(t.count);
       std::string start =
           query.is_aggregation
-              ? fmt::format("{},{},{},{},{},", key.substr(0, key.size() - 1), t.count, t.sum, t.min, t.max)
+              ? fmt::format("{},{},{},{}", key.substr(0, key.size() - 1), t.count, t.sum,
+                            query.is_incremental ? "" : fmt::format("{},{},", t.min, t.max))
               : fmt::format(R"({{"count":{},"sum":{},"min":{},"max":{},"avg":)", t.count, t.sum, t.min, t.max);
       if (!value.starts_with(start) || std::strtod(value.c_str() + start.size(), nullptr) != average) {
         return fmt::format("'{}' is {} instead of {}{}", key, value, start, average);
@@ -114,10 +156,23 @@ class Catalogue {
   }
 
  private:
+  static std::string id_of(unsigned number) { return fmt::format("id:sim:item::{}", number); }
+  void put(unsigned number, Client::OperationDone done) {
+    std::string city = fmt::format("city-{}", random_.below(12));
+    auto price = static_cast<std::int64_t>(random_.below(2000)) - 500;
+    if (random_.chance(0.1)) city.clear();
+    items_[number] = {city, price};
+    numbers_ = std::max(numbers_, number + 1);
+    std::string fields =
+        fmt::format(R"({{{}"price": {}, "filler": "{}"}})", city.empty() ? "" : fmt::format(R"("city": "{}", )", city),
+                    price, std::string(random_.below(200), 'f'));
+    client_.put_json(id_of(number), std::move(fields), seconds(60), std::move(done));
+  }
   /// By the key of a result.
   std::map<std::string, Totals> expected(const Query& query) const {
     std::map<std::string, Totals> all;
-    for (const auto& [city, price] : items_) {
+    for (const auto& [number, item] : items_) {
+      const auto& [city, price] = item;
       if (!query.is_aggregation) {
         if (!city.empty()) all[city].add(price);
         continue;
@@ -131,7 +186,10 @@ class Catalogue {
   SimCluster& cluster_;
   Client& client_;
   Random& random_;
-  std::vector<std::pair<std::string, std::int64_t>> items_;  ///< City, empty if it is not set, and price.
+  /// By number: city, empty if it is not set, and price.
+  std::map<unsigned, std::pair<std::string, std::int64_t>> items_;
+  unsigned numbers_ = 0;     ///< All documents ever put have smaller ones.
+  std::set<unsigned> lost_;  ///< Not to be touched any more.
 };
 
 /// What was heard of a job.
@@ -220,6 +278,25 @@ bool run_to_end(SimCluster& cluster, Client& client, const Query& query, bool pa
   return false;
 }
 
+/// Runs an incremental job several times and changes documents in between; the last run is the caller's. Empty, or what
+/// is wrong.
+std::string run_before(SimCluster& cluster, Client& client, Catalogue& catalogue, const Query& query, bool pauses,
+                       MonotonicTime until, std::uint64_t& reused) {
+  for (auto rounds = 1 + cluster.random().below(3); rounds > 0; --rounds) {
+    Heard heard;
+    if (!run_to_end(cluster, client, query, pauses, until, heard)) return "I16: a job did not end";
+    if (heard.status.phase != rpc::JobPhase::Done) return "I9: a job failed: " + heard.status.error.to_string();
+    reused += heard.status.documents_reused;
+    if (heard.rows) {
+      if (const std::string wrong = catalogue.compare(*heard.rows, query); !wrong.empty()) return "I9: " + wrong;
+    }
+    if (!catalogue.change(1 + static_cast<unsigned>(cluster.random().below(30)))) {
+      return "I16: documents could not be changed";
+    }
+  }
+  return {};
+}
+
 NetworkFaults random_faults(Random& random) {
   NetworkFaults faults;
   if (random.chance(0.5)) faults.lose = random.uniform() * 0.03;
@@ -293,6 +370,7 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   query.by_price = random.chance(0.5);
   query.shuffle = static_cast<rpc::Shuffle>(random.below(3));
   query.wants_city = random.chance(0.5);
+  query.is_incremental = query.shuffle != rpc::Shuffle::Store && random.chance(0.5);
   const bool pauses = random.chance(0.4);
   const bool disturbs = random.chance(0.5);
   if (random.chance(0.5)) shape.task_memory_bytes = 4096;
@@ -318,6 +396,10 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   cluster.scheduler().outside().post_after(seconds(30), [&cluster] { cluster.network().set_faults({}); });
   crash_at_random(cluster, until, stop, crashes);
   if (disturbs) disturb_distributors(cluster, until, stop, disturbed);
+  std::uint64_t reused = 0;
+  if (result.failure.empty() && query.is_incremental) {
+    result.failure = run_before(cluster, client, catalogue, query, pauses, until, reused);
+  }
   Heard heard;
   bool ended = run_to_end(cluster, client, query, pauses, until, heard);
   const rpc::JobStatus& status = heard.status;
@@ -362,10 +444,11 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   result.trace_hash = cluster.scheduler().trace_hash();
   result.events = cluster.scheduler().events_run();
   result.summary = fmt::format(
-      "{} ({}), {} storage nodes, redundancy {}, {} crashes, {} distributors disturbed, taken over {} times, {} "
+      "{} ({}{}), {} storage nodes, redundancy {}, {} crashes, {} distributors disturbed, taken over {} times, {} "
       "messages "
       "({} lost), {} map tasks, {} repeated",
       query.is_aggregation ? "aggregate" : "fieldstats", status.shuffle == rpc::Shuffle::Direct ? "direct" : "store",
+      query.is_incremental ? fmt::format(", {} documents reused", reused + status.documents_reused) : "",
       shape.storage_nodes, shape.redundancy, crashes, disturbed, status.taken_over, cluster.network().messages_sent(),
       cluster.network().messages_lost(), status.map_tasks, status.tasks_repeated);
   result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());

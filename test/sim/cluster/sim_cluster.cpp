@@ -75,6 +75,10 @@ std::string to_string(Bug bug) {
       return "count-again-after-takeover";
     case Bug::LoseDeadLetters:
       return "lose-dead-letters";
+    case Bug::StalePartials:
+      return "stale-partials";
+    case Bug::KeepRetracted:
+      return "keep-retracted";
   }
   return "unknown";
 }
@@ -92,7 +96,8 @@ constexpr Bug kBugs[] = {Bug::SkipReplica,        Bug::ForgetTuple,
                          Bug::TokenSkipsBucket,   Bug::SliceHole,
                          Bug::UnstableBound,      Bug::HideRemoves,
                          Bug::IgnoreOwners,       Bug::CountAgainAfterTakeover,
-                         Bug::LoseDeadLetters};
+                         Bug::LoseDeadLetters,    Bug::StalePartials,
+                         Bug::KeepRetracted};
 
 }  // namespace
 

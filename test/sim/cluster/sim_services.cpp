@@ -58,6 +58,8 @@ struct StorageServices::Parts {
     task.chunk_bytes = 300;
     task.spill_directory = "/spill";
     task.sabotage.lose_spills = bug == Bug::LoseSpill;
+    task.sabotage.stale_partials = bug == Bug::StalePartials;
+    task.sabotage.keep_retracted = bug == Bug::KeepRetracted;
     mapreduce::DocumentSink& chosen = bug == Bug::ForgetTuple ? static_cast<mapreduce::DocumentSink&>(forgetful)
                                                               : static_cast<mapreduce::DocumentSink&>(sink);
     mapreduce::add_task_visitors(registry, applications, chosen, runtime, task);

@@ -303,10 +303,12 @@ TEST_CASE("leveldb: flipped bits are never served: what cannot be read is missin
   CHECK(machine.provider->bucket_info(kBucket)->documents == static_cast<std::uint64_t>(good));
   CHECK(machine.provider->list_entries(kBucket)->size() == static_cast<std::size_t>(good));
   CHECK(machine.provider->get(kBucket, test_id(9999).gid()).status().code() == StatusCode::Corruption);
+  CHECK(*machine.provider->is_damaged(kBucket));
   // A merge brings them back.
   for (int i = 0; i < 200; ++i) apply(*machine.provider, kBucket, test_put(i, 10, big_text(i)));
   CHECK(machine.provider->bucket_info(kBucket)->documents == 200);
   REQUIRE(machine.provider->mark_repaired(kBucket).is_ok());
+  CHECK_FALSE(*machine.provider->is_damaged(kBucket));
   for (int i = 0; i < 200; ++i) CHECK(machine.provider->get(kBucket, test_id(i).gid()).has_value());
   CHECK(machine.provider->get(kBucket, test_id(9999).gid()).status().code() == StatusCode::NotFound);
 }

@@ -385,8 +385,10 @@ TEST_CASE("slotfile: damage is told of again after what was lost before came bac
   spi::PersistenceProvider& provider = machine.provider();
   CHECK(provider.get(kWhole, test_put(number_in(kWhole, 0), 0).gid).status().code() == StatusCode::Corruption);
   CHECK(provider.take_damaged() == std::vector<BucketId>{kWhole});
+  CHECK(*provider.is_damaged(kWhole));
   REQUIRE(machine.run(put_step(kWhole, {test_put(number_in(kWhole, 0), 11, "again")})).is_ok());
   if (marked) REQUIRE(provider.mark_repaired(kWhole).is_ok());
+  CHECK(*provider.is_damaged(kWhole) != marked);
   CHECK(provider.get(kWhole, test_put(number_in(kWhole, 1), 0).gid).status().code() == StatusCode::Corruption);
   CHECK(provider.take_damaged() == std::vector<BucketId>{kWhole});
   CHECK(provider.get(kWhole, test_put(number_in(kWhole, 2), 0).gid).has_value());

@@ -11,7 +11,9 @@ namespace fjord::mapreduce {
 
 /// Wrong on purpose, so that tests can be seen to notice it.
 struct TaskSabotage {
-  bool lose_spills = false;  ///< What a task wrote to disk is forgotten.
+  bool lose_spills = false;     ///< What a task wrote to disk is forgotten.
+  bool stale_partials = false;  ///< Incremental: a bucket is taken for unchanged.
+  bool keep_retracted = false;  ///< Incremental: what documents were before they changed goes on counting.
 };
 
 struct TaskOptions {
@@ -24,7 +26,8 @@ struct TaskOptions {
 };
 
 /// Adds the visitors "mapreduce.map", "mapreduce.reduce" and "mapreduce.remove", which do the tasks of jobs on a
-/// storage node, and declares the tunables mapreduce.task_memory_bytes and mapreduce.task_spill_bytes.
+/// storage node, and declares the tunables mapreduce.task_memory_bytes, mapreduce.task_spill_bytes and
+/// mapreduce.incremental_bytes.
 ///
 /// Lifetime: `applications`, `sink` and `runtime` outlive the registry's users.
 void add_task_visitors(visitors::VisitorRegistry& registry, const ApplicationRegistry& applications, DocumentSink& sink,

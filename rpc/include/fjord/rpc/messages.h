@@ -736,6 +736,9 @@ struct JobSpec {
   /// How it runs, not what it computes: limits and throttle (docs/design/0010-durable-jobs.md). What is not named is at
   /// its default.
   std::vector<Parameter> settings = {};
+  /// Only what changed since the last job of the same is read, where that is still known
+  /// (docs/design/0011-incremental-refresh.md).
+  bool incremental = false;
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
@@ -798,8 +801,9 @@ struct JobStatus {
   std::uint32_t bits = 0;                ///< Distribution bits under which map began.
   JobPhase outcome = JobPhase::Unknown;  ///< In clean-up: how it ends.
   bool cancel_wanted = false;
-  std::string resume;    ///< Text of the visit token of map: buckets that the numbers here include.
-  std::string expected;  ///< Tuple documents by destination, with commas.
+  std::string resume;                  ///< Text of the visit token of map: buckets that the numbers here include.
+  std::string expected;                ///< Tuple documents by destination, with commas.
+  std::uint64_t documents_reused = 0;  ///< Of documents_read, those that an earlier job had read and this one did not.
 };
 
 struct SubmitJobReply {

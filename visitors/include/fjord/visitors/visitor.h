@@ -13,6 +13,7 @@
 #include "fjord/document/docblock.h"
 #include "fjord/document/document_type.h"
 #include "fjord/rpc/messages.h"
+#include "fjord/visitors/bucket_reader.h"
 #include "fjord/visitors/mailbox.h"
 
 namespace fjord::visitors {
@@ -57,6 +58,8 @@ class Visitor {
 
   /// An error ends the bucket with that status.
   virtual Status begin_bucket(BucketId /*bucket*/) { return Status::ok(); }
+  /// After begin_bucket(): what reads the bucket; null: all of its documents are read.
+  virtual std::shared_ptr<BucketReader> make_reader(BucketId /*bucket*/) { return nullptr; }
   /// One block of documents that match the selection. An error ends the bucket with that status.
   virtual Status visit(BucketId bucket, std::string docblock) = 0;
   /// All documents were given. The bucket is finished when `done` is called, now or later (for example when everything

@@ -172,6 +172,8 @@ class PersistenceProvider {
   /// What was lost in a bucket came back from other replicas: it is no longer damaged. Until then a read of what is not
   /// here answers Corruption, for nobody knows whether it should be. Errors: NotFound.
   virtual Status mark_repaired(BucketId bucket) = 0;
+  /// It has lost something and was not repaired since. Errors: NotFound.
+  virtual Result<bool> is_damaged(BucketId bucket) const = 0;
   /// OK unless a sync failed. Then nothing is written any more until the engine was opened again.
   virtual Status health() const = 0;
 };

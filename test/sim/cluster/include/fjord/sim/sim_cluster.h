@@ -44,7 +44,9 @@ enum class Bug {
   HideRemoves,
   IgnoreOwners,
   CountAgainAfterTakeover,
-  LoseDeadLetters
+  LoseDeadLetters,
+  StalePartials,
+  KeepRetracted
 };
 std::string to_string(Bug bug);
 Result<Bug> bug_from_string(const std::string& name);

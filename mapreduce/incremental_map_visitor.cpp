@@ -1,0 +1,500 @@
+#include <algorithm>
+#include <map>
+#include <set>
+#include <unordered_set>
+#include <utility>
+
+#include "fjord/common/hash.h"
+#include "partial_reader.h"
+#include "task_visitors.h"
+
+namespace fjord::mapreduce {
+namespace {
+
+constexpr std::size_t kMergedAtOnce = 256;
+constexpr std::size_t kPartialBytesMax = std::size_t{1} << 30;
+
+/// A document that was read, with what map made of it.
+struct FreshDocument {
+  spi::EntryMeta meta;
+  std::size_t at = 0;  ///< In FreshDocuments::tuples.
+  std::size_t bytes = 0;
+  bool is_dead = false;
+};
+
+struct FreshDocuments {
+  std::vector<FreshDocument> documents;
+  std::string tuples;
+
+  std::string_view of(const FreshDocument& document) const {
+    return std::string_view(tuples).substr(document.at, document.bytes);
+  }
+  std::size_t bytes() const { return documents.size() * sizeof(FreshDocument) + tuples.size(); }
+};
+
+/// One bucket of the unit.
+struct BucketWork {
+  std::shared_ptr<BucketPartial> known;
+  std::uint64_t serial = 0;  ///< Of what is known, 0: nothing.
+  std::shared_ptr<PartialReader> reader;
+  FreshDocuments fresh;
+  std::uint64_t read = 0;      ///< Documents given to map.
+  bool is_lost = false;        ///< What map made of them is in the table already, and not here.
+  bool is_incomplete = false;  ///< What is known is not all that the bucket had at any time.
+  bool is_updated = false;     ///< What is known is as of now.
+
+  bool may_be_kept() const { return known != nullptr && !(is_updated && (is_lost || is_incomplete)); }
+  TaskReport report;
+};
+
+class GroupSource final : public TupleSource {
+ public:
+  explicit GroupSource(const std::vector<std::pair<std::string, std::string>>& groups) : groups_(groups) {}
+  Result<bool> next(Tuple& tuple) override {
+    if (at_ == groups_.size()) return false;
+    tuple.destination = 0;
+    tuple.key = groups_[at_].first;
+    tuple.values.assign(1, groups_[at_].second);
+    ++at_;
+    return true;
+  }
+
+ private:
+  const std::vector<std::pair<std::string, std::string>>& groups_;
+  std::size_t at_ = 0;
+};
+
+/// Different for all jobs that compute anything else.
+std::string query_text(const TaskSpec& spec) {
+  std::string text;
+  for (const std::string* part : {&spec.application, &spec.document_type, &spec.incremental}) put_string(text, *part);
+  for (const rpc::Parameter& parameter : spec.parameters) {
+    put_string(text, parameter.name);
+    put_string(text, parameter.value);
+  }
+  return text;
+}
+
+/// Buckets that are read together are a unit, as in direct_map_visitor.cpp. Of each, what changed since it was read for
+/// an earlier job of the same is read, and all of it the first time. What map makes of a document is kept by itself, so
+/// that it can be taken out of the groups again when the document changes.
+class IncrementalMapVisitor final : public visitors::Visitor {
+ public:
+  IncrementalMapVisitor(std::shared_ptr<TaskContext> shared, visitors::VisitContext& context, TaskSpec spec,
+                        std::unique_ptr<Application> application)
+      : shared_(std::move(shared)),
+        context_(context),
+        spec_(std::move(spec)),
+        application_(std::move(application)),
+        table_(make_accumulator(*application_, [&visit = context] { return visit.cancelled(); })),
+        query_(shared_->partials.query(query_text(spec_), context_.types())) {}
+  ~IncrementalMapVisitor() override { give_back(); }
+
+  Status begin_bucket(BucketId bucket) override {
+    if (works_.empty()) begin_unit(bucket);
+    if (is_broken_) return broken();
+    BucketWork& work = works_[bucket];
+    work.known = shared_->partials.take(query_, bucket);
+    if (work.known != nullptr) work.serial = work.known->serial;
+    work.is_lost = is_overflown_;
+    work.reader = std::make_shared<PartialReader>(work.known, shared_->options.sabotage.stale_partials);
+    open_.insert(bucket);
+    return Status::ok();
+  }
+
+  std::shared_ptr<visitors::BucketReader> make_reader(BucketId bucket) override { return works_.at(bucket).reader; }
+
+  Status visit(BucketId bucket, std::string docblock) override {
+    if (is_broken_) return broken();
+    BucketWork& work = works_.at(bucket);
+    const std::uint64_t read = work.read;
+    const BusyTime busy(shared_->clock, work.report.busy_us);
+    const Status status = for_each_document(docblock, context_, [&](const EntryView& entry, const DocumentView& view) {
+      work.report.bytes += entry.header.size() + entry.body.size();
+      return map(work, entry, view);
+    });
+    shared_->metrics.documents.add(work.read - read);
+    return status;
+  }
+
+  void end_bucket(BucketId bucket, visitors::BucketDone done) override {
+    open_.erase(bucket);
+    waiting_.emplace_back(bucket, std::move(done));
+    if (open_.empty()) end_unit();
+  }
+
+  void abandon_bucket(BucketId bucket) override {
+    open_.erase(bucket);
+    is_broken_ = true;
+    give_back();
+    works_.erase(bucket);
+    if (open_.empty()) end_unit();
+  }
+
+ private:
+  static Status broken() {
+    return Status(StatusCode::NotReady, "a bucket that was read together with this one failed");
+  }
+
+  void begin_unit(BucketId bucket) {
+    carrier_ = bucket;
+    unit_ = shared_->new_unit();
+    chunks_ = sent_bytes_ = 0;
+    fresh_bytes_ = 0;
+    is_broken_ = is_overflown_ = was_shipped_ = false;
+    table_->clear();
+  }
+
+  /// What is known is not changed before the unit's end.
+  void give_back() {
+    for (auto& [bucket, work] : works_) {
+      if (work.may_be_kept()) shared_->partials.put(query_, bucket, work.known);
+      work.known.reset();
+    }
+  }
+
+  std::size_t memory() const { return static_cast<std::size_t>(shared_->memory.value()); }
+
+  Status map(BucketWork& work, const EntryView& entry, const DocumentView& view) {
+    ++work.read;
+    const std::uint64_t tuples = table_->tuples();
+    const std::size_t dead = work.report.dead_letters.size();
+    FreshDocument document{.meta = {entry.gid, entry.timestamp, false}, .at = work.fresh.tuples.size()};
+    Status status;
+    if (is_overflown_) {
+      status = map_or_set_aside(*table_, view, spec_, work.report);
+      if (status && table_->bytes() > memory()) status = ship_table();
+    } else {
+      status = map_alone_or_set_aside(*table_, view, spec_, work.report, work.fresh.tuples);
+    }
+    work.report.tuples += table_->tuples() - tuples;
+    shared_->metrics.tuples.add(table_->tuples() - tuples);
+    FJORD_TRY(status);
+    if (is_overflown_) return Status::ok();
+    document.bytes = work.fresh.tuples.size() - document.at;
+    document.is_dead = work.report.dead_letters.size() != dead;
+    work.fresh.documents.push_back(document);
+    fresh_bytes_ += sizeof(document) + document.bytes;
+    return fresh_bytes_ > memory() ? overflow() : Status::ok();
+  }
+
+  /// More is read than can be kept: from here on the unit is as one of a job that is not incremental.
+  Status overflow() {
+    is_overflown_ = true;
+    for (auto& [bucket, work] : works_) {
+      drop_repeated(work.fresh);
+      FJORD_TRY(merge(work.fresh.tuples));
+      work.fresh = {};
+      work.is_lost = true;
+    }
+    return Status::ok();
+  }
+
+  /// An iterator may give a document again that changes meanwhile: the last one counts.
+  static void drop_repeated(FreshDocuments& fresh) {
+    std::unordered_set<GlobalId, GlobalIdHash> seen;
+    bool any = false;
+    for (auto it = fresh.documents.rbegin(); it != fresh.documents.rend(); ++it) {
+      if (seen.insert(it->meta.gid).second) continue;
+      it->bytes = 0;
+      it->meta.removed = true;  // marks it
+      any = true;
+    }
+    if (!any) return;
+    FreshDocuments kept;
+    for (FreshDocument& document : fresh.documents) {
+      if (document.meta.removed) continue;
+      const std::string_view tuples = fresh.of(document);
+      document.at = kept.tuples.size();
+      kept.tuples += tuples;
+      kept.documents.push_back(document);
+    }
+    fresh = std::move(kept);
+  }
+
+  Status merge(std::string_view tuples) {
+    FJORD_TRY(for_each_alone(tuples, [&](std::string_view key, std::string_view value) {
+      batch_.push_back({hash64(key), key, value});
+      return batch_.size() == kMergedAtOnce ? merge_batch() : Status::ok();
+    }));
+    return merge_batch();
+  }
+  Status merge_batch() {
+    const Status status = table_->merge(batch_);
+    batch_.clear();
+    return status;
+  }
+
+  // --- The end of a unit
+
+  void end_unit() {
+    Status status = is_broken_ ? broken() : finish();
+    if (!status) give_back();
+    for (auto& [bucket, done] : waiting_) {
+      TaskReport& report = works_[bucket].report;
+      report.unit = unit_;
+      report.unit_buckets = waiting_.size();
+      report.unit_chunks = chunks_;
+      report.sent_bytes = std::exchange(sent_bytes_, 0);
+      done({status, status ? report.encode() : std::string()});
+    }
+    waiting_.clear();
+    works_.clear();
+    table_->clear();
+  }
+
+  Status finish() {
+    const BusyTime busy(shared_->clock, works_.begin()->second.report.busy_us);
+    std::vector<BucketId> buckets;
+    for (const auto& [bucket, work] : works_) buckets.push_back(bucket);
+    auto unit = shared_->partials.take_unit(query_, buckets);
+    if (unit != nullptr && is_unchanged(*unit)) {
+      FJORD_TRY(ship(unit->groups));
+      shared_->partials.put_unit(query_, buckets, std::move(unit));
+    } else {
+      FJORD_TRY(finish_changed(unit != nullptr && !is_overflown_ && follows(*unit) ? unit.get() : nullptr, buckets));
+    }
+    for (auto& [bucket, work] : works_) {
+      count(work);
+      keep(bucket, work);
+    }
+    return Status::ok();
+  }
+
+  /// The unit has the groups of what is known now.
+  bool is_unchanged(const UnitPartial& unit) const {
+    return follows(unit) && std::all_of(works_.begin(), works_.end(), [](const auto& one) {
+             return one.second.reader->found() == PartialReader::Found::Same;
+           });
+  }
+
+  /// The unit has the groups of what was known when its buckets were begun, and how they changed is known.
+  bool follows(const UnitPartial& unit) const {
+    return unit.serials.size() == works_.size() &&
+           std::equal(works_.begin(), works_.end(), unit.serials.begin(), [](const auto& one, const auto& serial) {
+             return one.first == serial.first && one.second.serial == serial.second &&
+                    one.second.reader->found() != PartialReader::Found::All;
+           });
+  }
+
+  /// With `before`, what changed goes in and out of its groups; else all groups are made of what is known of documents.
+  Status finish_changed(const UnitPartial* before, const std::vector<BucketId>& buckets) {
+    if (before != nullptr) {
+      for (const auto& [key, value] : before->groups) {
+        batch_.push_back({hash64(key), key, value});
+        if (batch_.size() == kMergedAtOnce) FJORD_TRY(merge_batch());
+      }
+      FJORD_TRY(merge_batch());
+    }
+    doubtful_.clear();
+    Status status;
+    const auto retract = [&](std::string_view tuples) {
+      if (before == nullptr || !status || shared_->options.sabotage.keep_retracted) return;
+      status = for_each_alone(tuples, [this](std::string_view key, std::string_view value) {
+        if (!doubtful_.contains(key) && !table_->retract(key, value)) doubtful_.emplace(key);
+        return Status::ok();
+      });
+    };
+    const auto add = [&](std::string_view tuples) {
+      if (before != nullptr && status) status = merge(tuples);
+    };
+    for (auto& [bucket, work] : works_) update(work, retract, add);
+    FJORD_TRY(status);
+    std::vector<std::pair<std::string, std::string>> groups;
+    if (before == nullptr) FJORD_TRY(merge_all());
+    if (was_shipped_) return ship_table();
+    FJORD_TRY(drain(groups));
+    if (!doubtful_.empty()) {
+      FJORD_TRY(make_doubtful_anew());
+      FJORD_TRY(drain(groups));
+    }
+    FJORD_TRY(ship(groups));
+    remember(buckets, std::move(groups));
+    return Status::ok();
+  }
+
+  /// What is known of the bucket becomes what is there now.
+  void update(BucketWork& work, const std::function<void(std::string_view)>& retract,
+              const std::function<void(std::string_view)>& add) {
+    if (work.reader->found() == PartialReader::Found::Same) return;
+    work.is_updated = true;
+    if (!work.reader->entries()) drop_repeated(work.fresh);
+    if (work.reader->found() == PartialReader::Found::All) {
+      work.known = made_anew(work);
+      return;
+    }
+    DocumentChanges& changes = work.reader->changes();
+    for (const FreshDocument& document : work.fresh.documents) {
+      DocumentChange& change = changes.at(document.meta.gid);
+      change.meta = document.meta;
+      change.gone = document.is_dead;
+      change.mapped = !document.is_dead;
+      change.tuples = work.fresh.of(document);
+    }
+    // Somebody else may have it: then it stays as it is.
+    if (work.known.use_count() != 1) work.known = std::make_shared<BucketPartial>(*work.known);
+    work.known->apply(changes, retract, add);
+    work.known->serial = shared_->partials.new_serial();
+  }
+
+  std::shared_ptr<BucketPartial> made_anew(BucketWork& work) {
+    const bool is_complete = work.reader->entries().has_value();
+    auto partial = std::make_shared<BucketPartial>();
+    ContentVersion of_dead;
+    std::unordered_set<GlobalId, GlobalIdHash> given;
+    const bool has_others = is_complete && !work.reader->entries()->empty();
+    for (const FreshDocument& document : work.fresh.documents) {
+      if (has_others) given.insert(document.meta.gid);
+      if (document.is_dead) {
+        of_dead.add(document.meta.gid, document.meta.timestamp, false);
+      } else {
+        partial->add(document.meta, true, work.fresh.of(document));
+      }
+    }
+    if (has_others) {
+      for (const spi::EntryMeta& entry : *work.reader->entries()) {
+        if (!given.contains(entry.gid)) partial->add(entry, false, {});
+      }
+    }
+    // Without all of its entries it would not be known which others there were.
+    const ContentVersion made{partial->version().entries + of_dead.entries,
+                              partial->version().checksum + of_dead.checksum};
+    work.is_incomplete = !is_complete || made != work.reader->content();
+    partial->serial = shared_->partials.new_serial();
+    work.fresh = {};
+    return partial;
+  }
+
+  Status merge_all() {
+    for (auto& [bucket, work] : works_) {
+      if (work.known == nullptr) continue;
+      FJORD_TRY(work.known->for_each_tuples([this](std::string_view tuples) {
+        return for_each_alone(tuples, [this](std::string_view key, std::string_view value) {
+          batch_.push_back({hash64(key), key, value});
+          return batch_.size() == kMergedAtOnce ? merge_batch() : Status::ok();
+        });
+      }));
+      FJORD_TRY(merge_batch());
+      if (table_->bytes() > memory()) FJORD_TRY(ship_table());
+    }
+    return Status::ok();
+  }
+
+  /// All groups of the table but the doubtful ones.
+  Status drain(std::vector<std::pair<std::string, std::string>>& groups) {
+    const auto source = table_->drain(0);
+    Tuple tuple;
+    std::vector<std::pair<std::string, std::string>> several;
+    for (;;) {
+      FJORD_TRY_ASSIGN(const bool more, source->next(tuple));
+      if (!more) return Status::ok();
+      if (doubtful_.contains(tuple.key)) continue;
+      for (const std::string_view value : tuple.values) groups.emplace_back(tuple.key, value);
+    }
+  }
+
+  /// Groups whose extremes, or all of whose documents, may be gone: from the documents that are there.
+  Status make_doubtful_anew() {
+    table_->clear();
+    const auto doubtful = std::exchange(doubtful_, {});
+    for (auto& [bucket, work] : works_) {
+      FJORD_TRY(work.known->for_each_tuples([&](std::string_view tuples) {
+        return for_each_alone(tuples, [&](std::string_view key, std::string_view value) {
+          return doubtful.contains(key) ? table_->merge(key, value) : Status::ok();
+        });
+      }));
+    }
+    return Status::ok();
+  }
+
+  void remember(const std::vector<BucketId>& buckets, std::vector<std::pair<std::string, std::string>> groups) {
+    auto unit = std::make_shared<UnitPartial>();
+    for (const auto& [bucket, work] : works_) {
+      if (work.is_lost || !work.may_be_kept()) return;
+      unit->serials.emplace_back(bucket, work.known->serial);
+    }
+    unit->groups = std::move(groups);
+    shared_->partials.put_unit(query_, buckets, std::move(unit));
+  }
+
+  void count(BucketWork& work) {
+    TaskReport& report = work.report;
+    report.documents = work.known->mapped() + (work.is_lost ? work.read : report.dead_letters.size());
+    report.reused = report.documents - std::min(work.read, report.documents);
+    shared_->metrics.reused.add(report.reused);
+  }
+
+  void keep(BucketId bucket, BucketWork& work) {
+    const bool may_be_kept = work.may_be_kept();
+    const auto known = std::move(work.known);
+    if (!may_be_kept || known->bytes() > kPartialBytesMax) return;
+    if (shared_->partials.put(query_, bucket, known)) return;
+    if (!known->has_documents()) return;
+    table_->clear();
+    doubtful_.clear();
+    const bool merged = known->for_each_tuples([this](std::string_view tuples) { return merge(tuples); }).is_ok();
+    std::vector<std::pair<std::string, std::string>> groups;
+    if (!merged || !drain(groups)) return;
+    std::string tuples;
+    for (const auto& [key, value] : groups) {
+      put_string(tuples, key);
+      put_string(tuples, value);
+    }
+    known->reduce_to(std::move(tuples));
+    shared_->partials.put(query_, bucket, known);
+  }
+
+  // --- Sending
+
+  Status ship_table() {
+    std::vector<std::pair<std::string, std::string>> groups;
+    FJORD_TRY(drain(groups));
+    table_->clear();
+    was_shipped_ = true;
+    return ship(groups);
+  }
+
+  Status ship(const std::vector<std::pair<std::string, std::string>>& groups) {
+    TupleDocuments pieces(std::make_unique<GroupSource>(groups), shared_->options.chunk_bytes);
+    for (;;) {
+      FJORD_TRY_ASSIGN(const auto piece, pieces.next());
+      if (!piece) return Status::ok();
+      std::string chunk = TupleChunk::encode(unit_, piece->tuples);
+      sent_bytes_ += chunk.size();
+      context_.send(carrier_, std::move(chunk));
+      ++chunks_;
+    }
+  }
+
+  std::shared_ptr<TaskContext> shared_;
+  visitors::VisitContext& context_;
+  TaskSpec spec_;
+  std::unique_ptr<Application> application_;
+  std::unique_ptr<Accumulator> table_;
+  std::uint64_t query_;
+  std::vector<HashedTuple> batch_;
+  std::set<std::string, std::less<>> doubtful_;  ///< Keys of groups that the table has wrong.
+
+  // The unit.
+  BucketId carrier_;  ///< What is sent goes under the name of this bucket.
+  std::uint64_t unit_ = 0;
+  std::uint64_t chunks_ = 0;
+  std::uint64_t sent_bytes_ = 0;
+  std::size_t fresh_bytes_ = 0;
+  bool is_broken_ = false;
+  bool is_overflown_ = false;
+  bool was_shipped_ = false;
+  std::set<BucketId> open_;
+  std::map<BucketId, BucketWork> works_;
+  std::vector<std::pair<BucketId, visitors::BucketDone>> waiting_;
+};
+
+}  // namespace
+
+std::unique_ptr<visitors::Visitor> make_incremental_map_visitor(std::shared_ptr<TaskContext> shared,
+                                                                visitors::VisitContext& context, TaskSpec spec,
+                                                                std::unique_ptr<Application> application) {
+  return std::make_unique<IncrementalMapVisitor>(std::move(shared), context, std::move(spec), std::move(application));
+}
+
+}  // namespace fjord::mapreduce

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "fjord/common/metrics.h"
+#include "fjord/common/thread_annotations.h"
+#include "fjord/common/tunable.h"
+#include "fjord/document/document_type.h"
+#include "partials.h"
+
+namespace fjord::mapreduce {
+
+/// What the incremental jobs of a process left behind for the next run of the same: in memory, within the tunable
+/// mapreduce.incremental_bytes. What is taken is not there until it is put back.
+///
+/// Threading: any thread. Lifetime: tunables and metrics outlive it.
+class PartialCache {
+ public:
+  PartialCache(Tunable& limit, MetricRegistry& registry);
+
+  /// The number of a query, from what is computed (a text that tells it apart from all others) over which types. Other
+  /// types: what was left by the query before is forgotten.
+  std::uint64_t query(const std::string& text, const std::shared_ptr<const DocumentTypeRepo>& types);
+
+  /// Null if nothing is known.
+  std::shared_ptr<BucketPartial> take(std::uint64_t query, BucketId bucket);
+  /// False if there is no room, and nothing was changed; other queries' partials make room, least used ones first.
+  bool put(std::uint64_t query, BucketId bucket, const std::shared_ptr<BucketPartial>& partial);
+  std::shared_ptr<const UnitPartial> take_unit(std::uint64_t query, const std::vector<BucketId>& buckets);
+  bool put_unit(std::uint64_t query, const std::vector<BucketId>& buckets, std::shared_ptr<const UnitPartial> unit);
+
+  std::uint64_t new_serial();
+  std::size_t bytes() const;
+
+ private:
+  struct Query {
+    std::uint64_t number = 0;
+    std::shared_ptr<const DocumentTypeRepo> types;
+    std::uint64_t used = 0;
+    std::uint64_t bytes = 0;
+    std::map<BucketId, std::shared_ptr<BucketPartial>> buckets;
+    std::map<std::vector<BucketId>, std::shared_ptr<const UnitPartial>> units;
+  };
+
+  Query* find(std::uint64_t number) FJORD_REQUIRES(mutex_);
+  void forget(Query& query) FJORD_REQUIRES(mutex_);
+  bool make_room(const Query& query, std::size_t bytes) FJORD_REQUIRES(mutex_);
+  void account(Query& query, std::size_t added, std::size_t removed) FJORD_REQUIRES(mutex_);
+
+  Tunable& limit_;
+  Gauge& bytes_metric_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Query> queries_ FJORD_GUARDED_BY(mutex_);
+  std::uint64_t numbers_ FJORD_GUARDED_BY(mutex_) = 0;
+  std::uint64_t uses_ FJORD_GUARDED_BY(mutex_) = 0;
+  std::uint64_t serials_ FJORD_GUARDED_BY(mutex_) = 0;
+  std::size_t bytes_ FJORD_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace fjord::mapreduce

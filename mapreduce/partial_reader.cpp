@@ -1,0 +1,216 @@
+#include "partial_reader.h"
+
+#include <utility>
+
+namespace fjord::mapreduce {
+namespace {
+
+using visitors::BucketOnNode;
+using visitors::PositionRange;
+
+/// A document here and there costs more to read than many one after the other.
+constexpr std::uint64_t kChangedPartMax = 4;
+
+bool are_too_many(const DocumentChanges& changes, const ContentVersion& now) {
+  return changes.size() * kChangedPartMax > now.entries;
+}
+
+bool is_whole(const BucketOnNode& bucket, BucketId part) { return bucket.wanted.contains(PositionRange::of(part)); }
+
+template <typename F>
+Status for_each_entry(const BucketOnNode& bucket, F f) {
+  for (const BucketId part : bucket.parts) {
+    const bool whole = is_whole(bucket, part);
+    FJORD_TRY(bucket.provider.for_each_entry(part, [&](const spi::EntryMeta& entry) {
+      if (whole || bucket.wanted.contains(visitors::position_of(entry.gid))) f(entry);
+    }));
+  }
+  return Status::ok();
+}
+
+Result<ContentVersion> version_of(const BucketOnNode& bucket) {
+  ContentVersion version;
+  for (const BucketId part : bucket.parts) {
+    if (is_whole(bucket, part)) {
+      FJORD_TRY_ASSIGN(const BucketInfo info, bucket.provider.bucket_info(part));
+      version.entries += info.entries;
+      version.checksum += info.checksum;
+      continue;
+    }
+    FJORD_TRY(bucket.provider.for_each_entry(part, [&](const spi::EntryMeta& entry) {
+      if (!bucket.wanted.contains(visitors::position_of(entry.gid))) return;
+      version.add(entry.gid, entry.timestamp, entry.removed);
+    }));
+  }
+  return version;
+}
+
+Result<bool> is_damaged(const BucketOnNode& bucket) {
+  for (const BucketId part : bucket.parts) {
+    FJORD_TRY_ASSIGN(const bool damaged, bucket.provider.is_damaged(part));
+    if (damaged) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+PartialReader::PartialReader(std::shared_ptr<const BucketPartial> known, bool trust)
+    : known_(std::move(known)), trust_(trust) {}
+
+Result<bool> PartialReader::next(const BucketOnNode& bucket, DocBlockBuilder& block, std::size_t bytes_max) {
+  if (step_ == Step::Begin) FJORD_TRY(begin(bucket));
+  if (step_ == Step::Changes) {
+    // A bucket that has met damage meanwhile may lack what is asked for.
+    FJORD_TRY_ASSIGN(const bool damaged, is_damaged(bucket));
+    if (damaged) return Status(StatusCode::Corruption, "the bucket has lost entries; another replica may have them");
+    for (; at_ < to_read_.size(); ++at_) {
+      if (block.size() >= bytes_max) return true;
+      FJORD_TRY(read_change(bucket, changes_.at(to_read_[at_]), block));
+    }
+  } else if (step_ == Step::Everything) {
+    FJORD_TRY_ASSIGN(const bool more, read_everything(bucket, block, bytes_max));
+    if (more) return true;
+    FJORD_TRY(finish_everything(bucket));
+  }
+  step_ = Step::Over;
+  return false;
+}
+
+void PartialReader::close() {
+  iterator_.reset();
+  known_.reset();
+}
+
+Status PartialReader::begin(const BucketOnNode& bucket) {
+  filter_.emplace(bucket.options);
+  FJORD_TRY_ASSIGN(before_, version_of(bucket));
+  FJORD_TRY_ASSIGN(const bool damaged, is_damaged(bucket));
+  step_ = Step::Everything;
+  if (known_ == nullptr || damaged) return Status::ok();
+  if (known_->version() == before_ || trust_) {
+    found_ = Found::Same;
+    step_ = Step::Over;
+    return Status::ok();
+  }
+  if (!known_->has_documents()) return Status::ok();
+  FJORD_TRY_ASSIGN(bool is_found, find_newer(bucket, before_));
+  if (!is_found && !are_too_many(changes_, before_)) {
+    FJORD_TRY_ASSIGN(is_found, find_changes(bucket, before_));
+  }
+  if (!is_found) {
+    changes_.clear();
+    return Status::ok();
+  }
+  found_ = Found::Changed;
+  step_ = Step::Changes;
+  for (const auto& [gid, change] : changes_) {
+    if (!change.gone && !change.meta.removed) to_read_.push_back(gid);
+  }
+  return Status::ok();
+}
+
+/// Takes the entries that are newer than all known ones for the changes. False if that does not account for the whole
+/// difference, as when another replica has brought something older.
+Result<bool> PartialReader::find_newer(const BucketOnNode& bucket, const ContentVersion& now) {
+  ContentVersion expected = known_->version();
+  FJORD_TRY(for_each_entry(bucket, [&](const spi::EntryMeta& entry) {
+    if (entry.timestamp <= known_->newest()) return;
+    changes_[entry.gid].meta = entry;
+    expected.add(entry.gid, entry.timestamp, entry.removed);
+  }));
+  if (are_too_many(changes_, now)) return false;
+  std::size_t left = changes_.size();
+  for (const PartialDocument& document : known_->documents()) {
+    if (left == 0) break;
+    if (!changes_.contains(document.gid)) continue;
+    expected.subtract(document.gid, document.timestamp, document.removed);
+    --left;
+  }
+  return expected == now;
+}
+
+/// Compares all entries with what is known. False if too much changed, or if a document is older than it was or not
+/// there any more, although nobody removed it.
+Result<bool> PartialReader::find_changes(const BucketOnNode& bucket, const ContentVersion& now) {
+  changes_.clear();
+  std::unordered_map<GlobalId, const PartialDocument*, GlobalIdHash> before;
+  before.reserve(known_->documents().size());
+  for (const PartialDocument& document : known_->documents()) before[document.gid] = &document;
+  bool is_plausible = true;
+  FJORD_TRY(for_each_entry(bucket, [&](const spi::EntryMeta& entry) {
+    const auto found = before.find(entry.gid);
+    if (found != before.end()) {
+      const spi::EntryMeta known = found->second->meta();
+      before.erase(found);
+      if (known == entry) return;
+      is_plausible = is_plausible && known.timestamp < entry.timestamp;
+    }
+    changes_[entry.gid].meta = entry;
+  }));
+  for (const auto& [gid, document] : before) {
+    is_plausible = is_plausible && document->removed;
+    DocumentChange& change = changes_[gid];
+    change.meta = document->meta();
+    change.gone = true;
+  }
+  return is_plausible && !are_too_many(changes_, now);
+}
+
+Status PartialReader::read_change(const BucketOnNode& bucket, DocumentChange& change, DocBlockBuilder& block) {
+  const GlobalId gid = change.meta.gid;
+  const std::uint64_t position = visitors::position_of(gid);
+  for (const BucketId part : bucket.parts) {
+    if (!PositionRange::of(part).contains(position)) continue;
+    const bool needs_body = filter_->wants_body() || filter_->selects_on_body();
+    FJORD_TRY_ASSIGN(const spi::StoredDocument document,
+                     bucket.provider.get(part, gid, needs_body ? spi::Parts::All : spi::Parts::HeaderOnly));
+    change.meta.timestamp = document.timestamp;
+    change.meta.removed = document.removed;
+    if (document.removed || !filter_->wants(document.timestamp, false)) return Status::ok();
+    if (!filter_->matches(document.header, document.body)) return Status::ok();
+    block.add({.gid = gid,
+               .timestamp = document.timestamp,
+               .removed = false,
+               .id = {},
+               .header = document.header,
+               .body = filter_->wants_body() ? document.body : std::string_view()});
+    return Status::ok();
+  }
+  return {StatusCode::NotFound, gid.to_string() + " is in no part of its bucket"};
+}
+
+Result<bool> PartialReader::read_everything(const BucketOnNode& bucket, DocBlockBuilder& block, std::size_t bytes_max) {
+  const std::size_t before = block.count();
+  while (part_ < bucket.parts.size() && block.size() < bytes_max) {
+    const BucketId part = bucket.parts[part_];
+    if (iterator_ == nullptr) {
+      FJORD_TRY_ASSIGN(iterator_, bucket.provider.iterate(part, bucket.options));
+    }
+    bool more = false;
+    if (is_whole(bucket, part)) {
+      FJORD_TRY_ASSIGN(more, iterator_->next(block, bytes_max));
+    } else {
+      FJORD_TRY_ASSIGN(more, iterator_->visit([&](const EntryView& entry) {
+        if (bucket.wanted.contains(visitors::position_of(entry.gid))) block.add(entry);
+        return block.size() < bytes_max;
+      }));
+    }
+    if (more) continue;
+    iterator_.reset();
+    ++part_;
+  }
+  given_ += block.count() - before;
+  return part_ < bucket.parts.size();
+}
+
+Status PartialReader::finish_everything(const BucketOnNode& bucket) {
+  FJORD_TRY_ASSIGN(const ContentVersion now, version_of(bucket));
+  if (now != before_) return Status::ok();
+  entries_.emplace();
+  if (given_ == now.entries) return Status::ok();
+  entries_->reserve(static_cast<std::size_t>(now.entries));
+  return for_each_entry(bucket, [this](const spi::EntryMeta& entry) { entries_->push_back(entry); });
+}
+
+}  // namespace fjord::mapreduce
