@@ -1,65 +1,18 @@
 #include "fjord/mapreduce/job_service.h"
 
 #include <algorithm>
-#include <charconv>
-#include <deque>
-#include <map>
-#include <optional>
-#include <set>
 #include <utility>
 
 #include "fjord/common/log.h"
 #include "fjord/document/selection.h"
 #include "fjord/mapreduce/task_visitors.h"
-#include "fjord/tuner/controllers.h"
-#include "fjord/visitors/mailbox.h"
-#include "job_keeper.h"
-#include "job_runner.h"
+#include "job_service_impl.h"
 
 namespace fjord::mapreduce {
 namespace {
 
 constexpr std::uint32_t kOutputBucketsMax = 1024;
 constexpr std::uint32_t kVisitorsMax = 1024;
-
-bool is_over(rpc::JobPhase phase) {
-  return phase == rpc::JobPhase::Done || phase == rpc::JobPhase::Failed || phase == rpc::JobPhase::Cancelled;
-}
-
-struct JobMetrics {
-  explicit JobMetrics(MetricRegistry& registry)
-      : submitted(registry.counter("fjord_job_submitted_total", "Jobs accepted.")),
-        done(registry.counter("fjord_job_finished_total", "Jobs that ended, by outcome.", {{"outcome", "done"}})),
-        failed(registry.counter("fjord_job_finished_total", "Jobs that ended, by outcome.", {{"outcome", "failed"}})),
-        cancelled(
-            registry.counter("fjord_job_finished_total", "Jobs that ended, by outcome.", {{"outcome", "cancelled"}})),
-        running(registry.gauge("fjord_job_running", "Jobs under way.")),
-        taken_over(registry.counter("fjord_job_taken_over_total", "Jobs of other processes that go on here.")),
-        lost(registry.counter("fjord_job_lost_total", "Jobs that another process has taken over.")),
-        dead_letters(registry.counter("fjord_job_dead_letters_total", "Documents that map functions failed on.")),
-        share(
-            registry.gauge("fjord_job_share_percent", "Of their tasks that jobs may run for the foreground's sake.")) {}
-  Counter& submitted;
-  Counter& done;
-  Counter& failed;
-  Counter& cancelled;
-  Gauge& running;
-  Counter& taken_over;
-  Counter& lost;
-  Counter& dead_letters;
-  Gauge& share;
-};
-
-/// The index in "distributor.3".
-std::optional<std::uint16_t> index_of(const std::string& name) {
-  const std::size_t dot = name.find('.');
-  std::uint16_t index = 0;
-  const char* end = name.data() + name.size();
-  if (dot == std::string::npos) return std::nullopt;
-  const auto [at, error] = std::from_chars(name.data() + dot + 1, end, index);
-  if (error != std::errc() || at != end) return std::nullopt;
-  return index;
-}
 
 Status not_here(const std::string& job) {
   return Status(StatusCode::NotFound, "there is no job " + job + " at this distributor");
@@ -96,117 +49,6 @@ Status check_job(const std::string& job_id, const rpc::JobSpec& spec, const Appl
   }
   return JobSettings::parse(spec.settings).status();
 }
-
-/// Confined to `executor_`, but for the first lines of handle().
-class JobService::Impl {
- public:
-  Impl(const JobServiceOptions& options, Runtime& runtime, rpc::Transport& transport, rpc::SnapshotHolder& snapshot,
-       const ApplicationRegistry& applications, JobRecords& records);
-  ~Impl() {
-    mailbox_.close();
-    executor_.reset();
-    for (auto& [id, job] : jobs_) {
-      if (job.runner != nullptr) job.runner->abandon();
-    }
-  }
-
-  void post(Task task) { mailbox_.post(std::move(task)); }
-  void submit(const rpc::SubmitJob& request, rpc::Responder respond);
-  void list(const rpc::ListJobs& request, rpc::Responder respond);
-  void control(const rpc::ControlJob& request, UniqueFunction<void(Status)> done);
-
- private:
-  struct Waiter {
-    rpc::ListJobs request;
-    rpc::Responder respond;
-  };
-  struct Job {
-    rpc::JobStatus status;  ///< While there is a runner, its status counts.
-    std::unique_ptr<JobRunner> runner;
-    std::shared_ptr<JobKeeper> keeper;  ///< Null: the job has no record and gets none.
-    std::uint64_t number = 0;           ///< Of no other job of this process, also none with the same id.
-    JobRows rows;
-    std::size_t row_bytes = 0;
-    bool has_rows = false;
-    std::map<std::uint64_t, Waiter> waiters;
-  };
-  /// What a scan saw of another process's job.
-  struct Seen {
-    std::uint64_t epoch = 0;
-    std::uint64_t revision = 0;
-    MonotonicTime since;
-  };
-  using Records = std::vector<rpc::JobStatus>;
-
-  // Answers.
-  rpc::ListJobsReply answer_to(const rpc::ListJobs& request) const;
-  void list_records(const rpc::ListJobs& request, rpc::Responder respond);
-  void read_record(const rpc::ListJobs& request, rpc::Responder respond);
-  static void add_rows(const rpc::ListJobs& request, const JobRows& rows, rpc::ListJobsReply& reply);
-  static void strip(const rpc::ListJobs& request, rpc::JobStatus& status);
-  rpc::JobStatus status_of(const Job& job) const;
-  void keep_rows(Job& job);
-  void forget_rows(Job& job);
-
-  // Jobs.
-  Job& add(rpc::JobStatus status, bool is_recorded);
-  void make_keeper(const std::string& id, Job& job, std::uint64_t revision);
-  /// Null if that job is not here any more.
-  Job* find(const std::string& id, std::uint64_t number);
-  void save(const std::string& id, std::function<void()> then = {});
-  void wanted(const std::string& id, const rpc::JobStatus& record);
-  void lost(const std::string& id, const rpc::JobStatus& record);
-  Status apply(Job& job, const std::string& id, const rpc::ControlJob& request);
-  void control_record(const rpc::ControlJob& request, UniqueFunction<void(Status)> done);
-  std::size_t running() const;
-  void start_queued();
-  void on_finished(const std::string& id);
-  void over(const std::string& id, Job& job);
-  void forget_oldest();
-
-  // Jobs of others.
-  void scan_later(Duration wait);
-  void scan();
-  void on_scanned(const Records& records);
-  bool has_no_owner(const rpc::JobStatus& record);
-  void take_over(const std::string& id, std::uint64_t revision);
-  void taken(rpc::JobStatus record);
-  void remove_oldest(const Records& records);
-
-  void renew_later();
-  void guard_later();
-  void guard();
-
-  JobServiceOptions options_;
-  Clock& clock_;
-  BulkExecutor& bulk_;
-  rpc::Transport& transport_;
-  rpc::SnapshotHolder& snapshot_;
-  const ApplicationRegistry& applications_;
-  JobRecords& records_;
-  Random random_;
-  JobMetrics metrics_;
-  Tunable& task_memory_;
-  Tunable& job_memory_;
-  Tunable& p99_target_;
-  HistogramPeriod foreground_;
-  std::unique_ptr<Executor> executor_;
-  visitors::Mailbox mailbox_;
-  const std::uint64_t own_id_;
-  std::map<std::string, Job> jobs_;
-  std::map<std::string, std::vector<std::pair<rpc::JobSpec, rpc::Responder>>> submitting_;
-  std::deque<std::string> queue_;
-  std::deque<std::string> finished_;
-  std::map<std::string, Seen> seen_;
-  std::set<std::string> taking_;
-  std::uint64_t next_number_ = 1;
-  std::uint64_t next_waiter_ = 1;
-  std::size_t rows_bytes_ = 0;
-  bool guarding_ = false;
-  std::int64_t share_percent_ = 100;
-  std::optional<tuner::YieldController> yield_;
-  double yield_target_s_ = 0;
-};
 
 JobService::Impl::Impl(const JobServiceOptions& options, Runtime& runtime, rpc::Transport& transport,
                        rpc::SnapshotHolder& snapshot, const ApplicationRegistry& applications, JobRecords& records)
@@ -399,110 +241,6 @@ void JobService::Impl::control_record(const rpc::ControlJob& request, UniqueFunc
   });
 }
 
-// --- Answers
-
-void JobService::Impl::strip(const rpc::ListJobs& request, rpc::JobStatus& status) {
-  if (!request.dead_letters || request.job_id.empty()) status.dead_letter_list.clear();
-  status.resume.clear();
-  status.expected.clear();
-}
-
-rpc::ListJobsReply JobService::Impl::answer_to(const rpc::ListJobs& request) const {
-  rpc::ListJobsReply reply;
-  for (const auto& [id, job] : jobs_) {
-    if (!request.job_id.empty() && request.job_id != id) continue;
-    reply.jobs.push_back(status_of(job));
-    strip(request, reply.jobs.back());
-  }
-  if (request.job_id.empty() || reply.jobs.empty() || request.results_bytes_max == 0) return reply;
-  const Job& job = jobs_.at(request.job_id);
-  if (job.status.phase != rpc::JobPhase::Done || job.status.shuffle != rpc::Shuffle::Direct) return reply;
-  if (!job.has_rows) {
-    reply.status = Status(StatusCode::NotFound, "the results of " + request.job_id + " are not held any more");
-    return reply;
-  }
-  add_rows(request, job.rows, reply);
-  return reply;
-}
-
-void JobService::Impl::add_rows(const rpc::ListJobs& request, const JobRows& rows, rpc::ListJobsReply& reply) {
-  std::size_t bytes = 0;
-  std::uint64_t at = request.results_from;
-  for (; at < rows.size(); ++at) {
-    const auto& [key, value] = rows[static_cast<std::size_t>(at)];
-    bytes += key.size() + value.size() + sizeof(rpc::Parameter);  // rows are short, so that counts
-    if (bytes > request.results_bytes_max && !reply.results.empty()) break;
-    reply.results.push_back({key, value});
-  }
-  reply.more_results = at < rows.size();
-}
-
-void JobService::Impl::list_records(const rpc::ListJobs& request, rpc::Responder respond) {
-  records_.list(true, mailbox_,
-                [this, request, answer = std::make_shared<rpc::Responder>(std::move(respond))](Result<Records> found) {
-                  rpc::ListJobsReply reply = answer_to(request);
-                  if (!found) reply.status = found.error();
-                  for (rpc::JobStatus& record : found ? *found : Records()) {
-                    if (jobs_.contains(record.job_id)) continue;
-                    strip(request, record);
-                    reply.jobs.push_back(std::move(record));
-                  }
-                  (*answer)(std::move(reply));
-                });
-}
-
-void JobService::Impl::read_record(const rpc::ListJobs& request, rpc::Responder respond) {
-  auto answer = std::make_shared<rpc::Responder>(std::move(respond));
-  records_.read(request.job_id, mailbox_, [this, request, answer](Result<rpc::JobStatus> found) {
-    rpc::ListJobsReply reply;
-    if (!found) {
-      if (found.error().code() != StatusCode::NotFound) reply.status = found.error();
-      return (*answer)(std::move(reply));
-    }
-    const bool has_rows = found->phase == rpc::JobPhase::Done && found->shuffle == rpc::Shuffle::Direct;
-    reply.jobs.push_back(std::move(*found));
-    strip(request, reply.jobs.front());
-    if (!has_rows || request.results_bytes_max == 0) return (*answer)(std::move(reply));
-    records_.read_rows(request.job_id, mailbox_, [request, answer, reply](const Result<JobRows>& rows) mutable {
-      if (rows) {
-        add_rows(request, *rows, reply);
-      } else {
-        reply.status = rows.error().with_context("the results of " + request.job_id);
-      }
-      (*answer)(std::move(reply));
-    });
-  });
-}
-
-/// A job whose runner has ended is not over before its results can be asked for.
-rpc::JobStatus JobService::Impl::status_of(const Job& job) const {
-  rpc::JobStatus status = job.runner == nullptr ? job.status : job.runner->status();
-  if (job.runner != nullptr && is_over(status.phase)) status.phase = rpc::JobPhase::CleanUp;
-  status.owner = options_.name;
-  status.owner_id = own_id_;
-  status.epoch = job.status.epoch;
-  status.live = true;
-  return status;
-}
-
-/// The results of `job` are kept; older ones go if there are too many.
-void JobService::Impl::keep_rows(Job& job) {
-  job.rows = job.runner->take_rows();
-  job.has_rows = true;
-  for (const auto& [key, value] : job.rows) job.row_bytes += key.size() + value.size() + sizeof(job.rows[0]);
-  rows_bytes_ += job.row_bytes;
-  for (const std::string& id : finished_) {
-    if (rows_bytes_ <= options_.results_kept_bytes) break;
-    forget_rows(jobs_.at(id));
-  }
-}
-
-void JobService::Impl::forget_rows(Job& job) {
-  rows_bytes_ -= std::exchange(job.row_bytes, 0);
-  job.rows = {};
-  job.has_rows = false;
-}
-
 // --- Jobs
 
 JobService::Impl::Job& JobService::Impl::add(rpc::JobStatus status, bool is_recorded) {
@@ -670,102 +408,6 @@ void JobService::Impl::forget_oldest() {
   forget_rows(jobs_.at(finished_.front()));
   jobs_.erase(finished_.front());
   finished_.pop_front();
-}
-
-// --- Jobs of others
-
-void JobService::Impl::scan_later(Duration wait) {
-  // Not all distributors at once.
-  executor_->post_after(wait + Duration(random_.below(static_cast<std::uint64_t>(wait.count()) / 4 + 1)),
-                        [this] { scan(); });
-}
-
-void JobService::Impl::scan() {
-  if (options_.refresh_snapshot) options_.refresh_snapshot();
-  if (snapshot_.get() == nullptr) return scan_later(options_.scan_interval);
-  records_.list(false, mailbox_, [this](const Result<Records>& records) {
-    if (records) on_scanned(*records);
-    scan_later(options_.scan_interval);
-  });
-}
-
-void JobService::Impl::on_scanned(const Records& records) {
-  std::map<std::string, Seen> seen;
-  for (const rpc::JobStatus& record : records) {
-    if (record.finished_unix_us != 0 || jobs_.contains(record.job_id)) continue;
-    const auto before = seen_.find(record.job_id);
-    const bool is_same =
-        before != seen_.end() && before->second.epoch == record.epoch && before->second.revision == record.revision;
-    seen[record.job_id] = is_same ? before->second : Seen{record.epoch, record.revision, clock_.now()};
-  }
-  seen_ = std::move(seen);
-  for (const rpc::JobStatus& record : records) {
-    if (seen_.contains(record.job_id) && has_no_owner(record)) take_over(record.job_id, record.revision);
-  }
-  remove_oldest(records);
-}
-
-/// Its process has ended, as far as one can know: another life of this one, or down, or silent. If that is wrong, the
-/// former owner notices at its next write that it is not the owner any more.
-bool JobService::Impl::has_no_owner(const rpc::JobStatus& record) {
-  if (record.owner == options_.name) {
-    if (record.owner_id != own_id_) return true;
-  } else {
-    const auto index = index_of(record.owner);
-    if (!index || !snapshot_.get()->state().is_up({NodeType::Distributor, *index})) return true;
-  }
-  return clock_.now() - seen_.at(record.job_id).since >= options_.lease;
-}
-
-void JobService::Impl::take_over(const std::string& id, std::uint64_t revision) {
-  if (!taking_.insert(id).second) return;
-  records_.read(id, mailbox_, [this, id, revision](Result<rpc::JobStatus> found) {
-    // A process that has just begun may not have the schemas yet.
-    const bool is_free = found && found->revision == revision && found->finished_unix_us == 0 && !jobs_.contains(id) &&
-                         snapshot_.get()->types()->find(found->spec.document_type) != nullptr;
-    if (!is_free) {
-      taking_.erase(id);
-      return;
-    }
-    rpc::JobStatus record = std::move(*found);
-    record.owner = options_.name;
-    record.owner_id = own_id_;
-    ++record.epoch;
-    ++record.taken_over;
-    ++record.revision;
-    // If the answer is lost, this process owns a job that it does not run, until the lease has run out.
-    records_.write(record, revision, mailbox_, [this, id, record](const Status& status) {
-      taking_.erase(id);
-      if (status && !jobs_.contains(id)) taken(record);
-    });
-  });
-}
-
-void JobService::Impl::taken(rpc::JobStatus record) {
-  log::info("job", "{} goes on here; it was run by another process before: phase {}, {} buckets mapped in run {}: {}",
-            record.job_id, static_cast<int>(record.phase), record.map_tasks_done, record.run, record.resume);
-  metrics_.taken_over.add();
-  const std::string id = record.job_id;
-  if (record.settings.empty()) record.settings = record.spec.settings;
-  add(std::move(record), true);
-  queue_.push_back(id);
-  start_queued();
-}
-
-void JobService::Impl::remove_oldest(const Records& records) {
-  std::vector<const rpc::JobStatus*> ended;
-  for (const rpc::JobStatus& record : records) {
-    if (record.finished_unix_us != 0) ended.push_back(&record);
-  }
-  if (ended.size() <= options_.records_kept) return;
-  std::sort(ended.begin(), ended.end(), [](const auto* a, const auto* b) {
-    return std::pair(a->finished_unix_us, a->job_id) < std::pair(b->finished_unix_us, b->job_id);
-  });
-  ended.resize(ended.size() - options_.records_kept);
-  for (const rpc::JobStatus* record : ended) {
-    records_.remove_rows(record->job_id, mailbox_, [](const Status&) {});
-    records_.remove(record->job_id, record->revision, mailbox_, [](const Status&) {});
-  }
 }
 
 // --- Now and then

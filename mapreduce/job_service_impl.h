@@ -1,0 +1,161 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fjord/mapreduce/job_service.h"
+#include "fjord/tuner/controllers.h"
+#include "fjord/visitors/mailbox.h"
+#include "job_keeper.h"
+#include "job_runner.h"
+
+namespace fjord::mapreduce {
+
+inline bool is_over(rpc::JobPhase phase) {
+  return phase == rpc::JobPhase::Done || phase == rpc::JobPhase::Failed || phase == rpc::JobPhase::Cancelled;
+}
+
+struct JobMetrics {
+  explicit JobMetrics(MetricRegistry& registry)
+      : submitted(registry.counter("fjord_job_submitted_total", "Jobs accepted.")),
+        done(registry.counter("fjord_job_finished_total", "Jobs that ended, by outcome.", {{"outcome", "done"}})),
+        failed(registry.counter("fjord_job_finished_total", "Jobs that ended, by outcome.", {{"outcome", "failed"}})),
+        cancelled(
+            registry.counter("fjord_job_finished_total", "Jobs that ended, by outcome.", {{"outcome", "cancelled"}})),
+        running(registry.gauge("fjord_job_running", "Jobs under way.")),
+        taken_over(registry.counter("fjord_job_taken_over_total", "Jobs of other processes that go on here.")),
+        lost(registry.counter("fjord_job_lost_total", "Jobs that another process has taken over.")),
+        dead_letters(registry.counter("fjord_job_dead_letters_total", "Documents that map functions failed on.")),
+        share(
+            registry.gauge("fjord_job_share_percent", "Of their tasks that jobs may run for the foreground's sake.")) {}
+  Counter& submitted;
+  Counter& done;
+  Counter& failed;
+  Counter& cancelled;
+  Gauge& running;
+  Counter& taken_over;
+  Counter& lost;
+  Counter& dead_letters;
+  Gauge& share;
+};
+
+/// Confined to `executor_`, but for the first lines of handle().
+class JobService::Impl {
+ public:
+  Impl(const JobServiceOptions& options, Runtime& runtime, rpc::Transport& transport, rpc::SnapshotHolder& snapshot,
+       const ApplicationRegistry& applications, JobRecords& records);
+  ~Impl() {
+    mailbox_.close();
+    executor_.reset();
+    for (auto& [id, job] : jobs_) {
+      if (job.runner != nullptr) job.runner->abandon();
+    }
+  }
+
+  void post(Task task) { mailbox_.post(std::move(task)); }
+  void submit(const rpc::SubmitJob& request, rpc::Responder respond);
+  void list(const rpc::ListJobs& request, rpc::Responder respond);
+  void control(const rpc::ControlJob& request, UniqueFunction<void(Status)> done);
+
+ private:
+  struct Waiter {
+    rpc::ListJobs request;
+    rpc::Responder respond;
+  };
+  struct Job {
+    rpc::JobStatus status;  ///< While there is a runner, its status counts.
+    std::unique_ptr<JobRunner> runner;
+    std::shared_ptr<JobKeeper> keeper;  ///< Null: the job has no record and gets none.
+    std::uint64_t number = 0;           ///< Of no other job of this process, also none with the same id.
+    JobRows rows;
+    std::size_t row_bytes = 0;
+    bool has_rows = false;
+    std::map<std::uint64_t, Waiter> waiters;
+  };
+  /// What a scan saw of another process's job.
+  struct Seen {
+    std::uint64_t epoch = 0;
+    std::uint64_t revision = 0;
+    MonotonicTime since;
+  };
+  using Records = std::vector<rpc::JobStatus>;
+
+  // Answers.
+  rpc::ListJobsReply answer_to(const rpc::ListJobs& request) const;
+  void list_records(const rpc::ListJobs& request, rpc::Responder respond);
+  void read_record(const rpc::ListJobs& request, rpc::Responder respond);
+  static void add_rows(const rpc::ListJobs& request, const JobRows& rows, rpc::ListJobsReply& reply);
+  static void strip(const rpc::ListJobs& request, rpc::JobStatus& status);
+  rpc::JobStatus status_of(const Job& job) const;
+  void keep_rows(Job& job);
+  void forget_rows(Job& job);
+
+  // Jobs.
+  Job& add(rpc::JobStatus status, bool is_recorded);
+  void make_keeper(const std::string& id, Job& job, std::uint64_t revision);
+  /// Null if that job is not here any more.
+  Job* find(const std::string& id, std::uint64_t number);
+  void save(const std::string& id, std::function<void()> then = {});
+  void wanted(const std::string& id, const rpc::JobStatus& record);
+  void lost(const std::string& id, const rpc::JobStatus& record);
+  Status apply(Job& job, const std::string& id, const rpc::ControlJob& request);
+  void control_record(const rpc::ControlJob& request, UniqueFunction<void(Status)> done);
+  std::size_t running() const;
+  void start_queued();
+  void on_finished(const std::string& id);
+  void over(const std::string& id, Job& job);
+  void forget_oldest();
+
+  // Jobs of others.
+  void scan_later(Duration wait);
+  void scan();
+  void on_scanned(const Records& records);
+  bool has_no_owner(const rpc::JobStatus& record);
+  void take_over(const std::string& id, std::uint64_t revision);
+  void taken(rpc::JobStatus record);
+  void remove_oldest(const Records& records);
+
+  void renew_later();
+  void guard_later();
+  void guard();
+
+  JobServiceOptions options_;
+  Clock& clock_;
+  BulkExecutor& bulk_;
+  rpc::Transport& transport_;
+  rpc::SnapshotHolder& snapshot_;
+  const ApplicationRegistry& applications_;
+  JobRecords& records_;
+  Random random_;
+  JobMetrics metrics_;
+  Tunable& task_memory_;
+  Tunable& job_memory_;
+  Tunable& p99_target_;
+  HistogramPeriod foreground_;
+  std::unique_ptr<Executor> executor_;
+  visitors::Mailbox mailbox_;
+  const std::uint64_t own_id_;
+  std::map<std::string, Job> jobs_;
+  std::map<std::string, std::vector<std::pair<rpc::JobSpec, rpc::Responder>>> submitting_;
+  std::deque<std::string> queue_;
+  std::deque<std::string> finished_;
+  std::map<std::string, Seen> seen_;
+  std::set<std::string> taking_;
+  std::uint64_t next_number_ = 1;
+  std::uint64_t next_waiter_ = 1;
+  std::size_t rows_bytes_ = 0;
+  bool guarding_ = false;
+  std::int64_t share_percent_ = 100;
+  std::optional<tuner::YieldController> yield_;
+  double yield_target_s_ = 0;
+};
+
+}  // namespace fjord::mapreduce

@@ -1,0 +1,226 @@
+// The part of the service that answers from records, and takes over jobs of other processes.
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "fjord/common/log.h"
+#include "job_service_impl.h"
+
+namespace fjord::mapreduce {
+namespace {
+
+/// The index in "distributor.3".
+std::optional<std::uint16_t> index_of(const std::string& name) {
+  const std::size_t dot = name.find('.');
+  std::uint16_t index = 0;
+  const char* end = name.data() + name.size();
+  if (dot == std::string::npos) return std::nullopt;
+  const auto [at, error] = std::from_chars(name.data() + dot + 1, end, index);
+  if (error != std::errc() || at != end) return std::nullopt;
+  return index;
+}
+
+}  // namespace
+
+// --- Answers
+
+void JobService::Impl::strip(const rpc::ListJobs& request, rpc::JobStatus& status) {
+  if (!request.dead_letters || request.job_id.empty()) status.dead_letter_list.clear();
+  status.resume.clear();
+  status.expected.clear();
+}
+
+rpc::ListJobsReply JobService::Impl::answer_to(const rpc::ListJobs& request) const {
+  rpc::ListJobsReply reply;
+  for (const auto& [id, job] : jobs_) {
+    if (!request.job_id.empty() && request.job_id != id) continue;
+    reply.jobs.push_back(status_of(job));
+    strip(request, reply.jobs.back());
+  }
+  if (request.job_id.empty() || reply.jobs.empty() || request.results_bytes_max == 0) return reply;
+  const Job& job = jobs_.at(request.job_id);
+  if (job.status.phase != rpc::JobPhase::Done || job.status.shuffle != rpc::Shuffle::Direct) return reply;
+  if (!job.has_rows) {
+    reply.status = Status(StatusCode::NotFound, "the results of " + request.job_id + " are not held any more");
+    return reply;
+  }
+  add_rows(request, job.rows, reply);
+  return reply;
+}
+
+void JobService::Impl::add_rows(const rpc::ListJobs& request, const JobRows& rows, rpc::ListJobsReply& reply) {
+  std::size_t bytes = 0;
+  std::uint64_t at = request.results_from;
+  for (; at < rows.size(); ++at) {
+    const auto& [key, value] = rows[static_cast<std::size_t>(at)];
+    bytes += key.size() + value.size() + sizeof(rpc::Parameter);  // rows are short, so that counts
+    if (bytes > request.results_bytes_max && !reply.results.empty()) break;
+    reply.results.push_back({key, value});
+  }
+  reply.more_results = at < rows.size();
+}
+
+void JobService::Impl::list_records(const rpc::ListJobs& request, rpc::Responder respond) {
+  records_.list(true, mailbox_,
+                [this, request, answer = std::make_shared<rpc::Responder>(std::move(respond))](Result<Records> found) {
+                  rpc::ListJobsReply reply = answer_to(request);
+                  if (!found) reply.status = found.error();
+                  for (rpc::JobStatus& record : found ? *found : Records()) {
+                    if (jobs_.contains(record.job_id)) continue;
+                    strip(request, record);
+                    reply.jobs.push_back(std::move(record));
+                  }
+                  (*answer)(std::move(reply));
+                });
+}
+
+void JobService::Impl::read_record(const rpc::ListJobs& request, rpc::Responder respond) {
+  auto answer = std::make_shared<rpc::Responder>(std::move(respond));
+  records_.read(request.job_id, mailbox_, [this, request, answer](Result<rpc::JobStatus> found) {
+    rpc::ListJobsReply reply;
+    if (!found) {
+      if (found.error().code() != StatusCode::NotFound) reply.status = found.error();
+      return (*answer)(std::move(reply));
+    }
+    const bool has_rows = found->phase == rpc::JobPhase::Done && found->shuffle == rpc::Shuffle::Direct;
+    reply.jobs.push_back(std::move(*found));
+    strip(request, reply.jobs.front());
+    if (!has_rows || request.results_bytes_max == 0) return (*answer)(std::move(reply));
+    records_.read_rows(request.job_id, mailbox_, [request, answer, reply](const Result<JobRows>& rows) mutable {
+      if (rows) {
+        add_rows(request, *rows, reply);
+      } else {
+        reply.status = rows.error().with_context("the results of " + request.job_id);
+      }
+      (*answer)(std::move(reply));
+    });
+  });
+}
+
+/// A job whose runner has ended is not over before its results can be asked for.
+rpc::JobStatus JobService::Impl::status_of(const Job& job) const {
+  rpc::JobStatus status = job.runner == nullptr ? job.status : job.runner->status();
+  if (job.runner != nullptr && is_over(status.phase)) status.phase = rpc::JobPhase::CleanUp;
+  status.owner = options_.name;
+  status.owner_id = own_id_;
+  status.epoch = job.status.epoch;
+  status.live = true;
+  return status;
+}
+
+/// The results of `job` are kept; older ones go if there are too many.
+void JobService::Impl::keep_rows(Job& job) {
+  job.rows = job.runner->take_rows();
+  job.has_rows = true;
+  for (const auto& [key, value] : job.rows) job.row_bytes += key.size() + value.size() + sizeof(job.rows[0]);
+  rows_bytes_ += job.row_bytes;
+  for (const std::string& id : finished_) {
+    if (rows_bytes_ <= options_.results_kept_bytes) break;
+    forget_rows(jobs_.at(id));
+  }
+}
+
+void JobService::Impl::forget_rows(Job& job) {
+  rows_bytes_ -= std::exchange(job.row_bytes, 0);
+  job.rows = {};
+  job.has_rows = false;
+}
+
+// --- Jobs of others
+
+void JobService::Impl::scan_later(Duration wait) {
+  // Not all distributors at once.
+  executor_->post_after(wait + Duration(random_.below(static_cast<std::uint64_t>(wait.count()) / 4 + 1)),
+                        [this] { scan(); });
+}
+
+void JobService::Impl::scan() {
+  if (options_.refresh_snapshot) options_.refresh_snapshot();
+  if (snapshot_.get() == nullptr) return scan_later(options_.scan_interval);
+  records_.list(false, mailbox_, [this](const Result<Records>& records) {
+    if (records) on_scanned(*records);
+    scan_later(options_.scan_interval);
+  });
+}
+
+void JobService::Impl::on_scanned(const Records& records) {
+  std::map<std::string, Seen> seen;
+  for (const rpc::JobStatus& record : records) {
+    if (record.finished_unix_us != 0 || jobs_.contains(record.job_id)) continue;
+    const auto before = seen_.find(record.job_id);
+    const bool is_same =
+        before != seen_.end() && before->second.epoch == record.epoch && before->second.revision == record.revision;
+    seen[record.job_id] = is_same ? before->second : Seen{record.epoch, record.revision, clock_.now()};
+  }
+  seen_ = std::move(seen);
+  for (const rpc::JobStatus& record : records) {
+    if (seen_.contains(record.job_id) && has_no_owner(record)) take_over(record.job_id, record.revision);
+  }
+  remove_oldest(records);
+}
+
+/// Its process has ended, as far as one can know: another life of this one, or down, or silent. If that is wrong, the
+/// former owner notices at its next write that it is not the owner any more.
+bool JobService::Impl::has_no_owner(const rpc::JobStatus& record) {
+  if (record.owner == options_.name) {
+    if (record.owner_id != own_id_) return true;
+  } else {
+    const auto index = index_of(record.owner);
+    if (!index || !snapshot_.get()->state().is_up({NodeType::Distributor, *index})) return true;
+  }
+  return clock_.now() - seen_.at(record.job_id).since >= options_.lease;
+}
+
+void JobService::Impl::take_over(const std::string& id, std::uint64_t revision) {
+  if (!taking_.insert(id).second) return;
+  records_.read(id, mailbox_, [this, id, revision](Result<rpc::JobStatus> found) {
+    // A process that has just begun may not have the schemas yet.
+    const bool is_free = found && found->revision == revision && found->finished_unix_us == 0 && !jobs_.contains(id) &&
+                         snapshot_.get()->types()->find(found->spec.document_type) != nullptr;
+    if (!is_free) {
+      taking_.erase(id);
+      return;
+    }
+    rpc::JobStatus record = std::move(*found);
+    record.owner = options_.name;
+    record.owner_id = own_id_;
+    ++record.epoch;
+    ++record.taken_over;
+    ++record.revision;
+    // If the answer is lost, this process owns a job that it does not run, until the lease has run out.
+    records_.write(record, revision, mailbox_, [this, id, record](const Status& status) {
+      taking_.erase(id);
+      if (status && !jobs_.contains(id)) taken(record);
+    });
+  });
+}
+
+void JobService::Impl::taken(rpc::JobStatus record) {
+  log::info("job", "{} goes on here; it was run by another process before: phase {}, {} buckets mapped in run {}: {}",
+            record.job_id, static_cast<int>(record.phase), record.map_tasks_done, record.run, record.resume);
+  metrics_.taken_over.add();
+  const std::string id = record.job_id;
+  if (record.settings.empty()) record.settings = record.spec.settings;
+  add(std::move(record), true);
+  queue_.push_back(id);
+  start_queued();
+}
+
+void JobService::Impl::remove_oldest(const Records& records) {
+  std::vector<const rpc::JobStatus*> ended;
+  for (const rpc::JobStatus& record : records) {
+    if (record.finished_unix_us != 0) ended.push_back(&record);
+  }
+  if (ended.size() <= options_.records_kept) return;
+  std::sort(ended.begin(), ended.end(), [](const auto* a, const auto* b) {
+    return std::pair(a->finished_unix_us, a->job_id) < std::pair(b->finished_unix_us, b->job_id);
+  });
+  ended.resize(ended.size() - options_.records_kept);
+  for (const rpc::JobStatus* record : ended) {
+    records_.remove_rows(record->job_id, mailbox_, [](const Status&) {});
+    records_.remove(record->job_id, record->revision, mailbox_, [](const Status&) {});
+  }
+}
+
+}  // namespace fjord::mapreduce

@@ -1,0 +1,165 @@
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+#include <string>
+
+#include "faulty_store.h"
+#include "fjord/cluster/cluster_state.h"
+#include "fjord/cluster/distribution.h"
+#include "fjord/fleetcontroller/memory_state_store.h"
+#include "fjord/rpc/cluster_snapshot.h"
+#include "storage/node/test_process.h"
+
+namespace fjord::fleetcontroller {
+
+inline constexpr const char* kController = "controller:1";
+
+/// A node as the controller sees it: takes the states in that it is told.
+class PolledNode final : public rpc::Service {
+ public:
+  explicit PolledNode(std::uint64_t incarnation) : incarnation_(incarnation) {}
+
+  bool handle(rpc::Request& request, rpc::Responder& respond) override {
+    if (auto* question = std::get_if<rpc::GetBucketInfo>(&request)) {
+      rpc::GetBucketInfoReply sizes;
+      if (!question->census) sizes.status = {StatusCode::InvalidArgument, "only the controller asks in these tests"};
+      sizes.reports = held;
+      respond(std::move(sizes));
+      return true;
+    }
+    auto* poll = std::get_if<rpc::Poll>(&request);
+    if (poll == nullptr) return false;
+    rpc::PollReply reply;
+    Result<bool> updated = snapshots.update(poll->info);
+    if (!updated) reply.status = updated.error();
+    if (auto snapshot = snapshots.get()) {
+      reply.state_version = snapshot->state_version();
+      reply.schema_version = snapshot->schema_version();
+      reply.term = snapshot->term();
+      reply.config_version = snapshot->config_version();
+      if (acknowledges) reply.pending_version = snapshot->pending_version();
+    }
+    heard_ahead = heard_ahead || (poll->heard_incarnation == incarnation_ && poll->heard_us > clock_us);
+    reply.clock_us = ++clock_us;
+    renewed = poll->renews_lease && poll->heard_incarnation == incarnation_ && poll->heard_us > 0;
+    reply.buckets = buckets;
+    reply.buckets_out_of_sync = out_of_sync;
+    reply.node_state = node_state;
+    reply.incarnation = incarnation_;
+    reply.latencies = latencies;
+    slow_storage = poll->slow_storage;
+    ++polls;
+    if (poll->heard_incarnation != incarnation_) ++polls_of_strangers;
+    respond(std::move(reply));
+    return true;
+  }
+  std::uint64_t version() const { return snapshots.get() == nullptr ? 0 : snapshots.get()->state_version(); }
+  std::uint64_t schema_version() const { return snapshots.get() == nullptr ? 0 : snapshots.get()->schema_version(); }
+
+  rpc::SnapshotHolder snapshots;
+  std::string node_state = "s:u";
+  bool acknowledges = true;
+  bool renewed = false;      ///< By the last poll.
+  bool heard_ahead = false;  ///< A clock came back that it has never said: of an earlier process.
+  std::int64_t clock_us = 0;
+  std::uint64_t buckets = 1;
+  std::uint64_t out_of_sync = 0;
+  std::vector<rpc::NodeLatency> latencies;
+  std::vector<std::uint16_t> slow_storage;  ///< Of the last poll.
+  std::vector<rpc::BucketReport> held;
+  int polls = 0;
+  int polls_of_strangers = 0;  ///< Of a controller that takes it for another process.
+
+ private:
+  std::uint64_t incarnation_;
+};
+
+rpc::ChangeNodes change(rpc::NodeAction action, const std::string& node) {
+  rpc::ChangeNodes request;
+  request.action = action;
+  request.nodes = {node};
+  return request;
+}
+rpc::ChangeConfig set(std::vector<std::string> settings) {
+  rpc::ChangeConfig request;
+  request.set = std::move(settings);
+  return request;
+}
+
+/// A controller, three storage nodes and a distributor.
+class Fleet {
+ public:
+  explicit Fleet(Duration session = seconds(2)) : ensemble(world.scheduler.clock(), {.session_timeout = session}) {
+    options.distributors = {"distributor.0:1"};
+    options.storage = {"storage.0:1", "storage.1:1", "storage.2:1"};
+    options.distribution = DistributionConfig::flat(3, 2).to_string();
+    options.distribution_bits = 4;
+    options.name = kController;
+  }
+
+  Status start_controller() {
+    stop_controller();
+    controller_ = std::make_unique<test::TestProcess<FleetController>>(world, "controller", env, 1);
+    store_ = std::make_unique<FaultyStore>(ensemble, store_faults);
+    auto opened = FleetController::open(options, controller_->runtime(), controller_->transport(), *store_);
+    if (!opened) return opened.error();
+    controller_->run(std::move(*opened));
+    return Status::ok();
+  }
+  sim::SimNodeScheduler& controller_scheduler() { return controller_->scheduler(); }
+  void stop_controller() {
+    controller_.reset();
+    store_.reset();
+  }
+  void start_node(const std::string& name) {
+    nodes_.erase(name);
+    auto process = std::make_unique<test::TestProcess<PolledNode>>(world, name, node_env_, 1);
+    process->run(std::make_unique<PolledNode>(++incarnations_));
+    nodes_[name] = std::move(process);
+  }
+  void stop_node(const std::string& name) { nodes_.erase(name); }
+  PolledNode& node(const std::string& name) { return nodes_.at(name)->node(); }
+  void start_all() {
+    for (const char* name : {"storage.0", "storage.1", "storage.2", "distributor.0"}) start_node(name);
+    REQUIRE(start_controller());
+    REQUIRE(run_until_all_know(1, seconds(5)));
+  }
+
+  bool run_until_all_know(std::uint64_t version, Duration limit) {
+    return world.scheduler.run_until(
+        [&] {
+          return std::all_of(nodes_.begin(), nodes_.end(),
+                             [&](const auto& entry) { return entry.second->node().version() >= version; });
+        },
+        limit);
+  }
+  ClusterState state() {
+    rpc::GetClusterInfoReply reply = caller.ask(kController, rpc::GetClusterInfo{});
+    REQUIRE(reply.status);
+    Result<ClusterState> parsed = ClusterState::parse(reply.info.state);
+    REQUIRE(parsed);
+    CHECK(parsed->version() == reply.info.state_version);
+    return *parsed;
+  }
+  rpc::DeploySchemasReply deploy(std::vector<std::string> schemas) {
+    return caller.ask(kController, rpc::DeploySchemas{.schemas = std::move(schemas)});
+  }
+
+  test::TestNetwork world{7};
+  test::TestCaller caller{world};
+  sim::SimEnv env;
+  MemoryStateEnsemble ensemble;
+  FaultyStore::Faults store_faults;
+  FleetControllerOptions options;
+
+ private:
+  sim::SimEnv node_env_;
+  std::unique_ptr<FaultyStore> store_;
+  std::unique_ptr<test::TestProcess<FleetController>> controller_;
+  std::map<std::string, std::unique_ptr<test::TestProcess<PolledNode>>> nodes_;
+  std::uint64_t incarnations_ = 10;
+};
+
+}  // namespace fjord::fleetcontroller
