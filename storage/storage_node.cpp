@@ -228,7 +228,7 @@ Status StorageNode::learn(const rpc::Poll& request) {
   // A state that speaks of an earlier process of this node says that it has not missed anything. It may have lost
   // what was not synced, so nobody may read here before the distributors know that it was away.
   const std::uint64_t up_since = told->state().node(NodeId::storage(options_.index)).up_since_version;
-  if (snapshots_.get() == nullptr && up_since != 0 && up_since <= version_before_) return Status::ok();
+  if (state_version() == 0 && up_since != 0 && up_since <= version_before_) return Status::ok();
   return snapshots_.update(told->info()).status();
 }
 

@@ -7,7 +7,8 @@
 
 #include "fjord/common/status.h"
 
-/// What clients and distributors say to each other of jobs: the part of messages.h, which includes this, that is about them.
+/// What clients and distributors say to each other of jobs: the part of messages.h, which includes this, that is about
+/// them.
 namespace fjord::rpc {
 
 struct Parameter {
