@@ -397,10 +397,13 @@ class IncrementalMapVisitor final : public visitors::Visitor {
   Status make_doubtful_anew() {
     table_->clear();
     const auto doubtful = std::exchange(doubtful_, {});
+    HashFilter filter;
+    for (const std::string& key : doubtful) filter.add(hash64(key));
     for (auto& [bucket, work] : works_) {
       FJORD_TRY(work.known->for_each_tuples([&](std::string_view tuples) {
         return for_each_alone(tuples, [&](std::string_view key, std::string_view value) {
-          return doubtful.contains(key) ? table_->merge(key, value) : Status::ok();
+          if (!filter.may_contain(hash64(key)) || !doubtful.contains(key)) return Status::ok();
+          return table_->merge(key, value);
         });
       }));
     }

@@ -120,10 +120,11 @@ Result<bool> PartialReader::find_newer(const BucketOnNode& bucket, const Content
     expected.add(entry.gid, entry.timestamp, entry.removed);
   }));
   if (are_too_many(changes_, now)) return false;
+  const HashFilter filter = filter_of(changes_);
   std::size_t left = changes_.size();
   for (const PartialDocument& document : known_->documents()) {
     if (left == 0) break;
-    if (!changes_.contains(document.gid)) continue;
+    if (!filter.may_contain(filter_hash(document.gid)) || !changes_.contains(document.gid)) continue;
     expected.subtract(document.gid, document.timestamp, document.removed);
     --left;
   }

@@ -19,6 +19,12 @@ void ContentVersion::subtract(const GlobalId& gid, Timestamp timestamp, bool rem
   checksum -= spi::entry_hash(gid, timestamp, removed);
 }
 
+HashFilter filter_of(const DocumentChanges& changes) {
+  HashFilter filter;
+  for (const auto& [gid, change] : changes) filter.add(filter_hash(gid));
+  return filter;
+}
+
 void BucketPartial::place(PartialDocument& document, bool mapped, std::string_view tuples) {
   document.mapped = mapped;
   document.at = static_cast<std::uint32_t>(tuples_.size());
@@ -39,10 +45,11 @@ void BucketPartial::add(const spi::EntryMeta& meta, bool mapped, std::string_vie
 
 void BucketPartial::apply(DocumentChanges& changes, const std::function<void(std::string_view)>& retract,
                           const std::function<void(std::string_view)>& add_tuples) {
+  const HashFilter filter = filter_of(changes);
   std::size_t left = changes.size();
   for (std::size_t i = 0; i < documents_.size() && left > 0;) {
     PartialDocument& document = documents_[i];
-    const auto found = changes.find(document.gid);
+    const auto found = filter.may_contain(filter_hash(document.gid)) ? changes.find(document.gid) : changes.end();
     if (found == changes.end()) {
       ++i;
       continue;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -34,6 +35,19 @@ struct ContentVersion {
   friend bool operator==(const ContentVersion&, const ContentVersion&) = default;
 };
 
+/// Says quickly of most hashes that are not in a small set that they are not.
+class HashFilter {
+ public:
+  void add(std::uint64_t hash) { bits_[word(hash)] |= bit(hash); }
+  bool may_contain(std::uint64_t hash) const { return (bits_[word(hash)] & bit(hash)) != 0; }
+
+ private:
+  static std::size_t word(std::uint64_t hash) { return static_cast<std::size_t>(hash >> 6) % 256; }
+  static std::uint64_t bit(std::uint64_t hash) { return std::uint64_t{1} << (hash % 64); }
+
+  std::array<std::uint64_t, 256> bits_{};
+};
+
 /// One version of one document, and what map made of it.
 struct PartialDocument {
   GlobalId gid;
@@ -55,6 +69,9 @@ struct DocumentChange {
   bool seen = false;  ///< For apply().
 };
 using DocumentChanges = std::unordered_map<GlobalId, DocumentChange, GlobalIdHash>;
+
+HashFilter filter_of(const DocumentChanges& changes);
+inline std::uint64_t filter_hash(const GlobalId& gid) { return gid.hash_bits() >> 8; }
 
 /// What map made of the documents of one bucket, each by itself, with their versions: a function of the content that
 /// version() tells. Documents that map failed on are not in it, so that they are always read again.
