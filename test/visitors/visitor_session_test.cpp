@@ -237,6 +237,52 @@ TEST_CASE("a bucket that is unavailable for a while delays the visit, one that s
   }
 }
 
+TEST_CASE("a bucket that was listed is not empty because its distributor knows nothing of it for a while") {
+  VisitorWorld world(3, 3, kSchema);
+  put_cities(world, 300);
+  world.transport.lose_answers("createVisitor", 3);
+  for (std::uint64_t i = 0; i < 16; ++i) world.hidden.insert(BucketId(4, i));
+  world.scheduler.outside().post_after(seconds(20), [&] { world.hidden.clear(); });
+  Visit visit(world);
+  REQUIRE(visit.run());
+  CHECK(visit.status->is_ok());
+  CHECK(each_once(visit, 300));
+}
+
+TEST_CASE("a list of buckets that was made under two states is made anew") {
+  VisitorWorld world(3, 3, kSchema);
+  put_cities(world, 300);
+  int lists = 0;
+  world.transport.on_reply = [&](const rpc::Request& request, rpc::Reply& reply) {
+    const auto* asked = std::get_if<rpc::GetBucketNodes>(&request);
+    if (asked == nullptr || !asked->all || ++lists > 1) return;
+    auto& buckets = std::get<rpc::GetBucketNodesReply>(reply).buckets;
+    REQUIRE(buckets.size() == 16);
+    buckets.pop_back();  // Of another distributor by now, which did not know that yet when it was asked.
+    buckets.back().status = Status(StatusCode::WrongDistribution, "another distributor owns it");
+  };
+  Visit visit(world);
+  REQUIRE(visit.run());
+  CHECK(visit.status->is_ok());
+  CHECK(each_once(visit, 300));
+  CHECK(lists == 2);
+}
+
+TEST_CASE("of buckets that were joined since, each part is given for itself") {
+  VisitorWorld world(3, 3, kSchema);
+  put_cities(world, 300);
+  world.change_bits(2);
+  world.update(world.snapshot);
+  VisitorSessionOptions options;
+  options.deduplicate = false;
+  options.buckets.emplace();
+  for (std::uint64_t i = 0; i < 16; ++i) options.buckets->emplace_back(4, i);
+  Visit visit(world, options);
+  REQUIRE(visit.run());
+  CHECK(visit.status->is_ok());
+  CHECK(each_once(visit, 300));
+}
+
 TEST_CASE("the deadline ends a visit") {
   VisitorWorld world(9, 1, kSchema);
   put_cities(world, 5);

@@ -337,6 +337,7 @@ class VisitorWorld final : public rpc::Service {
   std::unique_ptr<Executor> executor;
   std::deque<StorageNode> nodes;
   std::set<BucketId> unavailable;
+  std::set<BucketId> hidden;  ///< The distributor lists them, and knows nothing of them when asked for them by name.
   rpc::Service* other_service = nullptr;  ///< Offered by the distributor too.
   int puts = 0;
   std::uint64_t stable_us = 0;  ///< Up to where the distributor says that nothing is under way; 0: all there is.
@@ -388,7 +389,7 @@ class VisitorWorld final : public rpc::Service {
       found.bucket = bucket;
       const bool is_known = std::any_of(known_buckets_.begin(), known_buckets_.end(),
                                         [&](BucketId one) { return one.contains(bucket) || bucket.contains(one); });
-      if (!is_known) {
+      if (!is_known || (!request.all && hidden.contains(bucket))) {
         found.status = Status(StatusCode::NotFound, "nothing there");
       } else if (unavailable.contains(bucket)) {
         found.status = Status(StatusCode::Unavailable, "no replica is up");
