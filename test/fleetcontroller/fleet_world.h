@@ -8,6 +8,7 @@
 #include "faulty_store.h"
 #include "fjord/cluster/cluster_state.h"
 #include "fjord/cluster/distribution.h"
+#include "fjord/fleetcontroller/fleet_controller.h"
 #include "fjord/fleetcontroller/memory_state_store.h"
 #include "fjord/rpc/cluster_snapshot.h"
 #include "storage/node/test_process.h"
@@ -76,13 +77,13 @@ class PolledNode final : public rpc::Service {
   std::uint64_t incarnation_;
 };
 
-rpc::ChangeNodes change(rpc::NodeAction action, const std::string& node) {
+inline rpc::ChangeNodes change(rpc::NodeAction action, const std::string& node) {
   rpc::ChangeNodes request;
   request.action = action;
   request.nodes = {node};
   return request;
 }
-rpc::ChangeConfig set(std::vector<std::string> settings) {
+inline rpc::ChangeConfig set(std::vector<std::string> settings) {
   rpc::ChangeConfig request;
   request.set = std::move(settings);
   return request;
