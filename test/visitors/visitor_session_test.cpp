@@ -172,7 +172,7 @@ TEST_CASE("a node that keeps a visit waiting is relieved of its buckets, once") 
   if (is_slow && backup_after > Duration(0)) {
     CHECK(progress.buckets_relieved > 0);
     CHECK(progress.buckets_relieved <= 6);  // Each at most once.
-    CHECK(took < seconds(8));
+    CHECK(took < seconds(4));
   } else {
     CHECK(progress.buckets_relieved == 0);
     CHECK((is_slow ? took > seconds(30) : took < seconds(1)));
