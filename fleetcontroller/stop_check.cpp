@@ -149,6 +149,26 @@ std::vector<std::string> why_not_stop(const ClusterFacts& facts, const std::vect
   return StopCheck(facts, nodes).run();
 }
 
+namespace {
+
+/// Retired nodes keep replicas that would be missing while these are away: wanted_members() of the distributor.
+std::string why_kept(const ClusterFacts& facts) {
+  std::string away;
+  std::size_t up = 0;
+  for (const NodeFacts& node : facts.nodes) {
+    if (node.id.type != NodeType::Storage || !facts.active.distribution->contains_node(node.id.index)) continue;
+    if (node.state == NodeState::Up) {
+      ++up;
+    } else if (node.state != NodeState::Retired) {
+      away += (away.empty() ? "" : ", ") + node.id.to_string();
+    }
+  }
+  if (away.empty() || up >= facts.active.redundancy()) return {};
+  return ", and keeps those of which there would be too few copies while these are away: " + away;
+}
+
+}  // namespace
+
 std::vector<std::string> why_not_remove(const ClusterFacts& facts, const std::vector<NodeId>& nodes) {
   std::vector<std::string> reasons;
   for (NodeId id : nodes) {
@@ -164,7 +184,7 @@ std::vector<std::string> why_not_remove(const ClusterFacts& facts, const std::ve
       reasons.push_back(fmt::format("{} speaks of cluster state {}, and {} is active", name, node->state_version,
                                     facts.active.version()));
     } else if (node->buckets != 0) {
-      reasons.push_back(fmt::format("{} still holds {} buckets", name, node->buckets));
+      reasons.push_back(fmt::format("{} still holds {} buckets{}", name, node->buckets, why_kept(facts)));
     }
   }
   return reasons;

@@ -157,12 +157,6 @@ void BucketMaintainer::build_database(const ReportCollector::Reports& reports) {
   look_for_joins_later();
 }
 
-bool BucketMaintainer::is_misplaced(const BucketEntry& entry) const {
-  const NodeList ideal = context_.snapshot->ideal_nodes(entry.bucket);
-  return std::any_of(entry.set.nodes.begin(), entry.set.nodes.end(),
-                     [&](std::uint16_t node) { return !ideal.contains(node); });
-}
-
 bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaReport>& reports, std::size_t absent) {
   RecoveryPlan plan =
       plan_recovery(reports, context_.snapshot->state(), context_.snapshot->ideal_nodes(entry.bucket), absent);
@@ -190,7 +184,7 @@ bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaRepo
     plan.install = true;
   }
   entry.dropped = entry.stale;
-  entry.misplaced = is_misplaced(entry);
+  entry.misplaced = is_misplaced(entry, *context_.snapshot);
   if (plan.install || !entry.dropped.empty()) {
     entry.set.epoch = context_.next_epoch(plan.epoch);
     return true;
@@ -637,7 +631,7 @@ void BucketMaintainer::on_compared(BucketId bucket, const std::map<std::uint16_t
 /// say that there is nothing where something was lost. Nothing is deleted that may hold it.
 void BucketMaintainer::keep_damaged_set(BucketEntry& entry) {
   if (entry.filling.empty() && entry.stale.empty() &&
-      same_nodes(entry.set.nodes, context_.snapshot->ideal_nodes(entry.bucket).to_vector())) {
+      same_nodes(entry.set.nodes, wanted_members(entry, *context_.snapshot))) {
     extend_set(entry);
     return;
   }
@@ -650,12 +644,12 @@ void BucketMaintainer::keep_damaged_set(BucketEntry& entry) {
 
 void BucketMaintainer::extend_set(BucketEntry& entry) {
   merges_.add();
-  std::vector<std::uint16_t> ideal = context_.snapshot->ideal_nodes(entry.bucket).to_vector();
+  std::vector<std::uint16_t> wanted = wanted_members(entry, *context_.snapshot);
   std::vector<std::uint16_t> surplus = entry.stale;
   for (std::uint16_t node : entry.set.nodes) {
-    if (std::find(ideal.begin(), ideal.end(), node) == ideal.end()) surplus.push_back(node);
+    if (std::find(wanted.begin(), wanted.end(), node) == wanted.end()) surplus.push_back(node);
   }
-  const std::vector<std::uint16_t> before = std::exchange(entry.set.nodes, std::move(ideal));
+  const std::vector<std::uint16_t> before = std::exchange(entry.set.nodes, std::move(wanted));
   entry.set.epoch = context_.next_epoch(entry.set.epoch);
   entry.joining.clear();
   for (std::uint16_t node : entry.set.nodes) {

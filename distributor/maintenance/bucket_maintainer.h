@@ -53,8 +53,6 @@ class BucketMaintainer {
   void reconcile(ReportCollector::Reports reports);
   void build_database(const ReportCollector::Reports& reports);
   /// Fills a fresh entry in; true if its replica set has to be installed.
-  /// A member is not among the ideal nodes.
-  bool is_misplaced(const BucketEntry& entry) const;
   bool recover(BucketEntry& entry, const std::vector<ReplicaReport>& reports, std::size_t absent);
   /// Without a spare node no bucket can be made while one is away, so all are made as long as nobody is.
   void create_all();

@@ -1,9 +1,10 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "bucket_database.h"
-#include "fjord/cluster/placement.h"
+#include "fjord/rpc/cluster_snapshot.h"
 
 namespace fjord::distributor {
 
@@ -16,6 +17,14 @@ enum class Need : std::uint8_t {
   Delete,   ///< A replica is left over.
   None,
 };
+
+/// The nodes that should be members of the bucket's set, the primary first: its ideal nodes, and of the members that
+/// are to go as many as there are ideal nodes missing because nodes that are to stay are away. If these went, too,
+/// there would be fewer copies than wanted, and the node that is away would be counted as one of those that have one.
+std::vector<std::uint16_t> wanted_members(const BucketEntry& entry, const rpc::ClusterSnapshot& snapshot);
+
+/// A member is not among those.
+bool is_misplaced(const BucketEntry& entry, const rpc::ClusterSnapshot& snapshot);
 
 /// What a merge of the bucket is for: pure.
 Need need_of(const BucketEntry& entry, const NodeList& ideal);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "maintenance/need.h"
+
 namespace fjord::distributor {
 namespace {
 
@@ -44,7 +46,7 @@ bool is_affected(const BucketEntry& entry, const rpc::ClusterSnapshot& before, c
   for (std::uint16_t node : entry.set.nodes) {
     if (!now.storage_serves(node) || is_newcomer(node, before, now)) return true;
   }
-  return !same_nodes(entry.set.nodes, now.ideal_nodes(entry.bucket).to_vector());
+  return !same_nodes(entry.set.nodes, wanted_members(entry, now));
 }
 
 }  // namespace fjord::distributor

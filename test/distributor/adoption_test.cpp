@@ -1,5 +1,6 @@
 // What a distributor keeps, asks and forgets when the cluster state changes.
 
+#include "bucket_database.h"
 #include "distributor_world.h"
 
 namespace fjord::test {
@@ -192,6 +193,51 @@ TEST_CASE("distributor: a retired node's replicas move away and it is not asked 
   REQUIRE(ideal.size() == 2);
   for (std::uint16_t node : ideal) CHECK(world.storage[node][kBucket.raw()].documents.contains(kId));
   CHECK(execute(world, get_batch(kId)).status);
+}
+
+/// Nodes 0 to 3 with what `special` says of some of them.
+std::string four_nodes(const std::map<std::uint16_t, std::string>& special) {
+  std::string nodes;
+  for (std::uint16_t i = 0; i < 4; ++i) {
+    const auto found = special.find(i);
+    nodes += " ." + std::to_string(i) + ".v:1";
+    if (found != special.end()) nodes += " ." + std::to_string(i) + "." + found->second;
+  }
+  return nodes;
+}
+
+TEST_CASE(
+    "distributor: a retired node keeps its replica while a node that is to stay is away and copies would be missing") {
+  DistributorWorld world(4, 3);
+  world.give_state(1, four_nodes({}));
+  REQUIRE(execute(world, put_batch(kId)).status);
+  const std::vector<std::uint16_t> members = world.ideal(kBucket);
+  const std::uint16_t other = static_cast<std::uint16_t>(6 - members[0] - members[1] - members[2]);
+  const std::uint16_t leaving = members[0];
+  world.give_state(2, four_nodes({{other, "s:d"}, {leaving, "s:r"}}));
+  world.run(seconds(5));
+  CHECK(distributor::same_nodes(world.set_at(members[1], kBucket).nodes, {members[1], members[2], leaving}));
+  CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
+
+  SECTION("the next one to be retired keeps its, too") {
+    world.give_state(3, four_nodes({{other, "s:d"}, {leaving, "s:r"}, {members[1], "s:r"}}));
+    world.run(seconds(5));
+    // Two are to stay, and one of these is there: one of the two that are retired is kept.
+    CHECK(world.set_at(members[2], kBucket).nodes.size() == 2);
+    CHECK(world.holds(leaving, kBucket) != world.holds(members[1], kBucket));
+  }
+  SECTION("it goes when the other one is back") {
+    world.give_state(3, four_nodes({{other, "v:3"}, {leaving, "s:r"}}));
+    world.run(seconds(5));
+    CHECK(distributor::same_nodes(world.set_at(members[1], kBucket).nodes, {members[1], members[2], other}));
+    CHECK_FALSE(world.holds(leaving, kBucket));
+  }
+  SECTION("it goes when the other one is to go, too") {
+    world.give_state(3, four_nodes({{other, "v:3 ." + std::to_string(other) + ".s:r"}, {leaving, "s:r"}}));
+    world.run(seconds(5));
+    CHECK(distributor::same_nodes(world.set_at(members[1], kBucket).nodes, {members[1], members[2]}));
+    CHECK_FALSE(world.holds(leaving, kBucket));
+  }
 }
 
 TEST_CASE("distributor: with fewer copies wanted the surplus members are left out of the set and deleted") {

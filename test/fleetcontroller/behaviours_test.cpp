@@ -364,7 +364,11 @@ TEST_CASE("B1200 B1201 B1202 safe changes: only a node that is retired and says 
   NodeFacts& node = node_of(facts, kNode);
   CHECK(why_not_remove(facts, {kNode}).size() == 1);
   node.wanted.state = NodeState::Retired;
-  CHECK(why_not_remove(facts, {kNode}).at(0).find("10 buckets") != std::string::npos);
+  CHECK(why_not_remove(facts, {kNode}).at(0).ends_with("10 buckets"));
+  node.state = NodeState::Retired;
+  node_of(facts, NodeId::storage(0)).state = NodeState::Down;
+  node_of(facts, NodeId::storage(2)).state = NodeState::Maintenance;
+  CHECK(why_not_remove(facts, {kNode}).at(0).ends_with("while these are away: storage.0, storage.2"));
   node.buckets = 0;
   CHECK(why_not_remove(facts, {kNode}).empty());
   node.state_version = 8;

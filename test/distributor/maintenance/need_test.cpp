@@ -45,6 +45,7 @@ TEST_CASE("need: a damaged member counts as missing while another replica is bei
 
 TEST_CASE("need: damage, then differences, then places, then what is left over") {
   BucketEntry entry = entry_on({1, 4});
+  entry.misplaced = true;
   entry.stale = {5};
   CHECK(need_of(entry, kIdeal) == Need::Move);
   CHECK_FALSE(is_for_safety(Need::Move));

@@ -11,6 +11,9 @@
 namespace fjord::sim {
 namespace {
 
+/// Of a message, with what a fault adds to the spikes.
+constexpr Duration kLongestDelay = seconds(7);
+
 bool is_one_of(FaultKind kind, std::initializer_list<FaultKind> kinds) {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
@@ -295,6 +298,14 @@ void FaultInjector::stop() {
   stopped_ = true;
   for (std::size_t i = 0; i < faults_.size(); ++i) end(i);
   cluster_.restart_everything();
+  is_late_possible_ = std::any_of(faults_.begin(), faults_.end(), [](const Fault& fault) {
+    return is_one_of(fault.kind, {FaultKind::Maintenance, FaultKind::NodeRemove});
+  });
+  if (!is_late_possible_) return;
+  cluster_.scheduler().outside().post_after(kLongestDelay, [this] {
+    is_late_possible_ = false;
+    for (const std::string& name : std::exchange(brought_back_, {})) bring_back(name);
+  });
 }
 
 void FaultInjector::note_at_end(unsigned invariant) {
@@ -543,6 +554,7 @@ void FaultInjector::remove_node(std::size_t index) {
     if (!active.accepted) {
       bring_back(name);
     } else if (faults_[index].amount == 0) {
+      brought_back_.erase(name);
       try_to_remove(name);
     } else if (active.ended) {
       end_membership(index);
@@ -556,7 +568,13 @@ void FaultInjector::try_to_remove(const std::string& name) {
     operator_.change_nodes(rpc::NodeAction::Remove, name, [this, name](const rpc::ChangeNodesReply& reply) {
       // "There is no such node": an answer got lost.
       const bool is_gone = reply.status ? reply.refusals.empty() : reply.status.code() == StatusCode::NotFound;
-      if (!is_gone) return try_to_remove(name);
+      if (!is_gone) {
+        const bool came_back = std::any_of(reply.refusals.begin(), reply.refusals.end(), [](const std::string& why) {
+          return why.find("is not retired") != std::string::npos;  // An older request has come in between.
+        });
+        if (came_back) operator_.change_nodes(rpc::NodeAction::Retire, name, {});
+        return try_to_remove(name);
+      }
       cluster_.retire(name);
       operated_.erase(name);
     });
@@ -595,6 +613,7 @@ void FaultInjector::end_membership(std::size_t index) {
 
 /// Also what was refused: it may have been accepted before, and the answer got lost.
 void FaultInjector::bring_back(const std::string& name) {
+  brought_back_.insert(name);
   operator_.change_nodes(rpc::NodeAction::Up, name,
                          [this, name](const rpc::ChangeNodesReply&) { operated_.erase(name); });
 }

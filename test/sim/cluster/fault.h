@@ -63,7 +63,7 @@ class FaultInjector {
   /// have to become empty.
   void stop();
   /// Everything that the operator began has ended.
-  bool is_idle() const { return operator_.is_idle() && operated_.empty(); }
+  bool is_idle() const { return operator_.is_idle() && operated_.empty() && !is_late_possible_; }
   /// Each kind that was exercised in this run, with an invariant that is looked at when all is over.
   void note_at_end(unsigned invariant);
   const Coverage& coverage() const { return coverage_; }
@@ -103,6 +103,9 @@ class FaultInjector {
   std::vector<Active> active_;
   Operator operator_;
   std::set<std::string> operated_;  ///< Storage nodes that are on their way out.
+  /// What the operator asked for before may arrive after the request to bring them back, which is repeated in the end.
+  std::set<std::string> brought_back_;
+  bool is_late_possible_ = false;
   Coverage coverage_;
   std::set<FaultKind> exercised_kinds_;
   unsigned exercised_ = 0;

@@ -71,6 +71,17 @@ class World {
     request.capacity = to;
     operator_.change_nodes(std::move(request), {});
   }
+  void change(rpc::NodeAction action, const std::string& node, bool* refused = nullptr) {
+    rpc::ChangeNodes request;
+    request.action = action;
+    request.nodes = {node};
+    request.force = action == rpc::NodeAction::Retire;  // Although fewer than copies would be left.
+    operator_.change_nodes(std::move(request), [refused](const rpc::ChangeNodesReply& reply) {
+      INFO(reply.status.to_string());
+      CHECK(reply.status);
+      if (refused != nullptr) *refused = !reply.refusals.empty();
+    });
+  }
   bool operator_is_idle() const { return operator_.is_idle(); }
 
   /// Everybody is back: all is in sync where it should be, every document is as it was acknowledged.
@@ -207,6 +218,40 @@ TEST_CASE("a storage node is not added while others are away if there are fewer 
   CHECK_FALSE(refused);
   world.check();
   CHECK_FALSE(world.cluster.sets_of("storage.2").empty());
+}
+
+TEST_CASE("nodes are retired while another one is away: none leaves with a copy that is needed", "[sim]") {
+  const std::uint64_t seed = draw_seed(12);
+  CAPTURE(seed);
+  World world(shape(seed, 4, 3));
+  const auto node = [&](std::uint64_t n) { return "storage." + std::to_string((seed + n) % 4); };
+  world.cluster.crash(node(0));
+  world.run(seconds(3) + world.up_to(2000));
+  for (std::uint64_t n : {1U, 2U}) {
+    world.change(rpc::NodeAction::Retire, node(n));
+    world.run(seconds(4));
+    bool refused = false;
+    world.change(rpc::NodeAction::Remove, node(n), &refused);
+    world.run(seconds(1));
+    CHECK(refused);
+    if (refused) continue;
+    world.cluster.retire(node(n));  // It goes with what it has.
+  }
+  world.cluster.crash(node(3));
+  world.run(seconds(3));
+  world.cluster.restart(node(0));
+  world.run(seconds(4));  // What nobody has who is there must not be taken for something that does not exist.
+  world.cluster.restart(node(3));
+  for (std::uint64_t n : {1U, 2U}) {
+    bool refused = true;
+    for (int i = 0; refused && i < 60; ++i) {
+      world.change(rpc::NodeAction::Remove, node(n), &refused);
+      world.run(seconds(1));
+    }
+    REQUIRE_FALSE(refused);
+    world.cluster.retire(node(n));
+  }
+  world.check();
 }
 
 TEST_CASE("a storage node restarts twice while one state becomes active", "[sim]") {
