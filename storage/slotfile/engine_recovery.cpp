@@ -52,7 +52,14 @@ Status Engine::replay_edits(LoadedCatalog& loaded) {
   const std::uint64_t known = loaded.catalog.lsn;
   const auto visit = [&](const Journal::Record& record) -> Status {
     // Whether all of it is there decides here already what is lost and what was never finished.
-    if (record.type == RecordType::Writes) return decode_writes(record.meta, record.parts).status();
+    if (record.type == RecordType::Writes) {
+      FJORD_TRY_ASSIGN(const std::vector<JournalWrite> writes, decode_writes(record.meta, record.parts));
+      for (const JournalWrite& write : writes) {
+        // Of a bucket whose edit may be lost: no other one may come to be called so while this record is there.
+        loaded.catalog.next_uid = std::max(loaded.catalog.next_uid, write.uid + 1);
+      }
+      return Status::ok();
+    }
     if (record.lsn <= known) return Status::ok();
     FJORD_TRY_ASSIGN(Edit edit, decode_edit(record.meta));
     loaded.catalog.apply(std::move(edit), record.lsn);

@@ -136,23 +136,27 @@ void keep(std::string& failure, const std::string& problem) {
   if (failure.empty()) failure = problem;
 }
 
+std::string wait_until_well(SimCluster& cluster, bool damaged) {
+  if (damaged) return wait_until_whole(cluster);
+  return cluster.run_until_steady(seconds(60)) ? "" : "I3: replicas did not converge: " + cluster.check_replicas();
+}
+
 /// Everything has to become well, and what was begun has to end.
 std::string check_liveness(SimCluster& cluster, bool damaged, const FaultInjector& injector,
-                           std::vector<std::unique_ptr<Workload>>& workloads) {
+                           std::vector<std::unique_ptr<Workload>>& workloads, TransferChecker& transfers) {
   if (!cluster.run_until([&] { return injector.is_idle(); }, seconds(60))) {
     return "T5.2: a change of the nodes never ended: " + cluster.check_replicas();
   }
-  if (damaged) {
-    if (std::string damage = wait_until_whole(cluster); !damage.empty()) return damage;
-  } else if (!cluster.run_until_steady(seconds(60))) {
-    return "I3: replicas did not converge: " + cluster.check_replicas();
-  }
+  if (std::string problem = wait_until_well(cluster, damaged); !problem.empty()) return problem;
   for (const auto& workload : workloads) {
     if (!cluster.run_until([&] { return workload->is_idle(); }, seconds(60))) {
       return "I16: something of workload " + workload->name() + " never ended";
     }
   }
-  return {};
+  // A setting of the operator's may have led to another state meanwhile.
+  cluster.run_until([&] { return transfers.check_transfers_end().empty(); }, seconds(60));
+  if (std::string transfer = transfers.check_transfers_end(); !transfer.empty()) return transfer;
+  return wait_until_well(cluster, damaged);
 }
 
 }  // namespace
@@ -199,8 +203,7 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   cluster.scheduler().run_for(milliseconds(500));
   for (const auto& workload : workloads) workload->stop();
   keep(result.failure, recorder.failure());
-  keep(result.failure, check_liveness(cluster, damaged, injector, workloads));
-  if (result.failure.empty()) keep(result.failure, recorder.transfers().check_transfers_end());
+  keep(result.failure, check_liveness(cluster, damaged, injector, workloads, recorder.transfers()));
   for (const auto& workload : workloads) {
     if (result.failure.empty()) keep(result.failure, workload->check());
   }

@@ -116,4 +116,39 @@ TEST_CASE("slotfile: through crash after crash, what was acknowledged is there a
   if (is_long_run()) WARN(crashes << " crashes");
 }
 
+TEST_CASE("slotfile: writes whose bucket was never made, as power was lost, do not come to be another bucket's") {
+  SlotfileOptions options = testing::tiny_slotfile_options("/buckets");
+  options.durability = Durability::Process;
+  RecordingEnv env;
+  {
+    Machine machine(env, options);
+    REQUIRE(machine.open());
+    REQUIRE(machine.run(create_step(kHalf0)));
+    REQUIRE(machine.run(put_step(kHalf0, {testing::test_put(number_in(kHalf0, 0), 10)})));
+  }
+  env.start_process();
+  unsigned without_bucket = 0;
+  env.visit_power_losses(env.changes(), [&](const DiskImage& image, const std::string& what) {
+    INFO(what);
+    RecordingEnv left(image);
+    {
+      Machine machine(left, options);
+      REQUIRE(machine.open());
+      const bool only_writes =
+          machine.provider().stats().lost_records != 0 && observe(machine.provider()).state.empty();
+      if (!only_writes) return;
+      ++without_bucket;
+      REQUIRE(machine.run(create_step(kHalf1)));
+    }
+    left.start_process();
+    Machine machine(left, options);
+    REQUIRE(machine.open());
+    const Observed found = observe(machine.provider());
+    CHECK(found.complaint.empty());
+    REQUIRE(found.state.contains(kHalf1));
+    CHECK(found.state.at(kHalf1).versions.empty());
+  });
+  CHECK(without_bucket > 0);
+}
+
 }  // namespace fjord
