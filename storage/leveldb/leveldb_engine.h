@@ -117,7 +117,7 @@ void delete_entry(leveldb::WriteBatch& batch, std::uint64_t uid, const GlobalId&
 Status no_bucket(BucketId bucket);
 Status unreadable(BucketId bucket, const GlobalId& gid);
 
-std::unique_ptr<spi::DocumentIterator> make_iterator(Engine& engine, BucketId bucket, std::uint64_t incarnation,
+std::unique_ptr<spi::DocumentIterator> make_iterator(Engine& engine, BucketId id, const Bucket& bucket,
                                                      const spi::IterateOptions& options);
 
 }  // namespace fjord::leveldb_store

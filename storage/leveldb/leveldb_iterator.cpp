@@ -9,11 +9,13 @@ namespace {
 
 /// Between two calls it keeps the id that it looked at last, and no LevelDB iterator: that would hold on to files that
 /// compactions have replaced, and to the database when it has to be opened again. Within a call nobody writes, so what
-/// it gives is the version of that time.
+/// it gives is the version of that time, or that of a snapshot.
 class BucketIterator final : public spi::DocumentIterator {
  public:
-  BucketIterator(Engine& engine, BucketId bucket, std::uint64_t incarnation, const spi::IterateOptions& options)
-      : engine_(engine), id_(bucket), incarnation_(incarnation), filter_(options) {}
+  BucketIterator(Engine& engine, BucketId bucket, const Bucket& found, const spi::IterateOptions& options)
+      : engine_(engine), id_(bucket), incarnation_(found.incarnation), uid_(found.catalog.uid), filter_(options) {
+    if (options.snapshot) snapshot_.emplace(engine.store());
+  }
 
   Result<bool> next(DocBlockBuilder& into, std::size_t max_bytes) override {
     return walk([&](const EntryView& entry) {
@@ -34,11 +36,11 @@ class BucketIterator final : public spi::DocumentIterator {
   template <typename Sink>
   Result<bool> walk(const Sink& sink) {
     Bucket* bucket = engine_.find(id_);
-    if (bucket == nullptr || bucket->incarnation != incarnation_) return no_bucket(id_);
-    const std::uint64_t uid = bucket->catalog.uid;
-    FJORD_TRY_ASSIGN(Scan heads, engine_.store().scan(entries_prefix(uid, Kind::Head)));
+    if (bucket != nullptr && bucket->incarnation != incarnation_) bucket = nullptr;
+    if (bucket == nullptr && !snapshot_) return no_bucket(id_);
+    FJORD_TRY_ASSIGN(Scan heads, scan(Kind::Head));
     if (last_) {
-      const std::string key = entry_key(uid, Kind::Head, *last_);
+      const std::string key = entry_key(uid_, Kind::Head, *last_);
       heads.seek(key);
       if (heads.valid() && heads.key() == key) heads.next();
     }
@@ -47,37 +49,51 @@ class BucketIterator final : public spi::DocumentIterator {
       if (!go_on) return true;
       last_ = gid_of_key(heads.key());
       const std::optional<EntryHead> head = decode_head(heads.value());
-      const Status status = head ? emit(uid, *head, parts, sink, go_on) : unreadable(id_, *last_);
+      const Status status = head ? emit(*head, parts, sink, go_on) : unreadable(id_, *last_);
       if (status) continue;
-      if (head && status.code() == StatusCode::Corruption) engine_.lose_entry(id_, *bucket, *last_, *head);
-      if (!head) engine_.note_damage(id_, *bucket);
+      if (bucket != nullptr && head && status.code() == StatusCode::Corruption) report(*bucket, *head);
+      if (bucket != nullptr && !head) engine_.note_damage(id_, *bucket);
       return status;
     }
     const Status status = heads.status();
-    if (status.code() == StatusCode::Corruption) engine_.note_damage(id_, *bucket);
+    if (bucket != nullptr && status.code() == StatusCode::Corruption) engine_.note_damage(id_, *bucket);
     FJORD_TRY(status);
     return false;
   }
 
-  /// Good until the next read of that kind.
-  Result<std::string_view> read(std::uint64_t uid, Kind kind, std::size_t length, std::optional<Scan>& scan) const {
-    if (length == 0) return std::string_view{};
-    if (!scan) {
-      FJORD_TRY_ASSIGN(scan, engine_.store().scan(entries_prefix(uid, kind)));
-      scan->seek(entry_key(uid, kind, *last_));
+  Result<Scan> scan(Kind kind) const {
+    return engine_.store().scan(entries_prefix(uid_, kind), false, snapshot_ ? &*snapshot_ : nullptr);
+  }
+
+  /// The entry cannot be read; of a snapshot it may have been replaced since.
+  void report(Bucket& bucket, const EntryHead& head) const {
+    if (snapshot_) {
+      engine_.note_damage(id_, bucket);
+    } else {
+      engine_.lose_entry(id_, bucket, *last_, head);
     }
-    const Result<std::string_view> found = scan->find(entry_key(uid, kind, *last_));
+  }
+
+  /// Good until the next read of that kind.
+  Result<std::string_view> read(Kind kind, std::size_t length, std::optional<Scan>& of_kind) const {
+    if (length == 0) return std::string_view{};
+    const std::string key = entry_key(uid_, kind, *last_);
+    if (!of_kind) {
+      FJORD_TRY_ASSIGN(of_kind, scan(kind));
+      of_kind->seek(key);
+    }
+    const Result<std::string_view> found = of_kind->find(key);
     const bool wrong = found ? found->size() != length : found.error().code() == StatusCode::NotFound;
     if (wrong) return unreadable(id_, *last_);
     return found;
   }
 
   template <typename Sink>
-  Status emit(std::uint64_t uid, const EntryHead& head, Parts& parts, const Sink& sink, bool& go_on) const {
+  Status emit(const EntryHead& head, Parts& parts, const Sink& sink, bool& go_on) const {
     if (!filter_.wants(head.timestamp, head.removed)) return Status::ok();
     EntryView view{
         .gid = *last_, .timestamp = head.timestamp, .removed = head.removed, .id = {}, .header = {}, .body = {}};
-    FJORD_TRY_ASSIGN(const std::string_view header, read(uid, Kind::Header, head.header_bytes, parts.headers));
+    FJORD_TRY_ASSIGN(const std::string_view header, read(Kind::Header, head.header_bytes, parts.headers));
     if (head.removed) {
       view.id = header;
       go_on = sink(view);
@@ -86,7 +102,7 @@ class BucketIterator final : public spi::DocumentIterator {
     const bool selects_on_body = filter_.selects_on_body();
     if (filter_.has_selection() && !selects_on_body && !filter_.matches(header, {})) return Status::ok();
     if (selects_on_body || filter_.wants_body()) {
-      FJORD_TRY_ASSIGN(view.body, read(uid, Kind::Body, head.body_bytes, parts.bodies));
+      FJORD_TRY_ASSIGN(view.body, read(Kind::Body, head.body_bytes, parts.bodies));
     }
     if (selects_on_body && !filter_.matches(header, view.body)) return Status::ok();
     view.header = filter_.project(header);
@@ -98,15 +114,17 @@ class BucketIterator final : public spi::DocumentIterator {
   Engine& engine_;
   const BucketId id_;
   const std::uint64_t incarnation_;
+  const std::uint64_t uid_;
   const spi::EntryFilter filter_;
+  std::optional<StoreSnapshot> snapshot_;
   std::optional<GlobalId> last_;  ///< Nothing before the first.
 };
 
 }  // namespace
 
-std::unique_ptr<spi::DocumentIterator> make_iterator(Engine& engine, BucketId bucket, std::uint64_t incarnation,
+std::unique_ptr<spi::DocumentIterator> make_iterator(Engine& engine, BucketId id, const Bucket& bucket,
                                                      const spi::IterateOptions& options) {
-  return std::make_unique<BucketIterator>(engine, bucket, incarnation, options);
+  return std::make_unique<BucketIterator>(engine, id, bucket, options);
 }
 
 }  // namespace fjord::leveldb_store

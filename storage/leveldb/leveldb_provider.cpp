@@ -390,7 +390,7 @@ Result<spi::StoredDocument> Engine::get(BucketId id, const GlobalId& gid, spi::P
 Result<std::unique_ptr<spi::DocumentIterator>> Engine::iterate(BucketId id, const spi::IterateOptions& options) {
   const Bucket* bucket = find(id);
   if (bucket == nullptr) return no_bucket(id);
-  return make_iterator(*this, id, bucket->incarnation, options);
+  return make_iterator(*this, id, *bucket, options);
 }
 
 Result<std::vector<spi::EntryMeta>> Engine::list_entries(BucketId id) {

@@ -87,6 +87,7 @@ Result<std::unique_ptr<Store>> Store::open(Env& env, const LeveldbOptions& optio
 
 Status Store::open_database() {
   db_.reset();
+  ++opened_;
   adapter_.failures().reset();
   leveldb::DB* database = nullptr;
   const leveldb::Status opened = leveldb::DB::Open(database_options(), path_, &database);
@@ -155,9 +156,22 @@ Status Store::get(std::string_view key, std::string& value) {
   return from_leveldb(db_->Get(options, slice(key), &value));
 }
 
-Result<Scan> Store::scan(std::string prefix, bool keep) {
+StoreSnapshot::StoreSnapshot(Store& store)
+    : store_(store), opened_(store.opened_), snapshot_(store.db_ == nullptr ? nullptr : store.db_->GetSnapshot()) {}
+
+StoreSnapshot::~StoreSnapshot() {
+  if (snapshot_ != nullptr && store_.opened_ == opened_) store_.db_->ReleaseSnapshot(snapshot_);
+}
+
+Result<Scan> Store::scan(std::string prefix, bool keep, const StoreSnapshot* snapshot) {
   if (db_ == nullptr) return refusal_;
   leveldb::ReadOptions options;
+  if (snapshot != nullptr) {
+    if (snapshot->opened_ != opened_ || snapshot->snapshot_ == nullptr) {
+      return Status(StatusCode::NotReady, path_ + " was opened again while it was read");
+    }
+    options.snapshot = snapshot->snapshot_;
+  }
   options.verify_checksums = true;
   options.fill_cache = keep;
   return Scan(std::unique_ptr<leveldb::Iterator>(db_->NewIterator(options)), std::move(prefix));

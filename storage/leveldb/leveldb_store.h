@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <leveldb/cache.h>
 #include <leveldb/db.h>
 #include <leveldb/filter_policy.h>
@@ -39,6 +40,24 @@ class Scan {
   std::string prefix_;
 };
 
+class Store;
+
+/// What is in the store now, to be read as long as it is not opened again.
+/// Lifetime: the store outlives it.
+class StoreSnapshot {
+ public:
+  explicit StoreSnapshot(Store& store);
+  ~StoreSnapshot();
+  StoreSnapshot(const StoreSnapshot&) = delete;
+  StoreSnapshot& operator=(const StoreSnapshot&) = delete;
+
+ private:
+  friend class Store;
+  Store& store_;
+  const std::uint64_t opened_;
+  const leveldb::Snapshot* const snapshot_;
+};
+
 /// One LevelDB database. LevelDB refuses all writes after a failed one, until it was opened again; `recover` does
 /// that once there is space. After a failed sync nothing opens it again but a restart.
 class Store {
@@ -52,8 +71,9 @@ class Store {
   Status write(leveldb::WriteBatch& batch, bool sync);
   /// Errors: NotFound, Corruption, IoError.
   Status get(std::string_view key, std::string& value);
-  /// At the first key. `keep` leaves the blocks that are read in the cache. Errors: IoError.
-  Result<Scan> scan(std::string prefix, bool keep = false);
+  /// At the first key. `keep` leaves the blocks that are read in the cache. Errors: IoError; NotReady (the database was
+  /// opened again since the snapshot).
+  Result<Scan> scan(std::string prefix, bool keep = false, const StoreSnapshot* snapshot = nullptr);
   /// Takes what was deleted or replaced below `prefix` off the disk. Takes as long as it takes.
   void compact(const std::string& prefix);
   /// OK unless a sync failed.
@@ -83,6 +103,8 @@ class Store {
   Status health_;
   MonotonicTime retry_at_;
   bool lost_writes_ = false;
+  std::uint64_t opened_ = 0;  ///< How often.
+  friend class StoreSnapshot;
   std::unique_ptr<leveldb::DB> db_;  ///< Last: uses the others.
 };
 

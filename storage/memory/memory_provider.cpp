@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "fjord/storage/spi/entry_filter.h"
@@ -24,11 +25,13 @@ struct Entry {
   std::string body;
 };
 
+using Entries = std::map<GlobalId, Entry>;
+
 struct Bucket {
   std::uint64_t incarnation = 0;  ///< Tells a bucket from one of the same id that was deleted.
   ReplicaSet set;
   Timestamp forgotten_before{0};  ///< Removes.
-  std::map<GlobalId, Entry> entries;
+  Entries entries;
 };
 
 constexpr Duration kIdle = std::chrono::seconds(3600);
@@ -49,12 +52,15 @@ EntryView view_of(const GlobalId& gid, const Entry& entry) {
 class MemoryIterator final : public spi::DocumentIterator {
  public:
   MemoryIterator(const BucketMap& buckets, BucketId bucket, std::uint64_t incarnation, const IterateOptions& options)
-      : buckets_(buckets), bucket_(bucket), incarnation_(incarnation), filter_(options) {}
+      : buckets_(buckets), bucket_(bucket), incarnation_(incarnation), filter_(options) {
+    if (options.snapshot) snapshot_ = buckets.at(bucket).entries;
+  }
 
   Result<bool> next(DocBlockBuilder& into, std::size_t max_bytes) override {
     const auto found = buckets_.find(bucket_);
-    if (found == buckets_.end() || found->second.incarnation != incarnation_) return no_bucket(bucket_);
-    const auto& entries = found->second.entries;
+    const bool is_gone = found == buckets_.end() || found->second.incarnation != incarnation_;
+    if (is_gone && !snapshot_) return no_bucket(bucket_);
+    const Entries& entries = snapshot_ ? *snapshot_ : found->second.entries;
     auto at = started_ ? entries.upper_bound(last_) : entries.begin();
     const std::size_t count_before = into.count();
     for (; at != entries.end() && (into.count() == count_before || into.size() < max_bytes); ++at) {
@@ -81,6 +87,7 @@ class MemoryIterator final : public spi::DocumentIterator {
   const BucketId bucket_;
   const std::uint64_t incarnation_;
   const spi::EntryFilter filter_;
+  std::optional<Entries> snapshot_;
   bool started_ = false;
   GlobalId last_;  ///< The last one that was looked at, once started.
 };

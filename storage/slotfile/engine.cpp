@@ -404,7 +404,9 @@ Result<spi::StoredDocument> Engine::get(BucketId bucket, const GlobalId& gid, sp
 Result<std::unique_ptr<spi::DocumentIterator>> Engine::iterate(BucketId bucket, const spi::IterateOptions& options) {
   const Bucket* found = find(bucket);
   if (found == nullptr) return no_bucket(bucket);
-  return std::unique_ptr<spi::DocumentIterator>(std::make_unique<SlotfileIterator>(*this, found->uid, bucket, options));
+  auto iterator = std::make_unique<SlotfileIterator>(*this, found->uid, bucket, options);
+  if (options.snapshot) FJORD_TRY(iterator->take_snapshot());
+  return std::unique_ptr<spi::DocumentIterator>(std::move(iterator));
 }
 
 Result<std::vector<spi::EntryMeta>> Engine::list_entries(BucketId bucket) {

@@ -30,7 +30,8 @@ SlotfileIterator::SlotfileIterator(Engine& engine, std::uint64_t uid, BucketId b
       filter_(options),
       on_corruption_(on_corruption),
       looks_ahead_(filter_.has_selection() && !filter_.selects_on_body() && on_corruption == OnCorruption::Fail &&
-                   context_.options.map_files) {
+                   context_.options.map_files),
+      is_snapshot_(options.snapshot) {
   for (Side& side : sides_) {
     if (context_.window_buffers.empty()) break;
     side.window.lend(std::move(context_.window_buffers.back()));
@@ -57,7 +58,8 @@ Result<bool> SlotfileIterator::next(DocBlockBuilder& into, std::size_t max_bytes
 Result<bool> SlotfileIterator::visit(const Sink& sink) {
   FJORD_TRY(failure_);
   bucket_ = engine_.find(id_);
-  if (bucket_ == nullptr || bucket_->uid != uid_) {
+  if (bucket_ != nullptr && bucket_->uid != uid_) bucket_ = nullptr;
+  if (bucket_ == nullptr && !is_snapshot_) {
     return Status(StatusCode::NotFound, id_.to_string() + " was deleted, split or joined");
   }
   bool given = false;
@@ -71,16 +73,17 @@ Result<bool> SlotfileIterator::visit(const Sink& sink) {
 Result<bool> SlotfileIterator::advance(const Sink& sink, bool& given) {
   for (Given last = Given::Nothing; last != Given::Stop;) {
     if (at_ == pending_.size()) {
+      if (start_listed()) continue;
       if (next_cell_ < kCells) {
         FJORD_TRY(start_slot());
         continue;
       }
-      if (on_corruption_ == OnCorruption::Fail && bucket_->is_damaged()) {
+      if (on_corruption_ == OnCorruption::Fail && bucket_ != nullptr && bucket_->is_damaged()) {
         return Status(StatusCode::Corruption, id_.to_string() + " has lost entries; another replica may have them");
       }
       return false;
     }
-    if (looks_ahead_ && at_ >= looked_end_ && changes_ == context_.changes) look_ahead();
+    if (looks_ahead_ && at_ >= looked_end_ && is_list_valid()) look_ahead();
     if (at_ < looked_end_ && matches_[at_] == Matches::No) {
       if (++at_ == pending_.size() / 2 + 1) ask_for_next_slot();
       continue;
@@ -94,6 +97,43 @@ Result<bool> SlotfileIterator::advance(const Sink& sink, bool& given) {
     }
     if (++at_ == pending_.size() / 2 + 1) ask_for_next_slot();
   }
+  return true;
+}
+
+Status SlotfileIterator::take_snapshot() {
+  bucket_ = engine_.find(id_);
+  while (next_cell_ < kCells) {
+    FJORD_TRY(start_slot());
+    copy_held();
+    if (!pending_.empty()) listed_.push_back({std::move(pending_), std::move(files_)});
+    pending_.clear();
+  }
+  if (bucket_->is_damaged()) {
+    return {StatusCode::Corruption, id_.to_string() + " has lost entries; another replica may have them"};
+  }
+  return Status::ok();
+}
+
+void SlotfileIterator::copy_held() {
+  for (Pending& pending : pending_) {
+    if (!pending.entry.held()) continue;
+    const MetaEntry entry = pending.entry;
+    for (const Part part : {Part::Header, Part::Body}) {
+      (part == Part::Header ? pending.entry.header_position : pending.entry.body_position) =
+          static_cast<std::uint32_t>(held_copy_.size());
+      held_copy_ += slot_->held_part(entry, part);
+    }
+  }
+}
+
+bool SlotfileIterator::start_listed() {
+  if (listed_.empty()) return false;
+  pending_ = std::move(listed_.front().entries);
+  files_ = std::move(listed_.front().files);
+  listed_.pop_front();
+  at_ = 0;
+  looked_end_ = 0;
+  open_file_ = MetaEntry::kGone;
   return true;
 }
 
@@ -187,7 +227,7 @@ void SlotfileIterator::ask_for_next_slot() {
 
 Result<SlotfileIterator::Given> SlotfileIterator::give(const Sink& sink) {
   const MetaEntry& listed = pending_[at_].entry;
-  if (changes_ == context_.changes && !listed.held()) {
+  if (is_snapshot_ || (changes_ == context_.changes && !listed.held())) {
     moved_ = false;
     return give_entry(listed, sink);
   }
@@ -247,8 +287,9 @@ Result<std::string_view> SlotfileIterator::part(const MetaEntry& entry, Part par
   FJORD_TRY_ASSIGN(const std::string_view stored, stored_part(entry, part));
   if (!verify_part(entry, part, stored)) {
     report(entry);
-    return Status(StatusCode::Corruption, files_[entry.file]->file().path() + ": a document part at " +
-                                              std::to_string(entry.position(part)) + " does not verify");
+    const std::string where = entry.held() ? "memory" : files_[entry.file]->file().path();
+    return Status(StatusCode::Corruption,
+                  where + ": a document part at " + std::to_string(entry.position(part)) + " does not verify");
   }
   return plain(entry, part, stored.substr(0, length - kPartChecksumBytes));
 }
@@ -257,6 +298,7 @@ Result<std::string_view> SlotfileIterator::part(const MetaEntry& entry, Part par
 Result<std::string_view> SlotfileIterator::stored_part(const MetaEntry& entry, Part part) {
   const std::uint64_t begin = entry.position(part);
   const std::uint64_t length = stored_bytes(entry.length(part));
+  if (entry.held()) return std::string_view(held_copy_).substr(begin, length);
   if (entry.file != open_file_) FJORD_TRY(open_file_of(entry));
   Side& side = sides_[part == Part::Header ? 0 : 1];
   if (begin + length <= mapped_.size()) {
@@ -325,6 +367,7 @@ Result<std::string_view> SlotfileIterator::plain(const MetaEntry& entry, Part pa
 /// Puts in quarantine what does not verify, unless it was replaced meanwhile.
 void SlotfileIterator::report(const MetaEntry& entry) {
   ++context_.stats.corrupt_reads;
+  if (bucket_ == nullptr) return;
   Slot& slot = bucket_->slot_for(entry.gid);
   if (!engine_.load(slot)) return;
   const std::uint32_t number = slot.index().find(entry.gid);

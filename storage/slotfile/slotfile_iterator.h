@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,7 +14,8 @@ namespace fjord::slotfile {
 /// Goes through the cells of a bucket, slot by slot, and through each slot in the order of its files, with reads of up
 /// to 1 MiB. What a slot holds is listed once, when its turn comes; files do not change and are kept until then, so
 /// that splits, joins and rewrites in between do not matter. Each document is looked up again before it is given: it
-/// may have been replaced or removed.
+/// may have been replaced or removed. A snapshot lists all slots at once instead, copies what is held, and looks up
+/// nothing: 48 bytes an entry, and what the bucket has in memory only.
 class SlotfileIterator final : public spi::DocumentIterator {
  public:
   enum class OnCorruption { Fail, Skip };
@@ -21,6 +23,9 @@ class SlotfileIterator final : public spi::DocumentIterator {
   SlotfileIterator(Engine& engine, std::uint64_t uid, BucketId bucket, const spi::IterateOptions& options,
                    OnCorruption on_corruption = OnCorruption::Fail);
   ~SlotfileIterator() override;
+
+  /// Once, before anything else: lists what there is now. Errors: IoError, Corruption.
+  Status take_snapshot();
 
   Result<bool> next(DocBlockBuilder& into, std::size_t max_bytes) override;
   Result<bool> visit(const std::function<bool(const EntryView&)>& sink) override;
@@ -39,6 +44,10 @@ class SlotfileIterator final : public spi::DocumentIterator {
 
   Result<bool> advance(const Sink& sink, bool& given);
   Status start_slot();
+  bool start_listed();
+  void copy_held();
+  /// What the list says is so now, or is to be given as if it were.
+  bool is_list_valid() const { return is_snapshot_ || changes_ == context_.changes; }
   Status open_file_of(const MetaEntry& entry);
   void ask_for(Side& side, const MetaEntry& entry, Part part);
   void look_ahead();
@@ -67,11 +76,18 @@ class SlotfileIterator final : public spi::DocumentIterator {
   const bool looks_ahead_;
   unsigned next_cell_ = 0;
 
-  Bucket* bucket_ = nullptr;  ///< During next().
+  Bucket* bucket_ = nullptr;  ///< During next(); null if it is gone, which only a snapshot outlives.
   struct Pending {
     MetaEntry entry;
     std::uint32_t number;
   };
+  struct Listed {
+    std::vector<Pending> entries;
+    std::vector<FileRef> files;
+  };
+  const bool is_snapshot_;
+  std::deque<Listed> listed_;  ///< The slots of a snapshot that are yet to be given.
+  std::string held_copy_;      ///< Parts that a snapshot found in memory; positions of held entries count in it.
   std::vector<Pending> pending_;
   Slot* slot_ = nullptr;           ///< Where pending_ is from, as long as
   std::uint64_t slot_serial_ = 0;  ///< its index has this number.

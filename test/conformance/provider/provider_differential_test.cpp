@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "fjord/common/random.h"
 #include "fjord/storage/spi/entry_window.h"
 #include "fjord/testing/engine.h"
@@ -15,11 +17,14 @@ class Differential {
   void run(int steps) {
     for (int i = 0; i < steps; ++i) {
       step();
-      if (random_.chance(0.02)) engine_->reopen();
+      if (random_.chance(0.02)) reopen();
       if (random_.chance(0.05)) compare();
+      if (random_.chance(0.05)) take_snapshot();
+      if (random_.chance(0.1)) read_snapshots();
     }
-    engine_->reopen();
+    reopen();
     compare();
+    CHECK(snapshots_read_ > 0);
   }
 
  private:
@@ -86,6 +91,52 @@ class Differential {
     }
   }
 
+  void reopen() {
+    snapshots_.clear();
+    engine_->reopen();
+  }
+
+  /// An iteration that gives what there is now, some time later and bit by bit.
+  void take_snapshot() {
+    const std::vector<BucketId> there = model().list_buckets();
+    if (there.empty() || snapshots_.size() == 3) return;
+    const BucketId bucket = there[random_.below(there.size())];
+    spi::IterateOptions options = some_options();
+    options.snapshot = true;
+    Result<std::unique_ptr<spi::DocumentIterator>> iterator = tested().iterate(bucket, options);
+    REQUIRE(iterator);
+    snapshots_.push_back({std::move(*iterator), iterate_all(model(), bucket, options), {}});
+  }
+
+  void read_snapshots() {
+    for (auto at = snapshots_.begin(); at != snapshots_.end();) {
+      DocBlockBuilder block;
+      const Result<bool> more = at->iterator->next(block, random_.below(20'000));
+      REQUIRE(more);
+      for (OwnedEntry& entry : entries_of(block.take())) at->given.push_back(std::move(entry));
+      if (*more) {
+        ++at;
+        continue;
+      }
+      std::sort(at->given.begin(), at->given.end());
+      CHECK((at->given == at->expected));
+      ++snapshots_read_;
+      at = snapshots_.erase(at);
+    }
+  }
+
+  spi::IterateOptions some_options() {
+    spi::IterateOptions options{.types = test_types(), .selection = nullptr};
+    options.include_removed = random_.chance(0.5);
+    if (random_.chance(0.3)) options.parts = random_.chance(0.5) ? spi::Parts::IdOnly : spi::Parts::HeaderOnly;
+    if (random_.chance(0.3)) options.from = Timestamp{random_.below(clock_ + 1)};
+    if (random_.chance(0.5)) {
+      const std::string text = random_.chance(0.5) ? "item.size < 75" : "item.text = \"a*\"";
+      options.selection = std::make_shared<const Selection>(Selection::parse(text, *test_types()).value());
+    }
+    return options;
+  }
+
   void compare() {
     REQUIRE(tested().list_buckets() == model().list_buckets());
     for (const BucketId bucket : model().list_buckets()) compare_bucket(bucket);
@@ -112,14 +163,7 @@ class Differential {
     REQUIRE((tested().list_entries(bucket).value() == entries));
     compare_windows(bucket, 1 + random_.below(entries.size() + 1));
 
-    spi::IterateOptions options{.types = test_types(), .selection = nullptr};
-    options.include_removed = random_.chance(0.5);
-    if (random_.chance(0.3)) options.parts = random_.chance(0.5) ? spi::Parts::IdOnly : spi::Parts::HeaderOnly;
-    if (random_.chance(0.3)) options.from = Timestamp{random_.below(clock_ + 1)};
-    if (random_.chance(0.5)) {
-      const std::string text = random_.chance(0.5) ? "item.size < 75" : "item.text = \"a*\"";
-      options.selection = std::make_shared<const Selection>(Selection::parse(text, *test_types()).value());
-    }
+    const spi::IterateOptions options = some_options();
     CHECK((iterate_all(tested(), bucket, options, random_.below(5000)) == iterate_all(model(), bucket, options)));
 
     std::vector<GlobalId> gids;
@@ -134,9 +178,17 @@ class Differential {
     CHECK((entries_of(got.take()) == entries_of(expected.take())));
   }
 
+  struct Snapshot {
+    std::unique_ptr<spi::DocumentIterator> iterator;
+    std::vector<OwnedEntry> expected;
+    std::vector<OwnedEntry> given;
+  };
+
   Random random_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Engine> model_ = make_engine("memory");
+  std::vector<Snapshot> snapshots_;  ///< Before the engines end.
+  int snapshots_read_ = 0;
   std::uint64_t clock_ = 0;
   MonotonicTime now_;
 };

@@ -248,6 +248,52 @@ TEST_CASE("provider: an iteration without blocks gives the same, and goes on whe
   CHECK((given == expected));
 }
 
+TEST_CASE("provider: a snapshot gives what there was when it was made, whatever becomes of the bucket") {
+  const auto engine = engine_with_items(60);
+  auto& provider = engine->provider();
+  apply(provider, kBucket, test_remove(3, 400));
+  spi::IterateOptions options{.types = test_types(), .selection = nullptr};
+  options.include_removed = true;
+  const std::vector<OwnedEntry> expected = iterate_all(provider, kBucket, options);
+  REQUIRE(expected.size() == 60);
+  options.snapshot = true;
+  const auto iterator = provider.iterate(kBucket, options);
+  REQUIRE(iterator);
+  DocBlockBuilder block;
+  REQUIRE((*iterator)->next(block, 2000).value());
+  std::vector<OwnedEntry> given = entries_of(block.take());
+  REQUIRE(given.size() < 30);
+
+  std::uint64_t timestamp = 1000;
+  for (int i = 0; i < 60; i += 2) apply(provider, kBucket, test_put(i, ++timestamp, std::string(900, 'n')));
+  for (int i = 1; i < 60; i += 4) apply(provider, kBucket, test_remove(i, ++timestamp));
+  for (int i = 100; i < 160; ++i) apply(provider, kBucket, test_put(i, ++timestamp, std::string(300, 'm')));
+  const auto clean_up = [&] {
+    MonotonicTime now(1'000'000);
+    for (int i = 0; i < 500 && provider.maintain(now).more; ++i) now = now + std::chrono::seconds(1);
+  };
+  clean_up();  // What was replaced may be gone from the disk now.
+  SECTION("written to") {}
+  SECTION("split") { REQUIRE(provider.split_bucket(kBucket).is_ok()); }
+  SECTION("deleted") { REQUIRE(provider.delete_bucket(kBucket).is_ok()); }
+  SECTION("made anew") {
+    REQUIRE(provider.delete_bucket(kBucket).is_ok());
+    REQUIRE(provider.create_bucket(kBucket).is_ok());
+    apply(provider, kBucket, test_put(7, ++timestamp));
+  }
+  clean_up();
+
+  for (bool more = true; more;) {
+    DocBlockBuilder rest;
+    const Result<bool> result = (*iterator)->next(rest, 2000);
+    REQUIRE(result);
+    more = *result;
+    for (OwnedEntry& entry : entries_of(rest.take())) given.push_back(std::move(entry));
+  }
+  std::sort(given.begin(), given.end());
+  CHECK((given == expected));
+}
+
 TEST_CASE("provider: what is removed before its turn is not given") {
   const auto engine = engine_with_items(50);
   auto& provider = engine->provider();

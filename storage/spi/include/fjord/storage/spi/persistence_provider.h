@@ -83,10 +83,14 @@ struct IterateOptions {
   bool include_removed = false;
   Timestamp from{0};                                        ///< Inclusive.
   Timestamp to{std::numeric_limits<std::uint64_t>::max()};  ///< Inclusive.
+  /// What was there when the iterator was made, as it was then, whatever becomes of the bucket meanwhile: also after it
+  /// was deleted, split or joined. Takes memory for each entry until the iterator ends, and time when it is made.
+  bool snapshot = false;
 };
 
 /// Walks the newest versions in one bucket. Every document that is present from creation to end is given at least once
-/// (in its version at the time it is read); a document is never given twice in the same version.
+/// (in its version at the time it is read); a document is never given twice in the same version. With
+/// IterateOptions::snapshot each is given once, as it was when the iterator was made.
 /// Threading: like its provider. Lifetime: the provider outlives it; after the bucket was deleted `next` says NotFound.
 class DocumentIterator {
  public:
