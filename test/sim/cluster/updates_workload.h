@@ -215,7 +215,9 @@ class UpdatesWorkload {
           if (told_) told_(outcome.outcome, kind_of(key) == Kind::TestAndSet);
           // Once in doubt, only an answer settles it: that this attempt was not served says nothing about those before.
           const bool is_doubted = !operation.token.empty();
-          if (outcome.outcome == Outcome::InDoubt || (is_doubted && is_transient(outcome.status.code()))) {
+          const StatusCode code = outcome.status.code();
+          const bool says_nothing = is_transient(code) || code == StatusCode::NoSpace;
+          if (outcome.outcome == Outcome::InDoubt || (is_doubted && says_nothing)) {
             ++settled_;
             operation.token = outcome.token;
             later([this, key, operation = std::move(operation), done = std::move(done)]() mutable {
