@@ -508,6 +508,8 @@ struct Poll {
   4: optional i64 heard_incarnation = 0
   /** Storage nodes that most distributors find slow: read from others where there are others. Complete each time. */
   5: optional list<i32> slow_storage = []
+  /** To distributors: timestamps up to this one may be given, in microseconds since 1970; 0: no limit is known. */
+  6: optional i64 time_ceiling_us = 0
 }
 
 /** How fast a storage node has answered one distributor lately. 0: not measured. */

@@ -42,6 +42,7 @@ void trim(std::vector<NodeStateInfo>& nodes) {
 /// Reads tokens into lists of nodes; the node tokens belong to the count before them.
 struct Parser {
   std::uint64_t version = 0;
+  std::uint64_t time_floor_us = 0;
   NodeState cluster = NodeState::Up;
   unsigned bits = kDefaultDistributionBits;
   std::string description;
@@ -61,6 +62,10 @@ struct Parser {
       const auto number = cluster_text::parse_number<std::uint64_t>(value);
       if (!number) return bad_token(token, "expected a version number");
       version = *number;
+    } else if (key == "floor") {
+      const auto number = cluster_text::parse_number<std::uint64_t>(value);
+      if (!number) return bad_token(token, "expected microseconds since 1970");
+      time_floor_us = *number;
     } else if (key == "cluster") {
       const Result<NodeState> state = node_state_from_letter(value);
       if (!state) return state.error().with_context("cluster state");
@@ -197,6 +202,7 @@ Result<ClusterState> ClusterState::parse(std::string_view text) {
 
   ClusterState state;
   state.version_ = parser.version;
+  state.time_floor_us_ = parser.time_floor_us;
   state.cluster_ = parser.cluster;
   state.bits_ = parser.bits;
   state.description_ = std::move(parser.description);
@@ -215,6 +221,7 @@ std::string ClusterState::to_string(Print print) const {
   if (version_ != 0) add("version", version_);
   if (cluster_ != NodeState::Up) add("cluster", to_letter(cluster_));
   if (bits_ != kDefaultDistributionBits) add("bits", bits_);
+  if (time_floor_us_ != 0) add("floor", time_floor_us_);
   if (!exceptions_.empty()) add("except", print_exceptions(exceptions_));
   if (verbose && !description_.empty()) add("m", cluster_text::escape(description_));
   for (const NodeType type : kPrintOrder) {

@@ -30,6 +30,8 @@ struct Context {
   bool ready = false;
   /// Until then the fleet controller takes no state into force that this distributor has not heard of.
   MonotonicTime lease_until{};
+  /// The highest time that the fleet controller has granted; see next_timestamp(). 0: none.
+  std::uint64_t time_ceiling_us = 0;
   /// Buckets have at least so many replicas, or what replicas_at_birth() says if that is less. It rises when all
   /// buckets are in sync with all nodes there: those that were made when there were fewer nodes or fewer copies were
   /// wanted have fewer until then.
@@ -67,6 +69,14 @@ struct Context {
       bits = std::max(bits, std::min(wanted, BucketId::kUsedBitsMax));
     }
     return bits;
+  }
+  /// For a write to a bucket in which `last_us` was given last: above all that anybody may have given in it under an
+  /// earlier cluster state, also what nobody knows of who is there (docs/design/0005, "Timestamps").
+  std::uint64_t next_timestamp(std::uint64_t last_us) const {
+    const auto wall_us = static_cast<std::uint64_t>(clock.wall_now().us);
+    const std::uint64_t floor_us = snapshot->state().time_floor_us();
+    const bool is_granted = floor_us != 0 || time_ceiling_us != 0;  // Fleet controllers of before granted nothing.
+    return std::max({is_granted ? std::min(wall_us, time_ceiling_us) : wall_us, last_us + 1, floor_us + 1});
   }
   std::size_t nodes() const { return snapshot->distribution().flat_nodes().size(); }
   /// Buckets are made with so many replicas and not with fewer; after that at least as many nodes hold a replica,

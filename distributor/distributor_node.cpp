@@ -92,6 +92,7 @@ class DistributorNode::Impl {
       const MonotonicTime until{request.heard_us + context_.snapshot->info().lease_us};
       context_.lease_until = std::max(context_.lease_until, until);
     }
+    context_.time_ceiling_us = std::max(context_.time_ceiling_us, request.time_ceiling_us);
     latencies_.set_marked(request.slow_storage);
     reply.latencies = latencies_.report(context_.clock.now());
     reply.node_state = "s:u";

@@ -1,10 +1,25 @@
 #include "controller.h"
 
+#include <charconv>
+
 #include "fjord/cluster/distribution.h"
 #include "fjord/common/log.h"
 #include "live_config.h"
 
 namespace fjord::fleetcontroller {
+namespace {
+
+Result<std::uint64_t> time_limit_in(const StoredRecord& record) {
+  std::uint64_t limit_us = 0;
+  const char* const end = record.content.data() + record.content.size();
+  const std::from_chars_result read = std::from_chars(record.content.data(), end, limit_us);
+  if (record.revision != 0 && (read.ptr != end || read.ec != std::errc())) {
+    return Status(StatusCode::Corruption, "the record of times is no number: " + record.content);
+  }
+  return limit_us;
+}
+
+}  // namespace
 
 Controller::Controller(const FleetControllerOptions& options, Runtime& runtime, rpc::Transport& transport,
                        ClusterStateStore& store)
@@ -50,6 +65,7 @@ void Controller::begin_term(std::uint64_t term) {
   phase_ = Phase::Loading;
   has_confirmed_ = false;
   saving_ = false;
+  storing_time_ = false;
   confirmed_at_ = clock_.now();
   trouble_ = "reads the record of the cluster";
   confirm();
@@ -100,8 +116,55 @@ bool Controller::still_leads() {
 // Store
 
 void Controller::load() {
-  store_.read(kSchemaRecord, [this, reign = reign_](Result<StoredRecord> stored) {
-    if (reign == reign_) on_schemas_read(std::move(stored));
+  store_.read(kTimeRecord, [this, reign = reign_](Result<StoredRecord> stored) {
+    if (reign == reign_) on_time_read(std::move(stored));
+  });
+}
+
+void Controller::on_time_read(Result<StoredRecord> stored) {
+  if (!stored) return load_again(stored.error());
+  const Result<std::uint64_t> limit_us = time_limit_in(*stored);
+  if (!limit_us) return load_again(limit_us.error());
+  time_revision_ = stored->revision;
+  grants_.begin(*limit_us);
+  store_.read(kSchemaRecord, [this, reign = reign_](Result<StoredRecord> schemas) {
+    if (reign == reign_) on_schemas_read(std::move(schemas));
+  });
+}
+
+void Controller::store_time_limit() {
+  const std::optional<std::uint64_t> limit_us = grants_.limit_to_store(clock_.wall_now());
+  if (!limit_us || storing_time_) return;
+  storing_time_ = true;
+  store_.write(term_, kTimeRecord, time_revision_, std::to_string(*limit_us),
+               [this, reign = reign_, limit_us = *limit_us](Result<std::uint64_t> written) {
+                 if (reign != reign_) return;
+                 storing_time_ = false;
+                 if (written) {
+                   time_revision_ = *written;
+                   grants_.stored(limit_us);
+                 } else if (written.error().code() == StatusCode::WrongDistribution) {
+                   step_down(written.error().message());
+                 } else {
+                   look_for_time_limit();
+                 }
+               });
+}
+
+void Controller::look_for_time_limit() {
+  storing_time_ = true;
+  store_.read(kTimeRecord, [this, reign = reign_](Result<StoredRecord> stored) {
+    if (reign != reign_) return;
+    const Result<std::uint64_t> limit_us = stored ? time_limit_in(*stored) : stored.error();
+    if (limit_us) {
+      time_revision_ = stored->revision;
+      grants_.stored(*limit_us);
+      storing_time_ = false;
+      return;
+    }
+    executor_->post_after(options_.poll_interval, [this, reign] {
+      if (reign == reign_) look_for_time_limit();
+    });
   });
 }
 
@@ -214,6 +277,8 @@ void Controller::take_record(ClusterRecord record) {
     FJORD_CHECK_MSG(pending.has_value(), "the stored pending state does not parse: " + record_.pending->state);
     pending_ = *pending;
   }
+  grants_.follow(active_.time_floor_us(),
+                 pending_ ? std::optional<std::uint64_t>(pending_->time_floor_us()) : std::nullopt);
 }
 
 void Controller::after_save() {

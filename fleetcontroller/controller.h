@@ -16,6 +16,7 @@
 #include "publication.h"
 #include "slow_nodes.h"
 #include "stop_check.h"
+#include "time_grants.h"
 
 namespace fjord::fleetcontroller {
 
@@ -61,6 +62,7 @@ class Controller {
   /// False if somebody else may lead by now; then it has stepped down.
   bool still_leads();
   void load();
+  void on_time_read(Result<StoredRecord> stored);
   void on_schemas_read(Result<StoredRecord> stored);
   void on_cluster_read(Result<StoredRecord> stored);
   void load_again(const Status& why);
@@ -69,6 +71,10 @@ class Controller {
   /// Writes `next` and makes it the record; `done` hears how that ended. One at a time.
   void save(ClusterRecord next, std::function<void(const Status&)> done);
   void take_record(ClusterRecord record);
+  /// Stores a higher limit of granted times when it is due.
+  void store_time_limit();
+  /// Whether the last write of it was done is not known.
+  void look_for_time_limit();
   void after_save();
 
   // Polling and publication: publisher.cpp
@@ -145,6 +151,9 @@ class Controller {
   ClusterState active_;                  // Parsed from record_.
   std::optional<ClusterState> pending_;  // Parsed from record_.
   bool saving_ = false;
+  TimeGrants grants_;
+  std::uint64_t time_revision_ = 0;
+  bool storing_time_ = false;
   struct Change {
     rpc::Request request;
     rpc::Responder respond;

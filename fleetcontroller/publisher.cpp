@@ -48,6 +48,7 @@ void Controller::tick() {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (!nodes_[i].look_again) poll(i);
     }
+    store_time_limit();
     update_slow_nodes();
     update_state();
   }
@@ -93,7 +94,10 @@ void Controller::poll(std::size_t i) {
   // process of it. Who knows of no answer yet has no time to echo, so that this renews no lease.
   const NodeReport& report = node.monitor.report();
   request.heard_incarnation = report.answered ? report.incarnation : report.published_incarnation;
-  if (node.id().type == NodeType::Distributor) request.slow_storage = slow_.nodes();
+  if (node.id().type == NodeType::Distributor) {
+    request.slow_storage = slow_.nodes();
+    request.time_ceiling_us = grants_.grant(clock_.wall_now());
+  }
   rpc::call(transport_, node.address, std::move(request), options_.poll_timeout, *executor_,
             [this, reign = reign_, life = node.life](Result<rpc::PollReply> reply) {
               if (reign == reign_) on_answer(life, std::move(reply));
@@ -236,6 +240,7 @@ void Controller::update_state() {
 
 void Controller::make_pending(ClusterState next, const StateReasons& reasons, const std::string& cluster_reason) {
   ClusterRecord record = record_;
+  next.set_time_floor_us(grants_.freeze((pending_ ? *pending_ : active_).time_floor_us()));
   PublishedState published;
   published.version = next.version();
   published.state = next.to_string();

@@ -232,8 +232,7 @@ void OperationEngine::decide(const OpRef& ref) {
     BucketEntry& entry = *context_.buckets.find(op.bucket);
     op.reading = false;
     op.result.existed = content.existed;
-    op.timestamp_us = std::max({static_cast<std::uint64_t>(context_.clock.wall_now().us), entry.last_timestamp_us + 1,
-                                content.newer_than_us + 1});
+    op.timestamp_us = context_.next_timestamp(std::max(entry.last_timestamp_us, content.newer_than_us));
     dispatch_write(ref, entry);
     flush();
     return;
@@ -250,10 +249,7 @@ void OperationEngine::decide(const OpRef& ref) {
 
 void OperationEngine::dispatch_write(const OpRef& ref, BucketEntry& entry) {
   Op& op = ref.op();
-  if (op.timestamp_us == 0) {
-    op.timestamp_us =
-        std::max<std::uint64_t>(static_cast<std::uint64_t>(context_.clock.wall_now().us), entry.last_timestamp_us + 1);
-  }
+  if (op.timestamp_us == 0) op.timestamp_us = context_.next_timestamp(entry.last_timestamp_us);
   entry.last_timestamp_us = std::max(entry.last_timestamp_us, op.timestamp_us);
   count(entry, op);
   op.missing = entry.set.nodes;

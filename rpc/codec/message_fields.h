@@ -324,6 +324,7 @@ void fields(V& visit, M& m) {
   visit(3, m.heard_us);
   visit(4, m.heard_incarnation);
   visit(5, m.slow_storage);
+  visit(6, m.time_ceiling_us);
 }
 template <typename V, Is<NodeLatency> M>
 void fields(V& visit, M& m) {

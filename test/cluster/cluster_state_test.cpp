@@ -43,6 +43,19 @@ TEST_CASE("cluster state: the version in which a node came up is kept and counts
   CHECK(state.diff(later) == "storage: [1: up since version: 8 => 9]");
 }
 
+TEST_CASE("cluster state: the floor of timestamps travels with the state and is no news by itself", "[cluster]") {
+  const ClusterState state = *ClusterState::parse("version:7 bits:8 floor:1763751600000000 storage:2");
+  CHECK(state.time_floor_us() == 1'763'751'600'000'000);
+  CHECK(*ClusterState::parse(state.to_string()) == state);
+  ClusterState other = state;
+  other.set_time_floor_us(0);
+  CHECK(other.to_string() == "version:7 bits:8 storage:2");
+  CHECK(other != state);
+  CHECK(other.is_similar(state));
+  CHECK(other.diff(state).empty());
+  CHECK_FALSE(ClusterState::parse("version:7 floor:-5 storage:2"));
+}
+
 TEST_CASE("cluster state: the capacity of a last node that is down is not lost", "[cluster]") {
   const std::string text = "storage:3 .2.s:d .2.c:2";
   const ClusterState state = ClusterState::parse(text).value();

@@ -339,4 +339,50 @@ TEST_CASE("distributor: with more copies wanted, what one node holds is missed u
   CHECK(execute(world, get_batch(unknown)).status.code() == StatusCode::NotFound);
 }
 
+TEST_CASE(
+    "distributor: timestamps are above the floor of the state and not above what was granted, whatever the clock "
+    "says") {
+  DistributorWorld world(2);
+  const auto now_us = static_cast<std::uint64_t>(world.clock.wall_now().us);
+  const auto put = [&] { return execute(world, put_batch(kId)).timestamp_us; };
+  const auto grant = [&](std::uint64_t ceiling_us) {
+    world.poll([&](rpc::Poll& poll) {
+      poll.info = {};
+      poll.info.state_version = 0;
+      poll.time_ceiling_us = ceiling_us;
+    });
+  };
+  SECTION("a clock that is ahead") {
+    const std::uint64_t floor = now_us - 3'600'000'000;
+    world.give_state(1, " floor:" + std::to_string(floor));
+    const std::uint64_t first = put();
+    CHECK(first == floor + 1);  // Nothing is granted yet.
+    CHECK(put() == first + 1);
+    grant(floor + 5'000'000);
+    CHECK(put() == floor + 5'000'000);
+    CHECK(put() == floor + 5'000'001);
+    grant(floor + 1'000'000);  // Came late.
+    CHECK(put() == floor + 5'000'002);
+  }
+  SECTION("a clock that is behind") {
+    const std::uint64_t floor = now_us + 3'600'000'000;
+    world.give_state(1, " floor:" + std::to_string(floor));
+    grant(floor + 5'000'000);
+    CHECK(put() == floor + 1);
+    CHECK(put() == floor + 2);
+    world.give_state(2, " floor:" + std::to_string(floor + 9'000'000));
+    CHECK(put() == floor + 9'000'001);
+  }
+  SECTION("the right clock") {
+    world.give_state(1, " floor:" + std::to_string(now_us - 1000));
+    grant(now_us + 60'000'000);
+    CHECK(put() >= now_us);
+    CHECK(put() <= static_cast<std::uint64_t>(world.clock.wall_now().us));
+  }
+  SECTION("a fleet controller that grants nothing") {
+    world.give_state(1);
+    CHECK(put() >= now_us);
+  }
+}
+
 }  // namespace fjord::test

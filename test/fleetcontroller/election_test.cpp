@@ -149,4 +149,36 @@ TEST_CASE("fleet controller: a session that ends does not let the old leader pub
   CHECK(history.leader == candidates.name(1 - old));
 }
 
+TEST_CASE("fleet controller: each state has a floor above all times that were granted before, by whoever led") {
+  Candidates candidates(3);
+  Fleet& fleet = candidates.fleet;
+  const std::vector<std::string> names = {"storage.0", "storage.1", "storage.2", "distributor.0"};
+  for (const std::string& name : names) fleet.start_node(name);
+  REQUIRE(fleet.run_until_all_know(1, seconds(5)));
+  PolledNode& distributor = fleet.node("distributor.0");
+  std::uint64_t granted = 0;
+  std::uint64_t floor = 0;
+  for (int turn = 0; turn < 4; ++turn) {
+    fleet.world.scheduler.run_for(seconds(3));
+    const auto now_us = static_cast<std::uint64_t>(fleet.world.scheduler.clock().wall_now().us);
+    CHECK(distributor.time_ceiling_us > granted);
+    CHECK(distributor.time_ceiling_us >= now_us);  // Whoever has the right clock can follow it.
+    CHECK(distributor.time_ceiling_us <= now_us + 20'000'000);
+    granted = distributor.time_ceiling_us;
+    if (turn == 1 || turn == 2) candidates.kill(candidates.leader());
+    const std::uint64_t version = distributor.version();
+    if (turn % 2 == 0) {
+      fleet.stop_node("storage.2");
+    } else {
+      fleet.start_node("storage.2");
+    }
+    REQUIRE(fleet.world.scheduler.run_until([&] { return distributor.version() > version; }, seconds(30)));
+    CHECK(distributor.snapshots.get()->state().time_floor_us() >= granted);
+    CHECK(distributor.snapshots.get()->state().time_floor_us() > floor);
+    floor = distributor.snapshots.get()->state().time_floor_us();
+  }
+  CHECK_FALSE(distributor.floor_too_low);
+  CHECK(fleet.node("storage.0").time_ceiling_us == 0);  // Storage nodes give none.
+}
+
 }  // namespace fjord::fleetcontroller

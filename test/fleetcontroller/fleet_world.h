@@ -33,7 +33,12 @@ class PolledNode final : public rpc::Service {
     auto* poll = std::get_if<rpc::Poll>(&request);
     if (poll == nullptr) return false;
     rpc::PollReply reply;
+    const std::uint64_t version_before = version();
     Result<bool> updated = snapshots.update(poll->info);
+    if (updated && version() != version_before) {
+      floor_too_low = floor_too_low || snapshots.get()->state().time_floor_us() < time_ceiling_us;
+    }
+    if (updated) time_ceiling_us = std::max(time_ceiling_us, poll->time_ceiling_us);
     if (!updated) reply.status = updated.error();
     if (auto snapshot = snapshots.get()) {
       reply.state_version = snapshot->state_version();
@@ -69,6 +74,8 @@ class PolledNode final : public rpc::Service {
   std::uint64_t out_of_sync = 0;
   std::vector<rpc::NodeLatency> latencies;
   std::vector<std::uint16_t> slow_storage;  ///< Of the last poll.
+  std::uint64_t time_ceiling_us = 0;        ///< The highest that was granted.
+  bool floor_too_low = false;               ///< Of a state that came after a higher grant.
   std::vector<rpc::BucketReport> held;
   int polls = 0;
   int polls_of_strangers = 0;  ///< Of a controller that takes it for another process.

@@ -114,12 +114,16 @@ class ClusterState {
     return id.index < list.size() ? list[id.index] : down_node();
   }
   bool is_up(NodeId id) const { return node(id).state == NodeState::Up; }
+  /// Timestamps given under this state are above it, and none that was given under an earlier one is: microseconds
+  /// since 1970; 0: the state says nothing of it. Not a difference that needs a new state.
+  std::uint64_t time_floor_us() const { return time_floor_us_; }
   /// By rising bucket, then `from`; no two with the same. The span lives until the state is changed or destroyed.
   std::span<const PlacementException> exceptions() const { return exceptions_; }
   /// Those of one bucket, which is named by its first bits() bits.
   std::span<const PlacementException> exceptions_of(std::uint64_t bucket) const;
 
   void set_version(std::uint64_t version) { version_ = version; }
+  void set_time_floor_us(std::uint64_t floor_us) { time_floor_us_ = floor_us; }
   /// `state` is one of Up, Down, Initializing, Stopping.
   void set_cluster(NodeState state);
   void set_description(std::string description) { description_ = std::move(description); }
@@ -149,6 +153,7 @@ class ClusterState {
   static const NodeStateInfo& down_node();
 
   std::uint64_t version_ = 0;
+  std::uint64_t time_floor_us_ = 0;
   NodeState cluster_ = NodeState::Up;
   unsigned bits_ = kDefaultDistributionBits;
   std::string description_;

@@ -72,5 +72,7 @@ class ClusterStateStore {
 /// The records of a cluster.
 inline constexpr std::string_view kClusterRecord = "cluster";
 inline constexpr std::string_view kSchemaRecord = "schemas";
+/// Up to which time timestamps may have been granted, in digits: microseconds since 1970.
+inline constexpr std::string_view kTimeRecord = "time";
 
 }  // namespace fjord::fleetcontroller

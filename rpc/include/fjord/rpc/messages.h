@@ -446,6 +446,9 @@ struct Poll {
   /// Storage nodes that most distributors find slow: read from others where there are others. Complete each time; not
   /// a part of the cluster state, as every choice is correct.
   std::vector<std::uint16_t> slow_storage = {};
+  /// To distributors: timestamps up to this one may be given, and beyond it only in steps of one microsecond. 0: the
+  /// sender knows of no such limit (docs/design/0005, "Timestamps").
+  std::uint64_t time_ceiling_us = 0;
 };
 
 struct DeploySchemasReply {
