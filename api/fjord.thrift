@@ -782,6 +782,8 @@ struct CreateVisitor {
   16: optional i64 last_position = 0
   /** The visitor is given header parts as they are stored, and no bodies. */
   20: optional bool header_only = false
+  /** Each bucket as it was when the visitor began with it. */
+  21: optional bool snapshot = false
 }
 
 struct CreateVisitorReply {

@@ -7,10 +7,10 @@
 
 namespace fjord::fleetcontroller {
 
-/// Up to which time distributors may give timestamps, so that those of a later cluster state are always the higher ones,
-/// whatever the clocks say and whoever is cut off: a leader grants times a little ahead of its clock, and each new state
-/// has a floor that is not below anything granted before (docs/design/0005, "Timestamps"). What is granted never
-/// falls. A leader grants nothing above a limit that is in the store, where the next leader begins.
+/// Up to which time distributors may give timestamps, so that those of a later cluster state are always the higher
+/// ones, whatever the clocks say and whoever is cut off: a leader grants times a little ahead of its clock, and each
+/// new state has a floor that is not below anything granted before (docs/design/0005, "Timestamps"). What is granted
+/// never falls. A leader grants nothing above a limit that is in the store, where the next leader begins.
 ///
 /// All times in microseconds since 1970, by the leader's clock. Threading: confined to the controller.
 class TimeGrants {

@@ -186,6 +186,7 @@ Result<ReadPlan> VisitorService::Impl::plan(const rpc::CreateVisitor& request,
   plan.iterate.from = Timestamp{request.from_us};
   if (request.to_us != 0) plan.iterate.to = Timestamp{request.to_us};
   plan.iterate.include_removed = request.include_removed;
+  plan.iterate.snapshot = request.snapshot;
   if (request.last_position != 0) plan.positions = {request.first_position, request.last_position};
   plan.buckets_at_once = std::clamp(request.buckets_at_once, 1u, 64u);
   plan.docblocks_pending = std::max(1u, options_.docblocks_pending);

@@ -23,7 +23,10 @@ VisitorSession::Impl::Impl(VisitorSessionOptions options, VisitorSessionCallback
       snapshot_(snapshot),
       clock_(clock),
       random_(random),
-      executor_(executor) {}
+      executor_(executor) {
+  FJORD_CHECK_MSG(!options_.snapshot || callbacks_.on_bucket_dropped, "a snapshot cannot be taken back");
+  options_.deduplicate = options_.deduplicate && !options_.snapshot;
+}
 
 void VisitorSession::Impl::start() {
   started_ = clock_.now();
@@ -194,8 +197,9 @@ std::uint64_t VisitorSessionOptions::fingerprint() const {
   }
   add(selection);
   add(field_set);
-  for (const std::uint64_t number : {std::uint64_t{ids_only}, from.us, to.us, std::uint64_t{include_removed},
-                                     slice.first, slice.last, std::uint64_t{buckets ? buckets->size() + 1 : 0}}) {
+  for (const std::uint64_t number :
+       {std::uint64_t{ids_only}, from.us, to.us, std::uint64_t{include_removed} | (snapshot ? 2U : 0U), slice.first,
+        slice.last, std::uint64_t{buckets ? buckets->size() + 1 : 0}}) {
     put_varint(text, number);
   }
   if (buckets) {

@@ -96,7 +96,9 @@ void VisitorSession::Impl::create_visitor(std::uint16_t node, std::vector<Bucket
   run.last_event = clock_.now();
   run.unfinished.insert(buckets.begin(), buckets.end());
   for (const BucketId bucket : buckets) {
-    if (++buckets_.at(bucket).attempts > 1) ++progress_.buckets_repeated;
+    Bucket& known = buckets_.at(bucket);
+    if (++known.attempts > 1) ++progress_.buckets_repeated;
+    if (std::exchange(known.is_begun, false) && options_.snapshot) callbacks_.on_bucket_dropped(bucket);
   }
   rpc::CreateVisitor request;
   request.visitor_id = run.id;
@@ -112,6 +114,7 @@ void VisitorSession::Impl::create_visitor(std::uint16_t node, std::vector<Bucket
   request.from_us = options_.from.us;
   request.to_us = options_.to.us;
   request.include_removed = options_.include_removed;
+  request.snapshot = options_.snapshot;
   request.priority = options_.priority;
   if (!options_.slice.is_all()) {
     request.first_position = options_.slice.first;
@@ -224,6 +227,7 @@ void VisitorSession::Impl::give(BucketId bucket, std::string docblock) {
   Bucket& known = buckets_.at(bucket);
   if (options_.deduplicate || known.partly_wanted) docblock = without_unwanted(known, std::move(docblock));
   if (docblock.empty()) return;
+  known.is_begun = true;
   progress_.docblock_bytes += docblock.size();
   if (callbacks_.on_docblock) callbacks_.on_docblock(bucket, std::move(docblock));
 }

@@ -413,6 +413,7 @@ void fields(V& visit, M& m) {
   visit(15, m.first_position);
   visit(16, m.last_position);
   visit(20, m.header_only);
+  visit(21, m.snapshot);
 }
 template <typename V, Is<CreateVisitorReply> M>
 void fields(V& visit, M& m) {

@@ -15,11 +15,11 @@ using visitors::VisitorSessionOptions;
 
 constexpr const char* kSchema = "document city { field name type string { header } field text type string { body } }";
 
-void put_cities(VisitorWorld& world, int count, std::size_t bytes = 100) {
+void put_cities(VisitorWorld& world, int count, std::size_t bytes = 100, const std::string& name = "city ") {
   for (int i = 0; i < count; ++i) {
     const std::string id = "id:t:city:n=" + std::to_string(i) + ":" + std::to_string(i);
     Document document(*world.types().find("city"), *DocumentId::parse(id));
-    REQUIRE(document.set("name", "city " + std::to_string(i)).is_ok());
+    REQUIRE(document.set("name", name + std::to_string(i)).is_ok());
     REQUIRE(document.set("text", std::string(bytes, 'x')).is_ok());
     world.put(document);
   }
@@ -29,7 +29,15 @@ void put_cities(VisitorWorld& world, int count, std::size_t bytes = 100) {
 struct Visit {
   explicit Visit(VisitorWorld& w, VisitorSessionOptions options = {}) : world(w) {
     visitors::VisitorSessionCallbacks callbacks;
-    callbacks.on_docblock = [this](BucketId, std::string block) {
+    if (options.snapshot) {
+      callbacks.on_bucket_dropped = [this](BucketId bucket) {
+        ++dropped;
+        for (const std::string& id : by_bucket[bucket]) --seen[id];
+        by_bucket.erase(bucket);
+        names.erase(bucket);
+      };
+    }
+    callbacks.on_docblock = [this](BucketId bucket, std::string block) {
       DocBlockReader reader(block);
       while (const auto entry = reader.next()) {
         if (entry->removed) {
@@ -39,6 +47,8 @@ struct Visit {
         const auto view = DocumentView::open(world.types(), entry->header, entry->body);
         REQUIRE(view.has_value());
         ++seen[std::string(view->id())];
+        by_bucket[bucket].emplace_back(view->id());
+        names[bucket].insert(entry->header.find("new ") == std::string_view::npos ? "old" : "new");
       }
       if (on_block) on_block();
     };
@@ -58,6 +68,9 @@ struct Visit {
   std::map<std::string, int> seen;
   std::map<std::string, int> removed;
   std::map<BucketId, int> done;
+  std::map<BucketId, std::vector<std::string>> by_bucket;  ///< Ids that were given and not taken back.
+  std::map<BucketId, std::set<std::string>> names;         ///< Of these, what their names begin with: "new" or not.
+  int dropped = 0;
   std::optional<Status> status;
   std::function<void()> on_block;
   std::unique_ptr<VisitorSession> session;
@@ -215,6 +228,37 @@ TEST_CASE("without deduplication a bucket that is read again gives its documents
   CHECK(visit.status->is_ok());
   CHECK(visit.seen.size() == 800);
   CHECK_FALSE(each_once(visit, 800));
+}
+
+TEST_CASE(
+    "a snapshot has all documents of a bucket as they were at one moment, whatever is written and whoever fails") {
+  VisitorWorld world(7, 3, kSchema);
+  put_cities(world, 800, 2000, "old ");
+  VisitorSessionOptions options;
+  options.docblock_bytes = 10'000;
+  options.visitors_per_node = 2;
+  options.snapshot = true;
+  SECTION("and without it there are mixtures") { options.snapshot = false; }
+  const bool is_snapshot = options.snapshot;
+  Visit visit(world, options);
+  int blocks = 0;
+  visit.on_block = [&] {
+    ++blocks;
+    if (blocks == 12) world.scheduler.outside().post([&] { put_cities(world, 800, 2000, "new "); });
+    if (blocks == 30 && is_snapshot) world.scheduler.outside().post([&] { world.kill_node(1, true); });
+  };
+  REQUIRE(visit.run());
+  CHECK(visit.status->is_ok());
+  CHECK(each_once(visit, 800));
+  std::size_t mixed = 0;
+  std::set<std::string> all;
+  for (const auto& [bucket, words] : visit.names) {
+    mixed += words.size() > 1 ? 1 : 0;
+    all.insert(words.begin(), words.end());
+  }
+  CHECK(all == std::set<std::string>{"new", "old"});
+  CHECK((mixed == 0) == is_snapshot);
+  CHECK((visit.dropped > 0) == is_snapshot);
 }
 
 TEST_CASE("a bucket that is unavailable for a while delays the visit, one that stays so fails it with the reason") {

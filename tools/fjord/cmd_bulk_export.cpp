@@ -22,6 +22,7 @@ Result<VisitRunOptions> visit_options(const ExportArgs& args, const DocumentQuer
   run.session.field_set = query.field_set;
   run.session.no_progress_limit = args.common.timeout();
   run.session.follow_bits = true;
+  run.session.snapshot = args.snapshot;
   run.session.visitors_per_node = args.visitors_per_node;
   run.session.buckets_per_visitor = args.buckets_per_visitor;
   run.session.buckets_at_once = args.buckets_at_once;

@@ -1,6 +1,9 @@
 #include <chrono>
 #include <fmt/format.h>
 #include <limits>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "commands.h"
 #include "document_lines.h"
@@ -26,6 +29,7 @@ Result<VisitRunOptions> visit_options(const VisitArgs& args, const DocumentQuery
   options.buckets_per_visitor = args.buckets_per_visitor;
   options.buckets_at_once = args.buckets_at_once;
   options.include_removed = args.removes;
+  options.snapshot = args.snapshot;
   options.priority = args.priority == "high"     ? rpc::Priority::High
                      : args.priority == "normal" ? rpc::Priority::Normal
                                                  : rpc::Priority::Background;
@@ -76,6 +80,20 @@ class TokenFile {
   std::chrono::steady_clock::time_point next_{};
 };
 
+/// Blocks of buckets that are not done: of a snapshot, what was given of a bucket may be taken back.
+class HeldBuckets {
+ public:
+  void add(const VisitedBucket& bucket, const std::string& block) { blocks_[bucket].push_back(block); }
+  void drop(const VisitedBucket& bucket) { blocks_.erase(bucket); }
+  std::vector<std::string> take(const VisitedBucket& bucket) {
+    auto found = blocks_.extract(bucket);
+    return found.empty() ? std::vector<std::string>() : std::move(found.mapped());
+  }
+
+ private:
+  std::map<VisitedBucket, std::vector<std::string>> blocks_;
+};
+
 }  // namespace
 
 int run_visit(const VisitArgs& args) {
@@ -98,8 +116,9 @@ int run_visit(const VisitArgs& args) {
   TokenFile tokens(args.progress_file);
   const std::uint64_t limit = args.limit == 0 ? std::numeric_limits<std::uint64_t>::max() : args.limit;
   VisitRun* the_run = nullptr;
+  HeldBuckets held;
   VisitRunCallbacks callbacks;
-  callbacks.on_docblock = [&](const VisitedBucket&, const std::string& block) {
+  const auto print_block = [&](const std::string& block) {
     text.clear();
     if (args.count) {
       FJORD_TRY_ASSIGN(const std::uint64_t some, count_entries(block));
@@ -114,7 +133,18 @@ int run_visit(const VisitArgs& args) {
     if (printed == limit) the_run->stop();
     return Status::ok();
   };
-  callbacks.on_bucket_done = [&](const VisitedBucket&) { return tokens.update(*the_run, false); };
+  callbacks.on_docblock = [&](const VisitedBucket& bucket, const std::string& block) {
+    if (!args.snapshot) return print_block(block);
+    held.add(bucket, block);
+    return Status::ok();
+  };
+  if (args.snapshot) callbacks.on_bucket_dropped = [&](const VisitedBucket& bucket) { held.drop(bucket); };
+  callbacks.on_bucket_done = [&](const VisitedBucket& bucket) {
+    for (const std::string& block : held.take(bucket)) {
+      if (printed < limit) FJORD_TRY(print_block(block));
+    }
+    return tokens.update(*the_run, false);
+  };
   VisitRun run(**connection, std::move(*options), std::move(callbacks));
   the_run = &run;
   const auto start = std::chrono::steady_clock::now();

@@ -83,6 +83,7 @@ struct VisitArgs {
   std::string from;
   std::string to;
   bool removes = false;
+  bool snapshot = false;
   std::uint64_t slices = 1;
   std::string slice;  ///< "k/n"
   std::string progress_file;
@@ -125,6 +126,7 @@ struct ExportArgs {
   std::string slice;
   bool resume = false;
   bool overwrite = false;
+  bool snapshot = false;
   std::uint32_t visitors_per_node = 4;
   std::uint32_t buckets_per_visitor = 0;
   std::uint32_t buckets_at_once = 1;

@@ -289,6 +289,8 @@ void add_visit(CLI::App& app, VisitArgs& args, Action& action) {
       ->type_name("K=V")
       ->allow_extra_args(false);
   visit->add_flag("--removes", args.removes, "Removed documents too, as {\"remove\": ID}");
+  visit->add_flag("--snapshot", args.snapshot,
+                  "Each bucket as it was at one moment; printed when all of it has come, and in memory until then");
   visit->add_option("--limit", args.limit, "End after so many documents");
   visit->add_flag("--count", args.count,
                   "Only say how many there are; with --fields '[id]' their contents are not read");
@@ -321,6 +323,7 @@ void add_export(CLI::App& app, ExportArgs& args, Action& action) {
   to->add_option("--slice", args.slice, "Only one of several slices, 1/4 to 4/4")->type_name("K/N");
   CLI::Option* resume = to->add_flag("--resume", args.resume, "Go on with a file that was interrupted");
   to->add_flag("--overwrite", args.overwrite, "Whatever is there")->excludes(resume);
+  to->add_flag("--snapshot", args.snapshot, "Each bucket as it was at one moment");
   add_visitor_options(*to, args.visitors_per_node, args.buckets_per_visitor, args.buckets_at_once, args.priority);
   add_progress(*to, args.progress);
   add_common(*to, args.common);

@@ -636,6 +636,7 @@ struct CreateVisitor {
   std::uint64_t first_position = 0;
   std::uint64_t last_position = 0;
   bool header_only = false;  ///< The visitor is given header parts as they are stored, and no bodies.
+  bool snapshot = false;     ///< Each bucket as it was when the visitor began with it.
 };
 
 /// Something that a visitor has for its client.

@@ -31,6 +31,10 @@ struct VisitorSessionOptions {
   Timestamp from{0};             ///< Only versions that were written at or after this time.
   Timestamp to{0};               ///< And not after this one; 0: no limit.
   bool include_removed = false;  ///< Removed documents too, unless their ids say that the selection does not hold.
+  /// Each bucket is given as it was at one moment, when its visitor began with it; a bucket that was split since it was
+  /// listed: each of its parts. One that has to be read again is given again as a whole, under `on_bucket_dropped`,
+  /// which has to be there; `deduplicate` does not count then.
+  bool snapshot = false;
   /// Only documents in this part of the bucket tree: PositionRange::slice(k, n) for one of n clients.
   PositionRange slice;
   /// Goes on where a visit with the same fingerprint was; documents of parts that were done are not given again.
@@ -89,8 +93,8 @@ struct VisitorSessionCallbacks {
   std::function<void(BucketId, std::string docblock)> on_docblock;
   /// Once a bucket. `result` is what the visitor said of it; empty also for a bucket that holds nothing.
   std::function<void(BucketId, std::string result)> on_bucket_done;
-  /// The bucket was cut into parts, which will be read whole: what was given of it is given again. If this is empty,
-  /// only what was not given is.
+  /// The bucket was cut into parts, or is a snapshot that has to be read again: what was given of it is given again. If
+  /// this is empty, only what was not given is.
   std::function<void(BucketId)> on_bucket_dropped;
   /// How many buckets there are, before the first of them is begun.
   std::function<void(std::uint64_t buckets)> on_buckets_known;
