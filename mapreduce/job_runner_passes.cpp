@@ -164,8 +164,8 @@ void JobRunner::take_rows_of(const std::string& docblock) {
 
 void JobRunner::on_collected(std::function<void()> then) {
   if (settling_.rows != job_.results) {
-    fail(Status(StatusCode::Corruption,
-                fmt::format("reduce made {} rows, {} are there", job_.results, settling_.rows)));
+    fail(
+        Status(StatusCode::Corruption, fmt::format("reduce made {} rows, {} are there", job_.results, settling_.rows)));
     return;
   }
   if (!std::is_sorted(rows_.begin(), rows_.end())) std::sort(rows_.begin(), rows_.end());
@@ -267,7 +267,7 @@ void JobRunner::put() {
   const bool misses_rows = plan_.is_last && job_.shuffle == rpc::Shuffle::Direct && !has_rows_;
   spec_.puts_all = false;
   const auto next = [this, is_to_put] {
-    in_phase([this, is_to_put] { is_to_put && job_.results != 0 ? run_put() : settle(); });
+    in_phase([this, is_to_put] { is_to_put&& job_.results != 0 ? run_put() : settle(); });
   };
   if (misses_rows) {
     in_phase([this, next] { collect(next); });
@@ -444,8 +444,8 @@ void JobRunner::finish_pass() {
     end();
     return;
   }
-  const bool is_kept = has_rows_ && job_.shuffle == rpc::Shuffle::Direct &&
-                       bytes_of(rows_) <= environment_.options.recorded_rows_bytes;
+  const bool is_kept =
+      has_rows_ && job_.shuffle == rpc::Shuffle::Direct && bytes_of(rows_) <= environment_.options.recorded_rows_bytes;
   if (!is_kept) {
     finish_store(rpc::JobPhase::Done);
     return;

@@ -68,9 +68,10 @@ Status check_target(const PassPlan& plan, const DocumentTypeRepo& types, const s
   if (into.type.starts_with("fjord_")) return invalid("into: documents of type " + into.type + " are Fjord's own");
   for (const std::string* name : {&into.name_space, &into.name}) {
     if (!is_plain_name(*name)) {
-      return invalid(fmt::format("into: namespace and name are 1 to 64 letters, digits, dots, minuses and underscores, "
-                                 "not \"{}\"",
-                                 *name));
+      return invalid(
+          fmt::format("into: namespace and name are 1 to 64 letters, digits, dots, minuses and underscores, "
+                      "not \"{}\"",
+                      *name));
     }
   }
   if (type->is_a(first_type)) {
@@ -151,8 +152,9 @@ Status check_row_target(const std::vector<AggregateColumn>& columns, const Docum
   for (const AggregateColumn& column : columns) {
     const Field* field = type.field(column.name);
     if (field == nullptr) {
-      return Status(StatusCode::InvalidField, fmt::format("into {}: there is no field for the column \"{}\"; fields: {}",
-                                                          type.name(), column.name, known));
+      return Status(
+          StatusCode::InvalidField,
+          fmt::format("into {}: there is no field for the column \"{}\"; fields: {}", type.name(), column.name, known));
     }
     if (!holds(field->type->tag(), column.kind)) {
       return Status(StatusCode::InvalidField,
@@ -170,8 +172,8 @@ Result<PassPlan> plan_pass(const rpc::JobSpec& spec, const std::string& job_id, 
 
 Status check_passes(const rpc::JobSpec& spec, const std::string& job_id, const ApplicationRegistry& applications,
                     const std::shared_ptr<const DocumentTypeRepo>& types) {
-  const bool is_said_twice = !spec.application.empty() || !spec.document_type.empty() || !spec.selection.empty() ||
-                             !spec.parameters.empty();
+  const bool is_said_twice =
+      !spec.application.empty() || !spec.document_type.empty() || !spec.selection.empty() || !spec.parameters.empty();
   if (!spec.passes.empty() && is_said_twice) {
     return invalid("a job with passes has applications, types, selections and parameters in these only");
   }
@@ -180,9 +182,9 @@ Status check_passes(const rpc::JobSpec& spec, const std::string& job_id, const A
   std::vector<rpc::RowTarget> targets;
   for (std::size_t i = 0; i < count; ++i) {
     FJORD_TRY_ASSIGN(const PassPlan plan, plan_passes(spec, job_id, i, applications, types));
-    const auto selection = plan.reads_rows ? Selection::parse(plan.pass.selection, *plan.types,
-                                                              *plan.types->find(plan.pass.document_type))
-                                           : Selection::parse(plan.pass.selection, *plan.types);
+    const auto selection =
+        plan.reads_rows ? Selection::parse(plan.pass.selection, *plan.types, *plan.types->find(plan.pass.document_type))
+                        : Selection::parse(plan.pass.selection, *plan.types);
     if (!selection) return in_pass(selection.error(), i, count);
     // A pass that is begun again, perhaps elsewhere, has to find the same.
     if (count > 1 && selection->needs_now()) {
@@ -218,10 +220,9 @@ Result<std::vector<std::shared_ptr<const AggregatePlan>>> AggregateJob::compile(
     plans.push_back(std::move(*plan));
     if (spec.into.empty()) continue;
     const DocumentType* type = types->find(spec.into);
-    const Status status =
-        type == nullptr
-            ? Status(StatusCode::UnknownType, fmt::format("into: there is no document type \"{}\"", spec.into))
-            : check_row_target(plans.back()->columns(), *type);
+    const Status status = type == nullptr ? Status(StatusCode::UnknownType,
+                                                   fmt::format("into: there is no document type \"{}\"", spec.into))
+                                          : check_row_target(plans.back()->columns(), *type);
     if (!status) return in_pass(status, i, passes.size());
   }
   return plans;

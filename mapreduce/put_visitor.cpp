@@ -85,8 +85,8 @@ class PutVisitor final : public visitors::Visitor {
       task.ready.push_back(std::move(stays));
     }
     if (!spec_.puts_results) return Status::ok();
-    FJORD_TRY_ASSIGN(SinkOperation result, result_operation(spec_, *types_, spec_.result_id(key, destination), key,
-                                                            std::string(row)));
+    FJORD_TRY_ASSIGN(SinkOperation result,
+                     result_operation(spec_, *types_, spec_.result_id(key, destination), key, std::string(row)));
     task.ready.push_back(std::move(result));
     return Status::ok();
   }

@@ -182,8 +182,7 @@ TEST_CASE("with a limit only the rows that it leaves become documents") {
   const auto status = jobs.finish("job");
   CHECK(rows_of(jobs, status).size() == 3);
   CHECK(status.results == 3);
-  CHECK(documents(jobs, "city_count") ==
-        expected_documents({{"city 13", 7}, {"city 20", 7}, {"city 27", 7}}, "top"));
+  CHECK(documents(jobs, "city_count") == expected_documents({{"city 13", 7}, {"city 20", 7}, {"city 27", 7}}, "top"));
 }
 
 TEST_CASE("a pass reads what the one before put, whether it is kept or not") {
@@ -223,8 +222,8 @@ TEST_CASE("passes select, cut and go on as often as one likes") {
   sum.type = "row";
   sum.aggregates = {"sum(n * cities) AS places", "count()"};
   // 30 cities, of which the largest are ten with 7, ten with 6 and ten with 5 places.
-  REQUIRE(jobs.submit("job", spec_of({pass_of(by_city(30)), pass_of(by_n(), {}, "n < 7"), pass_of(sum)}, shuffle))
-              .is_ok());
+  REQUIRE(
+      jobs.submit("job", spec_of({pass_of(by_city(30)), pass_of(by_n(), {}, "n < 7"), pass_of(sum)}, shuffle)).is_ok());
   const auto status = jobs.finish("job");
   const auto rows = rows_of(jobs, status);
   REQUIRE(rows.size() == 1);
@@ -266,9 +265,9 @@ TEST_CASE("a chained job goes on with the pass that was under way, whatever it w
     ended = true;
     jobs.world.scheduler.outside().post([&] { jobs.restart_service(); });
   };
-  auto spec = spec_of({pass_of(by_city(limit), {"city_count", "", "week"}),
-                       pass_of(by_n("city_count"), {"histogram", "", "week"})},
-                      shuffle);
+  auto spec = spec_of(
+      {pass_of(by_city(limit), {"city_count", "", "week"}), pass_of(by_n("city_count"), {"histogram", "", "week"})},
+      shuffle);
   const Status submitted = jobs.submit("job", spec);
   REQUIRE((submitted.is_ok() || ended));
   const auto status = follow(jobs, "job");
@@ -308,14 +307,14 @@ TEST_CASE("a chained job can be paused and cancelled in each pass, and leaves no
   const auto shuffle = GENERATE(rpc::Shuffle::Store, rpc::Shuffle::Direct);
   const auto step = GENERATE(1, 2, 5, 9);
   const bool cancels = GENERATE(false, true);
-  const auto spec = spec_of({pass_of(by_city(1000), {"city_count", "", "week"}), pass_of(by_n("city_count")),
-                             pass_of([] {
-                               AggregateSpec sum;
-                               sum.type = "row";
-                               sum.aggregates = {"sum(cities)"};
-                               return sum;
-                             }())},
-                            shuffle);
+  const auto spec =
+      spec_of({pass_of(by_city(1000), {"city_count", "", "week"}), pass_of(by_n("city_count")), pass_of([] {
+                 AggregateSpec sum;
+                 sum.type = "row";
+                 sum.aggregates = {"sum(cities)"};
+                 return sum;
+               }())},
+              shuffle);
   REQUIRE(jobs.submit("job", spec).is_ok());
   const int times = cancels ? 3 * step : 200;
   for (int i = 0; i < times && jobs.status("job").finished_unix_us == 0; ++i) {
@@ -404,11 +403,13 @@ TEST_CASE("a chained job that cannot be is refused before it begins, with the pa
   unknown.group_by = {"m"};
   refused({pass_of(by_city()), pass_of(unknown)}, "pass 2: ");
   refused({pass_of(by_city()), pass_of(by_n(), {}, "m > 1")}, "pass 2: ");
-  refused({pass_of(by_city(), {"city_count", "", "week"}), pass_of([] {
-             AggregateSpec again = by_city();
-             again.type = "city_count";
-             return again;
-           }(), {"city_count", "", "week"})},
+  refused({pass_of(by_city(), {"city_count", "", "week"}), pass_of(
+                                                               [] {
+                                                                 AggregateSpec again = by_city();
+                                                                 again.type = "city_count";
+                                                                 return again;
+                                                               }(),
+                                                               {"city_count", "", "week"})},
           "a pass before puts documents of the same type and name");
   refused(std::vector<rpc::JobPass>(17, pass_of(by_city())), "at most 16 passes");
   rpc::JobPass counts;
