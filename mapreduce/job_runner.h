@@ -128,6 +128,7 @@ class JobRunner {
   std::string input_selection() const;
   Status check_input() const;
   void set_outputs();
+  visitors::VisitorSessionOptions reading_options() const;
   void reduced();
   void collect(std::function<void()> then);
   void on_collected(std::function<void()> then);

@@ -114,16 +114,24 @@ void JobRunner::reduced() {
   });
 }
 
+/// Of a visit whose documents come here.
+visitors::VisitorSessionOptions JobRunner::reading_options() const {
+  auto options = session_options("dump");
+  options.deduplicate = true;
+  options.follow_bits = true;
+  return options;
+}
+
 /// Reads all rows that were written down, and keeps those that the application does not cut off.
 void JobRunner::collect(std::function<void()> then) {
   rows_.clear();
   collected_.clear();
-  auto options = session_options("dump");
-  options.deduplicate = true;
+  auto options = reading_options();
   options.selection = of_job(spec_.rows_job(spec_.puts_all));
   options.buckets = output_buckets();
   job_.documents_put = 0;
   visitors::VisitorSessionCallbacks callbacks;
+  callbacks.on_begin = [this](std::size_t buckets) { return wait_before(buckets); };
   callbacks.on_docblock = [this](BucketId, const std::string& docblock) { take_rows_of(docblock); };
   callbacks.on_finished = [this, then = std::move(then)](const Status& status) {
     if (!status) {
@@ -322,11 +330,11 @@ void JobRunner::settle() {
   settling_ = Settling();
   settling_.round = round;
   settling_.rounds = job_.results / fit + 1;
-  auto options = session_options("dump");
-  options.deduplicate = true;
+  auto options = reading_options();
   options.selection = of_job(spec_.rows_job(false));
   options.buckets = output_buckets();
   visitors::VisitorSessionCallbacks callbacks;
+  callbacks.on_begin = [this](std::size_t buckets) { return wait_before(buckets); };
   callbacks.on_docblock = [this](BucketId, const std::string& docblock) {
     DocBlockReader reader(docblock);
     Status status;
@@ -366,11 +374,11 @@ void JobRunner::read_targets() {
   settling_.stale.clear();
   settling_.stale_bytes = 0;
   settling_.again = false;
-  auto options = session_options("dump");
-  options.deduplicate = true;
+  auto options = reading_options();
   options.ids_only = true;
   options.selection = of_target(plan_.pass.into);
   visitors::VisitorSessionCallbacks callbacks;
+  callbacks.on_begin = [this](std::size_t buckets) { return wait_before(buckets); };
   callbacks.on_docblock = [this](BucketId, const std::string& docblock) { take_targets(docblock); };
   callbacks.on_finished = [this](const Status& status) {
     const auto missing = std::count(settling_.found.begin(), settling_.found.end(), false);
