@@ -339,6 +339,7 @@ bool JobRunner::choose_pass() {
     return false;
   }
   direct_.reset();
+  plan_.application.reset();  // before its types
   plan_ = std::move(*plan);
   application_ = plan_.application.get();
   spec_.application = plan_.pass.application;

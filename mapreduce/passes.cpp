@@ -122,6 +122,7 @@ Result<PassPlan> plan_passes(const rpc::JobSpec& spec, const std::string& job_id
     auto application = applications.create(next.pass.application, next.pass.parameters, *type, next.types.get());
     if (!application) return in_pass(application.error(), i, passes.size());
     next.application = std::move(*application);
+    plan.application.reset();  // before its types
     plan = std::move(next);
   }
   return plan;
