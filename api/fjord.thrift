@@ -895,6 +895,26 @@ enum Shuffle {
   DIRECT = 2,
 }
 
+/** Where a pass puts its rows as documents that stay. */
+struct RowTarget {
+  /** Document type; empty: nowhere. */
+  1: optional string type = ""
+  /** Empty: "results". */
+  2: optional string name_space = ""
+  /** Jobs with the same one overwrite each other's documents; empty: the id of the job. */
+  3: optional string name = ""
+}
+
+/** One MapReduce of a job that has several, or that puts documents. */
+struct JobPass {
+  1: optional string application = ""
+  /** Of the first pass; of others what follows from the pass before, or empty. */
+  2: optional string document_type = ""
+  3: optional string selection = ""
+  4: optional list<Parameter> parameters = []
+  5: optional RowTarget into
+}
+
 struct JobSpec {
   1: optional string application = ""
   2: optional string document_type = ""
@@ -910,6 +930,8 @@ struct JobSpec {
   9: optional list<Parameter> settings = []
   /** Only what changed since the last job of the same is read, where that is still known. */
   10: optional bool incremental = false
+  /** Each but the first reads what the one before put. If there are any, 1 to 4 are empty. */
+  11: optional list<JobPass> passes = []
 }
 
 /** A document that the map function of a job failed on, and why. */
@@ -927,6 +949,29 @@ enum JobPhase {
   DONE = 5,
   FAILED = 6,
   CANCELLED = 7,
+  /** After REDUCE, if rows become documents. */
+  PUT = 8,
+}
+
+/** What a pass came to. */
+struct PassStatus {
+  1: optional i64 map_tasks = 0
+  2: optional i64 map_tasks_done = 0
+  3: optional i64 reduce_tasks = 0
+  4: optional i64 reduce_tasks_done = 0
+  5: optional i64 documents_read = 0
+  6: optional i64 bytes_read = 0
+  7: optional i64 tuples = 0
+  8: optional i64 tuple_documents = 0
+  9: optional i64 results = 0
+  10: optional i64 tasks_repeated = 0
+  11: optional i64 spilled_bytes = 0
+  12: optional i64 sent_bytes = 0
+  13: optional i64 dead_letters = 0
+  14: optional i64 documents_put = 0
+  15: optional i64 documents_removed = 0
+  16: optional i64 documents_reused = 0
+  17: optional Shuffle shuffle = Shuffle.AUTO
 }
 
 struct JobStatus {
@@ -994,6 +1039,14 @@ struct JobStatus {
   42: optional string expected = ""
   /** Of documents_read, those that an earlier job had read and this one did not. */
   43: optional i64 documents_reused = 0
+  /** Passes that are done. All numbers above but times, dead letters and busy_us are of the pass after them. */
+  44: optional list<PassStatus> passes_done = []
+  /** Rows that became documents of the type that the pass names. */
+  45: optional i64 documents_put = 0
+  /** Documents of that name that are no rows any more. */
+  46: optional i64 documents_removed = 0
+  /** `run` when the pass began. */
+  47: optional i64 pass_run = 0
 }
 
 struct SubmitJob {

@@ -12,10 +12,11 @@ namespace {
 class DirectMapVisitor final : public visitors::Visitor {
  public:
   DirectMapVisitor(std::shared_ptr<TaskContext> shared, visitors::VisitContext& context, TaskSpec spec,
-                   std::unique_ptr<Application> application)
+                   std::unique_ptr<MapInput> input, std::unique_ptr<Application> application)
       : shared_(std::move(shared)),
         context_(context),
         spec_(std::move(spec)),
+        input_(std::move(input)),
         application_(std::move(application)),
         table_(make_accumulator(*application_, [&visit = context] { return visit.cancelled(); })) {}
 
@@ -34,9 +35,7 @@ class DirectMapVisitor final : public visitors::Visitor {
     const std::uint64_t tuples = table_->tuples();
     const std::size_t limit = static_cast<std::size_t>(shared_->memory.value());
     const BusyTime busy(shared_->clock, report.busy_us);
-    const Status status = for_each_document(docblock, context_, [&](const EntryView& entry, const DocumentView& view) {
-      ++report.documents;
-      report.bytes += entry.header.size() + entry.body.size();
+    const Status status = input_->for_each(bucket, docblock, context_, report, [&](const DocumentView& view) {
       FJORD_TRY(map_or_set_aside(*table_, view, spec_, report));
       return table_->bytes() > limit ? ship() : Status::ok();
     });
@@ -48,12 +47,14 @@ class DirectMapVisitor final : public visitors::Visitor {
 
   void end_bucket(BucketId bucket, visitors::BucketDone done) override {
     open_.erase(bucket);
+    input_->forget(bucket);
     waiting_.emplace_back(bucket, std::move(done));
     if (open_.empty()) end_unit();
   }
 
   void abandon_bucket(BucketId bucket) override {
     open_.erase(bucket);
+    input_->forget(bucket);
     reports_.erase(bucket);
     is_broken_ = true;
     table_->clear();
@@ -105,6 +106,7 @@ class DirectMapVisitor final : public visitors::Visitor {
   std::shared_ptr<TaskContext> shared_;
   visitors::VisitContext& context_;
   TaskSpec spec_;
+  std::unique_ptr<MapInput> input_;  ///< Before the application, whose types it holds.
   std::unique_ptr<Application> application_;
   std::unique_ptr<Accumulator> table_;
 
@@ -123,8 +125,10 @@ class DirectMapVisitor final : public visitors::Visitor {
 
 std::unique_ptr<visitors::Visitor> make_direct_map_visitor(std::shared_ptr<TaskContext> shared,
                                                            visitors::VisitContext& context, TaskSpec spec,
+                                                           std::unique_ptr<MapInput> input,
                                                            std::unique_ptr<Application> application) {
-  return std::make_unique<DirectMapVisitor>(std::move(shared), context, std::move(spec), std::move(application));
+  return std::make_unique<DirectMapVisitor>(std::move(shared), context, std::move(spec), std::move(input),
+                                            std::move(application));
 }
 
 }  // namespace fjord::mapreduce

@@ -19,6 +19,7 @@ constexpr std::uint64_t kRecordLocation = 0x6a6f62;
 constexpr int kRecord = 1;
 constexpr int kRows = 2;
 constexpr Duration kTimeout = seconds(5);
+constexpr Duration kSinkTimeout = seconds(30);
 
 /// Whoever writes a record reads it when in doubt; tokens beside a document that is written all the time would be many.
 ClientOptions without_tokens(ClientOptions options) {
@@ -110,12 +111,15 @@ class StoredJobRecords::Impl {
         executor_(runtime.scheduler.make_executor("job-records")),
         client_executor_(runtime.scheduler.make_executor("job-client")),
         mailbox_(*executor_),
-        client_(without_tokens(std::move(options)), runtime, transport, *client_executor_) {}
+        client_(without_tokens(std::move(options)), runtime, transport, *client_executor_),
+        sink_(client_, kSinkTimeout) {}
   ~Impl() {
     mailbox_.close();
     executor_.reset();
     for (auto& [id, session] : sessions_) session->abandon();
   }
+
+  DocumentSink& sink() { return sink_; }
 
   /// `f(Status, types)`, now or on the client's executor.
   template <typename F>
@@ -271,6 +275,7 @@ class StoredJobRecords::Impl {
   visitors::Mailbox mailbox_;
   std::map<std::uint64_t, std::unique_ptr<visitors::VisitorSession>> sessions_;
   Client client_;
+  ClientSink sink_;
 };
 
 StoredJobRecords::StoredJobRecords(ClientOptions options, Runtime& runtime, rpc::Transport& transport)
@@ -325,5 +330,7 @@ void StoredJobRecords::read_rows(std::string job, visitors::Mailbox reply_to, Do
 void StoredJobRecords::remove_rows(std::string job, visitors::Mailbox reply_to, Done<Status> done) {
   impl_->remove(rows_id(job), {}, std::move(reply_to), std::move(done));
 }
+
+DocumentSink& StoredJobRecords::sink() { return impl_->sink(); }
 
 }  // namespace fjord::mapreduce

@@ -52,10 +52,7 @@ Status cancelled() { return Status(StatusCode::Cancelled, "the job was cancelled
 JobRunner::JobRunner(rpc::JobStatus job, RunnerEnvironment environment, Random random, RunnerCallbacks callbacks)
     : job_(std::move(job)), environment_(environment), random_(random), callbacks_(std::move(callbacks)) {
   spec_.job = job_.job_id;
-  spec_.application = job_.spec.application;
-  spec_.document_type = job_.spec.document_type;
   spec_.output_namespace = job_.spec.output_namespace.empty() ? "results" : job_.spec.output_namespace;
-  spec_.parameters = job_.spec.parameters;
   spec_.run = job_.run;
   apply(job_.settings.empty() ? job_.spec.settings : job_.settings);
 }
@@ -71,8 +68,8 @@ rpc::JobStatus JobRunner::status() const {
                                      reduces ? job_.reduce_tasks : job_.map_tasks, environment_.clock.now());
     status.left_us = left.time.count();
     status.left_error_us = left.error.count();
-    status.bound_by = bound_by();
   }
+  if (reduces || job_.phase == rpc::JobPhase::Map || job_.phase == rpc::JobPhase::Put) status.bound_by = bound_by();
   return status;
 }
 
@@ -133,8 +130,9 @@ void JobRunner::apply(std::vector<rpc::Parameter> settings) {
 }
 
 void JobRunner::share_changed() {
-  const bool runs = session_ != nullptr && !job_.paused && !between_ &&
-                    (job_.phase == rpc::JobPhase::Map || job_.phase == rpc::JobPhase::Reduce);
+  const bool runs =
+      session_ != nullptr && !job_.paused && !between_ &&
+      (job_.phase == rpc::JobPhase::Map || job_.phase == rpc::JobPhase::Reduce || job_.phase == rpc::JobPhase::Put);
   if (runs) session_->set_visitors(visitors_per_node(), buckets_per_visitor());
 }
 
@@ -286,8 +284,10 @@ Status JobRunner::check_limits() const {
     if (limit == 0 || used <= limit) return Status::ok();
     return Status(StatusCode::TooLarge, fmt::format("the job has {} {}; its limit is {}={}", what, used, name, limit));
   };
-  FJORD_TRY(check("disk_max", job_.spilled_bytes, settings_.disk_max, "spilled so many bytes to disk:"));
-  FJORD_TRY(check("sent_max", job_.sent_bytes, settings_.sent_max, "sent so many bytes of tuples:"));
+  FJORD_TRY(check("disk_max", job_.spilled_bytes + in_passes_done(&rpc::PassStatus::spilled_bytes), settings_.disk_max,
+                  "spilled so many bytes to disk:"));
+  FJORD_TRY(check("sent_max", job_.sent_bytes + in_passes_done(&rpc::PassStatus::sent_bytes), settings_.sent_max,
+                  "sent so many bytes of tuples:"));
   return check("cpu_max", job_.busy_us / 1'000'000, settings_.cpu_max, "computed for so many seconds:");
 }
 
@@ -316,12 +316,10 @@ std::string JobRunner::bound_by() const {
 
 void JobRunner::start() {
   const bool has_begun = job_.bits != 0;
-  if (!choose_shuffle()) return;
+  if (!choose_pass()) return;
   if (job_.cancel_wanted) {
     outcome_ = rpc::JobPhase::Cancelled;
     job_.error = cancelled();
-    if (has_begun && job_.shuffle == rpc::Shuffle::Store) set_output();
-    spec_.direct = job_.shuffle == rpc::Shuffle::Direct || !has_begun;
     stopped();
   } else if (!has_begun) {
     begin();
@@ -331,27 +329,38 @@ void JobRunner::start() {
 }
 
 /// False if the job cannot run any more as it could when it was submitted.
-bool JobRunner::choose_shuffle() {
+bool JobRunner::choose_pass() {
   snapshot_ = environment_.snapshot.get();
-  const DocumentType* type = snapshot_->types()->find(spec_.document_type);
-  auto application =
-      type == nullptr
-          ? Status(StatusCode::UnknownType, "there is no document type " + spec_.document_type)
-          : environment_.applications.create(spec_.application, spec_.parameters, *type, snapshot_->types().get());
-  if (!application) {
+  auto plan = plan_pass(job_.spec, job_.job_id, job_.passes_done.size(), environment_.applications, snapshot_->types());
+  if (!plan) {
     outcome_ = rpc::JobPhase::Failed;
-    job_.error = application.error();
-    end();
+    job_.error = plan.error();
+    stopped();
     return false;
   }
-  application_ = std::move(*application);
-  if (job_.shuffle != rpc::Shuffle::Auto) return true;  // it has begun elsewhere
+  direct_.reset();
+  plan_.application.reset();  // before its types
+  plan_ = std::move(*plan);
+  application_ = plan_.application.get();
+  spec_.application = plan_.pass.application;
+  spec_.document_type = plan_.pass.document_type;
+  spec_.parameters = plan_.pass.parameters;
+  spec_.once = !job_.passes_done.empty();
+  spec_.reads_rows = plan_.reads_rows;
+  spec_.columns = plan_.reads_rows ? plan_.columns_before : std::vector<AggregateColumn>();
+  spec_.row_selection = plan_.reads_rows ? plan_.pass.selection : std::string();
+  choose_shuffle();
+  return true;
+}
+
+void JobRunner::choose_shuffle() {
+  if (job_.shuffle != rpc::Shuffle::Auto) return;  // it has begun elsewhere
   job_.shuffle = job_.spec.shuffle;
   if (job_.shuffle == rpc::Shuffle::Auto) {
-    const bool is_direct = application_->is_aggregation() || job_.spec.incremental;
+    const bool is_incremental = job_.spec.incremental && job_.passes_done.empty();
+    const bool is_direct = application_->is_aggregation() || is_incremental;
     job_.shuffle = is_direct ? rpc::Shuffle::Direct : rpc::Shuffle::Store;
   }
-  return true;
 }
 
 void JobRunner::begin() {
@@ -374,16 +383,21 @@ void JobRunner::begin() {
 /// As the record says. False if that cannot be: what a direct job had is gone with its process, and with other
 /// distribution bits there are other tasks.
 bool JobRunner::go_on() {
-  if (job_.shuffle != rpc::Shuffle::Store || job_.output_buckets == 0) return false;
+  if (job_.output_buckets == 0) return false;
   set_output();
   const auto& sabotage = environment_.options.sabotage;
   if (sabotage.lose_dead_letters) job_.dead_letter_list.clear();
   if (sabotage.lose_dead_letters) job_.dead_letters = 0;
   if (job_.phase == rpc::JobPhase::CleanUp && job_.outcome != rpc::JobPhase::Unknown) {
     outcome_ = job_.outcome;
-    clean_up();
+    read_kept_rows();
     return true;
   }
+  if (job_.phase == rpc::JobPhase::Put) {
+    put();
+    return true;
+  }
+  if (job_.shuffle != rpc::Shuffle::Store) return false;
   auto expected = numbers_in(job_.expected);
   const bool fits = job_.bits == environment_.snapshot.get()->distribution_bits() && expected &&
                     expected->size() == spec_.output_buckets;
@@ -421,14 +435,14 @@ void JobRunner::map_direct(std::optional<std::vector<BucketId>> buckets) {
 }
 
 void JobRunner::run_direct(std::optional<std::vector<BucketId>> buckets) {
+  const bool is_first = !buckets.has_value() && !resume_;
   auto options = map_options();
-  options.buckets = std::move(buckets);
+  if (buckets.has_value()) options.buckets = std::move(buckets);
   options.one_round = true;
   options.buckets_at_once = kBucketsOfUnitMax;
   if (resume_) resume_->question = options.fingerprint();
   options.resume = resume_;
   visitors::VisitorSessionCallbacks callbacks;
-  const bool is_first = !options.buckets.has_value() && !resume_;
   callbacks.on_buckets_known = [this, is_first](std::uint64_t count) {
     if (is_first) job_.map_tasks = count;
   };
@@ -464,9 +478,10 @@ void JobRunner::on_direct(const Status& status) {
   job_.sent_bytes = totals.sent_bytes;
   job_.busy_us = totals.busy_us;
   job_.documents_reused = totals.reused;
-  if (job_.dead_letters != totals.dead_letters.size()) {
-    job_.dead_letter_list = totals.dead_letters;
-    job_.dead_letters = totals.dead_letters.size();
+  const std::uint64_t before = in_passes_done(&rpc::PassStatus::dead_letters);
+  if (job_.dead_letters != before + totals.dead_letters.size()) {
+    job_.dead_letter_list.resize(std::min<std::size_t>(job_.dead_letter_list.size(), before));
+    take_dead_letters(totals);
   }
   if (const Status within = check_limits(); !within) {
     fail(within);
@@ -505,6 +520,10 @@ void JobRunner::finish_direct() {
     }));
     return;
   }
+  if (const Status whole = check_input(); !whole) {
+    fail(whole);
+    return;
+  }
   job_.phase = rpc::JobPhase::Reduce;
   auto rows = direct_->finish(static_cast<std::size_t>(memory_limit()));
   if (!rows && rows.error().code() == StatusCode::TooLarge && job_.spec.shuffle == rpc::Shuffle::Auto) {
@@ -513,9 +532,10 @@ void JobRunner::finish_direct() {
     fail(rows.error());
   } else {
     rows_ = std::move(*rows);
+    has_rows_ = true;
     job_.results = rows_.size();
     direct_.reset();
-    end();
+    reduced();
   }
 }
 
@@ -535,6 +555,7 @@ void JobRunner::switch_to_store() {
 void JobRunner::reset_counts() {
   direct_.reset();
   rows_.clear();
+  has_rows_ = false;
   lost_.clear();
   resume_.reset();
   spec_.direct = false;
@@ -542,20 +563,25 @@ void JobRunner::reset_counts() {
   job_.phase = rpc::JobPhase::Map;
   job_.map_tasks = job_.map_tasks_done = job_.reduce_tasks = job_.reduce_tasks_done = 0;
   job_.documents_read = job_.bytes_read = job_.spilled_bytes = job_.sent_bytes = job_.documents_reused = 0;
-  job_.tuples = job_.tuple_documents = job_.results = job_.dead_letters = 0;
-  job_.dead_letter_list.clear();
+  job_.tuples = job_.tuple_documents = job_.results = job_.documents_put = job_.documents_removed = 0;
+  job_.dead_letters = in_passes_done(&rpc::PassStatus::dead_letters);
+  job_.dead_letter_list.resize(std::min<std::size_t>(job_.dead_letter_list.size(), job_.dead_letters));
 }
 
 visitors::VisitorSessionOptions JobRunner::map_options() const {
   TaskSpec spec = spec_;
   spec.dead_letters_max = static_cast<std::uint32_t>(settings_.dead_letters_max);
   spec.expected_documents.clear();
+  spec.puts_results = true;  // what reduce puts is none of its business
+  spec.puts_rows = false;
+  spec.into = {};
   auto options = session_options(kMapVisitor);
-  options.selection = job_.spec.document_type;
-  if (!job_.spec.selection.empty()) options.selection += " and (" + job_.spec.selection + ")";
-  if (spec_.direct && job_.spec.incremental) spec.incremental = options.selection;
+  options.selection = input_selection();
+  if (plan_.reads_rows) options.buckets = output_buckets();
+  const bool is_incremental = job_.spec.incremental && job_.passes_done.empty();
+  if (spec_.direct && is_incremental) spec.incremental = options.selection;
   options.parameters = spec.to_parameters();
-  options.header_only = !application_->needs_body();
+  options.header_only = !application_->needs_body() && !plan_.reads_rows;
   return options;
 }
 
@@ -569,8 +595,8 @@ void JobRunner::map() {
       std::move(options), [this](const TaskReport& report) { on_mapped(report); },
       [this](std::uint64_t buckets) { job_.map_tasks = job_.map_tasks_done + buckets; },
       [this](const Status& status) {
-        if (!status) {
-          fail(status);
+        if (const Status whole = status ? check_input() : status; !whole) {
+          fail(whole);
         } else {
           commit([this] {
             if (outcome_ == rpc::JobPhase::Done) reduce();
@@ -611,12 +637,13 @@ void JobRunner::run_reduce() {
     if (spec_.expected_documents[destination] > 0) buckets.insert(spec_.bucket(destination, bits));
   }
   job_.reduce_tasks = buckets.size();
-  job_.reduce_tasks_done = job_.results = reduced_documents_ = 0;
+  job_.reduce_tasks_done = job_.results = job_.documents_put = reduced_documents_ = 0;
   progress_.begin(0, environment_.clock.now());
   if (buckets.empty()) {
-    finish_store(rpc::JobPhase::Done);
+    reduced();
     return;
   }
+  set_outputs();
   auto options = session_options(kReduceVisitor);
   options.parameters = spec_.to_parameters();
   options.selection = job_selection(kTuplesType, spec_.tuples_job());
@@ -628,6 +655,7 @@ void JobRunner::run_reduce() {
         // A bucket that its distributor knows nothing of comes without a report; then tuples are lost.
         reduced_documents_ += report.documents;
         job_.results += report.results;
+        if (!spec_.into.type.empty()) job_.documents_put += report.results;
         job_.spilled_bytes += report.spilled_bytes;
         job_.busy_us += report.busy_us;
         throttle_.bucket_done(report.sent_bytes, report.results, snapshot_->distribution().redundancy(),
@@ -642,7 +670,7 @@ void JobRunner::run_reduce() {
           fail(Status(StatusCode::Corruption, "reduce read " + std::to_string(reduced_documents_) +
                                                   " tuple documents, map put " + std::to_string(job_.tuple_documents)));
         } else {
-          finish_store(rpc::JobPhase::Done);
+          reduced();
         }
       });
 }
@@ -656,18 +684,12 @@ void JobRunner::finish_store(rpc::JobPhase outcome) {
   commit([this] { clean_up(); });
 }
 
+/// Of all runs and passes.
 void JobRunner::clean_up() {
   job_.phase = rpc::JobPhase::CleanUp;
-  const unsigned bits = environment_.snapshot.get()->distribution_bits();
-  std::set<BucketId> buckets;
-  for (std::uint32_t destination = 0; destination < spec_.output_buckets; ++destination) {
-    buckets.insert(spec_.bucket(destination, bits));
-  }
+  const std::vector<BucketId> buckets = output_buckets();
   auto options = session_options(kRemoveVisitor);
-  TaskSpec of_run = spec_;
-  for (of_run.run = 0; of_run.run <= job_.run; ++of_run.run) {
-    options.selection += (of_run.run == 0 ? "" : " or ") + job_selection(kTuplesType, of_run.tuples_job());
-  }
+  options.selection = fmt::format("{0}.job == \"{1}\" or {0}.job = \"{1}/*\"", kTuplesType, job_.job_id);
   options.ids_only = true;
   options.buckets.emplace(buckets.begin(), buckets.end());
   run(
@@ -696,12 +718,13 @@ void JobRunner::fail(const Status& status) {
 /// by then is nowhere as a whole any more.
 bool JobRunner::may_begin_anew(const Status& status) const {
   return is_transient(status.code()) && environment_.snapshot.get()->distribution_bits() != job_.bits &&
-         job_.run < kBeginAnewMax;
+         job_.run - job_.pass_run < kBeginAnewMax;
 }
 
 void JobRunner::stop() {
   between_ = true;
   end_mapping();
+  if (pumps_) return;
   // Not from inside the session's callback: it is about to be replaced.
   if (session_ == nullptr) {
     environment_.executor.post(if_alive([this] { stopped(); }));
@@ -714,7 +737,7 @@ void JobRunner::stopped() {
   job_.paused = job_.paused && begins_anew_;
   if (begins_anew_ && outcome_ == rpc::JobPhase::Done) {
     begin_anew();
-  } else if (spec_.direct) {
+  } else if (job_.output_buckets == 0) {
     end();  // nothing was put
   } else {
     finish_store(outcome_);

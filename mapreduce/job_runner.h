@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,10 +11,12 @@
 #include "direct_reduce.h"
 #include "fjord/mapreduce/job_records.h"
 #include "fjord/mapreduce/job_service.h"
+#include "fjord/mapreduce/passes.h"
 #include "fjord/visitors/visitor_session.h"
 #include "job_progress.h"
 #include "job_settings.h"
 #include "job_throttle.h"
+#include "sink_pump.h"
 #include "task.h"
 
 namespace fjord::mapreduce {
@@ -30,6 +33,8 @@ struct RunnerEnvironment {
   std::uint64_t job_memory_bytes;
   const ApplicationRegistry& applications;
   const std::int64_t& share_percent;  ///< Of the tasks that it could run; less while the foreground is slow.
+  JobRecords& records;
+  visitors::Mailbox mailbox;  ///< Of the executor.
 };
 
 struct RunnerCallbacks {
@@ -40,8 +45,9 @@ struct RunnerCallbacks {
   std::function<void(std::function<void()> then)> commit;
 };
 
-/// Takes one job through its phases: map, reduce, clean-up. With the direct shuffle the runner itself reduces, as map
-/// tasks end, and nothing is put; if that needs more memory than the job may take and the shuffle is the system's
+/// Takes one job through its passes, and each pass through its phases: map, reduce, and, if its rows become documents
+/// that stay, put. At the end of the last pass comes clean-up. With the direct shuffle the runner itself reduces, as
+/// map tasks end, and nothing is put; if that needs more memory than the job may take and the shuffle is the system's
 /// choice, the job begins anew through the store. It also begins anew when the distribution bits change and a phase
 /// cannot be finished because of that, with tuple documents of another name.
 ///
@@ -68,7 +74,8 @@ class JobRunner {
   /// The same as a record, from which another process can go on.
   rpc::JobStatus record() const;
   bool is_paused() const { return job_.paused; }
-  /// Of a job that is done and was reduced here; once.
+  /// Of a job that is done and was reduced here; take_rows() once.
+  bool has_rows() const { return has_rows_; }
   JobRows take_rows() { return std::move(rows_); }
 
  private:
@@ -77,7 +84,8 @@ class JobRunner {
   visitors::VisitorSessionOptions session_options(const char* library) const;
   void run(visitors::VisitorSessionOptions options, std::function<void(const TaskReport&)> on_task,
            std::function<void(std::uint64_t)> on_known, std::function<void(Status)> on_finished);
-  bool choose_shuffle();
+  bool choose_pass();
+  void choose_shuffle();
   void begin();
   bool go_on();
   void start_session(visitors::VisitorSessionOptions options, visitors::VisitorSessionCallbacks callbacks);
@@ -113,6 +121,32 @@ class JobRunner {
   void end();
   std::string bound_by() const;
 
+  // What makes one pass of several, and documents of rows (job_runner_passes.cpp).
+  bool puts_rows() const;
+  bool takes_some() const;
+  std::vector<BucketId> output_buckets() const;
+  std::string input_selection() const;
+  Status check_input() const;
+  void set_outputs();
+  visitors::VisitorSessionOptions reading_options() const;
+  void reduced();
+  void collect(std::function<void()> then);
+  void on_collected(std::function<void()> then);
+  void write_pages();
+  void pump(std::function<Result<bool>(SinkOperation&)> next, unsigned tries, std::function<void()> then);
+  void pages_written();
+  void put();
+  void run_put();
+  void settle();
+  void take_rows_of(const std::string& docblock);
+  void read_targets();
+  void take_targets(const std::string& docblock);
+  void remove_stale();
+  void read_kept_rows();
+  void finish_pass();
+  void next_pass();
+  std::uint64_t in_passes_done(std::uint64_t rpc::PassStatus::*number) const;
+
   rpc::JobStatus job_;
   RunnerEnvironment environment_;
   Random random_;
@@ -120,9 +154,11 @@ class JobRunner {
   JobSettings settings_;
   TaskSpec spec_;
   std::shared_ptr<const rpc::ClusterSnapshot> snapshot_;  ///< Of the start: holds the types of the application.
-  std::unique_ptr<Application> application_;
+  PassPlan plan_;
+  Application* application_ = nullptr;  ///< That of the plan.
   std::unique_ptr<DirectReduce> direct_;
   JobRows rows_;
+  bool has_rows_ = false;
   std::unique_ptr<visitors::VisitorSession> session_;
   std::function<void()> phase_;                 ///< Begins the present phase, or goes on with it.
   std::optional<visitors::VisitToken> resume_;  ///< Of a map phase that was begun before.
@@ -139,6 +175,23 @@ class JobRunner {
   MonotonicTime phase_began_;
   MonotonicTime last_begin_;
   MonotonicTime waits_until_;
+
+  // Put.
+  struct Settling {
+    std::uint64_t round = 0;  ///< Of so many; each is about a part of all ids.
+    std::uint64_t rounds = 1;
+    std::uint64_t rows = 0;
+    std::set<std::string> pages;   ///< That have been read.
+    std::vector<GlobalId> wanted;  ///< Rising: documents that have to be there.
+    std::vector<bool> found;
+    std::vector<std::string> stale;
+    std::size_t stale_bytes = 0;
+    bool again = false;  ///< There are more stale ones than are remembered.
+  };
+  Settling settling_;
+  std::set<std::string> collected_;  ///< Pages that have been read.
+  std::shared_ptr<SinkPump> pump_;
+  bool pumps_ = false;  ///< Something is being put or removed here: what ends the phase waits for it.
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 

@@ -5,6 +5,7 @@
 
 #include "fjord/common/log.h"
 #include "fjord/document/selection.h"
+#include "fjord/mapreduce/passes.h"
 #include "fjord/mapreduce/task_visitors.h"
 #include "job_service_impl.h"
 
@@ -21,20 +22,12 @@ Status not_here(const std::string& job) {
 }  // namespace
 
 Status check_job(const std::string& job_id, const rpc::JobSpec& spec, const ApplicationRegistry& applications,
-                 const DocumentTypeRepo& types) {
+                 const std::shared_ptr<const DocumentTypeRepo>& types) {
   if (!is_plain_name(job_id)) {
     return Status(StatusCode::InvalidArgument,
                   "a job id is 1 to 64 letters, digits, dots, minuses and underscores, not \"" + job_id + "\"");
   }
-  const DocumentType* type = types.find(spec.document_type);
-  if (type == nullptr) {
-    std::string known;
-    for (const auto& other : types.types()) known += (known.empty() ? "" : ", ") + other->name();
-    return Status(StatusCode::UnknownType,
-                  "there is no document type \"" + spec.document_type + "\"; there are: " + known);
-  }
-  FJORD_TRY_ASSIGN(const auto application, applications.create(spec.application, spec.parameters, *type, &types));
-  FJORD_TRY_ASSIGN(const Selection selection, Selection::parse(spec.selection, types));
+  FJORD_TRY(check_passes(spec, job_id, applications, types));
   if (!spec.output_namespace.empty() && !is_plain_name(spec.output_namespace)) {
     return Status(StatusCode::InvalidArgument, "no namespace: \"" + spec.output_namespace + "\"");
   }
@@ -44,8 +37,11 @@ Status check_job(const std::string& job_id, const rpc::JobSpec& spec, const Appl
   if (spec.incremental && spec.shuffle == rpc::Shuffle::Store) {
     return Status(StatusCode::InvalidArgument, "an incremental job has the shuffle direct, not store");
   }
-  if (spec.incremental && selection.needs_now()) {
-    return Status(StatusCode::InvalidArgument, "what an incremental job selects cannot depend on now()");
+  if (spec.incremental) {
+    FJORD_TRY_ASSIGN(const Selection selection, Selection::parse(passes_of(spec).front().selection, *types));
+    if (selection.needs_now()) {
+      return Status(StatusCode::InvalidArgument, "what an incremental job selects cannot depend on now()");
+    }
   }
   return JobSettings::parse(spec.settings).status();
 }
@@ -105,13 +101,11 @@ void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder resp
   if (options_.refresh_snapshot) options_.refresh_snapshot();
   const auto snapshot = snapshot_.get();
   if (snapshot == nullptr) return answer(Status(StatusCode::NotReady, "this distributor has no cluster state yet"));
-  if (Status status = check_job(request.job_id, request.spec, applications_, *snapshot->types()); !status) {
+  if (Status status = check_job(request.job_id, request.spec, applications_, snapshot->types()); !status) {
     return answer(std::move(status));
   }
-  const auto application =
-      applications_.create(request.spec.application, request.spec.parameters,
-                           *snapshot->types()->find(request.spec.document_type), snapshot->types().get());
-  const bool may_be_direct = (*application)->is_aggregation() || request.spec.incremental;
+  const auto first = plan_pass(request.spec, request.job_id, 0, applications_, snapshot->types());
+  const bool may_be_direct = first->application->is_aggregation() || request.spec.incremental;
   const bool is_direct =
       request.spec.shuffle == rpc::Shuffle::Direct || (request.spec.shuffle == rpc::Shuffle::Auto && may_be_direct);
   rpc::JobStatus status;
@@ -343,7 +337,9 @@ void JobService::Impl::start_queued() {
                                         static_cast<std::uint64_t>(task_memory_.value()),
                                         static_cast<std::uint64_t>(job_memory_.value()),
                                         applications_,
-                                        share_percent_};
+                                        share_percent_,
+                                        records_,
+                                        mailbox_};
     RunnerCallbacks callbacks;
     callbacks.on_finished = [this, id, number] {
       // Not inside the runner that is about to be destroyed.
@@ -370,7 +366,7 @@ void JobService::Impl::on_finished(const std::string& id) {
   job.status = job.runner->status();
   job.status.epoch = epoch;
   job.status.cancel_wanted = cancel_wanted;
-  if (job.status.phase == rpc::JobPhase::Done && job.status.shuffle == rpc::Shuffle::Direct) keep_rows(job);
+  if (job.status.phase == rpc::JobPhase::Done && job.runner->has_rows()) keep_rows(job);
   // The runner's record is still what counts for a write that is under way; it is destroyed on its own time.
   job.runner.reset();
   over(id, job);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fjord/common/log.h"
+#include "fjord/mapreduce/passes.h"
 #include "job_service_impl.h"
 
 namespace fjord::mapreduce {
@@ -177,7 +178,7 @@ void JobService::Impl::take_over(const std::string& id, std::uint64_t revision) 
   records_.read(id, mailbox_, [this, id, revision](Result<rpc::JobStatus> found) {
     // A process that has just begun may not have the schemas yet.
     const bool is_free = found && found->revision == revision && found->finished_unix_us == 0 && !jobs_.contains(id) &&
-                         snapshot_.get()->types()->find(found->spec.document_type) != nullptr;
+                         snapshot_.get()->types()->find(passes_of(found->spec).front().document_type) != nullptr;
     if (!is_free) {
       taking_.erase(id);
       return;

@@ -23,10 +23,11 @@ struct MapTask {
 class MapVisitor final : public visitors::Visitor {
  public:
   MapVisitor(std::shared_ptr<TaskContext> shared, visitors::VisitContext& context, TaskSpec spec,
-             std::unique_ptr<Application> application)
+             std::unique_ptr<MapInput> input, std::unique_ptr<Application> application)
       : shared_(std::move(shared)),
         context_(context),
         spec_(std::move(spec)),
+        input_(std::move(input)),
         application_(std::move(application)),
         types_(context.types()) {}
 
@@ -40,9 +41,7 @@ class MapVisitor final : public visitors::Visitor {
     const std::uint64_t documents = task.report.documents;
     const std::uint64_t tuples = task.report.tuples;
     const BusyTime busy(shared_->clock, task.report.busy_us);
-    const Status status = for_each_document(docblock, context_, [&](const EntryView& entry, const DocumentView& view) {
-      ++task.report.documents;
-      task.report.bytes += entry.header.size() + entry.body.size();
+    const Status status = input_->for_each(bucket, docblock, context_, task.report, [&](const DocumentView& view) {
       FJORD_TRY(map_or_set_aside(task.groups.table(), view, spec_, task.report));
       return task.groups.keep_within_memory();
     });
@@ -54,6 +53,7 @@ class MapVisitor final : public visitors::Visitor {
 
   void end_bucket(BucketId bucket, visitors::BucketDone done) override {
     MapTask& task = *tasks_.at(bucket);
+    input_->forget(bucket);
     auto tuples = task.groups.finish();
     if (!tuples) {
       tasks_.erase(bucket);
@@ -73,7 +73,10 @@ class MapVisitor final : public visitors::Visitor {
     task.pump->start();
   }
 
-  void abandon_bucket(BucketId bucket) override { tasks_.erase(bucket); }
+  void abandon_bucket(BucketId bucket) override {
+    tasks_.erase(bucket);
+    input_->forget(bucket);
+  }
 
  private:
   Result<bool> next(BucketId bucket, MapTask& task, SinkOperation& operation) {
@@ -101,6 +104,7 @@ class MapVisitor final : public visitors::Visitor {
   std::shared_ptr<TaskContext> shared_;
   visitors::VisitContext& context_;
   TaskSpec spec_;
+  std::unique_ptr<MapInput> input_;  ///< Before the application, whose types it holds.
   std::unique_ptr<Application> application_;
   std::shared_ptr<const DocumentTypeRepo> types_;
   std::map<BucketId, std::unique_ptr<MapTask>> tasks_;
@@ -129,13 +133,17 @@ Result<std::unique_ptr<visitors::Visitor>> make_map_visitor(std::shared_ptr<Task
                                                             visitors::VisitContext& context,
                                                             const visitors::Parameters& parameters) {
   FJORD_TRY_ASSIGN(TaskSpec spec, TaskSpec::from_parameters(parameters));
-  FJORD_TRY_ASSIGN(auto application, make_application(*shared, spec, *context.types()));
+  FJORD_TRY_ASSIGN(auto input, MapInput::open(spec, context));
+  FJORD_TRY_ASSIGN(auto application, make_application(*shared, spec, input->types()));
   if (spec.direct && !spec.incremental.empty()) {
     return make_incremental_map_visitor(std::move(shared), context, std::move(spec), std::move(application));
   }
-  if (spec.direct) return make_direct_map_visitor(std::move(shared), context, std::move(spec), std::move(application));
+  if (spec.direct) {
+    return make_direct_map_visitor(std::move(shared), context, std::move(spec), std::move(input),
+                                   std::move(application));
+  }
   return std::unique_ptr<visitors::Visitor>(
-      new MapVisitor(std::move(shared), context, std::move(spec), std::move(application)));
+      new MapVisitor(std::move(shared), context, std::move(spec), std::move(input), std::move(application)));
 }
 
 Tunable& task_memory_tunable(TunableRegistry& tunables) {
@@ -198,6 +206,9 @@ void add_task_visitors(visitors::VisitorRegistry& registry, const ApplicationReg
   });
   registry.add(kReduceVisitor, [shared](VisitContext& context, const Parameters& parameters) {
     return make_reduce_visitor(shared, context, parameters);
+  });
+  registry.add(kPutVisitor, [shared](VisitContext& context, const Parameters& parameters) {
+    return make_put_visitor(shared, context, parameters);
   });
   registry.add(kRemoveVisitor, [shared](VisitContext& context, const Parameters& parameters) {
     return make_remove_visitor(shared, context, parameters);

@@ -1,3 +1,4 @@
+#include <deque>
 #include <utility>
 
 #include "fjord/common/check.h"
@@ -25,15 +26,19 @@ struct ReduceTask {
   std::map<std::uint32_t, Destination>::iterator at;
   std::unique_ptr<TupleSource> tuples;  ///< Of that destination; null: not begun.
   Tuple tuple;
+  RowPage page;
+  std::uint32_t pages = 0;          ///< Of that destination.
+  std::deque<SinkOperation> ready;  ///< To be put before the next key is reduced.
 };
 
 class ReduceVisitor final : public visitors::Visitor {
  public:
   ReduceVisitor(std::shared_ptr<TaskContext> shared, visitors::VisitContext& context, TaskSpec spec,
-                std::unique_ptr<Application> application)
+                std::shared_ptr<const DocumentTypeRepo> input_types, std::unique_ptr<Application> application)
       : shared_(std::move(shared)),
         context_(context),
         spec_(std::move(spec)),
+        input_types_(std::move(input_types)),
         application_(std::move(application)),
         types_(context.types()) {}
 
@@ -105,10 +110,16 @@ class ReduceVisitor final : public visitors::Visitor {
     return Status::ok();
   }
 
-  /// Reduces keys until one has a result.
+  /// Reduces keys until there is something to put.
   Result<bool> next(ReduceTask& task, SinkOperation& operation) {
     const BusyTime busy(shared_->clock, task.report.busy_us);
     for (;;) {
+      if (!task.ready.empty()) {
+        operation = std::move(task.ready.front());
+        task.ready.pop_front();
+        task.report.sent_bytes += operation.document->size();
+        return true;
+      }
       if (context_.cancelled()) return Status(StatusCode::Cancelled, "the task was cancelled");
       if (task.at == task.destinations.end()) return false;
       auto& [destination, collected] = *task.at;
@@ -119,37 +130,51 @@ class ReduceVisitor final : public visitors::Visitor {
       if (!more) {
         task.report.spilled_bytes += collected.groups.spilled_bytes();
         shared_->metrics.spilled_bytes.add(collected.groups.spilled_bytes());
+        FJORD_TRY(end_page(task, destination));
         task.tuples.reset();
+        task.pages = 0;
         ++task.at;
         continue;
       }
       FJORD_TRY_ASSIGN(auto result, reduce_key(*application_, task.tuple));
       if (!result) continue;
-      FJORD_TRY(make_result(task.tuple.key, destination, std::move(*result), operation));
+      FJORD_TRY(make_documents(task, destination, std::move(*result)));
       ++task.report.results;
-      task.report.sent_bytes += operation.document->size();
       shared_->metrics.results.add();
-      return true;
     }
   }
 
-  Status make_result(std::string_view key, std::uint32_t destination, std::string value, SinkOperation& operation) {
-    FJORD_TRY_ASSIGN(const std::string text, application_->key_text(key));
-    FJORD_TRY_ASSIGN(const DocumentId id, DocumentId::parse(spec_.result_id(text, destination)));
-    const DocumentType* type = types_->find(kResultType);
-    FJORD_CHECK(type != nullptr);
-    Document document(*type, id);
-    FJORD_TRY(document.set("job", spec_.job));
-    FJORD_TRY(document.set("key", printable_key(text)));
-    FJORD_TRY(document.set("value", std::move(value)));
-    operation.id = id.str();
-    operation.document = encode(document);
+  Status make_documents(ReduceTask& task, std::uint32_t destination, std::string value) {
+    FJORD_TRY_ASSIGN(const std::string text, application_->key_text(task.tuple.key));
+    const std::string key = printable_key(text);
+    if (!spec_.into.type.empty()) {
+      FJORD_TRY_ASSIGN(SinkOperation stays, row_operation(spec_, *application_, *types_, key, value));
+      task.ready.push_back(std::move(stays));
+    }
+    if (spec_.puts_rows) {
+      task.page.add(key, value);
+      if (task.page.bytes() >= shared_->options.tuple_document_bytes) FJORD_TRY(end_page(task, destination));
+    }
+    if (!spec_.puts_results) return Status::ok();
+    FJORD_TRY_ASSIGN(SinkOperation result,
+                     result_operation(spec_, *types_, spec_.result_id(text, destination), key, std::move(value)));
+    task.ready.push_back(std::move(result));
+    return Status::ok();
+  }
+
+  Status end_page(ReduceTask& task, std::uint32_t destination) {
+    if (task.page.is_empty()) return Status::ok();
+    SinkOperation operation;
+    FJORD_TRY_ASSIGN(operation.document, page_document(spec_, *types_, spec_.puts_all, destination, task.pages++,
+                                                       task.page.take(), operation.id));
+    task.ready.push_back(std::move(operation));
     return Status::ok();
   }
 
   std::shared_ptr<TaskContext> shared_;
   visitors::VisitContext& context_;
   TaskSpec spec_;
+  std::shared_ptr<const DocumentTypeRepo> input_types_;  ///< Of the application.
   std::unique_ptr<Application> application_;
   std::shared_ptr<const DocumentTypeRepo> types_;
   std::map<BucketId, std::unique_ptr<ReduceTask>> tasks_;
@@ -207,9 +232,10 @@ Result<std::unique_ptr<visitors::Visitor>> make_reduce_visitor(std::shared_ptr<T
                                                                visitors::VisitContext& context,
                                                                const visitors::Parameters& parameters) {
   FJORD_TRY_ASSIGN(TaskSpec spec, TaskSpec::from_parameters(parameters));
-  FJORD_TRY_ASSIGN(auto application, make_application(*shared, spec, *context.types()));
+  FJORD_TRY_ASSIGN(auto types, input_types(spec, context));
+  FJORD_TRY_ASSIGN(auto application, make_application(*shared, spec, *types));
   return std::unique_ptr<visitors::Visitor>(
-      new ReduceVisitor(std::move(shared), context, std::move(spec), std::move(application)));
+      new ReduceVisitor(std::move(shared), context, std::move(spec), std::move(types), std::move(application)));
 }
 
 Result<std::unique_ptr<visitors::Visitor>> make_remove_visitor(std::shared_ptr<TaskContext> shared,

@@ -31,6 +31,36 @@ bool parse_number(std::string_view text, std::uint64_t& into) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
+/// Those parameters that only jobs with passes or with documents that stay have. False: it is none of them.
+bool take_pass_parameter(const rpc::Parameter& parameter, TaskSpec& spec, bool& ok) {
+  const std::string& value = parameter.value;
+  if (parameter.name == "reads_rows" || parameter.name == "once") {
+    ok = value == "1";
+    (parameter.name == "once" ? spec.once : spec.reads_rows) = ok;
+  } else if (parameter.name == "column") {
+    ok = value.size() > 1 && value[0] >= '0' && value[0] <= '0' + static_cast<char>(ColumnKind::Json);
+    if (ok) spec.columns.push_back({value.substr(1), static_cast<ColumnKind>(value[0] - '0'), {}});
+  } else if (parameter.name == "row_selection") {
+    spec.row_selection = value;
+  } else if (parameter.name == "puts_results") {
+    ok = value == "0";
+    spec.puts_results = false;
+  } else if (parameter.name == "puts_rows") {
+    ok = value == "1" || value == "all";
+    spec.puts_rows = true;
+    spec.puts_all = value == "all";
+  } else if (parameter.name == "into") {
+    spec.into.type = value;
+  } else if (parameter.name == "into_namespace") {
+    spec.into.name_space = value;
+  } else if (parameter.name == "into_name") {
+    spec.into.name = value;
+  } else {
+    return false;
+  }
+  return true;
+}
+
 bool needs_escape(unsigned char c, bool escape_high) {
   return c < 0x20 || c == 0x7f || c == '%' || (escape_high && c >= 0x80);
 }
@@ -122,6 +152,17 @@ std::vector<rpc::Parameter> TaskSpec::to_parameters() const {
   if (run != 0) all.push_back({"run", std::to_string(run)});
   if (dead_letters_max != 0) all.push_back({"dead_letters_max", std::to_string(dead_letters_max)});
   if (!incremental.empty()) all.push_back({"incremental", incremental});
+  if (once) all.push_back({"once", "1"});
+  if (reads_rows) all.push_back({"reads_rows", "1"});
+  for (const AggregateColumn& column : columns) {
+    all.push_back({"column", std::to_string(static_cast<int>(column.kind)) + column.name});
+  }
+  if (!row_selection.empty()) all.push_back({"row_selection", row_selection});
+  if (!puts_results) all.push_back({"puts_results", "0"});
+  if (puts_rows) all.push_back({"puts_rows", puts_all ? "all" : "1"});
+  if (!into.type.empty()) {
+    all.insert(all.end(), {{"into", into.type}, {"into_namespace", into.name_space}, {"into_name", into.name}});
+  }
   for (const rpc::Parameter& parameter : parameters) {
     all.push_back({std::string(kApplicationPrefix) + parameter.name, parameter.value});
   }
@@ -162,6 +203,7 @@ Result<TaskSpec> TaskSpec::from_parameters(const std::vector<rpc::Parameter>& pa
         spec.expected_documents.push_back(number);
         at = end + 1;
       }
+    } else if (take_pass_parameter(parameter, spec, ok)) {
     } else if (parameter.name.starts_with(kApplicationPrefix)) {
       spec.parameters.push_back({parameter.name.substr(kApplicationPrefix.size()), parameter.value});
     } else {

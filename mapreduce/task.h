@@ -12,6 +12,7 @@
 #include "fjord/common/result.h"
 #include "fjord/document/bucket_id.h"
 #include "fjord/document/document.h"
+#include "fjord/mapreduce/aggregate_spec.h"
 #include "fjord/rpc/messages.h"
 
 /// What the runner and the tasks of a job agree on.
@@ -20,6 +21,7 @@ namespace fjord::mapreduce {
 inline constexpr const char* kMapVisitor = "mapreduce.map";
 inline constexpr const char* kReduceVisitor = "mapreduce.reduce";
 inline constexpr const char* kRemoveVisitor = "mapreduce.remove";
+inline constexpr const char* kPutVisitor = "mapreduce.put";
 inline constexpr const char* kTuplesType = "fjord_tuples";
 inline constexpr const char* kResultType = "fjord_result";
 inline constexpr std::uint8_t kTuplesVersion = 1;
@@ -41,6 +43,18 @@ struct TaskSpec {
   /// Direct map: the selection of the visit, if what map makes of documents is to be kept for the next job of the same,
   /// and what one before has kept to be used. Empty: no.
   std::string incremental = {};
+  /// Map: a document that is given twice counts once, as the one that put it may be putting it again.
+  bool once = false;
+  // What it reads, if these are rows of the pass before.
+  bool reads_rows = false;
+  std::vector<AggregateColumn> columns = {};  ///< Of them; none: key and value.
+  std::string row_selection = {};             ///< Map: which of them.
+  // What reduce and put tasks put; a result for each key (of the last pass), rows for the next pass and for the runner,
+  // documents that stay.
+  bool puts_results = true;
+  bool puts_rows = false;
+  bool puts_all = false;  ///< The rows are all there are, of which the runner will take some.
+  rpc::RowTarget into = {};
 
   std::vector<rpc::Parameter> to_parameters() const;
   /// Errors: InvalidArgument.
@@ -53,6 +67,8 @@ struct TaskSpec {
   }
   /// The job as tuple documents name it, with the run.
   std::string tuples_job() const { return run == 0 ? job : job + "/" + std::to_string(run); }
+  /// The same for rows that reduce has made; `is_whole`: before some of them are taken.
+  std::string rows_job(bool is_whole) const { return job + "/" + std::to_string(run) + (is_whole ? "/all" : "/rows"); }
   std::string tuples_id(BucketId source, std::uint32_t destination, std::uint32_t counter) const;
   std::string result_id(std::string_view key, std::uint32_t destination) const;
 };

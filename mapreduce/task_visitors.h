@@ -12,6 +12,7 @@
 #include "fjord/mapreduce/task_visitors.h"
 #include "group_store.h"
 #include "partial_cache.h"
+#include "rows.h"
 #include "sink_pump.h"
 #include "task.h"
 
@@ -54,12 +55,15 @@ struct TaskContext {
   std::uint64_t new_unit() { return mix64(unit_seed, units.fetch_add(1) + 1) | 1; }
 };
 
+class MapInput;
+
 Result<std::unique_ptr<visitors::Visitor>> make_map_visitor(std::shared_ptr<TaskContext> shared,
                                                             visitors::VisitContext& context,
                                                             const visitors::Parameters& parameters);
 /// Map tasks whose tuples go to the runner (direct_map_visitor.cpp).
 std::unique_ptr<visitors::Visitor> make_direct_map_visitor(std::shared_ptr<TaskContext> shared,
                                                            visitors::VisitContext& context, TaskSpec spec,
+                                                           std::unique_ptr<MapInput> input,
                                                            std::unique_ptr<Application> application);
 /// The same with what was left by an earlier job (incremental_map_visitor.cpp).
 std::unique_ptr<visitors::Visitor> make_incremental_map_visitor(std::shared_ptr<TaskContext> shared,
@@ -71,7 +75,14 @@ Result<std::unique_ptr<visitors::Visitor>> make_reduce_visitor(std::shared_ptr<T
 Result<std::unique_ptr<visitors::Visitor>> make_remove_visitor(std::shared_ptr<TaskContext> shared,
                                                                visitors::VisitContext& context,
                                                                const visitors::Parameters& parameters);
+/// Rows become documents (put_visitor.cpp).
+Result<std::unique_ptr<visitors::Visitor>> make_put_visitor(std::shared_ptr<TaskContext> shared,
+                                                            visitors::VisitContext& context,
+                                                            const visitors::Parameters& parameters);
 
+/// The types of what the application of a task reads. Errors: InvalidArgument.
+Result<std::shared_ptr<const DocumentTypeRepo>> input_types(const TaskSpec& spec,
+                                                            const visitors::VisitContext& context);
 /// A configured application for a task. Errors: UnknownType; those of ApplicationRegistry::create.
 Result<std::unique_ptr<Application>> make_application(const TaskContext& shared, const TaskSpec& spec,
                                                       const DocumentTypeRepo& types);
@@ -105,5 +116,43 @@ Status for_each_document(std::string_view docblock, const visitors::VisitContext
   if (!reader.ok()) return Status(StatusCode::Corruption, "malformed block of documents");
   return Status::ok();
 }
+
+/// What map is given: the documents that are visited, or the rows in them.
+///
+/// Threading: confined to the executor of its task.
+class MapInput {
+ public:
+  /// Errors: InvalidArgument, InvalidSelection.
+  static Result<std::unique_ptr<MapInput>> open(const TaskSpec& spec, const visitors::VisitContext& context);
+
+  const DocumentTypeRepo& types() const { return *types_; }
+  /// Counts all in `report`, and calls `f(DocumentView)` for those that are selected until one fails. Errors: as
+  /// for_each_document().
+  template <typename F>
+  Status for_each(BucketId bucket, std::string_view docblock, const visitors::VisitContext& context, TaskReport& report,
+                  F f) {
+    return for_each_document(docblock, context, [&](const EntryView& entry, const DocumentView& view) -> Status {
+      if (once_ && !seen_[bucket].insert(entry.gid).second) return Status::ok();
+      if (rows_ == nullptr) {
+        ++report.documents;
+        report.bytes += entry.header.size() + entry.body.size();
+        return f(view);
+      }
+      return rows_->for_each(view, [&](std::size_t bytes, bool is_selected, const DocumentView& row) {
+        ++report.documents;
+        report.bytes += bytes;
+        return is_selected ? f(row) : Status::ok();
+      });
+    });
+  }
+  /// The bucket will be begun anew, if it comes again.
+  void forget(BucketId bucket) { seen_.erase(bucket); }
+
+ private:
+  std::shared_ptr<const DocumentTypeRepo> types_;
+  std::unique_ptr<RowReader> rows_;  ///< Null: it reads documents.
+  bool once_ = false;
+  std::map<BucketId, std::unordered_set<GlobalId>> seen_;
+};
 
 }  // namespace fjord::mapreduce

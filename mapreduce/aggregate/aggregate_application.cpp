@@ -54,6 +54,8 @@ class AggregateApplication final : public Application {
 
   bool needs_body() const override { return plan_->needs_body(); }
   bool is_aggregation() const override { return true; }
+  const std::vector<AggregateColumn>* columns() const override { return &plan_->columns(); }
+  bool is_limited() const override { return plan_->limit() != 0; }
   std::unique_ptr<Accumulator> make_accumulator() override { return std::make_unique<GroupTable>(plan_, sabotage_); }
   Result<std::string> key_text(std::string_view key) const override {
     std::string text;

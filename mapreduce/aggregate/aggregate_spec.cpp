@@ -4,6 +4,7 @@
 #include <rapidjson/document.h>
 #include <rapidjson/error/en.h>
 
+#include "fjord/mapreduce/passes.h"
 #include "scalar.h"
 #include "task.h"
 
@@ -112,7 +113,9 @@ std::string row_document_id(std::string_view name_space, std::string_view type, 
   return fmt::format("id:{}:{}::{}/{}", name_space, type, job, key_in_id(key));
 }
 
-Result<AggregateSpec> AggregateSpec::from_json(std::string_view json) {
+namespace {
+
+Result<rapidjson::Document> parsed(std::string_view json) {
   rapidjson::Document document;
   document.Parse<rapidjson::kParseValidateEncodingFlag | rapidjson::kParseIterativeFlag>(json.data(), json.size());
   if (document.HasParseError()) {
@@ -121,8 +124,13 @@ Result<AggregateSpec> AggregateSpec::from_json(std::string_view json) {
                               rapidjson::GetParseError_En(document.GetParseError())));
   }
   if (!document.IsObject()) return Status(StatusCode::InvalidArgument, "specification: expected a JSON object");
+  return document;
+}
+
+Result<AggregateSpec> spec_in(const rapidjson::Value& object, bool needs_type) {
+  if (!object.IsObject()) return wrong("passes", "an array of objects");
   AggregateSpec spec;
-  for (const auto& [key, value] : document.GetObject()) {
+  for (const auto& [key, value] : object.GetObject()) {
     const std::string name = text_of(key);
     if (name == "type") {
       FJORD_TRY(take_text(value, name, spec.type));
@@ -146,8 +154,37 @@ Result<AggregateSpec> AggregateSpec::from_json(std::string_view json) {
                     fmt::format("specification: unknown member \"{}\": expected {}", name, kMembers));
     }
   }
-  if (spec.type.empty()) return wrong("type", "the name of a document type");
+  if (needs_type && spec.type.empty()) return wrong("type", "the name of a document type");
   return spec;
+}
+
+}  // namespace
+
+Result<AggregateSpec> AggregateSpec::from_json(std::string_view json, bool needs_type) {
+  FJORD_TRY_ASSIGN(const rapidjson::Document document, parsed(json));
+  return spec_in(document, needs_type);
+}
+
+Result<AggregateJob> AggregateJob::from_json(std::string_view json) {
+  FJORD_TRY_ASSIGN(const rapidjson::Document document, parsed(json));
+  AggregateJob job;
+  if (!document.HasMember("passes")) {
+    FJORD_TRY_ASSIGN(AggregateSpec spec, spec_in(document, true));
+    job.passes.push_back(std::move(spec));
+    return job;
+  }
+  const rapidjson::Value& passes = document["passes"];
+  if (document.MemberCount() != 1 || !passes.IsArray() || passes.Empty() || passes.Size() > kPassesMax) {
+    return wrong("passes", fmt::format("an array of 1 to {} objects, and no other member beside it", kPassesMax));
+  }
+  for (const rapidjson::Value& pass : passes.GetArray()) {
+    FJORD_TRY_ASSIGN(AggregateSpec spec, spec_in(pass, job.passes.empty()));
+    if (!job.passes.empty() && !spec.type.empty()) {
+      return wrong("type", "it in the first pass only: the others read what the one before puts");
+    }
+    job.passes.push_back(std::move(spec));
+  }
+  return job;
 }
 
 std::string AggregateSpec::to_json() const {

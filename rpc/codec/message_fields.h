@@ -487,6 +487,20 @@ void fields(V& visit, M& m) {
   visit(2, m.buckets);
 }
 
+template <typename V, Is<RowTarget> M>
+void fields(V& visit, M& m) {
+  visit(1, m.type);
+  visit(2, m.name_space);
+  visit(3, m.name);
+}
+template <typename V, Is<JobPass> M>
+void fields(V& visit, M& m) {
+  visit(1, m.application);
+  visit(2, m.document_type);
+  visit(3, m.selection);
+  visit(4, m.parameters);
+  visit(5, m.into);
+}
 template <typename V, Is<JobSpec> M>
 void fields(V& visit, M& m) {
   visit(1, m.application);
@@ -499,11 +513,32 @@ void fields(V& visit, M& m) {
   visit(8, m.shuffle);
   visit(9, m.settings);
   visit(10, m.incremental);
+  visit(11, m.passes);
 }
 template <typename V, Is<DeadLetter> M>
 void fields(V& visit, M& m) {
   visit(1, m.document);
   visit(2, m.error);
+}
+template <typename V, Is<PassStatus> M>
+void fields(V& visit, M& m) {
+  visit(1, m.map_tasks);
+  visit(2, m.map_tasks_done);
+  visit(3, m.reduce_tasks);
+  visit(4, m.reduce_tasks_done);
+  visit(5, m.documents_read);
+  visit(6, m.bytes_read);
+  visit(7, m.tuples);
+  visit(8, m.tuple_documents);
+  visit(9, m.results);
+  visit(10, m.tasks_repeated);
+  visit(11, m.spilled_bytes);
+  visit(12, m.sent_bytes);
+  visit(13, m.dead_letters);
+  visit(14, m.documents_put);
+  visit(15, m.documents_removed);
+  visit(16, m.documents_reused);
+  visit(17, m.shuffle);
 }
 template <typename V, Is<JobStatus> M>
 void fields(V& visit, M& m) {
@@ -549,6 +584,10 @@ void fields(V& visit, M& m) {
   visit(41, m.resume);
   visit(42, m.expected);
   visit(43, m.documents_reused);
+  visit(44, m.passes_done);
+  visit(45, m.documents_put);
+  visit(46, m.documents_removed);
+  visit(47, m.pass_run);
 }
 template <typename V, Is<SubmitJob> M>
 void fields(V& visit, M& m) {

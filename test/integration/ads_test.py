@@ -105,6 +105,16 @@ class AdsTest(unittest.TestCase):
             one = expected[int(row["keyword"]),]
             self.assertEqual({name: float(row[name]) for name in one}, one)
 
+    def test_how_impressions_are_spread_over_keywords(self):
+        spread = collections.defaultdict(collections.Counter)
+        for one in self.expected("keyword").values():
+            spread[one["impressions"] // 20 * 20].update(keywords=1, impressions=one["impressions"], clicks=one["clicks"])
+        with open(self.folder / "keyword_spread.csv", newline="") as file:
+            rows = {int(float(row["impressions_from"])): row for row in csv.DictReader(file)}
+        self.assertGreater(len(rows), 2)
+        self.assertEqual({start: {name: int(row[name]) for name in ("keywords", "impressions", "clicks")}
+                          for start, row in rows.items()}, {start: dict(one) for start, one in spread.items()})
+
     def test_a_document_is_served(self):
         document = self.fjord("get", "id:ads:keyword_stats::week/[7]")[0]
         self.assertEqual(document["fields"]["keyword"], 7)

@@ -146,6 +146,38 @@ class AggregateTest(unittest.TestCase):
         self.assertEqual(refused.code, harness.USAGE)
         self.assertIn('no field for the column "model"', refused.err)
 
+    def test_rows_of_an_earlier_run_go(self):
+        arguments = ["aggregate", "--type", "car", "--group-by", "make", "count()", "--into", "make_report", "--into-namespace",
+                     "old", "--name", "years"]
+        self.cluster.must(*arguments)
+        finished = self.cluster.must(*arguments, "--selection", "year >= 2020", "--shuffle", "store")
+        recent = {car["make"] for car in self.cars if int(car["year"]) >= 2020}
+        gone = len(self.expected_by_make()) - len(recent)
+        self.assertIn(f"{len(recent)} documents of type make_report were put", finished.err)
+        if gone:
+            self.assertIn(f"{gone} of an earlier run were removed", finished.err)
+        found = self.cluster.documents("--type", "make_report", "--selection", 'id.namespace == "old"')
+        self.assertEqual({fields["make"] for fields in found.values()}, recent)
+
+    def test_passes(self):
+        models = collections.Counter(len(cars) for cars in self.by("make", "model").values())
+        spec = json.dumps({"passes": [{"type": "car", "group_by": "make,model", "aggregates": "count() AS cars"},
+                                      {"group_by": "cars", "aggregates": ["count() AS models"], "order_by": "models desc"}]})
+        for shuffle in ("direct", "store"):
+            finished = self.cluster.must("aggregate", "--spec", "-", "--shuffle", shuffle, "-o", "json", stdin=spec)
+            rows = [json.loads(line) for line in finished.out.splitlines()]
+            self.assertEqual({row["cars"]: row["models"] for row in rows}, dict(models))
+            self.assertIn(f"pass 1: {len(self.cars)} documents read", finished.err)
+            self.assertIn(f"{sum(models.values())} documents (", finished.err)
+        # The ten largest makes, kept as documents, and what they have together.
+        makes = sorted((len(cars) for cars in self.by("make").values()), reverse=True)[:10]
+        finished = self.cluster.must("aggregate", "--type", "car", "--group-by", "make", "count()", "--order-by", "count desc", "--limit", "10",
+                                     "--then", '{"aggregates": ["sum(count) AS cars", "count()"]}', "-o", "json")
+        self.assertEqual(finished.json(), {"cars": sum(makes), "count": len(makes)})
+        refused = self.cluster.fjord("aggregate", "--type", "car", "--group-by", "make", "count()", "--then", '{"group_by": "model"}')
+        self.assertEqual(refused.code, harness.USAGE)
+        self.assertIn("pass 2", refused.err)
+
     def test_mistakes_say_where(self):
         for arguments, part in ((["--type", "car", "sum(prise)"], "'prise' is no field"), (["--type", "cat", "count()"], "cat"),
                                 (["count()"], "--type"), (["--type", "car", "count()", "--having", "n > 1"], "columns: count"),

@@ -2,6 +2,7 @@
 
 import collections
 import csv
+import json
 import math
 import subprocess
 import time
@@ -27,6 +28,11 @@ CITY = """document city {
   field country type string { header }
   field subcountry type string { header }
   field geonameid type int { header }
+}
+"""
+COUNTRY = """document country_count {
+  field country type string { header }
+  field n type long { header }
 }
 """
 
@@ -58,7 +64,7 @@ class JobsTest(unittest.TestCase):
         cls.cluster = harness.Cluster(storage=3, distributors=2, redundancy=2)
         cls.cluster.__enter__()
         cls.addClassCleanup(cls.cluster.close)
-        cls.cluster.deploy(CAR, CITY)
+        cls.cluster.deploy(CAR, CITY, COUNTRY)
         cls.cars = rows(CARS)
         cls.cities = rows(CITIES)
         summary = cls.cluster.must("import", "--type", "car", "--id-row", CARS).json()
@@ -181,6 +187,61 @@ class JobsTest(unittest.TestCase):
         self.assertEqual(self.cluster.results(job), dict(collections.Counter(city["country"] for city in self.cities)))
         self.assertIn(job, [line["job"] for line in self.cluster.must("job", "list", "-o", "json").json_lines()])
         self.cluster.restart(running["owner"])
+
+    def country_documents(self):
+        found = self.cluster.documents("--type", "country_count")
+        return {id_: (fields["country"], fields["n"]) for id_, fields in found.items()}
+
+    def check_chain_with_kills(self, shuffle, kills):
+        """A long chain, whose passes after the first change nothing; its owner is killed in one pass after the other."""
+        again = json.dumps({"group_by": "country", "aggregates": "sum(n) AS n"})
+        passes = 4
+        name = f"chain-{shuffle}"
+        expected = collections.Counter(city["country"] for city in self.cities)
+        stale = f'id:results:country_count::{name}/["Atlantis"]'
+        self.cluster.must("put", stale, "-", stdin=json.dumps({"country": "Atlantis", "n": 1}))
+        process = self.cluster.begin("aggregate", "--type", "city", "--group-by", "country", "count() AS n",
+                                     *["--then", again] * (passes - 1), "--into", "country_count", "--name", name, "--shuffle", shuffle,
+                                     "--set", "throttle=15kB", "-o", "json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        seen = {}
+
+        def is_in_pass(first):
+            for job in self.cluster.must("job", "list", "-o", "json").json_lines():
+                mine = job["state"] == "running" and job.get("passes", [{}])[-1].get("into") == "country_count"
+                if mine and sum(one["state"] == "done" for one in job["passes"]) >= first:
+                    seen.update(job)
+                    return True
+            self.assertIsNone(process.poll(), "the job was over before it could be caught")
+            return False
+
+        killed = []
+        for first in kills:
+            harness.wait_until(lambda: is_in_pass(first), f"pass {first + 1} is under way")
+            self.cluster.kill(seen["owner"])
+            killed.append((seen["owner"], sum(one["state"] == "done" for one in seen["passes"])))
+            self.wait_for(seen["job"], lambda now: now["taken_over"] >= len(killed), "job has another owner")
+            self.cluster.restart(seen["owner"])
+        self.cluster.must("job", "set", seen["job"], "throttle=0")
+        out, err = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, harness.OK, err)
+        self.assertEqual({row["country"]: row["n"] for row in map(json.loads, out.splitlines())}, dict(expected))
+        ended = self.show(seen["job"])
+        self.assertEqual((ended["phase"], ended["taken_over"]), ("done", len(kills)), killed)
+        self.assertEqual([one["results"] for one in ended["passes"]], [len(expected)] * passes)
+        self.assertEqual([one["documents_read"] for one in ended["passes"][1:]], [len(expected)] * (passes - 1))
+        self.assertEqual(ended["passes"][0]["documents_read"], len({city["geonameid"] for city in self.cities}))
+        self.assertEqual({id_: one for id_, one in self.country_documents().items() if f"::{name}/" in id_},
+                         {f'id:results:country_count::{name}/["{country}"]': (country, n) for country, n in expected.items()})
+        self.assertEqual((ended["passes"][-1]["documents_put"], ended["passes"][-1]["documents_removed"]), (len(expected), 1))
+        self.assertEqual(self.cluster.documents("--type", "fjord_tuples", "--selection", f'fjord_tuples.job = "{seen["job"]}*"'), {})
+        self.assertIn("pass 1: ", err)
+        self.assertIn(f"{len(expected)} documents of type country_count were put, 1 of an earlier run were removed", err)
+
+    def test_a_chained_job_goes_on_when_its_distributor_is_killed_in_its_passes_directly(self):
+        self.check_chain_with_kills("direct", (1,))
+
+    def test_a_chained_job_goes_on_when_its_distributor_is_killed_in_its_passes_through_the_store(self):
+        self.check_chain_with_kills("store", (0, 2))
 
     def test_an_aggregation_is_answered_although_its_distributor_is_killed(self):
         arguments = ["aggregate", "--type", "city", "--group-by", "country", "count()", "--order-by", "country", "-o", "json"]

@@ -78,7 +78,7 @@ class LifeTransport final : public rpc::Transport {
 /// Records in memory, as a store would keep them: each call takes a millisecond.
 class WorldRecords final : public mapreduce::JobRecords {
  public:
-  explicit WorldRecords(VisitorWorld& world) : world_(world) {}
+  WorldRecords(VisitorWorld& world, mapreduce::DocumentSink& sink) : world_(world), sink_(sink) {}
 
   void read(std::string job, visitors::Mailbox reply_to, Done<Result<rpc::JobStatus>> done) override {
     later(std::move(reply_to), std::move(done), [this, job]() -> Result<rpc::JobStatus> {
@@ -146,6 +146,8 @@ class WorldRecords final : public mapreduce::JobRecords {
     });
   }
 
+  mapreduce::DocumentSink& sink() override { return sink_; }
+
   std::map<std::string, rpc::JobStatus> records;
   std::map<std::string, mapreduce::JobRows> rows;
   int writes = 0;
@@ -165,6 +167,7 @@ class WorldRecords final : public mapreduce::JobRecords {
   }
 
   VisitorWorld& world_;
+  mapreduce::DocumentSink& sink_;
 };
 
 /// A world whose nodes run tasks and whose distributor runs jobs.
@@ -174,7 +177,7 @@ class JobWorld {
            mapreduce::JobServiceOptions jobs = {})
       : world(seed, nodes, schema),
         sink(world),
-        records(world),
+        records(world, sink),
         distributor_runtime(world.scheduler, "distributor", seed + 2),
         options(jobs) {
     mapreduce::add_builtin_applications(applications);

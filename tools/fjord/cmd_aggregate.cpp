@@ -1,15 +1,12 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <memory>
-#include <mutex>
 #include <rapidjson/document.h>
 
 #include "commands.h"
 #include "fjord/client/connect.h"
-#include "fjord/client/feeder.h"
 #include "fjord/common/hash.h"
-#include "fjord/document/json.h"
-#include "fjord/mapreduce/aggregate_spec.h"
+#include "fjord/mapreduce/passes.h"
 #include "input_file.h"
 #include "job_client.h"
 #include "json_text.h"
@@ -19,6 +16,7 @@ namespace fjord::cli {
 namespace {
 
 using mapreduce::AggregateColumn;
+using mapreduce::AggregateJob;
 using mapreduce::AggregatePlan;
 using mapreduce::AggregateSpec;
 using mapreduce::ColumnKind;
@@ -27,15 +25,16 @@ using mapreduce::KeyedResult;
 constexpr std::size_t kSpecBytesMax = std::size_t{1} << 20;
 constexpr std::uint32_t kFirstPageBytes = std::uint32_t{8} << 20;
 
-/// The file, and what the command line says instead.
-Result<AggregateSpec> spec_of(const AggregateArgs& args) {
-  AggregateSpec spec;
+/// The file, and what the command line says instead: of the first pass, but for --into, which is of the last.
+Result<AggregateJob> job_of(const AggregateArgs& args) {
+  AggregateJob job;
+  job.passes.emplace_back();
   if (!args.spec_file.empty()) {
     FJORD_TRY_ASSIGN(auto file, InputFile::open(args.spec_file));
     FJORD_TRY_ASSIGN(const std::string text, file->read_all(kSpecBytesMax));
-    auto read = AggregateSpec::from_json(text);
+    auto read = AggregateJob::from_json(text);
     if (!read) return read.error().with_context(file->name());
-    spec = std::move(*read);
+    job = std::move(*read);
   }
   const auto take_text = [](const std::string& given, std::string& into) {
     if (!given.empty()) into = given;
@@ -46,46 +45,25 @@ Result<AggregateSpec> spec_of(const AggregateArgs& args) {
       for (std::string& part : mapreduce::split_list(text)) into.push_back(std::move(part));
     }
   };
-  take_text(args.type, spec.type);
-  take_text(args.selection, spec.selection);
-  take_text(args.having, spec.having);
-  take_text(args.into, spec.into);
-  take_list(args.group_by, spec.group_by);
-  take_list(args.aggregates, spec.aggregates);
-  take_list(args.order_by, spec.order_by);
-  if (args.limit != 0) spec.limit = args.limit;
-  if (spec.type.empty()) return Status(StatusCode::InvalidArgument, "--type is missing: which documents?");
-  return spec;
-}
-
-/// Can rows be documents of that type? Errors: UnknownType, InvalidField that lists the fields there are.
-Status check_into(const AggregatePlan& plan, const DocumentTypeRepo& types, const std::string& name) {
-  const DocumentType* type = types.find(name);
-  if (type == nullptr) return Status(StatusCode::UnknownType, fmt::format("--into: there is no type \"{}\"", name));
-  std::string known;
-  for (const Field& field : type->fields())
-    known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", field.name, field.type->name());
-  for (const AggregateColumn& column : plan.columns()) {
-    const Field* field = type->field(column.name);
-    const TypeTag tag = field == nullptr ? TypeTag::None : field->type->tag();
-    const bool is_number = tag == TypeTag::Double || tag == TypeTag::Float;
-    const bool is_integer = tag == TypeTag::Long || tag == TypeTag::Int;
-    const bool fits = column.kind == ColumnKind::Integer  ? is_integer || is_number
-                      : column.kind == ColumnKind::Number ? is_number
-                      : column.kind == ColumnKind::Bool   ? tag == TypeTag::Bool
-                                                          : tag == TypeTag::String;
-    if (field == nullptr) {
-      return Status(
-          StatusCode::InvalidField,
-          fmt::format("--into {}: there is no field for the column \"{}\"; fields: {}", name, column.name, known));
+  AggregateSpec& first = job.passes.front();
+  take_text(args.type, first.type);
+  take_text(args.selection, first.selection);
+  take_text(args.having, first.having);
+  take_list(args.group_by, first.group_by);
+  take_list(args.aggregates, first.aggregates);
+  take_list(args.order_by, first.order_by);
+  if (args.limit != 0) first.limit = args.limit;
+  if (first.type.empty()) return Status(StatusCode::InvalidArgument, "--type is missing: which documents?");
+  for (const std::string& text : args.then) {
+    auto pass = AggregateSpec::from_json(text, false);
+    if (!pass) return pass.error().with_context("--then");
+    if (!pass->type.empty()) {
+      return Status(StatusCode::InvalidArgument, "--then: it reads the rows so far, so it has no \"type\"");
     }
-    if (!fits) {
-      return Status(StatusCode::InvalidField,
-                    fmt::format("--into {}: the field {} is of type {}, which does not hold the column {} ({})", name,
-                                field->name, field->type->name(), column.name, column.text));
-    }
+    job.passes.push_back(std::move(*pass));
   }
-  return Status::ok();
+  take_text(args.into, job.passes.back().into);
+  return job;
 }
 
 /// The number of an estimate, which is an object that says how good it is.
@@ -198,45 +176,11 @@ class Table {
   const std::vector<KeyedResult>& rows_;
 };
 
-/// Puts each row as a document. Errors: the first one of a put.
-Status put_rows(Connection& connection, const AggregateArgs& args, const AggregateSpec& spec, const AggregatePlan& plan,
-                const std::vector<KeyedResult>& rows) {
-  const auto types = connection.client().snapshot()->types();
-  const DocumentType* type = types->find(spec.into);
-  if (type == nullptr) return Status(StatusCode::UnknownType, "--into: there is no type \"" + spec.into + "\"");
-  const std::string name = args.name.empty() ? fmt::format("{:016x}", hash64(spec.to_json())) : args.name;
-  const std::string name_space = args.into_namespace.empty() ? "results" : args.into_namespace;
-  const auto mutex = std::make_shared<std::mutex>();
-  const auto error = std::make_shared<Status>();
-  Feeder::Options options;
-  options.timeout = args.common.timeout();
-  options.on_result = [mutex, error](std::uint64_t, const OperationOutcome& outcome) {
-    const std::lock_guard lock(*mutex);
-    if (!outcome.is_ok() && error->is_ok()) *error = outcome.status;
-  };
-  Feeder feeder(connection.client(), std::move(options));
-  for (const auto& [key, text] : rows) {
-    FJORD_TRY_ASSIGN(const std::vector<std::string_view> cells, mapreduce::row_cells(text));
-    if (cells.size() != plan.columns().size()) return Status(StatusCode::Corruption, "a malformed row: " + text);
-    JsonText fields;
-    fields.begin_object();
-    for (std::size_t i = 0; i < cells.size(); ++i) {
-      if (cells[i] == "null") continue;
-      fields.key(plan.columns()[i].name);
-      if (plan.columns()[i].kind == ColumnKind::Json) {
-        fields.text(cells[i]);
-      } else {
-        fields.raw(cells[i].starts_with('{') ? number_of(cells[i]) : std::string(cells[i]));
-      }
-    }
-    const std::string text_id = mapreduce::row_document_id(name_space, spec.into, name, key);
-    FJORD_TRY_ASSIGN(const DocumentId id, DocumentId::parse(text_id));
-    FJORD_TRY_ASSIGN(EncodedDocument document, fields_from_json(*type, id, fields.end_object().str()));
-    feeder.submit(put_operation(text_id, std::move(document)));
-  }
-  feeder.flush();
-  const std::lock_guard lock(*mutex);
-  return *error;
+std::string put_text(const rpc::JobPass& pass, std::uint64_t put, std::uint64_t removed) {
+  if (pass.into.type.empty()) return {};
+  std::string text = fmt::format("; {} documents of type {} were put", put, pass.into.type);
+  if (removed != 0) text += fmt::format(", {} of an earlier run were removed", removed);
+  return text;
 }
 
 std::string coverage(const rpc::JobStatus& job, std::size_t rows) {
@@ -258,6 +202,18 @@ std::string coverage(const rpc::JobStatus& job, std::size_t rows) {
   return text;
 }
 
+/// What the passes before the last one came to, a line each.
+void complain_of_passes(const rpc::JobStatus& job) {
+  for (std::size_t i = 0; i < job.passes_done.size(); ++i) {
+    const rpc::PassStatus& pass = job.passes_done[i];
+    std::string text =
+        fmt::format("pass {}: {} documents read in {} of {} buckets, {} rows; shuffle {}", i + 1, pass.documents_read,
+                    pass.map_tasks_done, pass.map_tasks, pass.results, shuffle_text(pass.shuffle));
+    if (pass.dead_letters != 0) text += fmt::format("; {} dead letters", pass.dead_letters);
+    complain(text + put_text(job.spec.passes.at(i), pass.documents_put, pass.documents_removed));
+  }
+}
+
 Result<std::vector<KeyedResult>> rows_of(Connection& connection, rpc::ListJobsReply& reply) {
   const rpc::JobStatus& job = reply.jobs.front();
   if (job.shuffle != rpc::Shuffle::Direct || reply.more_results || !reply.status) return read_results(connection, job);
@@ -267,20 +223,43 @@ Result<std::vector<KeyedResult>> rows_of(Connection& connection, rpc::ListJobsRe
   return rows;
 }
 
-int aggregate(Connection& connection, const AggregateArgs& args, const AggregateSpec& spec) {
+/// A job of one pass that puts nothing is written as it always was.
+rpc::JobSpec job_spec_of(const AggregateArgs& args, const AggregateJob& written,
+                         const std::vector<std::shared_ptr<const AggregatePlan>>& plans) {
+  std::string text;
+  for (const AggregateSpec& spec : written.passes) text += spec.to_json();
+  const std::string name = args.name.empty() ? fmt::format("{:016x}", hash64(text)) : args.name;
+  rpc::JobSpec job;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const AggregateSpec& spec = written.passes[i];
+    rpc::JobPass pass{mapreduce::kAggregateApplication,
+                      spec.type,
+                      plans[i]->selection(),
+                      {{mapreduce::kAggregateParameter, spec.to_json()}},
+                      {}};
+    if (!spec.into.empty()) pass.into = {spec.into, args.into_namespace, name};
+    job.passes.push_back(std::move(pass));
+  }
+  if (job.passes.size() == 1 && job.passes[0].into.type.empty()) {
+    const rpc::JobPass only = std::move(job.passes[0]);
+    job.passes.clear();
+    job.application = only.application;
+    job.document_type = only.document_type;
+    job.selection = only.selection;
+    job.parameters = only.parameters;
+  }
+  return job;
+}
+
+int aggregate(Connection& connection, const AggregateArgs& args, AggregateJob written) {
   if (const Status status = connection.sync().refresh_schemas(); !status) return report(status);
-  const auto types = connection.client().snapshot()->types();
-  const auto plan = AggregatePlan::compile(spec, *types);
-  const Status valid = !plan ? plan.error() : spec.into.empty() ? Status::ok() : check_into(**plan, *types, spec.into);
-  if (!valid) {
-    report(valid);
+  const auto plans = written.compile(connection.client().snapshot()->types());
+  if (!plans) {
+    report(plans.error());
     return kUsage;
   }
-  rpc::JobSpec job;
-  job.application = mapreduce::kAggregateApplication;
-  job.document_type = spec.type;
-  job.selection = (*plan)->selection();
-  job.parameters = {{mapreduce::kAggregateParameter, spec.to_json()}};
+  const AggregatePlan& plan = *plans->back();
+  rpc::JobSpec job = job_spec_of(args, written, *plans);
   job.shuffle = shuffle_from(args.shuffle);
   job.incremental = args.incremental;
   auto settings = parse_parameters(args.settings);
@@ -296,41 +275,41 @@ int aggregate(Connection& connection, const AggregateArgs& args, const Aggregate
     return wait_for_job(connection, *id, &job, args.common.timeout(), kFirstPageBytes, [&](const rpc::JobStatus& now) {
       const double part =
           now.map_tasks == 0 ? 0 : static_cast<double>(now.map_tasks_done) / static_cast<double>(now.map_tasks);
-      progress.update(part, now.documents_read, std::string(phase_text(now.phase)));
+      const auto done = static_cast<double>(now.passes_done.size());
+      progress.update((done + part) / static_cast<double>(plans->size()), now.documents_read,
+                      std::string(phase_text(now.phase)));
     });
   }();
   if (!reply) return report(reply.error());
   const rpc::JobStatus ended = reply->jobs.front();
   if (ended.phase != rpc::JobPhase::Done) {
+    complain_of_passes(ended);
     complain(fmt::format("{} {}: {}; {} documents in {} of {} buckets were read", *id, phase_text(ended.phase),
                          ended.error.to_string(), ended.documents_read, ended.map_tasks_done, ended.map_tasks));
     return ended.error.is_ok() ? static_cast<int>(kFailed) : exit_code(ended.error);
   }
   auto rows = rows_of(connection, *reply);
   if (!rows) return report(rows.error());
-  if (const Status status = (*plan)->arrange(*rows); !status) return report(status);
-  if (const Status status = Table(**plan, *rows).write(args.common.output); !status) return report(status);
+  if (const Status status = plan.arrange(*rows); !status) return report(status);
+  if (const Status status = Table(plan, *rows).write(args.common.output); !status) return report(status);
+  complain_of_passes(ended);
   complain(coverage(ended, rows->size()));
-  if (spec.into.empty()) return kOk;
-  if (const Status status = put_rows(connection, args, spec, **plan, *rows); !status) {
-    complain("not all rows were put: " + status.to_string());
-    return kPartial;
-  }
-  complain(fmt::format("{} documents of type {} were put", rows->size(), spec.into));
+  if (written.passes.back().into.empty()) return kOk;
+  complain(put_text(ended.spec.passes.back(), ended.documents_put, ended.documents_removed).substr(2));
   return kOk;
 }
 
 }  // namespace
 
 int run_aggregate(const AggregateArgs& args) {
-  const auto spec = spec_of(args);
-  if (!spec) {
-    report(spec.error());
+  auto job = job_of(args);
+  if (!job) {
+    report(job.error());
     return kUsage;
   }
   auto connection = connect_to(args.common);
   if (!connection) return report(connection.error());
-  return aggregate(**connection, args, *spec);
+  return aggregate(**connection, args, std::move(*job));
 }
 
 }  // namespace fjord::cli

@@ -3,6 +3,7 @@
 
 #include "commands.h"
 #include "fjord/client/connect.h"
+#include "fjord/mapreduce/passes.h"
 #include "input_file.h"
 #include "job_client.h"
 #include "json_text.h"
@@ -23,7 +24,75 @@ double part_done(const rpc::JobStatus& job) {
   const auto part = [](std::uint64_t done, std::uint64_t total) {
     return total == 0 ? 0.0 : static_cast<double>(done) / static_cast<double>(total);
   };
-  return 0.75 * part(job.map_tasks_done, job.map_tasks) + 0.25 * part(job.reduce_tasks_done, job.reduce_tasks);
+  const double of_pass =
+      0.75 * part(job.map_tasks_done, job.map_tasks) + 0.25 * part(job.reduce_tasks_done, job.reduce_tasks);
+  return (static_cast<double>(job.passes_done.size()) + of_pass) /
+         static_cast<double>(mapreduce::passes_of(job.spec).size());
+}
+
+/// The numbers of the pass that is under way or was the last, as those of the passes before it are kept.
+rpc::PassStatus present_pass(const rpc::JobStatus& job) {
+  rpc::PassStatus pass;
+  pass.map_tasks = job.map_tasks;
+  pass.map_tasks_done = job.map_tasks_done;
+  pass.reduce_tasks = job.reduce_tasks;
+  pass.reduce_tasks_done = job.reduce_tasks_done;
+  pass.documents_read = job.documents_read;
+  pass.results = job.results;
+  pass.tasks_repeated = job.tasks_repeated;
+  pass.documents_put = job.documents_put;
+  pass.documents_removed = job.documents_removed;
+  pass.shuffle = job.shuffle;
+  pass.dead_letters = job.dead_letters;
+  for (const rpc::PassStatus& before : job.passes_done) pass.dead_letters -= before.dead_letters;
+  return pass;
+}
+
+/// What became of pass `i`.
+std::string_view pass_state(const rpc::JobStatus& job, std::size_t i) {
+  if (i < job.passes_done.size()) return "done";
+  return i > job.passes_done.size() ? "waiting" : phase_text(job.phase);
+}
+
+rpc::PassStatus pass_at(const rpc::JobStatus& job, std::size_t i) {
+  if (i < job.passes_done.size()) return job.passes_done[i];
+  return i == job.passes_done.size() ? present_pass(job) : rpc::PassStatus();
+}
+
+void passes_as_json(const rpc::JobStatus& job, JsonText& json) {
+  json.key("passes").begin_array();
+  for (std::size_t i = 0; i < job.spec.passes.size(); ++i) {
+    const rpc::JobPass& spec = job.spec.passes[i];
+    const rpc::PassStatus pass = pass_at(job, i);
+    json.begin_object().key("state").text(pass_state(job, i)).key("application").text(spec.application);
+    json.key("type").text(spec.document_type).key("selection").text(spec.selection);
+    json.key("into").text(spec.into.type).key("shuffle").text(shuffle_text(pass.shuffle));
+    json.key("map_tasks").number(pass.map_tasks).key("map_tasks_done").number(pass.map_tasks_done);
+    json.key("reduce_tasks").number(pass.reduce_tasks).key("reduce_tasks_done").number(pass.reduce_tasks_done);
+    json.key("tasks_repeated").number(pass.tasks_repeated).key("documents_read").number(pass.documents_read);
+    json.key("dead_letters").number(pass.dead_letters).key("results").number(pass.results);
+    json.key("documents_put").number(pass.documents_put).key("documents_removed").number(pass.documents_removed);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+std::string passes_as_text(const rpc::JobStatus& job) {
+  std::string text;
+  for (std::size_t i = 0; i < job.spec.passes.size(); ++i) {
+    const rpc::JobPass& spec = job.spec.passes[i];
+    const rpc::PassStatus pass = pass_at(job, i);
+    text += fmt::format("pass {:<8}{}: {} on {}, map {} of {}, reduce {} of {}, {} documents, {} rows", i + 1,
+                        pass_state(job, i), spec.application, spec.document_type.empty() ? "rows" : spec.document_type,
+                        pass.map_tasks_done, pass.map_tasks, pass.reduce_tasks_done, pass.reduce_tasks,
+                        pass.documents_read, pass.results);
+    if (pass.dead_letters != 0) text += fmt::format(", {} dead letters", pass.dead_letters);
+    if (!spec.into.type.empty()) {
+      text += fmt::format("; {} put as {}, {} removed", pass.documents_put, spec.into.type, pass.documents_removed);
+    }
+    text += "\n";
+  }
+  return text;
 }
 
 std::string_view state_text(const rpc::JobStatus& job) {
@@ -35,10 +104,11 @@ std::string_view state_text(const rpc::JobStatus& job) {
 
 std::string as_json(const rpc::JobStatus& job) {
   JsonText json;
-  json.begin_object().key("job").text(job.job_id).key("application").text(job.spec.application);
-  json.key("type").text(job.spec.document_type).key("selection").text(job.spec.selection);
+  const rpc::JobPass first = mapreduce::passes_of(job.spec).front();
+  json.begin_object().key("job").text(job.job_id).key("application").text(first.application);
+  json.key("type").text(first.document_type).key("selection").text(first.selection);
   json.key("parameters").begin_object();
-  for (const rpc::Parameter& parameter : job.spec.parameters) json.key(parameter.name).text(parameter.value);
+  for (const rpc::Parameter& parameter : first.parameters) json.key(parameter.name).text(parameter.value);
   json.end_object().key("output_namespace").text(job.spec.output_namespace).key("phase").text(phase_text(job.phase));
   json.key("error").text(job.error.is_ok() ? "" : job.error.to_string());
   json.key("map_tasks").number(job.map_tasks).key("map_tasks_done").number(job.map_tasks_done);
@@ -58,22 +128,25 @@ std::string as_json(const rpc::JobStatus& job) {
   json.key("settings").begin_object();
   for (const rpc::Parameter& setting : job.settings) json.key(setting.name).text(setting.value);
   json.end_object();
+  if (!job.spec.passes.empty()) passes_as_json(job, json);
   json.key("submitted_unix_us").integer(job.submitted_unix_us).key("finished_unix_us").integer(job.finished_unix_us);
   json.key("seconds").real(seconds_of(job), 3).end_object();
   return json.str();
 }
 
 std::string as_text(const rpc::JobStatus& job) {
+  const rpc::JobPass first = mapreduce::passes_of(job.spec).front();
   std::string text =
-      fmt::format("job          {}\napplication  {} on {}", job.job_id, job.spec.application, job.spec.document_type);
-  for (const rpc::Parameter& parameter : job.spec.parameters) {
+      fmt::format("job          {}\napplication  {} on {}", job.job_id, first.application, first.document_type);
+  for (const rpc::Parameter& parameter : first.parameters) {
     const auto lines = std::count(parameter.value.begin(), parameter.value.end(), '\n');
     text += lines > 0 ? fmt::format(" {}=({} lines)", parameter.name, lines)
                       : fmt::format(" {}={}", parameter.name, parameter.value);
   }
-  if (!job.spec.selection.empty()) text += " where " + job.spec.selection;
+  if (!first.selection.empty()) text += " where " + first.selection;
   text += fmt::format("\nstate        {}\nphase        {}\n", state_text(job), phase_text(job.phase));
   if (!job.error.is_ok()) text += fmt::format("error        {}\n", job.error.to_string());
+  text += passes_as_text(job);
   text += fmt::format("map          {} of {} tasks, {} documents, {} bytes\n", job.map_tasks_done, job.map_tasks,
                       job.documents_read, job.bytes_read);
   text +=
@@ -193,10 +266,12 @@ int run_job_list(const JobArgs& args) {
                              "DOCUMENTS", "RESULTS", "SECONDS"));
     }
     for (const rpc::JobStatus& job : *jobs) {
-      print_line(args.common.json() ? as_json(job)
-                                    : fmt::format("{:<24} {:<12} {:<16} {:<10} {:>12} {:>10} {:>9.3f}", job.job_id,
-                                                  job.spec.application, job.spec.document_type, phase_text(job.phase),
-                                                  job.documents_read, job.results, seconds_of(job)));
+      print_line(args.common.json()
+                     ? as_json(job)
+                     : fmt::format("{:<24} {:<12} {:<16} {:<10} {:>12} {:>10} {:>9.3f}", job.job_id,
+                                   mapreduce::passes_of(job.spec).front().application,
+                                   mapreduce::passes_of(job.spec).front().document_type, phase_text(job.phase),
+                                   job.documents_read, job.results, seconds_of(job)));
     }
     return static_cast<int>(kOk);
   });

@@ -186,6 +186,7 @@ struct AggregateArgs {
   std::string having;
   std::vector<std::string> order_by;
   std::uint64_t limit = 0;
+  std::vector<std::string> then;  ///< Further passes as JSON.
   std::string into;
   std::string into_namespace;
   std::string name;  ///< Of the results in the ids of documents.

@@ -49,6 +49,8 @@ std::string_view phase_text(rpc::JobPhase phase) {
       return "map";
     case rpc::JobPhase::Reduce:
       return "reduce";
+    case rpc::JobPhase::Put:
+      return "put";
     case rpc::JobPhase::CleanUp:
       return "cleanup";
     case rpc::JobPhase::Done:

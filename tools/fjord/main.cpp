@@ -446,7 +446,9 @@ void add_aggregate(CLI::App& app, AggregateArgs& args, Action& action) {
       "  fjord aggregate --type car --selection 'year >= 2020' 'quantile(0.5,price)' 'top(3,color)' -o json\n"
       "  fjord aggregate --type car --group-by 'make,year - year % 10 AS decade' 'sum(price)' --having 'sum_price > "
       "1000'\n"
-      "  fjord aggregate --spec report.json --into car_report\n" +
+      "  fjord aggregate --spec report.json --into car_report\n"
+      "  fjord aggregate --type car --group-by make 'count() AS cars' --then '{\"group_by\": \"cars\", \"aggregates\": "
+      "\"count()\"}'\n" +
       std::string(kExitCodes));
   const auto list = [&](const char* name, std::vector<std::string>& into, const char* help, const char* type) {
     made->add_option(name, into, help)->type_name(type)->allow_extra_args(false);
@@ -462,13 +464,16 @@ void add_aggregate(CLI::App& app, AggregateArgs& args, Action& action) {
   list("--order-by", args.order_by, "Columns to sort by, as in 'count desc' (default: those of the groups)",
        "COLUMN[,COLUMN]");
   made->add_option("--limit", args.limit, "Only so many rows")->type_name("ROWS");
+  list("--then", args.then,
+       "Another pass over the rows so far, as JSON; what is printed and put is of the last one. Can be repeated",
+       "JSON");
   made->add_option("--into", args.into, "Also put each row as a document of this type, with a field for each column")
       ->type_name("TYPE");
   made->add_option("--into-namespace", args.into_namespace, "Namespace of these documents (default: results)")
       ->type_name("NAME");
   made->add_option("--name", args.name,
                    "Part of the ids of these documents (default: follows from the specification), so that the next run "
-                   "replaces them")
+                   "replaces them and removes those that are no rows any more")
       ->type_name("NAME");
   made->add_option("--spec", args.spec_file, "A file with all of that as JSON; other options go before it, - is stdin")
       ->type_name("FILE");

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "fjord/mapreduce/aggregate_spec.h"
@@ -17,6 +18,17 @@ constexpr const char* kSchema = R"(document item {
   field city type string { header }
   field price type long { header }
   field filler type string { body }
+}
+document tally {
+  field city type string { header }
+  field price type long { header }
+  field n type long { header }
+  field s type long { header }
+}
+document spread {
+  field n type long { header }
+  field groups type long { header }
+  field s type long { header }
 }
 )";
 
@@ -34,6 +46,14 @@ struct Totals {
   }
 };
 
+/// How many passes an aggregation has, and where their rows go.
+enum class Chain {
+  None,
+  Into,      ///< One pass; its rows become documents.
+  ThenRows,  ///< Two; the second reads rows.
+  ThenKept,  ///< Two; the second reads the documents that the first one leaves.
+};
+
 /// What is computed: the application fieldstats, or an aggregation.
 struct Query {
   bool is_aggregation = false;
@@ -41,8 +61,45 @@ struct Query {
   bool wants_city = false;  ///< fieldstats: documents without a city are dead letters.
   bool is_incremental = false;
   rpc::Shuffle shuffle = rpc::Shuffle::Auto;
+  Chain chain = Chain::None;
+  std::uint64_t limit = 0;  ///< Of the first pass of a chain.
+
+  bool is_chain() const { return chain != Chain::None; }
+  bool has_two_passes() const { return chain == Chain::ThenRows || chain == Chain::ThenKept; }
+
+  rpc::JobSpec chain_spec() const {
+    const auto pass_of = [](const mapreduce::AggregateSpec& aggregate, rpc::RowTarget into, std::string selection) {
+      rpc::JobPass pass;
+      pass.application = mapreduce::kAggregateApplication;
+      pass.document_type = aggregate.type;
+      pass.selection = std::move(selection);
+      pass.parameters = {{mapreduce::kAggregateParameter, aggregate.to_json()}};
+      pass.into = std::move(into);
+      return pass;
+    };
+    mapreduce::AggregateSpec first;
+    first.type = "item";
+    first.group_by = {"city"};
+    if (by_price) first.group_by.emplace_back("price");
+    first.aggregates = {"count() AS n", "sum(price) AS s"};
+    first.limit = limit;
+    if (limit != 0) first.order_by = {"n desc", "s desc"};
+    const bool is_kept = chain != Chain::ThenRows;
+    rpc::JobSpec spec;
+    spec.incremental = is_incremental;
+    spec.shuffle = shuffle;
+    spec.passes.push_back(pass_of(first, is_kept ? rpc::RowTarget{"tally", "", "sim"} : rpc::RowTarget{}, ""));
+    if (!has_two_passes()) return spec;
+    mapreduce::AggregateSpec second;
+    second.type = is_kept ? "tally" : "row";
+    second.group_by = {"n"};
+    second.aggregates = {"count() AS groups", "sum(s) AS s"};
+    spec.passes.push_back(pass_of(second, {"spread", "", "sim"}, is_kept ? "tally.s >= 0" : "s >= 0"));
+    return spec;
+  }
 
   rpc::JobSpec spec() const {
+    if (is_chain()) return chain_spec();
     rpc::JobSpec spec;
     spec.incremental = is_incremental;
     spec.application = "fieldstats";
@@ -136,6 +193,7 @@ class Catalogue {
 
   /// Empty if `results` are exactly right.
   std::string compare(const std::vector<mapreduce::KeyedResult>& results, const Query& query) const {
+    if (query.is_chain()) return compare_chain(results, query);
     const std::map<std::string, Totals> all = expected(query);
     if (results.size() != all.size()) return fmt::format("{} results instead of {}", results.size(), all.size());
     for (const auto& [key, value] : results) {
@@ -155,7 +213,103 @@ class Catalogue {
     return {};
   }
 
+  /// How the documents that the job leaves are wrong; empty: they are not. By the rows of its last pass, which are
+  /// right, and by the model.
+  std::string check_documents(const std::vector<mapreduce::KeyedResult>& results, const Query& query) {
+    std::map<std::string, bool> wanted;  // by id: whether it has to be there
+    const std::string last = query.has_two_passes() ? "spread" : "tally";
+    for (const auto& [key, value] : results) {
+      wanted[mapreduce::row_document_id("results", last, "sim", key)] = true;
+    }
+    if (query.chain == Chain::ThenKept && query.limit == 0) {
+      for (const Group& group : first_pass(query)) {
+        wanted[mapreduce::row_document_id("results", "tally", "sim", group.key)] = true;
+      }
+    }
+    for (const auto& [id, is_earlier] : strangers(query)) wanted[id] = !is_earlier;
+    std::string wrong;
+    std::size_t left = wanted.size();
+    for (const auto& [id, is_there] : wanted) {
+      client_.get(id, seconds(60), [&, name = id, expected = is_there](const OperationOutcome& outcome) {
+        --left;
+        const StatusCode code = expected ? StatusCode::Ok : StatusCode::NotFound;
+        if (outcome.status.code() != code) wrong = name + ": " + outcome.status.to_string();
+      });
+    }
+    if (!cluster_.run_until([&] { return left == 0; }, seconds(90))) return "documents cannot be read";
+    return wrong;
+  }
+  /// Documents of an earlier job of the same name (true), and others of the same type.
+  static std::vector<std::pair<std::string, bool>> strangers(const Query& query) {
+    const std::string type = query.has_two_passes() ? "spread" : "tally";
+    return {{mapreduce::row_document_id("results", type, "sim", "[\"gone\"]"), true},
+            {mapreduce::row_document_id("results", type, "sims", "[1]"), false},
+            {mapreduce::row_document_id("elsewhere", type, "sim", "[1]"), false}};
+  }
+  bool put_strangers(const Query& query) {
+    std::size_t left = 0;
+    bool ok = true;
+    for (const auto& [id, is_earlier] : strangers(query)) {
+      ++left;
+      client_.put_json(id, R"({"n": 1000, "s": 1000})", seconds(60), [&](const OperationOutcome& outcome) {
+        ok = ok && outcome.is_ok();
+        --left;
+      });
+    }
+    return cluster_.run_until([&] { return left == 0; }, seconds(90)) && ok;
+  }
+
  private:
+  struct Group {
+    std::string key;
+    std::int64_t n = 0;
+    std::int64_t s = 0;
+  };
+  /// What the first pass of a chain makes. Of groups that are cut off, those with the same numbers count as the same.
+  std::vector<Group> first_pass(const Query& query) const {
+    std::vector<Group> groups;
+    for (const auto& [key, totals] : expected(query)) groups.push_back({key, totals.count, totals.sum});
+    if (query.limit == 0) return groups;
+    std::sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
+      return std::tuple(-a.n, -a.s, a.key) < std::tuple(-b.n, -b.s, b.key);
+    });
+    if (groups.size() > query.limit) groups.resize(query.limit);
+    return groups;
+  }
+  /// By key of a result, as a row; of one pass with a limit without the group, which may be one of several.
+  std::multimap<std::string, std::string> chain_rows(const Query& query) const {
+    std::multimap<std::string, std::string> rows;
+    std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> by_n;
+    for (const Group& group : first_pass(query)) {
+      const bool is_named = query.limit == 0;
+      if (!query.has_two_passes()) {
+        rows.emplace(
+            is_named ? group.key : std::string(),
+            fmt::format("{},{},{}]", is_named ? group.key.substr(0, group.key.size() - 1) : "", group.n, group.s));
+      } else if (group.s >= 0) {
+        ++by_n[group.n].first;
+        by_n[group.n].second += group.s;
+      }
+    }
+    for (const auto& [n, of_n] : by_n) {
+      rows.emplace(fmt::format("[{}]", n), fmt::format("[{},{},{}]", n, of_n.first, of_n.second));
+    }
+    return rows;
+  }
+  std::string compare_chain(const std::vector<mapreduce::KeyedResult>& results, const Query& query) const {
+    std::multimap<std::string, std::string> rows = chain_rows(query);
+    if (results.size() != rows.size()) return fmt::format("{} rows instead of {}", results.size(), rows.size());
+    for (const auto& [key, value] : results) {
+      const bool is_named = query.limit == 0 || query.has_two_passes();
+      const auto [begin, end] = rows.equal_range(is_named ? key : std::string());
+      const auto one = std::find_if(
+          begin, end, [&](const auto& row) { return is_named ? row.second == value : value.ends_with(row.second); });
+      if (one == end) return fmt::format("a row '{}' {}, which the model does not have", key, value);
+      rows.erase(one);
+    }
+    return {};
+  }
+
   static std::string id_of(unsigned number) { return fmt::format("id:sim:item::{}", number); }
   void put(unsigned number, Client::OperationDone done) {
     std::string city = fmt::format("city-{}", random_.below(12));
@@ -338,6 +492,11 @@ void disturb_distributors(SimCluster& cluster, MonotonicTime until, bool& stop, 
   });
 }
 
+/// Documents that the first pass has read.
+std::uint64_t read_of(const rpc::JobStatus& status) {
+  return status.passes_done.empty() ? status.documents_read : status.passes_done.front().documents_read;
+}
+
 /// Empty if all that distributors say of the job, now that nothing happens any more, is that it is done.
 std::string check_agreement(SimCluster& cluster, Client& client, const rpc::JobStatus& status) {
   cluster.run_until_steady(seconds(120));
@@ -371,6 +530,10 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   query.shuffle = static_cast<rpc::Shuffle>(random.below(3));
   query.wants_city = random.chance(0.5);
   query.is_incremental = query.shuffle != rpc::Shuffle::Store && random.chance(0.5);
+  if (query.is_aggregation && random.chance(0.5)) {
+    query.chain = static_cast<Chain>(1 + random.below(3));
+    if (random.chance(0.3)) query.limit = 1 + random.below(12);
+  }
   const bool pauses = random.chance(0.4);
   const bool disturbs = random.chance(0.5);
   if (random.chance(0.5)) shape.task_memory_bytes = 4096;
@@ -385,6 +548,7 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   Catalogue catalogue(cluster, client, random);
   if (!catalogue.feed(100 + static_cast<unsigned>(random.below(150))))
     result.failure = "I16: the documents could not be fed";
+  if (query.is_chain() && !catalogue.put_strangers(query)) result.failure = "I16: the documents could not be fed";
 
   cluster.network().set_faults(random_faults(random));
   bool stop = false;
@@ -414,11 +578,12 @@ ScenarioResult run_job(const ScenarioOptions& options) {
                     status.map_tasks, status.owner, status.epoch, status.bound_by, status.error.to_string());
   } else if (result.failure.empty() && status.phase != rpc::JobPhase::Done) {
     result.failure = "I9: the job failed: " + status.error.to_string();
+  } else if (result.failure.empty() && status.passes_done.size() != (query.has_two_passes() ? 1 : 0)) {
+    result.failure = fmt::format("I9: {} passes were done before the last one", status.passes_done.size());
   } else if (result.failure.empty() &&
-             (status.documents_read != catalogue.documents() || status.dead_letters != catalogue.dead_letters(query))) {
-    result.failure =
-        fmt::format("I9: {} documents, {} of them dead letters, were read of {} with {}", status.documents_read,
-                    status.dead_letters, catalogue.documents(), catalogue.dead_letters(query));
+             (read_of(status) != catalogue.documents() || status.dead_letters != catalogue.dead_letters(query))) {
+    result.failure = fmt::format("I9: {} documents, {} of them dead letters, were read of {} with {}", read_of(status),
+                                 status.dead_letters, catalogue.documents(), catalogue.dead_letters(query));
   }
   if (result.failure.empty() && disturbs) result.failure = check_agreement(cluster, client, status);
   if (result.failure.empty()) {
@@ -440,14 +605,19 @@ ScenarioResult run_job(const ScenarioOptions& options) {
     result.failure =
         results ? catalogue.compare(*results, query) : "I9: results cannot be read: " + results.error().to_string();
     if (results && !result.failure.empty()) result.failure = "I9: " + result.failure;
+    if (result.failure.empty() && query.is_chain()) {
+      result.failure = catalogue.check_documents(*results, query);
+      if (!result.failure.empty()) result.failure = "I9: " + result.failure;
+    }
   }
   result.trace_hash = cluster.scheduler().trace_hash();
   result.events = cluster.scheduler().events_run();
   result.summary = fmt::format(
-      "{} ({}{}), {} storage nodes, redundancy {}, {} crashes, {} distributors disturbed, taken over {} times, {} "
+      "{} ({}{}{}), {} storage nodes, redundancy {}, {} crashes, {} distributors disturbed, taken over {} times, {} "
       "messages "
       "({} lost), {} map tasks, {} repeated",
       query.is_aggregation ? "aggregate" : "fieldstats", status.shuffle == rpc::Shuffle::Direct ? "direct" : "store",
+      query.is_chain() ? fmt::format(", chain {}, limit {}", static_cast<int>(query.chain), query.limit) : "",
       query.is_incremental ? fmt::format(", {} documents reused", reused + status.documents_reused) : "",
       shape.storage_nodes, shape.redundancy, crashes, disturbed, status.taken_over, cluster.network().messages_sent(),
       cluster.network().messages_lost(), status.map_tasks, status.tasks_repeated);

@@ -32,7 +32,8 @@ struct AggregateSpec {
   /// {"type":"listing","selection":"price > 10","group_by":["city"],"aggregates":["count()"],"having":"count > 1",
   /// "order_by":["count desc"],"limit":10,"into":"city_count"}; only "type" must be there.
   /// Errors: InvalidArgument that names the member, or the position in the text.
-  static Result<AggregateSpec> from_json(std::string_view json);
+  /// With `needs_type` false, as of a pass after the first, "type" may be missing.
+  static Result<AggregateSpec> from_json(std::string_view json, bool needs_type = true);
   std::string to_json() const;
   friend bool operator==(const AggregateSpec&, const AggregateSpec&) = default;
 };

@@ -75,6 +75,7 @@ class ApplicationParameters {
 };
 
 class Accumulator;
+struct AggregateColumn;
 
 /// One object a task. Whatever order documents, tuples and values come in, the results must be the same bytes: Fjord
 /// relies on that when it repeats a task on another replica.
@@ -100,6 +101,10 @@ class Application {
   virtual bool is_aggregation() const { return false; }
   /// Something that takes documents in place of map() and combine(), for applications of Fjord itself; null: nothing.
   virtual std::unique_ptr<Accumulator> make_accumulator();
+  /// The columns of its results, if these are rows: JSON arrays with a value for each. Null: they are not.
+  virtual const std::vector<AggregateColumn>* columns() const { return nullptr; }
+  /// True: arrange() cuts results off, so that which there are follows from all of them.
+  virtual bool is_limited() const { return false; }
   /// A key as people and documents are shown it; different keys stay different.
   virtual Result<std::string> key_text(std::string_view key) const { return std::string(key); }
   /// Sorts and cuts all results of a job (key and value), where that is part of what was asked for.

@@ -10,6 +10,7 @@
 #include "fjord/common/result.h"
 #include "fjord/common/runtime.h"
 #include "fjord/common/unique_function.h"
+#include "fjord/mapreduce/document_sink.h"
 #include "fjord/rpc/transport.h"
 #include "fjord/visitors/mailbox.h"
 
@@ -42,6 +43,9 @@ class JobRecords {
   virtual void write_rows(std::string job, const JobRows& rows, visitors::Mailbox reply_to, Done<Status> done) = 0;
   virtual void read_rows(std::string job, visitors::Mailbox reply_to, Done<Result<JobRows>> done) = 0;
   virtual void remove_rows(std::string job, visitors::Mailbox reply_to, Done<Status> done) = 0;
+
+  /// Where whoever runs a job puts documents of it. Lives as long as the records.
+  virtual DocumentSink& sink() = 0;
 };
 
 /// As documents of type fjord_job in the store itself. All records are in one bucket, so that they are found.
@@ -59,6 +63,7 @@ class StoredJobRecords final : public JobRecords {
   void write_rows(std::string job, const JobRows& rows, visitors::Mailbox reply_to, Done<Status> done) override;
   void read_rows(std::string job, visitors::Mailbox reply_to, Done<Result<JobRows>> done) override;
   void remove_rows(std::string job, visitors::Mailbox reply_to, Done<Status> done) override;
+  DocumentSink& sink() override;
 
  private:
   class Impl;

@@ -71,6 +71,6 @@ class JobService final : public rpc::Service {
 /// OK if a job of that id and spec could be run with these types. Errors name the parameter or field and what is known:
 /// InvalidArgument, UnknownType, InvalidField, InvalidSelection.
 Status check_job(const std::string& job_id, const rpc::JobSpec& spec, const ApplicationRegistry& applications,
-                 const DocumentTypeRepo& types);
+                 const std::shared_ptr<const DocumentTypeRepo>& types);
 
 }  // namespace fjord::mapreduce

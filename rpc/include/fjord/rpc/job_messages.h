@@ -24,6 +24,24 @@ enum class Shuffle : std::int32_t {
   Direct = 2,  ///< With the answers of the visitors, to the process that runs the job, which holds the results.
 };
 
+/// Where a pass puts its rows as documents that stay: each row under an id made of namespace, type, name and group.
+struct RowTarget {
+  std::string type;        ///< Document type; empty: nowhere.
+  std::string name_space;  ///< Empty: "results".
+  std::string name;        ///< Jobs with the same one overwrite each other's documents; empty: the id of the job.
+  friend bool operator==(const RowTarget&, const RowTarget&) = default;
+};
+
+/// One MapReduce of a job that has several, or that puts documents.
+struct JobPass {
+  std::string application;
+  std::string document_type;  ///< Of the first pass; of others what follows from the pass before, or empty.
+  std::string selection;
+  std::vector<Parameter> parameters;
+  RowTarget into;
+  friend bool operator==(const JobPass&, const JobPass&) = default;
+};
+
 struct JobSpec {
   std::string application;
   std::string document_type;
@@ -39,6 +57,9 @@ struct JobSpec {
   /// Only what changed since the last job of the same is read, where that is still known
   /// (docs/design/0011-incremental-refresh.md).
   bool incremental = false;
+  /// Each but the first reads what the one before put (docs/design/0012-chained-passes.md). If there are any, the
+  /// members from `application` to `parameters` are empty, so that who does not know passes does not run the job.
+  std::vector<JobPass> passes = {};
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
@@ -50,7 +71,8 @@ enum class JobPhase : std::int32_t {
   CleanUp = 4,
   Done = 5,
   Failed = 6,
-  Cancelled = 7
+  Cancelled = 7,
+  Put = 8,  ///< After Reduce, if rows become documents.
 };
 
 /// A document that the map function of a job failed on, and why.
@@ -58,6 +80,28 @@ struct DeadLetter {
   std::string document;
   std::string error;
   friend bool operator==(const DeadLetter&, const DeadLetter&) = default;
+};
+
+/// What a pass came to.
+struct PassStatus {
+  std::uint64_t map_tasks = 0;
+  std::uint64_t map_tasks_done = 0;
+  std::uint64_t reduce_tasks = 0;
+  std::uint64_t reduce_tasks_done = 0;
+  std::uint64_t documents_read = 0;
+  std::uint64_t bytes_read = 0;
+  std::uint64_t tuples = 0;
+  std::uint64_t tuple_documents = 0;
+  std::uint64_t results = 0;
+  std::uint64_t tasks_repeated = 0;
+  std::uint64_t spilled_bytes = 0;
+  std::uint64_t sent_bytes = 0;
+  std::uint64_t dead_letters = 0;
+  std::uint64_t documents_put = 0;
+  std::uint64_t documents_removed = 0;
+  std::uint64_t documents_reused = 0;
+  Shuffle shuffle = Shuffle::Auto;
+  friend bool operator==(const PassStatus&, const PassStatus&) = default;
 };
 
 struct JobStatus {
@@ -104,6 +148,12 @@ struct JobStatus {
   std::string resume;                  ///< Text of the visit token of map: buckets that the numbers here include.
   std::string expected;                ///< Tuple documents by destination, with commas.
   std::uint64_t documents_reused = 0;  ///< Of documents_read, those that an earlier job had read and this one did not.
+  /// Passes that are done. All numbers above but times, dead letters and busy_us are of the pass after them, the one
+  /// that is under way or was the last.
+  std::vector<PassStatus> passes_done;
+  std::uint64_t documents_put = 0;      ///< Rows that became documents of the type that the pass names.
+  std::uint64_t documents_removed = 0;  ///< Documents of that name that are no rows any more.
+  std::uint32_t pass_run = 0;           ///< `run` when the pass began.
 };
 
 struct SubmitJobReply {

@@ -1,0 +1,523 @@
+// The part of the runner that makes one pass of several, and documents of rows.
+
+#include <algorithm>
+#include <fmt/core.h>
+#include <set>
+#include <utility>
+
+#include "fjord/common/log.h"
+#include "fjord/document/docblock.h"
+#include "job_runner.h"
+#include "rows.h"
+
+namespace fjord::mapreduce {
+namespace {
+
+constexpr std::size_t kPageBytesMin = std::size_t{16} << 10;
+constexpr std::size_t kPageBytesMax = std::size_t{1} << 20;
+constexpr std::size_t kPumpOutstanding = 32;
+constexpr unsigned kPumpTriesMax = 20;
+constexpr Duration kPumpAgain = milliseconds(500);
+constexpr std::uint64_t kBytesOfId = 32;  // what an id that has to be there takes while it is looked for
+
+std::string of_job(const std::string& job) { return fmt::format("{}.job == \"{}\"", kTuplesType, job); }
+
+std::string of_target(const rpc::RowTarget& target) {
+  return fmt::format("{} and id.type == \"{}\" and id.namespace == \"{}\" and id.specific = \"{}/*\"", target.type,
+                     target.type, target.name_space, target.name);
+}
+
+std::size_t bytes_of(const JobRows& rows) {
+  std::size_t bytes = 0;
+  for (const auto& [key, value] : rows) bytes += key.size() + value.size() + sizeof(rows[0]);
+  return bytes;
+}
+
+}  // namespace
+
+// --- What the pass reads and puts
+
+/// Its rows are wanted by the next pass, or become documents.
+bool JobRunner::puts_rows() const { return !plan_.is_last || !plan_.pass.into.type.empty(); }
+
+/// Which of them, is decided here.
+bool JobRunner::takes_some() const { return puts_rows() && application_->is_limited(); }
+
+/// The buckets of all destinations. Not of the task spec, which is about one destination in a direct map phase.
+std::vector<BucketId> JobRunner::output_buckets() const {
+  const unsigned bits = environment_.snapshot.get()->distribution_bits();
+  std::set<BucketId> buckets;
+  for (std::uint32_t i = 0; i < job_.output_buckets; ++i) buckets.insert(BucketId(bits, job_.output_base + i));
+  return {buckets.begin(), buckets.end()};
+}
+
+std::string JobRunner::input_selection() const {
+  if (plan_.reads_rows) {
+    TaskSpec before = spec_;
+    before.run = job_.pass_run - 1;
+    return of_job(before.rows_job(false));
+  }
+  std::string selection = plan_.reads.type.empty() ? spec_.document_type : of_target(plan_.reads);
+  if (!plan_.pass.selection.empty()) selection += " and (" + plan_.pass.selection + ")";
+  return selection;
+}
+
+/// A pass reads exactly what the one before has put. Errors: Corruption.
+Status JobRunner::check_input() const {
+  const bool counts_all = plan_.reads_rows || plan_.pass.selection.empty();
+  if (job_.passes_done.empty() || !counts_all) return Status::ok();
+  const std::uint64_t put = job_.passes_done.back().results;
+  if (job_.documents_read == put) return Status::ok();
+  return Status(StatusCode::Corruption, fmt::format("pass {} read {} documents, the pass before put {}",
+                                                    job_.passes_done.size() + 1, job_.documents_read, put));
+}
+
+/// What reduce tasks put. Rows of which some will be taken are no results yet.
+void JobRunner::set_outputs() {
+  spec_.puts_rows = puts_rows();
+  spec_.puts_all = takes_some();
+  spec_.puts_results = plan_.is_last && !takes_some();
+  spec_.into = takes_some() ? rpc::RowTarget() : plan_.pass.into;
+}
+
+std::uint64_t JobRunner::in_passes_done(std::uint64_t rpc::PassStatus::*number) const {
+  std::uint64_t sum = 0;
+  for (const rpc::PassStatus& pass : job_.passes_done) sum += pass.*number;
+  return sum;
+}
+
+// --- From reduce to rows that are written down
+
+void JobRunner::reduced() {
+  if (!puts_rows()) {
+    finish_pass();
+    return;
+  }
+  if (job_.shuffle == rpc::Shuffle::Direct) {
+    // Who takes the job over has to know where pages may be, before there are any.
+    choose_output();
+    commit([this] {
+      if (outcome_ == rpc::JobPhase::Done) write_pages();
+    });
+    return;
+  }
+  commit([this] {
+    if (outcome_ != rpc::JobPhase::Done) return;
+    if (!takes_some()) {
+      pages_written();
+      return;
+    }
+    rows_.clear();
+    collected_.clear();
+    spec_.puts_all = true;
+    in_phase([this] { collect([this] { write_pages(); }); });
+  });
+}
+
+/// Of a visit whose documents come here.
+visitors::VisitorSessionOptions JobRunner::reading_options() const {
+  auto options = session_options("dump");
+  options.deduplicate = true;
+  options.follow_bits = true;
+  return options;
+}
+
+/// Reads all rows that were written down, and keeps those that the application does not cut off.
+void JobRunner::collect(std::function<void()> then) {
+  rows_.clear();
+  collected_.clear();
+  auto options = reading_options();
+  options.selection = of_job(spec_.rows_job(spec_.puts_all));
+  options.buckets = output_buckets();
+  job_.documents_put = 0;
+  visitors::VisitorSessionCallbacks callbacks;
+  callbacks.on_begin = [this](std::size_t buckets) { return wait_before(buckets); };
+  callbacks.on_docblock = [this](BucketId, const std::string& docblock) { take_rows_of(docblock); };
+  callbacks.on_finished = [this, then = std::move(then)](const Status& status) {
+    if (!status) {
+      fail(status);
+    } else {
+      on_collected(then);
+    }
+  };
+  settling_.rows = 0;
+  start_session(std::move(options), std::move(callbacks));
+}
+
+void JobRunner::take_rows_of(const std::string& docblock) {
+  const auto types = snapshot_->types();
+  DocBlockReader reader(docblock);
+  Status status;
+  while (const auto entry = status ? reader.next() : std::nullopt) {
+    const auto view = DocumentView::open(*types, entry->header, entry->body);
+    const auto tuples = view ? view->field("tuples") : std::nullopt;
+    if (!tuples) status = Status(StatusCode::Corruption, "a page without rows");
+    if (!tuples || !collected_.insert(std::string(view->id())).second) continue;
+    status = for_each_tuple(tuples->as_string_view(), [&](std::string_view key, std::string_view row) {
+      rows_.emplace_back(key, row);
+      ++settling_.rows;
+      return Status::ok();
+    });
+    // What is cut off now would be cut off in the end.
+    if (status && bytes_of(rows_) > memory_limit()) status = application_->arrange(rows_);
+    if (status && bytes_of(rows_) > memory_limit()) {
+      status = Status(StatusCode::TooLarge, fmt::format("the rows that the limit leaves need more than {} bytes; the "
+                                                        "limit is the {}",
+                                                        memory_limit(), memory_limit_name()));
+    }
+  }
+  if (status && !reader.ok()) status = Status(StatusCode::Corruption, "malformed block of documents");
+  if (!status) fail(status);
+}
+
+void JobRunner::on_collected(std::function<void()> then) {
+  if (settling_.rows != job_.results) {
+    fail(
+        Status(StatusCode::Corruption, fmt::format("reduce made {} rows, {} are there", job_.results, settling_.rows)));
+    return;
+  }
+  if (!std::is_sorted(rows_.begin(), rows_.end())) std::sort(rows_.begin(), rows_.end());
+  if (const Status status = application_->arrange(rows_); !status) {
+    fail(status);
+    return;
+  }
+  has_rows_ = true;
+  between_ = true;
+  environment_.executor.post(if_alive([this, then = std::move(then)] {
+    if (outcome_ == rpc::JobPhase::Done && !begins_anew_) then();
+  }));
+}
+
+/// Rows are written down before the first of them becomes a document: whoever goes on puts the same.
+void JobRunner::write_pages() {
+  job_.results = rows_.size();
+  const std::size_t page_bytes =
+      std::clamp(bytes_of(rows_) / (2 * std::size_t{job_.output_buckets}), kPageBytesMin, kPageBytesMax);
+  struct Place {
+    std::size_t row = 0;
+    std::uint32_t page = 0;
+  };
+  pump(
+      [this, page_bytes, at = Place()](SinkOperation& operation) mutable -> Result<bool> {
+        RowPage page;
+        while (at.row < rows_.size() && page.bytes() < page_bytes) {
+          page.add(printable_key(rows_[at.row].first), rows_[at.row].second);
+          ++at.row;
+        }
+        if (page.is_empty()) return false;
+        const std::uint32_t number = at.page++;
+        FJORD_TRY_ASSIGN(operation.document,
+                         page_document(spec_, *snapshot_->types(), false, number % job_.output_buckets,
+                                       number / job_.output_buckets, page.take(), operation.id));
+        job_.sent_bytes += operation.document->size();
+        return true;
+      },
+      0, [this] { pages_written(); });
+}
+
+/// Puts or removes what `next` gives, from its beginning again if that fails for a reason that may go away.
+void JobRunner::pump(std::function<Result<bool>(SinkOperation&)> next, unsigned tries, std::function<void()> then) {
+  between_ = true;
+  pumps_ = outcome_ == rpc::JobPhase::Done && !begins_anew_;
+  if (!pumps_) {
+    stop();
+    return;
+  }
+  const auto ended = [this, next, tries, then = std::move(then)](const Status& status) {
+    const bool goes_on = outcome_ == rpc::JobPhase::Done && !begins_anew_;
+    const bool may_go_away = is_transient(status.code()) || status.code() == StatusCode::Timeout;
+    if (goes_on && !status && may_go_away && tries < kPumpTriesMax) {
+      environment_.executor.post_after(kPumpAgain,
+                                       if_alive([this, next, tries, then] { pump(next, tries + 1, then); }));
+      return;
+    }
+    pumps_ = false;
+    if (!goes_on) {
+      stop();
+    } else if (!status) {
+      fail(status);
+    } else {
+      then();
+    }
+  };
+  pump_ = std::make_shared<SinkPump>(
+      environment_.records.sink(), environment_.mailbox, kPumpOutstanding,
+      [this, next](SinkOperation& operation) mutable -> Result<bool> {
+        if (outcome_ != rpc::JobPhase::Done || begins_anew_) return false;
+        return next(operation);
+      },
+      [this, ended](const Status& status) {
+        // Not inside the pump, which is about to be replaced.
+        environment_.executor.post(if_alive([ended, status] { ended(status); }));
+      });
+  pump_->start();
+}
+
+/// The rows of the pass are there for good.
+void JobRunner::pages_written() {
+  if (plan_.pass.into.type.empty()) {
+    finish_pass();
+    return;
+  }
+  job_.phase = rpc::JobPhase::Put;
+  commit([this] {
+    if (outcome_ == rpc::JobPhase::Done) put();
+  });
+}
+
+// --- Rows become documents that stay
+
+/// With the store shuffle, reduce tasks have put what they made, unless there was more to decide.
+void JobRunner::put() {
+  job_.phase = rpc::JobPhase::Put;
+  settling_ = Settling();
+  const bool is_to_put = job_.shuffle == rpc::Shuffle::Direct || takes_some();
+  const bool misses_rows = plan_.is_last && job_.shuffle == rpc::Shuffle::Direct && !has_rows_;
+  spec_.puts_all = false;
+  const auto next = [this, is_to_put] {
+    in_phase([this, is_to_put] { is_to_put&& job_.results != 0 ? run_put() : settle(); });
+  };
+  if (misses_rows) {
+    in_phase([this, next] { collect(next); });
+  } else {
+    next();
+  }
+}
+
+void JobRunner::run_put() {
+  TaskSpec spec = spec_;
+  spec.into = plan_.pass.into;
+  spec.puts_results = plan_.is_last && job_.shuffle == rpc::Shuffle::Store;
+  spec.expected_documents.clear();
+  auto options = session_options(kPutVisitor);
+  options.parameters = spec.to_parameters();
+  options.selection = of_job(spec_.rows_job(false));
+  options.buckets = output_buckets();
+  job_.documents_put = 0;
+  run(
+      std::move(options),
+      [this](const TaskReport& report) {
+        job_.documents_put += report.results;
+        job_.sent_bytes += report.sent_bytes;
+        job_.busy_us += report.busy_us;
+        throttle_.bucket_done(report.sent_bytes, report.results, snapshot_->distribution().redundancy(),
+                              environment_.clock.now());
+        if (const Status within = check_limits(); !within) fail(within);
+      },
+      {},
+      [this](const Status& status) {
+        if (!status) {
+          fail(status);
+          return;
+        }
+        if (job_.documents_put != job_.results) {
+          fail(Status(StatusCode::Corruption,
+                      fmt::format("{} rows were put, there are {}", job_.documents_put, job_.results)));
+          return;
+        }
+        between_ = true;
+        environment_.executor.post(if_alive([this] {
+          if (outcome_ == rpc::JobPhase::Done && !begins_anew_) in_phase([this] { settle(); });
+        }));
+      });
+}
+
+/// Every row has its document, and documents of an earlier job of the same name that are no rows of this one are
+/// removed. Which are which is told by their ids, of which one round compares as many as fit into memory.
+void JobRunner::settle() {
+  const std::uint64_t fit = std::max<std::uint64_t>(1, memory_limit() / 2 / kBytesOfId);
+  const std::uint64_t round = settling_.round;
+  settling_ = Settling();
+  settling_.round = round;
+  settling_.rounds = job_.results / fit + 1;
+  auto options = reading_options();
+  options.selection = of_job(spec_.rows_job(false));
+  options.buckets = output_buckets();
+  visitors::VisitorSessionCallbacks callbacks;
+  callbacks.on_begin = [this](std::size_t buckets) { return wait_before(buckets); };
+  callbacks.on_docblock = [this](BucketId, const std::string& docblock) {
+    DocBlockReader reader(docblock);
+    Status status;
+    while (const auto entry = status ? reader.next() : std::nullopt) {
+      const auto view = DocumentView::open(*snapshot_->types(), entry->header, entry->body);
+      const auto tuples = view ? view->field("tuples") : std::nullopt;
+      if (!tuples) status = Status(StatusCode::Corruption, "a page without rows");
+      if (!tuples || !settling_.pages.insert(std::string(view->id())).second) continue;
+      status = for_each_tuple(tuples->as_string_view(), [&](std::string_view key, std::string_view) -> Status {
+        ++settling_.rows;
+        FJORD_TRY_ASSIGN(const DocumentId id, row_target_id(plan_.pass.into, key));
+        if (id.gid().hash_bits() % settling_.rounds == settling_.round) settling_.wanted.push_back(id.gid());
+        return Status::ok();
+      });
+    }
+    if (!status) fail(status);
+  };
+  callbacks.on_finished = [this](const Status& status) {
+    if (!status) {
+      fail(status);
+    } else if (settling_.rows != job_.results) {
+      fail(Status(StatusCode::Corruption,
+                  fmt::format("reduce made {} rows, {} are there", job_.results, settling_.rows)));
+    } else {
+      between_ = true;
+      environment_.executor.post(if_alive([this] {
+        if (outcome_ == rpc::JobPhase::Done && !begins_anew_) in_phase([this] { read_targets(); });
+      }));
+    }
+  };
+  start_session(std::move(options), std::move(callbacks));
+}
+
+void JobRunner::read_targets() {
+  std::sort(settling_.wanted.begin(), settling_.wanted.end());
+  settling_.found.assign(settling_.wanted.size(), false);
+  settling_.stale.clear();
+  settling_.stale_bytes = 0;
+  settling_.again = false;
+  auto options = reading_options();
+  options.ids_only = true;
+  options.selection = of_target(plan_.pass.into);
+  visitors::VisitorSessionCallbacks callbacks;
+  callbacks.on_begin = [this](std::size_t buckets) { return wait_before(buckets); };
+  callbacks.on_docblock = [this](BucketId, const std::string& docblock) { take_targets(docblock); };
+  callbacks.on_finished = [this](const Status& status) {
+    const auto missing = std::count(settling_.found.begin(), settling_.found.end(), false);
+    if (!status) {
+      fail(status);
+    } else if (missing != 0) {
+      fail(Status(StatusCode::Corruption, fmt::format("{} of {} documents of type {} are not there after they were put",
+                                                      missing, job_.results, plan_.pass.into.type)));
+    } else {
+      between_ = true;
+      environment_.executor.post(if_alive([this] {
+        if (outcome_ == rpc::JobPhase::Done && !begins_anew_) remove_stale();
+      }));
+    }
+  };
+  start_session(std::move(options), std::move(callbacks));
+}
+
+void JobRunner::take_targets(const std::string& docblock) {
+  DocBlockReader reader(docblock);
+  while (const auto entry = reader.next()) {
+    if (entry->gid.hash_bits() % settling_.rounds != settling_.round) continue;
+    const auto at = std::lower_bound(settling_.wanted.begin(), settling_.wanted.end(), entry->gid);
+    if (at != settling_.wanted.end() && *at == entry->gid) {
+      settling_.found[static_cast<std::size_t>(at - settling_.wanted.begin())] = true;
+      continue;
+    }
+    const auto view = DocumentView::open(*snapshot_->types(), entry->header, entry->body);
+    if (!view) {
+      fail(view.error());
+      return;
+    }
+    if (settling_.stale_bytes > memory_limit() / 2) {
+      settling_.again = true;
+      continue;
+    }
+    settling_.stale.emplace_back(view->id());
+    settling_.stale_bytes += settling_.stale.back().size() + sizeof(std::string);
+  }
+  if (!reader.ok()) fail(Status(StatusCode::Corruption, "malformed block of documents"));
+}
+
+void JobRunner::remove_stale() {
+  pump(
+      [this, at = std::size_t{0}](SinkOperation& operation) mutable -> Result<bool> {
+        if (at == settling_.stale.size()) return false;
+        operation.id = settling_.stale[at++];
+        operation.document.reset();
+        return true;
+      },
+      0,
+      [this] {
+        job_.documents_removed += settling_.stale.size();
+        if (!settling_.again) ++settling_.round;
+        if (settling_.round < settling_.rounds) {
+          in_phase([this] { settle(); });
+        } else {
+          finish_pass();
+        }
+      });
+}
+
+// --- From pass to pass
+
+void JobRunner::finish_pass() {
+  if (!plan_.is_last) {
+    next_pass();
+    return;
+  }
+  if (job_.output_buckets == 0) {
+    end();
+    return;
+  }
+  const bool is_kept =
+      has_rows_ && job_.shuffle == rpc::Shuffle::Direct && bytes_of(rows_) <= environment_.options.recorded_rows_bytes;
+  if (!is_kept) {
+    finish_store(rpc::JobPhase::Done);
+    return;
+  }
+  // Clean-up removes the pages: who takes the job over then finds the rows beside the record.
+  between_ = true;
+  environment_.records.write_rows(
+      job_.job_id, rows_, environment_.mailbox, [this, alive = std::weak_ptr<int>(alive_)](const Status& status) {
+        if (alive.expired() || outcome_ != rpc::JobPhase::Done || begins_anew_) return;
+        if (!status) log::warning("job", "{}: the results are only in memory: {}", job_.job_id, status.to_string());
+        finish_store(rpc::JobPhase::Done);
+      });
+}
+
+/// Taken over in clean-up: what finish_pass() wrote down is what this process answers with.
+void JobRunner::read_kept_rows() {
+  if (outcome_ != rpc::JobPhase::Done || job_.shuffle != rpc::Shuffle::Direct) {
+    clean_up();
+    return;
+  }
+  environment_.records.read_rows(job_.job_id, environment_.mailbox,
+                                 [this, alive = std::weak_ptr<int>(alive_)](Result<JobRows> rows) {
+                                   if (alive.expired()) return;
+                                   has_rows_ = rows.has_value();
+                                   if (rows) rows_ = std::move(*rows);
+                                   clean_up();
+                                 });
+}
+
+/// Everything below the name of the run is of the pass: the next one has another run.
+void JobRunner::next_pass() {
+  const rpc::JobStatus now = status();
+  rpc::PassStatus done;
+  done.map_tasks = now.map_tasks;
+  done.map_tasks_done = now.map_tasks_done;
+  done.reduce_tasks = now.reduce_tasks;
+  done.reduce_tasks_done = now.reduce_tasks_done;
+  done.documents_read = now.documents_read;
+  done.bytes_read = now.bytes_read;
+  done.tuples = now.tuples;
+  done.tuple_documents = now.tuple_documents;
+  done.results = now.results;
+  done.tasks_repeated = now.tasks_repeated;
+  done.spilled_bytes = now.spilled_bytes;
+  done.sent_bytes = now.sent_bytes;
+  done.dead_letters = now.dead_letters - in_passes_done(&rpc::PassStatus::dead_letters);
+  done.documents_put = now.documents_put;
+  done.documents_removed = now.documents_removed;
+  done.documents_reused = now.documents_reused;
+  done.shuffle = now.shuffle;
+  end_mapping();
+  job_.passes_done.push_back(done);
+  reset_counts();
+  ++job_.run;
+  job_.pass_run = job_.run;
+  spec_.run = job_.run;
+  job_.bits = 0;
+  job_.shuffle = rpc::Shuffle::Auto;
+  repeated_before_ = 0;
+  commit([this] {
+    if (outcome_ != rpc::JobPhase::Done) return;
+    session_.reset();
+    if (choose_pass()) begin();
+  });
+}
+
+}  // namespace fjord::mapreduce
