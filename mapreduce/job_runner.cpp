@@ -57,6 +57,7 @@ JobRunner::JobRunner(rpc::JobStatus job, RunnerEnvironment environment, Random r
   spec_.output_namespace = job_.spec.output_namespace.empty() ? "results" : job_.spec.output_namespace;
   spec_.parameters = job_.spec.parameters;
   spec_.run = job_.run;
+  spec_.version = job_.application_version;
   apply(job_.settings.empty() ? job_.spec.settings : job_.settings);
 }
 
@@ -334,10 +335,12 @@ void JobRunner::start() {
 bool JobRunner::choose_shuffle() {
   snapshot_ = environment_.snapshot.get();
   const DocumentType* type = snapshot_->types()->find(spec_.document_type);
-  auto application =
-      type == nullptr
-          ? Status(StatusCode::UnknownType, "there is no document type " + spec_.document_type)
-          : environment_.applications.create(spec_.application, spec_.parameters, *type, snapshot_->types().get());
+  const auto make = [&]() -> Result<std::unique_ptr<Application>> {
+    if (type == nullptr) return Status(StatusCode::UnknownType, "there is no document type " + spec_.document_type);
+    FJORD_TRY(environment_.applications.check_version(spec_.application, spec_.version));
+    return environment_.applications.create(spec_.application, spec_.parameters, *type, snapshot_->types().get());
+  };
+  auto application = make();
   if (!application) {
     outcome_ = rpc::JobPhase::Failed;
     job_.error = application.error();

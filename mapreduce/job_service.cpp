@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "application_coverage.h"
 #include "fjord/common/log.h"
 #include "fjord/document/selection.h"
 #include "fjord/mapreduce/task_visitors.h"
@@ -91,7 +92,7 @@ JobService::Impl::Impl(const JobServiceOptions& options, Runtime& runtime, rpc::
 
 // --- Calls
 
-void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder respond) {
+void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder respond, bool is_covered) {
   const auto answer = [&](Status status) { respond(rpc::SubmitJobReply{std::move(status), request.job_id}); };
   if (const auto it = jobs_.find(request.job_id); it != jobs_.end()) {
     if (it->second.status.spec != request.spec) {
@@ -106,7 +107,17 @@ void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder resp
   const auto snapshot = snapshot_.get();
   if (snapshot == nullptr) return answer(Status(StatusCode::NotReady, "this distributor has no cluster state yet"));
   if (Status status = check_job(request.job_id, request.spec, applications_, *snapshot->types()); !status) {
-    return answer(std::move(status));
+    const bool is_unknown = applications_.find(request.spec.application) == nullptr && !options_.name.empty();
+    return answer(is_unknown ? status.with_context(options_.name) : std::move(status));
+  }
+  const ApplicationInfo& info = *applications_.find(request.spec.application);
+  if (!info.version.empty() && !is_covered) {
+    ask_for_application(transport_, *snapshot, *executor_, info,
+                        [this, request, respond = std::move(respond)](const Status& status) mutable {
+                          if (status) return submit(request, std::move(respond), true);
+                          respond(rpc::SubmitJobReply{status, request.job_id});
+                        });
+    return;
   }
   const auto application =
       applications_.create(request.spec.application, request.spec.parameters,
@@ -119,6 +130,7 @@ void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder resp
   status.spec = request.spec;
   status.settings = merge_settings({}, request.spec.settings);
   status.phase = rpc::JobPhase::Queued;
+  status.application_version = info.version;
   status.submitted_unix_us = clock_.wall_now().us;
   Job& job = add(std::move(status), false);
   metrics_.submitted.add();

@@ -1,3 +1,4 @@
+#include <optional>
 #include <utility>
 
 #include "fjord/common/check.h"
@@ -24,7 +25,7 @@ struct ReduceTask {
   // Where the pump is.
   std::map<std::uint32_t, Destination>::iterator at;
   std::unique_ptr<TupleSource> tuples;  ///< Of that destination; null: not begun.
-  Tuple tuple;
+  std::optional<KeyReducer> reducer;    ///< Of these.
 };
 
 class ReduceVisitor final : public visitors::Visitor {
@@ -114,18 +115,19 @@ class ReduceVisitor final : public visitors::Visitor {
       auto& [destination, collected] = *task.at;
       if (task.tuples == nullptr) {
         FJORD_TRY_ASSIGN(task.tuples, collected.groups.finish());
+        task.reducer.emplace(*application_, *task.tuples);
       }
-      FJORD_TRY_ASSIGN(const bool more, task.tuples->next(task.tuple));
+      std::string key, result;
+      FJORD_TRY_ASSIGN(const bool more, task.reducer->next(key, result));
       if (!more) {
         task.report.spilled_bytes += collected.groups.spilled_bytes();
         shared_->metrics.spilled_bytes.add(collected.groups.spilled_bytes());
+        task.reducer.reset();
         task.tuples.reset();
         ++task.at;
         continue;
       }
-      FJORD_TRY_ASSIGN(auto result, reduce_key(*application_, task.tuple));
-      if (!result) continue;
-      FJORD_TRY(make_result(task.tuple.key, destination, std::move(*result), operation));
+      FJORD_TRY(make_result(key, destination, std::move(result), operation));
       ++task.report.results;
       task.report.sent_bytes += operation.document->size();
       shared_->metrics.results.add();

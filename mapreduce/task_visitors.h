@@ -4,8 +4,10 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "fjord/common/clock.h"
 #include "fjord/common/hash.h"
@@ -103,6 +105,40 @@ Status for_each_document(std::string_view docblock, const visitors::VisitContext
       return status.with_context("document " + std::string(view.id()));
   }
   if (!reader.ok()) return Status(StatusCode::Corruption, "malformed block of documents");
+  return Status::ok();
+}
+
+/// Has `table` take the documents of a block, by map_or_set_aside() or many at a time, and counts them in the report;
+/// `f()` after each step. Errors: those of for_each_document() and map_or_set_aside().
+template <typename F>
+Status map_documents(Accumulator& table, std::string_view docblock, const visitors::VisitContext& context,
+                     const TaskSpec& spec, TaskReport& report, F f) {
+  const auto count = [&report](const EntryView& entry) {
+    ++report.documents;
+    report.bytes += entry.header.size() + entry.body.size();
+  };
+  if (!table.takes_many()) {
+    return for_each_document(docblock, context, [&](const EntryView& entry, const DocumentView& view) {
+      count(entry);
+      FJORD_TRY(map_or_set_aside(table, view, spec, report));
+      return f();
+    });
+  }
+  std::vector<DocumentView> documents;
+  FJORD_TRY(for_each_document(docblock, context, [&](const EntryView& entry, const DocumentView& view) {
+    count(entry);
+    documents.push_back(view);
+    return Status::ok();
+  }));
+  for (std::span<const DocumentView> left = documents; !left.empty();) {
+    FJORD_TRY_ASSIGN(const MappedDocuments mapped, table.map_many(left));
+    for (const auto& [document, why] : mapped.failed) {
+      if (const Status status = or_set_aside(why, left[document], spec, report); !status)
+        return status.with_context("document " + std::string(left[document].id()));
+    }
+    FJORD_TRY(f());
+    left = left.subspan(mapped.documents);
+  }
   return Status::ok();
 }
 

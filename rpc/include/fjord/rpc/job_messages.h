@@ -104,6 +104,7 @@ struct JobStatus {
   std::string resume;                  ///< Text of the visit token of map: buckets that the numbers here include.
   std::string expected;                ///< Tuple documents by destination, with commas.
   std::uint64_t documents_reused = 0;  ///< Of documents_read, those that an earlier job had read and this one did not.
+  std::string application_version;     ///< Of an application of a plugin; all of its tasks have the same.
 };
 
 struct SubmitJobReply {
