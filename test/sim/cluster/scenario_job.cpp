@@ -6,6 +6,8 @@
 #include <set>
 #include <utility>
 
+#include "batched_application.h"
+#include "fjord/common/random.h"
 #include "fjord/mapreduce/aggregate_spec.h"
 #include "fjord/mapreduce/job_results.h"
 #include "fjord/sim/scenarios.h"
@@ -34,8 +36,9 @@ struct Totals {
   }
 };
 
-/// What is computed: the application fieldstats, or an aggregation.
+/// What is computed: the application fieldstats, built in or as one of a plugin, or an aggregation.
 struct Query {
+  bool is_batched = false;
   bool is_aggregation = false;
   bool by_price = false;    ///< Aggregation: by city and price, so that there are about as many groups as documents.
   bool wants_city = false;  ///< fieldstats: documents without a city are dead letters.
@@ -45,7 +48,7 @@ struct Query {
   rpc::JobSpec spec() const {
     rpc::JobSpec spec;
     spec.incremental = is_incremental;
-    spec.application = "fieldstats";
+    spec.application = is_batched ? kBatchedApplication : "fieldstats";
     spec.document_type = "item";
     spec.parameters = {{"group", "city"}, {"value", "price"}};
     spec.output_namespace = "out";
@@ -371,6 +374,7 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   query.shuffle = static_cast<rpc::Shuffle>(random.below(3));
   query.wants_city = random.chance(0.5);
   query.is_incremental = query.shuffle != rpc::Shuffle::Store && random.chance(0.5);
+  query.is_batched = !query.is_aggregation && Random(mix64(options.seed, 0x706c7567)).chance(0.5);
   const bool pauses = random.chance(0.4);
   const bool disturbs = random.chance(0.5);
   if (random.chance(0.5)) shape.task_memory_bytes = 4096;
@@ -447,7 +451,8 @@ ScenarioResult run_job(const ScenarioOptions& options) {
       "{} ({}{}), {} storage nodes, redundancy {}, {} crashes, {} distributors disturbed, taken over {} times, {} "
       "messages "
       "({} lost), {} map tasks, {} repeated",
-      query.is_aggregation ? "aggregate" : "fieldstats", status.shuffle == rpc::Shuffle::Direct ? "direct" : "store",
+      query.is_aggregation ? "aggregate" : query.spec().application,
+      status.shuffle == rpc::Shuffle::Direct ? "direct" : "store",
       query.is_incremental ? fmt::format(", {} documents reused", reused + status.documents_reused) : "",
       shape.storage_nodes, shape.redundancy, crashes, disturbed, status.taken_over, cluster.network().messages_sent(),
       cluster.network().messages_lost(), status.map_tasks, status.tasks_repeated);
