@@ -33,6 +33,11 @@ class PluginApplication final : public Application, private BatchFunctions {
     create_.name = std::move(name);
     create_.version = std::move(version);
   }
+  ~PluginApplication() override {
+    if (process_ != nullptr) idle_->give({std::move(process_), needs_body_});
+  }
+  PluginApplication(const PluginApplication&) = delete;
+  PluginApplication& operator=(const PluginApplication&) = delete;
 
   Status configure(const ApplicationParameters& parameters, const DocumentType& type) override {
     for (const auto& [name, value] : parameters.values()) create_.parameters.push_back({name, value});
@@ -116,7 +121,15 @@ class PluginApplication final : public Application, private BatchFunctions {
   /// So that there is a process. Errors: IoError; NotReady; what the library's factory says.
   Status start() {
     if (process_ != nullptr) return Status::ok();
-    FJORD_TRY_ASSIGN(create_.schemas, shared_->schemas());
+    if (idle_ == nullptr) {
+      FJORD_TRY_ASSIGN(create_.schemas, shared_->schemas());
+      idle_ = shared_->idle.of(library_ + encode(create_));
+    }
+    if (IdleProcesses::Process idle = idle_->take(); idle.process != nullptr) {
+      process_ = std::move(idle.process);
+      needs_body_ = idle.needs_body;
+      return Status::ok();
+    }
     FJORD_TRY_ASSIGN(process_, PluginProcess::start(shared_->options, library_));
     shared_->started.add();
     FJORD_TRY_ASSIGN(const HostAnswer answer, ask(create_, never));
@@ -188,6 +201,7 @@ class PluginApplication final : public Application, private BatchFunctions {
   std::shared_ptr<const PluginContext> shared_;
   std::string library_;
   HostRequest create_;
+  std::shared_ptr<IdleProcesses> idle_;  ///< Null: not started yet.
   std::unique_ptr<PluginProcess> process_;
   bool needs_body_ = true;
   std::size_t last_batch_ = 0;

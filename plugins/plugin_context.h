@@ -2,6 +2,7 @@
 
 #include "fjord/common/metrics.h"
 #include "fjord/plugins/plugin_directory.h"
+#include "idle_processes.h"
 
 namespace fjord::plugins {
 
@@ -19,6 +20,7 @@ struct PluginContext {
   Counter& started;
   Counter& failed;
   Gauge& refused;
+  mutable IdleProcessesByJob idle;
 };
 
 }  // namespace fjord::plugins

@@ -288,6 +288,37 @@ TEST_CASE("plugin application: parameters are checked, by the node and, where it
   CHECK(world.started() == 2);
 }
 
+TEST_CASE(
+    "plugin application: the tasks of a job use each other's processes, and those of another job have their own") {
+  World world;
+  const Documents documents(world, 50);
+  const auto run = [&](const Parameters& parameters) {
+    auto application = world.make(parameters);
+    const auto table = make_accumulator(*application);
+    REQUIRE(map_all(*table, documents.views));
+    CHECK(rows_of(reduce_all(*application, *table)) == expected(50));
+    return application;
+  };
+  auto first = run({});
+  CHECK(world.started() == 1);
+  run({});
+  run({});
+  CHECK(world.started() == 2);  // one after the other
+  run({{"combines", "0"}});
+  CHECK(world.started() == 3);
+  // What a task was lost with is not for the next one.
+  {
+    const auto bad = world.make({{"how", "exits"}, {"at", "7"}});
+    const auto table = make_accumulator(*bad);
+    REQUIRE(map_all(*table, std::span(documents.views).subspan(7, 1)));
+    CHECK(world.started() == 4);
+  }
+  // With the last task of a job its processes end.
+  first.reset();
+  run({});
+  CHECK(world.started() == 5);
+}
+
 TEST_CASE("plugin application: one document or key at a time is the same") {
   World world;
   const Documents documents(world, 30);
