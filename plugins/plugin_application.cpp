@@ -79,28 +79,31 @@ class PluginApplication final : public Application, private BatchFunctions {
 
   Status combine(std::span<const KeyedValues> keys,
                  const std::function<void(std::size_t, std::string_view)>& on_value) override {
-    FJORD_TRY(start());
-    HostRequest request = batch_of(Call::Combine, keys);
-    FJORD_TRY_ASSIGN(const HostAnswer answer, ask(request, never));
-    ByteReader in(answer.result);
     std::vector<std::string_view> values;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (!take_values(in, values)) return nonsense();
-      for (const std::string_view value : values) on_value(i, value);
+    for (std::size_t done = 0; done < keys.size();) {
+      FJORD_TRY_ASSIGN(const HostAnswer answer, ask_about(Call::Combine, keys.subspan(done)));
+      ByteReader in(answer.result);
+      if (in.remaining() == 0) return nonsense();
+      for (; in.remaining() > 0; ++done) {
+        if (!take_values(in, values) || done == keys.size()) return nonsense();
+        for (const std::string_view value : values) on_value(done, value);
+      }
     }
-    return in.at_end() ? Status::ok() : nonsense();
+    return Status::ok();
   }
 
   Result<std::vector<std::optional<std::string>>> reduce(std::span<const KeyedValues> keys) override {
-    FJORD_TRY(start());
-    const HostRequest request = batch_of(Call::Reduce, keys);
-    FJORD_TRY_ASSIGN(const HostAnswer answer, ask(request, never));
-    ByteReader in(answer.result);
-    std::vector<std::optional<std::string>> results(keys.size());
-    for (auto& result : results) {
-      if (in.fixed<std::uint8_t>() != 0) result = in.string();
+    std::vector<std::optional<std::string>> results;
+    while (results.size() < keys.size()) {
+      FJORD_TRY_ASSIGN(const HostAnswer answer, ask_about(Call::Reduce, keys.subspan(results.size())));
+      ByteReader in(answer.result);
+      if (in.remaining() == 0) return nonsense();
+      while (in.remaining() > 0) {
+        std::optional<std::string>& result = results.emplace_back();
+        if (in.fixed<std::uint8_t>() != 0) result = in.string();
+      }
+      if (!in.ok() || results.size() > keys.size()) return nonsense();
     }
-    if (!in.at_end()) return nonsense();
     return results;
   }
 
@@ -108,14 +111,16 @@ class PluginApplication final : public Application, private BatchFunctions {
   static bool never() { return false; }
   static bool is_of_process(const Status& status) { return status.code() == StatusCode::InvalidArgument; }
 
-  HostRequest batch_of(Call call, std::span<const KeyedValues> keys) const {
+  /// The answer is about some of the keys, from the front and at least one.
+  Result<HostAnswer> ask_about(Call call, std::span<const KeyedValues> keys) {
+    FJORD_TRY(start());
     HostRequest request;
     request.call = call;
     for (const KeyedValues& key : keys) {
       put_string(request.batch, key.key);
       put_values(request.batch, key.values);
     }
-    return request;
+    return ask(request, never);
   }
 
   /// So that there is a process. Errors: IoError; NotReady; what the library's factory says.

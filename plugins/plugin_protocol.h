@@ -63,8 +63,8 @@ struct HostAnswer {
 /// | CreateApplication | | needs bodies: a byte |
 /// | Map | header and body of each document | the number of documents at the front that were mapped, that of tuples
 /// emitted, that of documents which failed, and of each its index, code and message; then keys and values |
-/// | Combine | keys with values, as put_values() | the values of each key, as put_values() without keys |
-/// | Reduce | the same | of each key a byte, and its result if that is 1 |
+/// | Combine | keys with values, as put_values() | the values of each of the first keys, without the key |
+/// | Reduce | the same | of each of the first keys a byte, and its result if that is 1 |
 ///
 /// An outcome that is an error tells of the process, which is of no use any more; but for Reduce, where it may also be
 /// what reduce() said.

@@ -14,9 +14,9 @@ using mapreduce::ApplicationParameters;
 using mapreduce::JobFunctions;
 using Clock = std::chrono::steady_clock;
 
-/// The answer to a batch comes after so long, with as many documents as were mapped by then: the limit on the time of a
-/// call is one on that of a document.
-constexpr std::chrono::milliseconds kMapFor{100};
+/// The answer to a batch comes after so long, with as many documents or keys as were dealt with by then: the limit on
+/// the time of a call is one on that of a document or key.
+constexpr std::chrono::milliseconds kBatchTime{100};
 
 HostAnswer failed(StatusCode code, std::string message) {
   HostAnswer answer;
@@ -142,7 +142,7 @@ HostAnswer ApplicationHost::create(const HostRequest& request) {
 }
 
 HostAnswer ApplicationHost::map(std::string_view batch) {
-  const auto end = Clock::now() + kMapFor;
+  const auto end = Clock::now() + kBatchTime;
   Tuples tuples(*functions_);
   DocumentTuples of_document;
   std::string failures;
@@ -173,10 +173,11 @@ HostAnswer ApplicationHost::map(std::string_view batch) {
 }
 
 HostAnswer ApplicationHost::combine(std::string_view batch) {
+  const auto end = Clock::now() + kBatchTime;
   HostAnswer answer;
   ByteReader in(batch);
   std::vector<std::string_view> values;
-  while (in.remaining() > 0) {
+  while (in.remaining() > 0 && (answer.result.empty() || Clock::now() < end)) {
     const std::string_view key = in.string();
     if (!take_values(in, values) || values.empty()) return malformed();
     std::vector<std::string> combined;
@@ -190,10 +191,11 @@ HostAnswer ApplicationHost::combine(std::string_view batch) {
 }
 
 HostAnswer ApplicationHost::reduce(std::string_view batch) {
+  const auto end = Clock::now() + kBatchTime;
   HostAnswer answer;
   ByteReader in(batch);
   std::vector<std::string_view> values;
-  while (in.remaining() > 0) {
+  while (in.remaining() > 0 && (answer.result.empty() || Clock::now() < end)) {
     const std::string_view key = in.string();
     if (!take_values(in, values)) return malformed();
     OneResult result;

@@ -233,6 +233,20 @@ TEST_CASE("plugin application: the limit on time is one on a document, not on ho
   CHECK(world.started() == 1);
 }
 
+TEST_CASE("plugin application: the limit on time is one on a key, not on how many come together") {
+  PluginOptions options;
+  options.call_timeout = milliseconds(1000);
+  World world(options);
+  const Documents documents(world, 20);
+  const std::string how = GENERATE("combine sleeps", "reduce sleeps");
+  const auto application = world.make({{"how", how}});
+  const auto table = make_accumulator(*application);
+  // Ten keys with two values each: 1.5 s.
+  for (const DocumentView& document : documents.views) REQUIRE(table->map_many({&document, 1}));
+  CHECK(rows_of(reduce_all(*application, *table)) == expected(20));
+  CHECK(world.started() == 1);
+}
+
 TEST_CASE("plugin application: a task that nobody wants any more ends, whatever map does") {
   World world;
   const Documents documents(world, 10);

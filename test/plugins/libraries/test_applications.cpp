@@ -37,12 +37,14 @@ class Sums final : public JobFunctions {
   bool combine(std::string_view, std::string& into, std::string_view value) override {
     if (!combines_) return false;
     if (how_ == "combine crashes") std::abort();
+    if (how_ == "combine sleeps") std::this_thread::sleep_for(std::chrono::milliseconds(150));
     into = std::to_string(std::stoll(into) + std::stoll(std::string(value)));
     return true;
   }
   Status reduce(std::string_view key, std::span<const std::string_view> values, ResultEmitter& result) override {
     if (how_ == "reduce throws" && key == "5") throw std::runtime_error("a bad key");
     if (how_ == "reduce crashes" && key == "5") std::abort();
+    if (how_ == "reduce sleeps") std::this_thread::sleep_for(std::chrono::milliseconds(150));
     if (how_ == "two results") result.emit("1");
     if (how_ == "no result") return Status::ok();
     long long sum = 0;
