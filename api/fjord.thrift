@@ -1047,6 +1047,8 @@ struct JobStatus {
   46: optional i64 documents_removed = 0
   /** `run` when the pass began. */
   47: optional i64 pass_run = 0
+  /** Of an application of a plugin; all of its tasks have the same. */
+  48: optional string application_version = ""
 }
 
 struct SubmitJob {
@@ -1113,6 +1115,31 @@ struct ControlJobReply {
   1: optional Status status
 }
 
+struct PluginFunction {
+  1: optional string name = ""
+  2: optional string help = ""
+  /** Else a visitor. */
+  3: optional bool is_application = false
+  /** Of an application. */
+  4: optional string version = ""
+}
+
+struct PluginLibrary {
+  1: optional string file = ""
+  /** Why it is not used; empty: it is. */
+  2: optional string problem = ""
+  3: optional list<PluginFunction> functions = []
+}
+
+/** What the libraries of this node's plugin directory offer. */
+struct ListPlugins {
+}
+
+struct ListPluginsReply {
+  1: optional Status status
+  2: optional list<PluginLibrary> libraries = []
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** For clients. Every distributor answers. */
@@ -1132,6 +1159,7 @@ service DistributorService {
   GetConfigReply getConfig(1: GetConfig request)
   ChangeConfigReply changeConfig(1: ChangeConfig request)
   GetHistoryReply getHistory(1: GetHistory request)
+  ListPluginsReply listPlugins(1: ListPlugins request)
 }
 
 /** For distributors, other storage nodes, and clients that visit. */
@@ -1150,6 +1178,7 @@ service StorageService {
   VisitorNextReply visitorNext(1: VisitorNext request)
   DestroyVisitorReply destroyVisitor(1: DestroyVisitor request)
   ReadChangesReply readChanges(1: ReadChanges request)
+  ListPluginsReply listPlugins(1: ListPlugins request)
 }
 
 /** Of every node, for the fleet controller. */

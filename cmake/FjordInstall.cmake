@@ -1,7 +1,7 @@
 # What `cmake --install` puts together: the programs, and the package that find_package(fjord) finds, with the targets
 #
 #   fjord::connect   the client library and what it stands on
-#   fjord::plugin    what a visitor plugin sees; the rest it finds in fjord-plugin-host (use fjord_add_plugin)
+#   fjord::plugin    what a plugin sees; the rest it finds in fjord-plugin-host (use fjord_add_plugin)
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -20,7 +20,7 @@ foreach(module IN LISTS modules)
 endforeach()
 
 # Headers alone: libraries of plugins stay free of a second copy of what the host has.
-foreach(folder storage/spi visitors plugins)
+foreach(folder storage/spi visitors mapreduce/functions plugins)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 endforeach()
 add_library(fjord_plugin INTERFACE)

@@ -247,6 +247,7 @@ Result<DocumentView> DocumentView::open(const DocumentTypeRepo& repo, std::strin
   const auto prefix = read_header_prefix(header);
   if (!prefix) return corrupt(fmt::format("malformed document header of {} bytes", header.size()));
   DocumentView view;
+  view.header_ = header;
   view.id_ = prefix->id;
   view.type_id_ = prefix->type_id;
   view.header_fields_ = prefix->fields;

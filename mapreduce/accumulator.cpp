@@ -1,5 +1,6 @@
 #include "accumulator.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -12,6 +13,10 @@ namespace fjord::mapreduce {
 namespace {
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
+/// Values that are combined many at a time wait until there are so many bytes of them, ...
+constexpr std::size_t kCombineFrom = std::size_t{256} << 10;
+/// ... and go to the application in pieces of about so many.
+constexpr std::size_t kCombineTogether = std::size_t{512} << 10;
 
 class TableSource final : public TupleSource {
  public:
@@ -33,7 +38,19 @@ class TableSource final : public TupleSource {
   std::size_t at_ = 0;
 };
 
-/// What applications emit, in a TupleTable.
+/// The tuples could not be had.
+class FailedSource final : public TupleSource {
+ public:
+  explicit FailedSource(Status why) : why_(std::move(why)) {}
+  Result<bool> next(Tuple&) override { return why_; }
+
+ private:
+  Status why_;
+};
+
+/// What applications emit, in a TupleTable. That of an application which combines many values at a time holds those
+/// that wait for it; all are combined before they come out, so that the tuples do not depend on when that was done
+/// before.
 class TableAccumulator final : public Accumulator, private Emitter {
  public:
   TableAccumulator(Application& application, std::function<bool()> cancelled)
@@ -62,13 +79,33 @@ class TableAccumulator final : public Accumulator, private Emitter {
     tuples += emitted_;
     return Status::ok();
   }
+  bool takes_many() const override { return application_.batches() != nullptr; }
+  Result<MappedDocuments> map_many(std::span<const DocumentView> documents) override {
+    FJORD_TRY_ASSIGN(MappedDocuments mapped, application_.batches()->map(documents, is_cancelled_));
+    tuples_ += mapped.tuples;
+    ByteReader in(mapped.emitted);
+    while (in.remaining() > 0) {
+      const std::string_view key = in.string();
+      FJORD_TRY(table_->add(key, in.string()));
+    }
+    mapped.emitted.clear();
+    FJORD_TRY(combine_if_large());
+    return mapped;
+  }
   using Accumulator::merge;
-  Status merge(std::string_view key, std::string_view value) override { return table_->add(key, value); }
+  Status merge(std::string_view key, std::string_view value) override {
+    FJORD_TRY(table_->add(key, value));
+    return combine_if_large();
+  }
   std::uint64_t tuples() const override { return tuples_; }
   std::size_t groups() const override { return table_->keys(); }
   std::size_t bytes() const override { return table_->bytes(); }
-  void clear() override { table_ = std::make_unique<TupleTable>(application_, kNoLimit); }
+  void clear() override {
+    table_ = std::make_unique<TupleTable>(application_, kNoLimit);
+    combine_from_ = kCombineFrom;
+  }
   std::unique_ptr<TupleSource> drain(std::uint32_t destinations) override {
+    if (Status status = combine_values(); !status) return std::make_unique<FailedSource>(std::move(status));
     return std::make_unique<TableSource>(*table_, destinations);
   }
 
@@ -80,12 +117,57 @@ class TableAccumulator final : public Accumulator, private Emitter {
   }
   bool cancelled() const override { return is_cancelled_ && is_cancelled_(); }
 
+  Status combine_if_large() { return table_->bytes() < combine_from_ ? Status::ok() : combine_values(); }
+
+  Status combine_values() {
+    BatchFunctions* const batches = application_.batches();
+    if (batches == nullptr || !combines_) return Status::ok();
+    auto combined = std::make_unique<TupleTable>(application_, kNoLimit);
+    std::vector<std::vector<std::string_view>> values;  // of keys that have several
+    std::vector<std::string_view> keys;
+    std::size_t bytes = 0, before = 0, after = 0;
+    const auto flush = [&]() -> Status {
+      std::vector<KeyedValues> together;
+      for (std::size_t i = 0; i < keys.size(); ++i) together.push_back({keys[i], values[i]});
+      Status added;
+      FJORD_TRY(batches->combine(together, [&](std::size_t key, std::string_view value) {
+        ++after;
+        if (added) added = combined->add(keys[key], value);
+      }));
+      keys.clear();
+      values.clear();
+      bytes = 0;
+      return added;
+    };
+    std::vector<std::string_view> of_key;
+    for (const TupleTable::Key& key : table_->sorted_keys(1)) {
+      table_->sorted_values(key, of_key);
+      if (of_key.size() == 1) {
+        FJORD_TRY(combined->add(key.key, of_key[0]));
+        continue;
+      }
+      before += of_key.size();
+      for (const std::string_view value : of_key) bytes += value.size();
+      bytes += key.key.size();
+      keys.push_back(key.key);
+      values.push_back(of_key);
+      if (bytes >= kCombineTogether) FJORD_TRY(flush());
+    }
+    if (!keys.empty()) FJORD_TRY(flush());
+    combines_ = before == 0 || after < before;  // else it never does
+    table_ = std::move(combined);
+    combine_from_ = combines_ ? std::max(kCombineFrom, 2 * table_->bytes()) : kNoLimit;
+    return Status::ok();
+  }
+
   Application& application_;
   std::function<bool()> is_cancelled_;
   std::unique_ptr<TupleTable> table_;
   std::uint64_t tuples_ = 0;
   std::string emitted_;  ///< By map() for the present document.
   std::uint64_t emitted_tuples_ = 0;
+  bool combines_ = true;  ///< As far as is known: the application has a combine() that does something.
+  std::size_t combine_from_ = kCombineFrom;
 };
 
 }  // namespace
@@ -101,6 +183,10 @@ Status RowBudget::take(const Rows::value_type& row) {
                                           " bytes; the limit is the setting mapreduce.job_memory_bytes");
 }
 
+Result<MappedDocuments> Accumulator::map_many(std::span<const DocumentView>) {
+  return Status(StatusCode::NotImplemented, "this accumulator takes documents one by one");
+}
+
 Status Accumulator::merge(std::span<const HashedTuple> tuples) {
   for (const HashedTuple& tuple : tuples) FJORD_TRY(merge(tuple.key, tuple.value));
   return Status::ok();
@@ -108,15 +194,14 @@ Status Accumulator::merge(std::span<const HashedTuple> tuples) {
 
 Result<std::size_t> Accumulator::reduce(Application& application, RowBudget& budget, std::span<Rows::value_type> rows) {
   std::size_t used = 0;
-  Tuple tuple;
   const auto source = drain(0);
+  KeyReducer reducer(application, *source);
+  std::string key, value;
   for (;;) {
-    FJORD_TRY_ASSIGN(const bool more, source->next(tuple));
+    FJORD_TRY_ASSIGN(const bool more, reducer.next(key, value));
     if (!more) return used;
-    FJORD_TRY_ASSIGN(auto value, reduce_key(application, tuple));
-    if (!value) continue;
-    FJORD_TRY_ASSIGN(const std::string key, application.key_text(tuple.key));
-    rows[used] = {printable_key(key), std::move(*value)};
+    FJORD_TRY_ASSIGN(const std::string text, application.key_text(key));
+    rows[used] = {printable_key(text), std::move(value)};
     FJORD_TRY(budget.take(rows[used]));
     ++used;
   }

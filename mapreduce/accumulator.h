@@ -66,6 +66,11 @@ class Accumulator {
 
   /// Adds a document. Errors: those of Application::map().
   virtual Status map(const DocumentView& document) = 0;
+  /// Whether it is better to give it many documents at a time, by map_many().
+  virtual bool takes_many() const { return false; }
+  /// Adds some of `documents`, from the front and at least one, but for those that map() fails on; only if
+  /// takes_many(). What it returns has no tuples in it any more. Errors: those of the task.
+  virtual Result<MappedDocuments> map_many(std::span<const DocumentView> documents);
   /// Adds a tuple that came out of another accumulator. Errors: Corruption; TooLarge.
   virtual Status merge(std::string_view key, std::string_view value) = 0;
   /// The same for many.

@@ -1,4 +1,3 @@
-#include <charconv>
 #include <utility>
 
 #include "fjord/common/check.h"
@@ -9,66 +8,7 @@ namespace {
 
 std::string quoted(std::string_view text) { return "\"" + std::string(text.substr(0, 100)) + "\""; }
 
-/// "a (int), b (string)".
-std::string list_fields(const DocumentType& type, bool (*is_wanted)(TypeTag)) {
-  std::string list;
-  for (const Field& field : type.fields()) {
-    if (!is_wanted(field.type->tag())) continue;
-    list += (list.empty() ? "" : ", ") + field.name + " (" + field.type->name() + ")";
-  }
-  return list.empty() ? "none" : list;
-}
-
-bool is_number(TypeTag tag) {
-  return tag == TypeTag::Int || tag == TypeTag::Long || tag == TypeTag::Byte || tag == TypeTag::Float ||
-         tag == TypeTag::Double;
-}
-
-bool is_scalar(TypeTag tag) { return is_number(tag) || tag == TypeTag::String || tag == TypeTag::Bool; }
-
-Result<const Field*> find_field(const DocumentType& type, std::string_view name, bool (*is_wanted)(TypeTag),
-                                const char* what) {
-  const Field* field = type.field(name);
-  const std::string known = "; fields of " + type.name() + " that do: " + list_fields(type, is_wanted);
-  if (field == nullptr) {
-    return Status(StatusCode::InvalidField,
-                  "the type " + type.name() + " has no field " + quoted(name) + " that holds " + what + known);
-  }
-  if (!is_wanted(field->type->tag())) {
-    return Status(StatusCode::InvalidField, "the field " + quoted(name) + " is of type " + field->type->name() +
-                                                " and does not hold " + what + known);
-  }
-  return field;
-}
-
-template <typename T>
-std::string_view number_text(T value, std::string& scratch) {
-  char buffer[64];
-  const auto [end, error] = std::to_chars(buffer, buffer + sizeof(buffer), value);
-  FJORD_CHECK(error == std::errc());
-  scratch.assign(buffer, end);
-  return scratch;
-}
-
 }  // namespace
-
-const std::string& ApplicationParameters::text(std::string_view name) const {
-  const auto it = values_.find(name);
-  FJORD_CHECK_MSG(it != values_.end(), name);
-  return it->second;
-}
-
-Result<std::int64_t> ApplicationParameters::integer(std::string_view name, std::int64_t min, std::int64_t max) const {
-  const std::string& value = text(name);
-  std::int64_t number = 0;
-  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  if (error != std::errc() || end != value.data() + value.size() || number < min || number > max) {
-    return Status(StatusCode::InvalidArgument, "the parameter " + std::string(name) + " is " + quoted(value) +
-                                                   ", not an integer from " + std::to_string(min) + " to " +
-                                                   std::to_string(max));
-  }
-  return number;
-}
 
 void ApplicationRegistry::add(ApplicationInfo info) {
   std::string name = info.name;
@@ -85,6 +25,15 @@ std::vector<const ApplicationInfo*> ApplicationRegistry::all() const {
   std::vector<const ApplicationInfo*> all;
   for (const auto& [name, info] : applications_) all.push_back(&info);
   return all;
+}
+
+Status ApplicationRegistry::check_version(std::string_view name, std::string_view version) const {
+  const ApplicationInfo* info = find(name);
+  if (info == nullptr || info->version == version) return Status::ok();
+  const auto text = [](std::string_view of) { return of.empty() ? std::string("none") : quoted(of); };
+  return Status(StatusCode::InvalidArgument, "the application " + std::string(name) + " is of version " +
+                                                 text(info->version) + " on this node; the job was begun with " +
+                                                 text(version));
 }
 
 Result<std::unique_ptr<Application>> ApplicationRegistry::create(std::string_view name,
@@ -122,29 +71,6 @@ Result<std::unique_ptr<Application>> ApplicationRegistry::create(std::string_vie
   auto application = info->make();
   FJORD_TRY(application->configure(ApplicationParameters(std::move(values), types), type));
   return application;
-}
-
-Result<const Field*> scalar_field(const DocumentType& type, std::string_view name) {
-  return find_field(type, name, is_scalar, "a single string, number or bool");
-}
-
-Result<const Field*> number_field(const DocumentType& type, std::string_view name) {
-  return find_field(type, name, is_number, "a single number");
-}
-
-std::string_view scalar_text(const FieldSlice& slice, std::string& scratch) {
-  switch (slice.tag) {
-    case TypeTag::String:
-      return slice.as_string_view();
-    case TypeTag::Bool:
-      return slice.as_bool() ? "true" : "false";
-    case TypeTag::Float:
-      return number_text(static_cast<float>(slice.as_double()), scratch);
-    case TypeTag::Double:
-      return number_text(slice.as_double(), scratch);
-    default:
-      return number_text(slice.as_int64(), scratch);
-  }
 }
 
 }  // namespace fjord::mapreduce

@@ -35,10 +35,8 @@ class DirectMapVisitor final : public visitors::Visitor {
     const std::uint64_t tuples = table_->tuples();
     const std::size_t limit = static_cast<std::size_t>(shared_->memory.value());
     const BusyTime busy(shared_->clock, report.busy_us);
-    const Status status = input_->for_each(bucket, docblock, context_, report, [&](const DocumentView& view) {
-      FJORD_TRY(map_or_set_aside(*table_, view, spec_, report));
-      return table_->bytes() > limit ? ship() : Status::ok();
-    });
+    const Status status = map_documents(*input_, bucket, *table_, docblock, context_, spec_, report,
+                                        [&] { return table_->bytes() > limit ? ship() : Status::ok(); });
     report.tuples += table_->tuples() - tuples;
     shared_->metrics.documents.add(report.documents - documents);
     shared_->metrics.tuples.add(table_->tuples() - tuples);

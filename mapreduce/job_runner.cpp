@@ -54,6 +54,7 @@ JobRunner::JobRunner(rpc::JobStatus job, RunnerEnvironment environment, Random r
   spec_.job = job_.job_id;
   spec_.output_namespace = job_.spec.output_namespace.empty() ? "results" : job_.spec.output_namespace;
   spec_.run = job_.run;
+  spec_.version = job_.application_version;
   apply(job_.settings.empty() ? job_.spec.settings : job_.settings);
 }
 
@@ -332,9 +333,11 @@ void JobRunner::start() {
 bool JobRunner::choose_pass() {
   snapshot_ = environment_.snapshot.get();
   auto plan = plan_pass(job_.spec, job_.job_id, job_.passes_done.size(), environment_.applications, snapshot_->types());
-  if (!plan) {
+  const Status fits =
+      plan ? environment_.applications.check_version(plan->pass.application, spec_.version) : plan.error();
+  if (!fits) {
     outcome_ = rpc::JobPhase::Failed;
-    job_.error = plan.error();
+    job_.error = fits;
     stopped();
     return false;
   }

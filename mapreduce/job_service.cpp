@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "application_coverage.h"
 #include "fjord/common/log.h"
 #include "fjord/document/selection.h"
 #include "fjord/mapreduce/passes.h"
@@ -28,6 +29,13 @@ Status check_job(const std::string& job_id, const rpc::JobSpec& spec, const Appl
                   "a job id is 1 to 64 letters, digits, dots, minuses and underscores, not \"" + job_id + "\"");
   }
   FJORD_TRY(check_passes(spec, job_id, applications, types));
+  const std::vector<rpc::JobPass> passes = passes_of(spec);
+  const bool has_plugin = std::any_of(passes.begin(), passes.end(), [&](const rpc::JobPass& pass) {
+    return !applications.find(pass.application)->version.empty();
+  });
+  if (has_plugin && passes.size() > 1) {
+    return Status(StatusCode::InvalidArgument, "applications of plugins run in jobs of one pass only");
+  }
   if (!spec.output_namespace.empty() && !is_plain_name(spec.output_namespace)) {
     return Status(StatusCode::InvalidArgument, "no namespace: \"" + spec.output_namespace + "\"");
   }
@@ -87,7 +95,7 @@ JobService::Impl::Impl(const JobServiceOptions& options, Runtime& runtime, rpc::
 
 // --- Calls
 
-void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder respond) {
+void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder respond, bool is_covered) {
   const auto answer = [&](Status status) { respond(rpc::SubmitJobReply{std::move(status), request.job_id}); };
   if (const auto it = jobs_.find(request.job_id); it != jobs_.end()) {
     if (it->second.status.spec != request.spec) {
@@ -101,8 +109,21 @@ void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder resp
   if (options_.refresh_snapshot) options_.refresh_snapshot();
   const auto snapshot = snapshot_.get();
   if (snapshot == nullptr) return answer(Status(StatusCode::NotReady, "this distributor has no cluster state yet"));
+  const std::vector<rpc::JobPass> passes = passes_of(request.spec);
   if (Status status = check_job(request.job_id, request.spec, applications_, snapshot->types()); !status) {
-    return answer(std::move(status));
+    const bool is_unknown = std::any_of(passes.begin(), passes.end(), [&](const rpc::JobPass& pass) {
+      return applications_.find(pass.application) == nullptr;
+    });
+    return answer(is_unknown && !options_.name.empty() ? status.with_context(options_.name) : std::move(status));
+  }
+  const ApplicationInfo& info = *applications_.find(passes.front().application);
+  if (!info.version.empty() && !is_covered) {
+    ask_for_application(transport_, *snapshot, *executor_, info,
+                        [this, request, respond = std::move(respond)](const Status& status) mutable {
+                          if (status) return submit(request, std::move(respond), true);
+                          respond(rpc::SubmitJobReply{status, request.job_id});
+                        });
+    return;
   }
   const auto first = plan_pass(request.spec, request.job_id, 0, applications_, snapshot->types());
   const bool may_be_direct = first->application->is_aggregation() || request.spec.incremental;
@@ -113,6 +134,7 @@ void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder resp
   status.spec = request.spec;
   status.settings = merge_settings({}, request.spec.settings);
   status.phase = rpc::JobPhase::Queued;
+  status.application_version = info.version;
   status.submitted_unix_us = clock_.wall_now().us;
   Job& job = add(std::move(status), false);
   metrics_.submitted.add();

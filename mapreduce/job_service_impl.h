@@ -61,7 +61,8 @@ class JobService::Impl {
   }
 
   void post(Task task) { mailbox_.post(std::move(task)); }
-  void submit(const rpc::SubmitJob& request, rpc::Responder respond);
+  /// `is_covered`: storage nodes were asked whether they have the application.
+  void submit(const rpc::SubmitJob& request, rpc::Responder respond, bool is_covered = false);
   void list(const rpc::ListJobs& request, rpc::Responder respond);
   void control(const rpc::ControlJob& request, UniqueFunction<void(Status)> done);
 

@@ -41,10 +41,8 @@ class MapVisitor final : public visitors::Visitor {
     const std::uint64_t documents = task.report.documents;
     const std::uint64_t tuples = task.report.tuples;
     const BusyTime busy(shared_->clock, task.report.busy_us);
-    const Status status = input_->for_each(bucket, docblock, context_, task.report, [&](const DocumentView& view) {
-      FJORD_TRY(map_or_set_aside(task.groups.table(), view, spec_, task.report));
-      return task.groups.keep_within_memory();
-    });
+    const Status status = map_documents(*input_, bucket, task.groups.table(), docblock, context_, spec_, task.report,
+                                        [&] { return task.groups.keep_within_memory(); });
     task.report.tuples = task.groups.table().tuples();
     shared_->metrics.documents.add(task.report.documents - documents);
     shared_->metrics.tuples.add(task.report.tuples - tuples);
@@ -126,6 +124,7 @@ Result<std::unique_ptr<Application>> make_application(const TaskContext& shared,
                                                       const DocumentTypeRepo& types) {
   const DocumentType* type = types.find(spec.document_type);
   if (type == nullptr) return Status(StatusCode::UnknownType, "there is no document type " + spec.document_type);
+  FJORD_TRY(shared.applications.check_version(spec.application, spec.version));
   return shared.applications.create(spec.application, spec.parameters, *type, &types);
 }
 

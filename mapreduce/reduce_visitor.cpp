@@ -1,4 +1,5 @@
 #include <deque>
+#include <optional>
 #include <utility>
 
 #include "fjord/common/check.h"
@@ -25,7 +26,7 @@ struct ReduceTask {
   // Where the pump is.
   std::map<std::uint32_t, Destination>::iterator at;
   std::unique_ptr<TupleSource> tuples;  ///< Of that destination; null: not begun.
-  Tuple tuple;
+  std::optional<KeyReducer> reducer;    ///< Of these.
   RowPage page;
   std::uint32_t pages = 0;          ///< Of that destination.
   std::deque<SinkOperation> ready;  ///< To be put before the next key is reduced.
@@ -125,27 +126,28 @@ class ReduceVisitor final : public visitors::Visitor {
       auto& [destination, collected] = *task.at;
       if (task.tuples == nullptr) {
         FJORD_TRY_ASSIGN(task.tuples, collected.groups.finish());
+        task.reducer.emplace(*application_, *task.tuples);
       }
-      FJORD_TRY_ASSIGN(const bool more, task.tuples->next(task.tuple));
+      std::string key, result;
+      FJORD_TRY_ASSIGN(const bool more, task.reducer->next(key, result));
       if (!more) {
         task.report.spilled_bytes += collected.groups.spilled_bytes();
         shared_->metrics.spilled_bytes.add(collected.groups.spilled_bytes());
         FJORD_TRY(end_page(task, destination));
+        task.reducer.reset();
         task.tuples.reset();
         task.pages = 0;
         ++task.at;
         continue;
       }
-      FJORD_TRY_ASSIGN(auto result, reduce_key(*application_, task.tuple));
-      if (!result) continue;
-      FJORD_TRY(make_documents(task, destination, std::move(*result)));
+      FJORD_TRY(make_documents(task, destination, key, std::move(result)));
       ++task.report.results;
       shared_->metrics.results.add();
     }
   }
 
-  Status make_documents(ReduceTask& task, std::uint32_t destination, std::string value) {
-    FJORD_TRY_ASSIGN(const std::string text, application_->key_text(task.tuple.key));
+  Status make_documents(ReduceTask& task, std::uint32_t destination, std::string_view reduced, std::string value) {
+    FJORD_TRY_ASSIGN(const std::string text, application_->key_text(reduced));
     const std::string key = printable_key(text);
     if (!spec_.into.type.empty()) {
       FJORD_TRY_ASSIGN(SinkOperation stays, row_operation(spec_, *application_, *types_, key, value));

@@ -10,6 +10,7 @@
 #include <rapidjson/reader.h>
 #include <utility>
 
+#include "fjord/common/check.h"
 #include "fjord/common/coding.h"
 #include "fjord/common/hash.h"
 
@@ -163,6 +164,7 @@ std::vector<rpc::Parameter> TaskSpec::to_parameters() const {
   if (!into.type.empty()) {
     all.insert(all.end(), {{"into", into.type}, {"into_namespace", into.name_space}, {"into_name", into.name}});
   }
+  if (!version.empty()) all.push_back({"version", version});
   for (const rpc::Parameter& parameter : parameters) {
     all.push_back({std::string(kApplicationPrefix) + parameter.name, parameter.value});
   }
@@ -193,6 +195,8 @@ Result<TaskSpec> TaskSpec::from_parameters(const std::vector<rpc::Parameter>& pa
       (parameter.name == "run" ? spec.run : spec.dead_letters_max) = static_cast<std::uint32_t>(number);
     } else if (parameter.name == "incremental") {
       spec.incremental = value;
+    } else if (parameter.name == "version") {
+      spec.version = value;
     } else if (parameter.name == "direct") {
       ok = value == "1";
       spec.direct = ok;
@@ -301,6 +305,8 @@ bool tells_of_document(StatusCode code) {
          code != StatusCode::IoError && code != StatusCode::Timeout;
 }
 
+}  // namespace
+
 Status or_set_aside(const Status& status, const DocumentView& document, const TaskSpec& spec, TaskReport& report) {
   if (status || !tells_of_document(status.code()) || spec.dead_letters_max == 0) return status;
   std::string error = status.to_string();
@@ -309,8 +315,6 @@ Status or_set_aside(const Status& status, const DocumentView& document, const Ta
   report.dead_letters.push_back({std::string(document.id()), std::move(error)});
   return Status::ok();
 }
-
-}  // namespace
 
 Status map_or_set_aside(Accumulator& table, const DocumentView& document, const TaskSpec& spec, TaskReport& report) {
   return or_set_aside(caught([&] { return table.map(document); }), document, spec, report);
@@ -402,6 +406,53 @@ bool is_json(const std::string& text) {
   return !reader.Parse<rapidjson::kParseValidateEncodingFlag>(stream, nothing).IsError();
 }
 
+/// Keys that go to an application together: so many, or about so many bytes.
+constexpr std::size_t kReduceKeys = 1000;
+constexpr std::size_t kReduceBytes = std::size_t{512} << 10;
+
+/// Tuples that outlive their source's next step.
+class KeptTuples {
+ public:
+  void add(const Tuple& tuple) {
+    lengths_.push_back({tuple.key.size(), {}});
+    bytes_ += tuple.key;
+    for (const std::string_view value : tuple.values) {
+      lengths_.back().second.push_back(value.size());
+      bytes_ += value;
+    }
+  }
+  bool is_full() const { return lengths_.size() >= kReduceKeys || bytes_.size() >= kReduceBytes; }
+  /// Nothing is added after that.
+  const std::vector<KeyedValues>& all() {
+    std::string_view rest = bytes_;
+    const auto take = [&rest](std::size_t length) {
+      const std::string_view taken = rest.substr(0, length);
+      rest.remove_prefix(length);
+      return taken;
+    };
+    values_.reserve(lengths_.size());
+    for (const auto& [key_length, value_lengths] : lengths_) {
+      const std::string_view key = take(key_length);
+      std::vector<std::string_view>& values = values_.emplace_back();
+      for (const std::size_t length : value_lengths) values.push_back(take(length));
+      all_.push_back({key, values});
+    }
+    return all_;
+  }
+
+ private:
+  std::string bytes_;
+  std::vector<std::pair<std::size_t, std::vector<std::size_t>>> lengths_;  ///< Of each key, and its values.
+  std::vector<std::vector<std::string_view>> values_;
+  std::vector<KeyedValues> all_;
+};
+
+Status no_result(std::string_view key) {
+  return Status(
+      StatusCode::InvalidArgument,
+      "the application gave more than one result, or one that is not JSON, for the key " + printable_key(key));
+}
+
 }  // namespace
 
 Result<std::optional<std::string>> reduce_key(Application& application, const Tuple& tuple) {
@@ -411,12 +462,49 @@ Result<std::optional<std::string>> reduce_key(Application& application, const Tu
   }
   if (result.count == 0) return std::optional<std::string>();
   // Rows of aggregations are written by a JSON writer.
-  if (result.count > 1 || (!application.is_aggregation() && !is_json(result.value))) {
-    return Status(
-        StatusCode::InvalidArgument,
-        "the application gave more than one result, or one that is not JSON, for the key " + printable_key(tuple.key));
-  }
+  if (result.count > 1 || (!application.is_aggregation() && !is_json(result.value))) return no_result(tuple.key);
   return std::optional<std::string>(std::move(result.value));
+}
+
+Result<bool> KeyReducer::next(std::string& key, std::string& json) {
+  while (ready_.empty() && !is_over_) {
+    if (batches_ != nullptr) {
+      FJORD_TRY(reduce_many());
+      continue;
+    }
+    FJORD_TRY_ASSIGN(const bool more, source_.next(tuple_));
+    is_over_ = !more;
+    if (is_over_) break;
+    FJORD_TRY_ASSIGN(auto result, reduce_key(application_, tuple_));
+    if (!result) continue;
+    key = tuple_.key;
+    json = std::move(*result);
+    return true;
+  }
+  if (ready_.empty()) return false;
+  key = std::move(ready_.front().first);
+  json = std::move(ready_.front().second);
+  ready_.pop_front();
+  return true;
+}
+
+Status KeyReducer::reduce_many() {
+  KeptTuples kept;
+  while (!kept.is_full() && !is_over_) {
+    FJORD_TRY_ASSIGN(const bool more, source_.next(tuple_));
+    is_over_ = !more;
+    if (more) kept.add(tuple_);
+  }
+  const std::vector<KeyedValues>& keys = kept.all();
+  if (keys.empty()) return Status::ok();
+  FJORD_TRY_ASSIGN(auto results, batches_->reduce(keys));
+  FJORD_CHECK(results.size() == keys.size());
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (!results[i]) continue;
+    if (!is_json(*results[i])) return no_result(keys[i].key);
+    ready_.emplace_back(keys[i].key, std::move(*results[i]));
+  }
+  return Status::ok();
 }
 
 }  // namespace fjord::mapreduce

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <string>
@@ -55,6 +56,8 @@ struct TaskSpec {
   bool puts_rows = false;
   bool puts_all = false;  ///< The rows are all there are, of which the runner will take some.
   rpc::RowTarget into = {};
+  /// Of the application, as ApplicationInfo has it. A node with another one refuses the task.
+  std::string version = {};
 
   std::vector<rpc::Parameter> to_parameters() const;
   /// Errors: InvalidArgument.
@@ -139,6 +142,9 @@ Status map_or_set_aside(Accumulator& table, const DocumentView& document, const 
 Status map_alone_or_set_aside(Accumulator& table, const DocumentView& document, const TaskSpec& spec,
                               TaskReport& report, std::string& tuples);
 
+/// What map_or_set_aside() does with `status`, which is what map() said of the document.
+Status or_set_aside(const Status& status, const DocumentView& document, const TaskSpec& spec, TaskReport& report);
+
 /// The error of a job with more dead letters than `limit`. InvalidArgument.
 Status too_many_dead_letters(std::uint64_t limit, const std::string& last);
 
@@ -170,8 +176,30 @@ struct TupleChunk {
   static Result<TupleChunk> decode(std::string_view bytes);
 };
 
-/// The result of one key: nothing, or a JSON value. Errors: those of Application::reduce(), with the key;
+/// The result of one key: nothing, or a JSON value. Errors: those of JobFunctions::reduce(), with the key;
 /// InvalidArgument if the application gives more than one result, or none that is JSON.
 Result<std::optional<std::string>> reduce_key(Application& application, const Tuple& tuple);
+
+/// Reduces the keys of a source one after the other, or many at a time if the application has that.
+/// Lifetime: what it is given outlives it.
+class KeyReducer {
+ public:
+  KeyReducer(Application& application, TupleSource& source)
+      : application_(application), source_(source), batches_(application.batches()) {}
+
+  /// The next key that has a result, and that, a JSON value; false at the end. Errors: those of the source and of
+  /// reduce_key().
+  Result<bool> next(std::string& key, std::string& json);
+
+ private:
+  Status reduce_many();
+
+  Application& application_;
+  TupleSource& source_;
+  BatchFunctions* batches_;
+  Tuple tuple_;
+  std::deque<std::pair<std::string, std::string>> ready_;  ///< Of reduce_many(): keys with results.
+  bool is_over_ = false;
+};
 
 }  // namespace fjord::mapreduce

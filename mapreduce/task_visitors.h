@@ -4,8 +4,10 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_set>
+#include <vector>
 
 #include "fjord/common/clock.h"
 #include "fjord/common/hash.h"
@@ -126,6 +128,8 @@ class MapInput {
   static Result<std::unique_ptr<MapInput>> open(const TaskSpec& spec, const visitors::VisitContext& context);
 
   const DocumentTypeRepo& types() const { return *types_; }
+  /// A row is good during the call only.
+  bool has_rows() const { return rows_ != nullptr; }
   /// Counts all in `report`, and calls `f(DocumentView)` for those that are selected until one fails. Errors: as
   /// for_each_document().
   template <typename F>
@@ -154,5 +158,37 @@ class MapInput {
   bool once_ = false;
   std::map<BucketId, std::unordered_set<GlobalId>> seen_;
 };
+
+/// Has `table` take the documents of a block, by map_or_set_aside() or many at a time, and counts them in the report;
+/// `f()` after each step. Errors: those of MapInput::for_each() and map_or_set_aside().
+template <typename F>
+Status map_documents(MapInput& input, BucketId bucket, Accumulator& table, std::string_view docblock,
+                     const visitors::VisitContext& context, const TaskSpec& spec, TaskReport& report, F f) {
+  if (!table.takes_many()) {
+    return input.for_each(bucket, docblock, context, report, [&](const DocumentView& view) {
+      FJORD_TRY(map_or_set_aside(table, view, spec, report));
+      return f();
+    });
+  }
+  const auto map_all = [&](std::span<const DocumentView> left) -> Status {
+    while (!left.empty()) {
+      FJORD_TRY_ASSIGN(const MappedDocuments mapped, table.map_many(left));
+      for (const auto& [document, why] : mapped.failed) {
+        if (const Status status = or_set_aside(why, left[document], spec, report); !status)
+          return status.with_context("document " + std::string(left[document].id()));
+      }
+      FJORD_TRY(f());
+      left = left.subspan(mapped.documents);
+    }
+    return Status::ok();
+  };
+  std::vector<DocumentView> documents;
+  FJORD_TRY(input.for_each(bucket, docblock, context, report, [&](const DocumentView& view) {
+    if (input.has_rows()) return map_all({&view, 1});
+    documents.push_back(view);
+    return Status::ok();
+  }));
+  return map_all(documents);
+}
 
 }  // namespace fjord::mapreduce

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <set>
 
 #include "fjord/common/log.h"
+#include "plugin_application.h"
 #include "plugin_process.h"
 #include "plugin_visitor.h"
 
@@ -24,45 +24,62 @@ Result<std::vector<std::string>> library_files(const std::string& directory) {
   return files;
 }
 
-Result<std::vector<std::string>> visitors_of(const PluginOptions& options, const std::string& file) {
+Result<HostAnswer> describe(const PluginOptions& options, const std::string& file) {
   FJORD_TRY_ASSIGN(const std::unique_ptr<PluginProcess> process, PluginProcess::start(options, file));
-  FJORD_TRY_ASSIGN(const HostAnswer answer, process->call(
-                                                {}, kDescribeTimeout, [] { return false; }, [](HostAnswer) {}));
-  std::vector<std::string> names;
-  for (const auto& [name, help] : answer.described) names.push_back(name);
-  return names;
+  return process->call(
+      {}, kDescribeTimeout, [] { return false; }, [](const HostAnswer&) {});
+}
+
+/// What keeps the library from being used; empty: nothing.
+std::string taken_name(const HostAnswer& offered, const visitors::VisitorRegistry& visitors,
+                       const mapreduce::ApplicationRegistry& applications) {
+  for (const auto& [name, help] : offered.described) {
+    if (visitors.find(name) != nullptr) return "there is another visitor " + name;
+  }
+  for (const DescribedApplication& application : offered.applications) {
+    if (applications.find(application.name) != nullptr) return "there is another application " + application.name;
+  }
+  return "";
 }
 
 }  // namespace
 
-Result<std::vector<PluginLibrary>> load_plugins(const PluginOptions& options, const rpc::SnapshotHolder& snapshots,
-                                                MetricRegistry& metrics, visitors::VisitorRegistry& registry) {
-  std::vector<PluginLibrary> libraries;
+Result<std::vector<rpc::PluginLibrary>> load_plugins(const PluginOptions& options, const rpc::SnapshotHolder& snapshots,
+                                                     MetricRegistry& metrics, visitors::VisitorRegistry& visitors,
+                                                     mapreduce::ApplicationRegistry& applications) {
+  std::vector<rpc::PluginLibrary> libraries;
   if (options.directory.empty()) return libraries;
   FJORD_TRY_ASSIGN(const std::vector<std::string> files, library_files(options.directory));
-  auto shared = std::make_shared<PluginVisitorContext>(options, snapshots, metrics);
+  const auto shared = std::make_shared<PluginContext>(options, snapshots, metrics);
   for (const std::string& file : files) {
-    PluginLibrary library{file, {}, {}};
-    Result<std::vector<std::string>> names = visitors_of(options, file);
-    if (!names && names.error().code() == StatusCode::IoError) return names.error();
-    if (names) {
-      library.visitors = std::move(*names);
-      for (const std::string& name : library.visitors) {
-        if (registry.find(name) != nullptr) library.problem = "there is another visitor " + name;
-      }
-    } else {
-      library.problem = names.error().message();
-    }
-    if (library.problem.empty()) {
-      for (const std::string& name : library.visitors) registry.add(name, plugin_visitor_factory(shared, file, name));
-      log::info("plugins", "{}: {} visitors", file, library.visitors.size());
-    } else {
+    rpc::PluginLibrary& library = libraries.emplace_back();
+    library.file = file;
+    const Result<HostAnswer> offered = describe(options, file);
+    if (!offered && offered.error().code() == StatusCode::IoError) return offered.error();
+    library.problem = offered ? taken_name(*offered, visitors, applications) : offered.error().message();
+    if (!library.problem.empty()) {
       shared->refused.add(1);
       log::error("plugins", "{} is not used: {}", file, library.problem);
+      continue;
     }
-    libraries.push_back(std::move(library));
+    for (const auto& [name, help] : offered->described) {
+      visitors.add(name, plugin_visitor_factory(shared, file, name));
+      library.functions.push_back({name, help, false, ""});
+    }
+    for (const DescribedApplication& application : offered->applications) {
+      applications.add(plugin_application(shared, file, application));
+      library.functions.push_back({application.name, application.help, true, application.version});
+    }
+    log::info("plugins", "{}: {} visitors, {} applications", file, offered->described.size(),
+              offered->applications.size());
   }
   return libraries;
+}
+
+bool PluginService::handle(rpc::Request& request, rpc::Responder& respond) {
+  if (!std::holds_alternative<rpc::ListPlugins>(request)) return false;
+  respond(rpc::ListPluginsReply{Status::ok(), libraries_});
+  return true;
 }
 
 }  // namespace fjord::plugins

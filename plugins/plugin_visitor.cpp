@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "fjord/common/log.h"
 #include "plugin_process.h"
 
 namespace fjord::plugins {
@@ -16,11 +15,11 @@ using visitors::Visitor;
 /// made on an executor that all visitors share.
 class PluginVisitor final : public Visitor {
  public:
-  PluginVisitor(std::shared_ptr<PluginVisitorContext> shared, std::string library, std::string name,
-                VisitContext& context, visitors::Parameters parameters)
+  PluginVisitor(std::shared_ptr<PluginContext> shared, std::string library, std::string name, VisitContext& context,
+                visitors::Parameters parameters)
       : shared_(std::move(shared)), library_(std::move(library)), context_(context) {
     create_.call = Call::Create;
-    create_.visitor = std::move(name);
+    create_.name = std::move(name);
     create_.parameters = std::move(parameters);
   }
 
@@ -52,11 +51,7 @@ class PluginVisitor final : public Visitor {
 
  private:
   Status start() {
-    const std::shared_ptr<const rpc::ClusterSnapshot> snapshot = shared_->snapshots.get();
-    if (snapshot == nullptr) return {StatusCode::NotReady, "no cluster state yet"};
-    create_.schemas = rpc::builtin_schemas();
-    const std::vector<std::string>& schemas = snapshot->info().schemas;
-    create_.schemas.insert(create_.schemas.end(), schemas.begin(), schemas.end());
+    FJORD_TRY_ASSIGN(create_.schemas, shared_->schemas());
     FJORD_TRY_ASSIGN(process_, PluginProcess::start(shared_->options, library_));
     shared_->started.add();
     return ask(create_).status();
@@ -73,14 +68,11 @@ class PluginVisitor final : public Visitor {
     Result<HostAnswer> answer = process_->call(
         request, shared_->options.call_timeout, [this] { return context_.cancelled(); },
         [this](HostAnswer documents) { context_.send(documents.bucket, std::move(*documents.docblock)); });
-    if (!answer && answer.error().code() != StatusCode::Cancelled) {
-      shared_->failed.add();
-      log::warning("plugins", "{}", answer.error().message());
-    }
+    if (!answer) shared_->say(answer.error());
     return answer;
   }
 
-  std::shared_ptr<PluginVisitorContext> shared_;
+  std::shared_ptr<PluginContext> shared_;
   std::string library_;
   VisitContext& context_;
   HostRequest create_;
@@ -89,17 +81,7 @@ class PluginVisitor final : public Visitor {
 
 }  // namespace
 
-PluginVisitorContext::PluginVisitorContext(PluginOptions plugin_options, const rpc::SnapshotHolder& snapshot_holder,
-                                           MetricRegistry& metrics)
-    : options(std::move(plugin_options)),
-      snapshots(snapshot_holder),
-      started(metrics.counter("fjord_plugin_processes_total", "Processes started for visitors of plugins.")),
-      failed(
-          metrics.counter("fjord_plugin_failed_calls_total", "Calls that a plugin answered with an error, or never.")),
-      refused(metrics.gauge("fjord_plugin_libraries_refused", "Libraries of the plugin directory that are not used.")) {
-}
-
-visitors::VisitorFactory plugin_visitor_factory(std::shared_ptr<PluginVisitorContext> shared, std::string library,
+visitors::VisitorFactory plugin_visitor_factory(std::shared_ptr<PluginContext> shared, std::string library,
                                                 std::string name) {
   return [shared = std::move(shared), library = std::move(library), name = std::move(name)](
              VisitContext& context, const visitors::Parameters& parameters) -> Result<std::unique_ptr<Visitor>> {

@@ -1,5 +1,5 @@
-// fjord-plugin-host: one library of visitors, in a process that may be lost. Started by storage nodes, which talk to it
-// over a socket (plugin_protocol.h).
+// fjord-plugin-host: one library of visitors and applications, in a process that may be lost. Started by nodes, which
+// talk to it over a socket (plugin_protocol.h).
 
 #include <condition_variable>
 #include <csignal>
@@ -19,6 +19,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "application_host.h"
 #include "fjord/common/child_process.h"
 #include "fjord/common/executor.h"
 #include "fjord/plugins/plugin.h"
@@ -81,7 +82,8 @@ HostAnswer outcome(Status status) {
 
 class Host final : public VisitContext {
  public:
-  Host(std::string library, const PluginRegistry& registry) : library_(std::move(library)), registry_(registry) {}
+  Host(std::string library, const PluginRegistry& registry)
+      : library_(std::move(library)), registry_(registry), application_(registry) {}
 
   const std::shared_ptr<const DocumentTypeRepo>& types() const override { return types_; }
   Mailbox mailbox() const override { return mailbox_; }
@@ -121,6 +123,14 @@ class Host final : public VisitContext {
         return "end_bucket()";
       case Call::AbandonBucket:
         return "abandon_bucket()";
+      case Call::CreateApplication:
+        return "making the application";
+      case Call::Map:
+        return "map()";
+      case Call::Combine:
+        return "combine()";
+      case Call::Reduce:
+        return "reduce()";
     }
     return "a call";
   }
@@ -128,6 +138,7 @@ class Host final : public VisitContext {
   HostAnswer run(HostRequest& request) {
     if (request.call == Call::Describe) return describe();
     if (request.call == Call::Create) return outcome(create(request));
+    if (request.call >= Call::CreateApplication) return application_.handle(request);
     if (visitor_ == nullptr) return outcome(Status(StatusCode::InvalidArgument, "there is no visitor yet"));
     switch (request.call) {
       case Call::BeginBucket:
@@ -147,12 +158,15 @@ class Host final : public VisitContext {
   HostAnswer describe() const {
     HostAnswer result;
     for (const auto& [name, entry] : registry_.entries()) result.described.emplace_back(name, entry.help);
+    for (const auto& [name, entry] : registry_.applications()) {
+      result.applications.push_back({name, entry.version, entry.help, entry.parameters});
+    }
     return result;
   }
 
   Status create(const HostRequest& request) {
-    const auto entry = registry_.entries().find(request.visitor);
-    if (entry == registry_.entries().end()) return {StatusCode::InvalidArgument, "no visitor " + request.visitor};
+    const auto entry = registry_.entries().find(request.name);
+    if (entry == registry_.entries().end()) return {StatusCode::InvalidArgument, "no visitor " + request.name};
     FJORD_TRY_ASSIGN(types_, DocumentTypeRepo::build(request.schemas));
     FJORD_TRY_ASSIGN(visitor_, entry->second.factory(*this, request.parameters));
     if (visitor_ == nullptr) return {StatusCode::InvalidArgument, "the factory made no visitor"};
@@ -177,6 +191,7 @@ class Host final : public VisitContext {
   WaitingExecutor executor_;
   Mailbox mailbox_{executor_};
   std::unique_ptr<Visitor> visitor_;
+  ApplicationHost application_;
 };
 
 /// What keeps the library from being used; empty: nothing.
@@ -196,7 +211,10 @@ std::string load(const char* file, PluginRegistry& registry) {
   } catch (const std::exception& thrown) {
     return std::string("threw an exception while it registered: ") + thrown.what();
   }
-  return registry.entries().empty() ? "offers no visitor" : "";
+  for (const auto& [name, entry] : registry.applications()) {
+    if (entry.version.empty()) return "offers the application " + name + " without a version";
+  }
+  return registry.entries().empty() && registry.applications().empty() ? "offers no visitor and no application" : "";
 }
 
 void limit_itself(const char* memory_bytes) {
@@ -225,7 +243,7 @@ int serve(const char* file) {
 
 int main(int argc, char** argv) {
   if (argc != 5 || std::strcmp(argv[1], "--library") != 0 || std::strcmp(argv[3], "--memory-bytes") != 0) {
-    std::fprintf(stderr, "fjord-plugin-host runs visitors of a plugin for a storage node, which starts it.\n");
+    std::fprintf(stderr, "fjord-plugin-host runs a visitor or a task of a plugin for a node, which starts it.\n");
     return 2;
   }
   fjord::plugins::limit_itself(argv[4]);

@@ -588,6 +588,7 @@ void fields(V& visit, M& m) {
   visit(45, m.documents_put);
   visit(46, m.documents_removed);
   visit(47, m.pass_run);
+  visit(48, m.application_version);
 }
 template <typename V, Is<SubmitJob> M>
 void fields(V& visit, M& m) {
@@ -633,6 +634,27 @@ void fields(V& visit, M& m) {
 template <typename V, Is<ControlJobReply> M>
 void fields(V& visit, M& m) {
   visit(1, m.status);
+}
+
+template <typename V, Is<PluginFunction> M>
+void fields(V& visit, M& m) {
+  visit(1, m.name);
+  visit(2, m.help);
+  visit(3, m.is_application);
+  visit(4, m.version);
+}
+template <typename V, Is<PluginLibrary> M>
+void fields(V& visit, M& m) {
+  visit(1, m.file);
+  visit(2, m.problem);
+  visit(3, m.functions);
+}
+template <typename V, Is<ListPlugins> M>
+void fields(V&, M&) {}
+template <typename V, Is<ListPluginsReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.libraries);
 }
 
 template <typename V, Is<MovementPlan> M>

@@ -1,5 +1,7 @@
-"""The installed package, as its users see it: a plugin and a program are built against it and used with a cluster."""
+"""The installed package, as its users see it: plugins and a program are built against it and used with a cluster."""
 
+import collections
+import json
 import pathlib
 import shutil
 import subprocess
@@ -19,20 +21,42 @@ def run(*command):
     return finished.stdout
 
 
+def word_counts(texts):
+    """What word_count says of these texts, one after the other."""
+    words, documents = collections.Counter(), collections.Counter()
+    for text in texts:
+        words.update(text.split())
+        documents.update(set(text.split()))
+    return {word: {"words": words[word], "documents": documents[word]} for word in words}
+
+
 class PluginTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="fjord-plugin-"))
-        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="fjord-plugin-"))
+        cls.addClassCleanup(shutil.rmtree, cls.folder, ignore_errors=True)
+        cls.prefix = cls.folder / "installed"
+        run("cmake", "--install", BUILD, "--prefix", cls.prefix)
+        cls.examples = cls.build(SOURCE / "examples" / "plugin", "build")
+
+    @classmethod
+    def build(cls, source, name):
+        built = cls.folder / name
+        run("cmake", "-S", source, "-B", built, f"-DCMAKE_PREFIX_PATH={cls.prefix}")
+        run("cmake", "--build", built)
+        return built
+
+    def plugins(self, name, *libraries):
+        """A plugin directory with these."""
+        plugins = self.folder / name
+        plugins.mkdir()
+        for library in libraries:
+            shutil.copy(library, plugins)
+        return plugins
 
     def test_from_install_to_visit(self):
-        prefix = self.folder / "installed"
-        examples = self.folder / "build"
-        run("cmake", "--install", BUILD, "--prefix", prefix)
-        run("cmake", "-S", SOURCE / "examples" / "plugin", "-B", examples, f"-DCMAKE_PREFIX_PATH={prefix}")
-        run("cmake", "--build", examples)
-        plugins = self.folder / "plugins"
-        plugins.mkdir()
-        shutil.copy(examples / "sample.so", plugins)
+        examples = self.examples
+        plugins = self.plugins("visitors", examples / "sample.so")
         (plugins / "broken.so").write_text("this is no library")
 
         with harness.Cluster(storage=2, settings=f"storage_options:\n  plugin_directory: {plugins}\n") as cluster:
@@ -51,13 +75,104 @@ class PluginTest(unittest.TestCase):
             got = run(examples / "put_and_get", cluster.address, "id:test:item::new", '{"count": 7}')
             self.assertIn('"count":7', got.replace(" ", ""))
 
+    def test_from_install_to_job(self):
+        plugins = self.plugins("applications", self.examples / "word_count.so")
+        texts = [f"all {i % 7} of {i * i % 101} words  and {i % 7} more" for i in range(3000)]
+        expected = word_counts(texts)
+        with harness.Cluster(storage=3, settings=f"storage_options:\n  plugin_directory: {plugins}\n") as cluster:
+            cluster.deploy("document page { field text type string { body } }")
+            feed = [json.dumps({"put": f"id:test:page::{i}", "fields": {"text": text}}) for i, text in enumerate(texts)]
+            cluster.must("feed", "-", stdin="\n".join(feed))
+            for shuffle in ("store", "direct"):
+                job = cluster.must("job", "run", "word_count", "--type", "page", "--shuffle", shuffle, "--wait", "-o", "json")
+                self.assertEqual(job.json()["documents_read"], 3000)
+                self.assertEqual(cluster.results(job.json()["job"]), expected, shuffle)
+            longer = cluster.must("job", "run", "word_count", "--type", "page", "--param", "min_length=4", "--wait", "-o", "json")
+            self.assertEqual(set(cluster.results(longer.json()["job"])), {"words", "more"})
+            wrong = cluster.fjord("job", "run", "word_count", "--type", "page", "--param", "field=title")
+            self.assertIn("the type page has no field title of text", wrong.err)
+            self.check_killed(cluster, expected)
+            self.check_versions(cluster, plugins, expected)
+
+    def check_killed(self, cluster, expected):
+        """A node ends in the middle of the job."""
+        job = cluster.must("job", "run", "word_count", "--type", "page", "--set", "throttle=3000").out.strip()
+
+        def has_begun():
+            shown = cluster.must("job", "show", job, "-o", "json").json()
+            return 0 < shown["map_tasks_done"] < shown["map_tasks"]
+        harness.wait_until(has_begun, "some of the tasks are done")
+        cluster.kill("storage.1")
+        cluster.must("job", "set", job, "throttle=0")
+        ended = cluster.wait_for_job(job, ("done", "failed"))
+        self.assertEqual((ended["phase"], ended["documents_read"]), ("done", 3000), ended)
+        self.assertEqual(cluster.results(job), expected)
+        cluster.restart("storage.1")
+        cluster.wait_healthy()
+
+    def check_versions(self, cluster, plugins, expected):
+        """Another version comes to one node, and later to all."""
+        newer = self.folder / "newer"
+        shutil.copytree(SOURCE / "examples" / "plugin", newer)
+        source = (newer / "word_count.cpp").read_text()
+        self.assertEqual(source.count('{"1",'), 1)
+        (newer / "word_count.cpp").write_text(source.replace('{"1",', '{"2",'))
+        library = plugins / "word_count.so"
+        library.unlink()  # processes may still have it open
+        shutil.copy(self.build(newer, "newer-build") / "word_count.so", library)
+        cluster.restart("storage.1")
+        cluster.wait_healthy()
+        refused = cluster.fjord("job", "run", "word_count", "--type", "page")
+        self.assertEqual(refused.code, harness.FAILED, str(refused))
+        self.assertIn("word_count was replaced by one with version 2; this node was started with version 1", refused.err)
+        cluster.restart("distributor.0")
+        harness.wait_until(lambda: "storage.0 has version 1; storage.2 has version 1" in
+                           cluster.fjord("job", "run", "word_count", "--type", "page").err, "the others are named")
+        offered = [line for line in cluster.must("plugin", "list", "-o", "json").json_lines()]
+        self.assertEqual([(line["name"], line["kind"], line["version"], line["nodes"]) for line in offered],
+                         [("word_count", "application", "1", ["storage.0", "storage.2"]),
+                          ("word_count", "application", "2", ["storage.1", "distributor.0"])])
+        for node in ("storage.0", "storage.2"):
+            cluster.restart(node)
+            cluster.wait_healthy()
+        self.assertRegex(cluster.must("plugin", "list").out, "word_count +application +2 +3 of 3 +1 of 1")
+        job = cluster.must("job", "run", "word_count", "--type", "page", "--wait", "-o", "json").json()["job"]
+        self.assertEqual(cluster.results(job), expected)
+        unknown = cluster.fjord("job", "run", "word_counts", "--type", "page")
+        self.assertIn('distributor.0: there is no application "word_counts"; there are:', unknown.err)
+
+    def test_bad_applications_do_not_harm(self):
+        plugins = self.plugins("bad", BUILD / "test" / "plugins" / "plugins" / "test_applications.so")
+        settings = f"storage_options:\n  plugin_directory: {plugins}\n  plugin_call_timeout_ms: 2000\n"
+        with harness.Cluster(storage=2, settings=settings) as cluster:
+            cluster.deploy(SCHEMA)
+            feed = "".join(f'{{"put": "id:test:item::{i}", "fields": {{"count": {i}}}}}\n' for i in range(2000))
+            cluster.must("feed", "-", stdin=feed)
+            pids = [path.read_text() for path in sorted(cluster.directory.glob("run/storage.*.pid"))]
+            sums = {str(digit): sum(i for i in range(2000) if i % 10 == digit and i != 77) for digit in range(10)}
+            for how, why in {"throws": "a bad day", "crashes": "signal 6", "loops": "did not return", "leaks": "bad_alloc"}.items():
+                arguments = ["sums", "--type", "item", "--param", f"how={how}", "--param", "at=77", "--wait", "-o", "json"]
+                job = cluster.must("job", "run", *arguments).json()
+                self.assertEqual((job["dead_letters"], job["documents_read"]), (1, 2000), how)
+                self.assertEqual(cluster.results(job["job"]), sums, how)
+                letters = cluster.must("job", "dead-letters", job["job"], "-o", "json").json_lines()
+                self.assertEqual(letters[0]["document"], "id:test:item::77")
+                self.assertIn(why, letters[0]["error"])
+                failed = cluster.fjord("job", "run", *arguments, "--set", "dead_letters_max=0")
+                self.assertEqual(failed.code, harness.FAILED, str(failed))
+                self.assertIn("id:test:item::77", failed.json()["error"])
+            reduced = cluster.fjord("job", "run", "sums", "--type", "item", "--param", "how=reduce throws", "--wait", "-o", "json")
+            self.assertIn('key "5": reduce() threw an exception: a bad key', reduced.json()["error"])
+            self.assertEqual([path.read_text() for path in sorted(cluster.directory.glob("run/storage.*.pid"))], pids)
+            self.assertEqual(cluster.fjord("status").code, 0)
+
     def visit(self, cluster, one_in):
         visited = cluster.must("visit", "--type", "item", "--visitor", "sample", "--param", f"one_in={one_in}")
         return [line["put"] for line in visited.json_lines()]
 
     def check_log(self, cluster):
         logs = "".join(path.read_text() for path in cluster.directory.glob("logs/storage.*.log"))
-        self.assertIn("sample.so: 1 visitors", logs)
+        self.assertIn("sample.so: 1 visitors, 0 applications", logs)
         self.assertIn("broken.so is not used: cannot be loaded", logs)
 
     def check_refused(self, cluster):

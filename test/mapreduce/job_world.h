@@ -194,7 +194,7 @@ class JobWorld {
   void start_service() {
     transport = std::make_unique<LifeTransport>(world);
     service = std::make_unique<mapreduce::JobService>(options, distributor_runtime.runtime, *transport, world.snapshot,
-                                                      applications, records);
+                                                      *distributor_applications, records);
     world.other_service = service.get();
   }
   void stop_service() {
@@ -260,6 +260,8 @@ class JobWorld {
   WorldRecords records;
   SimRuntime distributor_runtime;
   mapreduce::ApplicationRegistry applications;
+  /// Of the next service, if it is to know others than the storage nodes.
+  const mapreduce::ApplicationRegistry* distributor_applications = &applications;
   mapreduce::JobServiceOptions options;
   std::unique_ptr<LifeTransport> transport;
   std::unique_ptr<mapreduce::JobService> service;

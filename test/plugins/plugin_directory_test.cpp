@@ -51,14 +51,14 @@ class World {
     visitors::add_builtin_visitors(registry);
     if (options.directory.empty()) options.directory = FJORD_PLUGIN_FOLDER;
     if (options.host.empty()) options.host = FJORD_PLUGIN_HOST;
-    auto loaded = load_plugins(options, snapshots, metrics, registry);
+    auto loaded = load_plugins(options, snapshots, metrics, registry, applications);
     REQUIRE(loaded);
     libraries = std::move(*loaded);
     context = std::make_unique<Context>(snapshots.get()->types());
   }
 
-  const PluginLibrary& library(const std::string& name) const {
-    for (const PluginLibrary& one : libraries) {
+  const rpc::PluginLibrary& library(const std::string& name) const {
+    for (const rpc::PluginLibrary& one : libraries) {
       if (std::filesystem::path(one.file).filename() == name + ".so") return one;
     }
     FAIL("no library " + name);
@@ -98,7 +98,8 @@ class World {
   MetricRegistry metrics;
   rpc::SnapshotHolder snapshots;
   VisitorRegistry registry;
-  std::vector<PluginLibrary> libraries;
+  mapreduce::ApplicationRegistry applications;
+  std::vector<rpc::PluginLibrary> libraries;
   std::unique_ptr<Context> context;
 };
 
@@ -113,9 +114,22 @@ BucketResult end_bucket(Visitor& visitor) {
 
 TEST_CASE("plugins: a directory gives the visitors of its libraries, and says why others are not used") {
   const World world;
-  REQUIRE(world.libraries.size() == 4);
+  REQUIRE(world.libraries.size() == 6);
   CHECK(world.library("test_visitors").problem.empty());
-  CHECK(world.library("test_visitors").visitors == std::vector<std::string>{"bad", "counting"});
+  const auto& visitors = world.library("test_visitors").functions;
+  REQUIRE(visitors.size() == 2);
+  CHECK(visitors[0].name == "bad");
+  CHECK(visitors[1].name == "counting");
+  CHECK_FALSE(visitors[1].is_application);
+  const auto& applications = world.library("test_applications").functions;
+  REQUIRE(applications.size() == 1);
+  CHECK(applications[0].name == "sums");
+  CHECK(applications[0].is_application);
+  CHECK(applications[0].version == "3");
+  REQUIRE(world.applications.find("sums") != nullptr);
+  CHECK(world.applications.find("sums")->version == "3");
+  CHECK(world.applications.find("sums")->parameters[1].default_value == "-1");
+  CHECK(world.library("no_version").problem.find("nothing without a version") != std::string::npos);
   CHECK(world.library("other_interface").problem.find("interface 999") != std::string::npos);
   CHECK(world.library("no_plugin").problem.find("is no plugin") != std::string::npos);
   CHECK(world.library("same_name").problem.find("another visitor dump") != std::string::npos);
@@ -126,13 +140,31 @@ TEST_CASE("plugins: without a directory there are none, and a missing one or a m
   MetricRegistry metrics;
   const rpc::SnapshotHolder snapshots;
   VisitorRegistry registry;
+  mapreduce::ApplicationRegistry applications;
   PluginOptions options;
-  CHECK(load_plugins(options, snapshots, metrics, registry)->empty());
+  CHECK(load_plugins(options, snapshots, metrics, registry, applications)->empty());
   options.directory = "there/is/no/such/folder";
-  CHECK(load_plugins(options, snapshots, metrics, registry).status().code() == StatusCode::NotFound);
+  CHECK(load_plugins(options, snapshots, metrics, registry, applications).status().code() == StatusCode::NotFound);
   options.directory = FJORD_PLUGIN_FOLDER;
   options.host = "there/is/no/such/program";
-  CHECK(load_plugins(options, snapshots, metrics, registry).status().code() == StatusCode::IoError);
+  CHECK(load_plugins(options, snapshots, metrics, registry, applications).status().code() == StatusCode::IoError);
+}
+
+TEST_CASE("plugins: the name of an application is given once") {
+  MetricRegistry metrics;
+  const rpc::SnapshotHolder snapshots;
+  VisitorRegistry registry;
+  mapreduce::ApplicationRegistry applications;
+  applications.add({"sums", "Built in", {}, {}});
+  PluginOptions options;
+  options.directory = FJORD_PLUGIN_FOLDER;
+  options.host = FJORD_PLUGIN_HOST;
+  const auto libraries = load_plugins(options, snapshots, metrics, registry, applications);
+  REQUIRE(libraries);
+  for (const rpc::PluginLibrary& library : *libraries) {
+    if (library.file.ends_with("test_applications.so")) CHECK(library.problem == "there is another application sums");
+  }
+  CHECK(applications.find("sums")->version.empty());
 }
 
 TEST_CASE("plugins: a visitor sees the documents, sends some, and its word on a bucket comes back") {

@@ -195,15 +195,19 @@ void add_storage_keys(std::vector<Key>& all) {
   all.push_back(integer_key("storage_options.visitor_idle_ms", "ms", 60'000, 1000, 3'600'000,
                             "A visitor whose client has been silent for so long is ended.",
                             &ClusterConfig::visitor_idle_ms));
-  all.push_back(text_key("storage_options.plugin_directory", KeyType::Text, "",
-                         "Every *.so in it is a library of visitors (docs/operating/plugins.md); empty: none.",
-                         store_text(&ClusterConfig::plugin_directory)));
+  all.push_back(
+      text_key("storage_options.plugin_directory", KeyType::Text, "",
+               "Every *.so in it is a library of visitors or applications (docs/operating/plugins.md); empty: none. "
+               "Distributors look there for applications, too.",
+               store_text(&ClusterConfig::plugin_directory)));
   all.push_back(integer_key("storage_options.plugin_memory_bytes", "bytes", kGiB, 64 * kMiB, 1024 * kGiB,
-                            "Address space of the process in which a visitor of a plugin runs.",
+                            "Address space of the process in which a visitor or a task of a plugin runs.",
                             &ClusterConfig::plugin_memory_bytes));
-  all.push_back(integer_key("storage_options.plugin_call_timeout_ms", "ms", 60'000, 10, 3'600'000,
-                            "A visitor of a plugin that spends longer on a block of documents is ended.",
-                            &ClusterConfig::plugin_call_timeout_ms));
+  all.push_back(integer_key(
+      "storage_options.plugin_call_timeout_ms", "ms", 60'000, 10, 3'600'000,
+      "A visitor of a plugin that spends longer on a block of documents, or an application on a document, is "
+      "ended. On distributors 10 s at most.",
+      &ClusterConfig::plugin_call_timeout_ms));
 }
 
 void add_distributor_keys(std::vector<Key>& all) {

@@ -199,6 +199,8 @@ int run_aggregate(const AggregateArgs& args);
 
 int run_status(const Common& common);
 
+int run_plugin_list(const Common& common);
+
 struct PlacementArgs {
   unsigned nodes = 0;
   unsigned groups = 1;

@@ -386,7 +386,9 @@ void add_jobs(CLI::App& app, JobArgs& args, Action& action) {
               std::string(kExitCodes));
   CLI::App* run = command(*job, "run", "Starts a job and prints its id",
                           "fjord job run fieldstats --type car --param group=make --param value=price --wait");
-  run->add_option("NAME", args.application, "fieldstats, citycount, script, heavycity, heavycpu or noop")->required();
+  run->add_option("NAME", args.application,
+                  "fieldstats, citycount, script, heavycity, heavycpu, noop, or one of a plugin")
+      ->required();
   run->add_option("--type", args.type, "Document type to read")->required()->type_name("TYPE");
   run->add_option("--selection", args.selection, "Only documents that this condition holds for")
       ->type_name("CONDITION");
@@ -498,6 +500,17 @@ void add_status(CLI::App& app, Common& common, Action& action) {
       "buckets that cannot be served");
   add_common(*status, common);
   status->callback([&] { action = [&] { return run_status(common); }; });
+}
+
+void add_plugins(CLI::App& app, Common& common, Action& action) {
+  CLI::App* plugin = app.add_subcommand("plugin", "Visitors and MapReduce applications from shared libraries");
+  plugin->require_subcommand(1);
+  plugin->footer("\nExample:\n  fjord plugin list\n" + std::string(kExitCodes));
+  CLI::App* list =
+      command(*plugin, "list", "What the plugins of the cluster offer, in which version, and on which nodes",
+              "fjord plugin list -o json");
+  add_common(*list, common);
+  list->callback([&] { action = [&] { return run_plugin_list(common); }; });
 }
 
 void add_placement(CLI::App& app, PlacementArgs& args, Action& action) {
@@ -750,6 +763,7 @@ struct CommandLine {
   JobArgs job;
   AggregateArgs aggregate;
   Common status;
+  Common plugin;
   PlacementArgs placement;
   NodeArgs node;
   StateArgs state;
@@ -772,6 +786,7 @@ struct CommandLine {
     add_jobs(app, job, action);
     add_aggregate(app, aggregate, action);
     add_status(app, status, action);
+    add_plugins(app, plugin, action);
     add_placement(app, placement, action);
     add_nodes(app, node, action);
     add_state(app, state, action);
@@ -779,7 +794,7 @@ struct CommandLine {
     add_tune(app, tune, action);
     const char* cluster = std::getenv("FJORD_CLUSTER");
     for (Common* common :
-         {&schema.common, &feed.common, &document.common, &visit.common, &export_.common, &job.common, &status,
+         {&schema.common, &feed.common, &document.common, &visit.common, &export_.common, &job.common, &status, &plugin,
           &node.common, &state.common, &config.common, &tune.common, &aggregate.common, &subscribe.common}) {
       common->cluster = cluster != nullptr && *cluster != 0 ? cluster : "127.0.0.1:19100";
     }

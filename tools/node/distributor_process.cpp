@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "fjord/common/log.h"
 #include "fjord/distributor/distributor_node.h"
 #include "fjord/mapreduce/job_service.h"
@@ -5,29 +7,40 @@
 #include "fjord/node/node.h"
 #include "fjord/scripting/script_application.h"
 #include "machine.h"
+#include "plugin_options.h"
 
 namespace fjord {
 namespace {
+
+/// A call of a plugin keeps the other jobs of a distributor waiting.
+constexpr Duration kPluginCallMax = seconds(10);
 
 /// Runs jobs with what the distributor knows of the cluster. The two have a holder each: a job that learns of a newer
 /// cluster state takes it in for itself, while the distributor has to hear of it from the fleet controller.
 class Jobs final : public rpc::Service {
  public:
-  Jobs(const config::ClusterConfig& config, const std::string& name, Runtime& runtime, rpc::Transport& transport,
+  Jobs(const config::ClusterConfig& config, Runtime& runtime, rpc::Transport& transport,
        const distributor::DistributorNode& node)
       : node_(node), records_(client_options(config), runtime, transport) {
     mapreduce::add_builtin_applications(applications_);
     scripting::add_script_application(applications_);
+  }
+
+  /// Before anything else.
+  Status start(const config::ClusterConfig& config, const std::string& name, Runtime& runtime,
+               rpc::Transport& transport) {
+    FJORD_TRY(load_plugins(config, runtime));
     mapreduce::JobServiceOptions options;
     options.name = name;
     options.refresh_snapshot = [this] { refresh(); };
     service_ =
         std::make_unique<mapreduce::JobService>(options, runtime, transport, snapshots_, applications_, records_);
+    return Status::ok();
   }
 
   bool handle(rpc::Request& request, rpc::Responder& respond) override {
     refresh();
-    return service_->handle(request, respond);
+    return service_->handle(request, respond) || plugin_service_->handle(request, respond);
   }
 
  private:
@@ -35,6 +48,24 @@ class Jobs final : public rpc::Service {
     ClientOptions options;
     options.addresses = config.distributor_addresses();
     return options;
+  }
+
+  /// Applications of plugins are checked here when a job is submitted, and reduced here by direct jobs. A distributor
+  /// without the folder of the storage nodes runs all other jobs.
+  Status load_plugins(const config::ClusterConfig& config, Runtime& runtime) {
+    plugins::PluginOptions options = plugin_options_of(config);
+    options.applications_start_at_once = true;
+    options.call_timeout = std::min<Duration>(options.call_timeout, kPluginCallMax);
+    visitors::VisitorRegistry not_here;  // run on storage nodes
+    visitors::add_builtin_visitors(not_here);
+    auto libraries = plugins::load_plugins(options, snapshots_, runtime.metrics, not_here, applications_);
+    if (!libraries) {
+      if (libraries.error().code() != StatusCode::NotFound) return libraries.error();
+      log::warning("fjordd", "no jobs of plugins can be submitted here: {}", libraries.error().message());
+      libraries = std::vector<rpc::PluginLibrary>();
+    }
+    plugin_service_ = std::make_unique<plugins::PluginService>(std::move(*libraries));
+    return Status::ok();
   }
 
   void refresh() {
@@ -48,6 +79,7 @@ class Jobs final : public rpc::Service {
   rpc::SnapshotHolder snapshots_;
   mapreduce::ApplicationRegistry applications_;
   mapreduce::StoredJobRecords records_;
+  std::unique_ptr<plugins::PluginService> plugin_service_;
   std::unique_ptr<mapreduce::JobService> service_;
 };
 
@@ -71,7 +103,8 @@ class DistributorProcess final : public Node {
     options.pending_operations_max = static_cast<std::size_t>(config.pending_operations_max);
     node_ = std::make_unique<distributor::DistributorNode>(options, machine_.runtime(), machine_.transport());
     FJORD_TRY(machine_.runtime().tunables.set("distributor.document_bytes_max", config.document_bytes_max));
-    jobs_ = std::make_unique<Jobs>(config, name.to_string(), machine_.runtime(), machine_.transport(), *node_);
+    jobs_ = std::make_unique<Jobs>(config, machine_.runtime(), machine_.transport(), *node_);
+    FJORD_TRY(jobs_->start(config, name.to_string(), machine_.runtime(), machine_.transport()));
     return machine_.serve(config, name, {node_.get(), jobs_.get()},
                           [this, text = name.to_string()] { return health(text); });
   }

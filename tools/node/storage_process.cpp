@@ -15,6 +15,7 @@
 #include "fjord/storage/storage_node.h"
 #include "fjord/visitors/visitor_service.h"
 #include "machine.h"
+#include "plugin_options.h"
 #include "storage_engine.h"
 
 namespace fjord {
@@ -47,7 +48,7 @@ class StorageProcess final : public Node {
     FJORD_TRY(set_space_limits(config));
     FJORD_TRY_ASSIGN(node_, storage::StorageNode::open(options, runtime, machine_.transport(), engine_.open));
     FJORD_TRY(start_visitors(config, options.directory));
-    return machine_.serve(config, name, {node_.get(), visitor_service_.get()},
+    return machine_.serve(config, name, {node_.get(), visitor_service_.get(), plugin_service_.get()},
                           [this, text = name.to_string()] { return health(text); });
   }
 
@@ -78,12 +79,10 @@ class StorageProcess final : public Node {
     mapreduce::TaskOptions tasks;
     tasks.spill_directory = directory + "/spill";
     mapreduce::add_task_visitors(visitors_, applications_, sink_, machine_.runtime(), tasks);
-    plugins::PluginOptions plugin_options;
-    plugin_options.directory = config.plugin_directory;
-    plugin_options.memory_bytes = static_cast<std::uint64_t>(config.plugin_memory_bytes);
-    plugin_options.call_timeout = milliseconds(config.plugin_call_timeout_ms);
-    FJORD_TRY(
-        plugins::load_plugins(plugin_options, node_->snapshots(), machine_.runtime().metrics, visitors_).status());
+    const plugins::PluginOptions plugin_options = plugin_options_of(config);
+    FJORD_TRY_ASSIGN(auto libraries, plugins::load_plugins(plugin_options, node_->snapshots(),
+                                                           machine_.runtime().metrics, visitors_, applications_));
+    plugin_service_ = std::make_unique<plugins::PluginService>(std::move(libraries));
     visitors::VisitorServiceOptions options;
     options.cpus = cpu_count();
     options.docblock_bytes = static_cast<std::uint32_t>(config.docblock_bytes);
@@ -117,6 +116,7 @@ class StorageProcess final : public Node {
   StorageEngine engine_;
   std::unique_ptr<storage::StorageNode> node_;
   visitors::VisitorRegistry visitors_;
+  std::unique_ptr<plugins::PluginService> plugin_service_;
   std::unique_ptr<visitors::VisitorService> visitor_service_;
 };
 

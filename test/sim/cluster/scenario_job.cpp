@@ -7,6 +7,8 @@
 #include <tuple>
 #include <utility>
 
+#include "batched_application.h"
+#include "fjord/common/random.h"
 #include "fjord/mapreduce/aggregate_spec.h"
 #include "fjord/mapreduce/job_results.h"
 #include "fjord/sim/scenarios.h"
@@ -54,8 +56,9 @@ enum class Chain {
   ThenKept,  ///< Two; the second reads the documents that the first one leaves.
 };
 
-/// What is computed: the application fieldstats, or an aggregation.
+/// What is computed: the application fieldstats, built in or as one of a plugin, or an aggregation.
 struct Query {
+  bool is_batched = false;
   bool is_aggregation = false;
   bool by_price = false;    ///< Aggregation: by city and price, so that there are about as many groups as documents.
   bool wants_city = false;  ///< fieldstats: documents without a city are dead letters.
@@ -102,7 +105,7 @@ struct Query {
     if (is_chain()) return chain_spec();
     rpc::JobSpec spec;
     spec.incremental = is_incremental;
-    spec.application = "fieldstats";
+    spec.application = is_batched ? kBatchedApplication : "fieldstats";
     spec.document_type = "item";
     spec.parameters = {{"group", "city"}, {"value", "price"}};
     spec.output_namespace = "out";
@@ -534,6 +537,7 @@ ScenarioResult run_job(const ScenarioOptions& options) {
     query.chain = static_cast<Chain>(1 + random.below(3));
     if (random.chance(0.3)) query.limit = 1 + random.below(12);
   }
+  query.is_batched = !query.is_aggregation && Random(mix64(options.seed, 0x706c7567)).chance(0.5);
   const bool pauses = random.chance(0.4);
   const bool disturbs = random.chance(0.5);
   if (random.chance(0.5)) shape.task_memory_bytes = 4096;
@@ -616,7 +620,8 @@ ScenarioResult run_job(const ScenarioOptions& options) {
       "{} ({}{}{}), {} storage nodes, redundancy {}, {} crashes, {} distributors disturbed, taken over {} times, {} "
       "messages "
       "({} lost), {} map tasks, {} repeated",
-      query.is_aggregation ? "aggregate" : "fieldstats", status.shuffle == rpc::Shuffle::Direct ? "direct" : "store",
+      query.is_aggregation ? "aggregate" : query.spec().application,
+      status.shuffle == rpc::Shuffle::Direct ? "direct" : "store",
       query.is_chain() ? fmt::format(", chain {}, limit {}", static_cast<int>(query.chain), query.limit) : "",
       query.is_incremental ? fmt::format(", {} documents reused", reused + status.documents_reused) : "",
       shape.storage_nodes, shape.redundancy, crashes, disturbed, status.taken_over, cluster.network().messages_sent(),

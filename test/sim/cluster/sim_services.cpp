@@ -1,5 +1,6 @@
 #include "sim_services.h"
 
+#include "batched_application.h"
 #include "fjord/mapreduce/document_sink.h"
 #include "fjord/mapreduce/job_service.h"
 #include "fjord/mapreduce/task_visitors.h"
@@ -51,6 +52,7 @@ struct StorageServices::Parts {
         sink(client, seconds(20)),
         forgetful(sink, runtime.random.fork()) {
     mapreduce::add_builtin_applications(applications, sabotage_of(bug));
+    add_batched_application(applications);
     visitors::add_builtin_visitors(registry);
     mapreduce::TaskOptions task;
     task.tuple_document_bytes = 300;  // Small, so that a task puts several.
@@ -87,6 +89,7 @@ struct StorageServices::Parts {
   std::unique_ptr<ForgetfulVisits> forgetful_visits;
   std::unique_ptr<HidesRemoves> hides_removes;
   rpc::Service* visits = nullptr;
+  OffersBatched plugins;
 };
 
 StorageServices::StorageServices(Runtime& runtime, rpc::Transport& transport, storage::StorageNode& node,
@@ -94,13 +97,16 @@ StorageServices::StorageServices(Runtime& runtime, rpc::Transport& transport, st
     : parts_(std::make_unique<Parts>(runtime, transport, node, std::move(distributors), bug)) {}
 StorageServices::~StorageServices() = default;
 
-std::vector<rpc::Service*> StorageServices::list(storage::StorageNode& node) { return {&node, parts_->visits}; }
+std::vector<rpc::Service*> StorageServices::list(storage::StorageNode& node) {
+  return {&node, parts_->visits, &parts_->plugins};
+}
 
 struct DistributorServices::Parts final : rpc::Service {
   Parts(const std::string& name, Runtime& runtime, rpc::Transport& transport, std::vector<rpc::Address> distributors,
         Bug chosen)
       : bug(chosen), records(client_options(std::move(distributors)), runtime, transport) {
     mapreduce::add_builtin_applications(applications, sabotage_of(bug));
+    add_batched_application(applications);
     mapreduce::JobServiceOptions options;
     options.name = name;
     options.refresh_snapshot = [this] { refresh(); };

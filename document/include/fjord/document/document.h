@@ -154,6 +154,9 @@ class DocumentView {
   std::optional<FieldSlice> field_by_id(std::uint32_t field_id) const;
   bool has_field(const Field& f) const { return field(f).has_value(); }
 
+  /// The parts that it was opened with.
+  std::string_view header() const { return header_; }
+  std::string_view body() const { return body_fields_; }
   /// The encoded fields of each part, for FieldCursor.
   std::string_view header_fields() const { return header_fields_; }
   std::string_view body_fields() const { return body_fields_; }
@@ -164,6 +167,7 @@ class DocumentView {
  private:
   DocumentView() = default;
 
+  std::string_view header_;
   std::string_view id_;
   std::string_view header_fields_;
   std::string_view body_fields_;

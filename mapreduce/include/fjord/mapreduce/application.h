@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "fjord/common/result.h"
-#include "fjord/document/document.h"
 #include "fjord/document/document_type.h"
+#include "fjord/mapreduce/job_functions.h"
 #include "fjord/rpc/messages.h"
 
 /// What a MapReduce application implements. The whole of one that counts documents by city:
@@ -40,63 +40,54 @@
 /// (citycount itself adds combine(), so that a task sends one tuple a city instead of one a document.)
 namespace fjord::mapreduce {
 
-/// Takes the tuples of map. The bytes are copied.
-class Emitter {
- public:
-  virtual ~Emitter() = default;
-  virtual void emit(std::string_view key, std::string_view value) = 0;
-  /// Nobody wants the result any more: a long computation may return at once.
-  virtual bool cancelled() const { return false; }
-};
-
-/// Takes the result of one key: a JSON value as text. At most once a key; none: the key has no result.
-class ResultEmitter {
- public:
-  virtual ~ResultEmitter() = default;
-  virtual void emit(std::string json) = 0;
-};
-
-/// The parameters of a job, checked against what the application declares; defaults are filled in.
-class ApplicationParameters {
- public:
-  explicit ApplicationParameters(std::map<std::string, std::string, std::less<>> values,
-                                 const DocumentTypeRepo* types = nullptr)
-      : values_(std::move(values)), types_(types) {}
-  /// The name is one that the application declares.
-  const std::string& text(std::string_view name) const;
-  /// Errors: InvalidArgument if it is no integer from `min` to `max`.
-  Result<std::int64_t> integer(std::string_view name, std::int64_t min, std::int64_t max) const;
-  /// All types of the cluster; null if whoever makes the application does not know them.
-  const DocumentTypeRepo* types() const { return types_; }
-
- private:
-  std::map<std::string, std::string, std::less<>> values_;
-  const DocumentTypeRepo* types_;
-};
-
 class Accumulator;
 struct AggregateColumn;
 
-/// One object a task. Whatever order documents, tuples and values come in, the results must be the same bytes: Fjord
-/// relies on that when it repeats a task on another replica.
+/// A key with its values.
+struct KeyedValues {
+  std::string_view key;
+  std::span<const std::string_view> values;
+};
+
+/// What became of the first documents of those that were given.
+struct MappedDocuments {
+  struct Failed {
+    std::size_t document = 0;
+    Status why;
+  };
+  std::size_t documents = 0;   ///< So many; at least one.
+  std::vector<Failed> failed;  ///< By rising number.
+  std::uint64_t tuples = 0;    ///< Emitted by the others, before they were combined.
+  std::string emitted;         ///< Keys and values in turn, as put_string() writes them, in any order.
+};
+
+/// The functions of an application that runs in another process, where a call costs more than what most of them
+/// compute: for many documents or keys at a time. The same as JobFunctions otherwise.
+class BatchFunctions {
+ public:
+  virtual ~BatchFunctions() = default;
+
+  /// As many documents as make a good batch; the others are given again. Tuples of a key may come combined. Errors:
+  /// those of the task; what tells of a document is in `failed`.
+  virtual Result<MappedDocuments> map(std::span<const DocumentView> documents,
+                                      const std::function<bool()>& cancelled) = 0;
+  /// Merges the values of each key as far as the application does, and gives what is left to `on_value(index, value)`,
+  /// by rising index.
+  virtual Status combine(std::span<const KeyedValues> keys,
+                         const std::function<void(std::size_t, std::string_view)>& on_value) = 0;
+  /// The result of each key, if it has one. Errors: those of JobFunctions::reduce(), with the key.
+  virtual Result<std::vector<std::optional<std::string>>> reduce(std::span<const KeyedValues> keys) = 0;
+};
+
+/// What the engine runs: the functions of a job, and what it may ask about them. One object a task.
 ///
 /// Threading: confined to the executor of its task.
-class Application {
+class Application : public JobFunctions {
  public:
-  virtual ~Application() = default;
-
   /// Before anything else; `type` is that of the input documents and outlives this object. Also called when a job is
   /// submitted, so an error (InvalidArgument, InvalidField) is the answer to that.
   virtual Status configure(const ApplicationParameters& parameters, const DocumentType& type) = 0;
-  /// An error fails the job, with the id of the document.
-  virtual Status map(const DocumentView& document, Emitter& emitter) = 0;
-  /// Merges `value` into `into`, both of the same key, and returns true; or returns false and leaves both as they are.
-  virtual bool combine(std::string_view /*key*/, std::string& /*into*/, std::string_view /*value*/) { return false; }
-  /// All values of a key, in rising order of their bytes. An error fails the job.
-  virtual Status reduce(std::string_view key, std::span<const std::string_view> values, ResultEmitter& result) = 0;
 
-  /// False: map() is given documents without their body parts, which are not read then. After configure().
-  virtual bool needs_body() const { return true; }
   /// True: results are rows of an aggregation, which belong to whoever asked and not into the store.
   virtual bool is_aggregation() const { return false; }
   /// Something that takes documents in place of map() and combine(), for applications of Fjord itself; null: nothing.
@@ -105,16 +96,12 @@ class Application {
   virtual const std::vector<AggregateColumn>* columns() const { return nullptr; }
   /// True: arrange() cuts results off, so that which there are follows from all of them.
   virtual bool is_limited() const { return false; }
+  /// The same functions for many at a time, if that is better; null: they are called one by one. Lives as long as this.
+  virtual BatchFunctions* batches() { return nullptr; }
   /// A key as people and documents are shown it; different keys stay different.
   virtual Result<std::string> key_text(std::string_view key) const { return std::string(key); }
   /// Sorts and cuts all results of a job (key and value), where that is part of what was asked for.
   virtual Status arrange(std::vector<std::pair<std::string, std::string>>& /*results*/) const { return Status::ok(); }
-};
-
-struct ParameterInfo {
-  std::string name;
-  std::string help;
-  std::optional<std::string> default_value;  ///< Absent: the parameter must be given.
 };
 
 struct ApplicationInfo {
@@ -122,6 +109,8 @@ struct ApplicationInfo {
   std::string help;  ///< For users: what it computes and what a result looks like.
   std::vector<ParameterInfo> parameters;
   std::function<std::unique_ptr<Application>()> make;
+  /// Of an application that does not come with Fjord: all nodes of a job must have the same. Empty: it is built in.
+  std::string version = {};
 };
 
 /// The applications that a process knows. Filled before it is shared; read from every thread after that.
@@ -133,6 +122,8 @@ class ApplicationRegistry {
   const ApplicationInfo* find(std::string_view name) const;
   /// By name.
   std::vector<const ApplicationInfo*> all() const;
+  /// That an application that is known has this version. Errors: InvalidArgument that names both.
+  Status check_version(std::string_view name, std::string_view version) const;
   /// A configured application. Errors: InvalidArgument for an unknown application, an unknown, missing or ill-formed
   /// parameter (the message lists those there are); what configure() says.
   Result<std::unique_ptr<Application>> create(std::string_view name, const std::vector<rpc::Parameter>& parameters,
@@ -150,14 +141,5 @@ struct ApplicationSabotage {
 
 /// noop, heavycpu, citycount, heavycity, fieldstats, aggregate.
 void add_builtin_applications(ApplicationRegistry& registry, ApplicationSabotage sabotage = {});
-
-/// A field of `type` with a single value that makes sense as a key: string, number or bool. Errors: InvalidField that
-/// lists the fields there are.
-Result<const Field*> scalar_field(const DocumentType& type, std::string_view name);
-/// A field of `type` that holds a number. Errors: InvalidField.
-Result<const Field*> number_field(const DocumentType& type, std::string_view name);
-/// The value as text: strings as they are, numbers in the shortest form that reads back the same, true or false. The
-/// view points into the document or into `scratch`.
-std::string_view scalar_text(const FieldSlice& slice, std::string& scratch);
 
 }  // namespace fjord::mapreduce

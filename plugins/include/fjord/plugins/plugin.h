@@ -1,15 +1,18 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
+#include "fjord/mapreduce/job_functions.h"
 #include "fjord/visitors/visitor.h"
 
-/// What a library of visitors includes. The whole of one:
+/// What a library of visitors or MapReduce applications includes. The whole of one with a visitor:
 ///
 ///     class Count final : public fjord::visitors::Visitor {
 ///      public:
@@ -27,21 +30,71 @@
 ///
 ///     FJORD_PLUGIN(registry) { registry.add<Count>("count", "Counts documents"); }
 ///
+/// And of one with an application, which says how long the longest text of each city is:
+///
+///     class Longest final : public fjord::mapreduce::JobFunctions {
+///      public:
+///       explicit Longest(const fjord::plugins::ApplicationContext& context)
+///           : city_(context.type.field("city")), text_(context.type.field("text")) {}
+///       fjord::Status map(const fjord::DocumentView& document, fjord::mapreduce::Emitter& emitter) override {
+///         const auto city = document.field(*city_), text = document.field(*text_);
+///         if (city && text) emitter.emit(city->as_string_view(), std::to_string(text->as_string_view().size()));
+///         return fjord::Status::ok();
+///       }
+///       bool combine(std::string_view, std::string& into, std::string_view value) override {
+///         if (number(into) < number(value)) into = value;
+///         return true;
+///       }
+///       fjord::Status reduce(std::string_view, std::span<const std::string_view> values,
+///                            fjord::mapreduce::ResultEmitter& result) override {
+///         int longest = 0;
+///         for (const std::string_view value : values) longest = std::max(longest, number(value));
+///         result.emit(std::to_string(longest));
+///         return fjord::Status::ok();
+///       }
+///      private:
+///       static int number(std::string_view text) { return std::stoi(std::string(text)); }
+///       const fjord::Field* city_;
+///       const fjord::Field* text_;
+///     };
+///
+///     FJORD_PLUGIN(registry) { registry.add_application<Longest>("longest", "1", "The longest text of each city"); }
+///
+/// (As a factory can, it should check that the fields are there: examples/plugin/word_count.cpp.)
+///
 /// Built against an installed Fjord:
 ///
 ///     find_package(fjord REQUIRED)
 ///     fjord_add_plugin(count SOURCES count.cpp)
 ///
-/// A storage node runs each visitor of a plugin in a process of its own (fjord-plugin-host): whatever it does there,
-/// throwing, looping, leaking or crashing, ends its visit with an error that says so, and nothing else.
+/// A node runs each visitor, and each task of an application, in a process of its own (fjord-plugin-host): whatever it
+/// does there, throwing, looping, leaking or crashing, ends its visit or fails its document with an error that says so,
+/// and nothing else.
 namespace fjord::plugins {
 
 /// Of this header and all that it includes. A library with another one is refused.
-inline constexpr std::uint32_t kPluginInterface = 1;
+inline constexpr std::uint32_t kPluginInterface = 2;
+
+/// What an application is made with. Lifetime: outlives the application.
+struct ApplicationContext {
+  const DocumentType& type;  ///< Of the documents that map() is given.
+  const mapreduce::ApplicationParameters& parameters;
+};
+
+/// Errors (InvalidArgument, InvalidField) are the answer to whoever submits the job.
+using ApplicationFactory =
+    std::function<Result<std::unique_ptr<mapreduce::JobFunctions>>(const ApplicationContext& context)>;
 
 /// Takes what a library offers. Threading: one thread, that of the host.
 class PluginRegistry {
  public:
+  struct ApplicationEntry {
+    /// Changes with whatever changes results or the values between map and reduce: all nodes of a job have the same.
+    std::string version;
+    std::string help;
+    std::vector<mapreduce::ParameterInfo> parameters;
+    ApplicationFactory factory;
+  };
   struct Entry {
     std::string help;
     visitors::VisitorFactory factory;
@@ -66,11 +119,31 @@ class PluginRegistry {
           }
         });
   }
-  /// By name.
+  /// `name` is what `fjord job run` and submitJob say.
+  void add_application(std::string name, ApplicationEntry entry) { applications_[std::move(name)] = std::move(entry); }
+  /// For an application that is made without anything, or with (const ApplicationContext&).
+  template <typename A>
+  void add_application(std::string name, std::string version, std::string help,
+                       std::vector<mapreduce::ParameterInfo> parameters = {}) {
+    add_application(std::move(name),
+                    {std::move(version), std::move(help), std::move(parameters), [](const ApplicationContext& context) {
+                       std::unique_ptr<mapreduce::JobFunctions> made;
+                       if constexpr (std::is_constructible_v<A, const ApplicationContext&>) {
+                         made = std::make_unique<A>(context);
+                       } else {
+                         made = std::make_unique<A>();
+                       }
+                       return Result<std::unique_ptr<mapreduce::JobFunctions>>(std::move(made));
+                     }});
+  }
+
+  /// Visitors and applications, by name.
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
+  const std::map<std::string, ApplicationEntry, std::less<>>& applications() const { return applications_; }
 
  private:
   std::map<std::string, Entry, std::less<>> entries_;
+  std::map<std::string, ApplicationEntry, std::less<>> applications_;
 };
 
 }  // namespace fjord::plugins

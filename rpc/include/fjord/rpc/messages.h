@@ -714,18 +714,43 @@ struct ReadChanges {
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
+// Plugins: whoever asks, to storage nodes and distributors
+
+struct PluginFunction {
+  std::string name;
+  std::string help;
+  bool is_application = false;  ///< Else a visitor.
+  std::string version;          ///< Of an application.
+};
+struct PluginLibrary {
+  std::string file;
+  std::string problem;  ///< Why it is not used; empty: it is.
+  std::vector<PluginFunction> functions;
+};
+struct ListPluginsReply {
+  Status status;
+  std::vector<PluginLibrary> libraries;
+};
+/// What the libraries of this node's plugin directory offer.
+struct ListPlugins {
+  using Reply = ListPluginsReply;
+  static constexpr const char* kName = "listPlugins";
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
 
 /// Every request of the system. The order is not on the wire; calls go by name.
-using Request = std::variant<GetClusterInfo, Execute, GetBucketNodes, Apply, GetBucketInfo, SetReplicaSets, MergeBucket,
-                             DeleteBuckets, SplitBucket, JoinBuckets, ListEntries, FetchEntries, Poll, DeploySchemas,
-                             GetStatus, CreateVisitor, VisitorNext, DestroyVisitor, SubmitJob, ListJobs, CancelJob,
-                             ChangeNodes, GetConfig, ChangeConfig, GetHistory, FindGarbage, ReadChanges, ControlJob>;
+using Request =
+    std::variant<GetClusterInfo, Execute, GetBucketNodes, Apply, GetBucketInfo, SetReplicaSets, MergeBucket,
+                 DeleteBuckets, SplitBucket, JoinBuckets, ListEntries, FetchEntries, Poll, DeploySchemas, GetStatus,
+                 CreateVisitor, VisitorNext, DestroyVisitor, SubmitJob, ListJobs, CancelJob, ChangeNodes, GetConfig,
+                 ChangeConfig, GetHistory, FindGarbage, ReadChanges, ControlJob, ListPlugins>;
 using Reply = std::variant<GetClusterInfoReply, ExecuteReply, GetBucketNodesReply, ApplyReply, GetBucketInfoReply,
                            SetReplicaSetsReply, MergeBucketReply, DeleteBucketsReply, SplitBucketReply,
                            JoinBucketsReply, ListEntriesReply, FetchEntriesReply, PollReply, DeploySchemasReply,
                            GetStatusReply, CreateVisitorReply, VisitorNextReply, DestroyVisitorReply, SubmitJobReply,
                            ListJobsReply, CancelJobReply, ChangeNodesReply, GetConfigReply, ChangeConfigReply,
-                           GetHistoryReply, FindGarbageReply, ReadChangesReply, ControlJobReply>;
+                           GetHistoryReply, FindGarbageReply, ReadChangesReply, ControlJobReply, ListPluginsReply>;
 static_assert(std::variant_size_v<Request> == std::variant_size_v<Reply>, "the answer of request i is reply i");
 
 /// "execute" for an Execute, and so on.
