@@ -991,7 +991,7 @@ struct JobStatus {
   /** Of documents_read, those that an earlier job had read and this one did not. */
   43: optional i64 documents_reused = 0
   /** Of an application of a plugin; all of its tasks have the same. */
-  44: optional string application_version = ""
+  48: optional string application_version = ""
 }
 
 struct SubmitJob {

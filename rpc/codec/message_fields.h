@@ -547,7 +547,7 @@ void fields(V& visit, M& m) {
   visit(41, m.resume);
   visit(42, m.expected);
   visit(43, m.documents_reused);
-  visit(44, m.application_version);
+  visit(48, m.application_version);
 }
 template <typename V, Is<SubmitJob> M>
 void fields(V& visit, M& m) {
