@@ -231,16 +231,22 @@ void JobRunner::start_session(visitors::VisitorSessionOptions options, visitors:
   session_->start();
 }
 
-/// With a share of less than one task on each node there are pauses, too.
+/// With a share of less than one task on each node there are pauses, too. What only reads waits for nothing else.
+Duration JobRunner::wait_for_share(MonotonicTime now) {
+  const std::int64_t share = environment_.share_percent;
+  const Duration pause = share >= 100 ? Duration(0) : milliseconds(10) * (100 / std::max<std::int64_t>(1, share) - 1);
+  if (share < 100 && now < last_begin_ + pause) return last_begin_ + pause - now;
+  last_begin_ = now;
+  return Duration(0);
+}
+
 Duration JobRunner::wait_before(std::size_t buckets) {
   if (job_.phase == rpc::JobPhase::CleanUp) return Duration(0);
   const MonotonicTime now = environment_.clock.now();
-  if (const std::int64_t share = environment_.share_percent; share < 100) {
-    const Duration pause = milliseconds(10) * (100 / std::max<std::int64_t>(1, share) - 1);
-    if (now < last_begin_ + pause) return last_begin_ + pause - now;
-  }
+  const MonotonicTime begun = last_begin_;
+  if (const Duration pause = wait_for_share(now); pause > Duration(0)) return pause;
   const Duration wait = throttle_.wait(buckets, now);
-  if (wait <= Duration(0)) last_begin_ = now;
+  if (wait > Duration(0)) last_begin_ = begun;
   waits_until_ = now + wait;
   return wait;
 }

@@ -90,6 +90,7 @@ class JobRunner {
   bool go_on();
   void start_session(visitors::VisitorSessionOptions options, visitors::VisitorSessionCallbacks callbacks);
   visitors::VisitorSessionOptions map_options() const;
+  Duration wait_for_share(MonotonicTime now);
   Duration wait_before(std::size_t buckets);
   void choose_output();
   void set_output();

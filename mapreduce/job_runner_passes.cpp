@@ -131,7 +131,7 @@ void JobRunner::collect(std::function<void()> then) {
   options.buckets = output_buckets();
   job_.documents_put = 0;
   visitors::VisitorSessionCallbacks callbacks;
-  callbacks.on_begin = [this](std::size_t buckets) { return wait_before(buckets); };
+  callbacks.on_begin = [this](std::size_t) { return wait_for_share(environment_.clock.now()); };
   callbacks.on_docblock = [this](BucketId, const std::string& docblock) { take_rows_of(docblock); };
   callbacks.on_finished = [this, then = std::move(then)](const Status& status) {
     if (!status) {
@@ -334,7 +334,7 @@ void JobRunner::settle() {
   options.selection = of_job(spec_.rows_job(false));
   options.buckets = output_buckets();
   visitors::VisitorSessionCallbacks callbacks;
-  callbacks.on_begin = [this](std::size_t buckets) { return wait_before(buckets); };
+  callbacks.on_begin = [this](std::size_t) { return wait_for_share(environment_.clock.now()); };
   callbacks.on_docblock = [this](BucketId, const std::string& docblock) {
     DocBlockReader reader(docblock);
     Status status;
@@ -378,7 +378,7 @@ void JobRunner::read_targets() {
   options.ids_only = true;
   options.selection = of_target(plan_.pass.into);
   visitors::VisitorSessionCallbacks callbacks;
-  callbacks.on_begin = [this](std::size_t buckets) { return wait_before(buckets); };
+  callbacks.on_begin = [this](std::size_t) { return wait_for_share(environment_.clock.now()); };
   callbacks.on_docblock = [this](BucketId, const std::string& docblock) { take_targets(docblock); };
   callbacks.on_finished = [this](const Status& status) {
     const auto missing = std::count(settling_.found.begin(), settling_.found.end(), false);
