@@ -376,6 +376,7 @@ void JobRunner::begin() {
   job_.bits = environment_.snapshot.get()->distribution_bits();
   job_.phase = rpc::JobPhase::Map;
   resume_.reset();
+  job_.resume.clear();  // what was mapped in an earlier run or pass, if the job was taken over then
   lost_.clear();
   progress_.begin(0, environment_.clock.now());
   if (job_.shuffle == rpc::Shuffle::Direct) {

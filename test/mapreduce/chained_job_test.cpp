@@ -285,6 +285,28 @@ TEST_CASE("a chained job goes on with the pass that was under way, whatever it w
   CHECK(jobs.world.stored("fjord_tuples").empty());
 }
 
+TEST_CASE("what was mapped of one pass when the job was taken over is not taken for something of the next one") {
+  JobWorld jobs(12, 3, kSchema, {}, recorded_at_once());
+  const Counts counts = put_places(jobs, 80);
+  int ended = 0;
+  jobs.records.on_write = [&](const rpc::JobStatus& record) {
+    const bool is_first = ended == 0 && record.map_tasks_done > 3;
+    const bool is_next = ended == 1 && record.passes_done.size() == 1 && record.bits != 0;
+    if (record.phase != rpc::JobPhase::Map || !(is_first || is_next)) return;
+    ++ended;
+    jobs.world.scheduler.outside().post([&] { jobs.restart_service(); });
+  };
+  auto spec =
+      spec_of({pass_of(by_city(), {"city_count", "", "week"}), pass_of(by_n("city_count"), {}, "city_count.n > 0")},
+              rpc::Shuffle::Store);
+  spec.settings = {{"visitors_per_node", "1"}};
+  REQUIRE(jobs.submit("job", spec).is_ok());
+  const auto status = follow(jobs, "job");
+  REQUIRE(ended == 2);
+  CHECK(status.taken_over == 2);
+  CHECK(rows_of(jobs, status) == expected_rows(counts));
+}
+
 TEST_CASE("what another process finds in the middle of a chained job is not done again") {
   JobWorld jobs(7, 3, kSchema, {}, recorded_at_once());
   const Counts counts = put_places(jobs, 80);

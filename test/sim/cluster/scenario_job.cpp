@@ -393,7 +393,9 @@ bool run_to_end(SimCluster& cluster, Client& client, const Query& query, bool pa
   submit.spec.visitors_per_node = 1 + static_cast<std::uint32_t>(cluster.random().below(4));
   submit.spec.output_buckets = 1 + static_cast<std::uint32_t>(cluster.random().below(8));
   if (cluster.random().chance(0.4)) {
-    submit.spec.settings.push_back({"throttle", std::to_string(1000 + cluster.random().below(20'000))});
+    // A chain puts its rows more than once.
+    const std::uint64_t least = query.is_chain() ? 10'000 : 1000;
+    submit.spec.settings.push_back({"throttle", std::to_string(least + cluster.random().below(20'000))});
     if (cluster.random().chance(0.3)) submit.spec.settings.push_back({"throttle_by", "delay"});
   }
   const auto submit_it = [&] {
