@@ -61,7 +61,7 @@ class TransferChecker {
 
   Node& node(const std::string& name);
   void take_set(const std::string& name, const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& told);
-  void check_writes_cease(const std::string& name, const Node& node, const rpc::StorageOperation& operation);
+  void check_writes_cease(const std::string& name, const rpc::StorageOperation& operation, std::uint64_t confirmed);
   void check_read_where_complete(const std::string& name, const Node& node, const rpc::StorageOperation& operation);
   void check_write_is_everywhere(const rpc::Operation& operation, const rpc::OperationResult& result);
   void check_newer_stays(const std::string& name, BucketId bucket, std::uint64_t copied);

@@ -154,7 +154,7 @@ struct JobStatus {
   std::uint64_t documents_put = 0;      ///< Rows that became documents of the type that the pass names.
   std::uint64_t documents_removed = 0;  ///< Documents of that name that are no rows any more.
   std::uint32_t pass_run = 0;           ///< `run` when the pass began.
-  std::string application_version;     ///< Of an application of a plugin; all of its tasks have the same.
+  std::string application_version;      ///< Of an application of a plugin; all of its tasks have the same.
 };
 
 struct SubmitJobReply {
