@@ -377,7 +377,8 @@ TEST_CASE(
     world.give_state(1, " floor:" + std::to_string(now_us - 1000));
     grant(now_us + 60'000'000);
     CHECK(put() >= now_us);
-    CHECK(put() <= static_cast<std::uint64_t>(world.clock.wall_now().us));
+    const std::uint64_t given_us = put();
+    CHECK(given_us <= static_cast<std::uint64_t>(world.clock.wall_now().us));
   }
   SECTION("a fleet controller that grants nothing") {
     world.give_state(1);
