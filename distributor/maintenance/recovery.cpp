@@ -61,10 +61,15 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
     }
   }
   plan.available = true;
-  if (std::all_of(holders.begin(), holders.end(), [](const ReplicaReport* r) { return r->damaged; })) {
-    const std::vector<const ReplicaReport*> unaware = never_told(reports, set);
-    holders.insert(holders.end(), unaware.begin(), unaware.end());
-    plan.differ = plan.install = !unaware.empty();
+  const bool all_damaged =
+      std::all_of(holders.begin(), holders.end(), [](const ReplicaReport* r) { return r->damaged; });
+  for (const ReplicaReport* unaware : never_told(reports, set)) {
+    // One that was away may have forgotten the newest set, which was served then; but it is better than what is
+    // damaged.
+    if (!all_damaged && !is_continuous(state, unaware->node, unaware->set)) continue;
+    holders.push_back(unaware);
+    plan.install = true;
+    plan.differ = plan.differ || all_damaged;
   }
 
   auto is_holder = [&](std::uint16_t node) {

@@ -187,11 +187,23 @@ TEST_CASE("recovery: a replica of an older set is no member, however long it was
 
 TEST_CASE("recovery: a set that was written down on some of its nodes only is finished from those that have it") {
   const std::uint64_t next = epoch(10, 2);
-  check({.what = "3 was filled and joined; 2 has not heard of it, so it is to be filled though it lacks nothing",
+  check({.what = "3 was filled and joined; 2 has not heard of it, so it was not served, and 2 lacks nothing",
+         .reports = {says(1, next, {1, 2, 3}), says(2, kSet, {1, 2}), says(3, next, {1, 2, 3})},
+         .ideal = {1, 2, 3},
+         .members = {1, 2, 3},
+         .install = true});
+  check({.what = "the same, and 2 was away since: it may have forgotten the set, and what was written under it",
+         .up_since = {{2, 15}},
          .reports = {says(1, next, {1, 2, 3}), says(2, kSet, {1, 2}), says(3, next, {1, 2, 3})},
          .ideal = {1, 2, 3},
          .members = {1, 3},
          .filling = {2},
+         .install = true});
+  check({.what = "what 2 holds is something else",
+         .reports = {says(1, next, {1, 2}), says(2, kSet, {1, 2}, 8)},
+         .ideal = {1, 2},
+         .members = {1, 2},
+         .differ = true,
          .install = true});
   check({.what = "the same while other nodes are away: all nodes of the set are here, so nothing newer exists",
          .up_since = {{1, 15}, {2, 15}, {3, 15}, {7, 0}},
@@ -289,7 +301,8 @@ TEST_CASE("recovery: a member that was not told of the newest set is needed if a
     return report;
   };
   const std::uint64_t newest = epoch(10, 2);
-  check({.what = "one was told and is intact: the other may lack what was served since",
+  check({.what = "one was told and is intact, and the other was away: it may lack what was served since",
+         .up_since = {{2, 15}},
          .reports = {says(1, newest, {1, 2}), says(2, kSet, {1, 2})},
          .ideal = {1, 2},
          .members = {1},
