@@ -164,7 +164,7 @@ class PluginTest(unittest.TestCase):
             reduced = cluster.fjord("job", "run", "sums", "--type", "item", "--param", "how=reduce throws", "--wait", "-o", "json")
             self.assertIn('key "5": reduce() threw an exception: a bad key', reduced.json()["error"])
             self.assertEqual([path.read_text() for path in sorted(cluster.directory.glob("run/storage.*.pid"))], pids)
-            self.assertEqual(cluster.fjord("status").code, 0)
+            cluster.wait_healthy()
 
     def visit(self, cluster, one_in):
         visited = cluster.must("visit", "--type", "item", "--visitor", "sample", "--param", f"one_in={one_in}")

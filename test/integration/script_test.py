@@ -70,7 +70,7 @@ class ScriptTest(unittest.TestCase):
             self.assertNotEqual(failed.code, harness.OK, program)
             self.assertIn(why, failed.err)
         # Nothing is left of them, and the cluster is as it was.
-        self.assertEqual(cluster.fjord("status").code, harness.OK)
+        cluster.wait_healthy()
         self.assertEqual(self.run_job(cluster, MEAN).code, harness.OK)
 
 
