@@ -93,6 +93,10 @@ void OperationEngine::dispatch(OpRef ref) {
                " in cluster state " + std::to_string(context_.snapshot->state_version()));
     return;
   }
+  if (op.outlived) {
+    refuse(ref, StatusCode::Unavailable, "the bucket may have had another owner meanwhile");
+    return;
+  }
   // Whoever chose this distributor before it was away may have asked another one meanwhile, and been told the outcome.
   const std::uint64_t chosen_in = ref.batch->request.state_version;
   const std::uint64_t up_since =
@@ -578,7 +582,7 @@ void OperationEngine::settle_token(const OpRef& ref, const Status& status) {
   if (status.code() == StatusCode::Timeout) {
     token->state = Windows::State::InDoubt;
     token->timestamp_us = ref.op().timestamp_us;
-    if (ref.op().timestamp_us != 0 && ref.op().guard == nullptr) {
+    if (ref.op().timestamp_us != 0 && ref.op().guard == nullptr && !ref.op().outlived) {
       doubts_[{client, sequence}] = {ref.op().gid, ref.op().timestamp_us, context_.clock.now() + kRepeatWithin};
     }
     token->existed = ref.op().result.existed;
@@ -654,10 +658,21 @@ void OperationEngine::state_changed(const rpc::ClusterSnapshot* before) {
   // Where another distributor may have been the owner it may have said that all up to a later time has ended.
   const rpc::ClusterSnapshot& now = *context_.snapshot;
   const bool missed_one = before == nullptr || before->state_version() + 1 != now.state_version();
-  std::erase_if(doubts_, [&](const auto& doubt) {
-    return missed_one ||
-           now.distributor_of(bucket_of(doubt.second.gid, now.distribution_bits())) != context_.options.index;
-  });
+  const auto had_another_owner = [&](GlobalId gid) {
+    return missed_one || now.distributor_of(bucket_of(gid, now.distribution_bits())) != context_.options.index;
+  };
+  std::erase_if(doubts_, [&](const auto& doubt) { return had_another_owner(doubt.second.gid); });
+  for (const auto& [number, batch] : batches_) {
+    for (Op& op : batch->ops) {
+      // A guarded one reads again and gets another timestamp.
+      if (op.settled || op.timestamp_us == 0 || op.guard != nullptr || !had_another_owner(op.gid)) continue;
+      if (op.at_large == 0) {
+        op.timestamp_us = 0;  // No node has it.
+      } else {
+        op.outlived = true;
+      }
+    }
+  }
 }
 
 void OperationEngine::buckets_forgotten() {

@@ -94,6 +94,7 @@ class OperationEngine {
     bool counted = false;                ///< In its bucket's writes_under_way.
     bool partial = false;                ///< Some replica refused it for good.
     bool doubtful = false;               ///< Some replica may have taken it without saying so.
+    bool outlived = false;               ///< Another distributor may have owned the bucket since it was sent.
     bool corrupt = false;                ///< A read: some damaged replica cannot tell what it had.
     std::uint16_t acknowledged = 0;      ///< Replicas that have it.
     std::vector<std::uint16_t> missing;  ///< Replicas whose answer is missing.

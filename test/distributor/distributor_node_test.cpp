@@ -192,6 +192,42 @@ TEST_CASE("distributor: subscribers wait for a write in doubt as long as its cli
   }
 }
 
+TEST_CASE("distributor: a write that outlives its owner's time is not sent again below what subscribers were told") {
+  DistributorWorld world(2);
+  world.give_state(1);
+  const std::uint64_t first = execute(world, put_batch(kId)).timestamp_us;
+  const bool is_sent = GENERATE(true, false);
+  if (is_sent) {
+    world.loses = [](const rpc::Request& request) { return std::holds_alternative<rpc::Apply>(request); };
+  } else {
+    world.hook = [](std::uint16_t, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+      if (!std::holds_alternative<rpc::Apply>(request)) return std::nullopt;
+      return rpc::Reply(rpc::ApplyReply{.status = Status(StatusCode::Busy, "the disk fills up"), .results = {}});
+    };
+  }
+  const auto write = world.send(put_batch(kId, 1, 1, "under way"));
+  world.run(milliseconds(100));
+  REQUIRE_FALSE(write->has_value());
+  const auto told_of = static_cast<std::uint64_t>(world.clock.wall_now().us);
+  world.loses = nullptr;
+  world.hook = nullptr;
+  SECTION("a state was missed") { world.give_state(3); }
+  SECTION("it had no owner for one state") {
+    world.give_state(2, {}, " .0.s:d");
+    world.give_state(3);
+  }
+  world.run(seconds(2));
+  REQUIRE(write->has_value());
+  if (is_sent) {
+    CHECK(only(**write).status.code() == StatusCode::Timeout);
+    CHECK(execute(world, put_batch(kId, 1, 2, "under way")).status.code() == StatusCode::Timeout);
+    CHECK(world.storage[0][kBucket.raw()].documents[kId].timestamp_us == first);
+  } else {
+    CHECK(only(**write).status);
+    CHECK(only(**write).timestamp_us > told_of);
+  }
+}
+
 TEST_CASE("distributor: a copy of a write under way gets its answer, a copy of a settled one is answered from memory") {
   DistributorWorld world(2);
   world.give_state(1);
