@@ -29,6 +29,7 @@ pkg_check_modules(thrift REQUIRED IMPORTED_TARGET GLOBAL thrift)
 if(PROJECT_NAME STREQUAL "fjord")  # for fjord-script-host alone
   pkg_check_modules(lua REQUIRED IMPORTED_TARGET GLOBAL lua5.4)
   pkg_check_modules(seccomp REQUIRED IMPORTED_TARGET GLOBAL libseccomp)
+  pkg_check_modules(jemalloc REQUIRED IMPORTED_TARGET GLOBAL jemalloc)  # fjord_use_jemalloc
 endif()
 add_library(libmd::libmd ALIAS PkgConfig::libmd)
 add_library(xxhash::xxhash ALIAS PkgConfig::xxhash)

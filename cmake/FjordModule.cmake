@@ -1,4 +1,4 @@
-# fjord_add, fjord_module, fjord_executable, fjord_test, fjord_fuzz_test.
+# fjord_add, fjord_module, fjord_executable, fjord_use_jemalloc, fjord_test, fjord_fuzz_test.
 
 # fjord_add(<folder>): adds a folder of the repository if it exists and FJORD_ONLY, when set, names it.
 function(fjord_add folder)
@@ -111,6 +111,13 @@ function(fjord_executable name)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
   _fjord_use_standard_headers(${name})
   _fjord_set_folder(${name})
+endfunction()
+
+# The executable allocates with jemalloc instead of the C library; not under a sanitizer, which has an allocator of its own.
+function(fjord_use_jemalloc executable)
+  if(NOT FJORD_SANITIZE)
+    target_link_libraries(${executable} PRIVATE PkgConfig::jemalloc)
+  endif()
 endfunction()
 
 # fjord_test(NAME x_test SOURCES ... [DEPENDS ...] [ARGS ...] [LABELS ...] [ENVIRONMENT ...] [TIMEOUT seconds])
