@@ -1,6 +1,7 @@
 #include "fjord/visitors/visitor_service.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <map>
 #include <optional>
@@ -30,18 +31,35 @@ spi::Parts parts_for(const FieldSet& fields) {
   return fields.needs_header_fields() ? spi::Parts::HeaderOnly : spi::Parts::IdOnly;
 }
 
+/// 0 runs before 1, and 1 before 2.
+std::size_t rank_of(rpc::Priority priority) {
+  switch (priority) {
+    case rpc::Priority::High:
+      return 0;
+    case rpc::Priority::Background:
+      return 2;
+    default:
+      return 1;
+  }
+}
+
+/// How many percent of the queue visitors of a rank may use: as distributors do with operations.
+constexpr std::array<std::size_t, 3> kQueueShares = {100, 90, 50};
+
 struct ServiceMetrics {
   explicit ServiceMetrics(MetricRegistry& registry)
       : created(registry.counter("fjord_visitor_created_total", "Visitors created.")),
         expired(registry.counter("fjord_visitor_expired_total", "Visitors destroyed because their client was silent.")),
         running(registry.gauge("fjord_visitor_running", "Visitors that have an executor.")),
         queued(registry.gauge("fjord_visitor_queued", "Visitors that wait for an executor.")),
+        refused(registry.counter("fjord_visitor_refused_total", "Visitors refused with BUSY: too many were waiting.")),
         events_resent(registry.counter("fjord_visitor_events_resent_total", "Events given to a client again.")) {}
 
   Counter& created;
   Counter& expired;
   Gauge& running;
   Gauge& queued;
+  Counter& refused;
   Counter& events_resent;
 };
 
@@ -66,6 +84,13 @@ class VisitorService::Impl {
              .min = 1,
              .max = 1024,
              .help = "Visitors that run at once on a storage node; others wait. Default: 2.5 a CPU, rounded up."})),
+        queued_max_(runtime.tunables.declare({.name = "storage.visitors_queued_max",
+                                              .unit = Unit::Count,
+                                              .default_value = 256,
+                                              .min = 1,
+                                              .max = 65536,
+                                              .help = "Visitors that wait on a storage node; more are refused with "
+                                                      "BUSY, those in the background from half of it on."})),
         executor_(runtime.scheduler.make_executor("visitors")),
         mailbox_(*executor_),
         changes_(access, snapshot, runtime.clock, mailbox_) {}
@@ -116,6 +141,7 @@ class VisitorService::Impl {
 
   Result<ReadPlan> plan(const rpc::CreateVisitor& request, const rpc::ClusterSnapshot& snapshot) const;
   Status check(const rpc::CreateVisitor& request, const rpc::ClusterSnapshot* snapshot) const;
+  Status check_room(rpc::Priority priority) const;
   void start_queued();
   /// The one of the highest class that came first.
   std::uint64_t take_next_queued();
@@ -137,6 +163,7 @@ class VisitorService::Impl {
   ServiceMetrics metrics_;
   ReadMetrics read_metrics_;
   Tunable& visitors_max_;
+  Tunable& queued_max_;
 
   Records records_;
   std::deque<std::uint64_t> queue_;
@@ -160,6 +187,14 @@ Status VisitorService::Impl::check(const rpc::CreateVisitor& request, const rpc:
     if (!bucket.is_valid()) return Status(StatusCode::InvalidArgument, "no bucket id: " + bucket.to_string());
   }
   return Status::ok();
+}
+
+Status VisitorService::Impl::check_room(rpc::Priority priority) const {
+  const auto all = static_cast<std::size_t>(queued_max_.value());
+  const std::size_t mine = std::max<std::size_t>(1, all * kQueueShares[rank_of(priority)] / 100);
+  if (queue_.size() < mine) return Status::ok();
+  return {StatusCode::Busy, std::to_string(queue_.size()) + " visitors wait on this node; those of this priority may be " +
+                                std::to_string(mine) + " (storage.visitors_queued_max)"};
 }
 
 Result<ReadPlan> VisitorService::Impl::plan(const rpc::CreateVisitor& request,
@@ -197,6 +232,11 @@ void VisitorService::Impl::create(const rpc::CreateVisitor& request, rpc::Respon
   if (const auto it = records_.find(request.visitor_id); it != records_.end()) {
     it->second.last_call = runtime_.clock.now();
     respond(rpc::CreateVisitorReply{});
+    return;
+  }
+  if (Status room = check_room(request.priority); !room) {
+    metrics_.refused.add();
+    respond(rpc::CreateVisitorReply{.status = std::move(room)});
     return;
   }
   const auto make = [&]() -> Result<std::shared_ptr<ServerVisitor>> {
@@ -237,16 +277,7 @@ VisitorService::Impl::Slot* VisitorService::Impl::free_slot() {
 }
 
 std::uint64_t VisitorService::Impl::take_next_queued() {
-  const auto rank = [&](std::uint64_t id) {
-    switch (records_.at(id).priority) {
-      case rpc::Priority::High:
-        return 0;
-      case rpc::Priority::Background:
-        return 2;
-      default:
-        return 1;
-    }
-  };
+  const auto rank = [&](std::uint64_t id) { return rank_of(records_.at(id).priority); };
   const auto best = std::min_element(queue_.begin(), queue_.end(), [&](auto a, auto b) { return rank(a) < rank(b); });
   const std::uint64_t id = *best;
   queue_.erase(best);

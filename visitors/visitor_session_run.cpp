@@ -142,6 +142,7 @@ void VisitorSession::Impl::on_created(std::uint64_t run_id, Result<rpc::CreateVi
   } else if (classify(reply->status) == Fault::Permanent) {
     finish(reply->status);
   } else {
+    if (reply->status.code() == StatusCode::Busy) moved();  // It waits for room, as others wait in the node's queue.
     drop_run(run_id, reply->status);
   }
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -59,12 +60,21 @@ class DocumentTurns {
     std::erase_if(lines_, [](const auto& entry) { return entry.second.waiting.empty() && may_go(entry.second, true); });
   }
 
+  /// While somebody works on the document: the storage node that answers reads of it, none before the first read. Else
+  /// null. Of a write under way one replica may have taken what another one has not, so reads that went to either could
+  /// see the new version and then the old one. Valid until the next call.
+  std::optional<std::uint16_t>* reader(const GlobalId& document) {
+    const auto at = lines_.find(document);
+    return at == lines_.end() ? nullptr : &at->second.reader;
+  }
+
   std::size_t documents() const { return lines_.size(); }
 
  private:
   struct Line {
     std::uint32_t together = 0;
     bool taken_alone = false;
+    std::optional<std::uint16_t> reader;
     std::deque<std::pair<Waiter, bool>> waiting;
   };
   static bool may_go(const Line& line, bool alone) { return !line.taken_alone && (!alone || line.together == 0); }

@@ -279,7 +279,15 @@ void OperationEngine::dispatch_read(const OpRef& ref, BucketEntry& entry) {
     if (context_.options.sabotage.read_out_of_sync) {
       candidates.insert(candidates.end(), entry.filling.begin(), entry.filling.end());
     }
-    op.missing.push_back(choose_reader(ref, entry, candidates));
+    std::optional<std::uint16_t>* before = turns_.reader(op.gid);
+    const bool is_lost = before != nullptr && *before && !std::count(candidates.begin(), candidates.end(), **before);
+    if (is_lost) {
+      op.missing = entry.set.nodes;
+    } else {
+      const std::uint16_t reader = before != nullptr && *before ? **before : choose_reader(ref, entry, candidates);
+      if (before != nullptr) *before = reader;
+      op.missing.push_back(reader);
+    }
   }
   for (std::uint16_t node : op.missing) send(ref, node, entry.set.epoch);
 }

@@ -362,6 +362,40 @@ TEST_CASE("of visitors that wait those of higher priority run first, and of equa
   CHECK(order == std::vector<std::uint64_t>{5, 3, 4, 2});
 }
 
+TEST_CASE("visitors for which there is no room to wait are refused with BUSY, those in the background first") {
+  VisitorWorld world(9, 1, kSchema, {.cpus = 2});
+  REQUIRE(world.nodes[0].runtime->tunables.set("storage.visitors_max", 1).is_ok());
+  REQUIRE(world.nodes[0].runtime->tunables.set("storage.visitors_queued_max", 10).is_ok());
+  for (int i = 0; i < 100; ++i) put_city(world, 1, i, 1000);
+  std::uint64_t made = 0;
+  const auto make = [&](rpc::Priority priority) {
+    auto visitor = dump_of({BucketId(4, 1)});
+    visitor.visitor_id = ++made;
+    visitor.docblock_bytes = 4000;  // stays, as nobody acknowledges
+    visitor.priority = priority;
+    return ask(world, visitor).status.code();
+  };
+  const auto make_until_refused = [&](rpc::Priority priority) {
+    int taken = 0;
+    while (taken < 20 && make(priority) == StatusCode::Ok) ++taken;
+    CHECK(make(priority) == StatusCode::Busy);
+    return taken;
+  };
+  CHECK(make_until_refused(rpc::Priority::Background) == 6);  // One runs.
+  CHECK(make_until_refused(rpc::Priority::Normal) == 4);
+  CHECK(make_until_refused(rpc::Priority::High) == 1);
+  CHECK(make(rpc::Priority::Default) == StatusCode::Busy);
+  CHECK(ask(world, [&] {  // One that is there is not refused when its client asks again.
+          auto again = dump_of({BucketId(4, 1)});
+          again.visitor_id = 1;
+          return again;
+        }()).status.is_ok());
+  for (std::uint64_t id = 1; id <= made; ++id) {
+    REQUIRE(ask(world, rpc::DestroyVisitor{.visitor_id = id}).status.is_ok());
+  }
+  CHECK(make(rpc::Priority::Background) == StatusCode::Ok);
+}
+
 TEST_CASE("a poll waits for events at most as long as asked") {
   VisitorWorld world(10, 1, kSchema);
   REQUIRE(world.nodes[0].runtime->tunables.set("storage.visitors_max", 1).is_ok());

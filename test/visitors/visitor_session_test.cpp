@@ -92,6 +92,25 @@ TEST_CASE("a visit of a whole cluster sees every document once") {
   CHECK(visit.session->progress().buckets_done == 16);
 }
 
+TEST_CASE("visits for which there is no room on the storage nodes wait, and are complete") {
+  VisitorWorld world(1, 3, kSchema);
+  put_cities(world, 300);
+  for (auto& node : world.nodes) {
+    REQUIRE(node.runtime->tunables.set("storage.visitors_max", 1).is_ok());
+    REQUIRE(node.runtime->tunables.set("storage.visitors_queued_max", 1).is_ok());
+  }
+  std::vector<std::unique_ptr<Visit>> visits;
+  for (int i = 0; i < 8; ++i) visits.push_back(std::make_unique<Visit>(world));
+  for (const auto& visit : visits) {
+    REQUIRE(visit->run());
+    CHECK(visit->status->is_ok());
+    CHECK(each_once(*visit, 300));
+  }
+  std::uint64_t refused = 0;
+  for (auto& node : world.nodes) refused += node.runtime->metrics.counter("fjord_visitor_refused_total", "").value();
+  CHECK(refused > 0);
+}
+
 TEST_CASE("a selection and a list of buckets limit what is seen") {
   VisitorWorld world(2, 2, kSchema);
   put_cities(world, 64);
