@@ -134,6 +134,14 @@ enum Priority {
   BACKGROUND = 3,
 }
 
+/** What a get may see. All see every write that was acknowledged before. */
+enum Consistency {
+  /** Also a write under way, of which nothing may be left after a crash. */
+  DEFAULT = 0,
+  /** Only what all replicas have: reads are linearizable. Waits for writes of the document under way. */
+  SESSION = 1,
+}
+
 struct Operation {
   1: optional OperationKind kind = OperationKind.UNKNOWN
   /** Document id, e.g. "id:music:album::42". */
@@ -166,6 +174,8 @@ struct Operation {
   15: optional Priority priority = Priority.DEFAULT
   /** From its arrival; after that no work is begun. 0, or more than that: the batch's. */
   16: optional i64 timeout_us = 0
+  /** Get. */
+  17: optional Consistency consistency = Consistency.DEFAULT
 }
 
 struct OperationResult {

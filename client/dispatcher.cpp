@@ -160,6 +160,9 @@ void Dispatcher::admit(PendingPtr operation) {
   if (operation->is_write()) settled_.open(operation->operation.sequence);
   if (options_->make_tokens) give_token(operation->operation);
   if (operation->operation.priority == rpc::Priority::Default) operation->operation.priority = options_->priority;
+  if (operation->operation.consistency == rpc::Consistency::Default) {
+    operation->operation.consistency = options_->consistency;
+  }
   if (closed_) return end(operation, cancelled(), {});
   // Only operations with a valid id enter the order of their document.
   if (!operation->invalid) return end(operation, operation->invalid, {});

@@ -96,6 +96,8 @@ constexpr SettingDeclaration kSettings[] = {
      "With less free nothing is written but removes, with less than twice this puts are refused."},
     {"storage.visitors_max", Integer, "", 1, 100'000, "", kStorage,
      "Visitors that run at once on a storage node; others wait."},
+    {"storage.visitors_queued_max", Integer, "", 1, 65'536, "", kStorage,
+     "Visitors that wait on a storage node; more are refused with BUSY, those in the background from half of it on."},
 };
 
 struct UnitName {

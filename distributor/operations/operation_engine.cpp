@@ -144,7 +144,7 @@ void OperationEngine::dispatch(OpRef ref) {
     return;
   }
   if (!ref.is_write()) {
-    dispatch_read(ref, *entry);
+    if (!ref.is_session_read() || may_begin(ref, *entry)) dispatch_read(ref, *entry);
   } else if (!op.counted && op.at_large == 0 && is_clogged(*entry)) {
     refuse_at_once(ref, Admission::Refusal::SlowNode);
   } else if (may_begin(ref, *entry)) {
@@ -160,12 +160,14 @@ bool OperationEngine::may_begin(const OpRef& ref, const BucketEntry& entry) {
   Op& op = ref.op();
   // Under way means under way: a replica set is changed only after all that was counted has ended.
   if (op.counted) return true;
-  if (op.guard != nullptr && entry.may_differ() && !context_.options.sabotage.guard_reads_anywhere) {
+  const bool needs_one_for_all = op.guard != nullptr || ref.is_session_read();
+  if (needs_one_for_all && entry.may_differ() && !context_.options.sabotage.guard_reads_anywhere) {
     op.last_problem = Status(StatusCode::NotReady, "the bucket's replicas are being brought in sync");
     waiting_for_bucket_[op.bucket.raw()].push_back(ref);
     return false;
   }
-  if (!op.has_turn) op.has_turn = turns_.enter(op.gid, op.guard != nullptr, ref);
+  const Turn turn = op.guard != nullptr ? Turn::Alone : ref.is_write() ? Turn::Write : Turn::Read;
+  if (!op.has_turn) op.has_turn = turns_.enter(op.gid, turn, ref);
   if (!op.has_turn) op.last_problem = Status(StatusCode::NotReady, "other operations on the document have not ended");
   return op.has_turn;
 }
@@ -174,7 +176,7 @@ void OperationEngine::leave_turn(const OpRef& ref) {
   Op& op = ref.op();
   if (!std::exchange(op.has_turn, false)) return;
   std::vector<OpRef> next =
-      turns_.leave(op.gid, op.guard != nullptr, [](const OpRef& waiting) { return waiting.is_current(); });
+      turns_.leave(op.gid, [](const OpRef& waiting) { return waiting.is_current(); });
   if (next.empty()) return;
   for (const OpRef& waiting : next) waiting.op().has_turn = true;
   // Posted: who is next may end at once and let go of its turn, and so on.

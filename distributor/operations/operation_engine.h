@@ -124,6 +124,8 @@ class OperationEngine {
     Op& op() const { return batch->ops[index]; }
     const rpc::Operation& request() const { return batch->request.operations[index]; }
     bool is_write() const { return request().kind != rpc::OperationKind::Get; }
+    /// What it sees all members of the replica set have, so that nobody can see less later.
+    bool is_session_read() const { return !is_write() && request().consistency == rpc::Consistency::Session; }
     /// Storage nodes are asked and not told.
     bool is_reading() const { return !is_write() || op().reading; }
     bool is_current() const { return !op().settled && op().attempt == attempt; }

@@ -63,6 +63,7 @@ void fields(V& visit, M& m) {
   visit(14, m.durability);
   visit(15, m.priority);
   visit(16, m.timeout_us);
+  visit(17, m.consistency);
 }
 template <typename V, Is<OperationResult> M>
 void fields(V& visit, M& m) {

@@ -105,6 +105,65 @@ TEST_CASE("distributor: nothing is served before every node that is up has repor
   CHECK(only(**get).status.code() == StatusCode::NotFound);
 }
 
+TEST_CASE("distributor: of a write that one member has and the other one has not, reads see always or never") {
+  DistributorWorld world(2);
+  world.give_state(1);
+  REQUIRE(execute(world, put_batch(kId, 1, 1, "old")).status);
+  std::uint16_t without = 0;
+  SECTION("the first") { without = 0; }
+  SECTION("the second") { without = 1; }
+  world.hook = [&](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    const auto* apply = std::get_if<rpc::Apply>(&request);
+    if (node != without || apply == nullptr) return std::nullopt;
+    if (apply->operations.front().kind != rpc::OperationKind::Put) return std::nullopt;
+    return Result<rpc::Reply>(Status(StatusCode::Timeout, "lost"));
+  };
+  const auto put = world.send(put_batch(kId, 2, 1, "new"));
+  world.run(milliseconds(50));
+  rpc::Execute in_session = get_batch(kId);
+  in_session.operations.front().consistency = rpc::Consistency::Session;
+  const auto session = world.send(in_session);
+  const auto other_session = world.send(in_session);
+  std::set<std::string> seen;
+  for (int i = 0; i < 30; ++i) seen.insert(execute(world, get_batch(kId)).json);
+  CHECK(seen.size() == 1);
+  CHECK_FALSE(put->has_value());
+  CHECK_FALSE(session->has_value());
+
+  world.hook = nullptr;
+  world.run(seconds(1));
+  REQUIRE(put->has_value());
+  CHECK(only(**put).status);
+  for (const auto& read : {session, other_session}) {
+    REQUIRE(read->has_value());
+    CHECK(only(**read).json.find("new") != std::string::npos);
+  }
+}
+
+TEST_CASE("distributor: a read in a session waits until a write in doubt is on all replicas or on none") {
+  DistributorWorld world(2);
+  world.give_state(1);
+  REQUIRE(execute(world, put_batch(kId, 1, 1, "old")).status);
+  world.hook = [&](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    const auto* apply = std::get_if<rpc::Apply>(&request);
+    const bool is_get = apply != nullptr && apply->operations.front().kind == rpc::OperationKind::Get;
+    if (node != 1 || is_get || std::holds_alternative<rpc::GetBucketInfo>(request)) return std::nullopt;
+    return Result<rpc::Reply>(Status(StatusCode::Timeout, "lost"));
+  };
+  CHECK(execute(world, put_batch(kId, 2, 1, "new")).status.code() == StatusCode::Timeout);
+  rpc::Execute in_session = get_batch(kId);
+  in_session.operations.front().consistency = rpc::Consistency::Session;
+  const auto read = world.send(in_session);
+  world.run(seconds(1));
+  CHECK(execute(world, get_batch(kId)).json.find("new") != std::string::npos);  // Which one crash may undo.
+  CHECK_FALSE(read->has_value());
+  world.hook = nullptr;
+  world.run(seconds(5));
+  REQUIRE(read->has_value());
+  CHECK(only(**read).json.find("new") != std::string::npos);
+  CHECK(world.storage[1][kBucket.raw()].documents[kId].body == world.storage[0][kBucket.raw()].documents[kId].body);
+}
+
 TEST_CASE("distributor: subscribers are told of a time before which no write is under way") {
   DistributorWorld world(2);
   world.give_state(1);

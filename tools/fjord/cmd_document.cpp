@@ -130,6 +130,7 @@ Result<std::vector<rpc::Operation>> operations_on(const DocumentArgs& args, rpc:
     FJORD_TRY_ASSIGN(const DocumentId parsed, DocumentId::parse(id));
     if (kind == rpc::OperationKind::Get) {
       operations.push_back(get_json_operation(parsed.str(), field_set_of(args.fields, parsed)));
+      if (args.consistency == "session") operations.back().consistency = rpc::Consistency::Session;
     } else {
       operations.push_back(remove_operation(parsed.str()));
       add_options(args, operations.back());

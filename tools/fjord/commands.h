@@ -67,6 +67,7 @@ struct DocumentArgs {
   std::string durability = "default";
   std::string token;
   std::string fields;  ///< get
+  std::string consistency = "default";
 };
 int run_put(const DocumentArgs& args);
 int run_update(const DocumentArgs& args);

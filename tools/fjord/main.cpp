@@ -232,6 +232,10 @@ void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& ac
   get->add_option("ID", args.ids, "Document ids")->required();
   get->add_option("--fields", args.fields, "Only these fields: a,b or [id], [none], [all], TYPE:[document]")
       ->type_name("FIELDS");
+  get->add_option("--consistency", args.consistency,
+                  "session: only what no crash can undo; waits for writes of the document under way")
+      ->check(CLI::IsMember({"default", "session"}))
+      ->type_name("WHAT");
   add_common(*get, args.common);
   get->callback([&] { action = [&] { return run_get(args); }; });
   CLI::App* remove =

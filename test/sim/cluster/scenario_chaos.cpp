@@ -83,6 +83,7 @@ SimClusterOptions draw_shape(const ScenarioOptions& options, Random& random) {
   shape.storage_timeout = milliseconds(400 + static_cast<std::int64_t>(random.below(1200)));
   shape.merge_timeout = milliseconds(2000 + static_cast<std::int64_t>(random.below(4000)));
   shape.down_after = milliseconds(1800 + static_cast<std::int64_t>(random.below(2000)));
+  if (options.strict_reads) shape.reads = rpc::Consistency::Session;
   shape.attempt_timeout = milliseconds(1000 + static_cast<std::int64_t>(random.below(2000)));
   return shape;
 }

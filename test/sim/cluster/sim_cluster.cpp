@@ -286,6 +286,7 @@ class SimCluster::ClientProcess final : public Process {
     ClientOptions options;
     options.addresses = cluster_.distributor_addresses();
     options.attempt_timeout = cluster_.options_.attempt_timeout;
+    options.consistency = cluster_.options_.reads;
     executor_ = life_->scheduler->make_executor("client");
     client_ = std::make_unique<Client>(options, life_->runtime, *life_->transport, *executor_);
     return Status::ok();

@@ -79,6 +79,12 @@ enum class Priority : std::int32_t {
   Background = 3,  ///< Nobody does: feeds in the background, output of jobs.
 };
 
+/// What a get may see. All see every write that was acknowledged before.
+enum class Consistency : std::int32_t {
+  Default = 0,  ///< Also a write under way, of which nothing may be left after a crash.
+  Session = 1,  ///< Only what all replicas have: reads are linearizable. Waits for writes of the document under way.
+};
+
 struct Operation {
   OperationKind kind = OperationKind::Unknown;
   std::string id;
@@ -105,6 +111,7 @@ struct Operation {
   Priority priority = Priority::Default;
   /// From its arrival; after that nobody waits for it, and no work is begun. 0, or more than that: the batch's.
   std::int64_t timeout_us = 0;
+  Consistency consistency = Consistency::Default;  ///< Get.
 
   /// True if what is stored decides what is written: such an operation has the document for itself.
   bool reads_first() const {

@@ -24,7 +24,7 @@ struct ScenarioOptions {
   std::optional<std::set<unsigned>> only_faults;
   Duration span{0};           ///< How long workloads and faults go on; zero: drawn.
   unsigned workload = 0;      ///< 1 to 9: W1 to W9; 0: drawn.
-  bool strict_reads = false;  ///< Reads have to be linearizable, and sessions to see their own past (I7).
+  bool strict_reads = false;  ///< Gets are of `Consistency::Session`, and have to be linearizable (I7).
 };
 
 struct ScenarioResult {

@@ -75,6 +75,7 @@ struct SimClusterOptions {
   Duration merge_timeout = seconds(5);
   Duration down_after = milliseconds(1800);
   Duration attempt_timeout = seconds(2);  ///< Of clients.
+  rpc::Consistency reads = rpc::Consistency::Default;
 };
 
 /// A whole cluster on one thread and one virtual clock: fleet controller, distributors, storage nodes with the slotfile
