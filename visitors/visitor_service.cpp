@@ -193,8 +193,9 @@ Status VisitorService::Impl::check_room(rpc::Priority priority) const {
   const auto all = static_cast<std::size_t>(queued_max_.value());
   const std::size_t mine = std::max<std::size_t>(1, all * kQueueShares[rank_of(priority)] / 100);
   if (queue_.size() < mine) return Status::ok();
-  return {StatusCode::Busy, std::to_string(queue_.size()) + " visitors wait on this node; those of this priority may be " +
-                                std::to_string(mine) + " (storage.visitors_queued_max)"};
+  return {StatusCode::Busy, std::to_string(queue_.size()) +
+                                " visitors wait on this node; those of this priority may be " + std::to_string(mine) +
+                                " (storage.visitors_queued_max)"};
 }
 
 Result<ReadPlan> VisitorService::Impl::plan(const rpc::CreateVisitor& request,

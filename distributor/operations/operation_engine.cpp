@@ -175,8 +175,7 @@ bool OperationEngine::may_begin(const OpRef& ref, const BucketEntry& entry) {
 void OperationEngine::leave_turn(const OpRef& ref) {
   Op& op = ref.op();
   if (!std::exchange(op.has_turn, false)) return;
-  std::vector<OpRef> next =
-      turns_.leave(op.gid, [](const OpRef& waiting) { return waiting.is_current(); });
+  std::vector<OpRef> next = turns_.leave(op.gid, [](const OpRef& waiting) { return waiting.is_current(); });
   if (next.empty()) return;
   for (const OpRef& waiting : next) waiting.op().has_turn = true;
   // Posted: who is next may end at once and let go of its turn, and so on.

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -32,6 +33,10 @@ def documents(count=DOCUMENTS):
 def feed(cluster, content):
     lines = "".join(json.dumps({"put": name, "fields": fields}) + "\n" for name, fields in content.items())
     cluster.must("feed", "-", stdin=lines)
+
+
+def visited(cluster, *arguments):
+    return {document["put"]: document["fields"] for document in cluster.must("visit", *arguments).json_lines()}
 
 
 class Process:
@@ -136,6 +141,49 @@ class VisitTest(unittest.TestCase):
                 self.assertEqual(cluster.fjord(*export).code, harness.FAILED)
                 again = cluster.must("feed", path).json()
                 self.assertEqual(again["ok"], len(content))
+
+    @unittest.skipUnless(shutil.which("python3") and
+                         subprocess.run(["python3", "-c", "import pyarrow.parquet"], capture_output=True).returncode == 0,
+                         "python3 has no pyarrow")
+    def test_parquet_holds_every_value_as_it_was(self):
+        schema = """document thing {
+          field name type string { header }
+          field whole type long { header }
+          field part type double { header }
+          field yes type bool { header }
+          field tags type array<string> { }
+        }
+        document other { field whole type double { header } field name type string { header } }"""
+        content = {
+            "id:p:thing::1": {"name": "[1, 2]", "whole": 2**62 + 1, "part": 1.0, "yes": True, "tags": ["a", "{}"]},
+            "id:p:thing::2": {"name": 'line\nbreak "é" \u0007', "whole": -5, "part": -1e-300, "yes": False, "tags": []},
+            "id:p:thing::3": {"name": "null"},
+            "id:p:other::1": {"whole": 3.0, "name": "{"},
+        }
+        content.update({f"id:p:thing::many{i}": {"name": f"{i}", "whole": i} for i in range(25000)})
+        with harness.Cluster(storage=2) as cluster:
+            cluster.deploy(schema)
+            feed(cluster, content)
+            path = cluster.folder / "all.parquet"
+            cluster.must("export", path)
+            before = visited(cluster)
+            for name in ("thing", "other"):
+                cluster.must("remove", "--where", "true", "--type", name, "--yes")
+            self.assertEqual(visited(cluster), {})
+            self.assertEqual(cluster.fjord("feed", path).code, harness.USAGE)
+            cluster.must("import", path)
+            self.assertEqual(visited(cluster), before)
+            self.assertEqual(len(before), len(content))
+            self.assertEqual({name: before[name] for name in list(content)[:4]}, {name: content[name] for name in list(content)[:4]})
+            table = cluster.folder / "table.parquet"
+            subprocess.run(["python3", "-c", """
+import datetime, sys, pyarrow as pa, pyarrow.parquet as pq
+pq.write_table(pa.table({"_id": ["x", "y"], "name": [datetime.datetime(2026, 11, 22), None], "whole": [1, 2],
+                         "tags": [["a"], None]}), sys.argv[1])""", str(table)], check=True)
+            cluster.must("import", "--type", "thing", "--id-field", "_id", "--namespace", "t", table)
+            imported = visited(cluster, "--selection", 'id.namespace == "t"')
+            self.assertEqual(imported, {"id:t:thing::x": {"name": "2026-11-22T00:00:00", "whole": 1, "tags": ["a"]},
+                                        "id:t:thing::y": {"whole": 2}})
 
     def test_bulk_changes_happen_once_to_each_document_although_they_are_killed(self):
         with harness.Cluster(storage=3, redundancy=2) as cluster:

@@ -385,11 +385,13 @@ TEST_CASE("visitors for which there is no room to wait are refused with BUSY, th
   CHECK(make_until_refused(rpc::Priority::Normal) == 4);
   CHECK(make_until_refused(rpc::Priority::High) == 1);
   CHECK(make(rpc::Priority::Default) == StatusCode::Busy);
-  CHECK(ask(world, [&] {  // One that is there is not refused when its client asks again.
-          auto again = dump_of({BucketId(4, 1)});
-          again.visitor_id = 1;
-          return again;
-        }()).status.is_ok());
+  CHECK(ask(world,
+            [&] {  // One that is there is not refused when its client asks again.
+              auto again = dump_of({BucketId(4, 1)});
+              again.visitor_id = 1;
+              return again;
+            }())
+            .status.is_ok());
   for (std::uint64_t id = 1; id <= made; ++id) {
     REQUIRE(ask(world, rpc::DestroyVisitor{.visitor_id = id}).status.is_ok());
   }

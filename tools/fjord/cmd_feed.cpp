@@ -60,6 +60,10 @@ bool is_jsonl(const std::string& path) {
 }  // namespace
 
 int run_feed(const FeedArgs& args) {
+  if (std::any_of(args.files.begin(), args.files.end(), is_parquet)) {
+    complain("a feed is JSON; `fjord import` reads Parquet");
+    return kUsage;
+  }
   return run_feeds(args, [](std::unique_ptr<InputFile> file, std::shared_ptr<const DocumentTypeRepo> types) {
     return Result<std::unique_ptr<RecordSource>>(std::make_unique<FeedSource>(std::move(file), std::move(types)));
   });

@@ -14,6 +14,8 @@ namespace {
 
 constexpr const char* kCheck = "import pyarrow.parquet";
 
+// A column whose values are not all of one plain kind holds each as JSON text, and says so in the file's schema. Two
+// passes over the lines: which columns there are is known at the end only.
 constexpr const char* kWrite = R"(
 import json, os, sys
 import pyarrow as pa
@@ -26,62 +28,56 @@ def rows(path):
             if "put" in document:
                 yield {"_id": document["put"], **document["fields"]}
 
-def kind(value):
-    return "nested" if isinstance(value, (dict, list)) else type(value).__name__
-
+PLAIN = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
 source, target = sys.argv[1:3]
-kinds = {}
+kinds = {"_id": {str}}
 for row in rows(source):
     for name, value in row.items():
-        kinds.setdefault(name, set()).add(kind(value))
-def type_of(seen):
-    if seen <= {"bool"}: return pa.bool_()
-    if seen <= {"int"}: return pa.int64()
-    if seen <= {"int", "float"}: return pa.float64()
-    return pa.string()   # what is nested stays JSON text
-schema = pa.schema([(name, type_of(seen)) for name, seen in kinds.items()])
-def cell(name, row):
-    value = row.get(name)
-    if value is None or not pa.types.is_string(schema.field(name).type) or isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False)
+        kinds.setdefault(name, set()).add(type(value))
+columns = []
+for name, seen in kinds.items():
+    plain = PLAIN.get(next(iter(seen))) if len(seen) == 1 else None
+    columns.append(pa.field(name, plain) if plain else pa.field(name, pa.string(), metadata={"fjord": "json"}))
+schema = pa.schema(columns, metadata={"fjord": "export"})
+def cell(row, column):
+    value = row.get(column.name)
+    return json.dumps(value, ensure_ascii=False) if value is not None and column.metadata else value
 def write(writer, batch):
-    columns = [[cell(field.name, row) for row in batch] for field in schema]
-    writer.write_table(pa.table([pa.array(c, f.type) for c, f in zip(columns, schema)], schema=schema))
-with pq.ParquetWriter(target + ".new", schema) as writer:
+    writer.write_table(pa.table([pa.array([cell(row, c) for row in batch], c.type) for c in schema], schema=schema))
+with pq.ParquetWriter(target + ".new", schema, compression="zstd") as writer:
     batch = []
     for row in rows(source):
         batch.append(row)
         if len(batch) == 20000:
             write(writer, batch)
             batch = []
-    if batch:
-        write(writer, batch)
+    write(writer, batch)
 os.replace(target + ".new", target)
 )";
 
 constexpr const char* kRead = R"(
-import json, sys
+import decimal, json, sys
 import pyarrow.parquet as pq
 
-source, target = sys.argv[1:3]
 def plain(value):
-    return value.isoformat() if hasattr(value, "isoformat") else value
+    if hasattr(value, "isoformat"): return value.isoformat()
+    if isinstance(value, decimal.Decimal): return int(value) if value == value.to_integral_value() else float(value)
+    raise TypeError(f"there is no field for a value of {type(value).__name__}")
+source, target = sys.argv[1:3]
+file = pq.ParquetFile(source)
+is_export = (file.schema_arrow.metadata or {}).get(b"fjord") == b"export"
+texts = {column.name for column in file.schema_arrow if (column.metadata or {}).get(b"fjord") == b"json"}
 with open(target, "w", encoding="utf-8") as out:
-    for batch in pq.ParquetFile(source).iter_batches(batch_size=20000):
+    for batch in file.iter_batches(batch_size=20000):
         for row in batch.to_pylist():
-            row = {name: plain(value) for name, value in row.items() if value is not None}
-            identity = row.pop("_id", None)
-            if identity is not None:
-                fields = {}
-                for name, value in row.items():
-                    nested = isinstance(value, str) and value[:1] in "[{"
-                    try:
-                        fields[name] = json.loads(value) if nested else value
-                    except ValueError:
-                        fields[name] = value
-                row = {"put": identity, "fields": fields}
-            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+            row = {name: json.loads(value) if name in texts else value
+                   for name, value in row.items() if value is not None}
+            if is_export:
+                row = {"put": row.pop("_id"), "fields": row}
+            try:
+                out.write(json.dumps(row, ensure_ascii=False, allow_nan=False, default=plain) + "\n")
+            except (TypeError, ValueError) as problem:
+                sys.exit(f"{source}: {problem}: {row}")
 )";
 
 /// The exit code, or -1 if it could not be started.

@@ -143,7 +143,8 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--workload", arguments.workload, "Chaos: W1 to W9 instead of one that is drawn")
       ->check(CLI::IsMember({"W1", "W2", "W3", "W4", "W5", "W6", "W7", "W8", "W9"}));
   app.add_option("--span-ms", arguments.span_ms, "Chaos: how long faults and workloads go on");
-  app.add_flag("--strict-reads", arguments.strict_reads, "Chaos: gets with consistency=session, which have to be linearizable");
+  app.add_flag("--strict-reads", arguments.strict_reads,
+               "Chaos: gets with consistency=session, which have to be linearizable");
   app.add_option("--coverage", arguments.coverage_file,
                  "Chaos: print how often a fault was active while an invariant could break; to a file: as TSV")
       ->expected(0, 1);

@@ -34,8 +34,8 @@ struct ClientOptions {
   std::size_t batches_in_flight_max = 4;
   /// Of operations that name none: who is refused first by a distributor with too much to do.
   rpc::Priority priority = rpc::Priority::Default;
-  /// Of gets that name none. Session: a program that has seen a version never sees an older one later, whatever crashes;
-  /// a get of a document that is being written waits for that.
+  /// Of gets that name none. Session: a program that has seen a version never sees an older one later, whatever
+  /// crashes; a get of a document that is being written waits for that.
   rpc::Consistency consistency = rpc::Consistency::Default;
   /// Operations of one priority on their way to one distributor. The window begins at the upper limit, halves when the
   /// distributor answers BUSY or not at all, and grows again by little while it does not; what is beyond it waits here.
