@@ -66,7 +66,7 @@ class Sums final : public JobFunctions {
       while (true) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     if (how_ == "leaks") {
-      while (true) leaked_.emplace_back(std::size_t{16} << 20, 'x');
+      while (true) leaked_.push_back(std::make_unique_for_overwrite<char[]>(std::size_t{16} << 20));
     }
     return Status::ok();
   }
@@ -74,7 +74,7 @@ class Sums final : public JobFunctions {
   std::string how_;
   std::int64_t at_;
   bool combines_;
-  std::vector<std::string> leaked_;
+  std::vector<std::unique_ptr<char[]>> leaked_;
 };
 
 Result<std::unique_ptr<JobFunctions>> make_sums(const ApplicationContext& context) {

@@ -64,14 +64,14 @@ class Bad final : public Visitor {
       while (true) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     if (how_ == "leaks") {
-      while (true) leaked_.emplace_back(std::size_t{16} << 20, 'x');
+      while (true) leaked_.push_back(std::make_unique_for_overwrite<char[]>(std::size_t{16} << 20));
     }
     return Status::ok();
   }
 
  private:
   std::string how_;
-  std::vector<std::string> leaked_;
+  std::vector<std::unique_ptr<char[]>> leaked_;
 };
 
 }  // namespace
