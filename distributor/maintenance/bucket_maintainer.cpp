@@ -133,7 +133,10 @@ void BucketMaintainer::reconcile(ReportCollector::Reports reports) {
   collector_.divide(undivided, [this, rest = std::move(reports)](ReportCollector::Reports halves) mutable {
     for (auto& [raw, list] : halves) {
       std::vector<ReplicaReport>& all = rest[raw];
-      all.insert(all.end(), std::make_move_iterator(list.begin()), std::make_move_iterator(list.end()));
+      for (ReplicaReport& half : list) {
+        std::erase_if(all, [&](const ReplicaReport& before) { return before.node == half.node; });
+        all.push_back(std::move(half));
+      }
     }
     reconcile(std::move(rest));
   });

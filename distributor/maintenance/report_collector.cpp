@@ -83,11 +83,16 @@ std::vector<Undivided> find_undivided(const ReportCollector::Reports& reports) {
     if (!list.empty()) in_order.emplace(BucketId(raw).sort_key(), BucketId(raw));
   }
   std::vector<Undivided> found;
+  std::map<std::uint16_t, BucketId> widest;  // Of those found last on a node: what it contains there comes after it.
   for (auto it = in_order.begin(); it != in_order.end(); ++it) {
     const auto next = std::next(it);
     if (next == in_order.end() || !it->second.contains(next->second)) continue;
-    for (const ReplicaReport& report : reports.at(it->second.raw()))
+    for (const ReplicaReport& report : reports.at(it->second.raw())) {
+      const auto [last, is_first] = widest.emplace(report.node, it->second);
+      if (!is_first && last->second.contains(it->second)) continue;
+      last->second = it->second;
       found.push_back({report.node, it->second, report.set.epoch});
+    }
   }
   return found;
 }

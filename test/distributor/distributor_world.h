@@ -212,9 +212,11 @@ class DistributorWorld {
       storage[node].erase(parent);
     }
     for (BucketId half : halves_of(request.bucket)) {
-      const TestReplica& replica = storage[node][half.raw()];
-      reply.reports.push_back({half, replica.info(), replica.set, replica.damaged});
+      const auto replica = storage[node].find(half.raw());
+      if (replica == storage[node].end()) continue;
+      reply.reports.push_back({half, replica->second.info(), replica->second.set, replica->second.damaged});
     }
+    if (reply.reports.empty()) reply.status = Status(StatusCode::NotFound, "no such bucket");
     return reply;
   }
   rpc::Reply serve(std::uint16_t node, rpc::JoinBuckets& request) {

@@ -198,6 +198,25 @@ TEST_CASE("distributor: a split that reached one replica only is finished by who
   CHECK_FALSE(world.holds(1, kBucket));
 }
 
+TEST_CASE("distributor: a bucket and parts of it on one node become parts that exist once") {
+  ReshapeWorld world(1000);
+  const BucketId half = kHalves[0];
+  for (BucketId bucket : {kBucket, half, halves_of(half)[0], halves_of(half)[1]}) world.split_at(0, bucket);
+  // What a loss of power may leave of the same splits.
+  auto& torn = world.storage[1];
+  const TestReplica whole = torn[kBucket.raw()];
+  for (BucketId part : {half, halves_of(half)[0], halves_of(half)[1]}) {
+    torn[part.raw()].set = whole.set;
+    torn[part.raw()].set.epoch += 1;
+  }
+  world.give_state(3, " .0.v:1 .1.v:1");  // A state was skipped: everything is asked anew.
+  world.run(seconds(1));
+  world.check_all_there();
+  world.run(seconds(2));
+  CHECK(buckets_at(world, 0) == buckets_at(world, 1));
+  for (BucketId wide : {kBucket, half, halves_of(half)[0], halves_of(half)[1]}) CHECK_FALSE(world.holds(1, wide));
+}
+
 TEST_CASE("distributor: a node that slept through a split has its replica split before it is merged") {
   ReshapeWorld world(3, 3);
   world.run(seconds(3));
