@@ -270,20 +270,21 @@ JobService::Impl::Job& JobService::Impl::add(rpc::JobStatus status, bool is_reco
   return job;
 }
 
+rpc::JobStatus JobService::Impl::record_of(const Job& job) const {
+  rpc::JobStatus record =
+      job.runner == nullptr || is_over(job.runner->status().phase) ? job.status : job.runner->record();
+  record.owner = options_.name;
+  record.owner_id = own_id_;
+  record.epoch = job.status.epoch;
+  record.cancel_wanted = job.status.cancel_wanted;
+  record.live = false;
+  record.bound_by.clear();
+  return record;
+}
+
 void JobService::Impl::make_keeper(const std::string& id, Job& job, std::uint64_t revision) {
   JobKeeper::Callbacks callbacks;
-  callbacks.current = [this, id] {
-    const Job& now = jobs_.at(id);
-    rpc::JobStatus record =
-        now.runner == nullptr || is_over(now.runner->status().phase) ? now.status : now.runner->record();
-    record.owner = options_.name;
-    record.owner_id = own_id_;
-    record.epoch = now.status.epoch;
-    record.cancel_wanted = now.status.cancel_wanted;
-    record.live = false;
-    record.bound_by.clear();
-    return record;
-  };
+  callbacks.current = [this, id] { return record_of(jobs_.at(id)); };
   callbacks.on_wanted = [this, id](const rpc::JobStatus& record) { wanted(id, record); };
   callbacks.on_lost = [this, id](const rpc::JobStatus& record) { lost(id, record); };
   job.keeper = std::make_shared<JobKeeper>(records_, mailbox_, *executor_, std::move(callbacks), revision,

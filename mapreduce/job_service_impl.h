@@ -101,6 +101,8 @@ class JobService::Impl {
 
   // Jobs.
   Job& add(rpc::JobStatus status, bool is_recorded);
+  /// What its record should say.
+  rpc::JobStatus record_of(const Job& job) const;
   void make_keeper(const std::string& id, Job& job, std::uint64_t revision);
   /// Null if that job is not here any more.
   Job* find(const std::string& id, std::uint64_t number);
@@ -119,6 +121,7 @@ class JobService::Impl {
   void scan_later(Duration wait);
   void scan();
   void on_scanned(const Records& records);
+  void end_elsewhere(const rpc::JobStatus& record, const Job& job);
   bool has_no_owner(const rpc::JobStatus& record);
   void take_over(const std::string& id, std::uint64_t revision);
   void taken(rpc::JobStatus record);

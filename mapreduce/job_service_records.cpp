@@ -157,8 +157,28 @@ void JobService::Impl::on_scanned(const Records& records) {
   seen_ = std::move(seen);
   for (const rpc::JobStatus& record : records) {
     if (seen_.contains(record.job_id) && has_no_owner(record)) take_over(record.job_id, record.revision);
+    const auto mine = jobs_.find(record.job_id);
+    if (record.finished_unix_us != 0 || mine == jobs_.end() || mine->second.keeper->has_record()) continue;
+    if (is_over(mine->second.status.phase)) end_elsewhere(record, mine->second);
   }
   remove_oldest(records);
+}
+
+/// A client that found nobody who ran its job has submitted it again, and it has ended here without a record; but its
+/// former process lives, and wrote one. That one lets go of it at its next write. If the record cannot be written now,
+/// it will be seen again.
+void JobService::Impl::end_elsewhere(const rpc::JobStatus& record, const Job& job) {
+  log::info("job", "{} has ended here; {} is told to let go of it", record.job_id, record.owner);
+  rpc::JobStatus ended = record_of(job);
+  ended.epoch = record.epoch + 1;
+  ended.revision = record.revision + 1;
+  auto write = [this, ended, expected = record.revision] {
+    records_.write(ended, expected, mailbox_, [](const Status&) {});
+  };
+  if (!job.has_rows || job.row_bytes > options_.recorded_rows_bytes) return write();
+  records_.write_rows(record.job_id, job.rows, mailbox_, [write](const Status& status) {
+    if (status) write();
+  });
 }
 
 /// Its process has ended, as far as one can know: another life of this one, or down, or silent. If that is wrong, the

@@ -32,7 +32,8 @@ class ReportCollector {
   /// `done` is called once with what all nodes said, and not at all if a new cluster state comes first. Ends an earlier
   /// question.
   void ask(std::map<std::uint16_t, Question> questions, UniqueFunction<void(Reports)> done);
-  /// Has replicas split, of which none contains another one on its node; `done` as above, with the reports of the halves.
+  /// Has replicas split, of which none contains another one on its node; `done` as above, with the reports of the
+  /// halves.
   void divide(std::vector<Undivided> replicas, UniqueFunction<void(Reports)> done);
 
  private:
@@ -48,8 +49,8 @@ class ReportCollector {
   UniqueFunction<void(Reports)> done_;
 };
 
-/// The replicas that have to be split next until no bucket contains another one: pure. After a loss of power a node may have a
-/// bucket and parts of it; then first the bucket, which adds to its parts.
+/// The replicas that have to be split next until no bucket contains another one: pure. After a loss of power a node may
+/// have a bucket and parts of it; then first the bucket, which adds to its parts.
 std::vector<Undivided> find_undivided(const ReportCollector::Reports& reports);
 
 }  // namespace fjord::distributor

@@ -163,6 +163,35 @@ TEST_CASE("who was taken to be gone stops when it sees that another process has 
   CHECK(follow(jobs, "job").epoch == 3);
 }
 
+TEST_CASE("a job that was submitted again, and is over, is ended where it was run before") {
+  JobWorld jobs(4, 2, kSchema);
+  const auto counts = put_places(jobs, 300);
+  REQUIRE(jobs.submit("job", spec_of(rpc::Shuffle::Direct)).is_ok());
+  const rpc::JobStatus done = jobs.finish("job");
+  REQUIRE(jobs.records.writes == 0);
+  // Its client had paused it at a process that then stood still for so long that it was taken to be gone.
+  rpc::JobStatus before = done;
+  before.phase = rpc::JobPhase::Map;
+  before.finished_unix_us = 0;
+  before.paused = true;
+  before.owner = "distributor.1";
+  before.owner_id = 77;
+  before.epoch = 2;
+  before.revision = 5;
+  jobs.records.records["job"] = before;
+  jobs.world.scheduler.run_for(seconds(5));
+  const rpc::JobStatus& record = jobs.records.records.at("job");
+  CHECK(record.phase == rpc::JobPhase::Done);
+  CHECK(record.finished_unix_us == done.finished_unix_us);
+  CHECK_FALSE(record.paused);
+  CHECK(record.epoch == 3);
+  CHECK(record.revision == 6);
+  CHECK(record.owner_id != 77);
+  CHECK(jobs.records.rows.at("job").size() == counts.size());
+  jobs.world.scheduler.run_for(seconds(20));
+  CHECK(jobs.records.records.at("job").revision == 6);
+}
+
 TEST_CASE("a job of a process that is up is taken over when its lease has run out, not before") {
   mapreduce::JobServiceOptions options;
   options.name = "distributor.5";

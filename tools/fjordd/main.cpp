@@ -14,6 +14,12 @@
 #include "fjord/fleetcontroller/zookeeper_state_store.h"
 #include "fjord/node/node.h"
 
+/// Read by jemalloc. Memory of large blocks goes back to the system when they are freed, that of small ones after a
+/// second: what one job or one large merge needed must not look like a leak, and counts against other processes.
+extern "C" {
+const char* malloc_conf = "oversize_threshold:1048576,dirty_decay_ms:1000";
+}
+
 namespace {
 
 constexpr int kFailed = 1;
