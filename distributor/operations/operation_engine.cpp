@@ -79,61 +79,9 @@ bool OperationEngine::is_retryable(const Status& status) {
 void OperationEngine::dispatch(OpRef ref) {
   Op& op = ref.op();
   ref.attempt = ++op.attempt;
-  if (op.at_large == 0 && context_.clock.now() >= op.deadline) {
-    const bool is_known_why = !op.last_problem.is_ok();
-    refuse(ref, is_known_why ? StatusCode::Unavailable : StatusCode::Busy,
-           "not begun in time: " + (is_known_why ? op.last_problem.to_string() : "too much was waiting"));
-    return;
-  }
-  op.bucket = context_.snapshot->bucket_of(op.gid);
-  if (context_.snapshot->distributor_of(op.bucket) != context_.options.index) {
-    ref.batch->wrong_distribution = true;
-    refuse(ref, StatusCode::WrongDistribution,
-           "distributor." + std::to_string(context_.options.index) + " does not own " + op.bucket.to_string() +
-               " in cluster state " + std::to_string(context_.snapshot->state_version()));
-    return;
-  }
-  if (op.outlived) {
-    refuse(ref, StatusCode::Unavailable, "the bucket may have had another owner meanwhile");
-    return;
-  }
-  // Whoever chose this distributor before it was away may have asked another one meanwhile, and been told the outcome.
-  const std::uint64_t chosen_in = ref.batch->request.state_version;
-  const std::uint64_t up_since =
-      context_.snapshot->state().node({NodeType::Distributor, context_.options.index}).up_since_version;
-  if (ref.is_write() && chosen_in != 0 && chosen_in < up_since && !context_.options.sabotage.serve_old_requests) {
-    ref.batch->wrong_distribution = true;
-    refuse(ref, StatusCode::WrongDistribution,
-           "sent in cluster state " + std::to_string(chosen_in) + ", before distributor." +
-               std::to_string(context_.options.index) + " was up again");
-    return;
-  }
-  BucketEntry* entry = context_.buckets.find_for(op.gid);
-  op.bucket = entry != nullptr ? entry->bucket : context_.buckets.missing_for(op.gid, context_.bucket_bits_min());
-  if (entry == nullptr ? !context_.ready : entry->phase == BucketPhase::Collecting) {
-    op.last_problem = Status(StatusCode::NotReady, "the distributor is collecting bucket information");
-    waiting_for_state_.push_back(ref);
-    return;
-  }
-  if (entry == nullptr) {
-    if (context_.unreported_buckets_may_exist()) {
-      refuse(ref, StatusCode::Unavailable,
-             "the bucket may be on one of the " + std::to_string(context_.absent_nodes()) +
-                 " storage nodes that are not up");
-      return;
-    }
-    // Making it, with everybody who would hold it, is how an owner that is not sure finds out whether it is there.
-    if (!ref.is_write() && context_.may_trust_one(op.bucket)) {
-      settle(ref, Status(StatusCode::NotFound, "there is no document " + ref.request().id));
-      return;
-    }
-    if (context_.snapshot->ideal_nodes(op.bucket).size() < context_.replicas_at_birth()) {
-      refuse(ref, StatusCode::Unavailable,
-             "a new bucket needs " + std::to_string(context_.replicas_at_birth()) + " storage nodes that are up");
-      return;
-    }
-    entry = &maintainer_.create(op.bucket);
-  }
+  if (!is_in_time_and_place(ref)) return;
+  BucketEntry* entry = entry_for(ref);
+  if (entry == nullptr) return;
   if (entry->phase == BucketPhase::Unavailable) {
     refuse(ref, StatusCode::Unavailable, op.bucket.to_string() + ": " + entry->reason);
     return;
@@ -154,6 +102,69 @@ void OperationEngine::dispatch(OpRef ref) {
       dispatch_write(ref, *entry);
     }
   }
+}
+
+bool OperationEngine::is_in_time_and_place(const OpRef& ref) {
+  Op& op = ref.op();
+  if (op.at_large == 0 && context_.clock.now() >= op.deadline) {
+    const bool is_known_why = !op.last_problem.is_ok();
+    refuse(ref, is_known_why ? StatusCode::Unavailable : StatusCode::Busy,
+           "not begun in time: " + (is_known_why ? op.last_problem.to_string() : "too much was waiting"));
+    return false;
+  }
+  op.bucket = context_.snapshot->bucket_of(op.gid);
+  if (context_.snapshot->distributor_of(op.bucket) != context_.options.index) {
+    ref.batch->wrong_distribution = true;
+    refuse(ref, StatusCode::WrongDistribution,
+           "distributor." + std::to_string(context_.options.index) + " does not own " + op.bucket.to_string() +
+               " in cluster state " + std::to_string(context_.snapshot->state_version()));
+    return false;
+  }
+  if (op.outlived) {
+    refuse(ref, StatusCode::Unavailable, "the bucket may have had another owner meanwhile");
+    return false;
+  }
+  // Whoever chose this distributor before it was away may have asked another one meanwhile, and been told the outcome.
+  const std::uint64_t chosen_in = ref.batch->request.state_version;
+  const std::uint64_t up_since =
+      context_.snapshot->state().node({NodeType::Distributor, context_.options.index}).up_since_version;
+  if (ref.is_write() && chosen_in != 0 && chosen_in < up_since && !context_.options.sabotage.serve_old_requests) {
+    ref.batch->wrong_distribution = true;
+    refuse(ref, StatusCode::WrongDistribution,
+           "sent in cluster state " + std::to_string(chosen_in) + ", before distributor." +
+               std::to_string(context_.options.index) + " was up again");
+    return false;
+  }
+  return true;
+}
+
+BucketEntry* OperationEngine::entry_for(const OpRef& ref) {
+  Op& op = ref.op();
+  BucketEntry* entry = context_.buckets.find_for(op.gid);
+  op.bucket = entry != nullptr ? entry->bucket : context_.buckets.missing_for(op.gid, context_.bucket_bits_min());
+  if (entry == nullptr ? !context_.ready : entry->phase == BucketPhase::Collecting) {
+    op.last_problem = Status(StatusCode::NotReady, "the distributor is collecting bucket information");
+    waiting_for_state_.push_back(ref);
+    return nullptr;
+  }
+  if (entry != nullptr) return entry;
+  if (context_.unreported_buckets_may_exist()) {
+    refuse(ref, StatusCode::Unavailable,
+           "the bucket may be on one of the " + std::to_string(context_.absent_nodes()) +
+               " storage nodes that are not up");
+    return nullptr;
+  }
+  // Making it, with everybody who would hold it, is how an owner that is not sure finds out whether it is there.
+  if (!ref.is_write() && context_.may_trust_one(op.bucket)) {
+    settle(ref, Status(StatusCode::NotFound, "there is no document " + ref.request().id));
+    return nullptr;
+  }
+  if (context_.snapshot->ideal_nodes(op.bucket).size() < context_.replicas_at_birth()) {
+    refuse(ref, StatusCode::Unavailable,
+           "a new bucket needs " + std::to_string(context_.replicas_at_birth()) + " storage nodes that are up");
+    return nullptr;
+  }
+  return &maintainer_.create(op.bucket);
 }
 
 bool OperationEngine::may_begin(const OpRef& ref, const BucketEntry& entry) {

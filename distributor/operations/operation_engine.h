@@ -152,6 +152,10 @@ class OperationEngine {
   /// False if a write in doubt cannot be told any more from one that comes late: it stays in doubt.
   bool may_repeat(const OpRef& ref);
   void dispatch(OpRef ref);
+  /// False: it has ended, as it is too late for it or this distributor may not do it.
+  bool is_in_time_and_place(const OpRef& ref);
+  /// The operation's bucket, which is made if need be. Null: the operation has ended, or waits.
+  BucketEntry* entry_for(const OpRef& ref);
   void dispatch_write(const OpRef& ref, BucketEntry& entry);
   void dispatch_read(const OpRef& ref, BucketEntry& entry);
   /// True once the operation may begin on its document; false: it waits for the bucket or for its turn.
