@@ -1,0 +1,51 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "commands.h"
+
+// The arguments of the commands; what a command does is in cmd_*.cpp. Only main.cpp and options*.cpp know CLI11. Each
+// add_...() makes its commands in `app`: parsing fills `args` and sets `action`, and all three outlive the parsing.
+
+namespace fjord::cli {
+
+inline constexpr const char* kExitCodes =
+    "\nExit codes: 0 ok, 1 failed, 2 usage, 3 not found, 5 partly done, 6 timeout, 7 in doubt, 8 refused";
+
+/// What to do once the command line is read.
+using Action = std::function<int()>;
+
+// What commands share.
+CLI::App* command(CLI::App& parent, const std::string& name, const std::string& what, const std::string& example);
+void add_output(CLI::App& app, std::string& output);
+void add_common(CLI::App& app, Common& common);
+void add_progress(CLI::App& app, std::string& progress);
+
+// options_cluster.cpp: commands that look after a cluster.
+void add_dev(CLI::App& app, DevArgs& args, Action& action);
+void add_local(CLI::App& app, LocalArgs& args, Action& action);
+void add_schema(CLI::App& app, SchemaArgs& args, Action& action);
+void add_status(CLI::App& app, Common& common, Action& action);
+void add_placement(CLI::App& app, PlacementArgs& args, Action& action);
+void add_nodes(CLI::App& app, NodeArgs& args, Action& action);
+void add_state(CLI::App& app, StateArgs& args, Action& action);
+void add_config(CLI::App& app, ConfigArgs& args, Action& action);
+
+// options_documents.cpp: commands that put, get and visit documents.
+void add_feeds(CLI::App& app, FeedArgs& args, Action& action);
+void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& action);
+void add_visit(CLI::App& app, VisitArgs& args, Action& action);
+void add_export(CLI::App& app, ExportArgs& args, Action& action);
+void add_subscribe(CLI::App& app, SubscribeArgs& args, Action& action);
+
+// options_jobs.cpp: jobs, aggregations and plugins.
+void add_jobs(CLI::App& app, JobArgs& args, Action& action);
+void add_aggregate(CLI::App& app, AggregateArgs& args, Action& action);
+void add_plugins(CLI::App& app, Common& common, Action& action);
+
+// options_tune.cpp: the tuner.
+void add_tune(CLI::App& app, TuneArgs& args, Action& action);
+
+}  // namespace fjord::cli

@@ -1,0 +1,253 @@
+#include "options.h"
+
+namespace fjord::cli {
+namespace {
+
+void add_feed_options(CLI::App& app, FeedArgs& args) {
+  app.add_option("--errors-shown", args.errors_shown,
+                 "Messages about single records; the rest is counted (default: 100)");
+  app.add_option("--in-flight", args.in_flight, "Operations under way at once, at most (default: 2048)");
+  app.add_flag("--background", args.background, "Give way to the operations of others when there is too much to do");
+  add_progress(app, args.progress);
+  add_common(app, args.common);
+}
+
+void add_write_options(CLI::App& app, DocumentArgs& args, bool may_create) {
+  app.add_option("--condition", args.condition, "Only if this holds for the document as it is stored, else exit code 1")
+      ->type_name("CONDITION");
+  if (may_create) {
+    app.add_flag("--create", args.create, "Go on if there is no document, whatever the condition");
+  }
+  app.add_option(
+         "--durability", args.durability,
+         "process: survives the end of the processes; sync: a loss of power too (default: as the cluster is set)")
+      ->check(CLI::IsMember({"default", "process", "sync"}))
+      ->type_name("LEVEL");
+  app.add_option("--token", args.token,
+                 "Text of at most 64 bytes: a repetition with the same one is applied once (default: none for a put or "
+                 "remove without a condition, else random)")
+      ->type_name("TOKEN");
+}
+
+/// Of update and remove, for all documents that match at once.
+void add_bulk_options(CLI::App& app, BulkArgs& args) {
+  app.add_option("--where", args.where, "All documents of --type that this condition holds for, instead of one")
+      ->type_name("CONDITION");
+  app.add_option("--type", args.type, "With --where: their document type")->type_name("TYPE");
+  app.add_flag("--dry-run", args.dry_run, "With --where: only count them");
+  app.add_flag("--yes", args.yes, "With --where: do it; without, they are counted");
+  app.add_option("--progress", args.progress_file, "With --where: keep in this file how far it is")->type_name("FILE");
+  app.add_option("--resume", args.resume, "With --where: go on from such a file; no document is changed twice")
+      ->type_name("FILE");
+  app.add_option("--in-flight", args.in_flight, "With --where: operations under way at once, at most (default: 2048)");
+}
+
+/// True if --where was given; checks what goes with it.
+bool is_bulk(const CLI::App& app, const BulkArgs& args) {
+  if (app.count("--where") == 0) {
+    for (const char* other : {"--type", "--dry-run", "--yes", "--progress", "--resume", "--in-flight"}) {
+      if (app.count(other) != 0) throw CLI::RequiresError(other, "--where");
+    }
+    return false;
+  }
+  for (const char* other : {"--condition", "--create", "--durability", "--token"}) {
+    if (app.get_option_no_throw(other) != nullptr && app.count(other) != 0) throw CLI::ExcludesError(other, "--where");
+  }
+  if (args.type.empty()) throw CLI::RequiresError("--where", "--type");
+  return true;
+}
+
+void add_visitor_options(CLI::App& app, std::uint32_t& visitors_per_node, std::uint32_t& buckets_per_visitor,
+                         std::uint32_t& buckets_at_once, std::string& priority) {
+  app.add_option("--visitors-per-node", visitors_per_node, "Visitors at once on each storage node (default: 4)")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--buckets-per-visitor", buckets_per_visitor,
+                 "Buckets that one visitor goes through (default: chosen by the system)")
+      ->check(CLI::Range(0, 4096));
+  app.add_option("--buckets-at-once", buckets_at_once, "Buckets that a visitor reads at the same time (default: 1)")
+      ->check(CLI::Range(1, 64));
+  app.add_option("--priority", priority,
+                 "Which visitors begin first on a storage node that has many: high, normal or background (default)")
+      ->check(CLI::IsMember({"high", "normal", "background"}))
+      ->type_name("CLASS");
+}
+
+}  // namespace
+
+void add_feeds(CLI::App& app, FeedArgs& args, Action& action) {
+  CLI::App* feed = command(
+      app, "feed", "Puts, updates and removes documents: JSONL or a JSON array of operations, also in gzip format",
+      "echo '{\"put\": \"id:shop:music::1\", \"fields\": {\"title\": \"Help!\"}}' | fjord feed -");
+  feed->add_option("FILE", args.files, "Files, or - for standard input")->required();
+  add_feed_options(*feed, args);
+  feed->callback([&] { action = [&] { return run_feed(args); }; });
+
+  CLI::App* import = command(
+      app, "import", "Stores the rows of a table, or what `fjord export` wrote: CSV with a header row, JSONL, Parquet",
+      "fjord import --type car --id-field vin cars.csv\n  fjord import music.jsonl.gz");
+  import->add_option("FILE", args.files, "FILE.csv, FILE.jsonl or FILE.parquet, the first two also in gzip format")
+      ->required();
+  import->add_option("--type", args.type, "Document type of the rows; without, they are what `fjord export` wrote")
+      ->type_name("TYPE");
+  CLI::Option* id_field =
+      import->add_option("--id-field", args.id_field, "Column whose value makes the id, id:NAMESPACE:TYPE::VALUE")
+          ->type_name("FIELD");
+  CLI::Option* id_row = import->add_flag("--id-row", args.id_row, "Make the id of the number of the row, from 1");
+  id_row->excludes(id_field);
+  import->add_option("--resume", args.resume_file, "Keep in this file how far it is, and go on from it if it is there")
+      ->type_name("FILE");
+  import->add_option("--namespace", args.namespace_, "Namespace of the ids (default: the type)")->type_name("NAME");
+  add_feed_options(*import, args);
+  import->callback([&, id_field, id_row] {
+    const bool has_id = !id_field->empty() || !id_row->empty();
+    if (args.type.empty() && has_id) throw CLI::RequiredError("--type");
+    if (!args.type.empty() && !has_id) throw CLI::RequiredError("--id-field or --id-row");
+    action = [&] { return run_import(args); };
+  });
+}
+
+void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& action) {
+  CLI::App* put = command(app, "put", "Stores one document: a JSON object of its fields, or a line that `get` printed",
+                          "echo '{\"title\": \"Help!\"}' | fjord put id:shop:music::1 -");
+  put->add_option("ID", args.id, "Document id")->required();
+  put->add_option("FILE", args.file, "JSON file, or - for standard input")->required();
+  add_write_options(*put, args, true);
+  add_common(*put, args.common);
+  put->callback([&] { action = [&] { return run_put(args); }; });
+  CLI::App* update = command(
+      app, "update", "Changes fields of one document, or of all that match: a JSON object of paths and actions",
+      "echo '{\"plays\": {\"increment\": 1}}' | fjord update id:shop:music::1 - --condition 'music.year > 1965'\n"
+      "  fjord update --where 'music.year > 1965' --type music '{\"old\": {\"assign\": false}}' --yes");
+  update->add_option("ID", args.id, "Document id; with --where: the changes, as JSON, a file, or -")->required();
+  update->add_option("FILE", args.file, "JSON file, or - for standard input");
+  add_write_options(*update, args, true);
+  add_bulk_options(*update, bulk);
+  add_common(*update, args.common);
+  update->callback([&, update] {
+    if (is_bulk(*update, bulk)) {
+      if (!args.file.empty()) throw CLI::ExcludesError("--where", "FILE");
+      bulk.changes = args.id;
+      bulk.common = args.common;
+      action = [&] { return run_bulk_update(bulk); };
+    } else {
+      if (args.file.empty()) throw CLI::RequiredError("FILE");
+      action = [&] { return run_update(args); };
+    }
+  });
+  CLI::App* get = command(app, "get", "Prints documents, one line of JSON each", "fjord get id:shop:music::1");
+  get->add_option("ID", args.ids, "Document ids")->required();
+  get->add_option("--fields", args.fields, "Only these fields: a,b or [id], [none], [all], TYPE:[document]")
+      ->type_name("FIELDS");
+  get->add_option("--consistency", args.consistency,
+                  "session: only what no crash can undo; waits for writes of the document under way")
+      ->check(CLI::IsMember({"default", "session"}))
+      ->type_name("WHAT");
+  add_common(*get, args.common);
+  get->callback([&] { action = [&] { return run_get(args); }; });
+  CLI::App* remove =
+      command(app, "remove", "Removes documents, or all that match; one that is not there is no error",
+              "fjord remove id:shop:music::1\n  fjord remove --where 'music.year < 1900' --type music --yes");
+  remove->add_option("ID", args.ids, "Document ids");
+  add_write_options(*remove, args, false);
+  add_bulk_options(*remove, bulk);
+  add_common(*remove, args.common);
+  remove->callback([&, remove] {
+    if (is_bulk(*remove, bulk)) {
+      if (!args.ids.empty()) throw CLI::ExcludesError("--where", "ID");
+      bulk.common = args.common;
+      action = [&] { return run_bulk_remove(bulk); };
+    } else {
+      if (args.ids.empty()) throw CLI::RequiredError("ID");
+      action = [&] { return run_remove(args); };
+    }
+  });
+}
+
+void add_visit(CLI::App& app, VisitArgs& args, Action& action) {
+  CLI::App* visit = command(app, "visit", "Prints all documents that match, as JSONL",
+                            "fjord visit --type music --selection 'music.year > 1965' --fields title,year");
+  visit->add_option("--type", args.type, "Only documents of this type")->type_name("TYPE");
+  visit->add_option("--selection", args.selection, "Only documents that this condition holds for")
+      ->type_name("CONDITION");
+  visit
+      ->add_option("--fields", args.fields,
+                   "Only these fields: a,b or TYPE:a,b or [id], [none], [all], TYPE:[document]")
+      ->type_name("FIELDS");
+  visit
+      ->add_option("--from", args.from,
+                   "Only versions written since: 2026-11-21T19:00:00Z, 15m, 2h, 3d (ago), or seconds since 1970")
+      ->type_name("TIME");
+  visit->add_option("--to", args.to, "Only versions written until then")->type_name("TIME");
+  visit->add_option("--visitor", args.visitor, "What runs on the storage nodes: dump (default), or one of a plugin")
+      ->type_name("NAME");
+  visit->add_option("--param", args.parameters, "A parameter of the visitor, k=v; may be given several times")
+      ->type_name("K=V")
+      ->allow_extra_args(false);
+  visit->add_flag("--removes", args.removes, "Removed documents too, as {\"remove\": ID}");
+  visit->add_flag("--snapshot", args.snapshot,
+                  "Each bucket as it was at one moment; printed when all of it has come, and in memory until then");
+  visit->add_option("--limit", args.limit, "End after so many documents");
+  visit->add_flag("--count", args.count,
+                  "Only say how many there are; with --fields '[id]' their contents are not read");
+  CLI::Option* slices =
+      visit->add_option("--slices", args.slices, "Visit in so many slices at once")->check(CLI::Range(1, 1024));
+  visit->add_option("--slice", args.slice, "Only one of several slices, 1/4 to 4/4, for clients that share the work")
+      ->type_name("K/N")
+      ->excludes(slices);
+  visit->add_option("--progress", args.progress_file, "Keep in this file how far the visit is")->type_name("FILE");
+  visit->add_option("--resume", args.resume, "Go on from such a file; what was printed after it was kept comes again")
+      ->type_name("FILE");
+  add_visitor_options(*visit, args.visitors_per_node, args.buckets_per_visitor, args.buckets_at_once, args.priority);
+  visit->add_option("--show-progress", args.show_progress, "auto (on a terminal, after 2 s), always or never")
+      ->check(CLI::IsMember({"auto", "always", "never"}))
+      ->type_name("WHEN");
+  visit->add_flag("--explain", args.explain, "Say at the end which buckets were read and skipped, and why");
+  add_common(*visit, args.common);
+  visit->callback([&] { action = [&] { return run_visit(args); }; });
+}
+
+void add_export(CLI::App& app, ExportArgs& args, Action& action) {
+  CLI::App* to = command(app, "export", "Writes all documents that match to a file, which `fjord feed` reads",
+                         "fjord export music.jsonl.gz --type music --selection 'music.year > 1965'");
+  to->add_option("FILE", args.file, "FILE.jsonl, FILE.jsonl.gz or FILE.parquet")->required();
+  to->add_option("--type", args.type, "Only documents of this type")->type_name("TYPE");
+  to->add_option("--selection", args.selection, "Only documents that this condition holds for")->type_name("CONDITION");
+  to->add_option("--fields", args.fields, "Only these fields: a,b or TYPE:a,b")->type_name("FIELDS");
+  to->add_option("--from", args.from, "Only versions written since, as in `fjord visit`")->type_name("TIME");
+  to->add_option("--to", args.to, "Only versions written until then")->type_name("TIME");
+  to->add_option("--slice", args.slice, "Only one of several slices, 1/4 to 4/4")->type_name("K/N");
+  CLI::Option* resume = to->add_flag("--resume", args.resume, "Go on with a file that was interrupted");
+  to->add_flag("--overwrite", args.overwrite, "Whatever is there")->excludes(resume);
+  to->add_flag("--snapshot", args.snapshot, "Each bucket as it was at one moment");
+  add_visitor_options(*to, args.visitors_per_node, args.buckets_per_visitor, args.buckets_at_once, args.priority);
+  add_progress(*to, args.progress);
+  add_common(*to, args.common);
+  to->callback([&] { action = [&] { return run_export(args); }; });
+}
+
+void add_subscribe(CLI::App& app, SubscribeArgs& args, Action& action) {
+  CLI::App* subscribe =
+      command(app, "subscribe", "Prints documents that match, and from then on all that changes, as JSONL",
+              "fjord subscribe --type music --token music.token | python3 search_index.py music.db");
+  subscribe->add_option("--type", args.type, "Only documents of this type")->type_name("TYPE");
+  subscribe
+      ->add_option("--selection", args.selection,
+                   "Only documents that this condition holds for; one that it no longer holds for is given as removed")
+      ->type_name("CONDITION");
+  subscribe->add_option("--fields", args.fields, "Only these fields: a,b or TYPE:a,b")->type_name("FIELDS");
+  subscribe->add_option("--token", args.token, "Keep in this file what was printed, and go on from it if it is there")
+      ->type_name("FILE");
+  subscribe->add_option("--from", args.from, "Without a token: start, all documents first (default), or now")
+      ->check(CLI::IsMember({"start", "now"}))
+      ->type_name("WHERE");
+  subscribe->add_option("--interval", args.interval_s, "Seconds between two looks at the cluster (default: 0.5)")
+      ->check(CLI::Range(0.01, 3600.0))
+      ->type_name("SECONDS");
+  subscribe->add_flag("--print-tokens", args.print_tokens,
+                      "Print {\"token\": TEXT} now and then: a subscriber that has all lines before it may keep it");
+  subscribe->add_flag("--once", args.once, "End when everything up to now was printed");
+  add_common(*subscribe, args.common);
+  subscribe->callback([&] { action = [&] { return run_subscribe(args); }; });
+}
+
+}  // namespace fjord::cli
