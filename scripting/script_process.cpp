@@ -20,8 +20,9 @@ Status ScriptProcess::start() {
   if (child_ != nullptr) return Status::ok();
   const std::int64_t left = limits_.cpu_seconds - std::chrono::ceil<std::chrono::seconds>(spent_).count();
   if (left <= 0) {
-    return {StatusCode::InvalidArgument, "script: its process was lost, and there is no time left for another one of the " +
-                                             std::to_string(limits_.cpu_seconds) + " seconds of cpu_seconds"};
+    return {StatusCode::InvalidArgument,
+            "script: its process was lost, and there is no time left for another one of the " +
+                std::to_string(limits_.cpu_seconds) + " seconds of cpu_seconds"};
   }
   ChildProcess::Options child;
   child.name = "script";
