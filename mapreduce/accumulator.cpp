@@ -13,9 +13,7 @@ namespace fjord::mapreduce {
 namespace {
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
-/// Values that are combined many at a time wait until there are so many bytes of them, ...
-constexpr std::size_t kCombineFrom = std::size_t{256} << 10;
-/// ... and go to the application in pieces of about so many.
+/// Values that are combined many at a time go to the application in pieces of about so many bytes.
 constexpr std::size_t kCombineTogether = std::size_t{512} << 10;
 
 class TableSource final : public TupleSource {
@@ -53,10 +51,11 @@ class FailedSource final : public TupleSource {
 /// before.
 class TableAccumulator final : public Accumulator, private Emitter {
  public:
-  TableAccumulator(Application& application, std::function<bool()> cancelled)
+  TableAccumulator(Application& application, std::function<bool()> cancelled, std::size_t combine_from)
       : application_(application),
         is_cancelled_(std::move(cancelled)),
-        table_(std::make_unique<TupleTable>(application, kNoLimit)) {}
+        table_(std::make_unique<TupleTable>(application, kNoLimit)),
+        combine_from_min_(combine_from) {}
 
   Status map(const DocumentView& document) override {
     // Nothing of a document counts if map() fails on it.
@@ -102,7 +101,7 @@ class TableAccumulator final : public Accumulator, private Emitter {
   std::size_t bytes() const override { return table_->bytes(); }
   void clear() override {
     table_ = std::make_unique<TupleTable>(application_, kNoLimit);
-    combine_from_ = kCombineFrom;
+    combine_from_ = combine_from_min_;
   }
   std::unique_ptr<TupleSource> drain(std::uint32_t destinations) override {
     if (Status status = combine_values(); !status) return std::make_unique<FailedSource>(std::move(status));
@@ -156,7 +155,7 @@ class TableAccumulator final : public Accumulator, private Emitter {
     if (!keys.empty()) FJORD_TRY(flush());
     combines_ = before == 0 || after < before;  // else it never does
     table_ = std::move(combined);
-    combine_from_ = combines_ ? std::max(kCombineFrom, 2 * table_->bytes()) : kNoLimit;
+    combine_from_ = combines_ ? std::max(combine_from_min_, 2 * table_->bytes()) : kNoLimit;
     return Status::ok();
   }
 
@@ -167,7 +166,8 @@ class TableAccumulator final : public Accumulator, private Emitter {
   std::string emitted_;  ///< By map() for the present document.
   std::uint64_t emitted_tuples_ = 0;
   bool combines_ = true;  ///< As far as is known: the application has a combine() that does something.
-  std::size_t combine_from_ = kCombineFrom;
+  const std::size_t combine_from_min_;
+  std::size_t combine_from_ = combine_from_min_;
 };
 
 }  // namespace
@@ -207,9 +207,11 @@ Result<std::size_t> Accumulator::reduce(Application& application, RowBudget& bud
   }
 }
 
-std::unique_ptr<Accumulator> make_accumulator(Application& application, std::function<bool()> cancelled) {
+std::unique_ptr<Accumulator> make_accumulator(Application& application, std::function<bool()> cancelled,
+                                              std::size_t combine_from) {
   auto own = application.make_accumulator();
-  return own != nullptr ? std::move(own) : std::make_unique<TableAccumulator>(application, std::move(cancelled));
+  if (own != nullptr) return own;
+  return std::make_unique<TableAccumulator>(application, std::move(cancelled), combine_from);
 }
 
 std::unique_ptr<Accumulator> Application::make_accumulator() { return nullptr; }

@@ -98,7 +98,15 @@ class Accumulator {
   virtual Result<std::size_t> reduce(Application& application, RowBudget& budget, std::span<Rows::value_type> rows);
 };
 
-/// The application's own accumulator, or a table of what its map() emits. `cancelled`: for Emitter.
-std::unique_ptr<Accumulator> make_accumulator(Application& application, std::function<bool()> cancelled = {});
+/// What values that wait to be combined take in memory before they are, if nobody says.
+inline constexpr std::size_t kCombineFrom = std::size_t{256} << 10;
+
+/// The application's own accumulator, or a table of what its map() emits. `cancelled`: for Emitter. `combine_from`: the
+/// values of an application that combines many at a time wait until they take so much memory, or until they are
+/// drained. In a table that does not get there all values of a key are combined at once, by rising bytes: the tuples
+/// follow from what went in, even of a combine() that gives something else in another order, as sums of floating-point
+/// numbers do.
+std::unique_ptr<Accumulator> make_accumulator(Application& application, std::function<bool()> cancelled = {},
+                                              std::size_t combine_from = kCombineFrom);
 
 }  // namespace fjord::mapreduce

@@ -185,7 +185,8 @@ GroupStore::GroupStore(Application& application, SpillArea& area, GroupStoreOpti
     : application_(application),
       area_(area),
       options_(options),
-      table_(make_accumulator(application, std::move(cancelled))) {}
+      // Half, so that there is more room after they have been combined.
+      table_(make_accumulator(application, std::move(cancelled), options.memory_bytes / 2)) {}
 
 GroupStore::~GroupStore() = default;
 

@@ -1,182 +1,288 @@
 #include "fjord/scripting/script_application.h"
 
 #include <algorithm>
-#include <chrono>
+#include <limits>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
-#include "fjord/common/child_process.h"
 #include "fjord/common/coding.h"
 #include "fjord/document/json.h"
-#include "script_protocol.h"
+#include "script_process.h"
 
 namespace fjord::scripting {
 namespace {
 
 using mapreduce::Application;
 using mapreduce::ApplicationParameters;
+using mapreduce::BatchFunctions;
 using mapreduce::Emitter;
+using mapreduce::KeyedValues;
+using mapreduce::MappedDocuments;
 using mapreduce::ResultEmitter;
 
-constexpr std::int64_t kMegabyte = 1 << 20;
-/// The host ends a call by itself at its limit, and says where; this is for what it cannot end.
-constexpr std::chrono::milliseconds kGrace{1000};
-/// Values of a key that wait to be combined: a call of the host costs more than combining does.
-constexpr std::size_t kUncombinedBytes = 4096;
-
-/// The program in its process.
-class ScriptProcess {
- public:
-  struct Limits {
-    std::int64_t memory_mb = 0;
-    std::int64_t call_ms = 0;
-    std::int64_t cpu_seconds = 0;
-  };
-
-  Status start(const std::string& host, const Limits& limits) {
-    ChildProcess::Options child;
-    child.name = "script";
-    child.program = host.empty() ? ChildProcess::beside_this_program("fjord-script-host") : host;
-    child.arguments = {std::to_string(limits.memory_mb * kMegabyte), std::to_string(limits.call_ms),
-                       std::to_string(limits.cpu_seconds)};
-    FJORD_TRY_ASSIGN(child_, ChildProcess::start(child));
-    call_time_ = std::chrono::milliseconds(limits.call_ms);
-    return Status::ok();
-  }
-
-  /// The answer behind its first byte. Errors: what the script says; those of ChildProcess.
-  Result<std::string> call(Call call, std::string_view arguments, const ChildProcess::IsCancelled& is_cancelled) {
-    std::string message(1, static_cast<char>(call));
-    message += arguments;
-    const ChildProcess::Deadline deadline = std::chrono::steady_clock::now() + call_time_ + kGrace;
-    FJORD_TRY(child_->send(ChildProcess::framed(message), deadline, is_cancelled));
-    FJORD_TRY_ASSIGN(std::string answer, child_->receive(deadline, is_cancelled));
-    if (answer.empty()) return nonsense();
-    if (answer[0] != 0) {
-      const std::string problem = answer.substr(1);
-      return Status(StatusCode::InvalidArgument, problem.starts_with("script:") ? problem : "script: " + problem);
-    }
-    answer.erase(0, 1);
-    return answer;
-  }
-  Status nonsense() { return child_->give_up(StatusCode::InvalidArgument, "its process sent nonsense"); }
-
- private:
-  std::unique_ptr<ChildProcess> child_;
-  std::chrono::milliseconds call_time_{};
-};
+/// What goes over in one message, about. One document, or the values of a key that is reduced, may be more.
+constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
 
 bool never() { return false; }
 
-/// A value of a tuple is one or more values of the script, as put_string() writes them.
-class ScriptApplication final : public Application {
+/// Appends the values of the script in a value of a tuple. Errors: Corruption.
+Status unpack(std::string_view value, std::vector<std::string_view>& values) {
+  ByteReader reader(value);
+  while (reader.remaining() > 0) values.push_back(reader.string());
+  return reader.ok() ? Status::ok() : Status(StatusCode::Corruption, "a tuple of a script is malformed");
+}
+
+Result<std::vector<std::string_view>> unpacked(std::span<const std::string_view> tuples) {
+  std::vector<std::string_view> values;
+  for (const std::string_view value : tuples) FJORD_TRY(unpack(value, values));
+  return values;
+}
+
+/// The combining of many keys, in as many messages as it takes. Values of a key are combined one after the other in
+/// the order in which they are given, and what comes of some of them goes over again as the first of the others, so
+/// that nothing depends on where a message ends.
+class Combining {
+ public:
+  using OnValue = std::function<void(std::size_t, std::string_view)>;
+
+  /// `values`: of each of `keys`, at least one.
+  Combining(std::span<const KeyedValues> keys, std::vector<std::vector<std::string_view>> values)
+      : keys_(keys), values_(std::move(values)) {}
+
+  bool is_over() const { return key_ == keys_.size(); }
+  std::string_view key() const { return keys_[key_].key; }
+
+  std::string next_message() {
+    std::string message;
+    sent_.clear();
+    for (std::size_t key = key_; key < keys_.size() && message.size() < kBatchBytes; ++key) {
+      std::string some;
+      std::size_t count = 0;
+      const bool is_begun = key == key_ && so_far_;
+      if (is_begun) {
+        put_string(some, *so_far_);
+        ++count;
+      }
+      for (std::size_t at = key == key_ ? value_ : 0; at < values_[key].size(); ++at, ++count) {
+        if (count >= 2 && message.size() + some.size() >= kBatchBytes) break;
+        put_string(some, values_[key][at]);
+      }
+      put_string(message, keys_[key].key);
+      put_varint(message, count);
+      message += some;
+      sent_.push_back(count);
+    }
+    return message;
+  }
+
+  /// False if this is no answer to the message.
+  bool take(std::string_view answer, const OnValue& on_value) {
+    ByteReader in(answer);
+    for (const std::size_t sent : sent_) {
+      const std::uint64_t combined = in.varint();
+      const std::string_view value = in.string();
+      if (!in.ok() || combined > sent || combined < std::min<std::size_t>(sent, 2)) return false;
+      value_ += combined - (so_far_ ? 1 : 0);
+      so_far_ = value;
+      if (value_ == values_[key_].size()) {
+        std::string tuple;
+        put_string(tuple, *so_far_);
+        on_value(key_, tuple);
+        ++key_;
+        value_ = 0;
+        so_far_.reset();
+      } else if (in.remaining() > 0) {
+        return false;
+      }
+      if (in.remaining() == 0) return true;
+    }
+    return false;
+  }
+
+ private:
+  std::span<const KeyedValues> keys_;
+  std::vector<std::vector<std::string_view>> values_;
+  std::size_t key_ = 0;                ///< The one that is being combined, ...
+  std::size_t value_ = 0;              ///< ... the first of its values that is not yet, ...
+  std::optional<std::string> so_far_;  ///< ... and what came of those before it.
+  std::vector<std::size_t> sent_;      ///< In the last message: how many values of each key from key_ on.
+};
+
+/// Passes everything on to a process, many documents or keys at a time. So that one document is blamed for a process
+/// that is lost, and not all that it was given at once, the next one is given these alone. A value of a tuple is one or
+/// more values of the script, as put_string() writes them (one of storage nodes before batches were there: more).
+class ScriptApplication final : public Application, private BatchFunctions {
  public:
   explicit ScriptApplication(ScriptOptions options) : options_(std::move(options)) {}
 
   Status configure(const ApplicationParameters& parameters, const DocumentType&) override {
-    ScriptProcess::Limits limits;
+    ScriptLimits limits;
     FJORD_TRY_ASSIGN(limits.memory_mb, parameters.integer("memory_mb", 1, 16 << 10));
     FJORD_TRY_ASSIGN(limits.call_ms, parameters.integer("timeout_ms", 1, 3'600'000));
     FJORD_TRY_ASSIGN(limits.cpu_seconds, parameters.integer("cpu_seconds", 1, 1'000'000));
-    FJORD_TRY(process_.start(options_.host, limits));
-    std::string script;
-    put_string(script, parameters.text("script"));
-    FJORD_TRY_ASSIGN(const std::string answer, process_.call(Call::Load, script, never));
-    if (answer.size() != 2) return process_.nonsense();
-    has_combine_ = answer[0] != 0;
-    needs_body_ = answer[1] == 0;
-    return Status::ok();
+    process_ = std::make_unique<ScriptProcess>(options_.host, limits, parameters.text("script"));
+    return process_->start();
   }
-
-  bool needs_body() const override { return needs_body_; }
+  bool needs_body() const override { return process_->needs_body(); }
+  BatchFunctions* batches() override { return this; }
 
   Status map(const DocumentView& document, Emitter& emitter) override {
-    FJORD_TRY(combine_problem_);
-    FJORD_TRY_ASSIGN(const std::string fields, to_json_fields(document));
-    std::string arguments;
-    put_string(arguments, document.id());
-    put_string(arguments, fields);
-    FJORD_TRY_ASSIGN(const std::string answer,
-                     process_.call(Call::Map, arguments, [&emitter] { return emitter.cancelled(); }));
-    ByteReader reader(answer);
-    std::string value;
-    for (std::uint64_t left = reader.varint(); left > 0 && reader.ok(); --left) {
-      const std::string_view key = reader.string();
-      value.clear();
-      put_string(value, reader.string());
-      if (reader.ok()) emitter.emit(key, value);
+    FJORD_TRY_ASSIGN(const MappedDocuments mapped, map({&document, 1}, [&emitter] { return emitter.cancelled(); }));
+    if (!mapped.failed.empty()) return mapped.failed.front().why;
+    ByteReader in(mapped.emitted);
+    while (in.remaining() > 0) {
+      const std::string_view key = in.string();
+      emitter.emit(key, in.string());
     }
-    return reader.at_end() ? Status::ok() : process_.nonsense();
-  }
-
-  /// What cannot be combined stays as it is, which changes no result; the next map() says why.
-  bool combine(std::string_view key, std::string& into, std::string_view value) override {
-    if (!has_combine_ || !combine_problem_) return false;
-    if (into.size() + value.size() <= kUncombinedBytes) {
-      into += value;
-      return true;
-    }
-    const auto combined = combine_all(key, into, value);
-    if (!combined) {
-      combine_problem_ = combined.error();
-      return false;
-    }
-    into = *combined;
-    return true;
-  }
-
-  Status reduce(std::string_view key, std::span<const std::string_view> values, ResultEmitter& result) override {
-    std::vector<std::string_view> all;
-    for (const std::string_view value : values) {
-      ByteReader reader(value);
-      while (!reader.at_end() && reader.ok()) all.push_back(reader.string());
-      if (!reader.ok()) return {StatusCode::Corruption, "a tuple of a script is malformed"};
-    }
-    // However they were put together on their way.
-    std::sort(all.begin(), all.end());
-    std::string arguments;
-    put_string(arguments, key);
-    put_varint(arguments, all.size());
-    for (const std::string_view one : all) put_string(arguments, one);
-    FJORD_TRY_ASSIGN(const std::string answer, process_.call(Call::Reduce, arguments, never));
-    ByteReader reader(answer);
-    const bool has_result = reader.fixed<std::uint8_t>() != 0;
-    std::string json(has_result ? reader.string() : std::string_view());
-    if (!reader.at_end()) return process_.nonsense();
-    if (has_result) result.emit(std::move(json));
     return Status::ok();
+  }
+  Status reduce(std::string_view key, std::span<const std::string_view> values, ResultEmitter& result) override {
+    const KeyedValues one{key, values};
+    std::vector<std::optional<std::string>> results;
+    FJORD_TRY(reduce_some({&one, 1}, results));
+    if (results.front()) result.emit(std::move(*results.front()));
+    return Status::ok();
+  }
+
+  Result<MappedDocuments> map(std::span<const DocumentView> documents,
+                              const std::function<bool()>& cancelled) override {
+    FJORD_TRY(process_->start());
+    if (suspects_ == 0) {
+      Result<MappedDocuments> mapped =
+          map_batch(documents.first(std::min(documents.size(), documents_max_)), cancelled);
+      if (mapped || process_->is_there() || last_batch_ == 1) return or_failed(std::move(mapped));
+      if (mapped.error().code() == StatusCode::Cancelled) return mapped;
+      suspects_ = last_batch_;
+      FJORD_TRY(process_->start());
+    }
+    --suspects_;
+    return or_failed(map_batch(documents.first(1), cancelled));
+  }
+
+  Status combine(std::span<const KeyedValues> keys,
+                 const std::function<void(std::size_t, std::string_view)>& on_value) override {
+    if (!process_->has_combine()) {
+      for (std::size_t key = 0; key < keys.size(); ++key) {
+        for (const std::string_view value : keys[key].values) on_value(key, value);
+      }
+      return Status::ok();
+    }
+    std::vector<std::vector<std::string_view>> values(keys.size());
+    for (std::size_t key = 0; key < keys.size(); ++key) {
+      FJORD_TRY_ASSIGN(values[key], unpacked(keys[key].values));
+      if (values[key].empty()) return {StatusCode::Corruption, "a tuple of a script is empty"};
+    }
+    for (Combining combining(keys, std::move(values)); !combining.is_over();) {
+      FJORD_TRY(process_->start());
+      const auto answer = process_->call(Call::Combine, combining.next_message(), never);
+      if (!answer) return of_key(answer.error(), combining.key());
+      if (!combining.take(*answer, on_value)) return process_->nonsense();
+    }
+    return Status::ok();
+  }
+
+  Result<std::vector<std::optional<std::string>>> reduce(std::span<const KeyedValues> keys) override {
+    std::vector<std::optional<std::string>> results;
+    while (results.size() < keys.size()) {
+      const std::string_view first = keys[results.size()].key;
+      if (const Status status = reduce_some(keys.subspan(results.size()), results); !status)
+        return of_key(status, first);
+    }
+    return results;
   }
 
  private:
-  Result<std::string> combine_all(std::string_view key, std::string_view into, std::string_view value) {
-    std::string values;
-    std::uint64_t count = 0;
-    for (const std::string_view part : {into, value}) {
-      ByteReader reader(part);
-      while (!reader.at_end() && reader.ok()) {
-        put_string(values, reader.string());
-        ++count;
-      }
-      if (!reader.ok()) return Status(StatusCode::Corruption, "a tuple of a script is malformed");
+  static Status of_key(const Status& status, std::string_view key) {
+    return status.with_context("key " + std::string(key.substr(0, 100)));
+  }
+
+  /// Appends the results of some of the keys, from the front and at least one.
+  Status reduce_some(std::span<const KeyedValues> keys, std::vector<std::optional<std::string>>& results) {
+    FJORD_TRY(process_->start());
+    std::string message;
+    std::size_t sent = 0;
+    for (; sent < keys.size() && message.size() < kBatchBytes; ++sent) {
+      FJORD_TRY_ASSIGN(auto values, unpacked(keys[sent].values));
+      // However they were put together on their way.
+      std::sort(values.begin(), values.end());
+      put_string(message, keys[sent].key);
+      put_varint(message, values.size());
+      for (const std::string_view value : values) put_string(message, value);
     }
-    std::string arguments;
-    put_string(arguments, key);
-    put_varint(arguments, count);
-    arguments += values;
-    FJORD_TRY_ASSIGN(const std::string answer, process_.call(Call::Combine, arguments, never));
-    ByteReader reader(answer);
-    std::string combined;
-    put_string(combined, reader.string());
-    if (!reader.at_end()) return process_.nonsense();
-    return combined;
+    FJORD_TRY_ASSIGN(const std::string answer, process_->call(Call::Reduce, message, never));
+    ByteReader in(answer);
+    std::size_t answered = 0;
+    for (; in.remaining() > 0 && answered < sent; ++answered) {
+      std::optional<std::string>& result = results.emplace_back();
+      if (in.fixed<std::uint8_t>() != 0) result = in.string();
+    }
+    return in.at_end() && answered > 0 ? Status::ok() : process_->nonsense();
+  }
+
+  /// Maps as many documents as fit into a message; last_batch_ says how many those are. Errors: those of ChildProcess;
+  /// there is no process then.
+  Result<MappedDocuments> map_batch(std::span<const DocumentView> documents, const std::function<bool()>& cancelled) {
+    std::string message;
+    last_batch_ = 0;
+    for (const DocumentView& document : documents) {
+      if (message.size() >= kBatchBytes) break;
+      const auto fields = to_json_fields(document);
+      if (!fields && last_batch_ == 0) return blamed(fields.error());
+      if (!fields) break;
+      put_string(message, document.id());
+      put_string(message, *fields);
+      ++last_batch_;
+    }
+    const auto answer = process_->call(Call::Map, message, cancelled ? cancelled : never);
+    if (!answer) return process_->is_there() ? process_->nonsense() : answer.error();
+    FJORD_TRY_ASSIGN(MappedDocuments mapped, decoded(*answer));
+    // What a slow script does not come to is sent again; so it is not given much more than it has done.
+    const bool has_done_all = mapped.documents == last_batch_;
+    documents_max_ = has_done_all ? std::max(documents_max_, 2 * last_batch_) : mapped.documents;
+    return mapped;
+  }
+
+  Result<MappedDocuments> decoded(std::string_view answer) {
+    ByteReader in(answer);
+    MappedDocuments mapped;
+    mapped.documents = static_cast<std::size_t>(in.varint());
+    if (mapped.documents == 0 || mapped.documents > last_batch_) return process_->nonsense();
+    for (std::uint64_t left = in.varint(); left > 0 && in.ok(); --left) {
+      const auto document = static_cast<std::size_t>(in.varint());
+      const std::string_view why = in.string();
+      const bool rises = mapped.failed.empty() || mapped.failed.back().document < document;
+      if (!in.ok() || document >= mapped.documents || !rises) return process_->nonsense();
+      const std::string from = why.starts_with("script:") ? "" : "script: ";
+      mapped.failed.push_back({document, Status(StatusCode::InvalidArgument, from + std::string(why))});
+    }
+    mapped.emitted = in.rest();
+    for (; in.remaining() > 0; ++mapped.tuples) {
+      in.string();  // the key
+      in.string();
+    }
+    if (!in.ok()) return process_->nonsense();
+    return mapped;
+  }
+
+  /// What a process is lost in with one document is that document's fault.
+  static Result<MappedDocuments> or_failed(Result<MappedDocuments> mapped) {
+    if (mapped || mapped.error().code() != StatusCode::InvalidArgument) return mapped;
+    return blamed(mapped.error());
+  }
+  static MappedDocuments blamed(const Status& why) {
+    MappedDocuments failed;
+    failed.documents = 1;
+    failed.failed.push_back({0, why});
+    return failed;
   }
 
   ScriptOptions options_;
-  ScriptProcess process_;
-  bool has_combine_ = false;
-  bool needs_body_ = true;
-  Status combine_problem_;
+  std::unique_ptr<ScriptProcess> process_;
+  std::size_t documents_max_ = std::numeric_limits<std::size_t>::max() / 2;  ///< That are given to map together.
+  std::size_t last_batch_ = 0;
+  std::size_t suspects_ = 0;  ///< So many of the next documents were in a batch that a process was lost in.
 };
 
 }  // namespace

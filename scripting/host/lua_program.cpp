@@ -74,7 +74,7 @@ int LuaProgram::open_libraries(lua_State* lua) {
 
 void LuaProgram::on_count(lua_State* lua, lua_Debug* where) {
   const LuaProgram& self = of(lua);
-  if (std::chrono::steady_clock::now() < self.deadline_) return;
+  if (Clock::now() < self.deadline_) return;
   lua_getinfo(lua, "Sl", where);
   luaL_error(lua, "%s:%d: took longer than %d ms", where->short_src, where->currentline,
              static_cast<int>(self.call_time_.count()));
@@ -95,7 +95,7 @@ bool LuaProgram::has_function(const char* name) {
 }
 
 std::string LuaProgram::run(lua_CFunction call) {
-  deadline_ = std::chrono::steady_clock::now() + call_time_;
+  deadline_ = Clock::now() + call_time_;
   lua_settop(lua_, 0);
   lua_pushcfunction(lua_, call);  // needs no memory
   return lua_pcall(lua_, 0, 0, 0) == LUA_OK ? std::string() : error_text();
@@ -103,7 +103,7 @@ std::string LuaProgram::run(lua_CFunction call) {
 
 std::string LuaProgram::load(std::string_view script, std::string& out) {
   if (lua_ == nullptr) return "the limit of memory is too small for Lua";
-  deadline_ = std::chrono::steady_clock::now() + call_time_;
+  deadline_ = Clock::now() + call_time_;
   if (luaL_loadbufferx(lua_, script.data(), script.size(), kChunkName, "t") != LUA_OK ||
       lua_pcall(lua_, 0, 0, 0) != LUA_OK) {
     return error_text();
@@ -131,9 +131,10 @@ int LuaProgram::emit(lua_State* lua) {
   if (self.tuples_.size() + key_size + self.writer_.size() > self.memory_bytes_) {
     return luaL_error(lua, "emit: more than %d MB for one document", static_cast<int>(self.memory_bytes_ >> 20));
   }
+  self.tuple_value_.clear();
+  put_string(self.tuple_value_, {self.writer_.text(), self.writer_.size()});
   put_string(self.tuples_, {key, key_size});
-  put_string(self.tuples_, {self.writer_.text(), self.writer_.size()});
-  ++self.tuple_count_;
+  put_string(self.tuples_, self.tuple_value_);
   return 0;
 }
 
@@ -143,7 +144,7 @@ int LuaProgram::call_map(lua_State* lua) {
   lua_createtable(lua, 0, 2);
   lua_pushlstring(lua, self.key_.data(), self.key_.size());
   lua_setfield(lua, -2, "id");
-  push_json(lua, self.fields_);
+  push_json(lua, self.json_);
   lua_setfield(lua, -2, "fields");
   lua_pushcfunction(lua, emit);
   lua_call(lua, 2, 0);
@@ -153,46 +154,52 @@ int LuaProgram::call_map(lua_State* lua) {
 std::string LuaProgram::map(std::string_view id, std::string_view fields, std::string& out) {
   key_ = id;
   tuples_.clear();
-  tuple_count_ = 0;
-  if (fields_.Parse(fields.data(), fields.size()).HasParseError()) return "a document that is no JSON";
+  if (!parse(fields)) return "a document that is no JSON";
   if (std::string error = run(call_map); !error.empty()) return error;
-  put_varint(out, tuple_count_);
   out += tuples_;
   return {};
 }
 
-std::string LuaProgram::parse(ByteReader& values) {
-  const std::uint64_t count = values.varint();
-  values_.clear();
-  for (std::uint64_t i = 0; i < count && values.ok(); ++i) {
-    const std::string_view value = values.string();
-    // Full precision: a value has to be what it was.
-    if (values_.emplace_back().Parse<rapidjson::kParseFullPrecisionFlag>(value.data(), value.size()).HasParseError()) {
-      return "a value that is no JSON";
-    }
-  }
-  return values.at_end() ? std::string() : "a call that is malformed";
+/// Full precision: a number has to be what it was.
+bool LuaProgram::parse(std::string_view json) {
+  json_.SetNull();
+  json_allocator_.Clear();
+  return !json_.Parse<rapidjson::kParseFullPrecisionFlag>(json.data(), json.size()).HasParseError();
+}
+
+void LuaProgram::push_value(lua_State* lua) {
+  const std::string_view json = values_->string();
+  if (!values_->ok() || !parse(json)) luaL_error(lua, "a value that is no JSON");
+  push_json(lua, json_);
 }
 
 int LuaProgram::call_combine(lua_State* lua) {
   LuaProgram& self = of(lua);
-  push_json(lua, self.values_[0]);
-  for (std::size_t i = 1; i < self.values_.size(); ++i) {
+  self.push_value(lua);
+  self.combined_ = 1;
+  Clock::time_point now = Clock::now();
+  while (self.combined_ < self.value_count_ && (self.combined_ == 1 || now < self.until_)) {
     lua_getglobal(lua, "combine");
     lua_pushlstring(lua, self.key_.data(), self.key_.size());
     lua_rotate(lua, 1, -1);  // what there is so far comes behind the key
-    push_json(lua, self.values_[i]);
+    self.push_value(lua);
+    self.deadline_ = now + self.call_time_;
     lua_call(lua, 3, 1);
+    ++self.combined_;
+    now = Clock::now();
   }
   self.writer_.write(lua, 1);
   return 0;
 }
 
-std::string LuaProgram::combine(std::string_view key, ByteReader& values, std::string& out) {
+std::string LuaProgram::combine(std::string_view key, std::uint64_t count, ByteReader& values, Clock::time_point until,
+                                std::string& out) {
   key_ = key;
-  if (std::string error = parse(values); !error.empty()) return error;
-  if (values_.empty()) return "a call that is malformed";
+  values_ = &values;
+  value_count_ = count;
+  until_ = until;
   if (std::string error = run(call_combine); !error.empty()) return error;
+  put_varint(out, combined_);
   put_string(out, {writer_.text(), writer_.size()});
   return {};
 }
@@ -201,20 +208,21 @@ int LuaProgram::call_reduce(lua_State* lua) {
   LuaProgram& self = of(lua);
   lua_getglobal(lua, "reduce");
   lua_pushlstring(lua, self.key_.data(), self.key_.size());
-  lua_createtable(lua, static_cast<int>(self.values_.size()), 0);
-  lua_Integer at = 0;
-  for (const rapidjson::Document& value : self.values_) {
-    push_json(lua, value);
-    lua_rawseti(lua, -2, ++at);
+  lua_createtable(lua, static_cast<int>(self.value_count_), 0);
+  for (std::uint64_t i = 1; i <= self.value_count_; ++i) {
+    self.push_value(lua);
+    lua_rawseti(lua, -2, static_cast<lua_Integer>(i));
   }
+  self.deadline_ = Clock::now() + self.call_time_;
   lua_call(lua, 2, 1);
   self.writer_.write(lua, 1);
   return 0;
 }
 
-std::string LuaProgram::reduce(std::string_view key, ByteReader& values, std::string& out) {
+std::string LuaProgram::reduce(std::string_view key, std::uint64_t count, ByteReader& values, std::string& out) {
   key_ = key;
-  if (std::string error = parse(values); !error.empty()) return error;
+  values_ = &values;
+  value_count_ = count;
   if (std::string error = run(call_reduce); !error.empty()) return error;
   const std::string_view result(writer_.text(), writer_.size());
   out += result == "null" ? '\0' : '\1';

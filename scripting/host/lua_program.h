@@ -23,12 +23,19 @@ class LuaProgram {
   LuaProgram(const LuaProgram&) = delete;
   LuaProgram& operator=(const LuaProgram&) = delete;
 
-  /// Each appends its answer behind the first byte (script_protocol.h) to `out` and returns what went wrong, or
-  /// nothing.
+  /// Each appends its answer to `out` and returns nothing, or returns what went wrong and appends nothing.
+  using Clock = std::chrono::steady_clock;
+
+  /// Two bytes, as script_protocol.h says.
   std::string load(std::string_view script, std::string& out);
+  /// The keys and values that were emitted.
   std::string map(std::string_view id, std::string_view fields, std::string& out);
-  std::string combine(std::string_view key, ByteReader& values, std::string& out);
-  std::string reduce(std::string_view key, ByteReader& values, std::string& out);
+  /// Combines values from `values` one after the other, `count` if they are done by `until` and two in any case if
+  /// there are two. How many it combined, and to what.
+  std::string combine(std::string_view key, std::uint64_t count, ByteReader& values, Clock::time_point until,
+                      std::string& out);
+  /// Takes `count` from `values`. 1 and the result, or 0.
+  std::string reduce(std::string_view key, std::uint64_t count, ByteReader& values, std::string& out);
 
  private:
   static void* allocate(void* program, void* block, std::size_t old_size, std::size_t new_size);
@@ -41,22 +48,28 @@ class LuaProgram {
   static LuaProgram& of(lua_State* lua);
 
   std::string run(lua_CFunction call);
-  std::string parse(ByteReader& values);
+  bool parse(std::string_view json);
+  void push_value(lua_State* lua);
   std::string error_text();
   bool has_function(const char* name);
 
   const std::size_t memory_bytes_;
   const std::chrono::milliseconds call_time_;
   std::size_t used_bytes_ = 0;
-  std::chrono::steady_clock::time_point deadline_;
+  Clock::time_point deadline_;
   lua_State* lua_;
   // Of the call that runs: Lua's errors jump over C++ frames, so nothing with a destructor is on the stack meanwhile.
   std::string_view key_;
-  rapidjson::Document fields_;
-  std::vector<rapidjson::Document> values_;
+  ByteReader* values_ = nullptr;
+  std::uint64_t value_count_ = 0;
+  std::uint64_t combined_ = 0;
+  Clock::time_point until_;
+  char json_buffer_[std::size_t{64} << 10];
+  rapidjson::MemoryPoolAllocator<> json_allocator_{json_buffer_, sizeof(json_buffer_)};
+  rapidjson::Document json_{&json_allocator_};  ///< The fields or the value that is being pushed.
   JsonWriter writer_;
   std::string tuples_;
-  std::uint64_t tuple_count_ = 0;
+  std::string tuple_value_;
 };
 
 }  // namespace fjord::scripting

@@ -6,48 +6,17 @@
 #include <string>
 
 #include "fjord/common/child_process.h"
-#include "fjord/common/coding.h"
 #include "lua_program.h"
 #include "sandbox.h"
-#include "script_protocol.h"
+#include "script_host.h"
 
 namespace fjord::scripting {
 namespace {
 
-std::string answer(LuaProgram& program, std::string_view message) {
-  ByteReader reader(message);
-  const auto call = static_cast<Call>(reader.fixed<std::uint8_t>());
-  std::string out(1, '\0');
-  std::string error = "a call that is malformed";
-  switch (call) {
-    case Call::Load: {
-      const std::string_view script = reader.string();
-      if (reader.at_end()) error = program.load(script, out);
-      break;
-    }
-    case Call::Map: {
-      const std::string_view id = reader.string();
-      const std::string_view fields = reader.string();
-      if (reader.at_end()) error = program.map(id, fields, out);
-      break;
-    }
-    case Call::Combine: {
-      const std::string_view key = reader.string();
-      error = program.combine(key, reader, out);
-      break;
-    }
-    case Call::Reduce: {
-      const std::string_view key = reader.string();
-      error = program.reduce(key, reader, out);
-      break;
-    }
-  }
-  return error.empty() ? out : "\1" + error;
-}
-
 void serve(LuaProgram& program) {
+  ScriptHost host(program);
   while (const auto message = child_socket::receive()) {
-    if (!child_socket::send(answer(program, *message))) return;
+    if (!child_socket::send(host.answer(*message))) return;
   }
 }
 

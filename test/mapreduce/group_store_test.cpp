@@ -25,6 +25,35 @@ class Joining final : public Application {
   Status reduce(std::string_view, std::span<const std::string_view>, ResultEmitter&) override { return Status::ok(); }
 };
 
+/// The same for many keys at a time. `most`: values that it was given together.
+class JoiningMany final : public Application, private BatchFunctions {
+ public:
+  Status configure(const ApplicationParameters&, const DocumentType&) override { return Status::ok(); }
+  Status map(const DocumentView&, Emitter&) override { return Status::ok(); }
+  Status reduce(std::string_view, std::span<const std::string_view>, ResultEmitter&) override { return Status::ok(); }
+  BatchFunctions* batches() override { return this; }
+  Result<MappedDocuments> map(std::span<const DocumentView>, const std::function<bool()>&) override {
+    return MappedDocuments{};
+  }
+  Status combine(std::span<const KeyedValues> keys,
+                 const std::function<void(std::size_t, std::string_view)>& on_value) override {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      std::string into(keys[i].values.front());
+      for (const std::string_view value : keys[i].values.subspan(1)) one_.combine(keys[i].key, into, value);
+      most = std::max(most, keys[i].values.size());
+      on_value(i, into);
+    }
+    return Status::ok();
+  }
+  Result<std::vector<std::optional<std::string>>> reduce(std::span<const KeyedValues>) override {
+    return std::vector<std::optional<std::string>>();
+  }
+  std::size_t most = 0;
+
+ private:
+  Joining one_;
+};
+
 using Content = std::vector<std::pair<std::pair<std::uint32_t, std::string>, std::vector<std::string>>>;
 
 Content content_of(GroupStore& store) {
@@ -68,6 +97,30 @@ TEST_CASE("what comes out does not depend on how much was written to disk, nor o
     CHECK(store.spilled_bytes() > 0);
     CHECK(content_of(store) == expected);
   }
+}
+
+TEST_CASE("a key with a million values among others is combined as they come, in memory as on disk") {
+  sim::SimEnv env;
+  SpillArea area(env, "/spill");
+  Joining joining;
+  JoiningMany joining_many;
+  const bool many = GENERATE(false, true);
+  Application& application = many ? static_cast<Application&>(joining_many) : joining;
+  constexpr int kValues = 1'000'000, kOthers = 20'000;
+  constexpr std::size_t kMemory = 1 << 20;
+  GroupStore store(application, area, {.memory_bytes = kMemory, .spill_bytes = 1 << 30});
+  for (int i = 0; i < kValues; ++i) {
+    REQUIRE(store.table().merge("hot", "+1").is_ok());
+    if (i % (kValues / kOthers) == 0) REQUIRE(store.table().merge("key " + std::to_string(i), "+1").is_ok());
+    REQUIRE(store.keep_within_memory().is_ok());
+  }
+  // The others are on disk, and of this one hardly anything.
+  CHECK(store.spilled_bytes() > 0);
+  CHECK(store.spilled_bytes() < std::size_t{30} * kOthers);
+  const Content content = content_of(store);
+  REQUIRE(content.size() == kOthers + 1);
+  CHECK(content[0] == Content::value_type{{0, "hot"}, {"+1000000"}});
+  CHECK(joining_many.most < kMemory / 10);
 }
 
 TEST_CASE("files are removed with their task, and what an earlier process left by clean()") {
