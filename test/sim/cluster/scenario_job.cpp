@@ -408,7 +408,8 @@ bool run_to_end(SimCluster& cluster, Client& client, const Query& query, bool pa
   };
   if (!submit_it()) return false;
 
-  MonotonicTime end = cluster.scheduler().clock().now() + seconds(300);
+  // With the lowest throttle, by delay, and three copies of everything a job has taken 378 s (845001600).
+  MonotonicTime end = cluster.scheduler().clock().now() + seconds(1200);
   while (cluster.scheduler().clock().now() < end) {
     bool is_known = false;
     std::size_t without = 0;
