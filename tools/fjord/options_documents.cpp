@@ -100,11 +100,11 @@ void add_feeds(CLI::App& app, FeedArgs& args, Action& action) {
   add_feed_options(*import, args);
   import->callback([&, id_field, id_row] {
     const bool has_id = !id_field->empty() || !id_row->empty();
-    if (args.type.empty() && has_id) throw CLI::RequiredError("--type");
-    if (!args.type.empty() && !has_id) throw CLI::RequiredError("--id-field or --id-row");
-    action = [&] { return run_import(args); };
-  });
-}
+  if (args.type.empty() && has_id) throw CLI::RequiredError("--type");
+  if (!args.type.empty() && !has_id) throw CLI::RequiredError("--id-field or --id-row");
+  action = [&] { return run_import(args); };
+});
+}  // namespace fjord::cli
 
 void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& action) {
   CLI::App* put = command(app, "put", "Stores one document: a JSON object of its fields, or a line that `get` printed",

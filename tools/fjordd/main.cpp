@@ -14,8 +14,8 @@
 #include "fjord/fleetcontroller/zookeeper_state_store.h"
 #include "fjord/node/node.h"
 
-/// Read by jemalloc. Memory of large blocks (from 2.5 MiB on; docblocks are smaller) goes back to the system when they are
-/// freed, that of others after a second: what one job or one large merge needed must not look like a leak.
+/// Read by jemalloc. Memory of large blocks (from 2.5 MiB on; docblocks are smaller) goes back to the system when they
+/// are freed, that of others after a second: what one job or one large merge needed must not look like a leak.
 extern "C" {
 const char* malloc_conf = "oversize_threshold:2621440,dirty_decay_ms:1000";
 }
