@@ -108,7 +108,9 @@ void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder resp
   }
   if (options_.refresh_snapshot) options_.refresh_snapshot();
   const auto snapshot = snapshot_.get();
-  if (snapshot == nullptr) return answer(Status(StatusCode::NotReady, "this distributor has no cluster state yet"));
+  // What a process hears first may only say who leads.
+  if (snapshot == nullptr || snapshot->state_version() == 0)
+    return answer(Status(StatusCode::NotReady, "this distributor has no cluster state yet"));
   const std::vector<rpc::JobPass> passes = passes_of(request.spec);
   if (Status status = check_job(request.job_id, request.spec, applications_, snapshot->types()); !status) {
     const bool is_unknown = std::any_of(passes.begin(), passes.end(), [&](const rpc::JobPass& pass) {

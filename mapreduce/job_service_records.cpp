@@ -138,7 +138,8 @@ void JobService::Impl::scan_later(Duration wait) {
 
 void JobService::Impl::scan() {
   if (options_.refresh_snapshot) options_.refresh_snapshot();
-  if (snapshot_.get() == nullptr) return scan_later(options_.scan_interval);
+  const auto snapshot = snapshot_.get();
+  if (snapshot == nullptr || snapshot->state_version() == 0) return scan_later(options_.scan_interval);
   records_.list(false, mailbox_, [this](const Result<Records>& records) {
     if (records) on_scanned(*records);
     scan_later(options_.scan_interval);

@@ -163,6 +163,28 @@ TEST_CASE("who was taken to be gone stops when it sees that another process has 
   CHECK(follow(jobs, "job").epoch == 3);
 }
 
+TEST_CASE("a process that has heard only who leads does not say that there is no such document type") {
+  JobWorld jobs(4, 2, kSchema);
+  const auto counts = put_places(jobs, 100);
+  rpc::SnapshotHolder young;
+  rpc::ClusterInfo only_who_leads;
+  only_who_leads.term = 1;
+  REQUIRE(young.update(only_who_leads).has_value());
+  REQUIRE(young.get() != nullptr);
+  jobs.distributor_snapshot = &young;
+  jobs.restart_service();
+  CHECK(jobs.submit("job", spec_of(rpc::Shuffle::Direct)).code() == StatusCode::NotReady);
+  jobs.world.scheduler.run_for(seconds(10));
+  rpc::ClusterInfo all = jobs.world.snapshot.get()->info();
+  all.term = 1;
+  const auto updated = young.update(all);
+  INFO(updated.status());
+  REQUIRE(updated.has_value());
+  REQUIRE(jobs.submit("job", spec_of(rpc::Shuffle::Direct)).is_ok());
+  check_results(jobs, jobs.finish("job"), counts);
+  jobs.stop_service();
+}
+
 TEST_CASE("a job that was submitted again, and is over, is ended where it was run before") {
   JobWorld jobs(4, 2, kSchema);
   const auto counts = put_places(jobs, 300);

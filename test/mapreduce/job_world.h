@@ -193,8 +193,8 @@ class JobWorld {
 
   void start_service() {
     transport = std::make_unique<LifeTransport>(world);
-    service = std::make_unique<mapreduce::JobService>(options, distributor_runtime.runtime, *transport, world.snapshot,
-                                                      *distributor_applications, records);
+    service = std::make_unique<mapreduce::JobService>(options, distributor_runtime.runtime, *transport,
+                                                      *distributor_snapshot, *distributor_applications, records);
     world.other_service = service.get();
   }
   void stop_service() {
@@ -262,6 +262,8 @@ class JobWorld {
   mapreduce::ApplicationRegistry applications;
   /// Of the next service, if it is to know others than the storage nodes.
   const mapreduce::ApplicationRegistry* distributor_applications = &applications;
+  /// Of the next service, if it knows less of the cluster.
+  rpc::SnapshotHolder* distributor_snapshot = &world.snapshot;
   mapreduce::JobServiceOptions options;
   std::unique_ptr<LifeTransport> transport;
   std::unique_ptr<mapreduce::JobService> service;
