@@ -212,7 +212,12 @@ void BucketMerge::plan() {
   std::sort(missing_.begin(), missing_.end());
   lost_tokens_.clear();
   // What a damaged source does not know, it may have forgotten.
-  if (request_.decides && !is_outsider() && !is_source_damaged()) find_lost_tokens();
+  if (!request_.decides || is_source_damaged()) return;
+  if (is_outsider()) {
+    find_lost_adopted();
+  } else {
+    find_lost_tokens();
+  }
 }
 
 /// Of our versions that are about to lose, the tokens that came with them and that the source does not know.
@@ -229,25 +234,46 @@ void BucketMerge::find_lost_tokens() {
   }
 }
 
-std::optional<spi::Write> BucketMerge::cancel_lost_token(const GlobalId& document, std::deque<std::string>& ids) {
-  auto lost = lost_tokens_.find(document);
-  if (lost == lost_tokens_.end()) return std::nullopt;
-  DocBlockBuilder builder;
-  const GlobalId gids[] = {lost->second};
-  if (!stripe_.provider_->read_entries(request_.bucket, gids, builder, 1)) return std::nullopt;
-  const std::string block = builder.take();
-  const std::optional<EntryView> entry = DocBlockReader(block).next();
-  std::optional<rpc::TokenEntry> token = entry ? rpc::TokenEntry::parse(entry->id) : std::nullopt;
-  if (!token || token->document != document) return std::nullopt;
-  token->state = rpc::TokenEntry::State::Cancelled;
-  ids.push_back(token->id());
-  return spi::Write{.bucket = request_.bucket,
-                    .gid = lost->second,
-                    .timestamp = Timestamp{entry->timestamp.us + 1},
-                    .remove = true,
-                    .id = ids.back(),
-                    .header = {},
-                    .body = {}};
+/// An outsider may lack any token of the members. But one that no member had, and that came with a version which is
+/// about to lose against the outsider's, is as unknown to that version as to the members: whoever made it read from
+/// them.
+void BucketMerge::find_lost_adopted() {
+  if (adopted_tokens_.empty()) return;
+  for (const Missing& entry : missing_) {
+    const auto [begin, end] = adopted_tokens_.equal_range(entry.gid);
+    for (auto adopted = begin; adopted != end; ++adopted) {
+      if (find(theirs_, adopted->second) == nullptr) lost_tokens_.insert(*adopted);
+    }
+  }
+}
+
+void BucketMerge::note_adopted(const EntryView& entry) {
+  if (!request_.decides || !is_outsider() || !entry.removed || !rpc::is_token_entry(entry.id)) return;
+  const std::optional<rpc::TokenEntry> token = rpc::TokenEntry::parse(entry.id);
+  if (token && find(own_, entry.gid) == nullptr) adopted_tokens_.emplace(token->document, entry.gid);
+}
+
+void BucketMerge::cancel_lost_tokens(const GlobalId& document, std::deque<std::string>& ids,
+                                     std::vector<spi::Write>& writes) {
+  const auto [begin, end] = lost_tokens_.equal_range(document);
+  for (auto lost = begin; lost != end; ++lost) {
+    DocBlockBuilder builder;
+    const GlobalId gids[] = {lost->second};
+    if (!stripe_.provider_->read_entries(request_.bucket, gids, builder, 1)) continue;
+    const std::string block = builder.take();
+    const std::optional<EntryView> entry = DocBlockReader(block).next();
+    std::optional<rpc::TokenEntry> token = entry ? rpc::TokenEntry::parse(entry->id) : std::nullopt;
+    if (!token || token->document != document) continue;
+    token->state = rpc::TokenEntry::State::Cancelled;
+    ids.push_back(token->id());
+    writes.push_back({.bucket = request_.bucket,
+                      .gid = lost->second,
+                      .timestamp = Timestamp{entry->timestamp.us + 1},
+                      .remove = true,
+                      .id = ids.back(),
+                      .header = {},
+                      .body = {}});
+  }
 }
 
 void BucketMerge::window_done() {
@@ -350,8 +376,10 @@ Status BucketMerge::apply_blocks() {
         cancelled.push_back(token.id());
         writes.back().id = cancelled.back();
         writes.back().timestamp.us += 1;  // Newer than what it cancels, wherever that is.
+      } else {
+        note_adopted(*entry);
       }
-      if (std::optional<spi::Write> lost = cancel_lost_token(entry->gid, cancelled)) writes.push_back(*lost);
+      cancel_lost_tokens(entry->gid, cancelled, writes);
     }
     if (!reader.ok()) return {StatusCode::Corruption, "a merge source sent a malformed docblock"};
     reply_.bytes_copied += block.size();

@@ -71,8 +71,10 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   bool take_refused();
   bool loses(const EntryView& entry) const;
   void find_lost_tokens();
-  /// The token that came with our version of `document`, which is about to lose, cancelled.
-  std::optional<spi::Write> cancel_lost_token(const GlobalId& document, std::deque<std::string>& ids);
+  void find_lost_adopted();
+  void note_adopted(const EntryView& entry);
+  /// Cancels the tokens that came with our version of `document`, which is about to lose.
+  void cancel_lost_tokens(const GlobalId& document, std::deque<std::string>& ids, std::vector<spi::Write>& writes);
   /// Of our entry or of the source's, as of the beginning of the window; null if there is none.
   static const spi::EntryMeta* find(const std::vector<spi::EntryMeta>& entries, const GlobalId& gid);
   bool is_outsider() const;
@@ -93,13 +95,15 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   rpc::Responder respond_;
   std::size_t source_ = 0;
   MonotonicTime deadline_;
-  spi::GroupRange range_;                               // What is left of the source's turn.
-  std::uint64_t window_end_ = spi::kLastGroup;          // The last group of the window.
-  std::vector<spi::EntryMeta> own_;                     // In the window, by (group, gid).
-  std::vector<spi::EntryMeta> theirs_;                  // The same.
-  std::vector<Missing> missing_;                        // By rising member, so that what was written together is.
-  std::size_t fetched_ = 0;                             // Of missing_.
-  std::unordered_map<GlobalId, GlobalId> lost_tokens_;  // By document.
+  spi::GroupRange range_;                                    // What is left of the source's turn.
+  std::uint64_t window_end_ = spi::kLastGroup;               // The last group of the window.
+  std::vector<spi::EntryMeta> own_;                          // In the window, by (group, gid).
+  std::vector<spi::EntryMeta> theirs_;                       // The same.
+  std::vector<Missing> missing_;                             // By rising member, so that what was written together is.
+  std::size_t fetched_ = 0;                                  // Of missing_.
+  std::unordered_multimap<GlobalId, GlobalId> lost_tokens_;  // By document.
+  // Those that this merge took from outsiders, by document. Few: nobody was told that their writes were applied.
+  std::unordered_multimap<GlobalId, GlobalId> adopted_tokens_;
   std::vector<std::string> blocks_;  // Fetched and not applied: they end within entries of one timestamp.
   std::vector<Missing> refused_;     // Entries of the source that the engine did not take.
   bool retaking_ = false;            // They are in missing_.

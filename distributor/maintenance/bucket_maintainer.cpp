@@ -164,6 +164,11 @@ bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaRepo
   RecoveryPlan plan =
       plan_recovery(reports, context_.snapshot->state(), context_.snapshot->ideal_nodes(entry.bucket), absent);
   entry.last_timestamp_us = plan.max_timestamp_us;
+  const std::size_t copies = context_.replicas_at_birth();
+  if (plan.unborn && plan.members.size() < copies) {
+    plan.available = false;
+    plan.reason = "it is about to be made, which needs " + std::to_string(copies) + " storage nodes that are up";
+  }
   if (!plan.available) {
     entry.phase = BucketPhase::Unavailable;
     entry.reason = std::move(plan.reason);

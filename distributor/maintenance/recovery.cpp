@@ -14,6 +14,21 @@ bool is_continuous(const ClusterState& state, std::uint16_t node, const ReplicaS
   return state.node({NodeType::Storage, node}).up_since_version <= set.state_version();
 }
 
+const ReplicaReport* find_report(std::span<const ReplicaReport> reports, std::uint16_t node) {
+  auto found = std::find_if(reports.begin(), reports.end(), [&](const ReplicaReport& r) { return r.node == node; });
+  return found == reports.end() ? nullptr : &*found;
+}
+
+/// Members of `set` that have heard of it.
+std::vector<const ReplicaReport*> told(std::span<const ReplicaReport> reports, const ReplicaSet& set) {
+  std::vector<const ReplicaReport*> found;
+  for (std::uint16_t node : set.nodes) {
+    const ReplicaReport* report = find_report(reports, node);
+    if (report != nullptr && report->set.epoch == set.epoch) found.push_back(report);
+  }
+  return found;
+}
+
 /// Intact members of `set` that hold an earlier one, of which they are members too. A set is served once all its
 /// members have it; so this one never was, and they have all that was acknowledged.
 std::vector<const ReplicaReport*> never_told(std::span<const ReplicaReport> reports, const ReplicaSet& set) {
@@ -25,6 +40,54 @@ std::vector<const ReplicaReport*> never_told(std::span<const ReplicaReport> repo
     }
   }
   return found;
+}
+
+/// Intact replicas that were filled and were to become members with `set`, of which they have not heard though they
+/// were up without a break since it was made. It was never served; so they have all that was acknowledged.
+std::vector<const ReplicaReport*> about_to_join(std::span<const ReplicaReport> reports, const ClusterState& state,
+                                                const ReplicaSet& set) {
+  std::vector<const ReplicaReport*> found;
+  for (const ReplicaReport& report : reports) {
+    const bool is_named = set.epoch != 0 && set.contains(report.node);
+    if (is_named && report.set.epoch == 0 && !report.damaged && is_continuous(state, report.node, set)) {
+      found.push_back(&report);
+    }
+  }
+  return found;
+}
+
+/// The bucket was about to be made: somebody who was to hold it from the start was up all the time and does not. So
+/// nothing was ever written to it.
+bool is_unborn(std::span<const ReplicaReport> reports, const ClusterState& state, const ReplicaSet& set) {
+  const bool is_first_set = std::all_of(reports.begin(), reports.end(), [&](const ReplicaReport& report) {
+    return report.set.epoch == set.epoch && set.contains(report.node) && report.info.entries == 0;
+  });
+  return is_first_set && std::any_of(set.nodes.begin(), set.nodes.end(), [&](std::uint16_t node) {
+           return state.is_up({NodeType::Storage, node}) && is_continuous(state, node, set) &&
+                  find_report(reports, node) == nullptr;
+         });
+}
+
+/// Whoever holds nothing of it holds all of it.
+RecoveryPlan plan_birth(std::span<const ReplicaReport> reports, const NodeList& ideal, RecoveryPlan plan) {
+  plan.available = plan.unborn = plan.install = true;
+  plan.members = ideal.to_vector();
+  for (const ReplicaReport& report : reports) {
+    if (!contains(plan.members, report.node)) plan.stale.push_back(report.node);
+    plan.differ = plan.differ || report.damaged;
+  }
+  return plan;
+}
+
+/// Members, primary first, and who of the ideal state has to be filled.
+void split_by_ideal(RecoveryPlan& plan, const std::vector<const ReplicaReport*>& holders, const NodeList& ideal) {
+  const auto is_holder = [&](std::uint16_t node) {
+    return std::any_of(holders.begin(), holders.end(), [&](const ReplicaReport* r) { return r->node == node; });
+  };
+  for (std::uint16_t node : ideal) (is_holder(node) ? plan.members : plan.filling).push_back(node);
+  for (const ReplicaReport* holder : holders) {
+    if (!contains(plan.members, holder->node)) plan.members.push_back(holder->node);
+  }
 }
 
 }  // namespace
@@ -40,16 +103,14 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
   const ReplicaSet& set = newest->set;
   plan.epoch = set.epoch;
 
-  std::vector<const ReplicaReport*> holders;
-  bool someone_continuous = false;
-  bool all_reported = set.epoch != 0;
-  for (std::uint16_t node : set.nodes) {
-    auto report = std::find_if(reports.begin(), reports.end(), [&](const ReplicaReport& r) { return r.node == node; });
-    all_reported = all_reported && report != reports.end();
-    if (report == reports.end() || report->set.epoch != set.epoch) continue;
-    holders.push_back(&*report);
-    someone_continuous = someone_continuous || is_continuous(state, node, set);
-  }
+  if (is_unborn(reports, state, set)) return plan_birth(reports, ideal, std::move(plan));
+  std::vector<const ReplicaReport*> holders = told(reports, set);
+  const bool someone_continuous = std::any_of(holders.begin(), holders.end(), [&](const ReplicaReport* holder) {
+    return is_continuous(state, holder->node, set);
+  });
+  const bool all_reported = set.epoch != 0 && std::all_of(set.nodes.begin(), set.nodes.end(), [&](std::uint16_t node) {
+                              return find_report(reports, node) != nullptr;
+                            });
   if (!all_reported && !someone_continuous && absent > 0) {
     plan.reason = "its newest documents may be on a storage node that is down";
     return plan;
@@ -72,12 +133,14 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
     plan.differ = plan.differ || all_damaged;
   }
 
-  auto is_holder = [&](std::uint16_t node) {
-    return std::any_of(holders.begin(), holders.end(), [&](const ReplicaReport* r) { return r->node == node; });
-  };
-  for (std::uint16_t node : ideal) (is_holder(node) ? plan.members : plan.filling).push_back(node);
+  if (all_damaged) {
+    for (const ReplicaReport* newcomer : about_to_join(reports, state, set)) {
+      holders.push_back(newcomer);
+      plan.install = plan.differ = true;
+    }
+  }
+  split_by_ideal(plan, holders, ideal);
   for (const ReplicaReport* holder : holders) {
-    if (!contains(plan.members, holder->node)) plan.members.push_back(holder->node);
     plan.differ = plan.differ || holder->info.checksum != holders.front()->info.checksum ||
                   holder->info.entries != holders.front()->info.entries;
     plan.install = plan.install || !is_continuous(state, holder->node, set);

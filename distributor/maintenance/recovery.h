@@ -22,6 +22,9 @@ struct ReplicaReport {
 /// What a distributor that takes over a bucket may conclude from the reports.
 struct RecoveryPlan {
   bool available = false;
+  /// It was about to be made and nothing was ever written to it: `members` is the whole ideal state, and needs as many
+  /// nodes as any new bucket.
+  bool unborn = false;
   std::string reason;                  ///< Why it is not available.
   std::vector<std::uint16_t> members;  ///< Hold every acknowledged write. Primary first.
   std::vector<std::uint16_t> filling;  ///< Of the ideal state, but not members.

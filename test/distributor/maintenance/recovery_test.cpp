@@ -24,6 +24,11 @@ ReplicaReport says(std::uint16_t node, std::uint64_t replica_epoch, Nodes set, s
   return report;
 }
 
+ReplicaReport empty(ReplicaReport report) {
+  report.info = {};
+  return report;
+}
+
 /// Ten storage nodes up since state version 1, except those of `since`; 0 there means down.
 ClusterState state_with(const std::map<std::uint16_t, std::uint64_t>& since) {
   ClusterState state;
@@ -332,6 +337,84 @@ TEST_CASE("recovery: a member that was not told of the newest set is needed if a
          .members = {1},
          .filling = {2},
          .install = true});
+  check({.what = "the other was filled, and the newest set takes it in: it has all that was served",
+         .reports = {damaged(says(1, newest, {1, 2})), says(2, 0, {})},
+         .ideal = {1, 2},
+         .members = {1, 2},
+         .differ = true,
+         .install = true});
+  check({.what = "the same, and it was away since",
+         .up_since = {{2, 15}},
+         .reports = {damaged(says(1, newest, {1, 2})), says(2, 0, {})},
+         .ideal = {1, 2},
+         .members = {1},
+         .filling = {2},
+         .install = true});
+  check({.what = "the same, and it is damaged too",
+         .reports = {damaged(says(1, newest, {1, 2})), damaged(says(2, 0, {}))},
+         .ideal = {1, 2},
+         .members = {1},
+         .filling = {2},
+         .install = true});
+  check({.what = "it was filled, but the newest set is one without it",
+         .reports = {damaged(says(1, newest, {1})), says(2, 0, {})},
+         .ideal = {1, 2},
+         .members = {1},
+         .filling = {2},
+         .install = true});
+  check({.what = "it was filled, but one of two that were told is intact",
+         .reports = {damaged(says(1, newest, {1, 2, 3})), says(2, 0, {}), says(3, newest, {1, 2, 3})},
+         .ideal = {1, 2},
+         .members = {1, 3},
+         .filling = {2},
+         .install = true});
+}
+
+TEST_CASE("recovery: a bucket whose birth was interrupted is made, with all nodes that it would be made with") {
+  Situation born{.what = "2 was up all the time and holds nothing: nobody was ever served",
+                 .reports = {empty(says(1, kSet, {1, 2, 3}))},
+                 .ideal = {1, 2, 3},
+                 .members = {1, 2, 3},
+                 .install = true};
+  check(born);
+  Situation elsewhere = born;
+  elsewhere.what = "and other nodes than then are to hold it";
+  elsewhere.ideal = {2, 4, 5};
+  elsewhere.members = {2, 4, 5};
+  elsewhere.stale = {1};
+  check(elsewhere);
+  Situation broken = born;
+  broken.what = "what is there has lost something, and is repaired from those who hold nothing";
+  broken.reports[0].damaged = true;
+  broken.differ = true;
+  check(broken);
+}
+
+TEST_CASE("recovery: a bucket of which a member has no replica is an old one if that may have another reason") {
+  Situation old{.what = "2 was away since: it may have lost its files",
+                .up_since = {{2, 15}},
+                .reports = {empty(says(1, kSet, {1, 2}))},
+                .ideal = {1, 2},
+                .members = {1},
+                .filling = {2},
+                .install = true};
+  check(old);
+  old.what = "2 is away";
+  old.up_since = {{2, 0}};
+  old.absent = 1;
+  check(old);
+  old.what = "something was written to it";
+  old.up_since = {};
+  old.absent = 0;
+  old.reports = {says(1, kSet, {1, 2})};
+  check(old);
+  old.what = "somebody else had it before";
+  old.reports = {empty(says(1, kSet, {1, 2})), empty(says(3, epoch(4), {3, 4}))};
+  old.stale = {3};
+  check(old);
+  old.what = "somebody who was to be filled has it";
+  old.reports = {empty(says(1, kSet, {1, 2})), empty(says(3, 0, {}))};
+  check(old);
 }
 
 }  // namespace fjord::distributor

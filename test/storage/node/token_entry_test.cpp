@@ -160,4 +160,26 @@ TEST_CASE("merge: from a replica outside of the set, tokens count if their write
   CHECK(nodes.state_of(2, "O") == nodes.state_of(0, "O"));
 }
 
+TEST_CASE("merge: the token of a write that reached one outsider only is cancelled if another outsider's wins") {
+  TokenWorld nodes;
+  for (std::uint16_t node = 0; node < 3; ++node) nodes.write(node, with_token(put_of(kId, 100, "common"), "old"));
+  nodes.write(1, with_token(after(put_of(kId, 200, "cut off"), 100), "L"));
+  rpc::StorageOperation winner = after(put_of(kId, 300, "while it was filled"), 100);
+  SECTION("with a version that was made without it") {
+    nodes.write(2, with_token(winner, "W"));
+    SECTION("which comes later") { nodes.merge(0, {1, 2}, true, {1, 2}); }
+    SECTION("which comes first") { nodes.merge(0, {2, 1}, true, {1, 2}); }
+    CHECK(nodes.state_of(0, "L") == "x");
+  }
+  SECTION("but not if that one knows it") {
+    nodes.write(2, with_token(after(put_of(kId, 200, "cut off"), 100), "L"));
+    nodes.write(2, with_token(after(put_of(kId, 300, "with both"), 200), "W"));
+    nodes.merge(0, {1, 2}, true, {1, 2});
+    CHECK(nodes.state_of(0, "L") == "1");
+  }
+  CHECK(nodes.version_at(0) == 300);
+  CHECK(nodes.state_of(0, "W") == "1");
+  CHECK(nodes.state_of(0, "old") == "1");
+}
+
 }  // namespace fjord::test
