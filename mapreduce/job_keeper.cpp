@@ -15,6 +15,14 @@ constexpr Duration kAgainMax = seconds(2);
 
 }  // namespace
 
+struct JobKeeper::RowsCall {
+  std::string job;
+  JobRows rows;
+  UniqueFunction<void(Status)> written = {};
+  UniqueFunction<void(Result<JobRows>)> read = {};
+  unsigned failures = 0;
+};
+
 void JobKeeper::save(std::function<void()> then) {
   if (then) later_.push_back(std::move(then));
   if (writing_) {
@@ -86,9 +94,43 @@ void JobKeeper::written(std::uint64_t revision) {
 }
 
 void JobKeeper::write_later() {
-  const Duration wait = std::min(kAgainMax, kAgainFirst * (1 << std::min(failures_++, 10u)));
-  executor_.post_after(wait, [weak = weak_from_this()] {
-    if (const auto self = weak.lock()) self->write();
+  again_later(failures_++, [](JobKeeper& self) { self.write(); });
+}
+
+void JobKeeper::again_later(unsigned failures, std::function<void(JobKeeper&)> what) {
+  const Duration wait = std::min(kAgainMax, kAgainFirst * (1 << std::min(failures, 10u)));
+  executor_.post_after(wait, [weak = weak_from_this(), what = std::move(what)] {
+    if (const auto self = weak.lock()) what(*self);
+  });
+}
+
+// --- Results beside the record
+
+void JobKeeper::save_rows(JobRows rows, UniqueFunction<void(Status)> done) {
+  write_rows(std::make_shared<RowsCall>(RowsCall{callbacks_.current().job_id, std::move(rows), std::move(done)}));
+}
+
+void JobKeeper::write_rows(std::shared_ptr<RowsCall> call) {
+  records_.write_rows(call->job, call->rows, mailbox_, [weak = weak_from_this(), call](const Status& status) {
+    const auto self = weak.lock();
+    if (self == nullptr || !self->callbacks_.current) return;  // the job is another one's
+    if (!may_go_away(status)) return call->written(status);
+    if (call->failures == 0)
+      log::warning("job", "{}: the results wait for the store: {}", call->job, status.to_string());
+    self->again_later(call->failures++, [call](JobKeeper& keeper) { keeper.write_rows(call); });
+  });
+}
+
+void JobKeeper::load_rows(UniqueFunction<void(Result<JobRows>)> done) {
+  read_rows(std::make_shared<RowsCall>(RowsCall{callbacks_.current().job_id, {}, {}, std::move(done)}));
+}
+
+void JobKeeper::read_rows(std::shared_ptr<RowsCall> call) {
+  records_.read_rows(call->job, mailbox_, [weak = weak_from_this(), call](Result<JobRows> rows) {
+    const auto self = weak.lock();
+    if (self == nullptr || !self->callbacks_.current) return;
+    if (rows || !may_go_away(rows.error())) return call->read(std::move(rows));
+    self->again_later(call->failures++, [call](JobKeeper& keeper) { keeper.read_rows(call); });
   });
 }
 

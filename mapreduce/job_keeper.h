@@ -9,6 +9,11 @@
 
 namespace fjord::mapreduce {
 
+/// For what may be put as often as one likes: trying again is right.
+inline bool may_go_away(const Status& status) {
+  return is_transient(status.code()) || status.code() == StatusCode::Timeout;
+}
+
 /// Keeps the record of one job that this process owns up to date: one write after the other, each on the condition that
 /// nobody has written in between. Who else writes either asks for something (a pause, a cancel, settings), which is
 /// taken over, or has taken the job over, which ends the keeper.
@@ -41,13 +46,22 @@ class JobKeeper : public std::enable_shared_from_this<JobKeeper> {
   /// Writes the record as it is now; `then` (may be empty) is called when that has been written. What cannot be written
   /// is tried again, for ever.
   void save(std::function<void()> then);
+  /// Writes results beside the record. An error that may go away is tried again, for ever. Errors: others of a put.
+  void save_rows(JobRows rows, UniqueFunction<void(Status)> done);
+  /// Reads them. The same; errors: NotFound, others of a get.
+  void load_rows(UniqueFunction<void(Result<JobRows>)> done);
 
  private:
+  /// An attempt to read or write rows that is repeated, on its own, until its result stays.
+  struct RowsCall;
   void write();
   void on_written(const rpc::JobStatus& record, const Status& status);
   void on_read(const rpc::JobStatus& wanted, bool was_refused, Result<rpc::JobStatus> found);
   void written(std::uint64_t revision);
   void write_later();
+  void write_rows(std::shared_ptr<RowsCall> call);
+  void read_rows(std::shared_ptr<RowsCall> call);
+  void again_later(unsigned failures, std::function<void(JobKeeper&)> what);
 
   JobRecords& records_;
   visitors::Mailbox mailbox_;

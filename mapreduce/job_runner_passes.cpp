@@ -7,6 +7,7 @@
 
 #include "fjord/common/log.h"
 #include "fjord/document/docblock.h"
+#include "job_keeper.h"
 #include "job_runner.h"
 #include "rows.h"
 
@@ -225,8 +226,7 @@ void JobRunner::pump(std::function<Result<bool>(SinkOperation&)> next, unsigned 
   }
   const auto ended = [this, next, tries, then = std::move(then)](const Status& status) {
     const bool goes_on = outcome_ == rpc::JobPhase::Done && !begins_anew_;
-    const bool may_go_away = is_transient(status.code()) || status.code() == StatusCode::Timeout;
-    if (goes_on && !status && may_go_away && tries < kPumpTriesMax) {
+    if (goes_on && may_go_away(status) && tries < kPumpTriesMax) {
       environment_.executor.post_after(kPumpAgain,
                                        if_alive([this, next, tries, then] { pump(next, tries + 1, then); }));
       return;
@@ -460,12 +460,11 @@ void JobRunner::finish_pass() {
   }
   // Clean-up removes the pages: who takes the job over then finds the rows beside the record.
   between_ = true;
-  environment_.records.write_rows(
-      job_.job_id, rows_, environment_.mailbox, [this, alive = std::weak_ptr<int>(alive_)](const Status& status) {
-        if (alive.expired() || outcome_ != rpc::JobPhase::Done || begins_anew_) return;
-        if (!status) log::warning("job", "{}: the results are only in memory: {}", job_.job_id, status.to_string());
-        finish_store(rpc::JobPhase::Done);
-      });
+  callbacks_.save_rows(rows_, [this, alive = std::weak_ptr<int>(alive_)](const Status& status) {
+    if (alive.expired() || outcome_ != rpc::JobPhase::Done || begins_anew_) return;
+    if (!status) log::warning("job", "{}: the results are only in memory: {}", job_.job_id, status.to_string());
+    finish_store(rpc::JobPhase::Done);
+  });
 }
 
 /// Taken over in clean-up: what finish_pass() wrote down is what this process answers with.
@@ -474,13 +473,12 @@ void JobRunner::read_kept_rows() {
     clean_up();
     return;
   }
-  environment_.records.read_rows(job_.job_id, environment_.mailbox,
-                                 [this, alive = std::weak_ptr<int>(alive_)](Result<JobRows> rows) {
-                                   if (alive.expired()) return;
-                                   has_rows_ = rows.has_value();
-                                   if (rows) rows_ = std::move(*rows);
-                                   clean_up();
-                                 });
+  callbacks_.load_rows([this, alive = std::weak_ptr<int>(alive_)](Result<JobRows> rows) {
+    if (alive.expired()) return;
+    has_rows_ = rows.has_value();
+    if (rows) rows_ = std::move(*rows);
+    clean_up();
+  });
 }
 
 /// Everything below the name of the run is of the pass: the next one has another run.

@@ -165,6 +165,10 @@ void JobService::Impl::list(const rpc::ListJobs& request, rpc::Responder respond
     request.job_id.empty() ? list_records(request, std::move(respond)) : read_record(request, std::move(respond));
     return;
   }
+  if (request.results_bytes_max != 0 && it != jobs_.end() && has_kept_rows(it->second)) {
+    read_kept_rows(request, std::move(respond));
+    return;
+  }
   if (request.wait_us <= 0 || it == jobs_.end() || is_over(it->second.status.phase)) {
     respond(answer_to(request));
     return;
@@ -377,6 +381,12 @@ void JobService::Impl::start_queued() {
       // Later, as it may come from inside a session's callback, and what it waits for may be there already.
       save(id, [this, then = std::move(then)] { executor_->post(then); });
     };
+    callbacks.save_rows = [this, id, number](JobRows rows, auto done) {
+      if (Job* known = find(id, number)) known->keeper->save_rows(std::move(rows), std::move(done));
+    };
+    callbacks.load_rows = [this, id, number](auto done) {
+      if (Job* known = find(id, number)) known->keeper->load_rows(std::move(done));
+    };
     job.runner = std::make_unique<JobRunner>(job.status, environment, random_.fork(), std::move(callbacks));
     job.runner->start();
     guard_later();
@@ -413,7 +423,7 @@ void JobService::Impl::over(const std::string& id, Job& job) {
     // Who reads that the job is done looks for its results.
     if (job.has_rows && job.row_bytes <= options_.recorded_rows_bytes) {
       const std::uint64_t number = job.number;
-      records_.write_rows(id, job.rows, mailbox_, [this, id, number](const Status& status) {
+      job.keeper->save_rows(job.rows, [this, id, number](const Status& status) {
         if (!status) log::warning("job", "{}: the results are only in memory: {}", id, status.to_string());
         if (find(id, number) != nullptr) save(id);
       });

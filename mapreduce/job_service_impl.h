@@ -74,7 +74,7 @@ class JobService::Impl {
   struct Job {
     rpc::JobStatus status;  ///< While there is a runner, its status counts.
     std::unique_ptr<JobRunner> runner;
-    std::shared_ptr<JobKeeper> keeper;  ///< Null: the job has no record and gets none.
+    std::shared_ptr<JobKeeper> keeper;  ///< Of its record, if it gets one.
     std::uint64_t number = 0;           ///< Of no other job of this process, also none with the same id.
     JobRows rows;
     std::size_t row_bytes = 0;
@@ -93,6 +93,9 @@ class JobService::Impl {
   rpc::ListJobsReply answer_to(const rpc::ListJobs& request) const;
   void list_records(const rpc::ListJobs& request, rpc::Responder respond);
   void read_record(const rpc::ListJobs& request, rpc::Responder respond);
+  /// It ended here, and if its results are anywhere, then beside its record.
+  static bool has_kept_rows(const Job& job);
+  void read_kept_rows(const rpc::ListJobs& request, rpc::Responder respond);
   static void add_rows(const rpc::ListJobs& request, const JobRows& rows, rpc::ListJobsReply& reply);
   static void strip(const rpc::ListJobs& request, rpc::JobStatus& status);
   rpc::JobStatus status_of(const Job& job) const;

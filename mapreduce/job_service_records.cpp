@@ -22,6 +22,10 @@ std::optional<std::uint16_t> index_of(const std::string& name) {
   return index;
 }
 
+Status not_held(const std::string& job) {
+  return {StatusCode::NotFound, "the results of " + job + " are not held any more"};
+}
+
 }  // namespace
 
 // --- Answers
@@ -43,11 +47,31 @@ rpc::ListJobsReply JobService::Impl::answer_to(const rpc::ListJobs& request) con
   const Job& job = jobs_.at(request.job_id);
   if (job.status.phase != rpc::JobPhase::Done || job.status.shuffle != rpc::Shuffle::Direct) return reply;
   if (!job.has_rows) {
-    reply.status = Status(StatusCode::NotFound, "the results of " + request.job_id + " are not held any more");
+    reply.status = not_held(request.job_id);
     return reply;
   }
   add_rows(request, job.rows, reply);
   return reply;
+}
+
+bool JobService::Impl::has_kept_rows(const Job& job) {
+  return job.status.phase == rpc::JobPhase::Done && job.status.shuffle == rpc::Shuffle::Direct && !job.has_rows &&
+         job.keeper->has_record();
+}
+
+void JobService::Impl::read_kept_rows(const rpc::ListJobs& request, rpc::Responder respond) {
+  rpc::ListJobs without = request;
+  without.results_bytes_max = 0;
+  auto answer = std::make_shared<rpc::Responder>(std::move(respond));
+  records_.read_rows(
+      request.job_id, mailbox_, [request, answer, reply = answer_to(without)](const Result<JobRows>& rows) mutable {
+        if (rows) {
+          add_rows(request, *rows, reply);
+        } else {
+          reply.status = rows.error().code() == StatusCode::NotFound ? not_held(request.job_id) : rows.error();
+        }
+        (*answer)(std::move(reply));
+      });
 }
 
 void JobService::Impl::add_rows(const rpc::ListJobs& request, const JobRows& rows, rpc::ListJobsReply& reply) {

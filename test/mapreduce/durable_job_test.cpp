@@ -253,6 +253,37 @@ TEST_CASE("a job goes on while its record cannot be written, and waits for it wh
   check_results(jobs, jobs.finish("job", seconds(20)), counts);
 }
 
+TEST_CASE("a job is not done before its results are beside its record") {
+  JobWorld jobs(7, 2, kSchema, {}, recorded_at_once());
+  const auto counts = put_places(jobs, 200);
+  jobs.records.are_rows_there = false;
+  REQUIRE(jobs.submit("job", spec_of(rpc::Shuffle::Direct, {{"throttle", "20kB"}})).is_ok());
+  jobs.world.scheduler.run_for(seconds(5));
+  CHECK(jobs.records.records.at("job").finished_unix_us == 0);
+  SECTION("which its process writes") {}
+  SECTION("which the next one makes again") { jobs.restart_service(); }
+  jobs.records.are_rows_there = true;
+  check_results(jobs, follow(jobs, "job"), counts);
+  jobs.world.scheduler.run_for(seconds(5));
+  CHECK(jobs.records.rows["job"].size() == counts.size());
+  CHECK(jobs.records.records.at("job").finished_unix_us != 0);
+}
+
+TEST_CASE("a process that has forgotten the results of its job reads them beside the record") {
+  mapreduce::JobServiceOptions options = recorded_at_once();
+  options.results_kept_bytes = 1;
+  JobWorld jobs(8, 2, kSchema, {}, options);
+  const auto counts = put_places(jobs, 200);
+  for (const char* id : {"first", "second"}) {
+    REQUIRE(jobs.submit(id, spec_of(rpc::Shuffle::Direct, {{"throttle", "20kB"}})).is_ok());
+    check_results(jobs, follow(jobs, id), counts);
+  }
+  check_results(jobs, follow(jobs, "first"), counts);
+  jobs.records.rows.clear();
+  const auto gone = jobs.results(follow(jobs, "first"));
+  CHECK(gone.status().code() == StatusCode::NotFound);
+}
+
 TEST_CASE("a paused job does nothing within a second, and goes on where it was") {
   JobWorld jobs(7, 2, kSchema);
   const auto counts = put_places(jobs, 500);

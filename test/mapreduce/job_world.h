@@ -129,12 +129,14 @@ class WorldRecords final : public mapreduce::JobRecords {
   void write_rows(std::string job, const mapreduce::JobRows& given, visitors::Mailbox reply_to,
                   Done<Status> done) override {
     later(std::move(reply_to), std::move(done), [this, job, given]() -> Status {
+      if (!are_rows_there) return Status(StatusCode::Timeout, "no answer");
       rows[job] = given;
       return Status::ok();
     });
   }
   void read_rows(std::string job, visitors::Mailbox reply_to, Done<Result<mapreduce::JobRows>> done) override {
     later(std::move(reply_to), std::move(done), [this, job]() -> Result<mapreduce::JobRows> {
+      if (!are_rows_there) return Status(StatusCode::Timeout, "no answer");
       if (!rows.contains(job)) return Status(StatusCode::NotFound, "no rows of " + job);
       return rows.at(job);
     });
@@ -151,7 +153,8 @@ class WorldRecords final : public mapreduce::JobRecords {
   std::map<std::string, rpc::JobStatus> records;
   std::map<std::string, mapreduce::JobRows> rows;
   int writes = 0;
-  bool is_there = true;  ///< False: nothing can be read or written.
+  bool is_there = true;        ///< False: no record can be read or written.
+  bool are_rows_there = true;  ///< False: no rows.
   std::function<void(const rpc::JobStatus&)> on_write;
 
  private:
