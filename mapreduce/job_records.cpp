@@ -7,6 +7,7 @@
 #include "fjord/common/hash.h"
 #include "fjord/document/docblock.h"
 #include "fjord/document/document.h"
+#include "fjord/mapreduce/task_visitors.h"
 #include "fjord/rpc/codec.h"
 #include "fjord/visitors/visitor_session.h"
 #include "task.h"
@@ -19,7 +20,6 @@ constexpr std::uint64_t kRecordLocation = 0x6a6f62;
 constexpr int kRecord = 1;
 constexpr int kRows = 2;
 constexpr Duration kTimeout = seconds(5);
-constexpr Duration kSinkTimeout = seconds(30);
 
 /// Whoever writes a record reads it when in doubt; tokens beside a document that is written all the time would be many.
 ClientOptions without_tokens(ClientOptions options) {
@@ -112,7 +112,7 @@ class StoredJobRecords::Impl {
         client_executor_(runtime.scheduler.make_executor("job-client")),
         mailbox_(*executor_),
         client_(without_tokens(std::move(options)), runtime, transport, *client_executor_),
-        sink_(client_, kSinkTimeout) {}
+        sink_(client_, kTaskPutTimeout) {}
   ~Impl() {
     mailbox_.close();
     executor_.reset();

@@ -99,6 +99,7 @@ void JobRunner::cancel() {
 
 void JobRunner::pause() {
   if (job_.paused || outcome_ != rpc::JobPhase::Done || job_.phase == rpc::JobPhase::CleanUp) return;
+  if (puts_documents()) note_strays();
   job_.paused = true;
   progress_.pause(environment_.clock.now());
   if (between_ || session_ == nullptr) return;
@@ -212,6 +213,7 @@ void JobRunner::run(visitors::VisitorSessionOptions options, std::function<void(
       return;
     }
     const auto report = TaskReport::decode(result);
+    if (puts_documents()) note_repeated();
     if (report) {
       on_task(*report);
     } else {
@@ -219,12 +221,16 @@ void JobRunner::run(visitors::VisitorSessionOptions options, std::function<void(
     }
   };
   callbacks.on_begin = [this](std::size_t buckets) { return wait_before(buckets); };
-  callbacks.on_finished = std::move(on_finished);
+  callbacks.on_finished = [this, on_finished = std::move(on_finished)](const Status& status) {
+    if (puts_documents()) note_repeated();
+    on_finished(status);
+  };
   start_session(std::move(options), std::move(callbacks));
 }
 
 void JobRunner::start_session(visitors::VisitorSessionOptions options, visitors::VisitorSessionCallbacks callbacks) {
   if (session_ != nullptr) repeated_before_ += session_->progress().buckets_repeated;
+  repeated_noted_ = 0;
   session_ = std::make_unique<visitors::VisitorSession>(std::move(options), std::move(callbacks),
                                                         environment_.transport, environment_.snapshot,
                                                         environment_.clock, random_.fork(), environment_.executor);
@@ -301,6 +307,10 @@ Status JobRunner::check_limits() const {
 std::string JobRunner::bound_by() const {
   const MonotonicTime now = environment_.clock.now();
   if (job_.paused) return "paused";
+  if (between_ && strays_until_ > now) {
+    return fmt::format("writes of tasks that were given up ({} s at most)",
+                       std::chrono::ceil<std::chrono::seconds>(*strays_until_ - now).count());
+  }
   if (between_) return "its record";
   if (throttle_.is_on() && waits_until_ > now) return "throttle";
   if (environment_.share_percent < 100) {
@@ -324,6 +334,8 @@ std::string JobRunner::bound_by() const {
 void JobRunner::start() {
   const bool has_begun = job_.bits != 0;
   if (!choose_pass()) return;
+  // Its former process may have been further than the record says.
+  if (has_begun && job_.phase != rpc::JobPhase::CleanUp) note_strays();
   if (job_.cancel_wanted) {
     outcome_ = rpc::JobPhase::Cancelled;
     job_.error = cancelled();
@@ -732,6 +744,7 @@ bool JobRunner::may_begin_anew(const Status& status) const {
 }
 
 void JobRunner::stop() {
+  if (puts_documents()) note_strays();
   between_ = true;
   end_mapping();
   if (pumps_) return;

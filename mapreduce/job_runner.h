@@ -147,6 +147,9 @@ class JobRunner {
   void take_targets(const std::string& docblock);
   void remove_stale();
   void read_kept_rows();
+  bool puts_documents() const;
+  void note_strays();
+  void note_repeated();
   void finish_pass();
   void next_pass();
   std::uint64_t in_passes_done(std::uint64_t rpc::PassStatus::*number) const;
@@ -179,6 +182,9 @@ class JobRunner {
   MonotonicTime phase_began_;
   MonotonicTime last_begin_;
   MonotonicTime waits_until_;
+  std::uint64_t repeated_noted_ = 0;  ///< Of the session.
+  /// Until then documents may be put that nobody asks for any more.
+  std::optional<MonotonicTime> strays_until_;
 
   // Put.
   struct Settling {

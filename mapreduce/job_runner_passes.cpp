@@ -227,6 +227,7 @@ void JobRunner::pump(std::function<Result<bool>(SinkOperation&)> next, unsigned 
   const auto ended = [this, next, tries, then = std::move(then)](const Status& status) {
     const bool goes_on = outcome_ == rpc::JobPhase::Done && !begins_anew_;
     if (goes_on && may_go_away(status) && tries < kPumpTriesMax) {
+      if (puts_documents()) note_strays();
       environment_.executor.post_after(kPumpAgain,
                                        if_alive([this, next, tries, then] { pump(next, tries + 1, then); }));
       return;
@@ -443,7 +444,31 @@ void JobRunner::remove_stale() {
 
 // --- From pass to pass
 
+/// Documents that stay are being put or removed, or may be.
+bool JobRunner::puts_documents() const {
+  return !plan_.pass.into.type.empty() && (job_.phase == rpc::JobPhase::Reduce || job_.phase == rpc::JobPhase::Put);
+}
+
+/// Tasks are given up, or pumps, that had begun to put or remove documents that stay.
+void JobRunner::note_strays() {
+  if (!plan_.pass.into.type.empty()) strays_until_ = environment_.clock.now() + environment_.options.strays_max;
+}
+
+void JobRunner::note_repeated() {
+  const std::uint64_t before = std::exchange(repeated_noted_, session_->progress().buckets_repeated);
+  if (repeated_noted_ != before) note_strays();
+}
+
+/// What a task that was given up still puts are rows of this job. As soon as the job is done another one may put newer
+/// rows under the same names.
 void JobRunner::finish_pass() {
+  if (strays_until_ > environment_.clock.now()) {
+    between_ = true;
+    environment_.executor.post_after(*strays_until_ - environment_.clock.now(), if_alive([this] {
+      if (outcome_ == rpc::JobPhase::Done && !begins_anew_) finish_pass();
+    }));
+    return;
+  }
   if (!plan_.is_last) {
     next_pass();
     return;

@@ -59,6 +59,7 @@ class PutVisitor final : public visitors::Visitor {
   }
 
   void abandon_bucket(BucketId bucket) override { tasks_.erase(bucket); }
+  std::optional<Duration> idle_max() const override { return kPutTaskIdleMax; }
 
  private:
   Result<bool> next(PutTask& task, SinkOperation& operation) {

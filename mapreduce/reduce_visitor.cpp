@@ -79,6 +79,10 @@ class ReduceVisitor final : public visitors::Visitor {
   }
 
   void abandon_bucket(BucketId bucket) override { tasks_.erase(bucket); }
+  std::optional<Duration> idle_max() const override {
+    if (spec_.into.type.empty()) return std::nullopt;
+    return kPutTaskIdleMax;
+  }
 
  private:
   Status add(ReduceTask& task, const DocumentView& view) {

@@ -51,6 +51,8 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
 
   /// Before anything else.
   Status make_visitor(const VisitorFactory& factory, const Parameters& parameters);
+  /// That of its Visitor.
+  std::optional<Duration> idle_max() const { return visitor_->idle_max(); }
   void assign(Mailbox mailbox, VisitorOutput output);
   void start();
   /// The client has dealt with `docblocks` more.

@@ -136,6 +136,7 @@ class VisitorService::Impl {
     std::deque<rpc::VisitorEvent> events;  ///< Not acknowledged.
     std::optional<Waiter> waiter;
     MonotonicTime last_call;
+    Duration idle_max{0};
   };
   using Records = std::map<std::uint64_t, Record>;
 
@@ -260,6 +261,7 @@ void VisitorService::Impl::create(const rpc::CreateVisitor& request, rpc::Respon
     record.visitor = std::move(*made);
     record.priority = request.priority;
     record.last_call = runtime_.clock.now();
+    record.idle_max = std::min(options_.idle_max, record.visitor->idle_max().value_or(options_.idle_max));
     queue_.push_back(request.visitor_id);
     metrics_.created.add();
     start_queued();
@@ -411,7 +413,7 @@ void VisitorService::Impl::sweep() {
   const MonotonicTime now = runtime_.clock.now();
   for (auto it = records_.begin(); it != records_.end();) {
     const auto current = it++;
-    if (current->second.waiter || now - current->second.last_call < options_.idle_max) continue;
+    if (current->second.waiter || now - current->second.last_call < current->second.idle_max) continue;
     metrics_.expired.add();
     remove(current);
   }

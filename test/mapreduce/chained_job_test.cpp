@@ -285,6 +285,45 @@ TEST_CASE("a chained job goes on with the pass that was under way, whatever it w
   CHECK(jobs.world.stored("fjord_tuples").empty());
 }
 
+TEST_CASE("a job is not done while tasks that were given up may put its documents") {
+  JobWorld jobs(14, 3, kSchema, {}, recorded_at_once());
+  const Counts counts = put_places(jobs, 80);
+  const auto shuffle = GENERATE(rpc::Shuffle::Store, rpc::Shuffle::Direct);
+  const std::string how = GENERATE("in peace", "paused", "taken over", "repeated");
+  CAPTURE(shuffle, how);
+  std::optional<MonotonicTime> given_up;
+  jobs.records.on_write = [&](const rpc::JobStatus& record) {
+    if (record.phase != rpc::JobPhase::Put || given_up) return;
+    given_up = jobs.world.scheduler.clock().now();
+    jobs.sink.failure = Status(StatusCode::Timeout, "no answer");
+    jobs.sink.failures = how == "repeated" ? 1 : 0;
+    if (how == "taken over") jobs.world.scheduler.outside().post([&] { jobs.restart_service(); });
+  };
+  // With a limit the rows are put in a phase of its own.
+  REQUIRE(jobs.submit("job", spec_of({pass_of(by_city(1000), {"city_count", "", "week"})}, shuffle)).is_ok());
+  const MonotonicTime submitted = jobs.world.scheduler.clock().now();
+  while (!given_up) jobs.world.scheduler.run_for(milliseconds(1));
+  if (how == "paused") {
+    while (jobs.status("job").documents_put == 0) jobs.world.scheduler.run_for(Duration(100));
+    given_up = jobs.world.scheduler.clock().now();
+    REQUIRE(jobs.control("job", rpc::JobAction::Pause).is_ok());
+    REQUIRE(jobs.control("job", rpc::JobAction::Resume).is_ok());
+  }
+  if (how != "in peace") {
+    jobs.world.scheduler.run_for(seconds(20));
+    CHECK(jobs.status("job").bound_by.starts_with("writes of tasks that were given up ("));
+  }
+  const auto status = follow(jobs, "job");
+  const MonotonicTime end = jobs.world.scheduler.clock().now();
+  REQUIRE(status.phase == rpc::JobPhase::Done);
+  CHECK(documents(jobs, "city_count") == expected_documents(counts, "week"));
+  if (how == "in peace") {
+    CHECK(end - submitted < seconds(5));
+  } else {
+    CHECK(end - *given_up >= mapreduce::JobServiceOptions().strays_max);
+  }
+}
+
 TEST_CASE("what was mapped of one pass when the job was taken over is not taken for something of the next one") {
   JobWorld jobs(12, 3, kSchema, {}, recorded_at_once());
   const Counts counts = put_places(jobs, 80);
@@ -347,7 +386,7 @@ TEST_CASE("a chained job can be paused and cancelled in each pass, and leaves no
   }
   if (cancels) (void)jobs.control("job", rpc::JobAction::Cancel).is_ok();
   (void)jobs.control("job", rpc::JobAction::Resume).is_ok();
-  const auto status = jobs.finish("job", seconds(30));
+  const auto status = jobs.finish("job", seconds(90));
   CAPTURE(shuffle, step);
   if (cancels && status.phase != rpc::JobPhase::Done) {
     CHECK(status.phase == rpc::JobPhase::Cancelled);

@@ -319,6 +319,40 @@ TEST_CASE("a visitor whose client is silent is destroyed; a client that polls ke
   CHECK(poll(world, 0).status.code() == StatusCode::NotFound);
 }
 
+TEST_CASE("a visitor may ask to be destroyed sooner when its client is silent, not later") {
+  class Brief final : public visitors::Visitor {
+   public:
+    explicit Brief(Duration idle) : idle_(idle) {}
+    Status visit(BucketId, std::string) override { return Status::ok(); }
+    std::optional<Duration> idle_max() const override { return idle_; }
+
+   private:
+    Duration idle_;
+  };
+  VisitorWorld world(8, 1, kSchema, {.idle_max = seconds(20)});
+  for (const int idle_s : {5, 500}) {
+    const auto make = [idle_s](visitors::VisitContext&, const visitors::Parameters&) {
+      return Result<std::unique_ptr<visitors::Visitor>>(std::make_unique<Brief>(seconds(idle_s)));
+    };
+    world.nodes[0].registry->add("brief " + std::to_string(idle_s), make);
+  }
+  put_city(world, 1, 1);
+  for (std::uint64_t id : {1, 2}) {
+    auto request = dump_of({BucketId(4, 1)});
+    request.visitor_id = id;
+    request.library = id == 1 ? "brief 5" : "brief 500";
+    REQUIRE(ask(world, request).status.is_ok());
+  }
+  const auto is_there = [&](std::uint64_t id) {
+    return ask(world, rpc::VisitorNext{.visitor_id = id}).status.code() != StatusCode::NotFound;
+  };
+  world.scheduler.run_for(seconds(8));
+  CHECK_FALSE(is_there(1));
+  CHECK(is_there(2));
+  world.scheduler.run_for(seconds(23));
+  CHECK_FALSE(is_there(2));
+}
+
 TEST_CASE("visitors beyond the limit wait and run when another one is destroyed") {
   VisitorWorld world(9, 1, kSchema, {.cpus = 2});
   REQUIRE(world.nodes[0].runtime->tunables.set("storage.visitors_max", 1).is_ok());

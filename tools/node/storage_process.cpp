@@ -30,7 +30,7 @@ class StorageProcess final : public Node {
         machine_(config),
         client_executor_(machine_.runtime().scheduler.make_executor("fjord-sink")),
         client_(client_options(config), machine_.runtime(), machine_.transport(), *client_executor_),
-        sink_(client_, seconds(60)) {}
+        sink_(client_, mapreduce::kTaskPutTimeout) {}
 
   ~StorageProcess() override {
     machine_.stop_serving();

@@ -49,7 +49,7 @@ struct StorageServices::Parts {
         Bug bug)
       : executor(runtime.scheduler.make_executor("tasks")),
         client(client_options(std::move(distributors)), runtime, transport, *executor),
-        sink(client, seconds(20)),
+        sink(client, mapreduce::kTaskPutTimeout),
         forgetful(sink, runtime.random.fork()) {
     mapreduce::add_builtin_applications(applications, sabotage_of(bug));
     add_batched_application(applications);

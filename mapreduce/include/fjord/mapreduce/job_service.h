@@ -8,6 +8,7 @@
 #include "fjord/common/runtime.h"
 #include "fjord/mapreduce/application.h"
 #include "fjord/mapreduce/job_records.h"
+#include "fjord/mapreduce/task_visitors.h"
 #include "fjord/rpc/cluster_snapshot.h"
 #include "fjord/rpc/transport.h"
 
@@ -42,6 +43,9 @@ struct JobServiceOptions {
   Duration renew_interval = seconds(3);  ///< How often the record of a job that runs is written.
   /// A job whose record has not changed for so long has no owner any more.
   Duration lease = seconds(10);
+  /// Puts and removes of a task that was given up, or of a former process, may be under way for so long. A job whose
+  /// rows become documents is not done before: another one may put newer rows there as soon as it is.
+  Duration strays_max = kPutTaskIdleMax + kTaskPutTimeout;
   Duration scan_interval = seconds(3);                         ///< How often jobs without an owner are looked for.
   std::uint64_t recorded_rows_bytes = std::uint64_t{1} << 20;  ///< Results of a direct job up to this are recorded.
   std::size_t records_kept = 1000;                             ///< Of ended jobs, in the whole cluster.

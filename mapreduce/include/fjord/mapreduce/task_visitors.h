@@ -16,6 +16,13 @@ struct TaskSabotage {
   bool keep_retracted = false;  ///< Incremental: what documents were before they changed goes on counting.
 };
 
+/// A task that puts documents which stay ends when nobody has asked for it for so long; its puts may be under way for
+/// kTaskPutTimeout longer. A job that gave such a task up waits as long before it is done
+/// (JobServiceOptions::strays_max).
+inline constexpr Duration kPutTaskIdleMax = seconds(10);
+/// Of the client behind the sink.
+inline constexpr Duration kTaskPutTimeout = seconds(20);
+
 struct TaskOptions {
   std::size_t tuple_document_bytes = std::size_t{4} << 20;  ///< Tuples are cut into documents of about this size.
   std::size_t writes_outstanding = 32;                      ///< Puts and removes of one task under way at once.

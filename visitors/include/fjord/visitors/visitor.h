@@ -67,6 +67,9 @@ class Visitor {
   virtual void end_bucket(BucketId /*bucket*/, BucketDone done) { done({}); }
   /// The bucket could not be read to its end, or an error was returned: forget what belongs to it.
   virtual void abandon_bucket(BucketId /*bucket*/) {}
+  /// The visitor is destroyed when its client has been silent for so long, or for VisitorServiceOptions::idle_max if
+  /// that is less; for one whose work must not go on for long after its client. Asked once, when the visitor was made.
+  virtual std::optional<Duration> idle_max() const { return std::nullopt; }
 };
 
 using Parameters = std::vector<rpc::Parameter>;
