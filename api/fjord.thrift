@@ -1150,6 +1150,55 @@ struct ListPluginsReply {
   2: optional list<PluginLibrary> libraries = []
 }
 
+enum BucketTroubleKind {
+  UNKNOWN = 0,
+  /** Too few replicas, or they are being made equal or moved. Goes away by itself. */
+  OUT_OF_SYNC = 1,
+  /** A replica has lost something, and is made anew from an intact one. */
+  DAMAGED = 2,
+  /** All replicas have lost something, and nobody knows what. */
+  LOST = 3,
+  /** Cannot be served: its newest documents may be on a node that is down. */
+  UNAVAILABLE = 4,
+}
+
+struct BucketTrouble {
+  1: optional i64 bucket = 0
+  2: optional BucketTroubleKind kind = BucketTroubleKind.UNKNOWN
+  3: optional string reason = ""
+  4: optional list<i32> members = []
+  5: optional list<i32> damaged = []
+  6: optional list<i32> filling = []
+}
+
+/** The buckets of the receiver that are not as they should be. NOT_READY if it does not know them yet. */
+struct ListTroubles {
+  1: optional BucketTroubleKind at_least = BucketTroubleKind.OUT_OF_SYNC
+  2: optional i64 from = 0
+  3: optional i32 max = 1000
+}
+
+struct ListTroublesReply {
+  1: optional Status status
+  2: optional list<BucketTrouble> troubles = []
+  /** Where to go on; 0: that was all. */
+  3: optional i64 next = 0
+}
+
+/**
+ * What is left of these buckets, all replicas of which have lost something, is from now on all that there is. Begins it;
+ * to be asked for again if the cluster state changes before they are gone from an answer to listTroubles.
+ */
+struct AcceptLoss {
+  1: optional list<i64> buckets = []
+}
+
+struct AcceptLossReply {
+  1: optional Status status
+  /** Of each bucket: NOT_FOUND if the receiver does not own it, INVALID_ARGUMENT if an intact replica is there. */
+  2: optional list<Status> statuses = []
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** For clients. Every distributor answers. */
@@ -1170,6 +1219,8 @@ service DistributorService {
   ChangeConfigReply changeConfig(1: ChangeConfig request)
   GetHistoryReply getHistory(1: GetHistory request)
   ListPluginsReply listPlugins(1: ListPlugins request)
+  ListTroublesReply listTroubles(1: ListTroubles request)
+  AcceptLossReply acceptLoss(1: AcceptLoss request)
 }
 
 /** For distributors, other storage nodes, and clients that visit. */

@@ -47,8 +47,9 @@ struct BucketEntry {
   /// Nodes whose replicas have lost something. They are merged from an intact member, not read if there is one, and
   /// do not count as complete.
   std::vector<std::uint16_t> damaged;
-  bool misplaced = false;  ///< A member is not where it should be, or there are more than there should be.
-  bool dirty = false;      ///< Members may differ: reads ask all of them.
+  bool loss_accepted = false;  ///< Somebody said so of what all members have lost.
+  bool misplaced = false;      ///< A member is not where it should be, or there are more than there should be.
+  bool dirty = false;          ///< Members may differ: reads ask all of them.
   /// A replica outside of the set may hold writes that no member has, or members may have them in part, since before
   /// this was known. They become visible with the next merge.
   bool unsettled = false;

@@ -14,6 +14,12 @@
 namespace fjord::distributor {
 
 /// What the parts of a distributor share. Confined to its executor, the snapshot holder apart.
+/// Not retired, and of some capacity. One that is down counts, as it may come back.
+inline bool is_to_stay(const ClusterState& state, std::uint16_t node) {
+  const NodeStateInfo& info = state.node({NodeType::Storage, node});
+  return info.state != NodeState::Retired && info.capacity > 0.0;
+}
+
 struct Context {
   const DistributorOptions& options;
   Clock& clock;
@@ -80,9 +86,14 @@ struct Context {
   }
   std::size_t nodes() const { return snapshot->distribution().flat_nodes().size(); }
   /// Buckets are made with so many replicas and not with fewer; after that at least as many nodes hold a replica,
-  /// current or not.
+  /// current or not. Nodes that are being emptied count for nothing: buckets may have left them already.
   std::size_t replicas_at_birth() const {
-    return std::min<std::size_t>(snapshot->distribution().redundancy(), nodes());
+    const auto& all = snapshot->distribution().flat_nodes();
+    const auto staying = std::count_if(all.begin(), all.end(), [&](const DistributionGroup::Node& node) {
+      return is_to_stay(snapshot->state(), node.index);
+    });
+    return std::min<std::size_t>(snapshot->distribution().redundancy(),
+                                 std::max<std::size_t>(1, static_cast<std::size_t>(staying)));
   }
   /// With so many nodes away, a bucket that nobody reported may still exist on them. With fewer it would be reported.
   bool unreported_buckets_may_exist() const { return absent_nodes() >= std::min(replicas_at_birth(), copies_assured); }

@@ -10,6 +10,7 @@
 #include "fjord/common/log.h"
 #include "fjord/rpc/live_settings.h"
 #include "maintenance/bucket_maintainer.h"
+#include "maintenance/bucket_troubles.h"
 #include "maintenance/garbage_collector.h"
 #include "operations/node_latencies.h"
 #include "operations/operation_engine.h"
@@ -52,7 +53,8 @@ class DistributorNode::Impl {
         std::holds_alternative<rpc::GetBucketNodes>(request) || std::holds_alternative<rpc::GetClusterInfo>(request) ||
         std::holds_alternative<rpc::DeploySchemas>(request) || std::holds_alternative<rpc::GetStatus>(request) ||
         std::holds_alternative<rpc::ChangeNodes>(request) || std::holds_alternative<rpc::GetConfig>(request) ||
-        std::holds_alternative<rpc::ChangeConfig>(request) || std::holds_alternative<rpc::GetHistory>(request);
+        std::holds_alternative<rpc::ChangeConfig>(request) || std::holds_alternative<rpc::GetHistory>(request) ||
+        std::holds_alternative<rpc::ListTroubles>(request) || std::holds_alternative<rpc::AcceptLoss>(request);
     if (!known) return false;
     if (auto* batch = std::get_if<rpc::Execute>(&request)) {
       operations_.arrive(std::move(*batch), std::move(respond));
@@ -72,9 +74,20 @@ class DistributorNode::Impl {
       answer_bucket_nodes(*nodes, std::move(respond));
     } else if (auto* get = std::get_if<rpc::GetClusterInfo>(&request)) {
       respond(cluster_info(*get));
+    } else if (auto* list = std::get_if<rpc::ListTroubles>(&request)) {
+      respond(troubles(*list));
+    } else if (auto* loss = std::get_if<rpc::AcceptLoss>(&request)) {
+      rpc::AcceptLossReply reply;
+      for (BucketId bucket : loss->buckets) reply.statuses.push_back(maintainer_.accept_loss(bucket));
+      respond(std::move(reply));
     } else {
       forward(std::move(request), std::move(respond));
     }
+  }
+
+  rpc::ListTroublesReply troubles(const rpc::ListTroubles& request) {
+    if (context_.ready) return list_troubles(context_.buckets, request);
+    return {.status = Status(StatusCode::NotReady, "this distributor does not know its buckets yet")};
   }
 
   rpc::PollReply poll(const rpc::Poll& request) {

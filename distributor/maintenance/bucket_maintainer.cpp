@@ -38,7 +38,9 @@ BucketMaintainer::BucketMaintainer(Context& context, TunableRegistry& tunables, 
       damaged_replicas_(
           context.metrics.counter("fjord_distributor_damaged_replicas_total", "Replicas found to have lost something")),
       repaired_replicas_(context.metrics.counter("fjord_distributor_repaired_replicas_total",
-                                                 "Damaged replicas that were made equal to an intact one")) {}
+                                                 "Damaged replicas that were made equal to an intact one")),
+      accepted_replicas_(context_.metrics.counter("fjord_distributor_accepted_losses_total",
+                                                  "Damaged replicas of which an operator accepted what they lost")) {}
 
 void BucketMaintainer::later(const BucketEntry& entry, Duration delay, UniqueFunction<void(BucketEntry&)> task) {
   context_.executor.post_after(delay, [this, ticket = entry.ticket(), task = std::move(task)] {
@@ -401,6 +403,21 @@ void BucketMaintainer::note_damaged(BucketEntry& entry, std::uint16_t node) {
   start_merges();
 }
 
+Status BucketMaintainer::accept_loss(BucketId bucket) {
+  if (!context_.ready) return {StatusCode::NotReady, "this distributor does not know its buckets yet"};
+  BucketEntry* entry = context_.buckets.find(bucket);
+  if (entry == nullptr) return {StatusCode::NotFound, bucket.to_string() + " is not one of this distributor's buckets"};
+  if (entry->damaged.empty() || !entry->intact().empty()) {
+    return {StatusCode::InvalidArgument, bucket.to_string() + " has an intact replica: nothing is lost"};
+  }
+  if (std::exchange(entry->loss_accepted, true)) return Status::ok();
+  log::warning("distributor", "{}: what all its replicas have lost is given up, as an operator says",
+               bucket.to_string());
+  enqueue_merge(*entry);
+  start_merges();
+  return Status::ok();
+}
+
 void BucketMaintainer::enqueue_merge(BucketEntry& entry) {
   if (entry.merging) return;
   entry.merging = true;
@@ -613,7 +630,8 @@ void BucketMaintainer::on_compared(BucketId bucket, const std::map<std::uint16_t
   for (const auto& [node, report] : reports) {
     if (report.damaged) entry.damaged.push_back(node);
   }
-  if (entry.intact().empty()) {
+  const bool is_lost = entry.intact().empty();
+  if (is_lost && !entry.loss_accepted) {
     keep_damaged_set(entry);
     return;
   }
@@ -629,7 +647,8 @@ void BucketMaintainer::on_compared(BucketId bucket, const std::map<std::uint16_t
     return;
   }
   if (sabotage.repair_unmerged && !repair.nodes.empty()) repair.intact = reports.at(repair.nodes.front()).info;
-  repaired_replicas_.add(repair.nodes.size());
+  (is_lost ? accepted_replicas_ : repaired_replicas_).add(repair.nodes.size());
+  entry.loss_accepted = false;
   if (!repair.nodes.empty() && !sabotage.skip_repair) repairs_[bucket.raw()] = std::move(repair);
   entry.damaged.clear();  // One that has lost something since says so again.
   extend_set(entry);

@@ -36,6 +36,9 @@ class BucketMaintainer {
   void repair(BucketEntry& entry);
   /// A replica has lost something: it is merged from an intact one.
   void note_damaged(BucketEntry& entry, std::uint16_t node);
+  /// What is left of a bucket without an intact replica becomes all there is, once its replicas hold the same. Errors:
+  /// NotReady; NotFound if there is no such bucket here; InvalidArgument if a replica is intact.
+  Status accept_loss(BucketId bucket);
   /// The last write under way in a paused bucket has ended.
   void drained(BucketEntry& entry);
 
@@ -116,6 +119,7 @@ class BucketMaintainer {
   Counter& merge_failures_;
   Counter& damaged_replicas_;
   Counter& repaired_replicas_;
+  Counter& accepted_replicas_;
 };
 
 }  // namespace fjord::distributor

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "context.h"
+
 namespace fjord::distributor {
 
 namespace {
@@ -14,10 +16,9 @@ std::size_t ideal_nodes_away(const NodeList& ideal, const rpc::ClusterSnapshot& 
   std::size_t staying = 0;
   std::size_t away = 0;
   for (const DistributionGroup::Node& node : snapshot.distribution().flat_nodes()) {
-    const NodeStateInfo& info = snapshot.state().node({NodeType::Storage, node.index});
-    if (info.state == NodeState::Retired || info.capacity <= 0.0) continue;
+    if (!is_to_stay(snapshot.state(), node.index)) continue;
     ++staying;
-    away += info.state == NodeState::Up ? 0 : 1;
+    away += snapshot.state().is_up({NodeType::Storage, node.index}) ? 0 : 1;
   }
   const std::size_t wanted = std::min(copies, staying);
   return wanted <= ideal.size() ? 0 : std::min(wanted - ideal.size(), away);

@@ -367,8 +367,9 @@ void OperationEngine::send(const OpRef& ref, std::uint16_t node, std::uint64_t e
   }
   if (!ref.is_reading()) ++op.at_large;
   Outgoing& outgoing = outbox_[node];
-  outgoing.operations.push_back(std::move(out));
   outgoing.refs.push_back(ref);
+  outgoing.refs.back().takes_rest = out.even_damaged;
+  outgoing.operations.push_back(std::move(out));
 }
 
 void OperationEngine::flush() {
@@ -500,7 +501,7 @@ void OperationEngine::on_read_result(const OpRef& ref, std::uint16_t node, rpc::
 
 bool OperationEngine::reads_elsewhere(const OpRef& ref, std::uint16_t node) {
   BucketEntry* entry = context_.buckets.find(ref.op().bucket);
-  if (entry == nullptr || entry->is_damaged(node)) return false;  // It was asked for what is left.
+  if (entry == nullptr || ref.takes_rest) return false;
   maintainer_.note_damaged(*entry, node);
   return true;
 }

@@ -120,6 +120,7 @@ class OperationEngine {
     std::shared_ptr<Batch> batch;
     std::uint32_t index = 0;
     std::uint32_t attempt = 0;
+    bool takes_rest = false;  ///< The storage node was asked for what damage has left.
 
     Op& op() const { return batch->ops[index]; }
     const rpc::Operation& request() const { return batch->request.operations[index]; }

@@ -637,6 +637,37 @@ void fields(V& visit, M& m) {
   visit(1, m.status);
 }
 
+template <typename V, Is<BucketTrouble> M>
+void fields(V& visit, M& m) {
+  visit(1, m.bucket);
+  visit(2, m.kind);
+  visit(3, m.reason);
+  visit(4, m.members);
+  visit(5, m.damaged);
+  visit(6, m.filling);
+}
+template <typename V, Is<ListTroubles> M>
+void fields(V& visit, M& m) {
+  visit(1, m.at_least);
+  visit(2, m.from);
+  visit(3, m.max);
+}
+template <typename V, Is<ListTroublesReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.troubles);
+  visit(3, m.next);
+}
+template <typename V, Is<AcceptLoss> M>
+void fields(V& visit, M& m) {
+  visit(1, m.buckets);
+}
+template <typename V, Is<AcceptLossReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.statuses);
+}
+
 template <typename V, Is<PluginFunction> M>
 void fields(V& visit, M& m) {
   visit(1, m.name);

@@ -24,7 +24,11 @@ void FileCache::make_place() {
 Status CachedFile::open() {
   if (file_ == nullptr) {
     cache_.make_place();
-    FJORD_TRY_ASSIGN(file_, cache_.env_.open_random_access(path_));
+    auto opened = cache_.env_.open_random_access(path_);
+    if (!opened && opened.error().code() == StatusCode::NotFound) {
+      return {StatusCode::Corruption, path_ + " is not there any more"};
+    }
+    FJORD_TRY_ASSIGN(file_, std::move(opened));
     ++cache_.open_;
     cache_.link_front(*this);
   } else if (cache_.newest_ != this) {
@@ -47,7 +51,7 @@ Result<std::shared_ptr<RandomAccessFile>> CachedFile::share() {
 Status CachedFile::create() {
   close();
   cache_.make_place();
-  FJORD_TRY_ASSIGN(file_, cache_.env_.create_random_access(path_));
+  FJORD_TRY_ASSIGN(file_, io_error_if_gone(cache_.env_.create_random_access(path_)));
   ++cache_.open_;
   cache_.link_front(*this);
   return Status::ok();

@@ -9,6 +9,17 @@ namespace fjord::slotfile {
 
 class CachedFile;
 
+/// For whoever asks for a document or a bucket NotFound means that there is none. A path that is not there is no such
+/// answer, but an error of the machine.
+inline Status io_error_if_gone(const Status& status) {
+  return status.code() == StatusCode::NotFound ? Status(StatusCode::IoError, status.message()) : status;
+}
+template <typename T>
+Result<T> io_error_if_gone(Result<T> result) {
+  if (!result) return io_error_if_gone(result.error());
+  return result;
+}
+
 /// Keeps at most `limit` files open and closes the one used longest ago.
 /// Threading: confined to its engine. Lifetime: outlives its CachedFiles; `env` outlives it.
 class FileCache {
@@ -41,7 +52,8 @@ class CachedFile {
   CachedFile(const CachedFile&) = delete;
   CachedFile& operator=(const CachedFile&) = delete;
 
-  /// The pointer is good until get() of another file of the cache, or close().
+  /// The pointer is good until get() of another file of the cache, or close(). Errors: Corruption if the file is gone;
+  /// those of opening.
   Result<RandomAccessFile*> get();
   /// The same, kept open by whoever holds it.
   Result<std::shared_ptr<RandomAccessFile>> share();

@@ -153,7 +153,7 @@ Status Journal::start(std::uint64_t next_lsn) {
   std::shared_ptr<RandomAccessFile> before = std::move(file_);
   if (const Status status = make_segment(segment_ + 1, next_lsn); !status) {
     file_ = std::move(before);
-    return status;
+    return io_error_if_gone(status);
   }
   // What follows may build on it: it is synced together with the first that is.
   if (before != nullptr && synced_position_ < position_) {

@@ -164,7 +164,7 @@ Status Slot::load_file(std::uint16_t ordinal, SlotIndex& index) {
   };
   const Result<SlotFile::Corrupt> corrupt = file.walk(visit);
   if (!corrupt) {
-    if (corrupt.error().code() != StatusCode::NotFound) return corrupt.error();
+    if (corrupt.error().code() != StatusCode::Corruption) return corrupt.error();
     log::error("slotfile", "{}: {}", bucket_.to_string(), corrupt.error().message());
     ++context_.stats.bad_slotfiles;
     files_[ordinal].missing = true;

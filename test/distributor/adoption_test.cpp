@@ -339,6 +339,28 @@ TEST_CASE("distributor: with more copies wanted, what one node holds is missed u
   CHECK(execute(world, get_batch(unknown)).status.code() == StatusCode::NotFound);
 }
 
+TEST_CASE("distributor: with fewer nodes to stay than copies, what one of them holds is missed if it goes away") {
+  DistributorWorld world(3, 2);
+  world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
+  const std::string id = "id:t:item::1";
+  REQUIRE(execute(world, put_batch(id)).status);
+  // Two are emptied: the third has all that there is.
+  world.give_state(2, " .0.s:r .1.v:1 .2.s:r");
+  world.run(seconds(5));
+  REQUIRE(world.set_at(1, bucket_of_id(id)).nodes == std::vector<std::uint16_t>{1});
+  CHECK(execute(world, put_batch("id:t:item::2")).status);  // A new bucket needs no more than are to stay.
+  // It goes away, and the others are to stay now.
+  world.give_state(3, " .0.v:1 .1.s:d .2.v:1");
+  CHECK(execute(world, get_batch(id)).status.code() == StatusCode::Unavailable);
+  CHECK(execute(world, put_batch("id:t:item::3")).status.code() == StatusCode::Unavailable);
+  world.give_state(4, " .0.v:1 .1.v:4 .2.v:1");
+  world.run(seconds(5));
+  CHECK(execute(world, get_batch(id)).status);
+  CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
+  world.give_state(5, " .0.v:1 .1.s:d .2.v:1");
+  CHECK(execute(world, get_batch(id)).status);
+}
+
 TEST_CASE(
     "distributor: timestamps are above the floor of the state and not above what was granted, whatever the clock "
     "says") {

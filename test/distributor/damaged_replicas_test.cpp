@@ -123,6 +123,62 @@ TEST_CASE("damaged replicas: without an intact one there is no repair, and what 
   CHECK(world.ask(rpc::Poll{}).buckets_damaged == 1);
 }
 
+TEST_CASE("damaged replicas: of documents that are read together when damage is met, what verifies is served") {
+  DistributorWorld world(1, 1);
+  fill(world);
+  damage(world, 0);
+  rpc::Execute batch = get_batch(kId);
+  batch.operations.push_back(get_batch(kOther).operations[0]);
+  const rpc::ExecuteReply reply = world.ask(std::move(batch));
+  REQUIRE(reply.results.size() == 2);
+  CHECK(reply.results[0].status.code() == StatusCode::Corruption);
+  CHECK(reply.results[1].status);
+}
+
+TEST_CASE("damaged replicas: what all of them have lost can be given up, and then what is left is all there is") {
+  const std::uint16_t nodes = GENERATE(as<std::uint16_t>{}, 1, 2);
+  DistributorWorld world(nodes, nodes);
+  fill(world);
+  const auto accept = [&](BucketId bucket) {
+    rpc::AcceptLossReply reply = world.ask(rpc::AcceptLoss{{bucket}});
+    REQUIRE(reply.status);
+    REQUIRE(reply.statuses.size() == 1);
+    return reply.statuses[0].code();
+  };
+  const auto troubles = [&] { return world.ask(rpc::ListTroubles{}).troubles; };
+  CHECK(troubles().empty());
+  CHECK(accept(kBucket) == StatusCode::InvalidArgument);
+  CHECK(accept(BucketId(30, 5)) == StatusCode::NotFound);
+  for (std::uint16_t node = 0; node < nodes; ++node) damage(world, node);
+  if (nodes == 2) world.storage[1][kBucket.raw()].documents.erase(kOther);  // Each has lost something else.
+  world.run(seconds(3));
+  REQUIRE(troubles().size() == 1);
+  CHECK(troubles()[0].kind == rpc::BucketTroubleKind::Lost);
+  CHECK(troubles()[0].bucket == kBucket);
+  CHECK(troubles()[0].damaged.size() == nodes);
+  REQUIRE(get_code(world, kAbsent) == StatusCode::Corruption);
+
+  REQUIRE(accept(kBucket) == StatusCode::Ok);
+  CHECK(accept(kBucket) == StatusCode::Ok);  // A repetition begins nothing anew.
+  world.run(seconds(12));
+  CHECK(troubles().empty());
+  for (std::uint16_t node = 0; node < nodes; ++node) {
+    CHECK_FALSE(is_damaged(world, node));
+    CHECK(world.storage[node][kBucket.raw()].documents.contains(kOther));
+  }
+  CHECK(get_code(world, kId) == StatusCode::NotFound);
+  CHECK(get_code(world, kAbsent) == StatusCode::NotFound);
+  CHECK(get_code(world, kOther) == StatusCode::Ok);
+  CHECK(world.counter("fjord_distributor_accepted_losses_total") == nodes);
+  CHECK(world.counter("fjord_distributor_repaired_replicas_total") == 0);
+
+  // It was said once, of what was lost then.
+  for (std::uint16_t node = 0; node < nodes; ++node) world.storage[node][kBucket.raw()].damaged = true;
+  world.run(seconds(12));
+  REQUIRE(troubles().size() == 1);
+  CHECK(troubles()[0].kind == rpc::BucketTroubleKind::Lost);
+}
+
 TEST_CASE("damaged replicas: a node that is filled from a damaged one does not become a member") {
   DistributorWorld world(3);
   fill(world);

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <fmt/format.h>
-#include <future>
 #include <map>
 #include <memory>
 #include <string>
@@ -8,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "ask_cluster.h"
 #include "commands.h"
-#include "fjord/client/connect.h"
 #include "json_text.h"
 
 namespace fjord::cli {
@@ -30,15 +29,6 @@ struct Plugins {
   std::size_t distributors = 0;
 };
 
-Result<rpc::ListPluginsReply> ask(Connection& connection, const rpc::Address& node, Duration timeout) {
-  const auto answer = std::make_shared<std::promise<Result<rpc::ListPluginsReply>>>();
-  rpc::call(connection.transport(), node, rpc::ListPlugins{}, timeout, connection.executor(),
-            [answer](Result<rpc::ListPluginsReply> reply) { answer->set_value(std::move(reply)); });
-  Result<rpc::ListPluginsReply> reply = answer->get_future().get();
-  if (reply && !reply->status) return reply->status;
-  return reply;
-}
-
 Nodes nodes_of(const rpc::ClusterSnapshot& snapshot) {
   Nodes nodes;
   const rpc::ClusterInfo& info = snapshot.info();
@@ -56,7 +46,7 @@ Plugins ask_all(Connection& connection, const Nodes& nodes, Duration timeout) {
   Plugins plugins;
   for (const auto& [node, address] : nodes) {
     const bool is_storage = node.starts_with("storage");
-    const auto reply = ask(connection, address, timeout);
+    const auto reply = ask_node(connection, address, rpc::ListPlugins{}, timeout);
     if (!reply) {
       plugins.problems.emplace_back(node, "", reply.error().to_string());
       continue;

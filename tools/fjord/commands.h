@@ -202,6 +202,16 @@ int run_status(const Common& common);
 
 int run_plugin_list(const Common& common);
 
+struct BucketArgs {
+  Common common;
+  std::uint64_t lines = 100;
+  std::vector<std::string> buckets;
+  bool all = false;
+  bool yes = false;
+};
+int run_bucket_list(const BucketArgs& args);
+int run_bucket_accept_loss(const BucketArgs& args);
+
 struct PlacementArgs {
   unsigned nodes = 0;
   unsigned groups = 1;

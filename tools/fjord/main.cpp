@@ -24,6 +24,7 @@ struct CommandLine {
   AggregateArgs aggregate;
   Common status;
   Common plugin;
+  BucketArgs bucket;
   PlacementArgs placement;
   NodeArgs node;
   StateArgs state;
@@ -47,15 +48,16 @@ struct CommandLine {
     add_aggregate(app, aggregate, action);
     add_status(app, status, action);
     add_plugins(app, plugin, action);
+    add_buckets(app, bucket, action);
     add_placement(app, placement, action);
     add_nodes(app, node, action);
     add_state(app, state, action);
     add_config(app, config, action);
     add_tune(app, tune, action);
     const char* cluster = std::getenv("FJORD_CLUSTER");
-    for (Common* common :
-         {&schema.common, &feed.common, &document.common, &visit.common, &export_.common, &job.common, &status, &plugin,
-          &node.common, &state.common, &config.common, &tune.common, &aggregate.common, &subscribe.common}) {
+    for (Common* common : {&schema.common, &feed.common, &document.common, &visit.common, &export_.common, &job.common,
+                           &status, &plugin, &node.common, &state.common, &config.common, &tune.common,
+                           &aggregate.common, &subscribe.common, &bucket.common}) {
       common->cluster = cluster != nullptr && *cluster != 0 ? cluster : "127.0.0.1:19100";
     }
   }

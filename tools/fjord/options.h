@@ -28,6 +28,7 @@ void add_dev(CLI::App& app, DevArgs& args, Action& action);
 void add_local(CLI::App& app, LocalArgs& args, Action& action);
 void add_schema(CLI::App& app, SchemaArgs& args, Action& action);
 void add_status(CLI::App& app, Common& common, Action& action);
+void add_buckets(CLI::App& app, BucketArgs& args, Action& action);
 void add_placement(CLI::App& app, PlacementArgs& args, Action& action);
 void add_nodes(CLI::App& app, NodeArgs& args, Action& action);
 void add_state(CLI::App& app, StateArgs& args, Action& action);

@@ -168,6 +168,25 @@ void add_nodes(CLI::App& app, NodeArgs& args, Action& action) {
       ->type_name("NUMBER|off");
 }
 
+void add_buckets(CLI::App& app, BucketArgs& args, Action& action) {
+  CLI::App* bucket = app.add_subcommand("bucket", "Buckets that are not as they should be");
+  bucket->require_subcommand(1);
+  bucket->footer("\nExample:\n  fjord bucket list\n" + std::string(kExitCodes));
+  CLI::App* list = command(*bucket, "list", "What is wrong with which buckets, the worst first", "fjord bucket list");
+  list->add_option("-n,--lines", args.lines, "At most so many (default: 100)")->check(CLI::Range(1, 1'000'000));
+  add_common(*list, args.common);
+  list->callback([&] { action = [&] { return run_bucket_list(args); }; });
+  CLI::App* accept =
+      command(*bucket, "accept-loss",
+              "Gives up what all replicas of a bucket have lost: what is left is all there is from then on",
+              "fjord bucket accept-loss 0x4000000000000012 --yes");
+  auto* names = accept->add_option("BUCKET", args.buckets, "As `fjord bucket list` prints them");
+  accept->add_flag("--all", args.all, "All buckets of which every replica has lost something")->excludes(names);
+  accept->add_flag("--yes", args.yes, "Do it; without, they are listed");
+  add_common(*accept, args.common);
+  accept->callback([&] { action = [&] { return run_bucket_accept_loss(args); }; });
+}
+
 void add_state(CLI::App& app, StateArgs& args, Action& action) {
   CLI::App* state = app.add_subcommand("state", "The cluster state, and how it came about");
   state->require_subcommand(1);

@@ -276,6 +276,42 @@ TEST_CASE("slotfile: a file that is missing or was cut off is reported, and noth
   report(counts);
 }
 
+TEST_CASE("slotfile: a file that is removed from under the engine is damage, never an answer that there is nothing") {
+  const auto gid_of = [](BucketId bucket, int n) { return test_put(number_in(bucket, n), 1).gid; };
+  const Store store = make_store();
+  RecordingEnv env(store.files);
+  SlotfileOptions few = options();
+  few.open_files_max = 1;
+  Machine machine(env, few);
+  REQUIRE(machine.open().is_ok());
+  SlotfileProvider& provider = machine.provider();
+  // What is where is known; the files themselves are closed again.
+  for (int n = 0; n < 7; ++n) (void)provider.get(kWhole, gid_of(kWhole, n)).has_value();
+  REQUIRE(provider.get(kHalf0, gid_of(kHalf0, 0)).has_value());
+  for (const auto& [path, content] : store.files) {
+    if (path.ends_with(".slot")) REQUIRE(env.remove_file(path).is_ok());
+  }
+  int lost = 0;
+  for (int n = 0; n < 7; ++n) {
+    const auto got = provider.get(kWhole, gid_of(kWhole, n));
+    INFO(n << ": " << got.status());
+    if (got) continue;
+    CHECK(got.error().code() == StatusCode::Corruption);
+    ++lost;
+  }
+  CHECK(lost >= 3);  // The others are in the journal or removed.
+  CHECK(provider.is_damaged(kWhole).value());
+  auto iterator = provider.iterate(kWhole, {});
+  Status status = iterator.status();
+  while (status) {
+    DocBlockBuilder builder;
+    const auto more = (*iterator)->next(builder, 1 << 20);
+    status = more.status();
+    if (more && !*more) break;
+  }
+  CHECK(status.code() == StatusCode::Corruption);
+}
+
 TEST_CASE("slotfile: where the newest entry of a document cannot be read, splits do not bring back an older one (I4)") {
   RecordingEnv env;
   SlotfileOptions large = options();

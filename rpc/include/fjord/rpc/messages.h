@@ -745,19 +745,65 @@ struct ListPlugins {
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
+// Buckets that are not as they should be: an operator to distributors
+
+enum class BucketTroubleKind : std::int32_t {
+  Unknown = 0,
+  OutOfSync = 1,    ///< Too few replicas, or they are being made equal or moved. Goes away by itself.
+  Damaged = 2,      ///< A replica has lost something, and is made anew from an intact one.
+  Lost = 3,         ///< All replicas have lost something, and nobody knows what.
+  Unavailable = 4,  ///< Cannot be served: its newest documents may be on a node that is down.
+};
+struct BucketTrouble {
+  BucketId bucket;
+  BucketTroubleKind kind = BucketTroubleKind::Unknown;
+  std::string reason;
+  std::vector<std::uint16_t> members;
+  std::vector<std::uint16_t> damaged;
+  std::vector<std::uint16_t> filling;
+};
+struct ListTroublesReply {
+  Status status;
+  std::vector<BucketTrouble> troubles = {};
+  std::uint64_t next = 0;  ///< Where to go on; 0: that was all.
+};
+/// Of the receiver's buckets. Errors: NotReady if it does not know them yet.
+struct ListTroubles {
+  using Reply = ListTroublesReply;
+  static constexpr const char* kName = "listTroubles";
+  BucketTroubleKind at_least = BucketTroubleKind::OutOfSync;
+  std::uint64_t from = 0;
+  std::uint32_t max = 1000;
+};
+struct AcceptLossReply {
+  Status status;
+  std::vector<Status> statuses;  ///< Of each bucket.
+};
+/// What is left of these buckets, all replicas of which have lost something, is from now on all that there is. Begins
+/// it; when it is done they are not in an answer to listTroubles any more. If the cluster state changes before, it has
+/// to be asked for again. Errors for a bucket: NotFound if the receiver does not own it, InvalidArgument if an intact
+/// replica is there.
+struct AcceptLoss {
+  using Reply = AcceptLossReply;
+  static constexpr const char* kName = "acceptLoss";
+  std::vector<BucketId> buckets;
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
 
 /// Every request of the system. The order is not on the wire; calls go by name.
 using Request =
     std::variant<GetClusterInfo, Execute, GetBucketNodes, Apply, GetBucketInfo, SetReplicaSets, MergeBucket,
                  DeleteBuckets, SplitBucket, JoinBuckets, ListEntries, FetchEntries, Poll, DeploySchemas, GetStatus,
                  CreateVisitor, VisitorNext, DestroyVisitor, SubmitJob, ListJobs, CancelJob, ChangeNodes, GetConfig,
-                 ChangeConfig, GetHistory, FindGarbage, ReadChanges, ControlJob, ListPlugins>;
-using Reply = std::variant<GetClusterInfoReply, ExecuteReply, GetBucketNodesReply, ApplyReply, GetBucketInfoReply,
-                           SetReplicaSetsReply, MergeBucketReply, DeleteBucketsReply, SplitBucketReply,
-                           JoinBucketsReply, ListEntriesReply, FetchEntriesReply, PollReply, DeploySchemasReply,
-                           GetStatusReply, CreateVisitorReply, VisitorNextReply, DestroyVisitorReply, SubmitJobReply,
-                           ListJobsReply, CancelJobReply, ChangeNodesReply, GetConfigReply, ChangeConfigReply,
-                           GetHistoryReply, FindGarbageReply, ReadChangesReply, ControlJobReply, ListPluginsReply>;
+                 ChangeConfig, GetHistory, FindGarbage, ReadChanges, ControlJob, ListPlugins, ListTroubles, AcceptLoss>;
+using Reply =
+    std::variant<GetClusterInfoReply, ExecuteReply, GetBucketNodesReply, ApplyReply, GetBucketInfoReply,
+                 SetReplicaSetsReply, MergeBucketReply, DeleteBucketsReply, SplitBucketReply, JoinBucketsReply,
+                 ListEntriesReply, FetchEntriesReply, PollReply, DeploySchemasReply, GetStatusReply, CreateVisitorReply,
+                 VisitorNextReply, DestroyVisitorReply, SubmitJobReply, ListJobsReply, CancelJobReply, ChangeNodesReply,
+                 GetConfigReply, ChangeConfigReply, GetHistoryReply, FindGarbageReply, ReadChangesReply,
+                 ControlJobReply, ListPluginsReply, ListTroublesReply, AcceptLossReply>;
 static_assert(std::variant_size_v<Request> == std::variant_size_v<Reply>, "the answer of request i is reply i");
 
 /// "execute" for an Execute, and so on.

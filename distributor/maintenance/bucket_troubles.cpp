@@ -1,0 +1,52 @@
+#include "maintenance/bucket_troubles.h"
+
+#include <algorithm>
+
+namespace fjord::distributor {
+
+std::optional<rpc::BucketTrouble> trouble_of(const BucketEntry& entry) {
+  rpc::BucketTrouble trouble;
+  trouble.bucket = entry.bucket;
+  trouble.members = entry.set.nodes;
+  trouble.damaged = entry.damaged;
+  trouble.filling = entry.filling;
+  using Kind = rpc::BucketTroubleKind;
+  if (entry.phase == BucketPhase::Unavailable) {
+    trouble.kind = Kind::Unavailable;
+    trouble.reason = entry.reason;
+  } else if (!entry.damaged.empty()) {
+    trouble.kind = entry.repairable() ? Kind::Damaged : Kind::Lost;
+    trouble.reason = entry.repairable()    ? "a replica is being repaired from an intact one"
+                     : entry.loss_accepted ? "all replicas have lost something, which is being given up"
+                                           : "all replicas have lost something";
+  } else if (!entry.filling.empty()) {
+    trouble.kind = Kind::OutOfSync;
+    trouble.reason = "a replica is being filled";
+  } else if (entry.may_differ()) {
+    trouble.kind = Kind::OutOfSync;
+    trouble.reason = "its replicas are being made equal";
+  } else if (entry.misplaced || !entry.stale.empty()) {
+    trouble.kind = Kind::OutOfSync;
+    trouble.reason = "a replica is being moved or removed";
+  } else {
+    return std::nullopt;
+  }
+  return trouble;
+}
+
+rpc::ListTroublesReply list_troubles(BucketDatabase& buckets, const rpc::ListTroubles& request) {
+  rpc::ListTroublesReply reply;
+  for (const BucketEntry* entry = buckets.find_from(request.from); entry != nullptr;
+       entry = buckets.find_from(entry->bucket.sort_key() + 1)) {
+    std::optional<rpc::BucketTrouble> trouble = trouble_of(*entry);
+    if (!trouble || trouble->kind < request.at_least) continue;
+    if (reply.troubles.size() == std::max<std::uint32_t>(1, request.max)) {
+      reply.next = entry->bucket.sort_key();
+      break;
+    }
+    reply.troubles.push_back(std::move(*trouble));
+  }
+  return reply;
+}
+
+}  // namespace fjord::distributor

@@ -1,0 +1,74 @@
+#include "maintenance/bucket_troubles.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+namespace fjord::distributor {
+namespace {
+
+using Kind = rpc::BucketTroubleKind;
+
+BucketEntry healthy() {
+  BucketEntry entry;
+  entry.phase = BucketPhase::Active;
+  entry.set.nodes = {1, 2};
+  return entry;
+}
+Kind kind_of(const BucketEntry& entry) {
+  const auto trouble = trouble_of(entry);
+  return trouble ? trouble->kind : Kind::Unknown;
+}
+
+}  // namespace
+
+TEST_CASE("bucket troubles: the worst of what is wrong with a bucket is told, with its nodes") {
+  BucketEntry entry = healthy();
+  CHECK_FALSE(trouble_of(entry));
+  entry.stale = {5};
+  CHECK(kind_of(entry) == Kind::OutOfSync);
+  entry.stale.clear();
+  entry.dirty = true;
+  CHECK(kind_of(entry) == Kind::OutOfSync);
+  entry.filling = {3};
+  CHECK(trouble_of(entry)->reason == "a replica is being filled");
+  CHECK(trouble_of(entry)->filling == std::vector<std::uint16_t>{3});
+  entry.damaged = {2};
+  CHECK(kind_of(entry) == Kind::Damaged);
+  entry.damaged = {1, 2};
+  CHECK(kind_of(entry) == Kind::Lost);
+  CHECK(trouble_of(entry)->members == std::vector<std::uint16_t>{1, 2});
+  CHECK(trouble_of(entry)->damaged == std::vector<std::uint16_t>{1, 2});
+  entry.phase = BucketPhase::Unavailable;
+  entry.reason = "a node is down";
+  CHECK(kind_of(entry) == Kind::Unavailable);
+  CHECK(trouble_of(entry)->reason == "a node is down");
+}
+
+TEST_CASE("bucket troubles: a list comes in pages, each bucket once, without those that are not asked for") {
+  BucketDatabase buckets;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    BucketEntry& entry = buckets.add(BucketId(5, i));
+    entry.phase = BucketPhase::Active;
+    entry.set.nodes = {1};
+    if (i % 2 == 0) entry.filling = {2};
+    if (i % 4 == 0) entry.damaged = {1};
+  }
+  for (const auto& [at_least, expected] : {std::pair(Kind::OutOfSync, 10), std::pair(Kind::Lost, 5)}) {
+    std::set<BucketId> seen;
+    rpc::ListTroubles request;
+    request.at_least = at_least;
+    request.max = 3;
+    int pages = 0;
+    do {
+      const rpc::ListTroublesReply reply = list_troubles(buckets, request);
+      CHECK(reply.troubles.size() <= 3);
+      for (const rpc::BucketTrouble& trouble : reply.troubles) CHECK(seen.insert(trouble.bucket).second);
+      request.from = reply.next;
+      ++pages;
+    } while (request.from != 0);
+    CHECK(seen.size() == static_cast<std::size_t>(expected));
+    CHECK(pages == (expected + 2) / 3);
+  }
+}
+
+}  // namespace fjord::distributor

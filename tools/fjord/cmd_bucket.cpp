@@ -1,0 +1,232 @@
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
+#include <set>
+#include <thread>
+
+#include "ask_cluster.h"
+#include "commands.h"
+#include "json_text.h"
+
+namespace fjord::cli {
+namespace {
+
+using Kind = rpc::BucketTroubleKind;
+using SteadyClock = std::chrono::steady_clock;
+
+constexpr std::uint32_t kPage = 1000;
+constexpr auto kPollInterval = std::chrono::milliseconds(300);
+
+std::string_view name_of(Kind kind) {
+  switch (kind) {
+    case Kind::OutOfSync:
+      return "out of sync";
+    case Kind::Damaged:
+      return "damaged";
+    case Kind::Lost:
+      return "lost";
+    case Kind::Unavailable:
+      return "unavailable";
+    case Kind::Unknown:
+      break;
+  }
+  return "unknown";
+}
+
+std::string name_of(BucketId bucket) { return fmt::format("{:#x}", bucket.raw()); }
+
+/// Errors: InvalidArgument.
+Result<BucketId> bucket_named(std::string_view text) {
+  std::string_view digits = text;
+  if (digits.starts_with("0x")) digits.remove_prefix(2);
+  std::uint64_t raw = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), raw, 16);
+  if (error != std::errc() || end != digits.data() + digits.size() || !BucketId(raw).is_valid()) {
+    return Status(StatusCode::InvalidArgument, fmt::format("\"{}\" is no bucket; one looks like 0x4000000000000012", text));
+  }
+  return BucketId(raw);
+}
+
+struct Troubles {
+  std::vector<std::pair<rpc::Address, rpc::BucketTrouble>> buckets;  ///< With the distributor that said so.
+  std::vector<std::string> silent;                                   ///< Distributors that do not answer, and why.
+  bool more = false;
+};
+
+/// Of at least `at_least`, up to `most`.
+Troubles ask_all(Connection& connection, Kind at_least, std::size_t most, Duration timeout) {
+  Troubles troubles;
+  const auto snapshot = connection.client().snapshot();
+  const std::vector<rpc::Address>& distributors = snapshot->info().distributor_addresses;
+  for (std::size_t i = 0; i < distributors.size(); ++i) {
+    rpc::ListTroubles request;
+    request.at_least = at_least;
+    request.max = kPage;
+    do {
+      auto reply = ask_node(connection, distributors[i], request, timeout);
+      if (!reply) {
+        troubles.silent.push_back(fmt::format("distributor.{}: {}", i, reply.error().to_string()));
+        break;
+      }
+      for (rpc::BucketTrouble& trouble : reply->troubles) {
+        if (troubles.buckets.size() == most) {
+          troubles.more = true;
+          return troubles;
+        }
+        troubles.buckets.emplace_back(distributors[i], std::move(trouble));
+      }
+      request.from = reply->next;
+    } while (request.from != 0);
+  }
+  return troubles;
+}
+
+std::string nodes_text(const std::vector<std::uint16_t>& nodes) {
+  return nodes.empty() ? "-" : fmt::format("{}", fmt::join(nodes, ","));
+}
+
+std::string as_text(const Troubles& troubles) {
+  std::string text = fmt::format("{:<20} {:<12} {:<10} {:<10} {:<10} {}\n", "BUCKET", "WHAT", "MEMBERS", "DAMAGED",
+                                 "FILLING", "WHY");
+  for (const auto& [address, one] : troubles.buckets) {
+    text += fmt::format("{:<20} {:<12} {:<10} {:<10} {:<10} {}\n", name_of(one.bucket), name_of(one.kind),
+                        nodes_text(one.members), nodes_text(one.damaged), nodes_text(one.filling), one.reason);
+  }
+  return text;
+}
+
+void add_nodes(JsonText& json, const char* name, const std::vector<std::uint16_t>& nodes) {
+  json.key(name).begin_array();
+  for (const std::uint16_t node : nodes) json.text(fmt::format("storage.{}", node));
+  json.end_array();
+}
+
+std::string as_json(const Troubles& troubles) {
+  std::string text;
+  for (const auto& [address, one] : troubles.buckets) {
+    JsonText json;
+    json.begin_object().key("bucket").text(name_of(one.bucket)).key("what").text(name_of(one.kind));
+    add_nodes(json, "members", one.members);
+    add_nodes(json, "damaged", one.damaged);
+    add_nodes(json, "filling", one.filling);
+    text += json.key("why").text(one.reason).end_object().str() + "\n";
+  }
+  return text;
+}
+
+/// What was found, and who was not asked. The exit code is not OK if somebody was not.
+int show(const Troubles& troubles, const Common& common) {
+  if (common.json()) {
+    print(as_json(troubles));
+  } else if (!troubles.buckets.empty()) {
+    print(as_text(troubles));
+  } else if (troubles.silent.empty()) {
+    print("no such buckets\n");
+  }
+  for (const std::string& silent : troubles.silent) complain(silent);
+  return troubles.silent.empty() ? kOk : kPartial;
+}
+
+bool is_lost(const rpc::BucketTrouble& trouble) { return trouble.kind == Kind::Lost; }
+
+/// Those of `wanted` that are lost now, or all that are. Errors: NotFound for one that is not.
+Result<Troubles> chosen(Connection& connection, const std::set<BucketId>& wanted, const BucketArgs& args) {
+  Troubles troubles = ask_all(connection, Kind::Lost, SIZE_MAX, args.common.timeout());
+  std::erase_if(troubles.buckets, [](const auto& one) { return !is_lost(one.second); });
+  if (args.all) return troubles;
+  for (const BucketId bucket : wanted) {
+    const bool is_there = std::any_of(troubles.buckets.begin(), troubles.buckets.end(),
+                                      [&](const auto& one) { return one.second.bucket == bucket; });
+    if (!is_there) {
+      return Status(StatusCode::NotFound,
+                    name_of(bucket) + " is no bucket of which all replicas have lost something; `fjord bucket list` tells which are");
+    }
+  }
+  std::erase_if(troubles.buckets, [&](const auto& one) { return !wanted.contains(one.second.bucket); });
+  return troubles;
+}
+
+/// Says so to the owners of `troubles`. What they refuse shows in the next list.
+void accept(Connection& connection, const Troubles& troubles, Duration timeout) {
+  std::map<rpc::Address, rpc::AcceptLoss> requests;
+  for (const auto& [address, one] : troubles.buckets) requests[address].buckets.push_back(one.bucket);
+  for (auto& [address, request] : requests) (void)ask_node(connection, address, std::move(request), timeout);
+}
+
+/// Until none of them is lost any more.
+int accept_and_wait(Connection& connection, Troubles left, const BucketArgs& args) {
+  const std::size_t count = left.buckets.size();
+  const auto deadline = SteadyClock::now() + std::chrono::microseconds(args.common.timeout().count());
+  std::set<BucketId> wanted;
+  for (const auto& [address, one] : left.buckets) wanted.insert(one.bucket);
+  for (;;) {
+    accept(connection, left, args.common.timeout());
+    std::this_thread::sleep_for(kPollInterval);
+    left = ask_all(connection, Kind::Lost, SIZE_MAX, args.common.timeout());
+    std::erase_if(left.buckets, [&](const auto& one) { return !is_lost(one.second) || !wanted.contains(one.second.bucket); });
+    if (left.buckets.empty() && left.silent.empty()) break;
+    if (SteadyClock::now() > deadline) {
+      for (const std::string& silent : left.silent) complain(silent);
+      complain(fmt::format("{} of {} buckets are still lost; ask again", left.buckets.size(), count));
+      return kTimeout;
+    }
+  }
+  if (!args.common.json()) print(fmt::format("{} buckets: what is left is all there is\n", count));
+  return kOk;
+}
+
+}  // namespace
+
+int run_bucket_list(const BucketArgs& args) {
+  auto connection = connect_to(args.common);
+  if (!connection) return report(connection.error());
+  const auto most = static_cast<std::size_t>(args.lines);
+  Troubles troubles = ask_all(**connection, Kind::Damaged, most, args.common.timeout());
+  std::stable_sort(troubles.buckets.begin(), troubles.buckets.end(),
+                   [](const auto& a, const auto& b) { return a.second.kind > b.second.kind; });
+  if (!troubles.more) {
+    const Troubles all = ask_all(**connection, Kind::OutOfSync, most, args.common.timeout());
+    troubles.silent = all.silent;
+    for (const auto& one : all.buckets) {
+      if (one.second.kind != Kind::OutOfSync) continue;
+      if (troubles.buckets.size() == most) break;
+      troubles.buckets.push_back(one);
+    }
+    troubles.more = all.more;
+  }
+  const int code = show(troubles, args.common);
+  if (troubles.more && !args.common.json()) print("... and more; -n says how many are shown\n");
+  return code;
+}
+
+int run_bucket_accept_loss(const BucketArgs& args) {
+  if (!args.all && args.buckets.empty()) {
+    complain("say which buckets, or --all");
+    return kUsage;
+  }
+  std::set<BucketId> wanted;
+  for (const std::string& text : args.buckets) {
+    const Result<BucketId> bucket = bucket_named(text);
+    if (!bucket) {
+      report(bucket.error());
+      return kUsage;
+    }
+    wanted.insert(*bucket);
+  }
+  auto connection = connect_to(args.common);
+  if (!connection) return report(connection.error());
+  Result<Troubles> troubles = chosen(**connection, wanted, args);
+  if (!troubles) return report(troubles.error());
+  const int code = show(*troubles, args.common);
+  if (code != kOk || troubles->buckets.empty()) return code;
+  if (!args.yes) {
+    complain("nothing was done; with --yes, documents that these buckets have lost are NOT_FOUND from then on");
+    return kOk;
+  }
+  return accept_and_wait(**connection, std::move(*troubles), args);
+}
+
+}  // namespace fjord::cli
