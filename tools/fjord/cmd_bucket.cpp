@@ -45,7 +45,8 @@ Result<BucketId> bucket_named(std::string_view text) {
   std::uint64_t raw = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), raw, 16);
   if (error != std::errc() || end != digits.data() + digits.size() || !BucketId(raw).is_valid()) {
-    return Status(StatusCode::InvalidArgument, fmt::format("\"{}\" is no bucket; one looks like 0x4000000000000012", text));
+    return Status(StatusCode::InvalidArgument,
+                  fmt::format("\"{}\" is no bucket; one looks like 0x4000000000000012", text));
   }
   return BucketId(raw);
 }
@@ -89,8 +90,8 @@ std::string nodes_text(const std::vector<std::uint16_t>& nodes) {
 }
 
 std::string as_text(const Troubles& troubles) {
-  std::string text = fmt::format("{:<20} {:<12} {:<10} {:<10} {:<10} {}\n", "BUCKET", "WHAT", "MEMBERS", "DAMAGED",
-                                 "FILLING", "WHY");
+  std::string text =
+      fmt::format("{:<20} {:<12} {:<10} {:<10} {:<10} {}\n", "BUCKET", "WHAT", "MEMBERS", "DAMAGED", "FILLING", "WHY");
   for (const auto& [address, one] : troubles.buckets) {
     text += fmt::format("{:<20} {:<12} {:<10} {:<10} {:<10} {}\n", name_of(one.bucket), name_of(one.kind),
                         nodes_text(one.members), nodes_text(one.damaged), nodes_text(one.filling), one.reason);
@@ -142,7 +143,8 @@ Result<Troubles> chosen(Connection& connection, const std::set<BucketId>& wanted
                                       [&](const auto& one) { return one.second.bucket == bucket; });
     if (!is_there) {
       return Status(StatusCode::NotFound,
-                    name_of(bucket) + " is no bucket of which all replicas have lost something; `fjord bucket list` tells which are");
+                    name_of(bucket) +
+                        " is no bucket of which all replicas have lost something; `fjord bucket list` tells which are");
     }
   }
   std::erase_if(troubles.buckets, [&](const auto& one) { return !wanted.contains(one.second.bucket); });
@@ -166,7 +168,8 @@ int accept_and_wait(Connection& connection, Troubles left, const BucketArgs& arg
     accept(connection, left, args.common.timeout());
     std::this_thread::sleep_for(kPollInterval);
     left = ask_all(connection, Kind::Lost, SIZE_MAX, args.common.timeout());
-    std::erase_if(left.buckets, [&](const auto& one) { return !is_lost(one.second) || !wanted.contains(one.second.bucket); });
+    std::erase_if(left.buckets,
+                  [&](const auto& one) { return !is_lost(one.second) || !wanted.contains(one.second.bucket); });
     if (left.buckets.empty() && left.silent.empty()) break;
     if (SteadyClock::now() > deadline) {
       for (const std::string& silent : left.silent) complain(silent);

@@ -503,19 +503,38 @@ std::uint64_t read_of(const rpc::JobStatus& status) {
   return status.passes_done.empty() ? status.documents_read : status.passes_done.front().documents_read;
 }
 
-/// Empty if all that distributors say of the job, now that nothing happens any more, is that it is done.
+/// What distributors say of the job that is not "done"; null if there is nothing.
+std::optional<rpc::JobStatus> not_done(const std::vector<rpc::ListJobsReply>& replies) {
+  for (const rpc::ListJobsReply& reply : replies) {
+    for (const rpc::JobStatus& job : reply.jobs) {
+      if (job.phase != rpc::JobPhase::Done) return job;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Empty if all that distributors say of the job, now that nothing happens any more, is that it is done. If nobody
+/// knows that (it was submitted again, and who ended it, without a record, has died), it may be left at its former
+/// process, paused; then it is done when it has been resumed.
 std::string check_agreement(SimCluster& cluster, Client& client, const rpc::JobStatus& status) {
   cluster.run_until_steady(seconds(120));
   cluster.scheduler().run_for(seconds(20));
-  for (const rpc::ListJobsReply& reply : ask_all(cluster, client, status.job_id)) {
-    for (const rpc::JobStatus& job : reply.jobs) {
-      if (job.phase != rpc::JobPhase::Done) {
-        return fmt::format("I9: {} says of the job that is done: phase {}: {}", job.owner, static_cast<int>(job.phase),
-                           job.error.to_string());
-      }
+  std::vector<rpc::ListJobsReply> replies = ask_all(cluster, client, status.job_id);
+  std::optional<rpc::JobStatus> other = not_done(replies);
+  const bool is_known = std::any_of(replies.begin(), replies.end(), [](const rpc::ListJobsReply& reply) {
+    return !reply.jobs.empty() && reply.jobs.front().phase == rpc::JobPhase::Done;
+  });
+  if (other && other->paused && !is_known) {
+    const MonotonicTime end = cluster.scheduler().clock().now() + seconds(600);
+    while (other && cluster.scheduler().clock().now() < end) {
+      if (other->paused) control(client, status.job_id, rpc::JobAction::Resume, true);
+      cluster.scheduler().run_for(seconds(1));
+      other = not_done(ask_all(cluster, client, status.job_id));
     }
   }
-  return {};
+  if (!other) return {};
+  return fmt::format("I9: {} says of the job that is done: phase {}: {}", other->owner, static_cast<int>(other->phase),
+                     other->error.to_string());
 }
 
 }  // namespace
