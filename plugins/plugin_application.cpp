@@ -10,13 +10,10 @@
 namespace fjord::plugins {
 namespace {
 
-using mapreduce::Application;
 using mapreduce::ApplicationParameters;
-using mapreduce::BatchFunctions;
-using mapreduce::Emitter;
+using mapreduce::BatchApplication;
 using mapreduce::KeyedValues;
 using mapreduce::MappedDocuments;
-using mapreduce::ResultEmitter;
 
 /// What goes over in one message, about. One document or key may be more.
 constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
@@ -24,7 +21,7 @@ constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
 /// Passes everything on to a process, many documents or keys at a time. A process that ended, whatever the reason, is
 /// followed by another one, as nothing but the call that it was lost in depends on it; so that one document is blamed
 /// for it and not all of its batch, these are then given to the new one alone.
-class PluginApplication final : public Application, private BatchFunctions {
+class PluginApplication final : public BatchApplication {
  public:
   PluginApplication(std::shared_ptr<const PluginContext> shared, std::string library, std::string name,
                     std::string version)
@@ -45,24 +42,6 @@ class PluginApplication final : public Application, private BatchFunctions {
     return shared_->options.applications_start_at_once ? start() : Status::ok();
   }
   bool needs_body() const override { return needs_body_; }
-  BatchFunctions* batches() override { return this; }
-
-  Status map(const DocumentView& document, Emitter& emitter) override {
-    FJORD_TRY_ASSIGN(const MappedDocuments mapped, map({&document, 1}, [&emitter] { return emitter.cancelled(); }));
-    if (!mapped.failed.empty()) return mapped.failed.front().why;
-    ByteReader in(mapped.emitted);
-    while (in.remaining() > 0) {
-      const std::string_view key = in.string();
-      emitter.emit(key, in.string());
-    }
-    return Status::ok();
-  }
-  Status reduce(std::string_view key, std::span<const std::string_view> values, ResultEmitter& result) override {
-    const KeyedValues one{key, values};
-    FJORD_TRY_ASSIGN(auto results, reduce({&one, 1}));
-    if (results.front()) result.emit(std::move(*results.front()));
-    return Status::ok();
-  }
 
   Result<MappedDocuments> map(std::span<const DocumentView> documents,
                               const std::function<bool()>& cancelled) override {

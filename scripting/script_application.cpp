@@ -14,13 +14,10 @@
 namespace fjord::scripting {
 namespace {
 
-using mapreduce::Application;
 using mapreduce::ApplicationParameters;
-using mapreduce::BatchFunctions;
-using mapreduce::Emitter;
+using mapreduce::BatchApplication;
 using mapreduce::KeyedValues;
 using mapreduce::MappedDocuments;
-using mapreduce::ResultEmitter;
 
 /// What goes over in one message, about. One document, or the values of a key that is reduced, may be more.
 constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
@@ -113,7 +110,7 @@ class Combining {
 /// Passes everything on to a process, many documents or keys at a time. So that one document is blamed for a process
 /// that is lost, and not all that it was given at once, the next one is given these alone. A value of a tuple is one or
 /// more values of the script, as put_string() writes them (one of storage nodes before batches were there: more).
-class ScriptApplication final : public Application, private BatchFunctions {
+class ScriptApplication final : public BatchApplication {
  public:
   explicit ScriptApplication(ScriptOptions options) : options_(std::move(options)) {}
 
@@ -126,25 +123,6 @@ class ScriptApplication final : public Application, private BatchFunctions {
     return process_->start();
   }
   bool needs_body() const override { return process_->needs_body(); }
-  BatchFunctions* batches() override { return this; }
-
-  Status map(const DocumentView& document, Emitter& emitter) override {
-    FJORD_TRY_ASSIGN(const MappedDocuments mapped, map({&document, 1}, [&emitter] { return emitter.cancelled(); }));
-    if (!mapped.failed.empty()) return mapped.failed.front().why;
-    ByteReader in(mapped.emitted);
-    while (in.remaining() > 0) {
-      const std::string_view key = in.string();
-      emitter.emit(key, in.string());
-    }
-    return Status::ok();
-  }
-  Status reduce(std::string_view key, std::span<const std::string_view> values, ResultEmitter& result) override {
-    const KeyedValues one{key, values};
-    std::vector<std::optional<std::string>> results;
-    FJORD_TRY(reduce_some({&one, 1}, results));
-    if (results.front()) result.emit(std::move(*results.front()));
-    return Status::ok();
-  }
 
   Result<MappedDocuments> map(std::span<const DocumentView> documents,
                               const std::function<bool()>& cancelled) override {

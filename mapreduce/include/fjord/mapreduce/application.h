@@ -104,6 +104,17 @@ class Application : public JobFunctions {
   virtual Status arrange(std::vector<std::pair<std::string, std::string>>& /*results*/) const { return Status::ok(); }
 };
 
+/// One that works in batches; a single document or key is a batch of one.
+class BatchApplication : public Application, public BatchFunctions {
+ public:
+  using BatchFunctions::map;
+  using BatchFunctions::reduce;
+
+  BatchFunctions* batches() final { return this; }
+  Status map(const DocumentView& document, Emitter& emitter) final;
+  Status reduce(std::string_view key, std::span<const std::string_view> values, ResultEmitter& result) final;
+};
+
 struct ApplicationInfo {
   std::string name;
   std::string help;  ///< For users: what it computes and what a result looks like.
