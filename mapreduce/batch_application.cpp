@@ -16,8 +16,7 @@ Status BatchApplication::map(const DocumentView& document, Emitter& emitter) {
   return Status::ok();
 }
 
-Status BatchApplication::reduce(std::string_view key, std::span<const std::string_view> values,
-                                ResultEmitter& result) {
+Status BatchApplication::reduce(std::string_view key, std::span<const std::string_view> values, ResultEmitter& result) {
   const KeyedValues one{key, values};
   FJORD_TRY_ASSIGN(auto results, reduce({&one, 1}));
   if (results.front()) result.emit(std::move(*results.front()));

@@ -50,9 +50,9 @@ ClusterHealth health_of(const rpc::GetStatusReply& status) {
   if (health.buckets_out_of_sync > 0)
     reasons.add(1, fmt::format("{} buckets are out of sync", health.buckets_out_of_sync));
   if (health.buckets_damaged > 0)
-    reasons.add(1, fmt::format("{} buckets have a damaged replica", health.buckets_damaged));
+    reasons.add(1, fmt::format("{} buckets have a damaged replica: `fjord bucket list`", health.buckets_damaged));
   if (health.buckets_unavailable > 0)
-    reasons.add(2, fmt::format("{} buckets cannot be served", health.buckets_unavailable));
+    reasons.add(2, fmt::format("{} buckets cannot be served: `fjord bucket list`", health.buckets_unavailable));
   if (distributors_up == 0) reasons.add(2, "no distributor is up");
   return health;
 }
