@@ -191,7 +191,7 @@ Status check_passes(const rpc::JobSpec& spec, const std::string& job_id, const A
     if (count > 1 && selection->needs_now()) {
       return in_pass(invalid("what a job of several passes selects cannot depend on now()"), i, count);
     }
-    const std::string& first_type = passes_of(spec).front().document_type;
+    const std::string first_type = passes_of(spec).front().document_type;
     if (const Status status = check_target(plan, *types, first_type); !status) return in_pass(status, i, count);
     const rpc::RowTarget& into = plan.pass.into;
     if (into.type.empty()) continue;
