@@ -1174,7 +1174,7 @@ struct BucketTrouble {
 /** The buckets of the receiver that are not as they should be. NOT_READY if it does not know them yet. */
 struct ListTroubles {
   1: optional BucketTroubleKind at_least = BucketTroubleKind.OUT_OF_SYNC
-  2: optional i64 from = 0
+  2: optional i64 from_key = 0
   3: optional i32 max = 1000
 }
 
@@ -1182,7 +1182,7 @@ struct ListTroublesReply {
   1: optional Status status
   2: optional list<BucketTrouble> troubles = []
   /** Where to go on; 0: that was all. */
-  3: optional i64 next = 0
+  3: optional i64 next_key = 0
 }
 
 /**

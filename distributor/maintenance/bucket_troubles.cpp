@@ -36,12 +36,12 @@ std::optional<rpc::BucketTrouble> trouble_of(const BucketEntry& entry) {
 
 rpc::ListTroublesReply list_troubles(BucketDatabase& buckets, const rpc::ListTroubles& request) {
   rpc::ListTroublesReply reply;
-  for (const BucketEntry* entry = buckets.find_from(request.from); entry != nullptr;
+  for (const BucketEntry* entry = buckets.find_from(request.from_key); entry != nullptr;
        entry = buckets.find_from(entry->bucket.sort_key() + 1)) {
     std::optional<rpc::BucketTrouble> trouble = trouble_of(*entry);
     if (!trouble || trouble->kind < request.at_least) continue;
     if (reply.troubles.size() == std::max<std::uint32_t>(1, request.max)) {
-      reply.next = entry->bucket.sort_key();
+      reply.next_key = entry->bucket.sort_key();
       break;
     }
     reply.troubles.push_back(std::move(*trouble));

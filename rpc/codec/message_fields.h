@@ -649,14 +649,14 @@ void fields(V& visit, M& m) {
 template <typename V, Is<ListTroubles> M>
 void fields(V& visit, M& m) {
   visit(1, m.at_least);
-  visit(2, m.from);
+  visit(2, m.from_key);
   visit(3, m.max);
 }
 template <typename V, Is<ListTroublesReply> M>
 void fields(V& visit, M& m) {
   visit(1, m.status);
   visit(2, m.troubles);
-  visit(3, m.next);
+  visit(3, m.next_key);
 }
 template <typename V, Is<AcceptLoss> M>
 void fields(V& visit, M& m) {

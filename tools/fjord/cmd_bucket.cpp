@@ -79,8 +79,8 @@ Troubles ask_all(Connection& connection, Kind at_least, std::size_t most, Durati
         }
         troubles.buckets.emplace_back(distributors[i], std::move(trouble));
       }
-      request.from = reply->next;
-    } while (request.from != 0);
+      request.from_key = reply->next_key;
+    } while (request.from_key != 0);
   }
   return troubles;
 }

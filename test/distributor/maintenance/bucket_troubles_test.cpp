@@ -63,9 +63,9 @@ TEST_CASE("bucket troubles: a list comes in pages, each bucket once, without tho
       const rpc::ListTroublesReply reply = list_troubles(buckets, request);
       CHECK(reply.troubles.size() <= 3);
       for (const rpc::BucketTrouble& trouble : reply.troubles) CHECK(seen.insert(trouble.bucket).second);
-      request.from = reply.next;
+      request.from_key = reply.next_key;
       ++pages;
-    } while (request.from != 0);
+    } while (request.from_key != 0);
     CHECK(seen.size() == static_cast<std::size_t>(expected));
     CHECK(pages == (expected + 2) / 3);
   }

@@ -765,14 +765,14 @@ struct BucketTrouble {
 struct ListTroublesReply {
   Status status;
   std::vector<BucketTrouble> troubles = {};
-  std::uint64_t next = 0;  ///< Where to go on; 0: that was all.
+  std::uint64_t next_key = 0;  ///< Where to go on; 0: that was all.
 };
 /// Of the receiver's buckets. Errors: NotReady if it does not know them yet.
 struct ListTroubles {
   using Reply = ListTroublesReply;
   static constexpr const char* kName = "listTroubles";
   BucketTroubleKind at_least = BucketTroubleKind::OutOfSync;
-  std::uint64_t from = 0;
+  std::uint64_t from_key = 0;
   std::uint32_t max = 1000;
 };
 struct AcceptLossReply {
