@@ -1173,9 +1173,11 @@ struct BucketTrouble {
 
 /** The buckets of the receiver that are not as they should be. NOT_READY if it does not know them yet. */
 struct ListTroubles {
-  1: optional BucketTroubleKind at_least = BucketTroubleKind.OUT_OF_SYNC
+  /** UNKNOWN: all. */
+  1: optional BucketTroubleKind at_least = BucketTroubleKind.UNKNOWN
   2: optional i64 from_key = 0
-  3: optional i32 max = 1000
+  /** 0: as many as the receiver finds good. */
+  3: optional i64 max = 0
 }
 
 struct ListTroublesReply {

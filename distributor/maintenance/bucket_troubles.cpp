@@ -1,8 +1,11 @@
 #include "maintenance/bucket_troubles.h"
 
-#include <algorithm>
-
 namespace fjord::distributor {
+namespace {
+
+constexpr std::size_t kTroublesMax = 1000;  ///< In one answer.
+
+}  // namespace
 
 std::optional<rpc::BucketTrouble> trouble_of(const BucketEntry& entry) {
   rpc::BucketTrouble trouble;
@@ -36,11 +39,12 @@ std::optional<rpc::BucketTrouble> trouble_of(const BucketEntry& entry) {
 
 rpc::ListTroublesReply list_troubles(BucketDatabase& buckets, const rpc::ListTroubles& request) {
   rpc::ListTroublesReply reply;
+  const std::size_t most = request.max == 0 ? kTroublesMax : request.max;
   for (const BucketEntry* entry = buckets.find_from(request.from_key); entry != nullptr;
        entry = buckets.find_from(entry->bucket.sort_key() + 1)) {
     std::optional<rpc::BucketTrouble> trouble = trouble_of(*entry);
     if (!trouble || trouble->kind < request.at_least) continue;
-    if (reply.troubles.size() == std::max<std::uint32_t>(1, request.max)) {
+    if (reply.troubles.size() == most) {
       reply.next_key = entry->bucket.sort_key();
       break;
     }

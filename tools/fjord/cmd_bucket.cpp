@@ -17,7 +17,6 @@ namespace {
 using Kind = rpc::BucketTroubleKind;
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr std::uint32_t kPage = 1000;
 constexpr auto kPollInterval = std::chrono::milliseconds(300);
 
 std::string_view name_of(Kind kind) {
@@ -65,7 +64,6 @@ Troubles ask_all(Connection& connection, Kind at_least, std::size_t most, Durati
   for (std::size_t i = 0; i < distributors.size(); ++i) {
     rpc::ListTroubles request;
     request.at_least = at_least;
-    request.max = kPage;
     do {
       auto reply = ask_node(connection, distributors[i], request, timeout);
       if (!reply) {

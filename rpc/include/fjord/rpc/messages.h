@@ -771,9 +771,9 @@ struct ListTroublesReply {
 struct ListTroubles {
   using Reply = ListTroublesReply;
   static constexpr const char* kName = "listTroubles";
-  BucketTroubleKind at_least = BucketTroubleKind::OutOfSync;
+  BucketTroubleKind at_least = BucketTroubleKind::Unknown;  ///< Unknown: all.
   std::uint64_t from_key = 0;
-  std::uint32_t max = 1000;
+  std::uint32_t max = 0;  ///< 0: as many as the receiver finds good.
 };
 struct AcceptLossReply {
   Status status;
