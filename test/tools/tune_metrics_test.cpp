@@ -100,6 +100,12 @@ TEST_CASE("tune metrics: what is measured replaces what is assumed, and each inp
   CHECK(origin_of(inputs, "p99_s").starts_with("measured"));
   CHECK(origin_of(inputs, "latency_target_s") == "assumed");
 
+  // Distributors that look for jobs are no visits.
+  tuner::Workload unvisited;
+  const auto rarely = figures_between(before, reading(10, {distributor(900, 300, 0, 0, 0), storage(30, 1, 0, 5, 10)}));
+  CHECK(origin_of(take_figures(rarely, false, {}, unvisited), "scan_share") == "assumed");
+  CHECK(unvisited.scan_share == tuner::Workload().scan_share);
+
   // How much visits matter was said.
   tuner::Workload said;
   said.scan_share = 0.7;

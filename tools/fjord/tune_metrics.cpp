@@ -86,9 +86,14 @@ void add_caches(const NodePeriod& node, tuner::PeriodFigures& sum) {
       sum.memory_available_bytes <= 0 ? available : std::min(sum.memory_available_bytes, available);
 }
 
+/// In all, per second: fewer are no visits of users.
+constexpr double kDocblocksOfVisits = 4;
+
 /// Of the time of stripes that operations and visits took, what visits did.
 double share_of_visits(const tuner::PeriodFigures& figures, const tuner::HardwareProfile& profile,
                        const tuner::Workload& workload) {
+  // Distributors look through the records of jobs every few seconds, also where nobody visits anything.
+  if (figures.docblocks_per_s < kDocblocksOfVisits) return 0;
   const tuner::StripeTimes times = tuner::stripe_times(workload, profile, workload.current);
   const double visits = figures.docblocks_per_s * times.docblock_s;
   const double operations = figures.node_operations_per_s * times.operation_s;
