@@ -70,7 +70,8 @@ class DamageTest(unittest.TestCase):
             harness.wait_until(lambda: len(self.troubles(cluster)) == damaged, "the damage is known")
             for trouble in self.troubles(cluster):
                 self.assertEqual((trouble["what"], trouble["members"], trouble["damaged"]), (LOST, ["storage.0"], ["storage.0"]))
-            self.assertEqual(cluster.fjord("status").code, FAILED)
+            # What the nodes have told the controller last.
+            harness.wait_until(lambda: cluster.fjord("status").code == FAILED, "the status says so, too")
 
             # Named, listed, and given up only if one says so.
             one = self.troubles(cluster)[0]["bucket"]

@@ -218,6 +218,7 @@ int run_tune_run(const TuneArgs& args) {
   options.watch.scan_share = objective->scan_share;
   options.entries.controller.quorum = static_cast<std::uint64_t>(args.entries_quorum);
   options.entries.controller.cpu_share_min = args.entries_share;
+  options.cache.least_wait_share = args.cache_share;
   return Driver(args, std::move(*addresses), options).run(*modes);
 }
 

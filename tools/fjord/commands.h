@@ -288,6 +288,7 @@ struct TuneArgs {
   int periods = 0;          ///< run: 0: for ever.
   int entries_quorum = 2;   ///< run: so many nodes have to find their puts bound by the search.
   double entries_share = 0.5;
+  double cache_share = 0.01;  ///< run: below that share of the time in waits the memory of indexes is left alone.
 };
 int run_tune_example();
 int run_tune_advise(const TuneArgs& args);

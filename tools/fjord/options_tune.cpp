@@ -29,6 +29,10 @@ void add_tune_watch(CLI::App& apply, CLI::App& run, TuneArgs& args) {
   run.add_option("--entries-share", args.entries_share,
                  "entries: share of a put's time in the search from which it counts as bound (default: 0.5)")
       ->check(CLI::Range(0.05, 0.95));
+  run.add_option("--cache-share", args.cache_share,
+                 "cache: share of the time that nodes wait for indexes or documents from which a change is worth it "
+                 "(default: 0.01)")
+      ->check(CLI::Range(0.0001, 0.95));
   for (CLI::App* one : {&apply, &run}) {
     one->add_option("--period", args.period_s, "Seconds between two readings of the metrics (default: 10)")
         ->check(CLI::Range(0.1, 3600.0))

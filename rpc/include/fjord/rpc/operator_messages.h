@@ -1,0 +1,179 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "fjord/common/status.h"
+#include "fjord/document/bucket_id.h"
+
+/// What operators say to a cluster: the part of messages.h, which includes this, that is about changes of nodes and
+/// settings, plugins, and buckets that are in trouble.
+namespace fjord::rpc {
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Operation of a cluster: sent to any distributor, decided by the fleet controller that leads
+
+enum class NodeAction : std::int32_t {
+  Unknown = 0,
+  Up = 1,           ///< Takes back what an operator wanted before.
+  Maintenance = 2,  ///< Away for a short time: nothing is copied.
+  Retire = 3,       ///< Its buckets move to others while it serves.
+  Down = 4,
+  Add = 5,       ///< A new node, with the next free index.
+  Remove = 6,    ///< Out of the distribution; only when it is retired and empty.
+  Replace = 7,   ///< Another process takes the index over.
+  Capacity = 8,  ///< Relative weight in the placement.
+  Stop = 9,      ///< Nothing but the question whether it could be stopped.
+  Balance = 10,  ///< Of the whole cluster: single buckets are kept elsewhere, so that all nodes are equally full.
+};
+
+/// What a change of nodes would move.
+struct MovementPlan {
+  std::uint64_t buckets_total = 0;
+  std::uint64_t buckets_moved = 0;  ///< Distribution buckets that get at least one new replica.
+  std::uint64_t replicas_moved = 0;
+  std::uint64_t bytes = 0;       ///< Estimate, from what the storage nodes report.
+  std::uint64_t duration_s = 0;  ///< Estimate.
+  std::vector<std::string> notes;
+  friend bool operator==(const MovementPlan&, const MovementPlan&) = default;
+};
+
+struct ChangeNodesReply {
+  Status status;
+  /// Why it is refused; empty: it was done, or would be. Not used for input that is wrong, which is a status.
+  std::vector<std::string> refusals;
+  std::vector<std::string> warnings;
+  std::vector<std::string> nodes;   ///< That were changed; the name of a node that was added.
+  std::uint64_t state_version = 0;  ///< In force when the change was decided; its effect is a later one.
+  MovementPlan plan;
+};
+struct ChangeNodes {
+  using Reply = ChangeNodesReply;
+  static constexpr const char* kName = "changeNodes";
+  NodeAction action = NodeAction::Unknown;
+  std::vector<std::string> nodes;  ///< "storage.2". Add: "storage" or "distributor".
+  std::string address;             ///< Add, replace.
+  std::string group;               ///< Add of a storage node: name of the group; empty: the only one there is.
+  std::string capacity;            ///< Add, capacity; empty: 1.
+  std::string reason;
+  std::string who;
+  bool dry_run = false;
+  bool force = false;      ///< Although it is refused otherwise.
+  std::string balance_to;  ///< Balance: the largest max/mean of bytes, empty: 1.02; "off": no exceptions.
+};
+
+struct Setting {
+  std::string name;
+  std::string type;           ///< "integer", "bytes", "duration", "ratio", "bool" or the choices, "a|b".
+  std::string default_value;  ///< As people write it; empty: from the configuration file.
+  std::string min;
+  std::string max;
+  std::string value;  ///< In force or on its way; empty: the default.
+  std::string used_by;
+  std::string meaning;
+};
+struct ConfigChange {
+  std::uint64_t version = 0;
+  std::int64_t unix_us = 0;
+  std::string who;
+  std::vector<std::string> values;  ///< "name=value": all that is not at its default.
+};
+struct GetConfigReply {
+  Status status;
+  std::uint64_t config_version = 0;
+  std::vector<Setting> settings;
+  std::vector<ConfigChange> versions;  ///< Oldest first.
+  std::vector<std::string> waiting;    ///< Nodes that do not have config_version yet.
+  std::vector<std::string> errors;     ///< "storage.1: name: why": not in force there.
+};
+struct GetConfig {
+  using Reply = GetConfigReply;
+  static constexpr const char* kName = "getConfig";
+};
+struct ChangeConfigReply {
+  Status status;  ///< InvalidArgument names the setting, the value and what would be right; nothing is changed then.
+  std::uint64_t config_version = 0;
+  std::vector<std::string> changes;  ///< "name: old -> new".
+};
+struct ChangeConfig {
+  using Reply = ChangeConfigReply;
+  static constexpr const char* kName = "changeConfig";
+  std::vector<std::string> set;    ///< "name=value".
+  std::vector<std::string> unset;  ///< Back to the default.
+  std::uint64_t revert_to = 0;     ///< Everything as in that version; 0: not asked.
+  bool revert = false;             ///< Everything as before the last change.
+  std::string who;
+  bool dry_run = false;
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Plugins: whoever asks, to storage nodes and distributors
+
+struct PluginFunction {
+  std::string name;
+  std::string help;
+  bool is_application = false;  ///< Else a visitor.
+  std::string version;          ///< Of an application.
+};
+struct PluginLibrary {
+  std::string file;
+  std::string problem;  ///< Why it is not used; empty: it is.
+  std::vector<PluginFunction> functions;
+};
+struct ListPluginsReply {
+  Status status;
+  std::vector<PluginLibrary> libraries;
+};
+/// What the libraries of this node's plugin directory offer.
+struct ListPlugins {
+  using Reply = ListPluginsReply;
+  static constexpr const char* kName = "listPlugins";
+};
+
+// ---------------------------------------------------------------------------------------------------------------------
+// Buckets that are not as they should be: an operator to distributors
+
+enum class BucketTroubleKind : std::int32_t {
+  Unknown = 0,
+  OutOfSync = 1,    ///< Too few replicas, or they are being made equal or moved. Goes away by itself.
+  Damaged = 2,      ///< A replica has lost something, and is made anew from an intact one.
+  Lost = 3,         ///< All replicas have lost something, and nobody knows what.
+  Unavailable = 4,  ///< Cannot be served: its newest documents may be on a node that is down.
+};
+struct BucketTrouble {
+  BucketId bucket;
+  BucketTroubleKind kind = BucketTroubleKind::Unknown;
+  std::string reason;
+  std::vector<std::uint16_t> members;
+  std::vector<std::uint16_t> damaged;
+  std::vector<std::uint16_t> filling;
+};
+struct ListTroublesReply {
+  Status status;
+  std::vector<BucketTrouble> troubles = {};
+  std::uint64_t next_key = 0;  ///< Where to go on; 0: that was all.
+};
+/// Of the receiver's buckets. Errors: NotReady if it does not know them yet.
+struct ListTroubles {
+  using Reply = ListTroublesReply;
+  static constexpr const char* kName = "listTroubles";
+  BucketTroubleKind at_least = BucketTroubleKind::Unknown;  ///< Unknown: all.
+  std::uint64_t from_key = 0;
+  std::uint32_t max = 0;  ///< 0: as many as the receiver finds good.
+};
+struct AcceptLossReply {
+  Status status;
+  std::vector<Status> statuses;  ///< Of each bucket.
+};
+/// What is left of these buckets, all replicas of which have lost something, is from now on all that there is. Begins
+/// it; when it is done they are not in an answer to listTroubles any more. If the cluster state changes before, it has
+/// to be asked for again. Errors for a bucket: NotFound if the receiver does not own it, InvalidArgument if an intact
+/// replica is there.
+struct AcceptLoss {
+  using Reply = AcceptLossReply;
+  static constexpr const char* kName = "acceptLoss";
+  std::vector<BucketId> buckets;
+};
+
+}  // namespace fjord::rpc
