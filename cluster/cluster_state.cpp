@@ -43,6 +43,7 @@ void trim(std::vector<NodeStateInfo>& nodes) {
 struct Parser {
   std::uint64_t version = 0;
   std::uint64_t time_floor_us = 0;
+  unsigned copies_assured = 0;
   NodeState cluster = NodeState::Up;
   unsigned bits = kDefaultDistributionBits;
   std::string description;
@@ -66,6 +67,10 @@ struct Parser {
       const auto number = cluster_text::parse_number<std::uint64_t>(value);
       if (!number) return bad_token(token, "expected microseconds since 1970");
       time_floor_us = *number;
+    } else if (key == "copies") {
+      const auto number = cluster_text::parse_number<std::uint16_t>(value);
+      if (!number) return bad_token(token, "expected a number of copies");
+      copies_assured = *number;
     } else if (key == "cluster") {
       const Result<NodeState> state = node_state_from_letter(value);
       if (!state) return state.error().with_context("cluster state");
@@ -203,6 +208,7 @@ Result<ClusterState> ClusterState::parse(std::string_view text) {
   ClusterState state;
   state.version_ = parser.version;
   state.time_floor_us_ = parser.time_floor_us;
+  state.copies_assured_ = parser.copies_assured;
   state.cluster_ = parser.cluster;
   state.bits_ = parser.bits;
   state.description_ = std::move(parser.description);
@@ -222,6 +228,7 @@ std::string ClusterState::to_string(Print print) const {
   if (cluster_ != NodeState::Up) add("cluster", to_letter(cluster_));
   if (bits_ != kDefaultDistributionBits) add("bits", bits_);
   if (time_floor_us_ != 0) add("floor", time_floor_us_);
+  if (copies_assured_ != 0) add("copies", copies_assured_);
   if (!exceptions_.empty()) add("except", print_exceptions(exceptions_));
   if (verbose && !description_.empty()) add("m", cluster_text::escape(description_));
   for (const NodeType type : kPrintOrder) {
@@ -303,14 +310,16 @@ bool are_nodes_similar(const ClusterState& a, const ClusterState& b, Similar sim
 bool ClusterState::is_similar(const ClusterState& other) const {
   if (cluster_ == NodeState::Down && other.cluster_ == NodeState::Down) return true;
   return cluster_ == other.cluster_ && bits_ == other.bits_ && exceptions_ == other.exceptions_ &&
+         copies_assured_ == other.copies_assured_ &&
          are_nodes_similar(*this, other, [](const auto& a, const auto& b) { return a.is_similar(b); });
 }
 
 bool ClusterState::is_similar_ignoring_progress(const ClusterState& other) const {
   if (cluster_ == NodeState::Down && other.cluster_ == NodeState::Down) return true;
   return cluster_ == other.cluster_ && bits_ == other.bits_ && exceptions_ == other.exceptions_ &&
-         are_nodes_similar(*this, other,
-                           [](const auto& a, const auto& b) { return a.is_similar_ignoring_progress(b); });
+         copies_assured_ == other.copies_assured_ && are_nodes_similar(*this, other, [](const auto& a, const auto& b) {
+           return a.is_similar_ignoring_progress(b);
+         });
 }
 
 std::string ClusterState::diff(const ClusterState& next) const {
@@ -318,6 +327,7 @@ std::string ClusterState::diff(const ClusterState& next) const {
   add_difference(out, "version", version_, next.version_);
   add_difference(out, "cluster", fjord::to_string(cluster_), fjord::to_string(next.cluster_));
   add_difference(out, "bits", bits_, next.bits_);
+  add_difference(out, "assured copies", copies_assured_, next.copies_assured_);
   add_difference(out, "exceptions", print_exceptions(exceptions_), print_exceptions(next.exceptions_));
   add_difference(out, "description", description_, next.description_);
   for (const NodeType type : {NodeType::Storage, NodeType::Distributor}) {

@@ -1,5 +1,7 @@
 #include "fjord/cluster/cluster_view.h"
 
+#include <algorithm>
+
 namespace fjord {
 namespace {
 
@@ -8,6 +10,18 @@ constexpr std::uint32_t kUnknownOwner = 0xffffffff;
 constexpr std::uint32_t kNoOwner = 0xfffffffe;
 
 }  // namespace
+
+bool is_to_stay(const ClusterState& state, std::uint16_t storage_node) {
+  const NodeStateInfo& info = state.node(NodeId::storage(storage_node));
+  return info.state != NodeState::Retired && info.capacity > 0.0;
+}
+
+unsigned replicas_at_birth(const ClusterState& state, const DistributionConfig& distribution) {
+  const auto& all = distribution.flat_nodes();
+  const auto staying =
+      std::count_if(all.begin(), all.end(), [&](const auto& node) { return is_to_stay(state, node.index); });
+  return std::min(distribution.redundancy(), std::max(1U, static_cast<unsigned>(staying)));
+}
 
 PlacementCache::PlacementCache(ClusterView view) : PlacementCache(std::move(view), placement_algorithm()) {}
 

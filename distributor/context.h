@@ -14,12 +14,6 @@
 namespace fjord::distributor {
 
 /// What the parts of a distributor share. Confined to its executor, the snapshot holder apart.
-/// Not retired, and of some capacity. One that is down counts, as it may come back.
-inline bool is_to_stay(const ClusterState& state, std::uint16_t node) {
-  const NodeStateInfo& info = state.node({NodeType::Storage, node});
-  return info.state != NodeState::Retired && info.capacity > 0.0;
-}
-
 struct Context {
   const DistributorOptions& options;
   Clock& clock;
@@ -38,10 +32,6 @@ struct Context {
   MonotonicTime lease_until{};
   /// The highest time that the fleet controller has granted; see next_timestamp(). 0: none.
   std::uint64_t time_ceiling_us = 0;
-  /// Buckets have at least so many replicas, or what replicas_at_birth() says if that is less. It rises when all
-  /// buckets are in sync with all nodes there: those that were made when there were fewer nodes or fewer copies were
-  /// wanted have fewer until then.
-  std::size_t copies_assured = 0;
 
   /// False: another distributor may have taken the bucket over in a newer state, so what a storage node says counts
   /// only together with all other members of the bucket's set (docs/design/0005, "Leases instead of trust").
@@ -85,18 +75,14 @@ struct Context {
     return std::max({is_granted ? std::min(wall_us, time_ceiling_us) : wall_us, last_us + 1, floor_us + 1});
   }
   std::size_t nodes() const { return snapshot->distribution().flat_nodes().size(); }
-  /// Buckets are made with so many replicas and not with fewer; after that at least as many nodes hold a replica,
-  /// current or not. Nodes that are being emptied count for nothing: buckets may have left them already.
   std::size_t replicas_at_birth() const {
-    const auto& all = snapshot->distribution().flat_nodes();
-    const auto staying = std::count_if(all.begin(), all.end(), [&](const DistributionGroup::Node& node) {
-      return is_to_stay(snapshot->state(), node.index);
-    });
-    return std::min<std::size_t>(snapshot->distribution().redundancy(),
-                                 std::max<std::size_t>(1, static_cast<std::size_t>(staying)));
+    return fjord::replicas_at_birth(snapshot->state(), snapshot->distribution());
   }
   /// With so many nodes away, a bucket that nobody reported may still exist on them. With fewer it would be reported.
-  bool unreported_buckets_may_exist() const { return absent_nodes() >= std::min(replicas_at_birth(), copies_assured); }
+  bool unreported_buckets_may_exist() const {
+    const std::size_t assured = snapshot->state().copies_assured();  // 0: of a fleet controller of before.
+    return absent_nodes() >= (assured == 0 ? replicas_at_birth() : std::min(replicas_at_birth(), assured));
+  }
 };
 
 }  // namespace fjord::distributor

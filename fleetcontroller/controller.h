@@ -92,6 +92,7 @@ class Controller {
   void look_again(Node& node);
   bool is_behind(const Node& node) const;
   void update_state();
+  unsigned copies_in_sync(const DistributionConfig& wanted) const;
   void make_pending(ClusterState next, const StateReasons& reasons, const std::string& cluster_reason);
   void activate();
   void push();
@@ -104,7 +105,6 @@ class Controller {
   /// Asks all storage nodes that are there how large their buckets are, then enqueues.
   void count_buckets(rpc::ChangeNodes request, rpc::Responder respond);
   void change_nodes(rpc::ChangeNodes request, const ClusterFacts& known, rpc::Responder respond);
-  Status check_copies(const SettingValues& next) const;
   void change_config(rpc::ChangeConfig request, rpc::Responder respond);
   void deploy_schemas(const rpc::DeploySchemas& request, rpc::Responder respond);
   rpc::GetConfigReply config() const;

@@ -198,7 +198,6 @@ class NodeChange {
       }
     }
     const bool is_storage = request_.nodes[0] == "storage";
-    if (is_storage) add_refusals(why_not_add(facts_));
     if (!is_storage && request_.nodes[0] != "distributor") return invalid("expected storage or distributor");
     std::vector<std::string>& list = is_storage ? changed.nodes.storage : changed.nodes.distributors;
     if (list.size() >= kMaxNodeCount) return invalid("there are as many nodes as there can be");

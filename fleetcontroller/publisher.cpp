@@ -217,12 +217,13 @@ void Controller::update_state() {
   if (!still_leads() || phase_ != Phase::Leading || saving_) return;
   const ClusterState& current = pending_ ? *pending_ : active_;
   // The first state of a new cluster waits until everybody is there or the grace is over: one version instead of many.
-  const GeneratorOptions options = generator_options();
+  GeneratorOptions options = generator_options();
   const bool all_answered =
       std::all_of(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.monitor.report().answered; });
   if (current.version() == 0 && !all_answered && clock_.now() < options.grace_until) return;
   const Result<DistributionConfig> wanted = distribution();
   if (!wanted) return log::error("controller", "the distribution: {}", wanted.error().to_string());
+  options.copies_in_sync = copies_in_sync(*wanted);
   std::vector<NodeReport> reports;
   reports.reserve(nodes_.size());
   for (const Node& node : nodes_) reports.push_back(node.monitor.report());
@@ -236,6 +237,15 @@ void Controller::update_state() {
   } else if (pending_ && waits_for().empty()) {
     activate();
   }
+}
+
+/// Of every bucket, under the active state; 0: not known, or no more than that state says already.
+unsigned Controller::copies_in_sync(const DistributionConfig& wanted) const {
+  if (pending_ || active_.version() == 0 || active_.copies_assured() >= wanted.redundancy()) return 0;
+  const Result<DistributionConfig> distribution = DistributionConfig::parse(record_.active.distribution);
+  if (!distribution) return 0;
+  const unsigned copies = replicas_at_birth(active_, *distribution);
+  return active_.copies_assured() < copies && why_not_in_sync(facts()).empty() ? copies : 0;
 }
 
 void Controller::make_pending(ClusterState next, const StateReasons& reasons, const std::string& cluster_reason) {
@@ -259,6 +269,9 @@ void Controller::make_pending(ClusterState next, const StateReasons& reasons, co
   entry.what = before.diff(next);
   if (record.active.distribution != published.distribution) entry.what += ", distribution: " + published.distribution;
   entry.why = cluster_reason;
+  if (before.version() != 0 && next.copies_assured() > before.copies_assured()) {
+    entry.why += (entry.why.empty() ? "" : "; ") + std::string("all buckets have so many replicas in sync");
+  }
   for (const auto& [id, reason] : reasons) {
     if (before.node(id).state != next.node(id).state) {
       entry.why += (entry.why.empty() ? "" : "; ") + id.to_string() + ": " + reason;

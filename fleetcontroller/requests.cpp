@@ -210,20 +210,6 @@ void Controller::change_nodes(rpc::ChangeNodes request, const ClusterFacts& know
   });
 }
 
-/// More copies are asked for only while nothing is away or under way.
-Status Controller::check_copies(const SettingValues& next) const {
-  const Result<DistributionConfig> now = distribution();
-  if (!now || active_.version() == 0) return Status::ok();
-  const Result<DistributionConfig> file = DistributionConfig::parse(record_.nodes.distribution);
-  if (!file || value_or(next, "cluster.redundancy", file->redundancy()) <= std::int64_t{now->redundancy()}) {
-    return Status::ok();
-  }
-  const std::vector<std::string> reasons = why_not_add_copies(facts());
-  if (reasons.empty()) return Status::ok();
-  return {StatusCode::Unavailable,
-          fmt::format("cluster.redundancy cannot be raised now: {}", fmt::join(reasons, "; "))};
-}
-
 void Controller::change_config(rpc::ChangeConfig request, rpc::Responder respond) {
   rpc::ChangeConfigReply reply;
   reply.config_version = record_.config_version();
@@ -245,10 +231,6 @@ void Controller::change_config(rpc::ChangeConfig request, rpc::Responder respond
     return respond(std::move(reply));
   }
   reply.changes = differences(record_.config(), *values);
-  if (Status allowed = check_copies(*values); !allowed) {
-    reply.status = std::move(allowed);
-    return respond(std::move(reply));
-  }
   if (reply.changes.empty() || request.dry_run) return respond(std::move(reply));
   ClusterRecord record = record_;
   const std::int64_t now = clock_.wall_now().us;

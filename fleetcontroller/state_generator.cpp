@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "fjord/cluster/cluster_view.h"
+
 namespace fjord::fleetcontroller {
 namespace {
 
@@ -28,6 +30,7 @@ class Generator {
     out_.state.set_bits(bits());
     const bool fits = out_.state.bits() == options_.exceptions_bits;
     out_.state.set_exceptions(fits ? options_.exceptions : std::vector<PlacementException>{});
+    out_.state.set_copies_assured(copies_assured());
     judge_cluster();
     out_.is_new = current_.version() == 0 || restarted_ || !current_.is_similar_ignoring_progress(out_.state);
     if (!out_.is_new) out_.state = current_;
@@ -143,6 +146,13 @@ class Generator {
     }
     if (lowest == wanted || current_.version() == 0) return lowest;
     return std::min({lowest, wanted, current_.bits()});
+  }
+
+  unsigned copies_assured() const {
+    const unsigned wanted = replicas_at_birth(out_.state, distribution_);
+    if (current_.version() == 0) return wanted;
+    // A state of a fleet controller of before says nothing: then one copy is all that is sure.
+    return std::min(wanted, std::max({1U, current_.copies_assured(), options_.copies_in_sync}));
   }
 
   struct Count {

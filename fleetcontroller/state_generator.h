@@ -66,6 +66,8 @@ struct GeneratorOptions {
   /// In the state while it has `exceptions_bits` distribution bits.
   std::vector<PlacementException> exceptions = {};
   unsigned exceptions_bits = 0;
+  /// Every bucket has been seen to have so many replicas in sync, with all storage nodes there. 0: not seen.
+  unsigned copies_in_sync = 0;
 };
 
 /// Why a node is in its state, for people.
@@ -86,6 +88,7 @@ struct GeneratedState {
 ///   crashed too often, and one that is silent is down, after `transition_time` of maintenance in the last case.
 /// - A wanted state counts if it is below that.
 /// - Groups and then the whole cluster go down if too few nodes are available.
+/// - The number of assured copies falls at once with what a new bucket gets, and rises to what was seen in sync.
 /// - Distribution bits rise to the wanted number when no node has a bucket with fewer; they fall at once.
 ///
 /// A node that becomes available or has another incarnation than the published one gets `up_since_version` = the new

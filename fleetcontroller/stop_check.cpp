@@ -205,31 +205,15 @@ std::vector<std::string> why_not_forget(const ClusterFacts& facts) {
   return reasons;
 }
 
-std::vector<std::string> why_not_add_copies(const ClusterFacts& facts) {
+std::vector<std::string> why_not_in_sync(const ClusterFacts& facts) {
   std::vector<std::string> reasons = StopCheck(facts, {}).run_in_sync();
   for (const NodeFacts& node : facts.nodes) {
     if (node.id.type != NodeType::Storage || !facts.active.distribution->contains_node(node.id.index)) continue;
     if (!is_available(node.state) || !node.is_fresh) {
-      reasons.push_back(node.id.to_string() + " is away, and what only it holds would be taken as not existing");
+      reasons.push_back(node.id.to_string() + " is away, and may hold buckets that nobody knows of");
     }
   }
   return reasons;
-}
-
-std::vector<std::string> why_not_add(const ClusterFacts& facts) {
-  std::string away;
-  std::size_t nodes = 0;
-  std::size_t count = 0;
-  for (const NodeFacts& node : facts.nodes) {
-    if (node.id.type != NodeType::Storage || !facts.active.distribution->contains_node(node.id.index)) continue;
-    ++nodes;
-    if (is_available(node.state) && node.is_fresh) continue;
-    ++count;
-    away += (away.empty() ? "" : ", ") + node.id.to_string();
-  }
-  // With enough nodes a bucket has as many copies as there are afterwards, and somebody would report it.
-  if (nodes == 0 || nodes >= facts.active.redundancy() || count < nodes) return {};
-  return {away + " away, and what only they hold would be taken as not existing"};
 }
 
 std::vector<std::string> why_not_retire(const ClusterFacts& facts, const std::vector<NodeId>& nodes) {

@@ -46,13 +46,9 @@ std::vector<std::string> why_not_remove(const ClusterFacts& facts, const std::ve
 /// Why what a storage node that is away holds may not be given up: other buckets may be there only.
 std::vector<std::string> why_not_forget(const ClusterFacts& facts);
 
-/// Why there may not be more copies now. A bucket that nobody reports is taken as not existing while fewer storage
-/// nodes are away than there are copies: with more copies, those that are away already would be too few to be missed.
-std::vector<std::string> why_not_add_copies(const ClusterFacts& facts);
-
-/// Why a storage node may not be added now: there are fewer than copies are wanted, and all are away. Then there would
-/// be fewer away than copies, and the buckets that only they hold would not be missed.
-std::vector<std::string> why_not_add(const ClusterFacts& facts);
+/// Why it is not sure that every bucket has as many replicas as are wanted in sync: all storage nodes have to be there,
+/// or one that nobody has reported might be on the others.
+std::vector<std::string> why_not_in_sync(const ClusterFacts& facts);
 
 /// Why these storage nodes may not be retired: the others have to be enough for the redundancy.
 std::vector<std::string> why_not_retire(const ClusterFacts& facts, const std::vector<NodeId>& nodes);

@@ -53,8 +53,6 @@ void BucketMaintainer::later(const BucketEntry& entry, Duration delay, UniqueFun
 void BucketMaintainer::forget_outdated(const rpc::ClusterSnapshot* before) {
   adoption_ = plan_adoption(before, *context_.snapshot, context_.ready ? nullptr : &adoption_);
   context_.ready = false;
-  const std::size_t copies = context_.replicas_at_birth();
-  context_.copies_assured = before == nullptr ? copies : std::min(context_.copies_assured, copies);
   reshaper_.forget();
   outdated_.clear();
   context_.buckets.erase_if([&](const BucketEntry& entry) {
@@ -218,13 +216,6 @@ void BucketMaintainer::look_for_joins_later() {
   });
 }
 
-/// Every bucket has as many replicas as are wanted now.
-void BucketMaintainer::assure_copies() {
-  if (context_.ready && context_.absent_nodes() == 0 && out_of_sync() == 0 && unavailable() == 0 && installs_.empty()) {
-    context_.copies_assured = context_.replicas_at_birth();
-  }
-}
-
 /// Asks for damaged and for large buckets. A storage node remembers its damaged buckets until they are repaired, so an
 /// answer that gets lost does no harm.
 void BucketMaintainer::look_around() {
@@ -249,7 +240,6 @@ void BucketMaintainer::look_around() {
                 }
               });
   }
-  if (context_.copies_assured < context_.replicas_at_birth()) assure_copies();
   if (paused_.value() == 0) reshaper_.look_for_few_bits();
   start_merges();  // The settings may have changed.
   look_around_later();

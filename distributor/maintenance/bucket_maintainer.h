@@ -88,7 +88,6 @@ class BucketMaintainer {
   void send_merge(BucketId bucket, std::uint16_t target, std::vector<std::uint16_t> sources,
                   std::vector<std::uint16_t> outsiders, UniqueFunction<void(bool)> done);
 
-  void assure_copies();
   void look_around();
   void look_around_later();
   void look_for_joins_later();

@@ -56,6 +56,19 @@ TEST_CASE("cluster state: the floor of timestamps travels with the state and is 
   CHECK_FALSE(ClusterState::parse("version:7 floor:-5 storage:2"));
 }
 
+TEST_CASE("cluster state: the number of assured copies travels with the state and is news", "[cluster]") {
+  const ClusterState state = *ClusterState::parse("version:7 bits:8 copies:1 storage:2");
+  CHECK(state.copies_assured() == 1);
+  CHECK(*ClusterState::parse(state.to_string()) == state);
+  ClusterState other = state;
+  other.set_copies_assured(2);
+  CHECK(other.to_string() == "version:7 bits:8 copies:2 storage:2");
+  CHECK_FALSE(other.is_similar(state));
+  CHECK_FALSE(other.is_similar_ignoring_progress(state));
+  CHECK(state.diff(other) == "assured copies: 1 => 2");
+  CHECK_FALSE(ClusterState::parse("version:7 copies:x storage:2"));
+}
+
 TEST_CASE("cluster state: the capacity of a last node that is down is not lost", "[cluster]") {
   const std::string text = "storage:3 .2.s:d .2.c:2";
   const ClusterState state = ClusterState::parse(text).value();

@@ -309,8 +309,9 @@ TEST_CASE("distributor: there are no more merges at once than the setting says")
   for (const auto& [raw, replica] : world.storage[0]) CHECK(replica.set.epoch == 0);
 }
 
-TEST_CASE("distributor: with more copies wanted, what one node holds is missed until there are so many") {
+TEST_CASE("distributor: with more copies wanted, what one node holds is missed until so many are assured") {
   DistributorWorld world(3, 1);
+  world.set_copies_assured(1);
   world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
   const std::string id = "id:t:item::1";
   const std::string unknown = "id:t:item::2";
@@ -327,6 +328,8 @@ TEST_CASE("distributor: with more copies wanted, what one node holds is missed u
   world.give_state(2, " .0.v:1 .1.v:1 .2.v:1");
   world.run(milliseconds(100));
   world.mute.assign(16, false);
+  SECTION("of states one after the other") {}
+  SECTION("of the last one alone") { world.restart(); }
   world.give_state(3, without_holder());
   CHECK(execute(world, get_batch(id)).status.code() == StatusCode::Unavailable);
 
@@ -334,6 +337,7 @@ TEST_CASE("distributor: with more copies wanted, what one node holds is missed u
   world.run(seconds(5));
   CHECK(execute(world, get_batch(id)).status);
   CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
+  world.set_copies_assured(2);
   world.give_state(5, without_holder());
   CHECK(execute(world, get_batch(id)).status);
   CHECK(execute(world, get_batch(unknown)).status.code() == StatusCode::NotFound);
@@ -345,6 +349,7 @@ TEST_CASE("distributor: with fewer nodes to stay than copies, what one of them h
   const std::string id = "id:t:item::1";
   REQUIRE(execute(world, put_batch(id)).status);
   // Two are emptied: the third has all that there is.
+  world.set_copies_assured(1);
   world.give_state(2, " .0.s:r .1.v:1 .2.s:r");
   world.run(seconds(5));
   REQUIRE(world.set_at(1, bucket_of_id(id)).nodes == std::vector<std::uint16_t>{1});
@@ -357,6 +362,7 @@ TEST_CASE("distributor: with fewer nodes to stay than copies, what one of them h
   world.run(seconds(5));
   CHECK(execute(world, get_batch(id)).status);
   CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
+  world.set_copies_assured(2);
   world.give_state(5, " .0.v:1 .1.s:d .2.v:1");
   CHECK(execute(world, get_batch(id)).status);
 }

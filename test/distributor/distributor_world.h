@@ -61,11 +61,7 @@ class DistributorWorld {
         runtime_{clock, *process_, *bulk_, env_, random_, metrics_, tunables_} {
     log::set_level(log::Level::Off);
     transport.set_script([this](const rpc::Address& to, rpc::Request& request) { return script(to, request); });
-    distributor::DistributorOptions options;
-    options.storage_timeout = milliseconds(200);
-    options.merge_timeout = milliseconds(500);
-    options.fleet_controller = "controller:1";
-    node_ = std::make_unique<distributor::DistributorNode>(options, runtime_, transport);
+    start();
   }
   ~DistributorWorld() {
     process_->kill();
@@ -85,7 +81,8 @@ class DistributorWorld {
     rpc::Poll poll;
     poll.info.state_version = version;
     poll.info.state = "version:" + std::to_string(version) + " bits:" + std::to_string(bits_) + " distributor:1" +
-                      distributor + " storage:" + std::to_string(storage.size()) + nodes;
+                      distributor + (copies_assured_ == 0 ? "" : " copies:" + std::to_string(copies_assured_)) +
+                      " storage:" + std::to_string(storage.size()) + nodes;
     poll.info.distribution =
         DistributionConfig::flat(static_cast<std::uint16_t>(storage.size()), redundancy_).to_string();
     poll.info.distributor_addresses = {"d:1"};
@@ -103,6 +100,13 @@ class DistributorWorld {
 
   /// From the next state on.
   void set_redundancy(unsigned redundancy) { redundancy_ = redundancy; }
+  /// The distributor knows nothing any more.
+  void restart() {
+    node_.reset();
+    start();
+  }
+  /// Of the states from the next one on; 0: they say nothing of it.
+  void set_copies_assured(unsigned copies) { copies_assured_ = copies; }
 
   template <typename R>
   std::shared_ptr<std::optional<typename R::Reply>> send(R request) {
@@ -155,6 +159,14 @@ class DistributorWorld {
   std::vector<bool> mute = std::vector<bool>(16);
 
  private:
+  void start() {
+    distributor::DistributorOptions options;
+    options.storage_timeout = milliseconds(200);
+    options.merge_timeout = milliseconds(500);
+    options.fleet_controller = "controller:1";
+    node_ = std::make_unique<distributor::DistributorNode>(options, runtime_, transport);
+  }
+
   std::optional<Result<rpc::Reply>> script(const rpc::Address& to, rpc::Request& request) {
     const auto node = static_cast<std::uint16_t>(std::stoi(to));
     if (loses && loses(request)) return std::nullopt;
@@ -316,6 +328,7 @@ class DistributorWorld {
     return rpc::error_reply(rpc::Request(request), Status(StatusCode::NotImplemented, "not in this test"));
   }
 
+  unsigned copies_assured_ = 0;
   unsigned redundancy_;
   unsigned bits_;
   std::uint64_t incarnation_ = 0;  ///< That the fleet controller has heard of.

@@ -460,40 +460,20 @@ TEST_CASE("publication: a pending state waits for all who may serve, but not for
   CHECK(why(seconds(21)).empty());  // It is the one that is taken down.
 }
 
-TEST_CASE("stop check: a storage node is not added while all are away, if they are fewer than copies") {
+TEST_CASE("stop check: copies are assured when all storage nodes are there and all buckets in sync") {
   ClusterFacts facts = well();
-  const std::size_t nodes = facts.active.distribution->flat_nodes().size();
-  for (NodeFacts& node : facts.nodes) {
-    if (node.id.type == NodeType::Storage) node.state = NodeState::Down;
-  }
-  REQUIRE(nodes >= facts.active.redundancy());
-  CHECK(why_not_add(facts).empty());  // Not of this, but of more buckets than that.
-  const auto copies = static_cast<unsigned>(nodes) + 1;
-  Result<ClusterView> more =
-      ClusterView::make(ClusterState(*facts.active.state), facts.active.distribution->with_redundancy(copies));
-  REQUIRE(more);
-  facts.active = *more;
-  CHECK(why_not_add(facts).size() == 1);
-  node_of(facts, NodeId::storage(1)).state = NodeState::Up;
-  CHECK(why_not_add(facts).empty());
-  node_of(facts, NodeId::storage(1)).is_fresh = false;
-  CHECK(why_not_add(facts).size() == 1);
-}
-
-TEST_CASE("stop check: there may be more copies only when all storage nodes are there and all buckets in sync") {
-  ClusterFacts facts = well();
-  CHECK(why_not_add_copies(facts).empty());
+  CHECK(why_not_in_sync(facts).empty());
   node_of(facts, NodeId::storage(1)).state = NodeState::Down;
-  CHECK(why_not_add_copies(facts).size() == 1);
+  CHECK(why_not_in_sync(facts).size() == 1);
   node_of(facts, NodeId::storage(1)).state = NodeState::Up;
   node_of(facts, NodeId::storage(2)).is_fresh = false;
-  CHECK(why_not_add_copies(facts).size() == 1);
+  CHECK(why_not_in_sync(facts).size() == 1);
   node_of(facts, NodeId::storage(2)).is_fresh = true;
   node_of(facts, NodeId::distributor(0)).buckets_unavailable = 1;
-  CHECK(why_not_add_copies(facts).size() == 1);
+  CHECK(why_not_in_sync(facts).size() == 1);
   node_of(facts, NodeId::distributor(0)).buckets_unavailable = 0;
   facts.is_changing = true;
-  CHECK(why_not_add_copies(facts).size() == 1);
+  CHECK(why_not_in_sync(facts).size() == 1);
 }
 
 }  // namespace fjord::fleetcontroller

@@ -495,7 +495,7 @@ TEST_CASE("fleet controller: a storage node that is added gets an index, an addr
 TEST_CASE("fleet controller: settings are checked, reach every node, and can be taken back") {
   Fleet fleet;
   fleet.start_all();
-  fleet.world.scheduler.run_for(seconds(1));  // More copies are refused before all nodes have the state.
+  fleet.node("distributor.0").out_of_sync = 7;
   rpc::ChangeConfigReply reply =
       fleet.caller.ask(kController, set({"cluster.redundancy=3", "storage.file_bytes_max=64MiB"}));
   REQUIRE(reply.status);
@@ -506,6 +506,16 @@ TEST_CASE("fleet controller: settings are checked, reach every node, and can be 
   CHECK(snapshot->config_version() == 1);
   CHECK(snapshot->info().config == std::vector<std::string>{"cluster.redundancy=3", "storage.file_bytes_max=67108864"});
   CHECK(snapshot->distribution().redundancy() == 3);
+
+  // So many are assured when there are so many of all buckets.
+  fleet.world.scheduler.run_for(seconds(3));
+  CHECK(fleet.state().copies_assured() == 2);
+  CHECK(fleet.state().version() == 2);
+  fleet.node("distributor.0").out_of_sync = 0;
+  REQUIRE(fleet.run_until_all_know(3, seconds(2)));
+  CHECK(fleet.node("storage.0").snapshots.get()->state().copies_assured() == 3);
+  CHECK(fleet.caller.ask(kController, rpc::GetHistory{}).changes.back().why ==
+        "all buckets have so many replicas in sync");
 
   for (const char* bad : {"cluster.redundancy=0", "cluster.redundancy=many", "nonsense=1", "cluster.redundancy",
                           "storage.file_bytes_max=64"}) {
@@ -520,8 +530,9 @@ TEST_CASE("fleet controller: settings are checked, reach every node, and can be 
   revert.revert = true;
   reply = fleet.caller.ask(kController, revert);
   CHECK(reply.config_version == 2);
-  REQUIRE(fleet.run_until_all_know(3, seconds(2)));
+  REQUIRE(fleet.run_until_all_know(4, seconds(2)));
   CHECK(fleet.node("storage.0").snapshots.get()->distribution().redundancy() == 2);
+  CHECK(fleet.node("storage.0").snapshots.get()->state().copies_assured() == 2);
   CHECK(fleet.node("storage.0").snapshots.get()->info().config.empty());
 }
 

@@ -49,9 +49,10 @@ struct Given {
   std::string published(ClusterState::Print print = ClusterState::Print::Normal) const {
     ClusterState state = generate_state(ClusterState(), reports, config, options, kNow).state;
     state.set_version(0);
+    state.set_copies_assured(0);  // The table does not know it, nor the versions of the nodes.
     for (const NodeReport& report : reports) {
       NodeStateInfo info = state.node(report.id);
-      info.up_since_version = 0;  // The table does not know it.
+      info.up_since_version = 0;
       if (report.wanted.reason.empty()) info.description.clear();
       state.set_node(report.id, info);
     }

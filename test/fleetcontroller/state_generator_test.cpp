@@ -41,7 +41,7 @@ struct World {
   }
   /// True if there is a new version.
   bool generate(std::int64_t ms) {
-    GeneratedState generated = generate_state(state, reports, DistributionConfig::flat(2, 2), options, at(ms));
+    GeneratedState generated = generate_state(state, reports, distribution, options, at(ms));
     ClusterState next = std::move(generated.state);
     const bool is_new = next != state;
     CHECK(is_new == generated.is_new);
@@ -66,6 +66,7 @@ struct World {
   }
   std::uint64_t since(NodeId id) const { return state.node(id).up_since_version; }
 
+  DistributionConfig distribution = DistributionConfig::flat(2, 2);
   GeneratorOptions options = [] {
     GeneratorOptions made;
     made.down_after = milliseconds(1800);
@@ -95,6 +96,44 @@ TEST_CASE("state generator: there is a first state even if nobody answered") {
   REQUIRE(world.generate(3000));
   CHECK(world.state.version() == 1);
   for (NodeId id : {kS0, kS1, kD0}) CHECK_FALSE(world.state.is_up(id));
+}
+
+TEST_CASE("state generator: assured copies fall with what new buckets get, and rise when so many are in sync") {
+  World world;
+  world.all_answer(0);
+  REQUIRE(world.generate(10));
+  CHECK(world.state.copies_assured() == 2);
+  SECTION("nodes that are emptied count for nothing, also once they are to stay again") {
+    world.report(kS1).wanted.state = NodeState::Retired;
+    REQUIRE(world.generate(20));
+    CHECK(world.state.copies_assured() == 1);
+    world.report(kS1).wanted.state = NodeState::Up;
+    REQUIRE(world.generate(30));
+    CHECK(world.state.copies_assured() == 1);
+  }
+  SECTION("more are wanted") {
+    world.distribution = world.distribution.with_redundancy(1);
+    REQUIRE(world.generate(20));
+    CHECK(world.state.copies_assured() == 1);
+    world.distribution = world.distribution.with_redundancy(2);
+    CHECK_FALSE(world.generate(30));
+  }
+  SECTION("a state of before says nothing") {
+    world.state.set_copies_assured(0);
+    REQUIRE(world.generate(20));
+    CHECK(world.state.copies_assured() == 1);
+  }
+  world.options.copies_in_sync = 2;
+  REQUIRE(world.generate(40));
+  CHECK(world.state.copies_assured() == 2);
+  world.options.copies_in_sync = 0;
+  CHECK_FALSE(world.generate(50));
+  // A node that is away may come back.
+  world.answers(kS0, 5000, 50);
+  world.answers(kD0, 5000, 50);
+  REQUIRE(world.generate(5000));
+  CHECK_FALSE(world.state.is_up(kS1));
+  CHECK(world.state.copies_assured() == 2);
 }
 
 TEST_CASE("state generator: without news the state stays as it is") {

@@ -82,6 +82,9 @@ class World {
       if (refused != nullptr) *refused = !reply.refusals.empty();
     });
   }
+  void set(const std::string& setting, bool* refused) {
+    operator_.change_config(setting, [refused](const rpc::ChangeConfigReply& reply) { *refused = !reply.status; });
+  }
   bool operator_is_idle() const { return operator_.is_idle(); }
 
   /// Everybody is back: all is in sync where it should be, every document is as it was acknowledged.
@@ -199,25 +202,43 @@ TEST_CASE("a third storage node comes into a cluster of two that wants three cop
   CHECK_FALSE(world.cluster.sets_of("storage.2").empty());
 }
 
-TEST_CASE("a storage node is not added while others are away if there are fewer than copies", "[sim]") {
-  const std::uint64_t seed = draw_seed(6);
+TEST_CASE("a third storage node comes, the two others end, and distributors start that know of no other time",
+          "[sim]") {
+  const std::uint64_t seed = draw_seed(30);
   CAPTURE(seed);
   World world(shape(seed, 2, 3));
-  world.cluster.crash("storage.0");
-  world.cluster.crash("storage.1");
-  world.run(world.up_to(4000));
-  bool refused = false;
-  world.add_storage_node(&refused);
-  world.run(seconds(4));
-  CHECK(refused);
+  world.add_storage_node();
+  world.run(world.up_to(60));
+  for (const char* node : {"storage.0", "storage.1"}) world.cluster.crash(node);
+  world.run(world.up_to(seed % 2 == 0 ? 20 : 3000));
+  for (const char* node : {"distributor.0", "distributor.1"}) world.cluster.crash(node);
+  world.run(world.up_to(500));
+  for (const char* node : {"distributor.0", "distributor.1"}) world.cluster.restart(node);
+  world.run(seconds(5));
   world.cluster.restart("storage.0");
-  world.cluster.restart("storage.1");
-  REQUIRE(world.cluster.run_until_steady(seconds(60)));
-  world.add_storage_node(&refused);
-  world.run(seconds(1));
-  CHECK_FALSE(refused);
+  world.run(world.up_to(3000));
   world.check();
   CHECK_FALSE(world.cluster.sets_of("storage.2").empty());
+}
+
+TEST_CASE("a storage node comes, or more copies are wanted, while those are away that hold everything", "[sim]") {
+  const std::uint64_t seed = draw_seed(12);
+  CAPTURE(seed);
+  const bool is_added = seed % 2 == 0;
+  World world(shape(seed, 2, is_added ? 3 : 1));
+  world.cluster.crash("storage.0");
+  if (is_added) world.cluster.crash("storage.1");
+  world.run(world.up_to(4000));
+  bool refused = true;
+  if (is_added) {
+    world.add_storage_node(&refused);
+  } else {
+    world.set("cluster.redundancy=2", &refused);
+  }
+  world.run(seconds(4));
+  CHECK_FALSE(refused);
+  world.check();
+  CHECK(world.cluster.sets_of(is_added ? "storage.2" : "storage.0").size() > 0);
 }
 
 TEST_CASE("nodes are retired while another one is away: none leaves with a copy that is needed", "[sim]") {

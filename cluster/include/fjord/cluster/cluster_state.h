@@ -117,6 +117,9 @@ class ClusterState {
   /// Timestamps given under this state are above it, and none that was given under an earlier one is: microseconds
   /// since 1970; 0: the state says nothing of it. Not a difference that needs a new state.
   std::uint64_t time_floor_us() const { return time_floor_us_; }
+  /// Every bucket that exists has at least so many replicas, current or not, or as many as a new one gets
+  /// (replicas_at_birth()) if that is less. 0: the state says nothing of it.
+  unsigned copies_assured() const { return copies_assured_; }
   /// By rising bucket, then `from`; no two with the same. The span lives until the state is changed or destroyed.
   std::span<const PlacementException> exceptions() const { return exceptions_; }
   /// Those of one bucket, which is named by its first bits() bits.
@@ -124,6 +127,7 @@ class ClusterState {
 
   void set_version(std::uint64_t version) { version_ = version; }
   void set_time_floor_us(std::uint64_t floor_us) { time_floor_us_ = floor_us; }
+  void set_copies_assured(unsigned copies) { copies_assured_ = copies; }
   /// `state` is one of Up, Down, Initializing, Stopping.
   void set_cluster(NodeState state);
   void set_description(std::string description) { description_ = std::move(description); }
@@ -136,8 +140,9 @@ class ClusterState {
   /// The same with only the state changed.
   void set_node_state(NodeId id, NodeState state);
 
-  /// True if `other` need not be published as a new version: the same bits, cluster state, exceptions and similar
-  /// nodes; the version and descriptions do not count, and two states in which the cluster is down are always similar.
+  /// True if `other` need not be published as a new version: the same bits, cluster state, exceptions, assured
+  /// copies and similar nodes; the version and descriptions do not count, and two states in which the cluster is down
+  /// are always similar.
   bool is_similar(const ClusterState& other) const;
   bool is_similar_ignoring_progress(const ClusterState& other) const;
   /// What changes from this state to `next`, for people: "version: 3 => 4, storage: [2: Up => Down]". Empty if nothing.
@@ -154,6 +159,7 @@ class ClusterState {
 
   std::uint64_t version_ = 0;
   std::uint64_t time_floor_us_ = 0;
+  unsigned copies_assured_ = 0;
   NodeState cluster_ = NodeState::Up;
   unsigned bits_ = kDefaultDistributionBits;
   std::string description_;

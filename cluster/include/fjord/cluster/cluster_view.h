@@ -14,6 +14,13 @@
 
 namespace fjord {
 
+/// Not retired, and of some capacity. One that is down counts, as it may come back.
+bool is_to_stay(const ClusterState& state, std::uint16_t storage_node);
+
+/// Buckets are made with so many replicas and not with fewer; after that at least as many nodes hold a replica, current
+/// or not. Nodes that are being emptied count for nothing: buckets may have left them already.
+unsigned replicas_at_birth(const ClusterState& state, const DistributionConfig& distribution);
+
 /// What a component acts on: a cluster state with the distribution configuration that goes with it. Neither is null.
 /// A value; copies share the snapshots.
 struct ClusterView {
