@@ -42,6 +42,7 @@ void trim(std::vector<NodeStateInfo>& nodes) {
 /// Reads tokens into lists of nodes; the node tokens belong to the count before them.
 struct Parser {
   std::uint64_t version = 0;
+  std::uint64_t skipped = 0;
   std::uint64_t time_floor_us = 0;
   unsigned copies_assured = 0;
   NodeState cluster = NodeState::Up;
@@ -63,6 +64,10 @@ struct Parser {
       const auto number = cluster_text::parse_number<std::uint64_t>(value);
       if (!number) return bad_token(token, "expected a version number");
       version = *number;
+    } else if (key == "skipped") {
+      const auto number = cluster_text::parse_number<std::uint64_t>(value);
+      if (!number) return bad_token(token, "expected a number of versions");
+      skipped = *number;
     } else if (key == "floor") {
       const auto number = cluster_text::parse_number<std::uint64_t>(value);
       if (!number) return bad_token(token, "expected microseconds since 1970");
@@ -204,9 +209,13 @@ Result<ClusterState> ClusterState::parse(std::string_view text) {
   parser.finish(parser.distributors, NodeType::Distributor);
   parser.finish(parser.storage, NodeType::Storage);
   FJORD_TRY(parser.check_exceptions());
+  if (parser.skipped != 0 && parser.skipped >= parser.version) {
+    return bad_token(fmt::format("skipped:{}", parser.skipped), "there are not so many versions before this one");
+  }
 
   ClusterState state;
   state.version_ = parser.version;
+  state.skipped_ = parser.skipped;
   state.time_floor_us_ = parser.time_floor_us;
   state.copies_assured_ = parser.copies_assured;
   state.cluster_ = parser.cluster;
@@ -225,6 +234,7 @@ std::string ClusterState::to_string(Print print) const {
   };
   const bool verbose = print == Print::WithDescriptions;
   if (version_ != 0) add("version", version_);
+  if (skipped_ != 0) add("skipped", skipped_);
   if (cluster_ != NodeState::Up) add("cluster", to_letter(cluster_));
   if (bits_ != kDefaultDistributionBits) add("bits", bits_);
   if (time_floor_us_ != 0) add("floor", time_floor_us_);

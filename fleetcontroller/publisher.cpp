@@ -250,6 +250,7 @@ unsigned Controller::copies_in_sync(const DistributionConfig& wanted) const {
 
 void Controller::make_pending(ClusterState next, const StateReasons& reasons, const std::string& cluster_reason) {
   ClusterRecord record = record_;
+  next.set_follows(active_.version());
   next.set_time_floor_us(grants_.freeze((pending_ ? *pending_ : active_).time_floor_us()));
   PublishedState published;
   published.version = next.version();

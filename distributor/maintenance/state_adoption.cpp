@@ -28,7 +28,7 @@ bool is_newcomer(std::uint16_t node, const rpc::ClusterSnapshot& before, const r
 Adoption plan_adoption(const rpc::ClusterSnapshot* before, const rpc::ClusterSnapshot& now,
                        const Adoption* unfinished) {
   Adoption adoption;
-  adoption.forget_all = before == nullptr || before->state_version() + 1 != now.state_version() ||
+  adoption.forget_all = before == nullptr || before->state_version() != now.state().follows() ||
                         before->distribution_bits() != now.distribution_bits();
   adoption.ask_for_everything =
       adoption.forget_all || unfinished != nullptr || !same_distributors(before->state(), now.state());

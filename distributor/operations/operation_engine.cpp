@@ -678,7 +678,7 @@ bool OperationEngine::is_known(BucketId bucket) const {
 void OperationEngine::state_changed(const rpc::ClusterSnapshot* before) {
   // Where another distributor may have been the owner it may have said that all up to a later time has ended.
   const rpc::ClusterSnapshot& now = *context_.snapshot;
-  const bool missed_one = before == nullptr || before->state_version() + 1 != now.state_version();
+  const bool missed_one = before == nullptr || before->state_version() != now.state().follows();
   const auto had_another_owner = [&](GlobalId gid) {
     return missed_one || now.distributor_of(bucket_of(gid, now.distribution_bits())) != context_.options.index;
   };

@@ -56,6 +56,22 @@ TEST_CASE("cluster state: the floor of timestamps travels with the state and is 
   CHECK_FALSE(ClusterState::parse("version:7 floor:-5 storage:2"));
 }
 
+TEST_CASE("cluster state: versions that were never in force lie between a state and the one that it follows",
+          "[cluster]") {
+  ClusterState state = *ClusterState::parse("version:7 storage:2");
+  CHECK(state.follows() == 6);
+  state.set_follows(4);
+  CHECK(state.to_string() == "version:7 skipped:2 storage:2");
+  CHECK(*ClusterState::parse(state.to_string()) == state);
+  CHECK(state.is_similar(*ClusterState::parse("version:7 storage:2")));
+  state.set_version(8);
+  CHECK(state.follows() == 7);
+  state.set_follows(0);
+  CHECK(ClusterState::parse(state.to_string())->follows() == 0);
+  CHECK_FALSE(ClusterState::parse("version:7 skipped:7 storage:2"));
+  CHECK_FALSE(ClusterState::parse("version:7 skipped:-1 storage:2"));
+}
+
 TEST_CASE("cluster state: the number of assured copies travels with the state and is news", "[cluster]") {
   const ClusterState state = *ClusterState::parse("version:7 bits:8 copies:1 storage:2");
   CHECK(state.copies_assured() == 1);

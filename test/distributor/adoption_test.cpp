@@ -166,6 +166,21 @@ TEST_CASE("distributor: a state that was skipped may have had another owner, so 
   CHECK(asked[1].second.all);
 }
 
+TEST_CASE("distributor: a version that was never in force is no state that was skipped") {
+  DistributorWorld world(2);
+  world.give_state(1, " .0.v:1 .1.v:1");
+  REQUIRE(execute(world, put_batch(kId)).status);
+  const std::size_t sent = world.transport.sent().size();
+  world.state_keys = " skipped:1";
+  world.give_state(3, " .0.v:1 .1.v:1");
+  world.run(seconds(1));
+  CHECK(questions(world, sent).empty());
+  CHECK(execute(world, get_batch(kId)).status);
+  world.give_state(6, " .0.v:1 .1.v:1");  // It follows version 4.
+  world.run(seconds(1));
+  CHECK(questions(world, sent).size() == 2);
+}
+
 TEST_CASE("distributor: a restarted member is asked for everything, and its bucket is brought in sync") {
   DistributorWorld world(2);
   world.give_state(1, " .0.v:1 .1.v:1");
@@ -311,7 +326,7 @@ TEST_CASE("distributor: there are no more merges at once than the setting says")
 
 TEST_CASE("distributor: with more copies wanted, what one node holds is missed until so many are assured") {
   DistributorWorld world(3, 1);
-  world.set_copies_assured(1);
+  world.state_keys = " copies:1";
   world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
   const std::string id = "id:t:item::1";
   const std::string unknown = "id:t:item::2";
@@ -337,7 +352,7 @@ TEST_CASE("distributor: with more copies wanted, what one node holds is missed u
   world.run(seconds(5));
   CHECK(execute(world, get_batch(id)).status);
   CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
-  world.set_copies_assured(2);
+  world.state_keys = " copies:2";
   world.give_state(5, without_holder());
   CHECK(execute(world, get_batch(id)).status);
   CHECK(execute(world, get_batch(unknown)).status.code() == StatusCode::NotFound);
@@ -349,7 +364,7 @@ TEST_CASE("distributor: with fewer nodes to stay than copies, what one of them h
   const std::string id = "id:t:item::1";
   REQUIRE(execute(world, put_batch(id)).status);
   // Two are emptied: the third has all that there is.
-  world.set_copies_assured(1);
+  world.state_keys = " copies:1";
   world.give_state(2, " .0.s:r .1.v:1 .2.s:r");
   world.run(seconds(5));
   REQUIRE(world.set_at(1, bucket_of_id(id)).nodes == std::vector<std::uint16_t>{1});
@@ -362,7 +377,7 @@ TEST_CASE("distributor: with fewer nodes to stay than copies, what one of them h
   world.run(seconds(5));
   CHECK(execute(world, get_batch(id)).status);
   CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
-  world.set_copies_assured(2);
+  world.state_keys = " copies:2";
   world.give_state(5, " .0.v:1 .1.s:d .2.v:1");
   CHECK(execute(world, get_batch(id)).status);
 }

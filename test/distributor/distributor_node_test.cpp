@@ -242,6 +242,13 @@ TEST_CASE("distributor: subscribers wait for a write in doubt as long as its cli
     CHECK(stable(2) < later);
     CHECK(execute(world, put_batch(kId, 1, 2, "doubt")).status);
   }
+  SECTION("a state was never in force, and so had no owner") {
+    world.state_keys = " skipped:1";
+    world.give_state(3);
+    world.run(seconds(1));
+    CHECK(stable(3) < later);
+    CHECK(execute(world, put_batch(kId, 1, 2, "doubt")).status);
+  }
   SECTION("a state was missed, in which another distributor may have owned the bucket: it stays in doubt") {
     world.give_state(3);
     world.run(seconds(1));

@@ -81,8 +81,7 @@ class DistributorWorld {
     rpc::Poll poll;
     poll.info.state_version = version;
     poll.info.state = "version:" + std::to_string(version) + " bits:" + std::to_string(bits_) + " distributor:1" +
-                      distributor + (copies_assured_ == 0 ? "" : " copies:" + std::to_string(copies_assured_)) +
-                      " storage:" + std::to_string(storage.size()) + nodes;
+                      distributor + state_keys + " storage:" + std::to_string(storage.size()) + nodes;
     poll.info.distribution =
         DistributionConfig::flat(static_cast<std::uint16_t>(storage.size()), redundancy_).to_string();
     poll.info.distributor_addresses = {"d:1"};
@@ -105,8 +104,6 @@ class DistributorWorld {
     node_.reset();
     start();
   }
-  /// Of the states from the next one on; 0: they say nothing of it.
-  void set_copies_assured(unsigned copies) { copies_assured_ = copies; }
 
   template <typename R>
   std::shared_ptr<std::optional<typename R::Reply>> send(R request) {
@@ -151,6 +148,8 @@ class DistributorWorld {
   ScriptedTransport transport;
   /// Sees every request to a storage node first; its answer, if it has one, is the node's.
   Hook hook;
+  /// What the states from the next one on say besides, e.g. " copies:1".
+  std::string state_keys;
   /// Known from the first state on.
   std::string schema = "document item { field value type string { body } field count type int { header } }";
   /// Says whether a request to a storage node is lost on its way.
@@ -328,7 +327,6 @@ class DistributorWorld {
     return rpc::error_reply(rpc::Request(request), Status(StatusCode::NotImplemented, "not in this test"));
   }
 
-  unsigned copies_assured_ = 0;
   unsigned redundancy_;
   unsigned bits_;
   std::uint64_t incarnation_ = 0;  ///< That the fleet controller has heard of.

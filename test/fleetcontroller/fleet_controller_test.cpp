@@ -222,6 +222,23 @@ TEST_CASE(
   CHECK(fleet.state().node(NodeId::storage(0)).up_since_version == 1);
 }
 
+TEST_CASE("fleet controller: a state that replaces a pending one says that nobody ever acted in that") {
+  Fleet fleet;
+  fleet.start_all();
+  fleet.node("distributor.0").acknowledges = false;
+  CHECK(fleet.caller.ask(kController, change(rpc::NodeAction::Retire, "storage.0")).refusals.empty());
+  fleet.world.scheduler.run_for(milliseconds(300));
+  CHECK(fleet.caller.ask(kController, change(rpc::NodeAction::Up, "storage.0")).refusals.empty());
+  fleet.world.scheduler.run_for(milliseconds(300));
+  CHECK(fleet.state().version() == 1);
+  fleet.node("distributor.0").acknowledges = true;
+  REQUIRE(fleet.run_until_all_know(3, seconds(2)));
+  CHECK(fleet.node("storage.0").snapshots.get()->state().follows() == 1);
+  CHECK(fleet.caller.ask(kController, change(rpc::NodeAction::Retire, "storage.0")).refusals.empty());
+  REQUIRE(fleet.run_until_all_know(4, seconds(2)));
+  CHECK(fleet.node("storage.0").snapshots.get()->state().follows() == 3);
+}
+
 TEST_CASE("fleet controller: schemas are added or replaced by name, and bad ones change nothing") {
   Fleet fleet;
   fleet.start_all();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fjord/cluster/node.h"
+#include "fjord/common/check.h"
 #include "fjord/common/result.h"
 
 namespace fjord {
@@ -100,6 +101,8 @@ class ClusterState {
   std::string to_string(Print print = Print::Normal) const;
 
   std::uint64_t version() const { return version_; }
+  /// The version that was in force before this one. Those between were pending and replaced: nobody ever acted in them.
+  std::uint64_t follows() const { return version_ - 1 - skipped_; }
   /// The cluster as a whole: Up, Down, Initializing or Stopping.
   NodeState cluster() const { return cluster_; }
   bool is_cluster_up() const { return cluster_ == NodeState::Up; }
@@ -125,7 +128,16 @@ class ClusterState {
   /// Those of one bucket, which is named by its first bits() bits.
   std::span<const PlacementException> exceptions_of(std::uint64_t bucket) const;
 
-  void set_version(std::uint64_t version) { version_ = version; }
+  /// It follows version - 1.
+  void set_version(std::uint64_t version) {
+    version_ = version;
+    skipped_ = 0;
+  }
+  /// `before` is less than version().
+  void set_follows(std::uint64_t before) {
+    FJORD_CHECK(before < version_);
+    skipped_ = version_ - 1 - before;
+  }
   void set_time_floor_us(std::uint64_t floor_us) { time_floor_us_ = floor_us; }
   void set_copies_assured(unsigned copies) { copies_assured_ = copies; }
   /// `state` is one of Up, Down, Initializing, Stopping.
@@ -158,6 +170,7 @@ class ClusterState {
   static const NodeStateInfo& down_node();
 
   std::uint64_t version_ = 0;
+  std::uint64_t skipped_ = 0;  ///< Versions right before this one that were never in force.
   std::uint64_t time_floor_us_ = 0;
   unsigned copies_assured_ = 0;
   NodeState cluster_ = NodeState::Up;
