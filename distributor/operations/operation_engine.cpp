@@ -112,11 +112,12 @@ bool OperationEngine::is_in_time_and_place(const OpRef& ref) {
            "not begun in time: " + (is_known_why ? op.last_problem.to_string() : "too much was waiting"));
     return false;
   }
-  op.bucket = context_.snapshot->bucket_of(op.gid);
-  if (context_.snapshot->distributor_of(op.bucket) != context_.options.index) {
+  const BucketId bucket = context_.snapshot->bucket_of(op.gid);
+  if (!op.counted) op.bucket = bucket;  // One that is counted is so in its entry, until it ends.
+  if (context_.snapshot->distributor_of(bucket) != context_.options.index) {
     ref.batch->wrong_distribution = true;
     refuse(ref, StatusCode::WrongDistribution,
-           "distributor." + std::to_string(context_.options.index) + " does not own " + op.bucket.to_string() +
+           "distributor." + std::to_string(context_.options.index) + " does not own " + bucket.to_string() +
                " in cluster state " + std::to_string(context_.snapshot->state_version()));
     return false;
   }
