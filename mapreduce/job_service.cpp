@@ -85,7 +85,7 @@ JobService::Impl::Impl(const JobServiceOptions& options, Runtime& runtime, rpc::
                "them, take longer than this; 0: they do not look at it."})),
       foreground_(runtime.metrics.histogram("fjord_distributor_foreground_seconds",
                                             "From arrival to answer, of operations that are not in the background")),
-      executor_(runtime.scheduler.make_executor("jobs")),
+      executor_(runtime.scheduler.make_background_executor("jobs")),
       mailbox_(*executor_),
       own_id_(random_.next() >> 1 | 1) {
   metrics_.share.set(100);

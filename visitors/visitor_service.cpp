@@ -274,7 +274,7 @@ VisitorService::Impl::Slot* VisitorService::Impl::free_slot() {
   const auto it = std::find_if(slots_.begin(), slots_.end(), [](const auto& slot) { return !slot->busy; });
   if (it != slots_.end()) return it->get();
   auto slot = std::make_unique<Slot>();
-  slot->executor = runtime_.scheduler.make_executor("visitor-" + std::to_string(slots_.size()));
+  slot->executor = runtime_.scheduler.make_background_executor("visitor-" + std::to_string(slots_.size()));
   slot->mailbox = Mailbox(*slot->executor);
   return slots_.emplace_back(std::move(slot)).get();
 }

@@ -7,10 +7,10 @@ name=${1:-}
 [ $# -gt 0 ] && shift
 case $name in
   slotfile-size | background-work | many-documents | placement | elasticity | tuner-grid) ;;
-  visiting-empty | output-documents | visitor-threads | bandwidth | tuner-grid-real) ;;
+  visiting-empty | output-documents | visitor-threads | bandwidth | tuner-grid-real | job-foreground) ;;
   *)
     printf 'Usage: ./run experiment NAME [--quick]\nNAME: slotfile-size, background-work, many-documents, placement, elasticity, tuner-grid,\n' >&2
-    printf '      visiting-empty, output-documents, visitor-threads, bandwidth, tuner-grid-real (docs/experiments)\n' >&2
+    printf '      visiting-empty, output-documents, visitor-threads, bandwidth, tuner-grid-real, job-foreground (docs/experiments)\n' >&2
     exit 2
     ;;
 esac

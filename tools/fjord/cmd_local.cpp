@@ -199,10 +199,9 @@ int with_node(const LocalArgs& args, F use) {
 Result<std::vector<ProcessName>> start_all(const LocalCluster& cluster, double timeout_s) {
   std::vector<ProcessName> started;
   for (const ProcessName& name : cluster.config().names()) {
-    if (cluster.running(name) != 0) continue;
-    FJORD_TRY(cluster.start(name));
-    started.push_back(name);
+    if (cluster.running(name) == 0) started.push_back(name);
   }
+  FJORD_TRY(cluster.start(started));
   FJORD_TRY(wait_until_served(cluster, started, timeout_s));
   return started;
 }
@@ -293,7 +292,7 @@ int run_local_kill(const LocalArgs& args) {
 int run_local_restart(const LocalArgs& args) {
   return with_node(args, [&](const LocalCluster& cluster, ProcessName name) -> int {
     cluster.stop({name});
-    if (Status status = cluster.start(name); !status) return report(status);
+    if (Status status = cluster.start({name}); !status) return report(status);
     if (Status status = wait_until_served(cluster, {name}, args.timeout_s); !status) return report(status);
     return kOk;
   });
@@ -304,7 +303,7 @@ int run_local_add_node(const LocalArgs& args) {
   if (!name) return report(name.error());
   const auto cluster = LocalCluster::open(args.directory);
   if (!cluster) return report(cluster.error());
-  if (Status status = cluster->start(*name); !status) return report(status);
+  if (Status status = cluster->start({*name}); !status) return report(status);
   const auto connection = connect(cluster->addresses());
   if (!connection) return report(connection.error());
   rpc::ChangeNodes request;

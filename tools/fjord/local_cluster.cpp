@@ -74,7 +74,6 @@ std::string fjordd_path() {
 
 /// What the child does between fork and exec: system calls only.
 [[noreturn]] void become(const char* const* argv, int log) {
-  ::setsid();
   const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null < 0 || ::dup2(null, STDIN_FILENO) < 0 || ::dup2(log, STDOUT_FILENO) < 0 || ::dup2(log, STDERR_FILENO) < 0) {
     ::_exit(127);
@@ -182,7 +181,38 @@ pid_t LocalCluster::running(ProcessName name) const {
   return start_time_of(pid) == start_time ? pid : 0;
 }
 
-Status LocalCluster::start(ProcessName name) const {
+Status LocalCluster::start(const std::vector<ProcessName>& names) const {
+  int problem[2];
+  if (::pipe2(problem, O_CLOEXEC) != 0) return io_error("pipe", errno);
+  // A program of an interactive shell leads a process group, and who does that cannot begin a session.
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::setsid();
+    for (const ProcessName& name : names) {
+      const Status status = start_here(name);
+      if (status) continue;
+      const std::string& text = status.message();
+      ::_exit(::write(problem[1], text.data(), text.size()) < 0 ? 2 : 1);
+    }
+    ::_exit(0);
+  }
+  const int error = errno;
+  ::close(problem[1]);
+  std::string text;
+  char buffer[512];
+  for (ssize_t got = 0; (got = ::read(problem[0], buffer, sizeof(buffer))) > 0;) {
+    text.append(buffer, static_cast<std::size_t>(got));
+  }
+  ::close(problem[0]);
+  if (pid < 0) return io_error("fork", error);
+  int ended = 0;
+  while (::waitpid(pid, &ended, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(ended) && WEXITSTATUS(ended) == 0) return Status::ok();
+  return {StatusCode::IoError, text.empty() ? "the nodes could not be started" : text};
+}
+
+Status LocalCluster::start_here(ProcessName name) const {
   const std::string program = fjordd_path();
   if (::access(program.c_str(), X_OK) != 0) return io_error(program, errno);
   const std::string config_file = directory_ + "/cluster.yaml";

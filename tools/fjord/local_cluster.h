@@ -40,8 +40,10 @@ class LocalCluster {
   /// The process id, or 0 if it does not run. A process that was given the id of one of ours later is not mistaken for
   /// it.
   pid_t running(config::ProcessName name) const;
-  /// Starts fjordd in a session of its own. Errors: IoError.
-  Status start(config::ProcessName name) const;
+  /// Starts fjordd for each, all in one new session: a system that gives each session its share of the processors
+  /// (autogroup) then weighs their threads against each other, and background work yields to operations across nodes,
+  /// too. Errors: IoError.
+  Status start(const std::vector<config::ProcessName>& names) const;
   /// True if it ran.
   bool send_signal(config::ProcessName name, int signal) const;
   /// SIGTERM, and SIGKILL for what still runs ten seconds later. Returns those that had to be killed.
@@ -53,6 +55,8 @@ class LocalCluster {
   LocalCluster(std::string directory, config::ClusterConfig config)
       : directory_(std::move(directory)), config_(std::move(config)) {}
   std::string pid_file(config::ProcessName name) const;
+  /// In the session of this process.
+  Status start_here(config::ProcessName name) const;
 
   std::string directory_;  // absolute
   config::ClusterConfig config_;
