@@ -156,6 +156,9 @@ Status read_bucket(spi::PersistenceProvider& provider, const rpc::ChangesWanted&
   }
   DocBlockBuilder block;
   FJORD_TRY_ASSIGN(const std::size_t count, read_fresh(provider, wanted.bucket, past, question, bytes_max, block));
+  // What the engine found to be lost while this was read was passed over, and the checksum would vouch for it.
+  FJORD_TRY_ASSIGN(const bool is_damaged, provider.is_damaged(wanted.bucket));
+  if (is_damaged) return {StatusCode::Corruption, wanted.bucket.to_string() + " has lost something here"};
   out.more = count < past.fresh.size();
   out.checksum = past.checksum;
   for (std::size_t i = 0; i < count; ++i) out.checksum += hash_of(past.fresh[i]);

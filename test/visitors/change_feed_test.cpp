@@ -78,6 +78,61 @@ struct Subscriber {
   std::unique_ptr<ChangeFeed> feed;
 };
 
+/// An engine that finds, when entries are read, that one of them is lost: it gives what is before that one, and passes
+/// over it from then on.
+class LosesOneWhenRead final : public spi::PersistenceProvider {
+ public:
+  explicit LosesOneWhenRead(std::unique_ptr<spi::PersistenceProvider> inner) : inner_(std::move(inner)) {}
+
+  std::vector<BucketId> list_buckets() const override { return inner_->list_buckets(); }
+  Status create_bucket(BucketId bucket) override { return inner_->create_bucket(bucket); }
+  Status delete_bucket(BucketId bucket) override { return inner_->delete_bucket(bucket); }
+  Result<BucketInfo> bucket_info(BucketId bucket) const override { return inner_->bucket_info(bucket); }
+  Result<ReplicaSet> replica_set(BucketId bucket) const override { return inner_->replica_set(bucket); }
+  Status set_replica_set(BucketId bucket, const ReplicaSet& set) override {
+    return inner_->set_replica_set(bucket, set);
+  }
+  void apply(std::span<const spi::Write> writes, std::span<spi::WriteResult> results,
+             spi::Durability durability) override {
+    inner_->apply(writes, results, durability);
+  }
+  Result<spi::StoredDocument> get(BucketId bucket, const GlobalId& gid, spi::Parts parts) override {
+    return inner_->get(bucket, gid, parts);
+  }
+  Result<std::unique_ptr<spi::DocumentIterator>> iterate(BucketId bucket, const spi::IterateOptions& options) override {
+    if (damaged_ == bucket) return Status(StatusCode::Corruption, "something was lost");
+    return inner_->iterate(bucket, options);
+  }
+  Result<std::vector<spi::EntryMeta>> list_entries(BucketId bucket) override { return inner_->list_entries(bucket); }
+  Result<std::size_t> read_entries(BucketId bucket, std::span<const GlobalId> gids, DocBlockBuilder& into,
+                                   std::size_t max_bytes) override {
+    if (!damaged_ && gids.size() > 1) {
+      damaged_ = bucket;
+      lost_ = gids[1];
+      return inner_->read_entries(bucket, gids.first(1), into, max_bytes);
+    }
+    if (damaged_ == bucket && gids[0] == lost_) return 1;
+    return inner_->read_entries(bucket, gids.first(1), into, max_bytes);
+  }
+  Status split_bucket(BucketId bucket) override { return inner_->split_bucket(bucket); }
+  Status join_buckets(BucketId parent) override { return inner_->join_buckets(parent); }
+  Status forget_removes(BucketId bucket, Timestamp before) override { return inner_->forget_removes(bucket, before); }
+  Result<Timestamp> removes_forgotten_before(BucketId bucket) const override {
+    return inner_->removes_forgotten_before(bucket);
+  }
+  spi::Maintenance maintain(MonotonicTime now) override { return inner_->maintain(now); }
+  std::vector<BucketId> take_damaged() override { return {}; }
+  Status mark_repaired(BucketId bucket) override { return inner_->mark_repaired(bucket); }
+  Result<bool> is_damaged(BucketId bucket) const override { return damaged_ == bucket; }
+  Status health() const override { return Status::ok(); }
+  bool has_lost() const { return damaged_.has_value(); }
+
+ private:
+  std::unique_ptr<spi::PersistenceProvider> inner_;
+  std::optional<BucketId> damaged_;
+  GlobalId lost_;
+};
+
 TEST_CASE("a subscriber is told of every document once, and then of each change") {
   VisitorWorld world(1, 2, kSchema);
   for (int i = 0; i < 100; ++i) world.put(city(world, i, "old"));
@@ -230,6 +285,21 @@ TEST_CASE("a bucket that cannot be read now is told of later, and losses of answ
   CHECK(subscriber.feed->progress().waiting == 1);
   world.unavailable.clear();
   REQUIRE(subscriber.catch_up());
+  CHECK(subscriber.copy.size() == 60);
+}
+
+TEST_CASE("what a replica finds to be lost while it is read is told from another one") {
+  VisitorWorld world(12, 3, kSchema);  // Named in turn.
+  std::vector<LosesOneWhenRead*> lossy;
+  for (auto& provider : world.nodes[0].buckets->providers) {
+    auto made = std::make_unique<LosesOneWhenRead>(std::move(provider));
+    lossy.push_back(made.get());
+    provider = std::move(made);
+  }
+  for (int i = 0; i < 60; ++i) world.put(city(world, i, "old"));
+  Subscriber subscriber(world);
+  REQUIRE(subscriber.catch_up());
+  CHECK(std::any_of(lossy.begin(), lossy.end(), [](const LosesOneWhenRead* one) { return one->has_lost(); }));
   CHECK(subscriber.copy.size() == 60);
 }
 
