@@ -3,8 +3,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <mutex>
 #include <pthread.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <thread>
@@ -14,6 +18,7 @@
 #include "fjord/common/check.h"
 #include "fjord/common/scheduler.h"
 #include "fjord/common/thread_annotations.h"
+#include "fjord/common/unique_function.h"
 
 namespace fjord {
 
@@ -50,16 +55,102 @@ void run_in_background() {
   static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kBackgroundNice));
 }
 
+/// Those that the calling process may use; empty if the system does not say (more processors than fit).
+cpu_set_t usable_processors() {
+  cpu_set_t usable;
+  CPU_ZERO(&usable);
+  // Of the main thread, which is no background thread.
+  if (::sched_getaffinity(::getpid(), sizeof usable, &usable) != 0) CPU_ZERO(&usable);
+  return usable;
+}
+
+/// `from` without its first `count`.
+cpu_set_t without_first(cpu_set_t from, unsigned count) {
+  for (int cpu = 0; cpu < CPU_SETSIZE && count > 0; ++cpu) {
+    if (!CPU_ISSET(cpu, &from)) continue;
+    CPU_CLR(cpu, &from);
+    --count;
+  }
+  return from;
+}
+
+/// The processes that this thread of ours started and that live. None on a system that does not list them.
+std::vector<pid_t> children_of(pid_t thread) {
+  std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/children");
+  return {std::istream_iterator<pid_t>(file), {}};
+}
+
+std::vector<pid_t> threads_of(pid_t process) {
+  std::vector<pid_t> threads;
+  std::error_code ended;
+  for (std::filesystem::directory_iterator it("/proc/" + std::to_string(process) + "/task", ended), end;
+       !ended && it != end; it.increment(ended)) {
+    threads.push_back(static_cast<pid_t>(std::stol(it->path().filename().string())));
+  }
+  return threads;
+}
+
+}  // namespace
+
+/// Where the threads of background executors may run.
+/// Threading: every thread. Lifetime: as long as the scheduler or one of the threads.
+class ThreadScheduler::BackgroundThreads {
+ public:
+  /// By the thread itself.
+  void enter() {
+    std::lock_guard lock(mutex_);
+    threads_.push_back(::gettid());
+    if (kept_free_ > 0) place(::gettid());
+  }
+  void leave() {
+    std::lock_guard lock(mutex_);
+    std::erase(threads_, ::gettid());
+  }
+
+  unsigned keep_free(int percent) {
+    const cpu_set_t usable = usable_processors();
+    const auto count = static_cast<unsigned>(CPU_COUNT(&usable));
+    const unsigned wanted =
+        percent <= 0 || count < 2 ? 0 : std::min((count * static_cast<unsigned>(percent) + 99) / 100, count - 1);
+    std::lock_guard lock(mutex_);
+    if (wanted == kept_free_) return kept_free_;
+    kept_free_ = wanted;
+    processors_ = without_first(usable, wanted);
+    for (const pid_t thread : threads_) {
+      place(thread);
+      for (const pid_t child : children_of(thread)) {
+        for (const pid_t other : threads_of(child)) place(other);
+      }
+    }
+    return kept_free_;
+  }
+
+ private:
+  /// One that has ended meanwhile, or that the system keeps elsewhere, stays as it is.
+  void place(pid_t thread) const FJORD_REQUIRES(mutex_) {
+    static_cast<void>(::sched_setaffinity(thread, sizeof processors_, &processors_));
+  }
+
+  std::mutex mutex_;
+  std::vector<pid_t> threads_ FJORD_GUARDED_BY(mutex_);
+  unsigned kept_free_ FJORD_GUARDED_BY(mutex_) = 0;
+  cpu_set_t processors_ FJORD_GUARDED_BY(mutex_){};
+};
+
+namespace {
+
 class ThreadExecutor;
 thread_local const ThreadExecutor* current_executor = nullptr;
 
 /// One thread that drains a queue. Only the queue is shared; the heap of timers belongs to the thread.
 class ThreadExecutor final : public Executor {
  public:
-  ThreadExecutor(const std::string& name, bool in_background)
-      : thread_([this, in_background] {
-          if (in_background) run_in_background();
+  /// `prepare` and `finish` are run by the thread, before and after all tasks.
+  ThreadExecutor(const std::string& name, UniqueFunction<void()> prepare, UniqueFunction<void()> finish)
+      : thread_([this, prepare = std::move(prepare), finish = std::move(finish)]() mutable {
+          if (prepare) prepare();
           run();
+          if (finish) finish();
         }) {
     ::pthread_setname_np(thread_.native_handle(), name.substr(0, 15).c_str());
   }
@@ -187,12 +278,24 @@ class ThreadExecutor final : public Executor {
 
 }  // namespace
 
+ThreadScheduler::ThreadScheduler() : background_(std::make_shared<BackgroundThreads>()) {}
+
+ThreadScheduler::~ThreadScheduler() = default;
+
 std::unique_ptr<Executor> ThreadScheduler::make_executor(const std::string& name) {
-  return std::make_unique<ThreadExecutor>(name, false);
+  return std::make_unique<ThreadExecutor>(name, nullptr, nullptr);
 }
 
 std::unique_ptr<Executor> ThreadScheduler::make_background_executor(const std::string& name) {
-  return std::make_unique<ThreadExecutor>(name, true);
+  return std::make_unique<ThreadExecutor>(
+      name,
+      [threads = background_] {
+        run_in_background();
+        threads->enter();
+      },
+      [threads = background_] { threads->leave(); });
 }
+
+unsigned ThreadScheduler::keep_processors_free(int percent) { return background_->keep_free(percent); }
 
 }  // namespace fjord

@@ -84,6 +84,10 @@ constexpr SettingDeclaration kSettings[] = {
      "Entries of a slotfile beyond which all of its bucket are split."},
     {"storage.file_bytes_max", Bytes, "", 4 * kKiB, 2 * kGiB, "", kStorage,
      "Bytes of a slotfile beyond which all of its bucket are split."},
+    {"storage.foreground_cpu_percent", Integer, "25", 0, 100, "", kStorage,
+     "Processors of the machine, in percent and rounded up, that visitors and jobs keep off while 20 or more "
+     "operations "
+     "a second come that somebody waits for; they have at least one. 0: none."},
     {"storage.held_bytes_max", Bytes, "", 1, kTiB, "", kStorage,
      "Memory for writes that are in the journal and not yet in slotfiles."},
     {"storage.index_bytes_max", Bytes, "", 1, kTiB, "", kStorage, "Memory for the indexes of slotfiles."},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "foreground_cpus.h"
 #include "maintenance_budget.h"
 #include "space_monitor.h"
 #include "stripe.h"
@@ -31,7 +32,8 @@ StorageNode::StorageNode(const StorageNodeOptions& options, Runtime& runtime)
       damaged_buckets_(runtime.metrics.gauge("fjord_storage_damaged_buckets",
                                              "Buckets that have lost something and wait for an intact replica")),
       settings_(runtime.tunables),
-      budget_(std::make_unique<MaintenanceBudget>(runtime)) {}
+      budget_(std::make_unique<MaintenanceBudget>(runtime)),
+      foreground_cpus_(std::make_unique<ForegroundCpus>(runtime)) {}
 
 StorageNode::~StorageNode() = default;
 
@@ -47,7 +49,7 @@ Result<std::unique_ptr<StorageNode>> StorageNode::open(const StorageNodeOptions&
     node->stripes_.push_back(std::make_unique<Stripe>(node->options_, runtime, transport, node->snapshots_,
                                                       *node->budget_, std::move(provider), i));
   }
-  node->end_budget_period_later();
+  node->end_period_later();
   node->space_ = std::make_unique<SpaceMonitor>(
       node->options_.directory, "storage." + std::to_string(options.index), runtime,
       [&stripes = node->stripes_](SpaceState space) {
@@ -59,10 +61,12 @@ Result<std::unique_ptr<StorageNode>> StorageNode::open(const StorageNodeOptions&
   return node;
 }
 
-void StorageNode::end_budget_period_later() {
+void StorageNode::end_period_later() {
+  static_assert(YieldingRate::kPeriod == ForegroundCpus::kPeriod);
   stripes_.front()->executor().post_after(YieldingRate::kPeriod, [this] {
     budget_->end_period();
-    end_budget_period_later();
+    foreground_cpus_->end_period(clock_.now());
+    end_period_later();
   });
 }
 
@@ -118,6 +122,8 @@ bool StorageNode::handle(rpc::Request& request, rpc::Responder& respond) {
 }
 
 void StorageNode::apply(rpc::Apply request, rpc::Responder respond) {
+  foreground_cpus_->note(request.operations.size() -
+                         std::min<std::size_t>(request.in_background, request.operations.size()));
   std::vector<std::vector<std::uint32_t>> parts(stripes_.size());
   for (std::uint32_t i = 0; i < request.operations.size(); ++i) {
     parts[stripe_of(request.operations[i].bucket)].push_back(i);

@@ -72,7 +72,7 @@ Status StorageNode::Stripe::check_owner(std::uint64_t version, std::uint16_t dis
 
 void StorageNode::Stripe::apply(const rpc::Apply& request, MonotonicTime posted,
                                 const std::vector<std::uint32_t>& indexes, std::vector<rpc::OperationResult>& results) {
-  budget_.note_foreground(clock_.now() - posted);
+  if (request.in_background < request.operations.size()) budget_.note_foreground(clock_.now() - posted);
   // Operations on one bucket stay in order; writes go to the engine as one run, over as many buckets as there are.
   std::vector<std::uint32_t> order = indexes;
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {

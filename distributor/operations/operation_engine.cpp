@@ -328,6 +328,7 @@ void OperationEngine::probe(const OpRef& ref, std::uint16_t node, std::uint64_t 
   request.state_version = context_.snapshot->state_version();
   request.distributor = context_.options.index;
   request.operations.push_back(std::move(get));
+  request.in_background = 1;
   request.timeout_us = context_.options.storage_timeout.count();
   const std::uint64_t number = latencies_.sent(node, NodeLatencies::Kind::Read, 1, context_.clock.now());
   rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
@@ -371,6 +372,7 @@ void OperationEngine::send(const OpRef& ref, std::uint16_t node, std::uint64_t e
   outgoing.refs.push_back(ref);
   outgoing.refs.back().takes_rest = out.even_damaged;
   outgoing.operations.push_back(std::move(out));
+  if (operation.priority == rpc::Priority::Background) ++outgoing.in_background;
 }
 
 void OperationEngine::flush() {
@@ -381,6 +383,7 @@ void OperationEngine::flush() {
     request.state_version = context_.snapshot->state_version();
     request.distributor = context_.options.index;
     request.operations = std::exchange(outgoing.operations, {});
+    request.in_background = std::exchange(outgoing.in_background, 0);
     Duration longest(1);
     for (const OpRef& ref : outgoing.refs) longest = std::max(longest, ref.op().deadline - now);
     request.timeout_us = std::min(longest, context_.options.storage_timeout).count();

@@ -205,6 +205,7 @@ class OperationEngine {
   struct Outgoing {
     std::vector<rpc::StorageOperation> operations;
     std::vector<OpRef> refs;
+    std::uint32_t in_background = 0;  ///< Of the operations.
   };
   std::map<std::uint16_t, Outgoing> outbox_;
   std::map<std::uint64_t, std::shared_ptr<Batch>> batches_;  // Those not answered yet, in order of arrival.

@@ -135,6 +135,7 @@ void fields(V& visit, M& m) {
   visit(2, m.distributor);
   visit(3, m.operations);
   visit(4, m.timeout_us);
+  visit(5, m.in_background);
 }
 template <typename V, Is<ApplyReply> M>
 void fields(V& visit, M& m) {

@@ -52,6 +52,26 @@ TEST_CASE("distributor: a write is acknowledged when all members have it, with o
   CHECK(only(**waiting).status);
 }
 
+TEST_CASE("distributor: storage nodes are told how many operations nobody waits for") {
+  DistributorWorld world(2);
+  world.give_state(1);
+  rpc::Execute batch = put_batch(kId);
+  batch.operations.push_back(batch.operations[0]);
+  batch.operations[0].priority = rpc::Priority::Background;
+  world.send(batch);
+  world.run(seconds(1));
+  REQUIRE(execute(world, get_batch(kId)).status);
+  std::size_t operations = 0;
+  std::size_t in_background = 0;
+  for (const rpc::Apply& sent : world.transport.sent_of<rpc::Apply>()) {
+    operations += sent.operations.size();
+    in_background += sent.in_background;
+    CHECK(sent.in_background <= sent.operations.size());
+  }
+  CHECK(operations == 5);  // two puts on two members, one get
+  CHECK(in_background == 2);
+}
+
 TEST_CASE("distributor: when a silent member is declared down, the write is acknowledged by the others") {
   DistributorWorld world(3);
   world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");

@@ -222,6 +222,7 @@ struct Apply {
   std::vector<StorageOperation> operations;
   /// From its arrival; after that nobody waits for a get in it, and the answer to one may be Busy. 0: for ever.
   std::int64_t timeout_us = 0;
+  std::uint32_t in_background = 0;  ///< How many of the operations nobody waits for (Priority::Background).
 };
 
 struct BucketReport {

@@ -17,6 +17,7 @@
 
 namespace fjord::storage {
 
+class ForegroundCpus;
 class MaintenanceBudget;
 class SpaceMonitor;
 
@@ -76,7 +77,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   void poll(rpc::Poll request, rpc::Responder respond);
   /// Takes in what the fleet controller says. Errors: those of ClusterSnapshot::update.
   Status learn(const rpc::Poll& request);
-  void end_budget_period_later();
+  void end_period_later();
 
   StorageNodeOptions options_;
   Clock& clock_;
@@ -88,6 +89,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   rpc::SnapshotHolder snapshots_;
   rpc::LiveSettings settings_;
   std::unique_ptr<MaintenanceBudget> budget_;
+  std::unique_ptr<ForegroundCpus> foreground_cpus_;
   std::vector<std::unique_ptr<Stripe>> stripes_;
   std::unique_ptr<SpaceMonitor> space_;  // Last: it tells the stripes.
 };

@@ -22,6 +22,8 @@ class SimNodeScheduler final : public Scheduler {
  public:
   ~SimNodeScheduler() override;
   std::unique_ptr<Executor> make_executor(const std::string& name) override;
+  /// As on a machine of a hundred processors that are all alike: nothing else comes of it.
+  unsigned keep_processors_free(int percent) override { return static_cast<unsigned>(percent); }
 
   /// The process ends at once, as by SIGKILL: everything queued on its executors is dropped, and whatever is posted to
   /// them later as well, so that nothing of this incarnation runs again. A task that calls it about its own process
