@@ -72,6 +72,10 @@ constexpr SettingDeclaration kSettings[] = {
      "And at least, if there is so much to move, however long users wait."},
     {"maintenance.gc_interval", Duration, "1h", 100, 365 * 24 * kHourMs, "", kDistributor,
      "How often each bucket is searched for documents that the keep_while of their type does not want to keep."},
+    {"maintenance.moves_bytes_per_s", Bytes, "16MiB", kKiB, kTiB, "", kStorage,
+     "And of data that only changes its place (a node was added, retires, or has another capacity), while 20 or more "
+     "operations a second come that somebody waits for. Copies that are missing or differ are made as fast as "
+     "maintenance.bytes_per_s allows."},
     {"maintenance.paused", Boolean, "false", 0, 1, "", kDistributor,
      "Nothing is moved, split, joined or collected. Replicas that are missing or differ are still repaired."},
     {"mapreduce.foreground_p99_target_ms", Integer, "0", 0, 60'000, "", kDistributor,
@@ -212,12 +216,8 @@ Status check_together(const SettingValues& values) {
                                                      "controller.down_after ({}ms)",
                                                      lease, down_after)};
   }
-  const auto with_default = [&](std::string_view name) {
-    const SettingDeclaration& setting = *find_setting(name);
-    return value_or(values, name, parse_setting(setting, setting.default_text).value());
-  };
-  const std::int64_t least = with_default("maintenance.bytes_per_s_min");
-  const std::int64_t most = with_default("maintenance.bytes_per_s");
+  const std::int64_t least = value_or_default(values, "maintenance.bytes_per_s_min");
+  const std::int64_t most = value_or_default(values, "maintenance.bytes_per_s");
   if (least > most) {
     return {StatusCode::InvalidArgument,
             fmt::format("maintenance.bytes_per_s_min ({}) has to be no more than maintenance.bytes_per_s ({})",
@@ -302,6 +302,11 @@ std::int64_t value_or(const SettingValues& values, std::string_view name, std::i
   if (found == values.end()) return otherwise;
   const Result<std::int64_t> value = integer(found->second);
   return value ? *value : otherwise;
+}
+
+std::int64_t value_or_default(const SettingValues& values, std::string_view name) {
+  const SettingDeclaration& setting = *find_setting(name);
+  return value_or(values, name, parse_setting(setting, setting.default_text).value());
 }
 
 std::vector<std::string> as_list(const SettingValues& values) {

@@ -47,6 +47,8 @@ Result<SettingValues> change_settings(const SettingValues& values, const rpc::Ch
 std::vector<std::string> differences(const SettingValues& before, const SettingValues& after);
 /// The value of a setting, or `otherwise` if it is at its default.
 std::int64_t value_or(const SettingValues& values, std::string_view name, std::int64_t otherwise);
+/// The same of a setting that has a default here.
+std::int64_t value_or_default(const SettingValues& values, std::string_view name);
 /// "name=value" for nodes.
 std::vector<std::string> as_list(const SettingValues& values);
 /// The reference of all settings as a Markdown page.

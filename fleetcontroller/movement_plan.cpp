@@ -12,7 +12,7 @@ constexpr unsigned kBitsLookedAt = 16;
 }  // namespace
 
 rpc::MovementPlan plan_movement(const ClusterView& before, const ClusterView& after,
-                                const std::vector<NodeFacts>& nodes, std::uint64_t rate_max) {
+                                const std::vector<NodeFacts>& nodes, std::uint64_t bytes_per_s) {
   rpc::MovementPlan plan;
   const unsigned bits = std::max(before.bits(), after.bits());
   const unsigned looked_at = std::min(bits, kBitsLookedAt);
@@ -40,8 +40,7 @@ rpc::MovementPlan plan_movement(const ClusterView& before, const ClusterView& af
   plan.bytes = static_cast<std::uint64_t>(bytes_per_replica * static_cast<double>(plan.replicas_moved));
   std::uint64_t most = 0;
   for (const auto& [node, count] : received) most = std::max(most, count * factor);
-  const double rate = static_cast<double>(std::min(rate_max, kMoveBytesPerSecond));
-  const double slowest = bytes_per_replica * static_cast<double>(most) / rate;
+  const double slowest = bytes_per_replica * static_cast<double>(most) / static_cast<double>(bytes_per_s);
   plan.duration_s = static_cast<std::uint64_t>(slowest) + (plan.bytes == 0 ? 0 : 1);
   if (looked_at < bits) plan.notes.push_back("counted on a part of the buckets");
   return plan;

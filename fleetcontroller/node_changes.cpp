@@ -331,9 +331,9 @@ rpc::ChangeNodesReply change_nodes(ClusterRecord& record, const ClusterFacts& fa
     return std::move(reply);
   }
   std::vector<std::string> notes = std::move(reply.plan.notes);
-  const std::int64_t rate_max =
-      value_or(record.config(), "maintenance.bytes_per_s", std::numeric_limits<std::int64_t>::max());
-  reply.plan = plan_movement(facts.active, *after, facts.nodes, static_cast<std::uint64_t>(rate_max));
+  const std::int64_t rate = std::min(value_or_default(record.config(), "maintenance.moves_bytes_per_s"),
+                                     value_or_default(record.config(), "maintenance.bytes_per_s"));
+  reply.plan = plan_movement(facts.active, *after, facts.nodes, static_cast<std::uint64_t>(rate));
   reply.plan.notes.insert(reply.plan.notes.begin(), notes.begin(), notes.end());
   if (request.force && !reply.refusals.empty()) {
     for (std::string& refusal : reply.refusals) reply.warnings.push_back("forced although " + std::move(refusal));

@@ -53,7 +53,7 @@ void BucketMerge::when_affordable(void (BucketMerge::*step)()) {
     finish(std::move(goes_on));
     return;
   }
-  const Duration wait = stripe_.budget_.wait(stripe_.clock_.now());
+  const Duration wait = stripe_.budget_.wait(stripe_.clock_.now(), MaintenanceBudget::purpose_of(request_.only_moves));
   if (wait == Duration(0)) {
     (this->*step)();
   } else {
@@ -68,7 +68,8 @@ void BucketMerge::pause(Duration wait, void (BucketMerge::*step)()) {
 }
 
 void BucketMerge::charge(std::size_t bytes) {
-  stripe_.budget_.charge(stripe_.clock_.now(), bytes, MaintenanceBudget::Direction::In);
+  stripe_.budget_.charge(stripe_.clock_.now(), bytes, MaintenanceBudget::Direction::In,
+                         MaintenanceBudget::purpose_of(request_.only_moves));
 }
 
 /// Metadata is for free: however slow the node is, a merge that has no more to fetch comes to its end within its time.
@@ -311,6 +312,7 @@ void BucketMerge::send_ask_block() {
   rpc::FetchEntries fetch;
   fetch.bucket = request_.bucket;
   fetch.max_bytes = stripe_.options_.merge_block_bytes;
+  fetch.only_moves = request_.only_moves;
   const std::size_t end = std::min(missing_.size(), fetched_ + stripe_.options_.merge_page_entries);
   fetch.gids.reserve(end - fetched_);
   for (std::size_t i = fetched_; i < end; ++i) fetch.gids.push_back(missing_[i].gid);

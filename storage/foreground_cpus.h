@@ -26,6 +26,8 @@ class ForegroundCpus {
   void note(std::uint64_t operations) { operations_.fetch_add(operations, std::memory_order_relaxed); }
   /// To be called every kPeriod.
   void end_period(MonotonicTime now);
+  /// Users' operations came lately. By who calls end_period().
+  bool users_come() const { return busy_.has_value(); }
 
  private:
   Scheduler& scheduler_;

@@ -42,7 +42,7 @@ Status GarbageScan::open() {
 
 void GarbageScan::step() {
   const MonotonicTime now = stripe_.clock_.now();
-  if (const Duration wait = stripe_.budget_.wait(now); wait > Duration(0)) {
+  if (const Duration wait = stripe_.budget_.wait(now, MaintenanceBudget::Purpose::Safety); wait > Duration(0)) {
     stripe_.budget_.note_throttled(wait);
     stripe_.executor_->post_after(wait, [self = shared_from_this()] { self->step(); });
     return;
@@ -76,7 +76,8 @@ Result<bool> GarbageScan::read_some() {
     return !reply_.more && documents < kStepDocuments && bytes < kStepBytes;
   };
   const Result<bool> left = iterator_->visit(look_at);
-  stripe_.budget_.charge(stripe_.clock_.now(), bytes, MaintenanceBudget::Direction::Scan);
+  stripe_.budget_.charge(stripe_.clock_.now(), bytes, MaintenanceBudget::Direction::Scan,
+                         MaintenanceBudget::Purpose::Safety);
   reply_.scanned += documents;
   if (!left) return left.error();
   return *left && !reply_.more;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace fjord::storage {
 namespace {
@@ -29,9 +28,15 @@ MaintenanceBudget::MaintenanceBudget(Runtime& runtime)
                                        .min = 1024,
                                        .max = kBytesMax,
                                        .help = "And no less, if there is so much to move, however long users wait"})),
+      moves_(runtime.tunables.declare(
+          {.name = "maintenance.moves_bytes_per_s",
+           .unit = Unit::Bytes,
+           .default_value = std::int64_t{16} << 20,
+           .min = 1024,
+           .max = kBytesMax,
+           .help = "And no more of data that only changes its place, while users' operations come"})),
       controller_(limits()),
       rate_(controller_.bytes_per_s()),
-      paid_us_(std::numeric_limits<std::int64_t>::min()),
       in_(moved_bytes(runtime.metrics, "in")),
       out_(moved_bytes(runtime.metrics, "out")),
       scanned_(moved_bytes(runtime.metrics, "scan")),
@@ -51,18 +56,31 @@ YieldingRate::Limits MaintenanceBudget::limits() const {
   return {.floor = static_cast<std::uint64_t>(floor_.value()), .ceiling = static_cast<std::uint64_t>(ceiling_.value())};
 }
 
-Duration MaintenanceBudget::wait(MonotonicTime now) const {
+Duration MaintenanceBudget::Debt::left(MonotonicTime now) const {
   const std::int64_t paid_us = paid_us_.load(std::memory_order_relaxed);
-  return paid_us <= now.us ? Duration(0) : std::min(Duration(paid_us - now.us), YieldingRate::kPeriod);
+  return paid_us <= now.us ? Duration(0) : Duration(paid_us - now.us);
 }
 
-void MaintenanceBudget::charge(MonotonicTime now, std::uint64_t bytes, Direction direction) {
-  (direction == Direction::In ? in_ : direction == Direction::Out ? out_ : scanned_).add(bytes);
-  moved_.store(true, std::memory_order_relaxed);
-  const auto cost_us = static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes) * 1e6 / bytes_per_s()));
+void MaintenanceBudget::Debt::add(MonotonicTime now, std::uint64_t bytes, double bytes_per_s) {
+  const auto cost_us = static_cast<std::int64_t>(std::ceil(static_cast<double>(bytes) * 1e6 / bytes_per_s));
   std::int64_t paid_us = paid_us_.load(std::memory_order_relaxed);
   while (!paid_us_.compare_exchange_weak(paid_us, std::max(paid_us, now.us) + cost_us, std::memory_order_relaxed)) {
   }
+}
+
+Duration MaintenanceBudget::wait(MonotonicTime now, Purpose purpose) const {
+  Duration left = debt_.left(now);
+  if (purpose == Purpose::Move && users_come_.load(std::memory_order_relaxed))
+    left = std::max(left, debt_of_moves_.left(now));
+  return std::min(left, YieldingRate::kPeriod);
+}
+
+void MaintenanceBudget::charge(MonotonicTime now, std::uint64_t bytes, Direction direction, Purpose purpose) {
+  (direction == Direction::In ? in_ : direction == Direction::Out ? out_ : scanned_).add(bytes);
+  moved_.store(true, std::memory_order_relaxed);
+  debt_.add(now, bytes, bytes_per_s());
+  if (purpose == Purpose::Move && users_come_.load(std::memory_order_relaxed))
+    debt_of_moves_.add(now, bytes, static_cast<double>(moves_.value()));
 }
 
 void MaintenanceBudget::note_throttled(Duration waited) {
@@ -71,7 +89,8 @@ void MaintenanceBudget::note_throttled(Duration waited) {
   throttled_ms_.add((before + us) / 1000 - before / 1000);
 }
 
-void MaintenanceBudget::end_period() {
+void MaintenanceBudget::end_period(bool users_come) {
+  users_come_.store(users_come, std::memory_order_relaxed);
   const std::optional<Duration> wait = waits_.take_quantile();
   controller_.end_period({.wait = wait, .moved = moved_.exchange(false, std::memory_order_relaxed)}, limits());
   rate_.store(controller_.bytes_per_s(), std::memory_order_relaxed);

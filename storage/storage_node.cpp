@@ -64,8 +64,8 @@ Result<std::unique_ptr<StorageNode>> StorageNode::open(const StorageNodeOptions&
 void StorageNode::end_period_later() {
   static_assert(YieldingRate::kPeriod == ForegroundCpus::kPeriod);
   stripes_.front()->executor().post_after(YieldingRate::kPeriod, [this] {
-    budget_->end_period();
     foreground_cpus_->end_period(clock_.now());
+    budget_->end_period(foreground_cpus_->users_come());
     end_period_later();
   });
 }

@@ -579,7 +579,8 @@ Result<spi::EntryWindow> StorageNode::Stripe::list_by_gid(const rpc::ListEntries
 
 rpc::FetchEntriesReply StorageNode::Stripe::fetch_entries(const rpc::FetchEntries& request) {
   rpc::FetchEntriesReply reply;
-  if (const Duration wait = budget_.wait(clock_.now()); wait > Duration(0)) {
+  const auto purpose = MaintenanceBudget::purpose_of(request.only_moves);
+  if (const Duration wait = budget_.wait(clock_.now(), purpose); wait > Duration(0)) {
     reply.status = Status(StatusCode::Busy, "storage." + std::to_string(options_.index) +
                                                 " moves as much as it may (maintenance.bytes_per_s)");
     reply.wait_us = static_cast<std::uint64_t>(wait.count());
@@ -595,7 +596,7 @@ rpc::FetchEntriesReply StorageNode::Stripe::fetch_entries(const rpc::FetchEntrie
   }
   reply.done = static_cast<std::uint32_t>(*done);
   reply.docblock = block.take();
-  budget_.charge(clock_.now(), reply.docblock.size(), MaintenanceBudget::Direction::Out);
+  budget_.charge(clock_.now(), reply.docblock.size(), MaintenanceBudget::Direction::Out, purpose);
   return reply;
 }
 

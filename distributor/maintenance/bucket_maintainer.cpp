@@ -517,7 +517,9 @@ void BucketMaintainer::send_merge(BucketId bucket, std::uint16_t target, std::ve
   // It answers before we would give it up and ask again while it still works.
   request.time_limit_ms =
       static_cast<std::uint32_t>(std::chrono::duration_cast<milliseconds>(context_.options.merge_timeout / 2).count());
-  const BucketTicket ticket = context_.buckets.find(bucket)->ticket();
+  const BucketEntry& to_merge = *context_.buckets.find(bucket);
+  request.only_moves = need_of(to_merge, context_.snapshot->ideal_nodes(bucket)) == Need::Move;
+  const BucketTicket ticket = to_merge.ticket();
   rpc::call(context_.transport, context_.storage_address(target), std::move(request), context_.options.merge_timeout,
             context_.executor, [this, ticket, done = std::move(done)](Result<rpc::MergeBucketReply> reply) {
               BucketEntry* entry = context_.buckets.find(ticket);

@@ -209,6 +209,7 @@ void fields(V& visit, M& m) {
   visit(5, m.outsiders);
   visit(6, m.decides);
   visit(7, m.time_limit_ms);
+  visit(8, m.only_moves);
 }
 template <typename V, Is<MergeBucketReply> M>
 void fields(V& visit, M& m) {
@@ -287,6 +288,7 @@ void fields(V& visit, M& m) {
   visit(1, m.bucket);
   visit(2, m.gids);
   visit(3, m.max_bytes);
+  visit(4, m.only_moves);
 }
 template <typename V, Is<FetchEntriesReply> M>
 void fields(V& visit, M& m) {

@@ -212,6 +212,37 @@ TEST_CASE(
   CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
 }
 
+TEST_CASE("distributor: storage nodes are told of merges that only move, and not of those that make copies") {
+  const auto merges = [](const DistributorWorld& world) {
+    std::pair<std::size_t, std::size_t> found;  // all, and those that only move
+    for (const rpc::MergeBucket& merge : world.transport.sent_of<rpc::MergeBucket>()) {
+      ++found.first;
+      found.second += merge.only_moves ? 1 : 0;
+    }
+    return found;
+  };
+  DistributorWorld world(3);
+  world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
+  REQUIRE(execute(world, put_batch(kId)).status);
+  REQUIRE(merges(world).first == 0);
+  const std::vector<std::uint16_t> members = world.ideal(kBucket);
+
+  SECTION("a member retires") {
+    world.give_state(2, " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(members[0]) + ".s:r");
+    world.run(seconds(2));
+    CHECK_FALSE(world.holds(members[0], kBucket));
+    CHECK(merges(world).first > 0);
+    CHECK(merges(world).second == merges(world).first);
+  }
+  SECTION("a member is down") {
+    world.give_state(2, " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(members[0]) + ".s:d");
+    world.run(seconds(2));
+    CHECK(world.ideal(kBucket).size() == 2);
+    CHECK(merges(world).first > 0);
+    CHECK(merges(world).second == 0);
+  }
+}
+
 TEST_CASE("distributor: a restarted member is asked for everything, and its bucket is brought in sync") {
   DistributorWorld world(2);
   world.give_state(1, " .0.v:1 .1.v:1");

@@ -410,14 +410,19 @@ TEST_CASE("node changes: a dry run and a refusal change nothing, force does, and
   CHECK(record == before);
 
   for (NodeFacts& node : facts.nodes) node.bytes = node.id.type == NodeType::Storage ? std::uint64_t{1} << 30 : 0;
-  const std::uint64_t unlimited_s = change_nodes(record, facts, request, 5).plan.duration_s;
-  ClusterRecord slow = record;
-  slow.configs.push_back(
-      {.version = 1, .unix_us = 0, .who = {}, .values = {{"maintenance.bytes_per_s", std::to_string(5 << 20)}}});
-  const std::uint64_t slow_s = change_nodes(slow, facts, request, 5).plan.duration_s;
-  CHECK(unlimited_s >= 20);
-  CHECK(slow_s >= 4 * (unlimited_s - 1));
-  CHECK(slow_s <= 4 * unlimited_s);
+  const auto seconds_with = [&](const std::map<std::string, std::string>& values) {
+    ClusterRecord other = record;
+    other.configs.push_back({.version = 1, .unix_us = 0, .who = {}, .values = values});
+    return change_nodes(other, facts, request, 5).plan.duration_s;
+  };
+  const std::uint64_t default_s = change_nodes(record, facts, request, 5).plan.duration_s;  // 16 MiB a second
+  CHECK(default_s >= 20);
+  for (const char* name : {"maintenance.bytes_per_s", "maintenance.moves_bytes_per_s"}) {
+    const std::uint64_t slow_s = seconds_with({{name, std::to_string(4 << 20)}});
+    CHECK(slow_s >= 4 * (default_s - 1));
+    CHECK(slow_s <= 4 * default_s);
+  }
+  CHECK(seconds_with({{"maintenance.moves_bytes_per_s", std::to_string(64 << 20)}}) <= default_s / 4 + 1);
 
   request.dry_run = false;
   request.nodes = {"storage.1", "storage.2", "storage.3"};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <fcntl.h>
 #include <filesystem>
@@ -184,10 +185,12 @@ pid_t LocalCluster::running(ProcessName name) const {
 Status LocalCluster::start(const std::vector<ProcessName>& names) const {
   int problem[2];
   if (::pipe2(problem, O_CLOEXEC) != 0) return io_error("pipe", errno);
-  // A program of an interactive shell leads a process group, and who does that cannot begin a session.
   const pid_t pid = ::fork();
   if (pid == 0) {
-    ::setsid();
+    // Away from the terminal's signals, and still in its session: Linux groups processes by sessions when it gives them
+    // processors (autogroup), and nodes that were started by several commands would be groups against one another.
+    ::setpgid(0, 0);
+    std::signal(SIGHUP, SIG_IGN);
     for (const ProcessName& name : names) {
       const Status status = start_here(name);
       if (status) continue;

@@ -30,6 +30,12 @@ int fail(const fjord::Status& status, int code) {
   return code;
 }
 
+/// Whoever starts a program with SIGHUP ignored, as nohup does, wants it to stay when the terminal goes.
+bool stays_without_terminal() {
+  struct sigaction action {};
+  return ::sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 /// Every thread inherits this, so that wait_for_end() is the only place where the signals arrive.
 sigset_t block_signals() {
   std::signal(SIGPIPE, SIG_IGN);
@@ -37,7 +43,7 @@ sigset_t block_signals() {
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);
   sigaddset(&signals, SIGINT);
-  sigaddset(&signals, SIGHUP);
+  if (!stays_without_terminal()) sigaddset(&signals, SIGHUP);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   return signals;
 }

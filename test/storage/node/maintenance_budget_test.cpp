@@ -40,17 +40,19 @@ class StripeModel {
     std::int64_t moved = 0;
     std::vector<std::int64_t> waits;
     for (const std::int64_t end = now_ + duration.count(); now_ < end; now_ += kStepUs) {
-      if (now_ % YieldingRate::kPeriod.count() == 0) budget_->end_period();
+      if (now_ % YieldingRate::kPeriod.count() == 0) budget_->end_period(true);
       if (random_.chance(load.batches_per_s * kStepUs / 1e6)) {
         const std::int64_t begin = std::max(free_at_, now_);
         waits.push_back(begin - now_ + load.extra_wait.count());
         budget_->note_foreground(Duration(waits.back()));
         free_at_ = begin + 300;
       }
-      if (!load.merges || now_ < merging_until_ || budget_->wait({now_}) > Duration(0)) continue;
+      if (!load.merges || now_ < merging_until_ ||
+          budget_->wait({now_}, MaintenanceBudget::Purpose::Safety) > Duration(0))
+        continue;
       free_at_ = std::max(free_at_, now_) + 8000;
       merging_until_ = free_at_;
-      budget_->charge({now_}, kMiB, MaintenanceBudget::Direction::In);
+      budget_->charge({now_}, kMiB, MaintenanceBudget::Direction::In, MaintenanceBudget::Purpose::Safety);
       moved += kMiB;
     }
     std::sort(waits.begin(), waits.end());
@@ -58,6 +60,7 @@ class StripeModel {
             .wait_ms = waits.empty() ? 0 : static_cast<double>(waits[waits.size() * 95 / 100]) / 1000};
   }
   MaintenanceBudget& budget() { return *budget_; }
+  Status set(const std::string& name, std::int64_t value) { return process_.runtime().tunables.set(name, value); }
 
  private:
   TestNetwork network_;
@@ -140,6 +143,35 @@ TEST_CASE("maintenance budget: what comes after a pause begins at a quarter of t
   CHECK(stripe.budget().bytes_per_s() == kCeiling / 4.0);
 }
 
+TEST_CASE("maintenance budget: while users' operations come, what only moves has a budget besides") {
+  using Purpose = MaintenanceBudget::Purpose;
+  StripeModel stripe(kFloor, kCeiling);
+  MaintenanceBudget& budget = stripe.budget();  // A quarter of the ceiling: 16 MiB a second.
+  REQUIRE(stripe.set("maintenance.moves_bytes_per_s", kMiB).is_ok());
+  const auto wait_ms = [&](std::int64_t at_ms, Purpose purpose) {
+    return budget.wait({at_ms * 1000}, purpose).count() / 1000;
+  };
+
+  budget.end_period(false);
+  budget.charge({0}, kMiB / 4, MaintenanceBudget::Direction::In, Purpose::Move);
+  CHECK(wait_ms(0, Purpose::Move) == wait_ms(0, Purpose::Safety));
+  CHECK(wait_ms(50, Purpose::Move) == 0);
+
+  budget.end_period(true);
+  CHECK(wait_ms(50, Purpose::Move) == 0);  // There is no debt of before.
+  budget.charge({1'000'000}, kMiB / 8, MaintenanceBudget::Direction::Out, Purpose::Move);
+  CHECK(wait_ms(1050, Purpose::Safety) == 0);
+  CHECK(wait_ms(1050, Purpose::Move) == 75);
+  budget.charge({1'050'000}, kMiB / 8, MaintenanceBudget::Direction::In, Purpose::Safety);
+  CHECK(wait_ms(1050, Purpose::Move) == 75);  // What is for safety is no debt of moves.
+  CHECK(wait_ms(1130, Purpose::Move) == 0);
+
+  budget.charge({2'000'000}, kMiB, MaintenanceBudget::Direction::In, Purpose::Move);
+  CHECK(wait_ms(2100, Purpose::Move) == 200);  // Never more than a period,
+  budget.end_period(false);
+  CHECK(wait_ms(2100, Purpose::Move) == 0);  // in which users may have gone.
+}
+
 // --- merges on storage nodes -----------------------------------------------------------------------------------------
 
 namespace {
@@ -169,6 +201,7 @@ class BudgetWorld : public NodeWorld {
     merge.distributor = owner(kBucket);
     merge.bucket = kBucket;
     merge.sources = {source};
+    merge.only_moves = only_moves;
     return merge;
   }
   /// Lets nodes merge from node 1 at the same time; how long it took.
@@ -189,6 +222,8 @@ class BudgetWorld : public NodeWorld {
     REQUIRE(world.scheduler.run_until([&] { return done == targets.size(); }, seconds(600)));
     return world.scheduler.clock().now() - begin;
   }
+  bool only_moves = false;
+
   double moved(const char* direction) {
     return metric("fjord_storage_maintenance_bytes_total", {{"direction", direction}});
   }
@@ -218,6 +253,32 @@ TEST_CASE("merge: a source has a budget too, which all that merge from it share"
   const double took = seconds_of(nodes.merge({0, 2}));
   CHECK(took >= nodes.moved("out") / kRate * 0.97);
   CHECK(took <= nodes.moved("out") / kRate * 1.1);
+}
+
+TEST_CASE("merge: one that only moves is slower while users' operations come, by what target and source allow") {
+  constexpr std::int64_t kRate = 100'000;
+  BudgetWorld nodes(1 << 30);
+  nodes.fill(1);  // Many operations: 10 s from now on.
+  nodes.only_moves = true;
+  nodes.set_tunable("maintenance.moves_bytes_per_s", kRate);
+  SECTION("one target") {
+    const double took = seconds_of(nodes.merge({0}));
+    CHECK(took == Approx(nodes.moved("in") / kRate).epsilon(0.05));
+  }
+  SECTION("a source of two") {
+    const double took = seconds_of(nodes.merge({0, 2}));
+    CHECK(took >= nodes.moved("out") / kRate * 0.97);
+    CHECK(took <= nodes.moved("out") / kRate * 1.1);
+  }
+  SECTION("no users") {
+    nodes.world.scheduler.run_for(seconds(11));
+    CHECK(seconds_of(nodes.merge({0})) < 1);
+  }
+  SECTION("not only a move") {
+    nodes.only_moves = false;
+    CHECK(seconds_of(nodes.merge({0})) < 1);
+  }
+  CHECK(nodes.moved("in") > 400'000);
 }
 
 TEST_CASE("merge: another rate takes effect in the middle of it") {

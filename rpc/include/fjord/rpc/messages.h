@@ -296,6 +296,7 @@ struct MergeBucket {
   bool decides = false;
   /// After so long the receiver answers BUSY with what it has done so far, and may be asked again; 0: no limit.
   std::uint32_t time_limit_ms = 0;
+  bool only_moves = false;  ///< Nothing is missing or differs: the bucket only gets other places.
 };
 
 /// Surplus replicas whose bucket is complete elsewhere.
@@ -404,6 +405,7 @@ struct FetchEntries {
   BucketId bucket;
   std::vector<GlobalId> gids;
   std::uint32_t max_bytes = 0;
+  bool only_moves = false;  ///< MergeBucket's.
 };
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ struct StorageNodeOptions {
   /// A window of a merge: so many entries of both replicas are compared at once.
   std::uint32_t merge_page_entries = 20'000;
   /// One block of a merge's documents.
-  std::uint32_t merge_block_bytes = 1U << 20;
+  std::uint32_t merge_block_bytes = 256U << 10;
   /// When a write counts as done whose client does not say.
   spi::Durability durability = spi::Durability::Process;
   /// Where the engine's files are: when its file system fills up, the node takes less and less. Empty: not looked at.
