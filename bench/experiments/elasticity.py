@@ -126,7 +126,7 @@ class Experiment:
         def reached():
             nodes, buckets = self.storage(cluster)
             return buckets["out_of_sync"] + buckets["unavailable"] == 0 and buckets["total"] > 0 and condition(nodes)
-        harness.wait_until(reached, what, seconds)
+        harness.wait_until(reached, what, seconds, pause=0.25)  # Looking is work that the quiet phase has not.
 
     def held(self, nodes):
         return sum(node["documents"] for node in nodes.values())

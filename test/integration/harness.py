@@ -42,8 +42,8 @@ def free_ports(count):
     return ports
 
 
-def wait_until(condition, what, seconds=60):
-    """Polls until `condition` gives something true, which is returned."""
+def wait_until(condition, what, seconds=60, pause=0.02):
+    """Polls every `pause` seconds until `condition` gives something true, which is returned."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
@@ -51,7 +51,7 @@ def wait_until(condition, what, seconds=60):
             return value
         if time.monotonic() > deadline:
             raise AssertionError(f"after {seconds} s still not: {what}")
-        time.sleep(0.02)
+        time.sleep(pause)
 
 
 class Finished:

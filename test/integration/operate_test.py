@@ -1,6 +1,8 @@
 """A cluster that its operator changes while it runs: a node more, one out for a while, settings, and the history of it."""
 
 import json
+import os
+import signal
 import unittest
 
 import harness
@@ -37,6 +39,15 @@ class OperateTest(unittest.TestCase):
             self.assertGreater(nodes["storage.3"]["buckets"], 0)
             self.feed(cluster, DOCUMENTS)
             self.assertEqual(len(cluster.documents()), 2 * DOCUMENTS)
+
+            # The nodes stay when the terminal goes that they were started from.
+            pids = [int(file.read_text().split()[0]) for file in (cluster.directory / "run").glob("*.pid")]
+            self.assertEqual(len(pids), 6)
+            for pid in pids:
+                os.kill(pid, signal.SIGHUP)
+            self.assertEqual(len(cluster.documents()), 2 * DOCUMENTS)
+            for pid in pids:
+                os.kill(pid, 0)  # raises an error if there is no such process
 
             # Out for a while, and only one at a time.
             cluster.must("node", "stop-check", "storage.2")

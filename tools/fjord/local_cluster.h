@@ -40,9 +40,10 @@ class LocalCluster {
   /// The process id, or 0 if it does not run. A process that was given the id of one of ours later is not mistaken for
   /// it.
   pid_t running(config::ProcessName name) const;
-  /// Starts fjordd for each, all in one new session: a system that gives each session its share of the processors
-  /// (autogroup) then weighs their threads against each other, and background work yields to operations across nodes,
-  /// too. Errors: IoError.
+  /// Starts fjordd for each, deaf to SIGHUP and away from the terminal's signals, in the session of the caller: a
+  /// system that gives each session its share of the processors (autogroup) then weighs the threads of all nodes
+  /// against each other, whichever command started them, and background work yields to operations across nodes, too.
+  /// Errors: IoError.
   Status start(const std::vector<config::ProcessName>& names) const;
   /// True if it ran.
   bool send_signal(config::ProcessName name, int signal) const;
