@@ -285,6 +285,8 @@ struct Apply {
   3: optional list<StorageOperation> operations = []
   /** From its arrival; after that the answer to a get may be BUSY. 0: for ever. */
   4: optional i64 timeout_us = 0
+  /** How many of the operations nobody waits for (priority BACKGROUND). */
+  5: optional i64 in_background = 0
 }
 
 struct ApplyReply {
@@ -375,6 +377,8 @@ struct MergeBucket {
   6: optional bool decides = false
   /** After so long the receiver answers BUSY with what it has done so far, and may be asked again; 0: no limit. */
   7: optional i64 time_limit_ms = 0
+  /** Nothing is missing or differs: the bucket only gets other places. */
+  8: optional bool only_moves = false
 }
 
 struct MergeBucketReply {
@@ -492,6 +496,8 @@ struct FetchEntries {
   /** 12 bytes each. */
   2: optional list<binary> gids = []
   3: optional i64 max_bytes = 0
+  /** MergeBucket's. */
+  4: optional bool only_moves = false
 }
 
 struct FetchEntriesReply {
