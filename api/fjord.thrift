@@ -726,6 +726,9 @@ struct ChangeConfig {
   4: optional bool revert = false
   5: optional string who = ""
   6: optional bool dry_run = false
+  /** Only if the configuration is of `version` still; TEST_AND_SET_FAILED otherwise. */
+  7: optional bool if_version = false
+  8: optional i64 version = 0
 }
 
 struct ChangeConfigReply {

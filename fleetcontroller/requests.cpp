@@ -213,6 +213,12 @@ void Controller::change_nodes(rpc::ChangeNodes request, const ClusterFacts& know
 void Controller::change_config(rpc::ChangeConfig request, rpc::Responder respond) {
   rpc::ChangeConfigReply reply;
   reply.config_version = record_.config_version();
+  if (request.if_version && request.version != reply.config_version) {
+    reply.status = {StatusCode::TestAndSetFailed,
+                    fmt::format("the configuration has been changed meanwhile: it is of version {}, not {}",
+                                reply.config_version, request.version)};
+    return respond(std::move(reply));
+  }
   SettingValues base = record_.config();
   if (request.revert || request.revert_to != 0) {
     const auto& versions = record_.configs;

@@ -126,6 +126,8 @@ void fields(V& visit, M& m) {
   visit(4, m.revert);
   visit(5, m.who);
   visit(6, m.dry_run);
+  visit(7, m.if_version);
+  visit(8, m.version);
 }
 template <typename V, Is<ChangeConfigReply> M>
 void fields(V& visit, M& m) {

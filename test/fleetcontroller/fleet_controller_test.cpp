@@ -553,6 +553,29 @@ TEST_CASE("fleet controller: settings are checked, reach every node, and can be 
   CHECK(fleet.node("storage.0").snapshots.get()->info().config.empty());
 }
 
+TEST_CASE("fleet controller: a change of settings that says what it has seen is late if something else came") {
+  Fleet fleet;
+  fleet.start_all();
+  rpc::ChangeConfig first = set({"maintenance.paused=true"});
+  first.if_version = true;
+  rpc::ChangeConfigReply reply = fleet.caller.ask(kController, first);
+  REQUIRE(reply.status);
+  CHECK(reply.config_version == 1);
+
+  rpc::ChangeConfig second = set({});
+  second.unset = {"maintenance.paused"};
+  second.if_version = true;
+  second.version = 1;
+  REQUIRE(fleet.caller.ask(kController, second).status);
+  for (const rpc::ChangeConfig& late : {first, second}) {
+    reply = fleet.caller.ask(kController, late);
+    CHECK(reply.status.code() == StatusCode::TestAndSetFailed);
+    CHECK(reply.config_version == 2);
+  }
+  CHECK(fleet.caller.ask(kController, rpc::GetConfig{}).versions.back().values.empty());
+  CHECK(fleet.caller.ask(kController, set({"maintenance.paused=true"})).config_version == 3);  // It does not say.
+}
+
 TEST_CASE("fleet controller: does not start with an impossible distribution") {
   Fleet fleet;
   fleet.options.distribution = DistributionConfig::flat(4, 2).to_string();  // There is no storage.3.

@@ -133,21 +133,4 @@ TEST_CASE("tune: one setting of several changes in a row gets the value from bef
   CHECK(revert_setting_request(all, "tune-00000001", "cluster.redundancy").status().code() == StatusCode::NotFound);
 }
 
-TEST_CASE("tune: what somebody else set at the same moment gets their value again, and nothing else does") {
-  const std::vector<rpc::ConfigChange> all = {
-      {1, 1, "someone", {"storage.visitors_max=5"}},
-      {2, 2, "a person", {"storage.visitors_max=9", "cluster.redundancy=3"}},
-      {3, 3, "tune-00000001", {"storage.visitors_max=2", "cluster.redundancy=3", "storage.held_bytes_max=1"}}};
-  const rpc::ChangeConfig both = give_back_request(all, 1, 3);
-  CHECK(both.set == std::vector<std::string>{"storage.visitors_max=9"});
-  CHECK(both.unset.empty());
-  const rpc::ChangeConfig alone = give_back_request(all, 2, 3);
-  CHECK(alone.set.empty());
-  CHECK(alone.unset.empty());
-  // A person who went back to the default at that moment.
-  const std::vector<rpc::ConfigChange> unset = {
-      {1, 1, "", {"storage.visitors_max=5"}}, {2, 2, "", {}}, {3, 3, "", {"storage.visitors_max=2"}}};
-  CHECK(give_back_request(unset, 1, 3).unset == std::vector<std::string>{"storage.visitors_max"});
-}
-
 }  // namespace fjord::cli

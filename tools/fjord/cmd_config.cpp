@@ -28,12 +28,26 @@ Result<rpc::GetConfigReply> get(const Common& common) {
   return ask_cluster(*connection, rpc::GetConfig{}, common.timeout());
 }
 
+/// Each attempt says what it has seen, so that one that is late does nothing. What sets single settings is tried again
+/// when somebody else was faster; what reverts is not, as it may mean something else then.
+Result<rpc::ChangeConfigReply> make_change(Connection& connection, Duration timeout, rpc::ChangeConfig request) {
+  constexpr int kAttemptsMax = 10;
+  const int attempts = request.revert || request.revert_to != 0 ? 1 : kAttemptsMax;
+  request.if_version = true;
+  for (int attempt = 1;; ++attempt) {
+    FJORD_TRY_ASSIGN(const rpc::GetConfigReply seen, ask_cluster(connection, rpc::GetConfig{}, timeout));
+    request.version = seen.config_version;
+    auto reply = ask_cluster(connection, request, timeout);
+    if (reply || reply.error().code() != StatusCode::TestAndSetFailed || attempt == attempts) return reply;
+  }
+}
+
 int change(const ConfigArgs& args, rpc::ChangeConfig request) {
   auto connection = connect_to(args.common);
   if (!connection) return report(connection.error());
   request.who = who_am_i();
   request.dry_run = args.dry_run;
-  const auto reply = ask_cluster(**connection, std::move(request), args.common.timeout());
+  const auto reply = make_change(**connection, args.common.timeout(), std::move(request));
   if (!reply) {
     const int code = report(reply.error());
     return reply.error().code() == StatusCode::InvalidArgument ? static_cast<int>(kUsage) : code;

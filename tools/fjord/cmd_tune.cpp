@@ -219,7 +219,7 @@ int run_tune_apply(const TuneArgs& args) {
   request.who = fmt::format("{} {}: {}", id, who_am_i(), args.reason);
   if (args.watch) return apply_and_watch(args, **connection, id, std::move(request));
   const auto made =
-      change_if_unchanged(**connection, args.common.timeout(), std::move(request), id, live->config.config_version);
+      change_if_unchanged(**connection, args.common.timeout(), std::move(request), live->config.config_version);
   if (!made) return usage_or(made.error());
   if (!args.common.json()) print_line(fmt::format("applied as {}, configuration version {}", id, *made));
   return kOk;

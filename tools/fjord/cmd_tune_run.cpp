@@ -164,7 +164,7 @@ class Driver {
       request.who = fmt::format("revert of {} {}: {}: {}", id, who_am_i(), order.loop, order.reason);
     }
     FJORD_TRY_ASSIGN(const std::uint64_t version, change_if_unchanged(*connection_, args_.common.timeout(),
-                                                                      std::move(request), id, config.config_version));
+                                                                      std::move(request), config.config_version));
     pilot_.made(order, id);
     say(order, order.reverts.empty() ? "changed" : "taken back", id, version, order.reason);
     return Status::ok();

@@ -203,23 +203,4 @@ Result<rpc::ChangeConfig> revert_setting_request(const std::vector<rpc::ConfigCh
   return Status(StatusCode::NotFound, fmt::format("there is no change {} of {}", first_id, setting));
 }
 
-rpc::ChangeConfig give_back_request(const std::vector<rpc::ConfigChange>& versions, std::uint64_t seen,
-                                    std::uint64_t ours) {
-  const auto values_at = [&](std::uint64_t version) {
-    const auto found =
-        std::find_if(versions.begin(), versions.end(), [&](const auto& one) { return one.version == version; });
-    return found == versions.end() ? std::map<std::string, std::string>() : values_of(*found);
-  };
-  rpc::ChangeConfig request;
-  if (ours <= seen + 1) return request;
-  const auto theirs = values_at(ours - 1);
-  std::vector<ValueChange> by_others = difference(values_at(seen), theirs);
-  for (const ValueChange& mine : difference(theirs, values_at(ours))) {
-    const auto both =
-        std::find_if(by_others.begin(), by_others.end(), [&](const ValueChange& one) { return one.name == mine.name; });
-    if (both != by_others.end()) set_or_unset(request, both->name, both->after);
-  }
-  return request;
-}
-
 }  // namespace fjord::cli

@@ -63,11 +63,6 @@ Result<rpc::ChangeConfig> revert_request(const std::vector<rpc::ConfigChange>& v
 Result<rpc::ChangeConfig> revert_setting_request(const std::vector<rpc::ConfigChange>& versions,
                                                  const std::string& first_id, std::string_view setting);
 
-/// If others have made versions between `seen` and `ours`, and set something that ours has set too: what gives them
-/// back their values. Empty if there is nothing like that.
-rpc::ChangeConfig give_back_request(const std::vector<rpc::ConfigChange>& versions, std::uint64_t seen,
-                                    std::uint64_t ours);
-
 /// A clock that stands where it is put, so that changes of the past can be replayed into the guard rails.
 class HistoryClock final : public Clock {
  public:

@@ -7,12 +7,10 @@
 /// Changes of the live configuration that give way to those of others.
 namespace fjord::cli {
 
-/// Makes a change whose author begins with `id`, if the version is still `seen`; returns the version that it made. The
-/// cluster compares nothing itself, so somebody may be faster between the question and the change: that is found out
-/// afterwards, and what both have set gets the value of the other again.
+/// Makes a change if the version is still `seen`; returns the version that it made.
 /// Errors: Busy if somebody else has changed the configuration; those of the call. After Timeout it asks whether the
 /// change was made.
 Result<std::uint64_t> change_if_unchanged(Connection& connection, Duration timeout, rpc::ChangeConfig request,
-                                          const std::string& id, std::uint64_t seen);
+                                          std::uint64_t seen);
 
 }  // namespace fjord::cli

@@ -75,9 +75,8 @@ class WatchedApply {
       return Status(StatusCode::Unavailable, "the cluster is degraded or under maintenance: no change can be judged");
     }
     const std::string settings = fmt::format("{}", fmt::join(request.set, ", "));
-    FJORD_TRY_ASSIGN(
-        const std::uint64_t version,
-        change_if_unchanged(connection_, args_.common.timeout(), std::move(request), id_, live.config.config_version));
+    FJORD_TRY_ASSIGN(const std::uint64_t version, change_if_unchanged(connection_, args_.common.timeout(),
+                                                                      std::move(request), live.config.config_version));
     watch_.changed(id_, tuner::Yardstick::Total);
     log_.say({.event = "changed", .id = id_, .config_version = version, .text = settings});
     return Status::ok();
@@ -111,7 +110,7 @@ class WatchedApply {
                      ask_cluster(connection_, rpc::GetConfig{}, args_.common.timeout()));
     FJORD_TRY_ASSIGN(rpc::ChangeConfig request, revert_request(config.versions, id_));
     request.who = fmt::format("revert of {} {}: {}", id_, who_am_i(), why);
-    return change_if_unchanged(connection_, args_.common.timeout(), std::move(request), id_, config.config_version);
+    return change_if_unchanged(connection_, args_.common.timeout(), std::move(request), config.config_version);
   }
 
   void say(std::string_view event, const std::string& text) { log_.say({.event = event, .id = id_, .text = text}); }

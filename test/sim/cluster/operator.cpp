@@ -32,8 +32,22 @@ void Operator::send() {
   if (const auto* nodes = std::get_if<rpc::ChangeNodes>(&job.request)) {
     send(*nodes, &Job::nodes_done);
   } else {
-    send(std::get<rpc::ChangeConfig>(job.request), &Job::config_done);
+    send_config(std::get<rpc::ChangeConfig>(job.request));
   }
+}
+
+void Operator::send_config(rpc::ChangeConfig request) {
+  cluster_.admin().call_any(rpc::GetConfig{}, seconds(5),
+                            [this, request = std::move(request)](const Result<rpc::GetConfigReply>& seen) mutable {
+                              if (!seen || !seen->status) return send_later();
+                              request.if_version = true;
+                              request.version = seen->config_version;
+                              send(request, &Job::config_done);
+                            });
+}
+
+void Operator::send_later() {
+  cluster_.scheduler().outside().post_after(milliseconds(100), [this] { send(); });
 }
 
 template <typename R, typename F>
@@ -47,7 +61,7 @@ void Operator::send(const R& request, F Job::*done) {
         (code == StatusCode::Ok || code == StatusCode::InvalidArgument || code == StatusCode::NotFound ||
          code == StatusCode::AlreadyExists || code == StatusCode::Unavailable);
     if (!decided) {
-      cluster_.scheduler().outside().post_after(milliseconds(100), [this] { send(); });
+      send_later();
       return;
     }
     cluster_.scheduler().outside().post_after(Duration(0), [this, done, reply = std::move(*reply)] {

@@ -34,6 +34,9 @@ class Operator {
   };
   void add(Job job);
   void send();
+  /// Under the version that the controllers have now.
+  void send_config(rpc::ChangeConfig request);
+  void send_later();
   template <typename R, typename F>
   void send(const R& request, F Job::*done);
 

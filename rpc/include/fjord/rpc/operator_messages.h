@@ -105,6 +105,10 @@ struct ChangeConfig {
   bool revert = false;             ///< Everything as before the last change.
   std::string who;
   bool dry_run = false;
+  /// Only if the configuration is of `version` still; TEST_AND_SET_FAILED otherwise. A request that was delayed, and
+  /// that its sender has given up and sent again, cannot undo what came after it then.
+  bool if_version = false;
+  std::uint64_t version = 0;
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
