@@ -55,14 +55,17 @@ std::vector<int> without_first(std::vector<int> all, unsigned count) {
   return all;
 }
 
+/// With one processor there is nothing to keep off.
+bool is_too_small(const std::vector<int>& all) {
+  if (all.size() < 2) WARN("not run: there is one processor");
+  return all.size() < 2;
+}
+
 }  // namespace
 
 TEST_CASE("thread scheduler: background executors keep off some processors as long as they are told to") {
   const std::vector<int> all = processors_of(0);
-  if (all.size() < 2) {
-    WARN("not run: there is one processor");
-    return;
-  }
+  if (is_too_small(all)) return;
   ThreadScheduler scheduler;
   const auto foreground = scheduler.make_executor("foreground");
   const auto before = scheduler.make_background_executor("before");
@@ -87,10 +90,7 @@ TEST_CASE("thread scheduler: background executors keep off some processors as lo
 
 TEST_CASE("thread scheduler: the child processes of background executors follow, and no others") {
   const std::vector<int> all = processors_of(0);
-  if (all.size() < 2) {
-    WARN("not run: there is one processor");
-    return;
-  }
+  if (is_too_small(all)) return;
   ThreadScheduler scheduler;
   const auto foreground = scheduler.make_executor("foreground");
   const auto background = scheduler.make_background_executor("background");
