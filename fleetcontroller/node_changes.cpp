@@ -97,7 +97,7 @@ class NodeChange {
     return change();
   }
 
-  /// Where buckets belong once the change is in force.
+  /// Where buckets belong once the change is in force, and all that operators wanted before and that is on its way.
   Result<ClusterView> view_after() const {
     FJORD_TRY_ASSIGN(DistributionConfig distribution, DistributionConfig::parse(changed.nodes.distribution));
     ClusterState state = *facts_.active.state;
@@ -106,6 +106,10 @@ class NodeChange {
       const Result<NodeId> id = NodeId::parse(name);
       if (id && wanted_may_override(state.node(*id).state, wanted.state)) state.set_node_state(*id, wanted.state);
     }
+    for (const NodeFacts& node : facts_.nodes) {
+      const bool comes_back = node.state == NodeState::Retired && !changed.wanted.contains(node.id.to_string());
+      if (comes_back) state.set_node_state(node.id, NodeState::Up);
+    }
     for (NodeId id : ids_) {
       if (changed.wanted.contains(id.to_string())) continue;
       if (request_.action == NodeAction::Up || request_.action == NodeAction::Add) {
@@ -113,6 +117,11 @@ class NodeChange {
       }
     }
     return ClusterView::make(std::move(state), distribution.with_redundancy(facts_.active.redundancy()));
+  }
+
+  /// Adds to the refusals what speaks against it in the cluster as it would be.
+  void check_result(const ClusterView& after) {
+    if (takes_data_away_) add_refusals(why_not_drain(after));
   }
 
   rpc::ChangeNodesReply reply;
@@ -140,7 +149,7 @@ class NodeChange {
         for (NodeId id : ids_) {
           if (id.type != NodeType::Storage) return invalid("a distributor holds nothing: take it down instead");
         }
-        reply.refusals = why_not_retire(facts_, ids_);
+        takes_data_away_ = true;
         want(NodeState::Retired);
         break;
       case NodeAction::Remove:
@@ -265,6 +274,7 @@ class NodeChange {
   Status set_capacity() {
     if (request_.capacity.empty()) return invalid("which capacity?");
     FJORD_TRY_ASSIGN(const double capacity, parse_capacity(request_.capacity));
+    takes_data_away_ = capacity == 0;
     for (NodeId id : ids_) {
       if (id.type != NodeType::Storage) return invalid("only storage nodes have a capacity");
       bool is_there = false;
@@ -314,6 +324,7 @@ class NodeChange {
   const rpc::ChangeNodes& request_;
   std::int64_t unix_us_;
   std::vector<NodeId> ids_;
+  bool takes_data_away_ = false;
 };
 
 }  // namespace
@@ -330,6 +341,7 @@ rpc::ChangeNodesReply change_nodes(ClusterRecord& record, const ClusterFacts& fa
     reply.status = after.error();
     return std::move(reply);
   }
+  change.check_result(*after);
   std::vector<std::string> notes = std::move(reply.plan.notes);
   const std::int64_t rate = std::min(value_or_default(record.config(), "maintenance.moves_bytes_per_s"),
                                      value_or_default(record.config(), "maintenance.bytes_per_s"));

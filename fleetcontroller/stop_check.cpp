@@ -216,16 +216,14 @@ std::vector<std::string> why_not_in_sync(const ClusterFacts& facts) {
   return reasons;
 }
 
-std::vector<std::string> why_not_retire(const ClusterFacts& facts, const std::vector<NodeId>& nodes) {
-  unsigned left = 0;
-  for (const NodeFacts& node : facts.nodes) {
-    if (node.id.type != NodeType::Storage || contains(nodes, node.id)) continue;
-    if (!facts.active.distribution->contains_node(node.id.index)) continue;
-    left += node.state == NodeState::Up || node.state == NodeState::Initializing ? 1 : 0;
-  }
-  if (left >= facts.active.redundancy()) return {};
-  return {
-      fmt::format("{} storage nodes would be left for {} copies of each document", left, facts.active.redundancy())};
+std::vector<std::string> why_not_drain(const ClusterView& after) {
+  const auto& all = after.distribution->flat_nodes();
+  const auto left = std::count_if(all.begin(), all.end(), [&](const auto& node) {
+    const NodeState state = after.state->node(NodeId::storage(node.index)).state;
+    return node.capacity > 0 && (state == NodeState::Up || state == NodeState::Initializing);
+  });
+  if (left >= static_cast<std::ptrdiff_t>(after.redundancy())) return {};
+  return {fmt::format("{} storage nodes would be left for {} copies of each document", left, after.redundancy())};
 }
 
 }  // namespace fjord::fleetcontroller

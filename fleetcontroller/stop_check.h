@@ -50,7 +50,8 @@ std::vector<std::string> why_not_forget(const ClusterFacts& facts);
 /// or one that nobody has reported might be on the others.
 std::vector<std::string> why_not_in_sync(const ClusterFacts& facts);
 
-/// Why these storage nodes may not be retired: the others have to be enough for the redundancy.
-std::vector<std::string> why_not_retire(const ClusterFacts& facts, const std::vector<NodeId>& nodes);
+/// Why data may not be taken off storage nodes, `after` being the cluster without: the others have to be enough for the
+/// redundancy.
+std::vector<std::string> why_not_drain(const ClusterView& after);
 
 }  // namespace fjord::fleetcontroller

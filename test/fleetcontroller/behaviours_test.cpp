@@ -440,6 +440,33 @@ TEST_CASE("node changes: a dry run and a refusal change nothing, force does, and
   CHECK(parse_cluster_record(encode(record)).value() == record);
 }
 
+TEST_CASE("node changes: so many nodes keep data as there are copies, also by orders that are not in force yet") {
+  ClusterRecord record;
+  record.nodes = {"redundancy:2 (root 0-3)", {"d0:1", "d1:1"}, {"s0:1", "s1:1", "s2:1", "s3:1"}, 6};
+  ClusterFacts facts = well();
+  rpc::ChangeNodes request;
+  const auto refused = [&](rpc::NodeAction action, std::uint16_t node) {
+    request.action = action;
+    request.nodes = {NodeId::storage(node).to_string()};
+    const rpc::ChangeNodesReply reply = change_nodes(record, facts, request, 5);
+    CHECK(reply.status);
+    return !reply.refusals.empty();
+  };
+  const auto last = GENERATE(rpc::NodeAction::Retire, rpc::NodeAction::Capacity);
+  request.capacity = "0";
+  CHECK_FALSE(refused(rpc::NodeAction::Retire, 1));
+  CHECK_FALSE(refused(last, 2));
+  CHECK(refused(rpc::NodeAction::Retire, 3));
+  CHECK(refused(rpc::NodeAction::Capacity, 0));
+  request.capacity = "0.5";
+  CHECK_FALSE(refused(rpc::NodeAction::Capacity, 0));
+
+  node_of(facts, NodeId::storage(1)).state = NodeState::Retired;
+  CHECK(refused(rpc::NodeAction::Retire, 3));
+  CHECK_FALSE(refused(rpc::NodeAction::Up, 1));
+  CHECK_FALSE(refused(rpc::NodeAction::Retire, 3));
+}
+
 TEST_CASE("publication: a pending state waits for all who may serve, but not for those whose lease is over") {
   const ClusterState active = *ClusterState::parse("version:4 distributor:2 storage:2 .1.s:d");
   const ClusterState pending = *ClusterState::parse("version:5 distributor:2 .1.s:d storage:2");
