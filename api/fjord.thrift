@@ -363,6 +363,8 @@ struct SetReplicaSetsReply {
   1: optional Status status
   2: optional list<Status> statuses = []
   3: optional i64 state_version = 0
+  /** What each bucket held when it had its set: nothing lands after that that was sent under an older one. */
+  4: optional list<BucketInfo> contents = []
 }
 
 /** The receiver fetches from each source the entries that are newer there. */

@@ -198,12 +198,14 @@ void StorageNode::get_bucket_info(rpc::GetBucketInfo request, rpc::Responder res
 void StorageNode::set_replica_sets(rpc::SetReplicaSets request, rpc::Responder respond) {
   auto join = std::make_shared<Join<rpc::SetReplicaSetsReply>>(request.buckets.size() + 1, std::move(respond));
   join->reply.statuses.resize(request.buckets.size());
+  join->reply.contents.resize(request.buckets.size());
   join->reply.state_version = state_version();
   auto shared = std::make_shared<const rpc::SetReplicaSets>(std::move(request));
   for (std::size_t i = 0; i < shared->buckets.size(); ++i) {
     Stripe& stripe = *stripes_[stripe_of(shared->buckets[i].bucket)];
     stripe.executor().post([&stripe, join, shared, i] {
       join->reply.statuses[i] = stripe.set_replica_set(*shared, shared->buckets[i]);
+      join->reply.contents[i] = stripe.content_of(shared->buckets[i].bucket);
       join->done();
     });
   }

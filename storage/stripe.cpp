@@ -362,6 +362,11 @@ Status StorageNode::Stripe::set_replica_set(const rpc::SetReplicaSets& request, 
   return provider_->set_replica_set(entry.bucket, entry.replica_set);
 }
 
+BucketInfo StorageNode::Stripe::content_of(BucketId bucket) {
+  const Result<BucketInfo> info = provider_->bucket_info(bucket);
+  return info ? *info : BucketInfo{};
+}
+
 void StorageNode::Stripe::mark_if_repaired(const rpc::BucketReplicaSet& entry) {
   if (!is_damaged(entry.bucket)) return;
   const Result<BucketInfo> info = provider_->bucket_info(entry.bucket);

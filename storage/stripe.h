@@ -56,6 +56,8 @@ class StorageNode::Stripe {
              std::vector<rpc::OperationResult>& results);
   Result<std::vector<rpc::BucketReport>> bucket_info(const rpc::GetBucketInfo& request);
   Status set_replica_set(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry);
+  /// Nothing if the bucket is not here.
+  BucketInfo content_of(BucketId bucket);
   Status delete_bucket(const rpc::DeleteBuckets& request, BucketId bucket);
   rpc::SplitBucketReply split(const rpc::SplitBucket& request);
   rpc::JoinBucketsReply join(const rpc::JoinBuckets& request);

@@ -269,8 +269,9 @@ void BucketMaintainer::install(const std::vector<BucketId>& buckets) {
     BucketEntry& entry = *context_.buckets.find(bucket);
     entry.phase = BucketPhase::Installing;
     join_damaged_late(entry);
-    std::set<std::uint16_t>& missing = installs_[bucket.raw()];
-    missing.clear();
+    Install& install = installs_[bucket.raw()];
+    install = {};
+    std::set<std::uint16_t>& missing = install.missing;
     missing.insert(entry.set.nodes.begin(), entry.set.nodes.end());
     missing.insert(entry.filling.begin(), entry.filling.end());
     for (std::uint16_t node : entry.joining) missing.erase(node);
@@ -327,9 +328,10 @@ void BucketMaintainer::on_installed(std::uint16_t node, const std::vector<Bucket
       again.push_back(tickets[i]);
       continue;
     }
-    std::set<std::uint16_t>& missing = installs_[entry->bucket.raw()];
-    missing.erase(node);
-    if (missing.empty()) installed_on_all(*entry);
+    Install& install = installs_[entry->bucket.raw()];
+    if (reply->contents.size() == tickets.size()) compare_content(*entry, node, reply->contents[i], install);
+    install.missing.erase(node);
+    if (install.missing.empty()) installed_on_all(*entry);
   }
   if (again.empty()) return;
   context_.executor.post_after(context_.options.retry_delay, [this, node, again = std::move(again)] {
@@ -339,6 +341,19 @@ void BucketMaintainer::on_installed(std::uint16_t node, const std::vector<Bucket
     }
     if (!buckets.empty()) send_install(node, buckets);
   });
+}
+
+/// A write that was given up may land at a member after a merge has looked there, and before the member has the new
+/// set. Now none can any more, and none is under way: members that hold something else differ.
+void BucketMaintainer::compare_content(BucketEntry& entry, std::uint16_t node, const BucketInfo& content,
+                                       Install& install) {
+  if (!entry.set.contains(node) || entry.is_damaged(node)) return;
+  if (!install.content) {
+    install.content = content;
+  } else if (!install.content->same_content(content) && !entry.dirty) {
+    log::info("distributor", "{}: a write that was given up has reached some members only", entry.bucket.to_string());
+    entry.dirty = true;
+  }
 }
 
 /// Everybody who was asked has the set. New members come after older ones: if they alone knew of it, they could go on
@@ -353,7 +368,7 @@ void BucketMaintainer::installed_on_all(BucketEntry& entry) {
     installed(entry);
     return;
   }
-  installs_[entry.bucket.raw()].insert(next.begin(), next.end());
+  installs_[entry.bucket.raw()].missing.insert(next.begin(), next.end());
   for (std::uint16_t node : next) send_install(node, {entry.bucket});
 }
 

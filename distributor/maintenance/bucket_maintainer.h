@@ -4,6 +4,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -60,12 +61,19 @@ class BucketMaintainer {
   /// Without a spare node no bucket can be made while one is away, so all are made as long as nobody is.
   void create_all();
 
+  /// A set that is being written down.
+  struct Install {
+    std::set<std::uint16_t> missing;    ///< Nodes whose answer is missing.
+    std::optional<BucketInfo> content;  ///< Of the first member that told it.
+  };
+
   /// Writes the entry's set down on its members and creates the bucket on the nodes that are being filled.
   void install(const std::vector<BucketId>& buckets);
   void join_damaged_late(BucketEntry& entry);
   void send_install(std::uint16_t node, const std::vector<BucketId>& buckets);
   void on_installed(std::uint16_t node, const std::vector<BucketTicket>& tickets,
                     Result<rpc::SetReplicaSetsReply> reply);
+  void compare_content(BucketEntry& entry, std::uint16_t node, const BucketInfo& content, Install& install);
   void installed_on_all(BucketEntry& entry);
   void installed(BucketEntry& entry);
 
@@ -108,8 +116,8 @@ class BucketMaintainer {
   ReportCollector collector_;
   BucketReshaper reshaper_;
   Adoption adoption_;
-  std::vector<BucketId> outdated_;                               // Owned before, and to be collected anew.
-  std::map<std::uint64_t, std::set<std::uint16_t>> installs_;    // Nodes whose answer is missing.
+  std::vector<BucketId> outdated_;  // Owned before, and to be collected anew.
+  std::map<std::uint64_t, Install> installs_;
   std::map<std::uint64_t, std::vector<std::uint16_t>> surplus_;  // To delete when the set is installed.
   std::map<std::uint64_t, Repair> repairs_;                      // To be told with the set that is being installed.
   std::map<unsigned, std::deque<BucketTicket>> merge_queue_;     // By priority.

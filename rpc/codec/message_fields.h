@@ -199,6 +199,7 @@ void fields(V& visit, M& m) {
   visit(1, m.status);
   visit(2, m.statuses);
   visit(3, m.state_version);
+  visit(4, m.contents);
 }
 template <typename V, Is<MergeBucket> M>
 void fields(V& visit, M& m) {

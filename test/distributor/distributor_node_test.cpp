@@ -184,6 +184,35 @@ TEST_CASE("distributor: a read in a session waits until a write in doubt is on a
   CHECK(world.storage[1][kBucket.raw()].documents[kId].body == world.storage[0][kBucket.raw()].documents[kId].body);
 }
 
+TEST_CASE(
+    "distributor: a write that lands at one member when the merge after it has looked there reaches the other one") {
+  DistributorWorld world(2);
+  world.give_state(1);
+  REQUIRE(execute(world, put_batch(kId, 1, 1, "old")).status);
+  const auto late = GENERATE(as<std::uint16_t>{}, 0, 1);
+  std::optional<rpc::StorageOperation> on_its_way;
+  world.hook = [&](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (const auto* apply = std::get_if<rpc::Apply>(&request)) {
+      if (apply->operations.front().kind != rpc::OperationKind::Put) return std::nullopt;
+      on_its_way = apply->operations.front();
+      return Result<rpc::Reply>(Status(StatusCode::Timeout, "lost"));
+    }
+    if (node == late && on_its_way && std::holds_alternative<rpc::SetReplicaSets>(request)) {
+      TestReplica::Version& here = world.storage[node][kBucket.raw()].documents[kId];
+      here = {on_its_way->timestamp_us, false, on_its_way->header, on_its_way->body};
+      world.hook = nullptr;
+    }
+    return std::nullopt;
+  };
+  CHECK(execute(world, put_batch(kId, 2, 1, "new")).status.code() == StatusCode::Timeout);
+  world.run(seconds(5));
+  REQUIRE(world.hook == nullptr);
+  CHECK(execute(world, get_batch(kId)).json.find("new") != std::string::npos);
+  for (std::uint16_t node = 0; node < 2; ++node) {
+    CHECK(world.storage[node][kBucket.raw()].documents[kId].timestamp_us == on_its_way->timestamp_us);
+  }
+}
+
 TEST_CASE("distributor: subscribers are told of a time before which no write is under way") {
   DistributorWorld world(2);
   world.give_state(1);

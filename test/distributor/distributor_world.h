@@ -199,6 +199,7 @@ class DistributorWorld {
       if (entry.replica_set.epoch > replica.set.epoch) replica.set = entry.replica_set;
       if (entry.repaired && replica.info().same_content(entry.intact)) replica.damaged = false;
       reply.statuses.push_back(Status::ok());
+      reply.contents.push_back(replica.info());
     }
     return reply;
   }

@@ -263,6 +263,9 @@ struct SetReplicaSetsReply {
   Status status;
   std::vector<Status> statuses;
   std::uint64_t state_version = 0;
+  /// What each bucket held when it had its set: from then on nothing lands that was sent under an older one. Empty: the
+  /// node is of a version that does not tell.
+  std::vector<BucketInfo> contents;
 };
 /// Creates the buckets that are not there and stores the replica sets.
 struct SetReplicaSets {
