@@ -1,7 +1,6 @@
 #include "job_runner.h"
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 #include <fmt/core.h>
 #include <limits>
@@ -10,6 +9,7 @@
 
 #include "fjord/common/hash.h"
 #include "fjord/common/log.h"
+#include "output_spread.h"
 
 namespace fjord::mapreduce {
 namespace {
@@ -145,23 +145,23 @@ void JobRunner::abandon() {
 // --- What a phase needs
 
 /// Two output buckets a node keep every node busy in reduce; fewer than 16 keep the documents between map and reduce,
-/// one for each pair of input and output bucket, from becoming many and small. A job keeps what it once had.
+/// one for each pair of input and output bucket, from becoming many and small. A job keeps what it once had: there may
+/// be documents of it.
 void JobRunner::choose_output() {
+  if (job_.output_buckets != 0) return set_output();
   const auto snapshot = environment_.snapshot.get();
   std::uint32_t nodes = 0;
   for (std::size_t i = 0; i < snapshot->info().storage_addresses.size(); ++i) {
     if (snapshot->storage_serves(static_cast<std::uint16_t>(i))) ++nodes;
   }
-  std::uint32_t buckets = job_.output_buckets != 0 ? job_.output_buckets : job_.spec.output_buckets;
+  std::uint32_t buckets = job_.spec.output_buckets;
   if (buckets == 0) {
     buckets = std::clamp(2 * nodes, kOutputBucketsMin, kOutputBucketsMax);
     const unsigned bits = snapshot->distribution_bits();
     if (bits < 16) buckets = std::min(buckets, std::uint32_t{1} << bits);
   }
-  // Destinations follow each other from a base whose low bits are zero, so they fall into different buckets.
-  const std::uint64_t low_bits = std::bit_ceil(std::uint64_t{buckets}) - 1;
   job_.output_buckets = buckets;
-  job_.output_base = hash64(job_.job_id) & ~low_bits & 0x7fff'ffff'ffff'ffff;
+  job_.output_base = spread_output(*snapshot, buckets, job_.job_id);
   set_output();
 }
 

@@ -345,14 +345,18 @@ void BucketMerge::on_block(Result<rpc::FetchEntriesReply> block) {
   ask_block();
 }
 
-/// True for the token of a write whose document has a newer version here, which was made without it.
+/// True for the token of a write whose document has a newer version here, which was made without it. What an outsider
+/// has of the document may say nothing of that: a later write without a condition reached it, too, or it alone.
 bool BucketMerge::loses(const EntryView& entry) const {
   if (!request_.decides || !entry.removed || !rpc::is_token_entry(entry.id)) return false;
   const std::optional<rpc::TokenEntry> token = rpc::TokenEntry::parse(entry.id);
   if (!token) return false;
   const spi::EntryMeta* ours = find(own_, token->document);
   const spi::EntryMeta* theirs = find(theirs_, token->document);
-  return ours != nullptr && theirs != nullptr && ours->timestamp > theirs->timestamp;
+  if (ours == nullptr || theirs == nullptr) return false;
+  // Members know what was acknowledged, unless they have lost something.
+  const bool is_unknown = is_outsider() && find(own_, entry.gid) == nullptr && !stripe_.is_damaged(request_.bucket);
+  return ours->timestamp > (is_unknown ? entry.timestamp : theirs->timestamp);
 }
 
 Status BucketMerge::apply_blocks() {

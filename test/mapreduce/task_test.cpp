@@ -5,6 +5,7 @@
 #include <set>
 
 #include "accumulator.h"
+#include "output_spread.h"
 #include "tuple_table.h"
 
 namespace fjord::mapreduce {
@@ -225,6 +226,37 @@ TEST_CASE("a task's parameters say the same on the other side") {
   CHECK(back->output_base == spec.output_base);
   CHECK_FALSE(TaskSpec::from_parameters({{"job", "x"}, {"output_buckets", "none"}}).has_value());
   CHECK_FALSE(TaskSpec::from_parameters({{"job", "x"}}).has_value());
+}
+
+TEST_CASE("the output of every job is spread evenly over the storage nodes, each job's over other buckets") {
+  rpc::ClusterInfo info;
+  info.state_version = 1;
+  info.state = "version:1 bits:12 distributor:1 storage:3";
+  const auto redundancy = GENERATE(1U, 2U);
+  info.distribution = "redundancy:" + std::to_string(redundancy) + " (root 0-2)";
+  info.distributor_addresses = {"d:1"};
+  info.storage_addresses = {"s0:1", "s1:1", "s2:1"};
+  const auto snapshot = rpc::ClusterSnapshot::update(nullptr, info);
+  REQUIRE(snapshot.has_value());
+  std::set<std::uint64_t> places;
+  for (int job = 0; job < 50; ++job) {
+    const std::uint64_t base = spread_output(**snapshot, 6, "job-" + std::to_string(job));
+    places.insert(base);
+    std::map<std::uint16_t, unsigned> replicas, reduced;
+    std::set<BucketId> buckets;
+    for (std::uint64_t i = 0; i < 6; ++i) {
+      const BucketId bucket(12, base + i);
+      buckets.insert(bucket);
+      const NodeList nodes = (*snapshot)->ideal_nodes(bucket);
+      ++reduced[nodes.front()];
+      for (const std::uint16_t node : nodes) ++replicas[node];
+    }
+    CHECK(buckets.size() == 6);
+    for (const auto& [node, count] : replicas) CHECK(count <= 2 * redundancy + 1);
+    for (const auto& [node, count] : reduced) CHECK(count <= 3);
+  }
+  CHECK(places.size() == 50);
+  CHECK(spread_output(**snapshot, 6, "job-7") == spread_output(**snapshot, 6, "job-7"));
 }
 
 }  // namespace

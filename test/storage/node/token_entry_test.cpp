@@ -160,6 +160,23 @@ TEST_CASE("merge: from a replica outside of the set, tokens count if their write
   CHECK(nodes.state_of(2, "O") == nodes.state_of(0, "O"));
 }
 
+TEST_CASE(
+    "merge: the token of a write that reached one outsider only is cancelled though the outsider has what came later") {
+  TokenWorld nodes;
+  for (std::uint16_t node = 0; node < 3; ++node) nodes.write(node, with_token(put_of(kId, 100, "common"), "old"));
+  nodes.write(2, with_token(after(put_of(kId, 200, "cut off"), 100), "L"));
+  nodes.write(0, with_token(after(put_of(kId, 300, "without it"), 100), "M"));
+  SECTION("by members and outsider alike") {
+    for (const std::uint16_t node : {std::uint16_t{0}, std::uint16_t{2}}) nodes.write(node, put_of(kId, 400, "plain"));
+  }
+  SECTION("alone so far") { nodes.write(2, put_of(kId, 400, "plain")); }
+  nodes.merge(0, {2}, true, {2});
+  CHECK(nodes.version_at(0) == 400);
+  CHECK(nodes.state_of(0, "L") == "x");
+  CHECK(nodes.state_of(0, "M") == "1");
+  CHECK(nodes.state_of(0, "old") == "1");
+}
+
 TEST_CASE("merge: the token of a write that reached one outsider only is cancelled if another outsider's wins") {
   TokenWorld nodes;
   for (std::uint16_t node = 0; node < 3; ++node) nodes.write(node, with_token(put_of(kId, 100, "common"), "old"));
