@@ -221,7 +221,6 @@ TEST_CASE("embedded state store: takes the state file of earlier versions over, 
       return std::move(*opened);
     }
     bool has_elections() const override { return false; }
-    void end_session(const std::string&) override {}
     Env& env;
     std::string directory;
   } fixture(*env, folder);

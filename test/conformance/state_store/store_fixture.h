@@ -14,8 +14,6 @@ class StoreFixture {
   virtual std::unique_ptr<ClusterStateStore> make_member() = 0;
   /// Several may be there at once.
   virtual bool has_elections() const = 0;
-  /// Ends the session of the member of that name, as if its process had been cut off for long.
-  virtual void end_session(const std::string& name) = 0;
 };
 
 std::unique_ptr<StoreFixture> make_memory_fixture();
