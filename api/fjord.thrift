@@ -615,6 +615,8 @@ struct GetStatusReply {
   1: optional Status status
   2: optional ClusterInfo info
   3: optional list<NodeStatus> nodes = []
+  /** Of the newest line of the cluster's history; 0: there is none. */
+  4: optional i64 changed_unix_us = 0
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -669,6 +671,9 @@ struct ChangeNodes {
   9: optional bool force = false
   /** Balance: the largest max/mean of bytes, empty: 1.02; "off": no exceptions. */
   10: optional string balance_to = ""
+  /** Only if changed_unix_us of GetStatusReply is unchanged_since_us still; TEST_AND_SET_FAILED otherwise. */
+  11: optional bool if_unchanged = false
+  12: optional i64 unchanged_since_us = 0
 }
 
 struct ChangeNodesReply {

@@ -67,6 +67,8 @@ struct ClusterRecord {
 
   std::uint64_t config_version() const { return configs.empty() ? 0 : configs.back().version; }
   const std::map<std::string, std::string>& config() const;
+  /// When the newest line of the history was written; 0: there is none.
+  std::int64_t changed_unix_us() const { return history.empty() ? 0 : history.back().unix_us; }
   /// Forgets what is older than is kept.
   void add_history(HistoryEntry entry);
   void add_config(ConfigVersion config);

@@ -196,6 +196,11 @@ void Controller::count_buckets(rpc::ChangeNodes request, rpc::Responder respond)
 }
 
 void Controller::change_nodes(rpc::ChangeNodes request, const ClusterFacts& known, rpc::Responder respond) {
+  if (request.if_unchanged && request.unchanged_since_us != record_.changed_unix_us()) {
+    rpc::ChangeNodesReply late;
+    late.status = {StatusCode::TestAndSetFailed, "the cluster has changed since you looked: fjord state log says how"};
+    return respond(std::move(late));
+  }
   ClusterRecord record = record_;
   rpc::ChangeNodesReply reply = fleetcontroller::change_nodes(record, known, request, clock_.wall_now().us);
   if (!reply.status || record == record_) return respond(std::move(reply));
@@ -354,6 +359,7 @@ rpc::GetHistoryReply Controller::history(const rpc::GetHistory& request) const {
 rpc::GetStatusReply Controller::status() const {
   rpc::GetStatusReply reply;
   reply.info = news_for({});
+  reply.changed_unix_us = record_.changed_unix_us();
   const Result<DistributionConfig> groups = distribution();
   for (const Node& node : nodes_) {
     if (node.address.empty()) continue;

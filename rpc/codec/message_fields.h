@@ -386,6 +386,7 @@ void fields(V& visit, M& m) {
   visit(1, m.status);
   visit(2, m.info);
   visit(3, m.nodes);
+  visit(4, m.changed_unix_us);
 }
 
 template <typename V, Is<CreateVisitor> M>

@@ -79,6 +79,8 @@ void fields(V& visit, M& m) {
   visit(8, m.dry_run);
   visit(9, m.force);
   visit(10, m.balance_to);
+  visit(11, m.if_unchanged);
+  visit(12, m.unchanged_since_us);
 }
 template <typename V, Is<ChangeNodesReply> M>
 void fields(V& visit, M& m) {

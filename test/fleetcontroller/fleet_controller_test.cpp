@@ -576,6 +576,28 @@ TEST_CASE("fleet controller: a change of settings that says what it has seen is 
   CHECK(fleet.caller.ask(kController, set({"maintenance.paused=true"})).config_version == 3);  // It does not say.
 }
 
+TEST_CASE("fleet controller: a change of nodes that says what it has seen is late if anything came between") {
+  Fleet fleet;
+  fleet.start_all();
+  const auto look = [&] { return fleet.caller.ask(kController, rpc::GetStatus{}).changed_unix_us; };
+  rpc::ChangeNodes retire = change(rpc::NodeAction::Retire, "storage.0");
+  retire.if_unchanged = true;
+  retire.unchanged_since_us = look();
+  REQUIRE(fleet.caller.ask(kController, retire).status);
+  fleet.world.scheduler.run_for(seconds(2));
+  CHECK(fleet.state().node(NodeId::storage(0)).state == NodeState::Retired);
+  rpc::ChangeNodes up = change(rpc::NodeAction::Up, "storage.0");
+  up.if_unchanged = true;
+  up.unchanged_since_us = look();
+  REQUIRE(fleet.caller.ask(kController, up).status);
+  for (const rpc::ChangeNodes& late : {retire, up}) {
+    CHECK(fleet.caller.ask(kController, late).status.code() == StatusCode::TestAndSetFailed);
+  }
+  fleet.world.scheduler.run_for(seconds(2));
+  CHECK(fleet.state().is_up(NodeId::storage(0)));
+  CHECK(fleet.caller.ask(kController, change(rpc::NodeAction::Retire, "storage.0")).status);  // It does not say.
+}
+
 TEST_CASE("fleet controller: does not start with an impossible distribution") {
   Fleet fleet;
   fleet.options.distribution = DistributionConfig::flat(4, 2).to_string();  // There is no storage.3.

@@ -12,6 +12,7 @@
 #include "fjord/client/connect.h"
 #include "json_text.h"
 #include "local_cluster.h"
+#include "node_change.h"
 
 namespace fjord::cli {
 namespace {
@@ -312,7 +313,7 @@ int run_local_add_node(const LocalArgs& args) {
   request.address = cluster->config().find(*name)->address;
   request.reason = "fjord local add-node";
   request.who = who_am_i();
-  const auto reply = ask_cluster(**connection, std::move(request), seconds(10));
+  const auto reply = change_nodes(**connection, std::move(request), seconds(10));
   if (!reply) return report(reply.error());
   if (reply->nodes != std::vector<std::string>{name->to_string()}) {
     complain(

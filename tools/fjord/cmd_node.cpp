@@ -6,6 +6,7 @@
 #include "cluster_health.h"
 #include "commands.h"
 #include "json_text.h"
+#include "node_change.h"
 
 namespace fjord::cli {
 namespace {
@@ -138,7 +139,7 @@ int run_node(const NodeArgs& args) {
   request.who = who_am_i();
   request.dry_run = args.dry_run;
   request.force = args.force;
-  const auto reply = ask_cluster(**connection, request, args.common.timeout());
+  const auto reply = change_nodes(**connection, std::move(request), args.common.timeout());
   if (!reply) return report(reply.error());
   for (const std::string& warning : reply->warnings) complain("warning: " + warning);
   if (args.common.json()) {

@@ -568,13 +568,7 @@ void FaultInjector::try_to_remove(const std::string& name) {
     operator_.change_nodes(rpc::NodeAction::Remove, name, [this, name](const rpc::ChangeNodesReply& reply) {
       // "There is no such node": an answer got lost.
       const bool is_gone = reply.status ? reply.refusals.empty() : reply.status.code() == StatusCode::NotFound;
-      if (!is_gone) {
-        const bool came_back = std::any_of(reply.refusals.begin(), reply.refusals.end(), [](const std::string& why) {
-          return why.find("is not retired") != std::string::npos;  // An older request has come in between.
-        });
-        if (came_back) operator_.change_nodes(rpc::NodeAction::Retire, name, {});
-        return try_to_remove(name);
-      }
+      if (!is_gone) return try_to_remove(name);
       cluster_.retire(name);
       operated_.erase(name);
     });

@@ -30,10 +30,20 @@ void Operator::send() {
   if (jobs_.empty()) return;
   const Job& job = jobs_.front();
   if (const auto* nodes = std::get_if<rpc::ChangeNodes>(&job.request)) {
-    send(*nodes, &Job::nodes_done);
+    send_nodes(*nodes);
   } else {
     send_config(std::get<rpc::ChangeConfig>(job.request));
   }
+}
+
+void Operator::send_nodes(rpc::ChangeNodes request) {
+  cluster_.admin().call_any(rpc::GetStatus{}, seconds(5),
+                            [this, request = std::move(request)](const Result<rpc::GetStatusReply>& seen) mutable {
+                              if (!seen || !seen->status) return send_later();
+                              request.if_unchanged = true;
+                              request.unchanged_since_us = seen->changed_unix_us;
+                              send(request, &Job::nodes_done);
+                            });
 }
 
 void Operator::send_config(rpc::ChangeConfig request) {

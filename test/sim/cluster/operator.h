@@ -34,7 +34,8 @@ class Operator {
   };
   void add(Job job);
   void send();
-  /// Under the version that the controllers have now.
+  /// Under what the controllers say of the cluster now.
+  void send_nodes(rpc::ChangeNodes request);
   void send_config(rpc::ChangeConfig request);
   void send_later();
   template <typename R, typename F>

@@ -495,6 +495,7 @@ struct GetStatusReply {
   Status status;
   ClusterInfo info;
   std::vector<NodeStatus> nodes;
+  std::int64_t changed_unix_us = 0;  ///< Of the newest line of the cluster's history; 0: there is none.
 };
 struct GetStatus {
   using Reply = GetStatusReply;

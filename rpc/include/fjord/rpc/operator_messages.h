@@ -61,6 +61,10 @@ struct ChangeNodes {
   bool dry_run = false;
   bool force = false;      ///< Although it is refused otherwise.
   std::string balance_to;  ///< Balance: the largest max/mean of bytes, empty: 1.02; "off": no exceptions.
+  /// Only if GetStatusReply::changed_unix_us is `unchanged_since_us` still; TEST_AND_SET_FAILED otherwise. A request
+  /// that got stuck on its way, and that its sender has given up, cannot undo what came after it then.
+  bool if_unchanged = false;
+  std::int64_t unchanged_since_us = 0;
 };
 
 struct Setting {
