@@ -347,7 +347,7 @@ void BucketMaintainer::on_installed(std::uint16_t node, const std::vector<Bucket
 /// set. Now none can any more, and none is under way: members that hold something else differ.
 void BucketMaintainer::compare_content(BucketEntry& entry, std::uint16_t node, const BucketInfo& content,
                                        Install& install) {
-  if (!entry.set.contains(node) || entry.is_damaged(node)) return;
+  if (!entry.set.contains(node) || entry.is_damaged(node) || context_.options.sabotage.repair_unmerged) return;
   if (!install.content) {
     install.content = content;
   } else if (!install.content->same_content(content) && !entry.dirty) {
