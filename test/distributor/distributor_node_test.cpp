@@ -408,6 +408,28 @@ TEST_CASE("distributor: a write that one member refused for good is in doubt, an
   CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
 }
 
+TEST_CASE("distributor: a merge is repeated if a write did not reach all members meanwhile") {
+  DistributorWorld world(2);
+  world.tells_contents = GENERATE(false, true);
+  world.give_state(1);
+  REQUIRE(execute(world, put_batch(kId)).status);
+  world.hook = refuse_applies(1, StatusCode::NoSpace);
+  world.transport.set_delay_of([](const rpc::Address&, const rpc::Request& request) {
+    return std::holds_alternative<rpc::MergeBucket>(request) ? milliseconds(100) : milliseconds(1);
+  });
+  const auto merges = [&] { return world.transport.sent_of<rpc::MergeBucket>().size(); };
+  CHECK(execute(world, put_batch(kId, 0, 1, "half")).status.code() == StatusCode::Timeout);
+  REQUIRE(world.scheduler.run_until([&] { return merges() % 2 == 0; }, seconds(1)));  // Both members are merged.
+  const std::size_t before = merges();
+  CHECK(execute(world, put_batch(kId, 0, 1, "half again")).status.code() == StatusCode::Timeout);
+  REQUIRE(merges() == before);  // They have not answered yet.
+  world.hook = nullptr;
+  world.run(seconds(2));
+  CHECK(world.storage[1][kBucket.raw()].documents[kId].timestamp_us ==
+        world.storage[0][kBucket.raw()].documents[kId].timestamp_us);
+  CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
+}
+
 TEST_CASE("distributor: a write that all members refused is refused") {
   DistributorWorld world(1, 1);
   world.give_state(1);

@@ -154,6 +154,8 @@ class DistributorWorld {
   std::string schema = "document item { field value type string { body } field count type int { header } }";
   /// Says whether a request to a storage node is lost on its way.
   std::function<bool(const rpc::Request& request)> loses;
+  /// Storage nodes of earlier versions do not tell what they hold with a new replica set.
+  bool tells_contents = true;
   /// Nodes that hear everything and answer nothing.
   std::vector<bool> mute = std::vector<bool>(16);
 
@@ -199,7 +201,7 @@ class DistributorWorld {
       if (entry.replica_set.epoch > replica.set.epoch) replica.set = entry.replica_set;
       if (entry.repaired && replica.info().same_content(entry.intact)) replica.damaged = false;
       reply.statuses.push_back(Status::ok());
-      reply.contents.push_back(replica.info());
+      if (tells_contents) reply.contents.push_back(replica.info());
     }
     return reply;
   }
