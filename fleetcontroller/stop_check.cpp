@@ -223,7 +223,8 @@ std::vector<std::string> why_not_drain(const ClusterView& after) {
     return node.capacity > 0 && (state == NodeState::Up || state == NodeState::Initializing);
   });
   if (left >= static_cast<std::ptrdiff_t>(after.redundancy())) return {};
-  return {fmt::format("{} storage nodes would be left for {} copies of each document", left, after.redundancy())};
+  return {fmt::format("{} storage node{} would be left for {} copies of each document", left, left == 1 ? "" : "s",
+                      after.redundancy())};
 }
 
 }  // namespace fjord::fleetcontroller
