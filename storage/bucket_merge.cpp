@@ -288,7 +288,36 @@ void BucketMerge::window_done() {
   }
 }
 
+void BucketMerge::note_orphan(const EntryView& entry) {
+  if (!request_.decides || !is_source_damaged() || !entry.removed || !rpc::is_token_entry(entry.id)) return;
+  const std::optional<rpc::TokenEntry> token = rpc::TokenEntry::parse(entry.id);
+  if (token && find(own_, entry.gid) == nullptr) orphans_.push_back({token->document, entry.gid, entry.timestamp});
+}
+
+Status BucketMerge::cancel_orphans() {
+  const std::vector<Orphan> orphans = std::exchange(orphans_, {});
+  lost_tokens_.clear();
+  std::vector<spi::Write> writes;
+  std::deque<std::string> ids;
+  for (const Orphan& orphan : orphans) {
+    const Result<spi::StoredDocument> here =
+        stripe_.provider_->get(request_.bucket, orphan.document, spi::Parts::HeaderOnly);
+    const bool is_lost = here ? here->timestamp < orphan.timestamp : here.error().code() == StatusCode::NotFound;
+    if (is_lost) lost_tokens_.emplace(orphan.document, orphan.token);
+  }
+  for (const Orphan& orphan : orphans) {
+    cancel_lost_tokens(orphan.document, ids, writes);
+    lost_tokens_.erase(orphan.document);
+  }
+  std::vector<spi::WriteResult> results;
+  return writes.empty() ? Status::ok() : apply(writes, results);
+}
+
 void BucketMerge::source_done() {
+  if (Status cancelled = cancel_orphans(); !cancelled) {
+    finish(std::move(cancelled));
+    return;
+  }
   retaking_ = false;
   refused_.clear();
   ++source_;
@@ -384,6 +413,7 @@ Status BucketMerge::apply_blocks() {
         writes.back().timestamp.us += 1;  // Newer than what it cancels, wherever that is.
       } else {
         note_adopted(*entry);
+        note_orphan(*entry);
       }
       cancel_lost_tokens(entry->gid, cancelled, writes);
     }

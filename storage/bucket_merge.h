@@ -73,6 +73,9 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   void find_lost_tokens();
   void find_lost_adopted();
   void note_adopted(const EntryView& entry);
+  void note_orphan(const EntryView& entry);
+  /// Cancels the tokens of a damaged source whose writes it could not give: they are lost.
+  Status cancel_orphans();
   /// Cancels the tokens that came with our version of `document`, which is about to lose.
   void cancel_lost_tokens(const GlobalId& document, std::deque<std::string>& ids, std::vector<spi::Write>& writes);
   /// Of our entry or of the source's, as of the beginning of the window; null if there is none.
@@ -104,6 +107,13 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   std::unordered_multimap<GlobalId, GlobalId> lost_tokens_;  // By document.
   // Those that this merge took from outsiders, by document. Few: nobody was told that their writes were applied.
   std::unordered_multimap<GlobalId, GlobalId> adopted_tokens_;
+  // Tokens that this merge took from the source, which is damaged: their documents may not have come with them.
+  struct Orphan {
+    GlobalId document;
+    GlobalId token;
+    Timestamp timestamp;
+  };
+  std::vector<Orphan> orphans_;
   std::vector<std::string> blocks_;  // Fetched and not applied: they end within entries of one timestamp.
   std::vector<Missing> refused_;     // Entries of the source that the engine did not take.
   bool retaking_ = false;            // They are in missing_.

@@ -274,7 +274,8 @@ void OperationEngine::dispatch_write(const OpRef& ref, BucketEntry& entry) {
   op.missing.insert(op.missing.end(), entry.filling.begin(), entry.filling.end());
   op.acknowledged = 0;
   op.partial = false;
-  op.doubtful = op.at_large > 0 && op.guard == nullptr;  // A guarded one has found out.
+  // A guarded one has found out, unless a node is away that may have taken it and will come back with it.
+  op.doubtful = op.at_large > 0 && (op.guard == nullptr || context_.absent_nodes() > 0);
   // `missing` changes only with answers, which come later.
   for (std::uint16_t node : op.missing) send(ref, node, entry.set.epoch);
 }

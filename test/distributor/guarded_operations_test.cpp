@@ -182,6 +182,33 @@ TEST_CASE("token: an operation in doubt is settled by a repetition, applied or n
   CHECK(has(stored(world), "\"count\":1"));
 }
 
+TEST_CASE("token: an operation that a node may have taken which is away is in doubt when the others refuse it") {
+  DistributorWorld world(2);
+  world.give_state(1);
+  REQUIRE(execute(world, put_batch(kId, 0, 1, "text")).status);
+  const bool is_away = GENERATE(true, false);
+  bool is_cut = true;
+  world.hook = [&](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    auto* apply = std::get_if<rpc::Apply>(&request);
+    const bool is_write = apply != nullptr && apply->operations[0].kind != rpc::OperationKind::Get;
+    world.mute[1] = is_cut && is_write && is_away;
+    if (!is_write || (node == 1 && is_cut && is_away)) return std::nullopt;
+    if (is_cut) return Result<rpc::Reply>(Status(StatusCode::NotReady, "said the test"));
+    rpc::ApplyReply reply;
+    reply.results.resize(apply->operations.size());
+    for (rpc::OperationResult& result : reply.results) result.status = Status(StatusCode::NoSpace, "said the test");
+    return Result<rpc::Reply>(rpc::Reply(std::move(reply)));
+  };
+  const auto update = world.send(with(update_batch(kId, kCountOne), "", false, "T"));
+  world.run(milliseconds(50));
+  REQUIRE_FALSE(update->has_value());
+  is_cut = false;
+  world.mute[1] = false;
+  world.give_state(2, is_away ? " .1.s:d" : "");
+  REQUIRE(world.scheduler.run_until([&] { return update->has_value(); }, seconds(60)));
+  CHECK(only(**update).status.code() == (is_away ? StatusCode::Timeout : StatusCode::NoSpace));
+}
+
 TEST_CASE("token: one that was cancelled does not count") {
   DistributorWorld world(2);
   world.give_state(1);

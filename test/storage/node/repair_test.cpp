@@ -1,6 +1,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
+#include "fjord/rpc/token_entry.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
 #include "storage/node/node_world.h"
 
@@ -48,12 +49,13 @@ class RepairWorld {
     operation.even_damaged = even_damaged;
     return nodes.apply_one(node, kState, std::move(operation)).status.code();
   }
-  rpc::MergeBucketReply merge(std::uint16_t node, std::uint16_t source) {
+  rpc::MergeBucketReply merge(std::uint16_t node, std::uint16_t source, bool decides = false) {
     rpc::MergeBucket request;
     request.state_version = kState;
     request.distributor = nodes.owner(kBucket);
     request.bucket = kBucket;
     request.sources = {source};
+    request.decides = decides;
     return nodes.ask(node, std::move(request));
   }
   rpc::BucketReport report(std::uint16_t node) {
@@ -172,6 +174,33 @@ TEST_CASE("repair: a merge says which of its sources have lost something") {
   rpc::MergeBucketReply merged = world.merge(1, 0);
   REQUIRE(merged.status);
   CHECK(merged.damaged_sources == std::vector<std::uint16_t>{0});
+}
+
+TEST_CASE("repair: the token of a write is cancelled if the only member that had the write has lost it") {
+  RepairWorld world;
+  const std::uint64_t epoch = world.report(0).replica_set.epoch;
+  const auto write = [&](const std::string& id, std::uint64_t timestamp_us, const std::string& body) {
+    rpc::StorageOperation put = put_of(id, timestamp_us, body, epoch);
+    put.token_gid = rpc::token_gid(put.gid, "T");
+    put.token_entry = rpc::TokenEntry::of(put.gid, "T", true).id();
+    REQUIRE(world.nodes.apply_one(0, kState, std::move(put)).status);  // Not on node 1.
+  };
+  write(kLost, 200, "the lost body");
+  write(kKept, 201, "the kept body");
+  world.damage(0);
+  REQUIRE(world.get(0, kLost) == StatusCode::Corruption);
+  REQUIRE(world.merge(1, 0, true).status);
+  const auto at_1 = [&](const std::string& id) {
+    rpc::StorageOperation get = get_of(id, epoch);
+    get.token_gid = rpc::token_gid(get.gid, "T");
+    return world.nodes.apply_one(1, kState, std::move(get));
+  };
+  CHECK(at_1(kLost).timestamp_us == 100);
+  CHECK(at_1(kLost).token_entry.ends_with(":x"));
+  CHECK(at_1(kKept).timestamp_us == 201);
+  CHECK(at_1(kKept).token_entry.ends_with(":1"));
+  REQUIRE(world.merge(0, 1).status);
+  CHECK(world.report(0).info.same_content(world.report(1).info));
 }
 
 TEST_CASE("repair: a lost version that an intact member does not have gives way to the one it has") {
