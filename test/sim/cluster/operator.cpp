@@ -28,32 +28,32 @@ void Operator::add(Job job) {
 
 void Operator::send() {
   if (jobs_.empty()) return;
-  const Job& job = jobs_.front();
-  if (const auto* nodes = std::get_if<rpc::ChangeNodes>(&job.request)) {
-    send_nodes(*nodes);
+  if (std::holds_alternative<rpc::ChangeNodes>(jobs_.front().request)) {
+    look<rpc::GetStatus>([this](const rpc::GetStatusReply& seen) {
+      auto request = std::get<rpc::ChangeNodes>(jobs_.front().request);
+      request.if_unchanged = true;
+      request.unchanged_since_us = seen.changed_unix_us;
+      send(request, &Job::nodes_done);
+    });
   } else {
-    send_config(std::get<rpc::ChangeConfig>(job.request));
+    look<rpc::GetConfig>([this](const rpc::GetConfigReply& seen) {
+      auto request = std::get<rpc::ChangeConfig>(jobs_.front().request);
+      request.if_version = true;
+      request.version = seen.config_version;
+      send(request, &Job::config_done);
+    });
   }
 }
 
-void Operator::send_nodes(rpc::ChangeNodes request) {
-  cluster_.admin().call_any(rpc::GetStatus{}, seconds(5),
-                            [this, request = std::move(request)](const Result<rpc::GetStatusReply>& seen) mutable {
-                              if (!seen || !seen->status) return send_later();
-                              request.if_unchanged = true;
-                              request.unchanged_since_us = seen->changed_unix_us;
-                              send(request, &Job::nodes_done);
-                            });
-}
-
-void Operator::send_config(rpc::ChangeConfig request) {
-  cluster_.admin().call_any(rpc::GetConfig{}, seconds(5),
-                            [this, request = std::move(request)](const Result<rpc::GetConfigReply>& seen) mutable {
-                              if (!seen || !seen->status) return send_later();
-                              request.if_version = true;
-                              request.version = seen->config_version;
-                              send(request, &Job::config_done);
-                            });
+template <typename Q, typename F>
+void Operator::look(F then) {
+  cluster_.admin().call_any(Q{}, seconds(5), [this, then](const Result<typename Q::Reply>& seen) {
+    if (seen && seen->status) {
+      then(*seen);
+    } else {
+      send_later();
+    }
+  });
 }
 
 void Operator::send_later() {

@@ -34,9 +34,9 @@ class Operator {
   };
   void add(Job job);
   void send();
-  /// Under what the controllers say of the cluster now.
-  void send_nodes(rpc::ChangeNodes request);
-  void send_config(rpc::ChangeConfig request);
+  /// Asks what the controllers say of the cluster now, until they do; changes are made under that only.
+  template <typename Q, typename F>
+  void look(F then);
   void send_later();
   template <typename R, typename F>
   void send(const R& request, F Job::*done);
