@@ -287,6 +287,8 @@ struct Apply {
   4: optional i64 timeout_us = 0
   /** How many of the operations nobody waits for (priority BACKGROUND). */
   5: optional i64 in_background = 0
+  /** Rises from message to message of a distributor, so that a copy of one is recognised. 0: not numbered. */
+  6: optional i64 number = 0
 }
 
 struct ApplyReply {

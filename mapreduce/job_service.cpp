@@ -285,6 +285,11 @@ rpc::JobStatus JobService::Impl::record_of(const Job& job) const {
   record.cancel_wanted = job.status.cancel_wanted;
   record.live = false;
   record.bound_by.clear();
+  if (job.are_rows_on_the_way) {
+    record.phase = rpc::JobPhase::CleanUp;
+    record.outcome = rpc::JobPhase::Done;
+    record.finished_unix_us = 0;
+  }
   return record;
 }
 
@@ -422,10 +427,13 @@ void JobService::Impl::over(const std::string& id, Job& job) {
   if (job.keeper->has_record()) {
     // Who reads that the job is done looks for its results.
     if (job.has_rows && job.row_bytes <= options_.recorded_rows_bytes) {
-      const std::uint64_t number = job.number;
-      job.keeper->save_rows(job.rows, [this, id, number](const Status& status) {
+      job.are_rows_on_the_way = true;
+      job.keeper->save_rows(job.rows, [this, id, number = job.number](const Status& status) {
         if (!status) log::warning("job", "{}: the results are only in memory: {}", id, status.to_string());
-        if (find(id, number) != nullptr) save(id);
+        Job* known = find(id, number);
+        if (known == nullptr) return;
+        known->are_rows_on_the_way = false;
+        save(id);
       });
     } else {
       save(id);

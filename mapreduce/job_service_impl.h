@@ -79,6 +79,7 @@ class JobService::Impl {
     JobRows rows;
     std::size_t row_bytes = 0;
     bool has_rows = false;
+    bool are_rows_on_the_way = false;  ///< To where its record is, which does not say yet that it is done.
     std::map<std::uint64_t, Waiter> waiters;
   };
   /// What a scan saw of another process's job.

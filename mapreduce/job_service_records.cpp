@@ -26,6 +26,10 @@ Status not_held(const std::string& job) {
   return {StatusCode::NotFound, "the results of " + job + " are not held any more"};
 }
 
+Status rows_error(const std::string& job, const Status& error) {
+  return error.code() == StatusCode::NotFound ? not_held(job) : error.with_context("the results of " + job);
+}
+
 }  // namespace
 
 // --- Answers
@@ -63,15 +67,15 @@ void JobService::Impl::read_kept_rows(const rpc::ListJobs& request, rpc::Respond
   rpc::ListJobs without = request;
   without.results_bytes_max = 0;
   auto answer = std::make_shared<rpc::Responder>(std::move(respond));
-  records_.read_rows(
-      request.job_id, mailbox_, [request, answer, reply = answer_to(without)](const Result<JobRows>& rows) mutable {
-        if (rows) {
-          add_rows(request, *rows, reply);
-        } else {
-          reply.status = rows.error().code() == StatusCode::NotFound ? not_held(request.job_id) : rows.error();
-        }
-        (*answer)(std::move(reply));
-      });
+  records_.read_rows(request.job_id, mailbox_,
+                     [request, answer, reply = answer_to(without)](const Result<JobRows>& rows) mutable {
+                       if (rows) {
+                         add_rows(request, *rows, reply);
+                       } else {
+                         reply.status = rows_error(request.job_id, rows.error());
+                       }
+                       (*answer)(std::move(reply));
+                     });
 }
 
 void JobService::Impl::add_rows(const rpc::ListJobs& request, const JobRows& rows, rpc::ListJobsReply& reply) {
@@ -116,7 +120,7 @@ void JobService::Impl::read_record(const rpc::ListJobs& request, rpc::Responder 
       if (rows) {
         add_rows(request, *rows, reply);
       } else {
-        reply.status = rows.error().with_context("the results of " + request.job_id);
+        reply.status = rows_error(request.job_id, rows.error());
       }
       (*answer)(std::move(reply));
     });

@@ -5,6 +5,7 @@
 #include "bucket_merge.h"
 #include "fjord/common/log.h"
 #include "fjord/document/document_id.h"
+#include "fjord/rpc/refusal.h"
 #include "garbage_scan.h"
 
 namespace fjord::storage {
@@ -78,14 +79,37 @@ void StorageNode::Stripe::apply(const rpc::Apply& request, MonotonicTime posted,
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return request.operations[a].bucket.raw() < request.operations[b].bucket.raw();
   });
+  // Somebody may have been told that it was not applied.
+  const bool is_copy = refused_messages_.contains(request.state_version, request.distributor, request.number);
   for (std::size_t begin = 0; begin < order.size();) {
     BucketId bucket = request.operations[order[begin]].bucket;
     std::size_t end = begin + 1;
     while (end < order.size() && request.operations[order[end]].bucket == bucket) ++end;
-    apply_bucket(request, std::span(order).subspan(begin, end - begin), results);
+    apply_bucket(request, is_copy, std::span(order).subspan(begin, end - begin), results);
     begin = end;
   }
   flush_writes(request, results);
+  settle_refused(request, order, results);
+}
+
+/// "No space" says that the write is not here and will not come: an earlier copy of it may have been applied, and a
+/// later one may find space.
+void StorageNode::Stripe::settle_refused(const rpc::Apply& request, std::span<const std::uint32_t> indexes,
+                                         std::vector<rpc::OperationResult>& results) {
+  bool is_refused = false;
+  for (std::uint32_t i : indexes) {
+    const rpc::StorageOperation& operation = request.operations[i];
+    if (operation.kind == rpc::OperationKind::Get || !rpc::is_lack_of_space(results[i].status.code())) continue;
+    const Result<spi::StoredDocument> here = provider_->get(operation.bucket, operation.gid, spi::Parts::HeaderOnly);
+    if (here && here->timestamp.us >= operation.timestamp_us) {
+      results[i].status = Status::ok();
+      results[i].existed = true;
+      results[i].timestamp_us = operation.timestamp_us;
+    } else {
+      is_refused = true;
+    }
+  }
+  if (is_refused) refused_messages_.note(request.state_version, request.distributor, request.number);
 }
 
 void StorageNode::Stripe::flush_writes(const rpc::Apply& request, std::vector<rpc::OperationResult>& results) {
@@ -122,7 +146,7 @@ bool StorageNode::Stripe::is_damaged(BucketId bucket) {
   return damaged_.contains(bucket);
 }
 
-void StorageNode::Stripe::apply_bucket(const rpc::Apply& request, std::span<const std::uint32_t> indexes,
+void StorageNode::Stripe::apply_bucket(const rpc::Apply& request, bool is_copy, std::span<const std::uint32_t> indexes,
                                        std::vector<rpc::OperationResult>& results) {
   BucketId bucket = request.operations[indexes.front()].bucket;
   Status owner = check_owner(request.state_version, request.distributor, bucket);
@@ -154,9 +178,13 @@ void StorageNode::Stripe::apply_bucket(const rpc::Apply& request, std::span<cons
         flush_writes(request, results);
       }
       read(operation, results[i]);
+    } else if (is_copy) {
+      // What became of it the first time is not known any more, so nothing is said about that.
+      results[i].status = Status(StatusCode::NotReady, "a copy of a message that was refused for lack of space");
+      metrics_.refused.add();
     } else if (operation.kind == rpc::OperationKind::Put || operation.kind == rpc::OperationKind::Remove) {
-      Status same = check_space(operation);
-      if (same && operation.compare) same = compare(operation, replicas);
+      Status same = operation.compare ? compare(operation, replicas) : Status::ok();
+      if (same) same = check_space(operation);
       if (same) {
         write_indexes_.push_back(i);
       } else {

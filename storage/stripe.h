@@ -15,6 +15,7 @@
 #include "fjord/storage/spi/persistence_provider.h"
 #include "fjord/storage/storage_node.h"
 #include "maintenance_budget.h"
+#include "refused_messages.h"
 #include "space_monitor.h"
 
 namespace fjord::storage {
@@ -101,8 +102,10 @@ class StorageNode::Stripe {
   rpc::BucketReport report_of(BucketId bucket);
   /// A late copy of a message that was sent before the bucket was deleted.
   bool is_deleted_since(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry) const;
-  void apply_bucket(const rpc::Apply& request, std::span<const std::uint32_t> indexes,
+  void apply_bucket(const rpc::Apply& request, bool is_copy, std::span<const std::uint32_t> indexes,
                     std::vector<rpc::OperationResult>& results);
+  void settle_refused(const rpc::Apply& request, std::span<const std::uint32_t> indexes,
+                      std::vector<rpc::OperationResult>& results);
   void flush_writes(const rpc::Apply& request, std::vector<rpc::OperationResult>& results);
   Result<spi::EntryWindow> list_by_gid(const rpc::ListEntries& request, std::size_t limit);
   void maintain();
@@ -134,6 +137,7 @@ class StorageNode::Stripe {
   /// refused anyway.
   std::map<BucketId, std::uint64_t> deleted_;
   std::uint64_t deleted_version_ = 0;
+  RefusedMessages refused_messages_;  ///< In which a write was refused for lack of space.
   /// Have lost something and are not marked as repaired. The engine keeps it over restarts.
   std::set<BucketId> damaged_;
   std::vector<spi::Write> writes_;  // Kept between calls for their capacity.

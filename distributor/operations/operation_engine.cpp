@@ -4,16 +4,13 @@
 
 #include "fjord/document/document.h"
 #include "fjord/document/json.h"
+#include "fjord/rpc/refusal.h"
 
 namespace fjord::distributor {
 namespace {
 
 /// Clients repeat at once, or after the time of an attempt.
 constexpr Duration kRepeatWithin = seconds(10);
-
-/// How a storage node refuses a write while its disk fills up: before it does anything with it. The other refusals say
-/// that the node did not know enough yet; a doubled message that comes later may be taken.
-bool is_lack_of_space(StatusCode code) { return code == StatusCode::Busy || code == StatusCode::NoSpace; }
 
 OperationMetrics::PerKind make_kind(MetricRegistry& registry, const std::string& operation) {
   const char* help = "Operations by how they ended";
@@ -68,7 +65,8 @@ OperationEngine::OperationEngine(Context& context, BucketMaintainer& maintainer,
       metrics_(context.metrics),
       guard_rails_(tunables, context.metrics, context.clock),
       admission_(tunables, context.metrics,
-                 {context.options.pending_operations_max, context.options.pending_bytes_max}) {}
+                 {context.options.pending_operations_max, context.options.pending_bytes_max}),
+      next_message_(static_cast<std::uint64_t>(context.clock.wall_now().us)) {}
 
 bool OperationEngine::is_retryable(const Status& status) {
   return is_transient(status.code()) || status.code() == StatusCode::Timeout;
@@ -385,6 +383,7 @@ void OperationEngine::flush() {
     request.distributor = context_.options.index;
     request.operations = std::exchange(outgoing.operations, {});
     request.in_background = std::exchange(outgoing.in_background, 0);
+    request.number = next_message_++;
     Duration longest(1);
     for (const OpRef& ref : outgoing.refs) longest = std::max(longest, ref.op().deadline - now);
     request.timeout_us = std::min(longest, context_.options.storage_timeout).count();
@@ -423,7 +422,7 @@ void OperationEngine::on_reply(std::uint16_t node, const std::vector<OpRef>& ref
     const bool corrupt_read = refs[i].is_reading() && !result.status && code != StatusCode::NotFound &&
                               (code != StatusCode::Corruption || reads_elsewhere(refs[i], node));
     if (result.status.code() == StatusCode::Timeout && !refs[i].is_reading()) refs[i].op().doubtful = true;
-    if (is_lack_of_space(result.status.code()) && !refs[i].is_reading()) --refs[i].op().at_large;
+    if (rpc::is_lack_of_space(result.status.code()) && !refs[i].is_reading()) --refs[i].op().at_large;
     if (is_retryable(result.status) || corrupt_read) {  // What is corrupt here may be whole on another replica.
       refs[i].op().last_problem = result.status.with_context("storage." + std::to_string(node));
       again.push_back(refs[i]);
@@ -462,7 +461,7 @@ void OperationEngine::on_write_result(const OpRef& ref, std::uint16_t node, rpc:
     if (op.guard == nullptr) op.result.existed = op.result.existed || result.existed;
   } else {
     // Of several refusals a lack of space says the least: it passes by itself.
-    if (!op.partial || is_lack_of_space(op.last_problem.code()))
+    if (!op.partial || rpc::is_lack_of_space(op.last_problem.code()))
       op.last_problem = result.status.with_context("storage." + std::to_string(node));
     op.partial = true;
   }

@@ -210,6 +210,7 @@ class OperationEngine {
   std::map<std::uint16_t, Outgoing> outbox_;
   std::map<std::uint64_t, std::shared_ptr<Batch>> batches_;  // Those not answered yet, in order of arrival.
   std::uint64_t next_batch_ = 1;
+  std::uint64_t next_message_;  ///< To a storage node. From the wall clock on: rises over restarts, too.
 };
 
 }  // namespace fjord::distributor

@@ -136,6 +136,7 @@ void fields(V& visit, M& m) {
   visit(3, m.operations);
   visit(4, m.timeout_us);
   visit(5, m.in_background);
+  visit(6, m.number);
 }
 template <typename V, Is<ApplyReply> M>
 void fields(V& visit, M& m) {

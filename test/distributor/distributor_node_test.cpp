@@ -72,6 +72,26 @@ TEST_CASE("distributor: storage nodes are told how many operations nobody waits 
   CHECK(in_background == 2);
 }
 
+TEST_CASE("distributor: messages to storage nodes have rising numbers, also after a restart") {
+  const auto numbers_of = [](DistributorWorld& world) {
+    REQUIRE(execute(world, put_batch(kId)).status);
+    REQUIRE(execute(world, put_batch(kId, 0, 1, "second")).status);
+    std::vector<std::uint64_t> numbers;
+    for (const rpc::Apply& sent : world.transport.sent_of<rpc::Apply>()) numbers.push_back(sent.number);
+    REQUIRE(numbers.size() == 4);  // two puts on two members
+    CHECK(std::adjacent_find(numbers.begin(), numbers.end(), std::greater_equal<>()) == numbers.end());
+    return numbers;
+  };
+  DistributorWorld world(2);
+  world.give_state(1);
+  const auto before = numbers_of(world);
+  DistributorWorld later(2);
+  later.clock.jump_wall(seconds(1));
+  later.restart();
+  later.give_state(1);
+  CHECK(numbers_of(later).front() > before.back());
+}
+
 TEST_CASE("distributor: when a silent member is declared down, the write is acknowledged by the others") {
   DistributorWorld world(3);
   world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");

@@ -269,6 +269,27 @@ TEST_CASE("a job is not done before its results are beside its record") {
   CHECK(jobs.records.records.at("job").finished_unix_us != 0);
 }
 
+TEST_CASE("a record that was late does not say that its job is done before the results are beside it") {
+  JobWorld jobs(17, 2, kSchema, {}, recorded_at_once());
+  const auto counts = put_places(jobs, 200);
+  REQUIRE(jobs.submit("job", spec_of(rpc::Shuffle::Direct, {{"throttle", "2kB"}})).is_ok());
+  jobs.world.scheduler.run_for(milliseconds(10));
+  REQUIRE(jobs.records.records.contains("job"));
+  jobs.records.is_there = false;
+  jobs.records.are_rows_there = false;
+  jobs.world.scheduler.run_for(seconds(20));
+  CHECK(jobs.status("job").phase == rpc::JobPhase::Done);
+  const std::uint64_t before = jobs.records.records.at("job").revision;
+  jobs.records.is_there = true;
+  jobs.world.scheduler.run_for(seconds(5));
+  CHECK(jobs.records.records.at("job").revision > before);
+  CHECK(jobs.records.records.at("job").finished_unix_us == 0);
+  jobs.restart_service();
+  jobs.records.are_rows_there = true;
+  check_results(jobs, follow(jobs, "job"), counts);
+  CHECK(jobs.records.rows["job"].size() == counts.size());
+}
+
 TEST_CASE("a process that has forgotten the results of its job reads them beside the record") {
   mapreduce::JobServiceOptions options = recorded_at_once();
   options.results_kept_bytes = 1;

@@ -1,3 +1,4 @@
+#include "refused_messages.h"
 #include "storage/node/node_world.h"
 
 namespace fjord::test {
@@ -25,6 +26,19 @@ struct SpaceWorld {
     nodes.world.scheduler.run_for(milliseconds(1100));
   }
   Status put(int number) { return nodes.apply_one(0, 1, put_of(id_in(1, number), ++clock, "body", 1)).status; }
+  /// Message `message` puts document `number` with timestamp `timestamp`.
+  Status send(std::uint64_t message, int number, std::uint64_t timestamp, int also_gets = 0) {
+    rpc::Apply request;
+    request.state_version = 1;
+    request.distributor = nodes.owner(bucket);
+    request.number = message;
+    request.operations.push_back(put_of(id_in(1, number), timestamp, "body", 1));
+    request.operations.push_back(get_of(id_in(1, also_gets), 1));
+    const rpc::ApplyReply reply = nodes.ask(0, std::move(request));
+    REQUIRE(reply.results.size() == 2);
+    CHECK((reply.results[1].status || reply.results[1].status.code() == StatusCode::NotFound));
+    return reply.results[0].status;
+  }
   Status remove(int number) { return nodes.apply_one(0, 1, remove_of(id_in(1, number), ++clock, 1)).status; }
   Status get(int number) { return nodes.apply_one(0, 1, get_of(id_in(1, number), 1)).status; }
   Status merge() {
@@ -127,6 +141,49 @@ TEST_CASE("space: between two measurements puts take no more than a part of what
   CHECK(world.remove(1).is_ok());
   world.fill(91);
   CHECK(taken() == first);
+}
+
+TEST_CASE("space: a copy of a message that was refused brings about nothing when there is space again") {
+  SpaceWorld world;
+  world.nodes.set_tunable("storage.space_reserve_bytes", 0);
+  world.fill(10);
+  REQUIRE(world.send(1, 1, 101).is_ok());
+  world.fill(98);
+  REQUIRE(world.send(2, 2, 102).code() == StatusCode::NoSpace);
+  world.fill(50);
+  // Not "no space": the sender, which may have missed the first answer, has to ask again.
+  CHECK(world.send(2, 2, 102).code() == StatusCode::NotReady);
+  CHECK(world.get(2).code() == StatusCode::NotFound);
+  // The same write in a message of its own is wanted.
+  CHECK(world.send(3, 2, 102).is_ok());
+  CHECK(world.get(2).is_ok());
+}
+
+TEST_CASE("space: a write that is here is not called refused, though there would be no space for it now") {
+  SpaceWorld world;
+  world.nodes.set_tunable("storage.space_reserve_bytes", 0);
+  world.fill(10);
+  REQUIRE(world.send(1, 1, 101).is_ok());
+  REQUIRE(world.send(2, 1, 105).is_ok());
+  world.fill(98);
+  CHECK(world.send(2, 1, 105).is_ok());
+  CHECK(world.send(1, 1, 101).is_ok());
+  CHECK(world.send(3, 1, 106).code() == StatusCode::NoSpace);
+}
+
+TEST_CASE("refused messages: what is forgotten counts as refused, until there is a newer cluster state") {
+  storage::RefusedMessages refused(3);
+  CHECK_FALSE(refused.contains(7, 1, 10));
+  for (const std::uint64_t number : {20, 10, 30, 40}) refused.note(7, 1, number);
+  for (const std::uint64_t number : {9, 10, 20, 30, 40}) CHECK(refused.contains(7, 1, number));
+  for (const std::uint64_t number : {0, 11, 25, 41}) CHECK_FALSE(refused.contains(7, 1, number));
+  CHECK_FALSE(refused.contains(7, 2, 10));
+  CHECK_FALSE(refused.contains(8, 1, 10));
+  refused.note(6, 1, 50);
+  CHECK_FALSE(refused.contains(6, 1, 50));
+  refused.note(8, 2, 60);
+  CHECK(refused.contains(8, 2, 60));
+  CHECK_FALSE(refused.contains(7, 1, 10));
 }
 
 }  // namespace fjord::test

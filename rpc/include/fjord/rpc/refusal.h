@@ -16,4 +16,8 @@ inline bool is_refusal(const Status& status) {
   return status.code() == StatusCode::NotReady && std::string_view(status.message()).ends_with(kRefused);
 }
 
+/// A storage node refused a write because its disk fills up, and will have nothing of it later: not by a copy of the
+/// message either (Apply::number). The other refusals say less.
+inline bool is_lack_of_space(StatusCode code) { return code == StatusCode::Busy || code == StatusCode::NoSpace; }
+
 }  // namespace fjord::rpc
