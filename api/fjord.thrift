@@ -1077,6 +1077,8 @@ struct JobStatus {
   47: optional i64 pass_run = 0
   /** Of an application of a plugin; all of its tasks have the same. */
   48: optional string application_version = ""
+  /** Of busy_us, processors worked for tasks; 0: the job has no cpu_max. */
+  49: optional i64 processor_us = 0
 }
 
 struct SubmitJob {

@@ -9,11 +9,13 @@
 #include <fmt/format.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "fjord/common/coding.h"
+#include "fjord/common/processor_time.h"
 
 namespace fjord {
 namespace {
@@ -94,22 +96,36 @@ void ChildProcess::end() {
   socket_ = -1;
   if (pid_ < 0) return;
   ::kill(pid_, SIGKILL);
-  while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  reap();
+}
+
+std::optional<int> ChildProcess::reap() {
+  int status = 0;
+  rusage used{};
+  pid_t reaped = -1;
+  while ((reaped = ::wait4(pid_, &status, 0, &used)) < 0 && errno == EINTR) {
   }
+  const bool is_ours = reaped == pid_;
   pid_ = -1;
+  if (!is_ours) return std::nullopt;
+  const auto time = [](const timeval& t) { return std::chrono::seconds(t.tv_sec) + Duration(t.tv_usec); };
+  count(time(used.ru_utime) + time(used.ru_stime));
+  return status;
+}
+
+void ChildProcess::count(Duration used_in_all) {
+  if (used_in_all <= counted_) return;
+  add_processor_time(used_in_all - counted_);
+  counted_ = used_in_all;
 }
 
 /// After the host has closed its end.
 std::string ChildProcess::how_it_ended() {
-  int status = 0;
-  pid_t reaped = -1;
-  while ((reaped = ::waitpid(pid_, &status, 0)) < 0 && errno == EINTR) {
-  }
-  if (reaped != pid_) return "its process ended";
-  pid_ = -1;
-  if (WIFSIGNALED(status))
-    return fmt::format("its process was ended by signal {} ({})", WTERMSIG(status), ::strsignal(WTERMSIG(status)));
-  return fmt::format("its process ended with code {}", WEXITSTATUS(status));
+  const std::optional<int> status = reap();
+  if (!status) return "its process ended";
+  if (WIFSIGNALED(*status))
+    return fmt::format("its process was ended by signal {} ({})", WTERMSIG(*status), ::strsignal(WTERMSIG(*status)));
+  return fmt::format("its process ended with code {}", WEXITSTATUS(*status));
 }
 
 Status ChildProcess::give_up(StatusCode code, const std::string& why) {
@@ -170,6 +186,7 @@ Result<std::string> ChildProcess::receive(Deadline deadline, const IsCancelled& 
   if (bytes > kMessageBytesMax) return give_up(StatusCode::InvalidArgument, "its process sent nonsense");
   std::string message(bytes, '\0');
   FJORD_TRY(receive(message.data(), bytes, deadline, is_cancelled));
+  count(processor_time_of(pid_));
   return message;
 }
 

@@ -34,7 +34,7 @@ class DirectMapVisitor final : public visitors::Visitor {
     const std::uint64_t documents = report.documents;
     const std::uint64_t tuples = table_->tuples();
     const std::size_t limit = static_cast<std::size_t>(shared_->memory.value());
-    const BusyTime busy(shared_->clock, report.busy_us);
+    const BusyTime busy(shared_->clock, shared_->counts_processors(spec_), report);
     const Status status = map_documents(*input_, bucket, *table_, docblock, context_, spec_, report,
                                         [&] { return table_->bytes() > limit ? ship() : Status::ok(); });
     report.tuples += table_->tuples() - tuples;

@@ -134,6 +134,7 @@ void DirectReduce::count(const TaskReport& report) {
   totals_.spilled_bytes += report.spilled_bytes;
   totals_.sent_bytes += report.sent_bytes;
   totals_.busy_us += report.busy_us;
+  totals_.processor_us += report.processor_us;
   totals_.reused += report.reused;
   totals_.dead_letters.insert(totals_.dead_letters.end(), report.dead_letters.begin(), report.dead_letters.end());
 }

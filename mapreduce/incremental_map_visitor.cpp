@@ -108,7 +108,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     if (is_broken_) return broken();
     BucketWork& work = works_.at(bucket);
     const std::uint64_t read = work.read;
-    const BusyTime busy(shared_->clock, work.report.busy_us);
+    const BusyTime busy(shared_->clock, shared_->counts_processors(spec_), work.report);
     const Status status = for_each_document(docblock, context_, [&](const EntryView& entry, const DocumentView& view) {
       work.report.bytes += entry.header.size() + entry.body.size();
       return map(work, entry, view);
@@ -244,7 +244,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
   }
 
   Status finish() {
-    const BusyTime busy(shared_->clock, works_.begin()->second.report.busy_us);
+    const BusyTime busy(shared_->clock, shared_->counts_processors(spec_), works_.begin()->second.report);
     std::vector<BucketId> buckets;
     for (const auto& [bucket, work] : works_) buckets.push_back(bucket);
     auto unit = shared_->partials.take_unit(query_, buckets);

@@ -127,6 +127,7 @@ void JobRunner::resume() {
 void JobRunner::apply(std::vector<rpc::Parameter> settings) {
   job_.settings = std::move(settings);
   if (const auto parsed = JobSettings::parse(job_.settings)) settings_ = *parsed;
+  spec_.counts_processors = settings_.cpu_max != 0;
   throttle_.set(settings_.throttle, settings_.throttle_by, environment_.clock.now());
   share_changed();
 }
@@ -301,7 +302,7 @@ Status JobRunner::check_limits() const {
                   "spilled so many bytes to disk:"));
   FJORD_TRY(check("sent_max", job_.sent_bytes + in_passes_done(&rpc::PassStatus::sent_bytes), settings_.sent_max,
                   "sent so many bytes of tuples:"));
-  return check("cpu_max", job_.busy_us / 1'000'000, settings_.cpu_max, "computed for so many seconds:");
+  return check("cpu_max", job_.processor_us / 1'000'000, settings_.cpu_max, "used so many seconds of processors:");
 }
 
 std::string JobRunner::bound_by() const {
@@ -451,6 +452,7 @@ void JobRunner::map_direct(std::optional<std::vector<BucketId>> buckets) {
   if (direct_ == nullptr) {
     direct_ = std::make_unique<DirectReduce>(*application_, environment_.bulk,
                                              environment_.options.sabotage.count_repeated_twice);
+    before_direct_ = {job_.busy_us, job_.processor_us};
   }
   resume_.reset();
   in_phase([this, buckets = std::move(buckets)] { run_direct(buckets); });
@@ -498,7 +500,8 @@ void JobRunner::on_direct(const Status& status) {
   job_.bytes_read = totals.bytes;
   job_.tuples = totals.tuples;
   job_.sent_bytes = totals.sent_bytes;
-  job_.busy_us = totals.busy_us;
+  job_.busy_us = before_direct_.busy_us + totals.busy_us;
+  job_.processor_us = before_direct_.processor_us + totals.processor_us;
   job_.documents_reused = totals.reused;
   const std::uint64_t before = in_passes_done(&rpc::PassStatus::dead_letters);
   if (job_.dead_letters != before + totals.dead_letters.size()) {
@@ -635,6 +638,7 @@ void JobRunner::on_mapped(const TaskReport& report) {
   job_.spilled_bytes += report.spilled_bytes;
   job_.sent_bytes += report.sent_bytes;
   job_.busy_us += report.busy_us;
+  job_.processor_us += report.processor_us;
   std::uint64_t documents = 0;
   for (const auto& [destination, count] : report.tuple_documents) {
     if (destination < spec_.expected_documents.size()) spec_.expected_documents[destination] += count;
@@ -680,6 +684,7 @@ void JobRunner::run_reduce() {
         if (!spec_.into.type.empty()) job_.documents_put += report.results;
         job_.spilled_bytes += report.spilled_bytes;
         job_.busy_us += report.busy_us;
+        job_.processor_us += report.processor_us;
         throttle_.bucket_done(report.sent_bytes, report.results, snapshot_->distribution().redundancy(),
                               environment_.clock.now());
         if (const Status within = check_limits(); !within) fail(within);

@@ -179,6 +179,10 @@ class JobRunner {
   JobProgress progress_;
   JobThrottle throttle_;
   std::uint64_t busy_before_us_ = 0;  ///< When the phase began here.
+  struct {
+    std::uint64_t busy_us = 0;
+    std::uint64_t processor_us = 0;
+  } before_direct_;  ///< What the job had used when `direct_` began to count.
   MonotonicTime phase_began_;
   MonotonicTime last_begin_;
   MonotonicTime waits_until_;

@@ -301,6 +301,7 @@ void JobRunner::run_put() {
         job_.documents_put += report.results;
         job_.sent_bytes += report.sent_bytes;
         job_.busy_us += report.busy_us;
+        job_.processor_us += report.processor_us;
         throttle_.bucket_done(report.sent_bytes, report.results, snapshot_->distribution().redundancy(),
                               environment_.clock.now());
         if (const Status within = check_limits(); !within) fail(within);

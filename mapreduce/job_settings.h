@@ -20,7 +20,7 @@ struct JobSettings {
   std::uint64_t memory_max = 0;               ///< Bytes of groups and results where the job runs; 0: the process's.
   std::uint64_t disk_max = 0;                 ///< Bytes that all its tasks spill; 0: no limit.
   std::uint64_t sent_max = 0;                 ///< Bytes of tuples that all its tasks send or put; 0: no limit.
-  std::uint64_t cpu_max = 0;                  ///< Seconds that all its tasks compute; 0: no limit.
+  std::uint64_t cpu_max = 0;                  ///< Seconds that processors work for all its tasks; 0: no limit.
   std::uint32_t visitors_per_node = 0;        ///< Tasks at once on a storage node; 0: the job's own number.
 
   /// Errors: InvalidArgument that names the setting and what would be right.

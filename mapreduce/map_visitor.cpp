@@ -40,7 +40,7 @@ class MapVisitor final : public visitors::Visitor {
     MapTask& task = *tasks_.at(bucket);
     const std::uint64_t documents = task.report.documents;
     const std::uint64_t tuples = task.report.tuples;
-    const BusyTime busy(shared_->clock, task.report.busy_us);
+    const BusyTime busy(shared_->clock, shared_->counts_processors(spec_), task.report);
     const Status status = map_documents(*input_, bucket, task.groups.table(), docblock, context_, spec_, task.report,
                                         [&] { return task.groups.keep_within_memory(); });
     task.report.tuples = task.groups.table().tuples();

@@ -63,7 +63,7 @@ class PutVisitor final : public visitors::Visitor {
 
  private:
   Result<bool> next(PutTask& task, SinkOperation& operation) {
-    const BusyTime busy(shared_->clock, task.report.busy_us);
+    const BusyTime busy(shared_->clock, shared_->counts_processors(spec_), task.report);
     while (task.ready.empty()) {
       if (context_.cancelled()) return Status(StatusCode::Cancelled, "the task was cancelled");
       if (task.pages.empty()) return false;

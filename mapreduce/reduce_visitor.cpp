@@ -50,7 +50,7 @@ class ReduceVisitor final : public visitors::Visitor {
 
   Status visit(BucketId bucket, std::string docblock) override {
     ReduceTask& task = *tasks_.at(bucket);
-    const BusyTime busy(shared_->clock, task.report.busy_us);
+    const BusyTime busy(shared_->clock, shared_->counts_processors(spec_), task.report);
     return for_each_document(docblock, context_, [&](const EntryView& entry, const DocumentView& view) {
       if (!task.seen.insert(entry.gid).second) return Status::ok();
       ++task.report.documents;
@@ -117,7 +117,7 @@ class ReduceVisitor final : public visitors::Visitor {
 
   /// Reduces keys until there is something to put.
   Result<bool> next(ReduceTask& task, SinkOperation& operation) {
-    const BusyTime busy(shared_->clock, task.report.busy_us);
+    const BusyTime busy(shared_->clock, shared_->counts_processors(spec_), task.report);
     for (;;) {
       if (!task.ready.empty()) {
         operation = std::move(task.ready.front());

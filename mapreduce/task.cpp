@@ -18,9 +18,10 @@ namespace fjord::mapreduce {
 namespace {
 
 constexpr std::uint8_t kReportVersion = 1;
-constexpr std::uint8_t kLongReportVersion = 2;   // with the fields from spilled_bytes to unit_chunks
-constexpr std::uint8_t kFullReportVersion = 3;   // with those up to dead_letters
-constexpr std::uint8_t kReuseReportVersion = 4;  // with all
+constexpr std::uint8_t kLongReportVersion = 2;       // with the fields from spilled_bytes to unit_chunks
+constexpr std::uint8_t kFullReportVersion = 3;       // with those up to dead_letters
+constexpr std::uint8_t kReuseReportVersion = 4;      // with `reused`
+constexpr std::uint8_t kProcessorReportVersion = 5;  // with all
 constexpr std::size_t kDeadLetterErrorMax = 300;
 constexpr std::uint8_t kChunkVersion = 1;
 constexpr std::string_view kApplicationPrefix = "application.";
@@ -35,9 +36,11 @@ bool parse_number(std::string_view text, std::uint64_t& into) {
 /// Those parameters that only jobs with passes or with documents that stay have. False: it is none of them.
 bool take_pass_parameter(const rpc::Parameter& parameter, TaskSpec& spec, bool& ok) {
   const std::string& value = parameter.value;
-  if (parameter.name == "reads_rows" || parameter.name == "once") {
+  if (parameter.name == "reads_rows" || parameter.name == "once" || parameter.name == "counts_processors") {
     ok = value == "1";
-    (parameter.name == "once" ? spec.once : spec.reads_rows) = ok;
+    (parameter.name == "once"         ? spec.once
+     : parameter.name == "reads_rows" ? spec.reads_rows
+                                      : spec.counts_processors) = ok;
   } else if (parameter.name == "column") {
     ok = value.size() > 1 && value[0] >= '0' && value[0] <= '0' + static_cast<char>(ColumnKind::Json);
     if (ok) spec.columns.push_back({value.substr(1), static_cast<ColumnKind>(value[0] - '0'), {}});
@@ -164,6 +167,7 @@ std::vector<rpc::Parameter> TaskSpec::to_parameters() const {
   if (!into.type.empty()) {
     all.insert(all.end(), {{"into", into.type}, {"into_namespace", into.name_space}, {"into_name", into.name}});
   }
+  if (counts_processors) all.push_back({"counts_processors", "1"});
   if (!version.empty()) all.push_back({"version", version});
   for (const rpc::Parameter& parameter : parameters) {
     all.push_back({std::string(kApplicationPrefix) + parameter.name, parameter.value});
@@ -225,12 +229,14 @@ Result<TaskSpec> TaskSpec::from_parameters(const std::vector<rpc::Parameter>& pa
 
 std::string TaskReport::encode() const {
   std::string out;
-  const bool is_full = reused != 0 || sent_bytes != 0 || busy_us != 0 || !dead_letters.empty();
+  const bool has_reused = reused != 0 || processor_us != 0;
+  const bool is_full = has_reused || sent_bytes != 0 || busy_us != 0 || !dead_letters.empty();
   const bool is_long = is_full || spilled_bytes != 0 || unit != 0;
-  out.push_back(static_cast<char>(reused != 0 ? kReuseReportVersion
-                                  : is_full   ? kFullReportVersion
-                                  : is_long   ? kLongReportVersion
-                                              : kReportVersion));
+  out.push_back(static_cast<char>(processor_us != 0 ? kProcessorReportVersion
+                                  : has_reused      ? kReuseReportVersion
+                                  : is_full         ? kFullReportVersion
+                                  : is_long         ? kLongReportVersion
+                                                    : kReportVersion));
   for (const std::uint64_t number : {documents, bytes, tuples, results}) put_varint(out, number);
   put_varint(out, tuple_documents.size());
   for (const auto& [destination, count] : tuple_documents) {
@@ -248,7 +254,8 @@ std::string TaskReport::encode() const {
       put_string(out, letter.error);
     }
   }
-  if (reused != 0) put_varint(out, reused);
+  if (has_reused) put_varint(out, reused);
+  if (processor_us != 0) put_varint(out, processor_us);
   return out;
 }
 
@@ -257,7 +264,7 @@ Result<TaskReport> TaskReport::decode(std::string_view encoded) {
   if (encoded.empty()) return report;  // a bucket that holds nothing
   ByteReader in(encoded);
   const auto version = in.fixed<std::uint8_t>();
-  const bool known = version >= kReportVersion && version <= kReuseReportVersion;
+  const bool known = version >= kReportVersion && version <= kProcessorReportVersion;
   report.documents = in.varint();
   report.bytes = in.varint();
   report.tuples = in.varint();
@@ -281,7 +288,8 @@ Result<TaskReport> TaskReport::decode(std::string_view encoded) {
       report.dead_letters.push_back({std::move(document), std::string(in.string())});
     }
   }
-  if (version == kReuseReportVersion) report.reused = in.varint();
+  if (version >= kReuseReportVersion) report.reused = in.varint();
+  if (version >= kProcessorReportVersion) report.processor_us = in.varint();
   if (!known || !in.at_end()) return Status(StatusCode::Corruption, "malformed report of a task");
   return report;
 }

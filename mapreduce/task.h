@@ -56,6 +56,7 @@ struct TaskSpec {
   bool puts_rows = false;
   bool puts_all = false;  ///< The rows are all there are, of which the runner will take some.
   rpc::RowTarget into = {};
+  bool counts_processors = false;  ///< Reports say how long processors worked. Versions before refuse the task.
   /// Of the application, as ApplicationInfo has it. A node with another one refuses the task.
   std::string version = {};
 
@@ -90,6 +91,7 @@ struct TaskReport {
   std::uint64_t unit_chunks = 0;              ///< Sent before the first bucket was said to be done.
   std::uint64_t sent_bytes = 0;               ///< Of tuples that were put or sent; of a unit in one of its buckets.
   std::uint64_t busy_us = 0;                  ///< Time in map or reduce.
+  std::uint64_t processor_us = 0;             ///< Of it, processors worked; 0: not asked for.
   std::vector<rpc::DeadLetter> dead_letters;  ///< Documents that map failed on; they are among `documents`.
   std::uint64_t reused = 0;                   ///< Documents among `documents` that an earlier job had read.
 

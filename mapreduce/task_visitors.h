@@ -11,6 +11,7 @@
 
 #include "fjord/common/clock.h"
 #include "fjord/common/hash.h"
+#include "fjord/common/processor_time.h"
 #include "fjord/mapreduce/task_visitors.h"
 #include "group_store.h"
 #include "partial_cache.h"
@@ -53,6 +54,7 @@ struct TaskContext {
             .destinations = destinations,
             .lose_spills = options.sabotage.lose_spills};
   }
+  bool counts_processors(const TaskSpec& spec) const { return spec.counts_processors && options.counts_processors; }
   /// Of no other unit, whichever node and process makes it.
   std::uint64_t new_unit() { return mix64(unit_seed, units.fetch_add(1) + 1) | 1; }
 };
@@ -89,18 +91,28 @@ Result<std::shared_ptr<const DocumentTypeRepo>> input_types(const TaskSpec& spec
 Result<std::unique_ptr<Application>> make_application(const TaskContext& shared, const TaskSpec& spec,
                                                       const DocumentTypeRepo& types);
 
-/// Adds the time that it lives to a number of microseconds.
+/// Adds the time that it lives to the report of a task, and that which processors worked if that is wanted, too.
 class BusyTime {
  public:
-  BusyTime(const Clock& clock, std::uint64_t& us) : clock_(clock), us_(us), start_(clock.now()) {}
-  ~BusyTime() { us_ += static_cast<std::uint64_t>((clock_.now() - start_).count()); }
+  BusyTime(const Clock& clock, bool counts_processors, TaskReport& report)
+      : clock_(clock),
+        report_(report),
+        counts_processors_(counts_processors),
+        start_(clock_.now()),
+        worked_(counts_processors_ ? processor_time() : Duration(0)) {}
+  ~BusyTime() {
+    report_.busy_us += static_cast<std::uint64_t>((clock_.now() - start_).count());
+    if (counts_processors_) report_.processor_us += static_cast<std::uint64_t>((processor_time() - worked_).count());
+  }
   BusyTime(const BusyTime&) = delete;
   BusyTime& operator=(const BusyTime&) = delete;
 
  private:
   const Clock& clock_;
-  std::uint64_t& us_;
+  TaskReport& report_;
+  bool counts_processors_;
   MonotonicTime start_;
+  Duration worked_;
 };
 
 /// Calls `f(EntryView, DocumentView)` for every document of a block until one fails. Errors: Corruption; those of `f`;

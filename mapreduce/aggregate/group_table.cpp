@@ -283,10 +283,11 @@ Result<std::size_t> GroupTable::reduce(Application&, RowBudget& budget, std::spa
   std::vector<Slot>().swap(slots_);  // rows take memory in their place
   std::size_t used = 0;
   rapidjson::StringBuffer buffer;
+  JsonWriter json(buffer);
   std::string row;
   for (Record* const record : records_) {
     buffer.Clear();
-    JsonWriter json(buffer);
+    json.Reset(buffer);
     json.StartArray();
     FJORD_TRY(write_key_values(*plan_, key_of(*record), json));
     std::string key(buffer.GetString(), buffer.GetSize());  // the row begins as its key does

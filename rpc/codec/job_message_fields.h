@@ -113,6 +113,7 @@ void fields(V& visit, M& m) {
   visit(46, m.documents_removed);
   visit(47, m.pass_run);
   visit(48, m.application_version);
+  visit(49, m.processor_us);
 }
 template <typename V, Is<SubmitJob> M>
 void fields(V& visit, M& m) {

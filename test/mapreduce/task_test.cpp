@@ -6,6 +6,7 @@
 
 #include "accumulator.h"
 #include "output_spread.h"
+#include "task_visitors.h"
 #include "tuple_table.h"
 
 namespace fjord::mapreduce {
@@ -219,13 +220,56 @@ TEST_CASE("a task's parameters say the same on the other side") {
   spec.output_buckets = 3;
   spec.parameters = {{"field", "a=b,c"}};
   spec.expected_documents = {1, 0, 20};
+  spec.counts_processors = GENERATE(false, true);
   const auto back = TaskSpec::from_parameters(spec.to_parameters());
   REQUIRE(back.has_value());
   CHECK(back->to_parameters() == spec.to_parameters());
   CHECK(back->expected_documents == spec.expected_documents);
   CHECK(back->output_base == spec.output_base);
+  CHECK(back->counts_processors == spec.counts_processors);
   CHECK_FALSE(TaskSpec::from_parameters({{"job", "x"}, {"output_buckets", "none"}}).has_value());
   CHECK_FALSE(TaskSpec::from_parameters({{"job", "x"}}).has_value());
+}
+
+TEST_CASE("a task's report says the same on the other side, and what it does not say takes no room") {
+  TaskReport report;
+  report.documents = 3;
+  report.bytes = 400;
+  const std::size_t least = report.encode().size();
+  std::uint64_t TaskReport::*const numbers[] = {&TaskReport::spilled_bytes, &TaskReport::busy_us, &TaskReport::reused,
+                                                &TaskReport::processor_us};
+  for (unsigned set = 0; set < 16; ++set) {
+    TaskReport one = report;
+    for (unsigned i = 0; i < 4; ++i) one.*numbers[i] = (set >> i & 1) * (1000 + i);
+    const std::string encoded = one.encode();
+    CHECK((encoded.size() == least) == (set == 0));
+    const auto back = TaskReport::decode(encoded);
+    REQUIRE(back.has_value());
+    CHECK(back->documents == 3);
+    CHECK(back->bytes == 400);
+    for (const auto number : numbers) CHECK((*back).*number == one.*number);
+    CHECK_FALSE(TaskReport::decode(encoded + "x").has_value());
+    CHECK_FALSE(TaskReport::decode(encoded.substr(0, encoded.size() - 1)).has_value());
+  }
+}
+
+TEST_CASE("processors of a task do not count while it waits") {
+  struct : Clock {
+    MonotonicTime now() const override { return time; }
+    WallTime wall_now() const override { return {}; }
+    MonotonicTime time{};
+  } clock;
+  TaskReport report;
+  for (const bool counts_processors : {false, true}) {
+    const BusyTime busy(clock, counts_processors, report);
+    const Duration begin = processor_time();
+    while (processor_time() - begin < milliseconds(2)) {
+    }
+    clock.time = clock.time + seconds(3600);
+  }
+  CHECK(report.busy_us == 7'200'000'000);
+  CHECK(report.processor_us >= 2'000);
+  CHECK(report.processor_us < 3'600'000'000);
 }
 
 TEST_CASE("the output of every job is spread evenly over the storage nodes, each job's over other buckets") {

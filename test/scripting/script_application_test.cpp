@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "fjord/common/processor_time.h"
 #include "fjord/document/document_format.h"
 #include "fjord/document/json.h"
 
@@ -204,6 +205,15 @@ TEST_CASE("script: a program that loops or takes too much memory is ended, one t
   CHECK_THAT(message(little, "emit('k', ('x'):rep(1 << 40))"), Catch::StartsWith("script:"));
   CHECK_THAT(message(little, "for i = 1, 100 do emit('k', ('x'):rep(1 << 20)) end"),
              Catch::Contains("more than 16 MB for one document"));
+}
+
+TEST_CASE("script: what processors work for its program counts where it is waited for") {
+  World world;
+  const auto application = world.make("function map(doc)\n  for i = 1, 10000000 do end\nend\nfunction reduce() end",
+                                      {{"timeout_ms", "60000"}});
+  const Duration begin = processor_time();
+  REQUIRE(world.map(*application).is_ok());
+  CHECK(processor_time() - begin > milliseconds(5));  // The loop needs more, and this thread only waits.
 }
 
 TEST_CASE("script: a cancelled job does not wait for its program") {

@@ -123,6 +123,7 @@ std::string as_json(const rpc::JobStatus& job) {
   json.key("left_error_seconds").real(static_cast<double>(job.left_error_us) / 1e6, 3);
   json.key("bound_by").text(job.bound_by).key("dead_letters").number(job.dead_letters);
   json.key("sent_bytes").number(job.sent_bytes).key("busy_seconds").real(static_cast<double>(job.busy_us) / 1e6, 3);
+  json.key("processor_seconds").real(static_cast<double>(job.processor_us) / 1e6, 3);
   json.key("owner").text(job.owner).key("recorded").boolean(job.epoch != 0 && job.revision != 0);
   json.key("live").boolean(job.live).key("taken_over").number(job.taken_over);
   json.key("settings").begin_object();
@@ -168,8 +169,10 @@ std::string as_text(const rpc::JobStatus& job) {
   }
   text += fmt::format("owner        {}{}", job.owner, job.live || has_ended(job) ? "" : ", which does not answer");
   if (job.taken_over != 0) text += fmt::format("; gone on with {} times by another process", job.taken_over);
-  text += fmt::format("\nused         {:.3f} s of computing, {} bytes of tuples sent\n",
-                      static_cast<double>(job.busy_us) / 1e6, job.sent_bytes);
+  text += fmt::format("\nused         {:.3f} s of computing", static_cast<double>(job.busy_us) / 1e6);
+  if (job.processor_us != 0)
+    text += fmt::format(" ({:.3f} s of processors)", static_cast<double>(job.processor_us) / 1e6);
+  text += fmt::format(", {} bytes of tuples sent\n", job.sent_bytes);
   if (!job.settings.empty()) {
     text += "settings    ";
     for (const rpc::Parameter& setting : job.settings) text += fmt::format(" {}={}", setting.name, setting.value);

@@ -78,6 +78,7 @@ class StorageProcess final : public Node {
     scripting::add_script_application(applications_);
     mapreduce::TaskOptions tasks;
     tasks.spill_directory = directory + "/spill";
+    tasks.counts_processors = true;
     mapreduce::add_task_visitors(visitors_, applications_, sink_, machine_.runtime(), tasks);
     const plugins::PluginOptions plugin_options = plugin_options_of(config);
     FJORD_TRY_ASSIGN(auto libraries, plugins::load_plugins(plugin_options, node_->snapshots(),

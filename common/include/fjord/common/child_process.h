@@ -9,12 +9,16 @@
 #include <sys/types.h>
 #include <vector>
 
+#include "fjord/common/clock.h"
 #include "fjord/common/result.h"
 
 namespace fjord {
 
 /// A program that runs beside this process and may be lost. The two talk over a socket, its descriptor `kSocket`, in
 /// frames of a four-byte little-endian length and a message. Ends with this object, at the latest.
+///
+/// What processors work for it counts for the thread that hears of it (add_processor_time()): with each message that it
+/// receives, and when the program ends.
 ///
 /// Threading: one thread at a time; calls block.
 class ChildProcess {
@@ -57,11 +61,16 @@ class ChildProcess {
   Status receive(char* to, std::size_t bytes, Deadline deadline, const IsCancelled& is_cancelled);
   std::string how_it_ended();
   void end();
+  /// Waits for the end of the program; how it ended, or nothing.
+  std::optional<int> reap();
+  /// Of what the program has used in all, what is new.
+  void count(Duration used_in_all);
 
   std::string name_;
   pid_t pid_;  ///< -1: reaped.
   int socket_;
   Status gone_;
+  Duration counted_{0};
 };
 
 /// The other end: what the program itself does with its socket. Blocks.

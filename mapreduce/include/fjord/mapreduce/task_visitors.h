@@ -29,6 +29,8 @@ struct TaskOptions {
   /// A folder of their own for groups that do not fit into memory; emptied at the start. Empty: such tasks fail.
   std::string spill_directory = {};
   std::size_t chunk_bytes = std::size_t{512} << 10;  ///< Tuples that go to the runner are cut into pieces of this size.
+  /// Tasks say how long processors have worked for them, where the job asks for it. Not where time is simulated.
+  bool counts_processors = false;
   TaskSabotage sabotage = {};
 };
 

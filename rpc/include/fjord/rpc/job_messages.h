@@ -155,6 +155,7 @@ struct JobStatus {
   std::uint64_t documents_removed = 0;  ///< Documents of that name that are no rows any more.
   std::uint32_t pass_run = 0;           ///< `run` when the pass began.
   std::string application_version;      ///< Of an application of a plugin; all of its tasks have the same.
+  std::uint64_t processor_us = 0;       ///< Of busy_us, processors worked for tasks; 0: the job has no cpu_max.
 };
 
 struct SubmitJobReply {
