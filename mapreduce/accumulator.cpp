@@ -91,6 +91,11 @@ class TableAccumulator final : public Accumulator, private Emitter {
     FJORD_TRY(combine_if_large());
     return mapped;
   }
+  Result<MappedDocuments> map_many_alone(std::span<const DocumentView> documents) override {
+    Result<MappedDocuments> mapped = application_.batches()->map_apart(documents, is_cancelled_);
+    if (mapped) tuples_ += mapped->tuples;
+    return mapped;
+  }
   using Accumulator::merge;
   Status merge(std::string_view key, std::string_view value) override {
     FJORD_TRY(table_->add(key, value));
@@ -185,6 +190,10 @@ Status RowBudget::take(const Rows::value_type& row) {
 
 Result<MappedDocuments> Accumulator::map_many(std::span<const DocumentView>) {
   return Status(StatusCode::NotImplemented, "this accumulator takes documents one by one");
+}
+
+Result<MappedDocuments> Accumulator::map_many_alone(std::span<const DocumentView> documents) {
+  return map_many(documents);
 }
 
 Status Accumulator::merge(std::span<const HashedTuple> tuples) {

@@ -79,6 +79,9 @@ class Accumulator {
   /// Appends what the document would add, as keys and values that merge() takes (put_string() of each), and adds
   /// nothing. Errors: those of Application::map(); then nothing is appended.
   virtual Status map_alone(const DocumentView& document, std::string& tuples) = 0;
+  /// The same for some of `documents`, from the front and at least one; only if takes_many(). The tuples are in what it
+  /// returns (MappedDocuments::ends). Errors: those of the task.
+  virtual Result<MappedDocuments> map_many_alone(std::span<const DocumentView> documents);
   /// Takes out a tuple that was merged before: the groups are as if it never had been. False if that is not known to be
   /// so, as the largest value may be gone, or all of them: then the group of that key is good for nothing any more.
   virtual bool retract(std::string_view /*key*/, std::string_view /*value*/) { return false; }

@@ -109,10 +109,16 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     BucketWork& work = works_.at(bucket);
     const std::uint64_t read = work.read;
     const BusyTime busy(shared_->clock, shared_->counts_processors(spec_), work.report);
-    const Status status = for_each_document(docblock, context_, [&](const EntryView& entry, const DocumentView& view) {
+    std::vector<FreshDocument> metas;
+    std::vector<DocumentView> views;
+    Status status = for_each_document(docblock, context_, [&](const EntryView& entry, const DocumentView& view) {
       work.report.bytes += entry.header.size() + entry.body.size();
-      return map(work, entry, view);
+      if (!table_->takes_many()) return map(work, entry, view);
+      metas.push_back({.meta = {entry.gid, entry.timestamp, false}});
+      views.push_back(view);
+      return Status::ok();
     });
+    if (status) status = map_many(work, metas, views);
     shared_->metrics.documents.add(work.read - read);
     return status;
   }
@@ -176,6 +182,49 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     work.fresh.documents.push_back(document);
     fresh_bytes_ += sizeof(document) + document.bytes;
     return fresh_bytes_ > memory() ? overflow() : Status::ok();
+  }
+
+  /// The same for many documents, a batch after the other.
+  Status map_many(BucketWork& work, std::span<FreshDocument> documents, std::span<const DocumentView> views) {
+    while (!views.empty()) {
+      const std::uint64_t tuples = table_->tuples();
+      const bool alone = !is_overflown_;
+      FJORD_TRY_ASSIGN(const MappedDocuments mapped, alone ? table_->map_many_alone(views) : table_->map_many(views));
+      work.report.tuples += table_->tuples() - tuples;
+      shared_->metrics.tuples.add(table_->tuples() - tuples);
+      work.read += mapped.documents;
+      for (const auto& [document, why] : mapped.failed) {
+        const std::size_t dead = work.report.dead_letters.size();
+        if (const Status status = or_set_aside(why, views[document], spec_, work.report); !status)
+          return status.with_context("document " + std::string(views[document].id()));
+        documents[document].is_dead = work.report.dead_letters.size() != dead;
+      }
+      if (alone) FJORD_TRY(take_alone(work, documents, mapped));
+      if (is_overflown_ && table_->bytes() > memory()) FJORD_TRY(ship_table());
+      documents = documents.subspan(mapped.documents);
+      views = views.subspan(mapped.documents);
+    }
+    return Status::ok();
+  }
+
+  Status take_alone(BucketWork& work, std::span<FreshDocument> documents, const MappedDocuments& mapped) {
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < mapped.ends.size(); ++i) {
+      FreshDocument& document = documents[i];
+      const std::string_view tuples = std::string_view(mapped.emitted).substr(begin, mapped.ends[i] - begin);
+      begin = mapped.ends[i];
+      if (is_overflown_) {
+        FJORD_TRY(merge(tuples));
+        continue;
+      }
+      document.at = work.fresh.tuples.size();
+      document.bytes = tuples.size();
+      work.fresh.tuples += tuples;
+      work.fresh.documents.push_back(document);
+      fresh_bytes_ += sizeof(document) + document.bytes;
+      if (fresh_bytes_ > memory()) FJORD_TRY(overflow());
+    }
+    return Status::ok();
   }
 
   /// More is read than can be kept: from here on the unit is as one of a job that is not incremental.

@@ -45,15 +45,13 @@ class PluginApplication final : public BatchApplication {
 
   Result<MappedDocuments> map(std::span<const DocumentView> documents,
                               const std::function<bool()>& cancelled) override {
-    FJORD_TRY(start());
-    if (suspects_ == 0) {
-      Result<MappedDocuments> mapped = map_batch(documents, cancelled);
-      if (mapped || !is_of_process(mapped.error()) || last_batch_ == 1) return or_failed(std::move(mapped));
-      suspects_ = last_batch_;
-      FJORD_TRY(start());
-    }
-    --suspects_;
-    return or_failed(map_batch(documents.first(1), cancelled));
+    return map(Call::Map, documents, cancelled);
+  }
+  Result<MappedDocuments> map_apart(std::span<const DocumentView> documents,
+                                    const std::function<bool()>& cancelled) override {
+    Result<MappedDocuments> mapped = map(Call::MapApart, documents, cancelled);
+    if (mapped && mapped->ends.empty()) mapped->ends = {0};  // It is blamed for its process, and has no tuples.
+    return mapped;
   }
 
   Status combine(std::span<const KeyedValues> keys,
@@ -138,10 +136,24 @@ class PluginApplication final : public BatchApplication {
     return Status(StatusCode::InvalidArgument, "the process of the plugin " + library_ + " sent nonsense");
   }
 
+  Result<MappedDocuments> map(Call call, std::span<const DocumentView> documents,
+                              const std::function<bool()>& cancelled) {
+    FJORD_TRY(start());
+    if (suspects_ == 0) {
+      Result<MappedDocuments> mapped = map_batch(call, documents, cancelled);
+      if (mapped || !is_of_process(mapped.error()) || last_batch_ == 1) return or_failed(std::move(mapped));
+      suspects_ = last_batch_;
+      FJORD_TRY(start());
+    }
+    --suspects_;
+    return or_failed(map_batch(call, documents.first(1), cancelled));
+  }
+
   /// Maps as many documents as fit into a message; last_batch_ says how many those are.
-  Result<MappedDocuments> map_batch(std::span<const DocumentView> documents, const std::function<bool()>& cancelled) {
+  Result<MappedDocuments> map_batch(Call call, std::span<const DocumentView> documents,
+                                    const std::function<bool()>& cancelled) {
     HostRequest request;
-    request.call = Call::Map;
+    request.call = call;
     last_batch_ = 0;
     for (const DocumentView& document : documents) {
       put_string(request.batch, document.header());
@@ -150,10 +162,10 @@ class PluginApplication final : public BatchApplication {
       if (request.batch.size() >= kBatchBytes) break;
     }
     FJORD_TRY_ASSIGN(const HostAnswer answer, ask(request, cancelled ? cancelled : never));
-    return decoded(answer.result);
+    return decoded(answer.result, call == Call::MapApart);
   }
 
-  Result<MappedDocuments> decoded(std::string_view result) {
+  Result<MappedDocuments> decoded(std::string_view result, bool apart) {
     ByteReader in(result);
     MappedDocuments mapped;
     mapped.documents = static_cast<std::size_t>(in.varint());
@@ -165,10 +177,12 @@ class PluginApplication final : public BatchApplication {
       if (!in.ok() || document >= mapped.documents || code == StatusCode::Ok) return nonsense();
       mapped.failed.push_back({document, Status(code, std::move(message))});
     }
-    mapped.emitted = in.rest();
+    if (mapped.documents > last_batch_) return nonsense();
+    if (apart && !mapped.take_apart(in)) return nonsense();
+    if (!apart) mapped.emitted = in.rest();
     ByteReader tuples(mapped.emitted);
     while (tuples.remaining() > 0) tuples.string();
-    const bool is_sound = in.ok() && tuples.ok() && mapped.documents > 0 && mapped.documents <= last_batch_;
+    const bool is_sound = in.ok() && tuples.ok() && mapped.documents > 0;
     if (!is_sound) return nonsense();
     return mapped;
   }

@@ -26,7 +26,8 @@ enum class Call : std::uint8_t {
   CreateApplication,
   Map,
   Combine,
-  Reduce
+  Reduce,
+  MapApart
 };
 
 struct HostRequest {
@@ -38,7 +39,7 @@ struct HostRequest {
   std::vector<std::string> schemas;
   std::string document_type;  ///< CreateApplication, as the next one.
   std::string version;        ///< The one that the node knows; the file may have been replaced since.
-  std::string batch;          ///< Map, Combine, Reduce; see below.
+  std::string batch;          ///< Map to MapApart; see below.
 };
 
 struct DescribedApplication {
@@ -53,7 +54,7 @@ struct HostAnswer {
   std::optional<std::string> docblock;
   BucketId bucket;  ///< Of the docblock.
   Status status;
-  std::string result;                                          ///< EndBucket; CreateApplication to Reduce, see below.
+  std::string result;                                          ///< EndBucket; CreateApplication to MapApart, see below.
   std::vector<std::pair<std::string, std::string>> described;  ///< Describe: name and help of visitors.
   std::vector<DescribedApplication> applications;              ///< Describe.
 };
@@ -63,6 +64,7 @@ struct HostAnswer {
 /// | CreateApplication | | needs bodies: a byte |
 /// | Map | header and body of each document | the number of documents at the front that were mapped, that of tuples
 /// emitted, that of documents which failed, and of each its index, code and message; then keys and values |
+/// | MapApart | the same | the same, but before keys and values the length of those of each document |
 /// | Combine | keys with values, as put_values() | the values of each of the first keys, without the key |
 /// | Reduce | the same | of each of the first keys a byte, and its result if that is 1 |
 ///

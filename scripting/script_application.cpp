@@ -126,17 +126,13 @@ class ScriptApplication final : public BatchApplication {
 
   Result<MappedDocuments> map(std::span<const DocumentView> documents,
                               const std::function<bool()>& cancelled) override {
-    FJORD_TRY(process_->start());
-    if (suspects_ == 0) {
-      Result<MappedDocuments> mapped =
-          map_batch(documents.first(std::min(documents.size(), documents_max_)), cancelled);
-      if (mapped || process_->is_there() || last_batch_ == 1) return or_failed(std::move(mapped));
-      if (mapped.error().code() == StatusCode::Cancelled) return mapped;
-      suspects_ = last_batch_;
-      FJORD_TRY(process_->start());
-    }
-    --suspects_;
-    return or_failed(map_batch(documents.first(1), cancelled));
+    return map(Call::Map, documents, cancelled);
+  }
+  Result<MappedDocuments> map_apart(std::span<const DocumentView> documents,
+                                    const std::function<bool()>& cancelled) override {
+    Result<MappedDocuments> mapped = map(Call::MapApart, documents, cancelled);
+    if (mapped && mapped->ends.empty()) mapped->ends = {0};  // It is blamed for its process, and has no tuples.
+    return mapped;
   }
 
   Status combine(std::span<const KeyedValues> keys,
@@ -199,9 +195,25 @@ class ScriptApplication final : public BatchApplication {
     return in.at_end() && answered > 0 ? Status::ok() : process_->nonsense();
   }
 
+  Result<MappedDocuments> map(Call call, std::span<const DocumentView> documents,
+                              const std::function<bool()>& cancelled) {
+    FJORD_TRY(process_->start());
+    if (suspects_ == 0) {
+      Result<MappedDocuments> mapped =
+          map_batch(call, documents.first(std::min(documents.size(), documents_max_)), cancelled);
+      if (mapped || process_->is_there() || last_batch_ == 1) return or_failed(std::move(mapped));
+      if (mapped.error().code() == StatusCode::Cancelled) return mapped;
+      suspects_ = last_batch_;
+      FJORD_TRY(process_->start());
+    }
+    --suspects_;
+    return or_failed(map_batch(call, documents.first(1), cancelled));
+  }
+
   /// Maps as many documents as fit into a message; last_batch_ says how many those are. Errors: those of ChildProcess;
   /// there is no process then.
-  Result<MappedDocuments> map_batch(std::span<const DocumentView> documents, const std::function<bool()>& cancelled) {
+  Result<MappedDocuments> map_batch(Call call, std::span<const DocumentView> documents,
+                                    const std::function<bool()>& cancelled) {
     std::string message;
     last_batch_ = 0;
     for (const DocumentView& document : documents) {
@@ -213,16 +225,16 @@ class ScriptApplication final : public BatchApplication {
       put_string(message, *fields);
       ++last_batch_;
     }
-    const auto answer = process_->call(Call::Map, message, cancelled ? cancelled : never);
+    const auto answer = process_->call(call, message, cancelled ? cancelled : never);
     if (!answer) return process_->is_there() ? process_->nonsense() : answer.error();
-    FJORD_TRY_ASSIGN(MappedDocuments mapped, decoded(*answer));
+    FJORD_TRY_ASSIGN(MappedDocuments mapped, decoded(*answer, call == Call::MapApart));
     // What a slow script does not come to is sent again; so it is not given much more than it has done.
     const bool has_done_all = mapped.documents == last_batch_;
     documents_max_ = has_done_all ? std::max(documents_max_, 2 * last_batch_) : mapped.documents;
     return mapped;
   }
 
-  Result<MappedDocuments> decoded(std::string_view answer) {
+  Result<MappedDocuments> decoded(std::string_view answer, bool apart) {
     ByteReader in(answer);
     MappedDocuments mapped;
     mapped.documents = static_cast<std::size_t>(in.varint());
@@ -235,12 +247,17 @@ class ScriptApplication final : public BatchApplication {
       const std::string from = why.starts_with("script:") ? "" : "script: ";
       mapped.failed.push_back({document, Status(StatusCode::InvalidArgument, from + std::string(why))});
     }
-    mapped.emitted = in.rest();
-    for (; in.remaining() > 0; ++mapped.tuples) {
-      in.string();  // the key
-      in.string();
+    if (!apart) {
+      mapped.emitted = in.rest();
+    } else if (!mapped.take_apart(in)) {
+      return process_->nonsense();
     }
-    if (!in.ok()) return process_->nonsense();
+    ByteReader tuples(mapped.emitted);
+    for (; tuples.remaining() > 0; ++mapped.tuples) {
+      tuples.string();  // the key
+      tuples.string();
+    }
+    if (!in.ok() || !tuples.ok()) return process_->nonsense();
     return mapped;
   }
 

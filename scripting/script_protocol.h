@@ -10,6 +10,7 @@
 /// | Load | script | has combine, wants headers only: a byte each |
 /// | Map | of each document: id, fields as JSON | how many documents were mapped; how many of these failed, and of each
 /// its number among them and why; then keys and values of the others in turn |
+/// | MapApart | the same | the same, but before keys and values the length of those of each document |
 /// | Combine | of each key: key, a count, values | of each key: how many of its values were combined, from the front,
 /// and to what; not all of them only for the last one | | Reduce | of each key: key, a count, values | of each key: 1
 /// and a result, or 0 |
@@ -20,7 +21,7 @@
 /// sent, at least one; and Combine combines two values, if there are two.
 namespace fjord::scripting {
 
-enum class Call : std::uint8_t { Load = 1, Map, Combine, Reduce };
+enum class Call : std::uint8_t { Load = 1, Map, Combine, Reduce, MapApart };
 
 /// The host answers after so long with what was done by then, so that a limit on the time of a call is one on that of a
 /// function of the script.

@@ -70,6 +70,10 @@ class DocumentTuples final : public mapreduce::Emitter {
     }
     return count_;
   }
+  std::uint64_t move_to(std::string& tuples) {
+    tuples += bytes_;
+    return count_;
+  }
   void clear() {
     bytes_.clear();
     count_ = 0;
@@ -109,7 +113,8 @@ Status caught(const char* what, F f) {
 HostAnswer ApplicationHost::handle(const HostRequest& request) {
   if (request.call == Call::CreateApplication) return create(request);
   if (functions_ == nullptr) return failed(StatusCode::InvalidArgument, "there is no application yet");
-  if (request.call == Call::Map) return map(request.batch);
+  if (request.call == Call::Map || request.call == Call::MapApart)
+    return map(request.batch, request.call == Call::MapApart);
   if (request.call == Call::Combine) return combine(request.batch);
   return reduce(request.batch);
 }
@@ -141,11 +146,11 @@ HostAnswer ApplicationHost::create(const HostRequest& request) {
   return answer;
 }
 
-HostAnswer ApplicationHost::map(std::string_view batch) {
+HostAnswer ApplicationHost::map(std::string_view batch, bool apart) {
   const auto end = Clock::now() + kBatchTime;
   Tuples tuples(*functions_);
   DocumentTuples of_document;
-  std::string failures;
+  std::string failures, lengths, apart_tuples;
   std::uint64_t documents = 0, failure_count = 0, tuple_count = 0;
   ByteReader in(batch);
   while (in.remaining() > 0 && (documents == 0 || Clock::now() < end)) {
@@ -155,20 +160,26 @@ HostAnswer ApplicationHost::map(std::string_view batch) {
     of_document.clear();
     const auto view = DocumentView::open(*types_, header, body);
     const Status status = view ? caught("map()", [&] { return functions_->map(*view, of_document); }) : view.error();
+    const std::size_t before = apart_tuples.size();
     if (status) {
-      tuple_count += of_document.move_to(tuples);
+      tuple_count += apart ? of_document.move_to(apart_tuples) : of_document.move_to(tuples);
     } else {
       ++failure_count;
       put_varint(failures, documents);
       put_varint(failures, static_cast<std::uint64_t>(status.code()));
       put_string(failures, status.message());
     }
+    put_varint(lengths, apart_tuples.size() - before);
     ++documents;
   }
   HostAnswer answer;
   for (const std::uint64_t number : {documents, tuple_count, failure_count}) put_varint(answer.result, number);
   answer.result += failures;
-  tuples.encode(answer.result);
+  if (apart) {
+    answer.result += lengths + apart_tuples;
+  } else {
+    tuples.encode(answer.result);
+  }
   return answer;
 }
 

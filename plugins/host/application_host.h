@@ -20,7 +20,7 @@ class ApplicationHost {
 
  private:
   HostAnswer create(const HostRequest& request);
-  HostAnswer map(std::string_view batch);
+  HostAnswer map(std::string_view batch, bool apart);
   HostAnswer combine(std::string_view batch);
   HostAnswer reduce(std::string_view batch);
 

@@ -126,6 +126,7 @@ class Host final : public VisitContext {
       case Call::CreateApplication:
         return "making the application";
       case Call::Map:
+      case Call::MapApart:
         return "map()";
       case Call::Combine:
         return "combine()";

@@ -25,7 +25,10 @@ std::string ScriptHost::answer(std::string_view message) {
       break;
     }
     case Call::Map:
-      error = map(in, out);
+      error = map(in, out, false);
+      break;
+    case Call::MapApart:
+      error = map(in, out, true);
       break;
     case Call::Combine:
       error = combine(in, out);
@@ -37,11 +40,12 @@ std::string ScriptHost::answer(std::string_view message) {
   return error.empty() ? out : "\1" + error;
 }
 
-std::string ScriptHost::map(ByteReader in, std::string& out) {
+std::string ScriptHost::map(ByteReader in, std::string& out, bool apart) {
   const auto until = Clock::now() + kBatchTime;
   std::uint64_t documents = 0, failure_count = 0;
-  std::string failures, tuples;
+  std::string failures, tuples, lengths;
   do {
+    const std::size_t begin = tuples.size();
     const std::string_view id = in.string();
     const std::string_view fields = in.string();
     if (!in.ok()) return kMalformed;
@@ -50,11 +54,13 @@ std::string ScriptHost::map(ByteReader in, std::string& out) {
       put_varint(failures, documents);
       put_string(failures, error);
     }
+    put_varint(lengths, tuples.size() - begin);
     ++documents;
   } while (in.remaining() > 0 && tuples.size() < kAnswerBytes && Clock::now() < until);
   put_varint(out, documents);
   put_varint(out, failure_count);
   out += failures;
+  if (apart) out += lengths;
   out += tuples;
   return {};
 }

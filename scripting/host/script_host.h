@@ -19,7 +19,7 @@ class ScriptHost {
 
  private:
   /// Each appends to `out` and returns nothing, or returns what went wrong.
-  std::string map(ByteReader in, std::string& out);
+  std::string map(ByteReader in, std::string& out, bool apart);
   std::string combine(ByteReader in, std::string& out);
   std::string reduce(ByteReader in, std::string& out);
 

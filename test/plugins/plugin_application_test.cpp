@@ -97,6 +97,35 @@ Result<std::map<std::size_t, std::string>> map_all(Accumulator& table, std::span
   return failed;
 }
 
+/// What each of the documents makes by itself, when they go over together and when each does alone.
+void check_apart(Application& application, std::span<const DocumentView> documents, std::size_t failed_expected) {
+  const auto table = make_accumulator(application);
+  std::size_t failed = 0;
+  std::size_t most = 0;
+  for (std::size_t done = 0; done < documents.size();) {
+    const auto mapped = table->map_many_alone(documents.subspan(done));
+    REQUIRE(mapped);
+    REQUIRE(mapped->ends.size() == mapped->documents);
+    failed += mapped->failed.size();
+    most = std::max(most, mapped->documents);
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < mapped->documents; ++i) {
+      std::string alone;
+      const bool is_fine = table->map_alone(documents[done + i], alone).is_ok();
+      CHECK(mapped->emitted.substr(begin, mapped->ends[i] - begin) == alone);
+      CHECK(is_fine == std::none_of(mapped->failed.begin(), mapped->failed.end(),
+                                    [&](const auto& one) { return one.document == i; }));
+      begin = mapped->ends[i];
+    }
+    CHECK(begin == mapped->emitted.size());
+    done += mapped->documents;
+  }
+  CHECK(failed == failed_expected);
+  CHECK(most > 10);
+  CHECK(table->drain(0) != nullptr);
+  CHECK(table->groups() == 0);
+}
+
 Result<Rows> reduce_all(Application& application, Accumulator& table) {
   Rows rows;
   const auto source = table.drain(0);
@@ -245,6 +274,14 @@ TEST_CASE("plugin application: the limit on time is one on a key, not on how man
   for (const DocumentView& document : documents.views) REQUIRE(table->map_many({&document, 1}));
   CHECK(rows_of(reduce_all(*application, *table)) == expected(20));
   CHECK(world.started() == 1);
+}
+
+TEST_CASE("plugin application: tuples of documents that go over together can be told from each other") {
+  World world;
+  const Documents documents(world, 100);
+  const auto [how, failed] = GENERATE(table<std::string, std::size_t>({{"", 0}, {"throws", 1}, {"crashes", 1}}));
+  const auto application = world.make({{"how", how}, {"at", "37"}});
+  check_apart(*application, documents.views, failed);
 }
 
 TEST_CASE("plugin application: a task that nobody wants any more ends, whatever map does") {

@@ -92,6 +92,35 @@ Result<Failed> map_all(Accumulator& table, std::span<const DocumentView> documen
   return failed;
 }
 
+/// What each of the documents makes by itself, when they go over together and when each does alone.
+void check_apart(Application& application, std::span<const DocumentView> documents, std::size_t failed_expected) {
+  const auto table = make_accumulator(application);
+  std::size_t failed = 0;
+  std::size_t most = 0;
+  for (std::size_t done = 0; done < documents.size();) {
+    const auto mapped = table->map_many_alone(documents.subspan(done));
+    REQUIRE(mapped);
+    REQUIRE(mapped->ends.size() == mapped->documents);
+    failed += mapped->failed.size();
+    most = std::max(most, mapped->documents);
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < mapped->documents; ++i) {
+      std::string alone;
+      const bool is_fine = table->map_alone(documents[done + i], alone).is_ok();
+      CHECK(mapped->emitted.substr(begin, mapped->ends[i] - begin) == alone);
+      CHECK(is_fine == std::none_of(mapped->failed.begin(), mapped->failed.end(),
+                                    [&](const auto& one) { return one.document == i; }));
+      begin = mapped->ends[i];
+    }
+    CHECK(begin == mapped->emitted.size());
+    done += mapped->documents;
+  }
+  CHECK(failed == failed_expected);
+  CHECK(most > 10);
+  CHECK(table->drain(0) != nullptr);
+  CHECK(table->groups() == 0);
+}
+
 Result<Rows> reduce_all(Application& application, mapreduce::TupleSource& source) {
   Rows rows;
   mapreduce::KeyReducer reducer(application, source);
@@ -147,6 +176,17 @@ TEST_CASE("script task: documents go to the program many at a time, and the resu
   Rows expected;
   for (int city = 0; city < 100; ++city) expected[fmt::format("city {}", city)] = std::to_string(50 * city + 122'500);
   CHECK(rows_of(reduce_all(*application, *table->drain(0))) == expected);
+}
+
+TEST_CASE("script task: tuples of documents that go over together can be told from each other") {
+  World world;
+  const Documents documents(world, 300);
+  const std::string wrong = GENERATE("error('no')", "return string.rep('x', 1 << 40)", "while true do end");
+  const auto application =
+      world.make("function map(doc, emit)\n  emit(doc.fields.city, doc.fields.n)\n  if doc.fields.n == 120 then " +
+                     wrong + " end\n  if doc.fields.n % 3 == 0 then emit('third', doc.fields.n) end\nend\n" + kCount,
+                 {{"timeout_ms", "200"}});
+  check_apart(*application, documents.views, 1);
 }
 
 TEST_CASE("script task: a repeated task puts the same bytes, though combine depends on the order") {

@@ -73,6 +73,24 @@ class Batched final : public Application, private BatchFunctions {
     }
     return mapped;
   }
+  Result<MappedDocuments> map_apart(std::span<const DocumentView> documents, const std::function<bool()>&) override {
+    MappedDocuments mapped;
+    mapped.documents = std::min<std::size_t>(documents.size(), 1 + random_.below(9));
+    for (std::size_t i = 0; i < mapped.documents; ++i) {
+      Emitted emitted;
+      if (Status status = functions_->map(documents[i], emitted); !status) {
+        mapped.failed.push_back({i, std::move(status)});
+      } else {
+        mapped.tuples += emitted.tuples.size();
+        for (const auto& [key, value] : emitted.tuples) {
+          put_string(mapped.emitted, key);
+          put_string(mapped.emitted, value);
+        }
+      }
+      mapped.ends.push_back(mapped.emitted.size());
+    }
+    return mapped;
+  }
   Status combine(std::span<const KeyedValues> keys,
                  const std::function<void(std::size_t, std::string_view)>& on_value) override {
     for (std::size_t i = 0; i < keys.size(); ++i) {

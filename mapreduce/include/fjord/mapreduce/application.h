@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "fjord/common/coding.h"
 #include "fjord/common/result.h"
 #include "fjord/document/document_type.h"
 #include "fjord/mapreduce/job_functions.h"
@@ -59,6 +60,12 @@ struct MappedDocuments {
   std::vector<Failed> failed;  ///< By rising number.
   std::uint64_t tuples = 0;    ///< Emitted by the others, before they were combined.
   std::string emitted;         ///< Keys and values in turn, as put_string() writes them, in any order.
+  /// Of map_apart(): where in `emitted` the tuples of each document end, which follow those of the one before.
+  std::vector<std::size_t> ends = {};
+
+  /// Appends `ends` and `emitted`, and takes them again: all that is left of `in`. False if that is malformed.
+  void put_apart(std::string& out) const;
+  bool take_apart(ByteReader& in);
 };
 
 /// The functions of an application that runs in another process, where a call costs more than what most of them
@@ -71,6 +78,10 @@ class BatchFunctions {
   /// those of the task; what tells of a document is in `failed`.
   virtual Result<MappedDocuments> map(std::span<const DocumentView> documents,
                                       const std::function<bool()>& cancelled) = 0;
+  /// The same with the tuples of each document by themselves, and not combined. Unless it is overridden, of one
+  /// document.
+  virtual Result<MappedDocuments> map_apart(std::span<const DocumentView> documents,
+                                            const std::function<bool()>& cancelled);
   /// Merges the values of each key as far as the application does, and gives what is left to `on_value(index, value)`,
   /// by rising index.
   virtual Status combine(std::span<const KeyedValues> keys,
