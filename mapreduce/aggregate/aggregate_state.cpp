@@ -337,10 +337,11 @@ void write_quantile(const QuantileState& state, const AggregatePlan::Aggregate& 
 AggregateStates::AggregateStates(const AggregatePlan& plan, AggregateSabotage sabotage)
     : plan_(plan), sabotage_(sabotage) {
   for (const AggregatePlan::Aggregate& aggregate : plan.aggregates()) {
-    with_state(aggregate, [this](auto* type) {
+    with_state(aggregate, [&](auto* type) {
       using State = std::remove_pointer_t<decltype(type)>;
       size_ = (size_ + alignof(State) - 1) / alignof(State) * alignof(State);
       offsets_.push_back(size_);
+      if (aggregate.input < 0) documents_offset_ = size_;
       size_ += sizeof(State);
     });
   }
@@ -487,6 +488,11 @@ Status AggregateStates::merge_one(const AggregatePlan::Aggregate& aggregate, cha
     default:
       return merge_sketch(aggregate, at<TopState>(state), in, heap);
   }
+}
+
+std::optional<std::uint64_t> AggregateStates::documents(const char* states) const {
+  if (!documents_offset_) return std::nullopt;
+  return at<std::uint64_t>(states + *documents_offset_);
 }
 
 bool AggregateStates::retract(char* states, std::string_view encoded, std::size_t& heap) const {

@@ -37,6 +37,8 @@ class AggregateStates {
   /// Takes out what was merged before: the bytes of the states are then those of the values that are left. False if
   /// that cannot be said from the states alone; they are good for nothing then.
   bool retract(char* states, std::string_view encoded, std::size_t& heap) const;
+  /// How many documents are in them; nothing if no aggregate says so, as count() does.
+  std::optional<std::uint64_t> documents(const char* states) const;
   /// The values of all aggregates, one after the other.
   void write(const char* states, JsonWriter& json) const;
 
@@ -48,6 +50,7 @@ class AggregateStates {
   AggregateSabotage sabotage_;
   std::vector<std::size_t> offsets_;
   std::size_t size_ = 0;
+  std::optional<std::size_t> documents_offset_;
 };
 
 }  // namespace fjord::mapreduce

@@ -71,6 +71,7 @@ void GroupTable::clear() {
   keys_.clear();
   free_ = nullptr;
   free_bytes_ = chunk_bytes_ = heap_bytes_ = 0;
+  has_retracted_ = false;
 }
 
 std::size_t GroupTable::bytes() const {
@@ -166,7 +167,15 @@ Status GroupTable::map_alone(const DocumentView& document, std::string& tuples) 
 bool GroupTable::retract(std::string_view key, std::string_view value) {
   settle();
   char* const states = find(key, hash64(key));
+  const std::optional<std::uint64_t> documents = states_.documents(states);
+  if (documents) has_retracted_ = true;
+  if (documents == 1) {  // Nothing is left, whatever the other aggregates know. What was on the heap goes on counting.
+    states_.destroy(states);
+    states_.construct(states);
+    return true;
+  }
   if (!states_.retract(states, value, heap_bytes_)) return false;
+  if (documents) return true;
   // States without values may be those of no document at all.
   encoded_.clear();
   states_.encode(states, encoded_);
@@ -240,6 +249,7 @@ class GroupTable::Source final : public TupleSource {
   }
 
   Result<bool> next(Tuple& tuple) override {
+    if (table_.has_retracted_) skip_empty();
     if (at_ == records_.size()) return false;
     Record* const record = records_[at_++];
     tuple.destination = destinations_ == 0 ? 0 : static_cast<std::uint32_t>(record->hash % destinations_);
@@ -251,6 +261,10 @@ class GroupTable::Source final : public TupleSource {
   }
 
  private:
+  void skip_empty() {
+    while (at_ < records_.size() && table_.states_.documents(table_.states_of(records_[at_])) == 0) ++at_;
+  }
+
   const GroupTable& table_;
   std::uint32_t destinations_;
   std::vector<Record*> records_;

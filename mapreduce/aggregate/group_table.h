@@ -97,6 +97,7 @@ class GroupTable final : public Accumulator {
   std::size_t chunk_bytes_ = 0;
   std::size_t heap_bytes_ = 0;
   std::uint64_t documents_ = 0;
+  bool has_retracted_ = false;  ///< There may be groups without documents, and it can be told which.
 
   ValueExpression::Scratch scratch_;
   bool may_wait_;  ///< Adding to the states cannot fail and needs no text of the document.
