@@ -3,10 +3,8 @@
 namespace fjord::storage {
 
 void RefusedMessages::note(std::uint64_t state_version, std::uint16_t distributor, std::uint64_t number) {
-  if (number == 0 || state_version < state_version_) return;
-  if (state_version > state_version_) by_distributor_.clear();
-  state_version_ = state_version;
-  Numbers& numbers = by_distributor_[distributor];
+  if (number == 0) return;
+  Numbers& numbers = by_sender_[{state_version, distributor}];
   if (number <= numbers.all_up_to) return;
   numbers.above.insert(number);
   if (numbers.above.size() <= remembered_) return;
@@ -15,9 +13,13 @@ void RefusedMessages::note(std::uint64_t state_version, std::uint16_t distributo
 }
 
 bool RefusedMessages::contains(std::uint64_t state_version, std::uint16_t distributor, std::uint64_t number) const {
-  if (number == 0 || state_version != state_version_) return false;
-  const auto found = by_distributor_.find(distributor);
-  return found != by_distributor_.end() && (number <= found->second.all_up_to || found->second.above.contains(number));
+  if (number == 0 || by_sender_.empty()) return false;
+  const auto found = by_sender_.find({state_version, distributor});
+  return found != by_sender_.end() && (number <= found->second.all_up_to || found->second.above.contains(number));
+}
+
+void RefusedMessages::forget_before(std::uint64_t state_version) {
+  by_sender_.erase(by_sender_.begin(), by_sender_.lower_bound({state_version, 0}));
 }
 
 }  // namespace fjord::storage

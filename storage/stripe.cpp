@@ -93,13 +93,16 @@ void StorageNode::Stripe::apply(const rpc::Apply& request, MonotonicTime posted,
 }
 
 /// "No space" says that the write is not here and will not come: an earlier copy of it may have been applied, and a
-/// later one may find space.
+/// later one may find space. A later copy of one that came too early may find that everything is there.
 void StorageNode::Stripe::settle_refused(const rpc::Apply& request, std::span<const std::uint32_t> indexes,
                                          std::vector<rpc::OperationResult>& results) {
   bool is_refused = false;
   for (std::uint32_t i : indexes) {
     const rpc::StorageOperation& operation = request.operations[i];
-    if (operation.kind == rpc::OperationKind::Get || !rpc::is_lack_of_space(results[i].status.code())) continue;
+    const StatusCode code = results[i].status.code();
+    if (operation.kind == rpc::OperationKind::Get) continue;
+    if (code == StatusCode::NotReady) is_refused = true;
+    if (!rpc::is_lack_of_space(code)) continue;
     const Result<spi::StoredDocument> here = provider_->get(operation.bucket, operation.gid, spi::Parts::HeaderOnly);
     if (here && here->timestamp.us >= operation.timestamp_us) {
       results[i].status = Status::ok();
@@ -109,7 +112,12 @@ void StorageNode::Stripe::settle_refused(const rpc::Apply& request, std::span<co
       is_refused = true;
     }
   }
-  if (is_refused) refused_messages_.note(request.state_version, request.distributor, request.number);
+  if (!is_refused) return;
+  if (const auto snapshot = snapshots_.get(); snapshot != nullptr) {
+    refused_messages_.forget_before(snapshot->state_version());
+    if (request.state_version < snapshot->state_version()) return;
+  }
+  refused_messages_.note(request.state_version, request.distributor, request.number);
 }
 
 void StorageNode::Stripe::flush_writes(const rpc::Apply& request, std::vector<rpc::OperationResult>& results) {
@@ -180,7 +188,7 @@ void StorageNode::Stripe::apply_bucket(const rpc::Apply& request, bool is_copy, 
       read(operation, results[i]);
     } else if (is_copy) {
       // What became of it the first time is not known any more, so nothing is said about that.
-      results[i].status = Status(StatusCode::NotReady, "a copy of a message that was refused for lack of space");
+      results[i].status = Status(StatusCode::NotReady, "a copy of a message that was refused");
       metrics_.refused.add();
     } else if (operation.kind == rpc::OperationKind::Put || operation.kind == rpc::OperationKind::Remove) {
       Status same = operation.compare ? compare(operation, replicas) : Status::ok();

@@ -137,7 +137,7 @@ class StorageNode::Stripe {
   /// refused anyway.
   std::map<BucketId, std::uint64_t> deleted_;
   std::uint64_t deleted_version_ = 0;
-  RefusedMessages refused_messages_;  ///< In which a write was refused for lack of space.
+  RefusedMessages refused_messages_;  ///< In which a write was refused for a reason that passes.
   /// Have lost something and are not marked as repaired. The engine keeps it over restarts.
   std::set<BucketId> damaged_;
   std::vector<spi::Write> writes_;  // Kept between calls for their capacity.

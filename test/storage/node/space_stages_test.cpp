@@ -159,6 +159,29 @@ TEST_CASE("space: a copy of a message that was refused brings about nothing when
   CHECK(world.get(2).is_ok());
 }
 
+TEST_CASE("space: a copy of a message that came too early is refused, however late it comes") {
+  SpaceWorld world;
+  world.nodes.set_tunable("storage.space_reserve_bytes", 0);
+  world.fill(10);
+  // The bucket of this one is not there yet.
+  const std::string id = id_in(2, 1);
+  const BucketId other = bucket_of(DocumentId::parse(id)->gid(), 3);
+  REQUIRE(other != world.bucket);
+  const auto send = [&](std::uint64_t message) {
+    rpc::Apply request;
+    request.state_version = 1;
+    request.distributor = world.nodes.owner(other);
+    request.number = message;
+    request.operations.push_back(put_of(id, 101, "body", 1));
+    return world.nodes.ask(0, std::move(request)).results.at(0).status;
+  };
+  REQUIRE(send(1).code() == StatusCode::NotReady);
+  REQUIRE(world.nodes.install(0, 1, other, {.epoch = 1, .nodes = {0}}).is_ok());
+  // What its sender was told of another message since, that there is no space, holds for this one as well.
+  CHECK(send(1).code() == StatusCode::NotReady);
+  CHECK(send(2).is_ok());
+}
+
 TEST_CASE("space: a write that is here is not called refused, though there would be no space for it now") {
   SpaceWorld world;
   world.nodes.set_tunable("storage.space_reserve_bytes", 0);
@@ -178,12 +201,16 @@ TEST_CASE("refused messages: what is forgotten counts as refused, until there is
   for (const std::uint64_t number : {9, 10, 20, 30, 40}) CHECK(refused.contains(7, 1, number));
   for (const std::uint64_t number : {0, 11, 25, 41}) CHECK_FALSE(refused.contains(7, 1, number));
   CHECK_FALSE(refused.contains(7, 2, 10));
-  CHECK_FALSE(refused.contains(8, 1, 10));
-  refused.note(6, 1, 50);
-  CHECK_FALSE(refused.contains(6, 1, 50));
+  // A distributor that is ahead changes nothing for those that are not.
   refused.note(8, 2, 60);
   CHECK(refused.contains(8, 2, 60));
+  CHECK_FALSE(refused.contains(8, 1, 10));
+  CHECK(refused.contains(7, 1, 10));
+  refused.forget_before(7);
+  CHECK(refused.contains(7, 1, 10));
+  refused.forget_before(8);
   CHECK_FALSE(refused.contains(7, 1, 10));
+  CHECK(refused.contains(8, 2, 60));
 }
 
 }  // namespace fjord::test

@@ -17,7 +17,7 @@ inline bool is_refusal(const Status& status) {
 }
 
 /// A storage node refused a write because its disk fills up, and will have nothing of it later: not by a copy of the
-/// message either (Apply::number). The other refusals say less.
+/// message either (Apply::number).
 inline bool is_lack_of_space(StatusCode code) { return code == StatusCode::Busy || code == StatusCode::NoSpace; }
 
 }  // namespace fjord::rpc
