@@ -242,6 +242,8 @@ struct BucketNode {
   4: optional i64 epoch = 0
   /** For changes: all writes up to here have ended, and later ones have later timestamps. */
   5: optional i64 stable_us = 0
+  /** No replica is intact: what is left of the bucket may be read there. */
+  6: optional bool even_damaged = false
 }
 
 struct GetBucketNodesReply {
@@ -812,6 +814,9 @@ struct CreateVisitor {
   20: optional bool header_only = false
   /** Each bucket as it was when the visitor began with it. */
   21: optional bool snapshot = false
+  /** A bucket that has lost something on the node is refused (NOT_READY), but for those of even_damaged. */
+  22: optional bool refuses_damaged = false
+  23: optional list<i64> even_damaged = []
 }
 
 struct CreateVisitorReply {

@@ -300,11 +300,13 @@ class DistributorNode::Impl {
   /// A node from which all of these can be read, which make up `bucket`.
   rpc::BucketNode node_of(BucketId bucket, const std::vector<BucketId>& parts, const rpc::GetBucketNodes& request) {
     std::vector<std::uint16_t> readable;
+    bool even_damaged = false;
     for (std::size_t i = 0; i < parts.size(); ++i) {
       const BucketEntry& entry = *context_.buckets.find(parts[i]);
       if (entry.phase == BucketPhase::Unavailable) return {bucket, Status(StatusCode::Unavailable, entry.reason)};
       if (entry.phase != BucketPhase::Active || entry.dirty) return {bucket, not_in_sync()};
       const std::vector<std::uint16_t> nodes = readable_nodes(entry);
+      even_damaged = even_damaged || entry.intact().empty();
       if (i == 0) {
         readable = nodes;
       } else {
@@ -318,13 +320,17 @@ class DistributorNode::Impl {
     });
     if (!others.empty()) readable = std::move(others);
     readable = latencies_.without_slow(std::move(readable), context_.clock.now());
-    if (!request.all) return {bucket, Status::ok(), readable[context_.random.below(readable.size())]};
+    rpc::BucketNode found{.bucket = bucket, .status = Status::ok(), .even_damaged = even_damaged};
+    if (!request.all) {
+      found.node = readable[context_.random.below(readable.size())];
+      return found;
+    }
     // The same one each time all are listed, so that what a visitor has left there of the bucket is found again
     // (docs/design/0011-incremental-refresh.md).
-    const auto best = std::min_element(readable.begin(), readable.end(), [&](std::uint16_t a, std::uint16_t b) {
+    found.node = *std::min_element(readable.begin(), readable.end(), [&](std::uint16_t a, std::uint16_t b) {
       return mix64(bucket.raw(), a) < mix64(bucket.raw(), b);
     });
-    return {bucket, Status::ok(), *best};
+    return found;
   }
 
   /// Where changes of a bucket can be read, and up to when: before its oldest write under way, and not while a merge

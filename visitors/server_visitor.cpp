@@ -23,6 +23,7 @@ struct ServerVisitor::StripeIterator {
   std::unique_ptr<spi::DocumentIterator> iterator;
   std::shared_ptr<BucketReader> reader;  ///< In place of an iterator.
   bool begun = false;
+  bool refuses_damaged = false;
   std::vector<BucketId> parts;  ///< Not read yet, the last one first.
   PositionRange wanted;
   std::uint64_t documents_read = 0;
@@ -61,12 +62,13 @@ struct ServerVisitor::StripeIterator {
     while (block.size() < bytes_max) {
       if (iterator == nullptr) {
         if (parts.empty()) return false;
-        FJORD_TRY(check_served(provider, parts.back()));
         FJORD_TRY_ASSIGN(iterator, provider.iterate(parts.back(), options));
+        FJORD_TRY(check_served(provider, parts.back()));
         FJORD_TRY_ASSIGN(const BucketInfo info, provider.bucket_info(parts.back()));
         documents_read += info.documents;
       }
       FJORD_TRY_ASSIGN(const bool more, read(options, block, bytes_max));
+      FJORD_TRY(check_served(provider, parts.back()));  // That something was lost may have come out only now.
       if (more) return true;
       iterator.reset();
       parts.pop_back();
@@ -80,10 +82,13 @@ struct ServerVisitor::StripeIterator {
     reader.reset();
   }
 
-  static Status check_served(spi::PersistenceProvider& provider, BucketId part) {
+  Status check_served(spi::PersistenceProvider& provider, BucketId part) const {
     FJORD_TRY_ASSIGN(const ReplicaSet set, provider.replica_set(part));
-    if (set.epoch != 0) return Status::ok();
-    return {StatusCode::NotReady, part.to_string() + " is being filled on this node"};
+    if (set.epoch == 0) return {StatusCode::NotReady, part.to_string() + " is being filled on this node"};
+    if (!refuses_damaged) return Status::ok();
+    FJORD_TRY_ASSIGN(const bool is_damaged, provider.is_damaged(part));
+    if (is_damaged) return {StatusCode::NotReady, part.to_string() + " has lost something on this node"};
+    return Status::ok();
   }
 
   Result<bool> next_of_reader(spi::PersistenceProvider& provider, const spi::IterateOptions& options,
@@ -95,7 +100,9 @@ struct ServerVisitor::StripeIterator {
       documents += info.documents;
     }
     documents_read = documents;
-    return reader->next({provider, parts, wanted, options}, block, bytes_max);
+    FJORD_TRY_ASSIGN(const bool more, reader->next({provider, parts, wanted, options}, block, bytes_max));
+    for (const BucketId part : parts) FJORD_TRY(check_served(provider, part));
+    return more;
   }
 
   Result<bool> read(const spi::IterateOptions& options, DocBlockBuilder& block, std::size_t bytes_max) {
@@ -182,6 +189,9 @@ void ServerVisitor::fill_lanes() {
 void ServerVisitor::open(Lane& lane, BucketId bucket) {
   lane = Lane{.bucket = bucket, .number = next_number_++, .iterator = std::make_shared<StripeIterator>()};
   lane.iterator->wanted = plan_.positions;
+  lane.iterator->refuses_damaged =
+      plan_.refuses_damaged &&
+      std::find(plan_.even_damaged.begin(), plan_.even_damaged.end(), bucket) == plan_.even_damaged.end();
   const Status status = visitor_->begin_bucket(bucket);
   if (!status) {
     close(lane, {status, {}});

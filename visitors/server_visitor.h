@@ -17,6 +17,8 @@ namespace fjord::visitors {
 /// How one visitor reads.
 struct ReadPlan {
   std::vector<BucketId> buckets;
+  bool refuses_damaged = false;
+  std::vector<BucketId> even_damaged;  ///< Of `buckets`, which are not refused.
   spi::IterateOptions iterate;
   PositionRange positions;                 ///< Other documents are left out.
   std::shared_ptr<const FieldSet> fields;  ///< What the visitor is given of what was read; null: all of it.

@@ -203,6 +203,8 @@ Result<ReadPlan> VisitorService::Impl::plan(const rpc::CreateVisitor& request,
                                             const rpc::ClusterSnapshot& snapshot) const {
   ReadPlan plan;
   plan.buckets = request.buckets;
+  plan.refuses_damaged = request.refuses_damaged;
+  plan.even_damaged = request.even_damaged;
   plan.iterate.types = snapshot.types();
   if (!request.selection.empty()) {
     FJORD_TRY_ASSIGN(Selection selection, Selection::parse(request.selection, *snapshot.types()));

@@ -44,6 +44,7 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
     bool is_begun = false;               ///< Something of it was given.
     bool may_be_missing = false;         ///< It was not in a list, so perhaps nothing was ever put there.
     std::optional<std::uint16_t> avoid;  ///< The node that it was taken from, as that kept the visit waiting.
+    bool even_damaged = false;           ///< Nobody has all of it; what is left is read.
     bool partly_wanted = false;  ///< Some documents are of another slice, or were given before the visit was resumed.
   };
   struct Run {

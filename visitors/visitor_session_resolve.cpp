@@ -255,6 +255,7 @@ void VisitorSession::Impl::on_bucket_node(const rpc::BucketNode& found) {
     refresh_info();
     again_later(found.bucket, Status(StatusCode::NotReady, "storage." + std::to_string(found.node) + " is not up"));
   } else if (found.status) {
+    buckets_.at(found.bucket).even_damaged = found.even_damaged;
     nodes_[found.node].queue.push_back(found.bucket);
   } else if (found.status.code() == StatusCode::NotFound && buckets_.at(found.bucket).may_be_missing) {
     bucket_complete(found.bucket, {});  // nothing was ever put there

@@ -101,6 +101,10 @@ void VisitorSession::Impl::create_visitor(std::uint16_t node, std::vector<Bucket
     if (std::exchange(known.is_begun, false) && options_.snapshot) callbacks_.on_bucket_dropped(bucket);
   }
   rpc::CreateVisitor request;
+  request.refuses_damaged = true;
+  for (const BucketId bucket : buckets) {
+    if (buckets_.at(bucket).even_damaged) request.even_damaged.push_back(bucket);
+  }
   request.visitor_id = run.id;
   request.library = options_.library;
   request.parameters = options_.parameters;

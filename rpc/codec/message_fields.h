@@ -103,6 +103,7 @@ void fields(V& visit, M& m) {
   visit(3, m.node);
   visit(4, m.epoch);
   visit(5, m.stable_us);
+  visit(6, m.even_damaged);
 }
 template <typename V, Is<GetBucketNodesReply> M>
 void fields(V& visit, M& m) {
@@ -410,6 +411,8 @@ void fields(V& visit, M& m) {
   visit(16, m.last_position);
   visit(20, m.header_only);
   visit(21, m.snapshot);
+  visit(22, m.refuses_damaged);
+  visit(23, m.even_damaged);
 }
 template <typename V, Is<CreateVisitorReply> M>
 void fields(V& visit, M& m) {

@@ -81,6 +81,7 @@ TEST_CASE("damaged replicas: until they are repaired, nothing is read or visited
         world.ask(rpc::GetBucketNodes{.state_version = 1, .all = false, .buckets = {kBucket}});
     REQUIRE(nodes.buckets.at(0).status);
     CHECK(nodes.buckets.at(0).node == 0);
+    CHECK_FALSE(nodes.buckets.at(0).even_damaged);
   }
   auto update = world.send(update_batch(kId, R"({"count": {"assign": 2}})"));
   world.run(milliseconds(500));
@@ -121,6 +122,10 @@ TEST_CASE("damaged replicas: without an intact one there is no repair, and what 
   CHECK(get_code(world, kId) == StatusCode::Ok);
   for (std::uint16_t node = 0; node < nodes; ++node) CHECK(is_damaged(world, node));
   CHECK(world.ask(rpc::Poll{}).buckets_damaged == 1);
+  const rpc::GetBucketNodesReply named =
+      world.ask(rpc::GetBucketNodes{.state_version = 1, .all = false, .buckets = {kBucket}});
+  REQUIRE(named.buckets.at(0).status);
+  CHECK(named.buckets.at(0).even_damaged);
 }
 
 TEST_CASE("damaged replicas: of documents that are read together when damage is met, what verifies is served") {

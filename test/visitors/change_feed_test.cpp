@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "fjord/common/random.h"
+#include "visitors/forwarding_provider.h"
 #include "visitors/visitor_world.h"
 
 namespace fjord {
@@ -80,55 +81,28 @@ struct Subscriber {
 
 /// An engine that finds, when entries are read, that one of them is lost: it gives what is before that one, and passes
 /// over it from then on.
-class LosesOneWhenRead final : public spi::PersistenceProvider {
+class LosesOneWhenRead final : public test::ForwardingProvider {
  public:
-  explicit LosesOneWhenRead(std::unique_ptr<spi::PersistenceProvider> inner) : inner_(std::move(inner)) {}
+  using ForwardingProvider::ForwardingProvider;
 
-  std::vector<BucketId> list_buckets() const override { return inner_->list_buckets(); }
-  Status create_bucket(BucketId bucket) override { return inner_->create_bucket(bucket); }
-  Status delete_bucket(BucketId bucket) override { return inner_->delete_bucket(bucket); }
-  Result<BucketInfo> bucket_info(BucketId bucket) const override { return inner_->bucket_info(bucket); }
-  Result<ReplicaSet> replica_set(BucketId bucket) const override { return inner_->replica_set(bucket); }
-  Status set_replica_set(BucketId bucket, const ReplicaSet& set) override {
-    return inner_->set_replica_set(bucket, set);
-  }
-  void apply(std::span<const spi::Write> writes, std::span<spi::WriteResult> results,
-             spi::Durability durability) override {
-    inner_->apply(writes, results, durability);
-  }
-  Result<spi::StoredDocument> get(BucketId bucket, const GlobalId& gid, spi::Parts parts) override {
-    return inner_->get(bucket, gid, parts);
-  }
   Result<std::unique_ptr<spi::DocumentIterator>> iterate(BucketId bucket, const spi::IterateOptions& options) override {
     if (damaged_ == bucket) return Status(StatusCode::Corruption, "something was lost");
-    return inner_->iterate(bucket, options);
+    return ForwardingProvider::iterate(bucket, options);
   }
-  Result<std::vector<spi::EntryMeta>> list_entries(BucketId bucket) override { return inner_->list_entries(bucket); }
   Result<std::size_t> read_entries(BucketId bucket, std::span<const GlobalId> gids, DocBlockBuilder& into,
                                    std::size_t max_bytes) override {
     if (!damaged_ && gids.size() > 1) {
       damaged_ = bucket;
       lost_ = gids[1];
-      return inner_->read_entries(bucket, gids.first(1), into, max_bytes);
+      return ForwardingProvider::read_entries(bucket, gids.first(1), into, max_bytes);
     }
     if (damaged_ == bucket && gids[0] == lost_) return 1;
-    return inner_->read_entries(bucket, gids.first(1), into, max_bytes);
+    return ForwardingProvider::read_entries(bucket, gids.first(1), into, max_bytes);
   }
-  Status split_bucket(BucketId bucket) override { return inner_->split_bucket(bucket); }
-  Status join_buckets(BucketId parent) override { return inner_->join_buckets(parent); }
-  Status forget_removes(BucketId bucket, Timestamp before) override { return inner_->forget_removes(bucket, before); }
-  Result<Timestamp> removes_forgotten_before(BucketId bucket) const override {
-    return inner_->removes_forgotten_before(bucket);
-  }
-  spi::Maintenance maintain(MonotonicTime now) override { return inner_->maintain(now); }
-  std::vector<BucketId> take_damaged() override { return {}; }
-  Status mark_repaired(BucketId bucket) override { return inner_->mark_repaired(bucket); }
   Result<bool> is_damaged(BucketId bucket) const override { return damaged_ == bucket; }
-  Status health() const override { return Status::ok(); }
   bool has_lost() const { return damaged_.has_value(); }
 
  private:
-  std::unique_ptr<spi::PersistenceProvider> inner_;
   std::optional<BucketId> damaged_;
   GlobalId lost_;
 };

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "visitors/forwarding_provider.h"
 #include "visitors/visitor_world.h"
 
 namespace fjord {
@@ -180,6 +181,43 @@ TEST_CASE("buckets of a node that fails are read again elsewhere, and their docu
   CHECK(each_once(visit, 800));
   CHECK(visit.done.size() == 16);
   CHECK(visit.session->progress().buckets_repeated > 0);
+}
+
+/// Has lost something of each bucket, or finds so when the bucket is read.
+class HasLost final : public test::ForwardingProvider {
+ public:
+  HasLost(std::unique_ptr<spi::PersistenceProvider> inner, bool knows_it)
+      : ForwardingProvider(std::move(inner)), knows_it_(knows_it) {}
+
+  Result<std::unique_ptr<spi::DocumentIterator>> iterate(BucketId bucket, const spi::IterateOptions& options) override {
+    knows_it_ = true;
+    return ForwardingProvider::iterate(bucket, options);
+  }
+  Result<bool> is_damaged(BucketId) const override { return knows_it_; }
+
+ private:
+  bool knows_it_;
+};
+
+void lose_something(VisitorWorld::StorageNode& node, bool knows_it) {
+  for (auto& provider : node.buckets->providers) provider = std::make_unique<HasLost>(std::move(provider), knows_it);
+}
+
+TEST_CASE("a replica that has lost something since it was listed is not read, one that was listed though it has is") {
+  VisitorWorld world(31, 2, kSchema);
+  put_cities(world, 200);
+  const bool knows_it = GENERATE(true, false);
+  lose_something(world.nodes[0], knows_it);
+  const bool has_another = GENERATE(true, false);
+  if (!has_another) lose_something(world.nodes[1], knows_it);
+  world.even_damaged = !has_another;
+  Visit visit(world);
+  REQUIRE(visit.run());
+  CHECK(visit.status->is_ok());
+  CHECK(each_once(visit, 200));
+  const auto by_node = visit.session->progress().buckets_by_node;
+  CHECK(by_node.contains(1));
+  CHECK(by_node.contains(0) == !has_another);
 }
 
 TEST_CASE("a node that keeps a visit waiting is relieved of its buckets, once") {

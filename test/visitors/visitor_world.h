@@ -337,6 +337,7 @@ class VisitorWorld final : public rpc::Service {
   std::unique_ptr<Executor> executor;
   std::deque<StorageNode> nodes;
   std::set<BucketId> unavailable;
+  bool even_damaged = false;  ///< The distributor says that no replica is intact.
   std::set<BucketId> hidden;  ///< The distributor lists them, and knows nothing of them when asked for them by name.
   rpc::Service* other_service = nullptr;  ///< Offered by the distributor too.
   int puts = 0;
@@ -402,6 +403,7 @@ class VisitorWorld final : public rpc::Service {
           next_node_ = (next_node_ + 1) % nodes.size();
         } while (!may_be(next_node_));
         found.node = static_cast<std::uint16_t>(next_node_);
+        found.even_damaged = even_damaged;
       }
     }
     return reply;

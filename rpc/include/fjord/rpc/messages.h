@@ -162,6 +162,7 @@ struct BucketNode {
   std::uint64_t epoch = 0;
   /// For changes: all writes up to here have ended on every replica, and later ones have later timestamps.
   std::uint64_t stable_us = 0;
+  bool even_damaged = false;  ///< No replica is intact: what is left of the bucket may be read there.
 };
 struct GetBucketNodesReply {
   Status status;
@@ -559,6 +560,10 @@ struct CreateVisitor {
   std::uint64_t last_position = 0;
   bool header_only = false;  ///< The visitor is given header parts as they are stored, and no bodies.
   bool snapshot = false;     ///< Each bucket as it was when the visitor began with it.
+  /// A bucket that has lost something on the node is refused (NotReady): it was intact when its distributor named the
+  /// node, and may have lost what was there then. Not refused are those that it named although they are damaged.
+  bool refuses_damaged = false;
+  std::vector<BucketId> even_damaged = {};
 };
 
 /// Something that a visitor has for its client.

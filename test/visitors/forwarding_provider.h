@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "fjord/storage/spi/persistence_provider.h"
+
+namespace fjord::test {
+
+/// Another engine; what is overridden is what is different.
+class ForwardingProvider : public spi::PersistenceProvider {
+ public:
+  explicit ForwardingProvider(std::unique_ptr<spi::PersistenceProvider> inner) : inner_(std::move(inner)) {}
+
+  std::vector<BucketId> list_buckets() const override { return inner_->list_buckets(); }
+  Status create_bucket(BucketId bucket) override { return inner_->create_bucket(bucket); }
+  Status delete_bucket(BucketId bucket) override { return inner_->delete_bucket(bucket); }
+  Result<BucketInfo> bucket_info(BucketId bucket) const override { return inner_->bucket_info(bucket); }
+  Result<ReplicaSet> replica_set(BucketId bucket) const override { return inner_->replica_set(bucket); }
+  Status set_replica_set(BucketId bucket, const ReplicaSet& set) override {
+    return inner_->set_replica_set(bucket, set);
+  }
+  void apply(std::span<const spi::Write> writes, std::span<spi::WriteResult> results,
+             spi::Durability durability) override {
+    inner_->apply(writes, results, durability);
+  }
+  Result<spi::StoredDocument> get(BucketId bucket, const GlobalId& gid, spi::Parts parts) override {
+    return inner_->get(bucket, gid, parts);
+  }
+  Result<std::unique_ptr<spi::DocumentIterator>> iterate(BucketId bucket, const spi::IterateOptions& options) override {
+    return inner_->iterate(bucket, options);
+  }
+  Result<std::vector<spi::EntryMeta>> list_entries(BucketId bucket) override { return inner_->list_entries(bucket); }
+  Result<std::size_t> read_entries(BucketId bucket, std::span<const GlobalId> gids, DocBlockBuilder& into,
+                                   std::size_t max_bytes) override {
+    return inner_->read_entries(bucket, gids, into, max_bytes);
+  }
+  Status split_bucket(BucketId bucket) override { return inner_->split_bucket(bucket); }
+  Status join_buckets(BucketId parent) override { return inner_->join_buckets(parent); }
+  Status forget_removes(BucketId bucket, Timestamp before) override { return inner_->forget_removes(bucket, before); }
+  Result<Timestamp> removes_forgotten_before(BucketId bucket) const override {
+    return inner_->removes_forgotten_before(bucket);
+  }
+  spi::Maintenance maintain(MonotonicTime now) override { return inner_->maintain(now); }
+  std::vector<BucketId> take_damaged() override { return inner_->take_damaged(); }
+  Status mark_repaired(BucketId bucket) override { return inner_->mark_repaired(bucket); }
+  Result<bool> is_damaged(BucketId bucket) const override { return inner_->is_damaged(bucket); }
+  Status health() const override { return inner_->health(); }
+
+ private:
+  std::unique_ptr<spi::PersistenceProvider> inner_;
+};
+
+}  // namespace fjord::test
