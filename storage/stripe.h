@@ -71,6 +71,7 @@ class StorageNode::Stripe {
   void set_space(SpaceState space) {
     space_ = std::move(space);
     put_bytes_ = 0;
+    provider_->set_short_of_space(space_.stage >= SpaceStage::Throttle);
   }
 
   struct Totals {

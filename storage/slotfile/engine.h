@@ -70,6 +70,7 @@ class Engine final : public SlotfileProvider {
   Status forget_removes(BucketId bucket, Timestamp before) override;
   Result<Timestamp> removes_forgotten_before(BucketId bucket) const override;
   spi::Maintenance maintain(MonotonicTime now) override;
+  void set_short_of_space(bool is_short) override { short_of_space_ = is_short; }
   std::vector<BucketId> take_damaged() override;
   Status mark_repaired(BucketId bucket) override;
   Result<bool> is_damaged(BucketId bucket) const override;
@@ -135,6 +136,7 @@ class Engine final : public SlotfileProvider {
 
   // engine_checkpoint.cpp
   bool wants_checkpoint() const;
+  bool has_leftover(MonotonicTime now) const;
   Status begin_checkpoint();
   Status step_checkpoint();
   Status flush_some(std::uint64_t bytes_max);
@@ -220,6 +222,8 @@ class Engine final : public SlotfileProvider {
   std::shared_ptr<BackgroundJob> rewrite_job_;
   bool active_ = false;        ///< Somebody wrote or read since the last maintain().
   MonotonicTime quiet_since_;  ///< When that was so last.
+  MonotonicTime begun_at_;     ///< When the last checkpoint of the background began.
+  bool short_of_space_ = false;
 
   std::unique_ptr<spi::DocumentIterator> scrub_;
   std::uint64_t scrub_cursor_ = 0;

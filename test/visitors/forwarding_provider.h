@@ -44,6 +44,7 @@ class ForwardingProvider : public spi::PersistenceProvider {
     return inner_->removes_forgotten_before(bucket);
   }
   spi::Maintenance maintain(MonotonicTime now) override { return inner_->maintain(now); }
+  void set_short_of_space(bool is_short) override { inner_->set_short_of_space(is_short); }
   std::vector<BucketId> take_damaged() override { return inner_->take_damaged(); }
   Status mark_repaired(BucketId bucket) override { return inner_->mark_repaired(bucket); }
   Result<bool> is_damaged(BucketId bucket) const override { return inner_->is_damaged(bucket); }

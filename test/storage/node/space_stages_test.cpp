@@ -1,5 +1,6 @@
 #include "refused_messages.h"
 #include "storage/node/node_world.h"
+#include "visitors/forwarding_provider.h"
 
 namespace fjord::test {
 
@@ -7,9 +8,19 @@ namespace {
 
 constexpr std::uint64_t kCapacity = 10'000'000;
 
+/// Keeps what it was told last.
+class ListeningProvider final : public ForwardingProvider {
+ public:
+  explicit ListeningProvider(bool& is_short) : ForwardingProvider(make_memory_provider()), is_short_(is_short) {}
+  void set_short_of_space(bool is_short) override { is_short_ = is_short; }
+
+ private:
+  bool& is_short_;
+};
+
 /// Storage nodes on a disk whose fill the test decides.
 struct SpaceWorld {
-  SpaceWorld() : nodes(2, options()) {
+  explicit SpaceWorld(NodeWorld::MakeProvider providers = {}) : nodes(2, options(), std::move(providers)) {
     nodes.env().set_capacity(kCapacity);
     ballast = nodes.env().create_random_access("/ballast").value();
     fill(10);
@@ -141,6 +152,25 @@ TEST_CASE("space: between two measurements puts take no more than a part of what
   CHECK(world.remove(1).is_ok());
   world.fill(91);
   CHECK(taken() == first);
+}
+
+TEST_CASE("space: the engine hears that its disk is nearly full, and that it is no more") {
+  bool is_short = false;
+  SpaceWorld world([&](std::uint16_t, unsigned, unsigned) -> Result<std::unique_ptr<spi::PersistenceProvider>> {
+    return std::unique_ptr<spi::PersistenceProvider>(std::make_unique<ListeningProvider>(is_short));
+  });
+  CHECK(is_short);  // the reserve is more than this disk has
+  world.nodes.set_tunable("storage.space_reserve_bytes", 0);
+  world.fill(10);
+  CHECK_FALSE(is_short);
+  world.fill(90);
+  CHECK_FALSE(is_short);
+  world.fill(93);
+  CHECK(is_short);
+  world.fill(99);
+  CHECK(is_short);
+  world.fill(50);
+  CHECK_FALSE(is_short);
 }
 
 TEST_CASE("space: a copy of a message that was refused brings about nothing when there is space again") {

@@ -170,6 +170,9 @@ class PersistenceProvider {
   /// Does a bounded step of what is to be done in the background (at most some milliseconds). Called again and again
   /// from the stripe's executor, between other calls.
   virtual Maintenance maintain(MonotonicTime now) = 0;
+  /// Whether the disk is so full that writes are slowed down or refused: from now on, what gives space back does not
+  /// wait for a moment without reads and writes. An engine to which that is all the same need not listen.
+  virtual void set_short_of_space(bool /*is_short*/) {}
   /// Buckets in which damage was met since the last call, each once: what they hold may be less than what was
   /// acknowledged, and their information says so.
   virtual std::vector<BucketId> take_damaged() = 0;

@@ -1,0 +1,101 @@
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "fjord/sim/sim_env.h"
+#include "fjord/storage/slotfile/slotfile_provider.h"
+#include "fjord/testing/engine.h"
+#include "fjord/testing/test_documents.h"
+
+/// That removes give the space back, whatever else is going on.
+namespace fjord {
+namespace {
+
+using testing::OwnedWrite;
+using testing::test_put;
+using testing::test_remove;
+
+constexpr std::uint64_t kCapacity = 64 << 20;
+const BucketId kBucket(8, 0x12);
+
+/// A bucket of documents with a mebibyte in all, in slotfiles, on a disk of which the test knows what is used.
+struct Store {
+  /// `documents` of `bytes` each.
+  Store(int documents, std::size_t bytes) : count(documents) {
+    disk.set_capacity(kCapacity);
+    REQUIRE(disk.create_directories("/").is_ok());
+    options.directory = "/buckets";
+    auto opened = SlotfileProvider::open(disk, options);
+    REQUIRE(opened);
+    provider = std::move(*opened);
+    REQUIRE(provider->create_bucket(kBucket).is_ok());
+    for (int i = 0; i < count; ++i) {
+      OwnedWrite write = test_put(i, 1);
+      write.body.assign(bytes, static_cast<char>('a' + i % 26));
+      REQUIRE(testing::apply(*provider, kBucket, write).status.is_ok());
+    }
+    REQUIRE(provider->checkpoint().is_ok());
+  }
+  std::uint64_t used() { return kCapacity - disk.space("/")->free_bytes; }
+  /// Four of five documents, which is not even a mebibyte of journal.
+  void remove_most() {
+    for (int i = 0; i < count; ++i) {
+      if (i % 5 != 0) REQUIRE(testing::apply(*provider, kBucket, test_remove(i, 2)).status.is_ok());
+    }
+  }
+  void get(int number) { REQUIRE(provider->get(kBucket, test_put(number, 1).gid, spi::Parts::HeaderOnly)); }
+  /// Background work for `time`, with a read before each step.
+  void run_while_read(Duration time) {
+    for (const MonotonicTime end = now + time; now < end; now = now + milliseconds(10)) {
+      get(0);
+      provider->maintain(now);
+    }
+  }
+
+  const int count;
+  sim::SimEnv disk;
+  SlotfileOptions options;
+  std::unique_ptr<SlotfileProvider> provider;
+  MonotonicTime now{1'000'000};
+};
+
+}  // namespace
+
+TEST_CASE("slotfile space: on a full disk removes give their space back while documents are read") {
+  Store store(200, 20'000);
+  const std::uint64_t full = store.used();
+  store.remove_most();
+  store.run_while_read(seconds(5));
+  // There is no hurry while there is space.
+  CHECK(store.used() >= full);
+  store.provider->set_short_of_space(true);
+  store.run_while_read(seconds(5));
+  CHECK(store.used() + 155 * 20'000 < full);  // of 160 documents; the rest is for what tells that they were removed
+  for (int i = 0; i < store.count; i += 5) store.get(i);
+}
+
+TEST_CASE("slotfile space: small checkpoints of a full disk do not follow each other at once") {
+  Store store(20, 1000);
+  store.provider->set_short_of_space(true);
+  store.run_while_read(seconds(2));
+  const std::uint64_t before = store.provider->stats().checkpoints;
+  for (int i = 0; i < 100; ++i) {
+    REQUIRE(testing::apply(*store.provider, kBucket, test_put(i % 20, 10 + i)).status.is_ok());
+    store.run_while_read(milliseconds(100));
+  }
+  const std::uint64_t checkpoints = store.provider->stats().checkpoints - before;
+  CHECK(checkpoints >= 5);
+  CHECK(checkpoints <= 11);
+}
+
+TEST_CASE("slotfile space: a full disk without anything to give back is left alone") {
+  Store store(20, 1000);
+  store.provider->set_short_of_space(true);
+  store.run_while_read(seconds(5));
+  const SlotfileStats before = store.provider->stats();
+  store.run_while_read(seconds(10));
+  const SlotfileStats after = store.provider->stats();
+  CHECK(after.checkpoints == before.checkpoints);
+  CHECK(after.rewrites == before.rewrites);
+}
+
+}  // namespace fjord
