@@ -1084,6 +1084,8 @@ struct JobStatus {
   48: optional string application_version = ""
   /** Of busy_us, processors worked for tasks; 0: the job has no cpu_max. */
   49: optional i64 processor_us = 0
+  /** Of a job with several passes, in place of application_version: one for each pass. */
+  50: optional list<string> application_versions = []
 }
 
 struct SubmitJob {

@@ -171,6 +171,12 @@ bool DocumentType::is_a(std::string_view name) const {
 
 Result<std::shared_ptr<const DocumentTypeRepo>> DocumentTypeRepo::of(
     std::vector<std::unique_ptr<const DocumentType>> types) {
+  FJORD_TRY_ASSIGN(std::shared_ptr<const DocumentTypeRepo> repo, make(std::move(types)));
+  return repo;
+}
+
+Result<std::shared_ptr<DocumentTypeRepo>> DocumentTypeRepo::make(
+    std::vector<std::unique_ptr<const DocumentType>> types) {
   std::shared_ptr<DocumentTypeRepo> repo(new DocumentTypeRepo);
   for (auto& type : types) {
     if (const auto [at, added] = repo->by_id_.emplace(type->id(), type.get()); !added) {
@@ -183,7 +189,7 @@ Result<std::shared_ptr<const DocumentTypeRepo>> DocumentTypeRepo::of(
     repo->by_name_.emplace(type->name(), type.get());
   }
   repo->types_ = std::move(types);
-  return std::shared_ptr<const DocumentTypeRepo>(std::move(repo));
+  return repo;
 }
 
 const DocumentType* DocumentTypeRepo::find(std::string_view name) const {

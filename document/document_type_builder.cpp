@@ -304,7 +304,8 @@ Result<std::shared_ptr<const DocumentTypeRepo>> DocumentTypeRepo::build(std::spa
   if (warnings != nullptr) {
     for (std::string& line : passed_over.lines()) warnings->push_back(std::move(line));
   }
-  FJORD_TRY_ASSIGN(std::shared_ptr<const DocumentTypeRepo> repo, of(std::move(types)));
+  FJORD_TRY_ASSIGN(const std::shared_ptr<DocumentTypeRepo> repo, make(std::move(types)));
+  repo->schemas_.assign(sd_texts.begin(), sd_texts.end());
   for (const auto& type : repo->types()) {
     const auto parsed = Selection::parse(type->keep_while(), *repo);
     if (!parsed) {
@@ -312,7 +313,7 @@ Result<std::shared_ptr<const DocumentTypeRepo>> DocumentTypeRepo::build(std::spa
                     fmt::format("schema, keep_while of document type {}: {}", type->name(), parsed.error().message()));
     }
   }
-  return repo;
+  return std::shared_ptr<const DocumentTypeRepo>(repo);
 }
 
 }  // namespace fjord

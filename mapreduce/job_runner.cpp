@@ -54,7 +54,6 @@ JobRunner::JobRunner(rpc::JobStatus job, RunnerEnvironment environment, Random r
   spec_.job = job_.job_id;
   spec_.output_namespace = job_.spec.output_namespace.empty() ? "results" : job_.spec.output_namespace;
   spec_.run = job_.run;
-  spec_.version = job_.application_version;
   apply(job_.settings.empty() ? job_.spec.settings : job_.settings);
 }
 
@@ -351,7 +350,10 @@ void JobRunner::start() {
 /// False if the job cannot run any more as it could when it was submitted.
 bool JobRunner::choose_pass() {
   snapshot_ = environment_.snapshot.get();
-  auto plan = plan_pass(job_.spec, job_.job_id, job_.passes_done.size(), environment_.applications, snapshot_->types());
+  const std::size_t pass = job_.passes_done.size();
+  const auto& versions = job_.application_versions;
+  spec_.version = pass < versions.size() ? versions[pass] : job_.application_version;
+  auto plan = plan_pass(job_.spec, job_.job_id, pass, environment_.applications, snapshot_->types());
   const Status fits =
       plan ? environment_.applications.check_version(plan->pass.application, spec_.version) : plan.error();
   if (!fits) {

@@ -29,13 +29,6 @@ Status check_job(const std::string& job_id, const rpc::JobSpec& spec, const Appl
                   "a job id is 1 to 64 letters, digits, dots, minuses and underscores, not \"" + job_id + "\"");
   }
   FJORD_TRY(check_passes(spec, job_id, applications, types));
-  const std::vector<rpc::JobPass> passes = passes_of(spec);
-  const bool has_plugin = std::any_of(passes.begin(), passes.end(), [&](const rpc::JobPass& pass) {
-    return !applications.find(pass.application)->version.empty();
-  });
-  if (has_plugin && passes.size() > 1) {
-    return Status(StatusCode::InvalidArgument, "applications of plugins run in jobs of one pass only");
-  }
   if (!spec.output_namespace.empty() && !is_plain_name(spec.output_namespace)) {
     return Status(StatusCode::InvalidArgument, "no namespace: \"" + spec.output_namespace + "\"");
   }
@@ -95,7 +88,7 @@ JobService::Impl::Impl(const JobServiceOptions& options, Runtime& runtime, rpc::
 
 // --- Calls
 
-void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder respond, bool is_covered) {
+void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder respond, std::size_t covered) {
   const auto answer = [&](Status status) { respond(rpc::SubmitJobReply{std::move(status), request.job_id}); };
   if (const auto it = jobs_.find(request.job_id); it != jobs_.end()) {
     if (it->second.status.spec != request.spec) {
@@ -118,11 +111,13 @@ void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder resp
     });
     return answer(is_unknown && !options_.name.empty() ? status.with_context(options_.name) : std::move(status));
   }
-  const ApplicationInfo& info = *applications_.find(passes.front().application);
-  if (!info.version.empty() && !is_covered) {
-    ask_for_application(transport_, *snapshot, *executor_, info,
-                        [this, request, respond = std::move(respond)](const Status& status) mutable {
-                          if (status) return submit(request, std::move(respond), true);
+  std::vector<std::string> versions;
+  for (const rpc::JobPass& pass : passes) versions.push_back(applications_.find(pass.application)->version);
+  while (covered < versions.size() && versions[covered].empty()) ++covered;
+  if (covered < versions.size()) {
+    ask_for_application(transport_, *snapshot, *executor_, *applications_.find(passes[covered].application),
+                        [this, request, covered, respond = std::move(respond)](const Status& status) mutable {
+                          if (status) return submit(request, std::move(respond), covered + 1);
                           respond(rpc::SubmitJobReply{status, request.job_id});
                         });
     return;
@@ -136,7 +131,11 @@ void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder resp
   status.spec = request.spec;
   status.settings = merge_settings({}, request.spec.settings);
   status.phase = rpc::JobPhase::Queued;
-  status.application_version = info.version;
+  if (request.spec.passes.empty()) {
+    status.application_version = versions.front();
+  } else if (std::any_of(versions.begin(), versions.end(), [](const auto& version) { return !version.empty(); })) {
+    status.application_versions = std::move(versions);
+  }
   status.submitted_unix_us = clock_.wall_now().us;
   Job& job = add(std::move(status), false);
   metrics_.submitted.add();

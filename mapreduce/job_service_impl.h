@@ -61,8 +61,8 @@ class JobService::Impl {
   }
 
   void post(Task task) { mailbox_.post(std::move(task)); }
-  /// `is_covered`: storage nodes were asked whether they have the application.
-  void submit(const rpc::SubmitJob& request, rpc::Responder respond, bool is_covered = false);
+  /// `covered`: so many passes have applications of which storage nodes were asked whether they have them.
+  void submit(const rpc::SubmitJob& request, rpc::Responder respond, std::size_t covered = 0);
   void list(const rpc::ListJobs& request, rpc::Responder respond);
   void control(const rpc::ControlJob& request, UniqueFunction<void(Status)> done);
 

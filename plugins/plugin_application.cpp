@@ -38,6 +38,8 @@ class PluginApplication final : public BatchApplication {
 
   Status configure(const ApplicationParameters& parameters, const DocumentType& type) override {
     for (const auto& [name, value] : parameters.values()) create_.parameters.push_back({name, value});
+    if (parameters.types() == nullptr) return Status(StatusCode::NotReady, "a plugin has to be told all types");
+    create_.schemas = parameters.types()->schemas();
     create_.document_type = type.name();
     return shared_->options.applications_start_at_once ? start() : Status::ok();
   }
@@ -103,10 +105,7 @@ class PluginApplication final : public BatchApplication {
   /// So that there is a process. Errors: IoError; NotReady; what the library's factory says.
   Status start() {
     if (process_ != nullptr) return Status::ok();
-    if (idle_ == nullptr) {
-      FJORD_TRY_ASSIGN(create_.schemas, shared_->schemas());
-      idle_ = shared_->idle.of(library_ + encode(create_));
-    }
+    if (idle_ == nullptr) idle_ = shared_->idle.of(library_ + encode(create_));
     if (IdleProcesses::Process idle = idle_->take(); idle.process != nullptr) {
       process_ = std::move(idle.process);
       needs_body_ = idle.needs_body;

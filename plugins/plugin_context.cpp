@@ -6,23 +6,12 @@
 
 namespace fjord::plugins {
 
-PluginContext::PluginContext(PluginOptions plugin_options, const rpc::SnapshotHolder& snapshot_holder,
-                             MetricRegistry& metrics)
+PluginContext::PluginContext(PluginOptions plugin_options, MetricRegistry& metrics)
     : options(std::move(plugin_options)),
-      snapshots(snapshot_holder),
       started(metrics.counter("fjord_plugin_processes_total", "Processes started for visitors and tasks of plugins.")),
       failed(
           metrics.counter("fjord_plugin_failed_calls_total", "Calls that a plugin answered with an error, or never.")),
       refused(metrics.gauge("fjord_plugin_libraries_refused", "Libraries of the plugin directory that are not used.")) {
-}
-
-Result<std::vector<std::string>> PluginContext::schemas() const {
-  const std::shared_ptr<const rpc::ClusterSnapshot> snapshot = snapshots.get();
-  if (snapshot == nullptr) return Status(StatusCode::NotReady, "no cluster state yet");
-  std::vector<std::string> all = rpc::builtin_schemas();
-  const std::vector<std::string>& schemas = snapshot->info().schemas;
-  all.insert(all.end(), schemas.begin(), schemas.end());
-  return all;
 }
 
 void PluginContext::say(const Status& failed_call) const {

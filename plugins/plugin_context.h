@@ -6,17 +6,14 @@
 
 namespace fjord::plugins {
 
-/// What all visitors and applications of plugins share. Lifetime: `snapshots` and `metrics` outlive it.
+/// What all visitors and applications of plugins share. Lifetime: `metrics` outlives it.
 struct PluginContext {
-  PluginContext(PluginOptions plugin_options, const rpc::SnapshotHolder& snapshot_holder, MetricRegistry& metrics);
+  PluginContext(PluginOptions plugin_options, MetricRegistry& metrics);
 
-  /// Of all document types of the cluster. Errors: NotReady.
-  Result<std::vector<std::string>> schemas() const;
   /// Counts the failed call of a plugin, and says so.
   void say(const Status& failed_call) const;
 
   PluginOptions options;
-  const rpc::SnapshotHolder& snapshots;
   Counter& started;
   Counter& failed;
   Gauge& refused;

@@ -44,13 +44,13 @@ std::string taken_name(const HostAnswer& offered, const visitors::VisitorRegistr
 
 }  // namespace
 
-Result<std::vector<rpc::PluginLibrary>> load_plugins(const PluginOptions& options, const rpc::SnapshotHolder& snapshots,
-                                                     MetricRegistry& metrics, visitors::VisitorRegistry& visitors,
+Result<std::vector<rpc::PluginLibrary>> load_plugins(const PluginOptions& options, MetricRegistry& metrics,
+                                                     visitors::VisitorRegistry& visitors,
                                                      mapreduce::ApplicationRegistry& applications) {
   std::vector<rpc::PluginLibrary> libraries;
   if (options.directory.empty()) return libraries;
   FJORD_TRY_ASSIGN(const std::vector<std::string> files, library_files(options.directory));
-  const auto shared = std::make_shared<PluginContext>(options, snapshots, metrics);
+  const auto shared = std::make_shared<PluginContext>(options, metrics);
   for (const std::string& file : files) {
     rpc::PluginLibrary& library = libraries.emplace_back();
     library.file = file;

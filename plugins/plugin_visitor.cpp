@@ -51,7 +51,7 @@ class PluginVisitor final : public Visitor {
 
  private:
   Status start() {
-    FJORD_TRY_ASSIGN(create_.schemas, shared_->schemas());
+    create_.schemas = context_.types()->schemas();
     FJORD_TRY_ASSIGN(process_, PluginProcess::start(shared_->options, library_));
     shared_->started.add();
     return ask(create_).status();

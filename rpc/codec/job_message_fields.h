@@ -114,6 +114,7 @@ void fields(V& visit, M& m) {
   visit(47, m.pass_run);
   visit(48, m.application_version);
   visit(49, m.processor_us);
+  visit(50, m.application_versions);
 }
 template <typename V, Is<SubmitJob> M>
 void fields(V& visit, M& m) {

@@ -91,8 +91,25 @@ class PluginTest(unittest.TestCase):
             self.assertEqual(set(cluster.results(longer.json()["job"])), {"words", "more"})
             wrong = cluster.fjord("job", "run", "word_count", "--type", "page", "--param", "field=title")
             self.assertIn("the type page has no field title of text", wrong.err)
+            self.check_chain(cluster, expected)
             self.check_killed(cluster, expected)
             self.check_versions(cluster, plugins, expected)
+
+    def check_chain(self, cluster, expected):
+        """What the application results in is read by it again, and by an aggregation."""
+        letters = json.dumps({"application": "word_count", "parameters": {"field": "key", "min_length": "4"}})
+        by_value = json.dumps({"group_by": "value", "aggregates": "count() AS words"})
+        for shuffle in ("store", "direct"):
+            run = ["job", "run", "word_count", "--type", "page", "--shuffle", shuffle, "--wait", "-o", "json"]
+            twice = cluster.must(*run, "--then", letters).json()
+            self.assertEqual(cluster.results(twice["job"]),
+                             {word: {"words": 1, "documents": 1} for word in expected if len(word) >= 4}, shuffle)
+            counted = cluster.must(*run, "--then", by_value).json()
+            self.assertEqual([one["application"] for one in counted["passes"]], ["word_count", "aggregate"])
+            rows = cluster.must("job", "results", counted["job"], "-o", "json").json_lines()
+            self.assertEqual(sum(row["value"][1] for row in rows), len(expected), shuffle)
+        wrong = cluster.fjord("job", "run", "word_count", "--type", "page", "--then", '{"application": "words"}')
+        self.assertIn('pass 2: there is no application "words"', wrong.err)
 
     def check_killed(self, cluster, expected):
         """A node ends in the middle of the job."""

@@ -86,6 +86,46 @@ class Sizes final : public Application, private BatchFunctions {
   const Field* size_ = nullptr;
 };
 
+/// Counts rows by the last digit of their values.
+class Digits final : public Application, private BatchFunctions {
+ public:
+  Status configure(const mapreduce::ApplicationParameters&, const DocumentType& type) override {
+    value_ = type.field("value");
+    return value_ == nullptr ? Status(StatusCode::InvalidField, "no value") : Status::ok();
+  }
+  Status map(const DocumentView&, mapreduce::Emitter&) override { return {StatusCode::NotImplemented, "too slow"}; }
+  Status reduce(std::string_view, std::span<const std::string_view>, mapreduce::ResultEmitter&) override {
+    return {StatusCode::NotImplemented, "too slow"};
+  }
+  BatchFunctions* batches() override { return this; }
+
+  Result<MappedDocuments> map(std::span<const DocumentView> documents, const std::function<bool()>&) override {
+    MappedDocuments mapped;
+    mapped.documents = mapped.tuples = documents.size();
+    for (const DocumentView& document : documents) {
+      put_string(mapped.emitted, document.field(*value_)->as_string_view().substr(
+                                     document.field(*value_)->as_string_view().size() - 1));
+      put_string(mapped.emitted, "1");
+    }
+    return mapped;
+  }
+  Status combine(std::span<const KeyedValues> keys,
+                 const std::function<void(std::size_t, std::string_view)>& on_value) override {
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      for (const std::string_view value : keys[i].values) on_value(i, value);
+    }
+    return Status::ok();
+  }
+  Result<std::vector<std::optional<std::string>>> reduce(std::span<const KeyedValues> keys) override {
+    std::vector<std::optional<std::string>> results;
+    for (const KeyedValues& key : keys) results.emplace_back(std::to_string(key.values.size()));
+    return results;
+  }
+
+ private:
+  const Field* value_ = nullptr;
+};
+
 /// A storage node of the world that also says which plugins it has.
 class WithPlugins final : public rpc::Service {
  public:
@@ -284,6 +324,90 @@ TEST_CASE("a job whose application is not on all nodes is refused, and the nodes
   world.say(0, {Status(StatusCode::Timeout, ""), {}});
   REQUIRE(world.jobs.submit("job", world.spec(rpc::Shuffle::Auto)).is_ok());
   world.check(world.jobs.finish("job"), 20);
+}
+
+/// Jobs of two passes, each with an application of a plugin.
+struct ChainWorld : BatchWorld {
+  explicit ChainWorld(mapreduce::JobServiceOptions options = {}) : BatchWorld({}, std::move(options)) {
+    add_digits(jobs.applications, "7");
+    for (std::size_t node = 0; node < jobs.world.nodes.size(); ++node) say(node, offers_both("2", "7"));
+    put_places(500);
+    for (const auto& [city, sum] : sums) ++expected[std::to_string(sum % 10)];
+  }
+  static void add_digits(mapreduce::ApplicationRegistry& applications, const std::string& version) {
+    applications.add({"digits", "Counts", {}, [] { return std::make_unique<Digits>(); }, version});
+  }
+  static rpc::ListPluginsReply offers_both(const std::string& sizes, const std::string& digits) {
+    return {Status::ok(),
+            {{"/plugins/both.so", "", {{"sizes", "Sums", true, sizes}, {"digits", "Counts", true, digits}}}}};
+  }
+  static rpc::JobSpec chain(rpc::Shuffle shuffle) {
+    rpc::JobSpec spec;
+    spec.passes = {{"sizes", "place", {}, {}, {}}, {"digits", {}, {}, {}, {}}};
+    spec.shuffle = shuffle;
+    return spec;
+  }
+  void check_chain(const rpc::JobStatus& status) {
+    INFO(status.error);
+    REQUIRE(status.phase == rpc::JobPhase::Done);
+    CHECK(status.application_versions == std::vector<std::string>{"2", "7"});
+    const auto results = jobs.results(status);
+    REQUIRE(results.has_value());
+    std::map<std::string, int> found;
+    for (const auto& [digit, count] : *results) found[digit] = std::stoi(count);
+    CHECK(found == expected);
+  }
+
+  std::map<std::string, int> expected;
+};
+
+TEST_CASE("applications of plugins run in any pass of a job, each in its own version") {
+  ChainWorld world;
+  REQUIRE(world.jobs.submit("job", ChainWorld::chain(GENERATE(rpc::Shuffle::Store, rpc::Shuffle::Direct))).is_ok());
+  world.check_chain(world.jobs.finish("job"));
+}
+
+TEST_CASE("a job with an application in a later pass that is not on all nodes is refused") {
+  ChainWorld world;
+  world.say(1, ChainWorld::offers_both("2", "6"));
+  const Status status = world.jobs.submit("job", ChainWorld::chain(rpc::Shuffle::Auto));
+  CHECK(status.code() == StatusCode::InvalidArgument);
+  CHECK(status.message() == "the application digits, version 7, is not on all storage nodes: storage.1 has version 6");
+  CHECK(world.jobs.ask(rpc::ListJobs{}).jobs.empty());
+}
+
+TEST_CASE("a job that is taken over goes on with the version of a later pass that it began with, or fails") {
+  mapreduce::JobServiceOptions options;
+  options.record_after = Duration(0);
+  options.renew_interval = milliseconds(3);
+  ChainWorld world(options);
+  const bool is_replaced = GENERATE(true, false);
+  mapreduce::ApplicationRegistry newer;
+  add_sizes(newer, "2");
+  ChainWorld::add_digits(newer, "8");
+  bool ended = false;
+  world.jobs.records.on_write = [&](const rpc::JobStatus& record) {
+    if (ended || record.passes_done.size() != 1) return;
+    ended = true;
+    world.jobs.world.scheduler.outside().post([&] {
+      world.jobs.stop_service();
+      if (is_replaced) world.jobs.distributor_applications = &newer;
+      world.jobs.start_service();
+    });
+  };
+  (void)world.jobs.submit("job", ChainWorld::chain(rpc::Shuffle::Store));
+  rpc::JobStatus status;
+  REQUIRE(world.jobs.world.run_until([&] {
+    const auto it = world.jobs.records.records.find("job");
+    if (it == world.jobs.records.records.end()) return false;
+    status = it->second;
+    return ended && status.finished_unix_us != 0;
+  }));
+  CHECK(status.taken_over == 1);
+  if (!is_replaced) return world.check_chain(status);
+  CHECK(status.phase == rpc::JobPhase::Failed);
+  CHECK(status.error.message() ==
+        "the application digits is of version \"8\" on this node; the job was begun with \"7\"");
 }
 
 TEST_CASE("applications that come with Fjord are not asked for") {

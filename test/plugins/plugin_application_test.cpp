@@ -9,6 +9,7 @@
 #include "fjord/common/log.h"
 #include "fjord/document/document_format.h"
 #include "fjord/document/json.h"
+#include "fjord/mapreduce/passes.h"
 #include "fjord/plugins/plugin_directory.h"
 #include "task.h"
 
@@ -25,21 +26,16 @@ class World {
  public:
   explicit World(PluginOptions options = {}) {
     log::set_level(log::Level::Off);
-    rpc::ClusterInfo info;
-    info.state_version = 1;
-    info.state = "version:1 bits:8 distributor:1 storage:1";
-    info.distribution = "redundancy:1 (root 0)";
-    info.distributor_addresses = {"d:1"};
-    info.storage_addresses = {"s:1"};
-    info.schema_version = 1;
-    info.schemas = {"document item { field count type int { header } field text type string { body } }",
-                    "document other { field name type string { header } }"};
-    REQUIRE(snapshots.update(info));
     options.directory = FJORD_PLUGIN_FOLDER;
     options.host = FJORD_PLUGIN_HOST;
-    auto loaded = load_plugins(options, snapshots, metrics, visitors, applications);
+    auto loaded = load_plugins(options, metrics, visitors, applications);
     REQUIRE(loaded);
-    types = snapshots.get()->types();
+    const std::vector<std::string> schemas = {
+        "document item { field count type int { header } field text type string { body } }",
+        "document other { field name type string { header } }"};
+    auto built = DocumentTypeRepo::build(schemas);
+    REQUIRE(built);
+    types = std::move(*built);
   }
 
   Result<std::unique_ptr<Application>> create(const Parameters& parameters, const std::string& type = "item") {
@@ -53,7 +49,6 @@ class World {
   std::uint64_t started() { return metrics.counter("fjord_plugin_processes_total", "").value(); }
 
   MetricRegistry metrics;
-  rpc::SnapshotHolder snapshots;
   visitors::VisitorRegistry visitors;
   mapreduce::ApplicationRegistry applications;
   std::shared_ptr<const DocumentTypeRepo> types;
@@ -62,17 +57,18 @@ class World {
 /// Documents with counts from 0.
 class Documents {
  public:
-  Documents(const World& world, int count, int text_bytes = 10) {
+  Documents(const World& world, int count, int text_bytes = 10) : Documents(*world.types, "item", count, text_bytes) {}
+  Documents(const DocumentTypeRepo& types, const std::string& type, int count, int text_bytes = 10) {
     for (int i = 0; i < count; ++i) {
-      const auto id = DocumentId::parse("id:t:item::" + std::to_string(i));
-      auto encoded = fields_from_json(*world.types->find("item"), *id,
+      const auto id = DocumentId::parse("id:t:" + type + "::" + std::to_string(i));
+      auto encoded = fields_from_json(*types.find(type), *id,
                                       "{\"count\": " + std::to_string(i) + ", \"text\": \"" +
                                           std::string(static_cast<std::size_t>(text_bytes), 'x') + "\"}");
       if (!encoded) FAIL(encoded.error().message());
       encoded_.push_back(std::move(*encoded));
     }
     for (const EncodedDocument& document : encoded_) {
-      auto view = DocumentView::open(*world.types, document.header, document.body);
+      auto view = DocumentView::open(types, document.header, document.body);
       REQUIRE(view);
       views.push_back(*view);
     }
@@ -183,6 +179,21 @@ TEST_CASE(
   CHECK(table->tuples() == 20'000);
   CHECK(rows_of(reduce_all(*application, *table)) == expected(20'000));
   CHECK(world.started() == 1);
+}
+
+TEST_CASE("plugin application: rows of the pass before are documents as any other") {
+  World world;
+  const auto rows = mapreduce::row_types(
+      {{"text", mapreduce::ColumnKind::String, "text"}, {"count", mapreduce::ColumnKind::Integer, "count()"}});
+  REQUIRE(rows);
+  const Documents documents(**rows, "row", 500);
+  const auto application = world.applications.create("sums", {}, *(*rows)->find("row"), rows->get());
+  REQUIRE(application);
+  const auto table = make_accumulator(**application);
+  const auto failed = map_all(*table, documents.views);
+  REQUIRE(failed);
+  CHECK(failed->empty());
+  CHECK(rows_of(reduce_all(**application, *table)) == expected(500));
 }
 
 TEST_CASE("plugin application: the tuples of a task are the same bytes, however its documents came together") {

@@ -39,22 +39,16 @@ class World {
  public:
   explicit World(PluginOptions options = {}) {
     log::set_level(log::Level::Off);
-    rpc::ClusterInfo info;
-    info.state_version = 1;
-    info.state = "version:1 bits:8 distributor:1 storage:1";
-    info.distribution = "redundancy:1 (root 0)";
-    info.distributor_addresses = {"d:1"};
-    info.storage_addresses = {"s:1"};
-    info.schema_version = 1;
-    info.schemas = {"document item { field count type int { header } }"};
-    REQUIRE(snapshots.update(info));
     visitors::add_builtin_visitors(registry);
     if (options.directory.empty()) options.directory = FJORD_PLUGIN_FOLDER;
     if (options.host.empty()) options.host = FJORD_PLUGIN_HOST;
-    auto loaded = load_plugins(options, snapshots, metrics, registry, applications);
+    auto loaded = load_plugins(options, metrics, registry, applications);
     REQUIRE(loaded);
     libraries = std::move(*loaded);
-    context = std::make_unique<Context>(snapshots.get()->types());
+    const std::string schema = "document item { field count type int { header } }";
+    const auto types = DocumentTypeRepo::build(std::span(&schema, 1));
+    REQUIRE(types);
+    context = std::make_unique<Context>(*types);
   }
 
   const rpc::PluginLibrary& library(const std::string& name) const {
@@ -96,7 +90,6 @@ class World {
   }
 
   MetricRegistry metrics;
-  rpc::SnapshotHolder snapshots;
   VisitorRegistry registry;
   mapreduce::ApplicationRegistry applications;
   std::vector<rpc::PluginLibrary> libraries;
@@ -138,28 +131,26 @@ TEST_CASE("plugins: a directory gives the visitors of its libraries, and says wh
 
 TEST_CASE("plugins: without a directory there are none, and a missing one or a missing host is an error") {
   MetricRegistry metrics;
-  const rpc::SnapshotHolder snapshots;
   VisitorRegistry registry;
   mapreduce::ApplicationRegistry applications;
   PluginOptions options;
-  CHECK(load_plugins(options, snapshots, metrics, registry, applications)->empty());
+  CHECK(load_plugins(options, metrics, registry, applications)->empty());
   options.directory = "there/is/no/such/folder";
-  CHECK(load_plugins(options, snapshots, metrics, registry, applications).status().code() == StatusCode::NotFound);
+  CHECK(load_plugins(options, metrics, registry, applications).status().code() == StatusCode::NotFound);
   options.directory = FJORD_PLUGIN_FOLDER;
   options.host = "there/is/no/such/program";
-  CHECK(load_plugins(options, snapshots, metrics, registry, applications).status().code() == StatusCode::IoError);
+  CHECK(load_plugins(options, metrics, registry, applications).status().code() == StatusCode::IoError);
 }
 
 TEST_CASE("plugins: the name of an application is given once") {
   MetricRegistry metrics;
-  const rpc::SnapshotHolder snapshots;
   VisitorRegistry registry;
   mapreduce::ApplicationRegistry applications;
   applications.add({"sums", "Built in", {}, {}});
   PluginOptions options;
   options.directory = FJORD_PLUGIN_FOLDER;
   options.host = FJORD_PLUGIN_HOST;
-  const auto libraries = load_plugins(options, snapshots, metrics, registry, applications);
+  const auto libraries = load_plugins(options, metrics, registry, applications);
   REQUIRE(libraries);
   for (const rpc::PluginLibrary& library : *libraries) {
     if (library.file.ends_with("test_applications.so")) CHECK(library.problem == "there is another application sums");

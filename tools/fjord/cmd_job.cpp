@@ -3,16 +3,15 @@
 
 #include "commands.h"
 #include "fjord/client/connect.h"
+#include "fjord/common/hash.h"
 #include "fjord/mapreduce/passes.h"
-#include "input_file.h"
 #include "job_client.h"
+#include "job_passes.h"
 #include "json_text.h"
 #include "progress.h"
 
 namespace fjord::cli {
 namespace {
-
-constexpr std::size_t kScriptBytesMax = std::size_t{1} << 20;
 
 double seconds_of(const rpc::JobStatus& job) {
   if (job.finished_unix_us == 0) return 0;
@@ -220,14 +219,29 @@ Result<rpc::JobSpec> spec_of(const JobArgs& args) {
   spec.output_buckets = args.output_buckets;
   FJORD_TRY_ASSIGN(spec.parameters, parse_parameters(args.parameters));
   if (!args.script.empty()) {
-    FJORD_TRY_ASSIGN(const auto file, InputFile::open(args.script));
-    FJORD_TRY_ASSIGN(std::string script, file->read_all(kScriptBytesMax));
-    spec.parameters.push_back({"script", std::move(script)});
+    FJORD_TRY_ASSIGN(rpc::Parameter script, script_parameter(args.script));
+    spec.parameters.push_back(std::move(script));
   }
   spec.shuffle = shuffle_from(args.shuffle);
   spec.incremental = args.incremental;
   FJORD_TRY_ASSIGN(spec.settings, parse_parameters(args.settings));
   return spec;
+}
+
+/// The job has passes in place of one application. Errors: as chained_passes().
+Status chain(const JobArgs& args, const std::shared_ptr<const DocumentTypeRepo>& types, rpc::JobSpec& spec) {
+  std::string text = spec.application + spec.document_type + spec.selection;
+  for (const rpc::Parameter& parameter : spec.parameters) text += parameter.name + "=" + parameter.value;
+  for (const std::string& json : args.then) text += json;
+  const rpc::RowTarget target{
+      {}, args.into_namespace, args.name.empty() ? fmt::format("{:016x}", hash64(text)) : args.name};
+  rpc::JobPass first{std::exchange(spec.application, {}),
+                     std::exchange(spec.document_type, {}),
+                     std::exchange(spec.selection, {}),
+                     std::exchange(spec.parameters, {}),
+                     {}};
+  FJORD_TRY_ASSIGN(spec.passes, chained_passes(std::move(first), args.then, target, types));
+  return Status::ok();
 }
 
 /// Runs `use(connection, client)` on a cluster that answers.
@@ -248,6 +262,13 @@ int run_job_run(const JobArgs& args) {
     return kUsage;
   }
   return with_cluster(args.common, [&](Connection& connection, SyncClient& client) {
+    if (!args.then.empty()) {
+      if (const Status status = client.refresh_schemas(); !status) return report(status);
+      if (const Status status = chain(args, connection.client().snapshot()->types(), *spec); !status) {
+        report(status);
+        return static_cast<int>(kUsage);
+      }
+    }
     const auto id = client.submit_job(*spec);
     if (!id) return report(id.error());
     if (!args.wait) {

@@ -156,7 +156,10 @@ struct JobArgs {
   std::string type;
   std::string selection;
   std::vector<std::string> parameters;
-  std::string script;  ///< File of a Lua program.
+  std::string script;             ///< File of a Lua program.
+  std::vector<std::string> then;  ///< Further passes, as JSON.
+  std::string into_namespace;
+  std::string name;
   std::string output_namespace;
   unsigned visitors_per_node = 0;
   unsigned output_buckets = 0;

@@ -21,6 +21,16 @@ void add_shuffle(CLI::App& app, std::string& shuffle) {
       ->type_name("HOW");
 }
 
+void add_target(CLI::App& command, std::string& name_space, std::string& name) {
+  command.add_option("--into-namespace", name_space, "Namespace of documents that rows are put as (default: results)")
+      ->type_name("NAME");
+  command
+      .add_option("--name", name,
+                  "Part of the ids of these documents (default: follows from the specification), so that the next run "
+                  "replaces them and removes those that are no rows any more")
+      ->type_name("NAME");
+}
+
 void add_settings(CLI::App& command, std::vector<std::string>& settings) {
   command.add_option("--set", settings, std::string(kSettingsHelp) + "; may be given several times")
       ->type_name("K=V")
@@ -47,6 +57,13 @@ void add_jobs(CLI::App& app, JobArgs& args, Action& action) {
       ->allow_extra_args(false);
   run->add_option("--script", args.script, "The Lua program of the application script; - for standard input")
       ->type_name("FILE");
+  run->add_option("--then", args.then,
+                  "Another pass over the results so far, as JSON: an aggregation, or "
+                  "{\"application\": NAME, \"parameters\": {...}, \"script\": FILE, \"selection\": CONDITION}. What an "
+                  "application results in has the columns key and value. Can be repeated")
+      ->type_name("JSON")
+      ->allow_extra_args(false);
+  add_target(*run, args.into_namespace, args.name);
   run->add_option("--output-namespace", args.output_namespace, "Namespace of the result documents (default: results)")
       ->type_name("NAME");
   run->add_option("--visitors-per-node", args.visitors_per_node,
@@ -121,12 +138,7 @@ void add_aggregate(CLI::App& app, AggregateArgs& args, Action& action) {
        "JSON");
   made->add_option("--into", args.into, "Also put each row as a document of this type, with a field for each column")
       ->type_name("TYPE");
-  made->add_option("--into-namespace", args.into_namespace, "Namespace of these documents (default: results)")
-      ->type_name("NAME");
-  made->add_option("--name", args.name,
-                   "Part of the ids of these documents (default: follows from the specification), so that the next run "
-                   "replaces them and removes those that are no rows any more")
-      ->type_name("NAME");
+  add_target(*made, args.into_namespace, args.name);
   made->add_option("--spec", args.spec_file, "A file with all of that as JSON; other options go before it, - is stdin")
       ->type_name("FILE");
   add_shuffle(*made, args.shuffle);

@@ -58,7 +58,7 @@ class Jobs final : public rpc::Service {
     options.call_timeout = std::min<Duration>(options.call_timeout, kPluginCallMax);
     visitors::VisitorRegistry not_here;  // run on storage nodes
     visitors::add_builtin_visitors(not_here);
-    auto libraries = plugins::load_plugins(options, snapshots_, runtime.metrics, not_here, applications_);
+    auto libraries = plugins::load_plugins(options, runtime.metrics, not_here, applications_);
     if (!libraries) {
       if (libraries.error().code() != StatusCode::NotFound) return libraries.error();
       log::warning("fjordd", "no jobs of plugins can be submitted here: {}", libraries.error().message());

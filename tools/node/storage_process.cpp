@@ -81,8 +81,8 @@ class StorageProcess final : public Node {
     tasks.counts_processors = true;
     mapreduce::add_task_visitors(visitors_, applications_, sink_, machine_.runtime(), tasks);
     const plugins::PluginOptions plugin_options = plugin_options_of(config);
-    FJORD_TRY_ASSIGN(auto libraries, plugins::load_plugins(plugin_options, node_->snapshots(),
-                                                           machine_.runtime().metrics, visitors_, applications_));
+    FJORD_TRY_ASSIGN(auto libraries,
+                     plugins::load_plugins(plugin_options, machine_.runtime().metrics, visitors_, applications_));
     plugin_service_ = std::make_unique<plugins::PluginService>(std::move(libraries));
     visitors::VisitorServiceOptions options;
     options.cpus = cpu_count();

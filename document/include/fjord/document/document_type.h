@@ -140,6 +140,8 @@ class DocumentTypeRepo {
   const DocumentType* find(std::uint32_t id) const;
   /// In the order declared.
   const std::vector<std::unique_ptr<const DocumentType>>& types() const { return types_; }
+  /// The texts that build() was given; none for what of() made.
+  const std::vector<std::string>& schemas() const { return schemas_; }
 
   /// Errors: InvalidArgument for two types with one name or with one id.
   static Result<std::shared_ptr<const DocumentTypeRepo>> of(std::vector<std::unique_ptr<const DocumentType>> types);
@@ -147,6 +149,9 @@ class DocumentTypeRepo {
  private:
   DocumentTypeRepo() = default;
 
+  static Result<std::shared_ptr<DocumentTypeRepo>> make(std::vector<std::unique_ptr<const DocumentType>> types);
+
+  std::vector<std::string> schemas_;
   std::vector<std::unique_ptr<const DocumentType>> types_;
   std::unordered_map<std::string_view, const DocumentType*> by_name_;
   std::unordered_map<std::uint32_t, const DocumentType*> by_id_;

@@ -8,7 +8,6 @@
 #include "fjord/common/clock.h"
 #include "fjord/common/metrics.h"
 #include "fjord/mapreduce/application.h"
-#include "fjord/rpc/cluster_snapshot.h"
 #include "fjord/rpc/transport.h"
 #include "fjord/visitors/visitor.h"
 
@@ -31,9 +30,9 @@ struct PluginOptions {
 /// `applications`. A library that is broken, of another interface, or offers a name that is taken is left out with a
 /// line in the log. Errors: NotFound if the directory is not there; IoError if the host is not.
 ///
-/// Lifetime: `snapshots` and `metrics` outlive `visitors` and `applications`. Blocks.
-Result<std::vector<rpc::PluginLibrary>> load_plugins(const PluginOptions& options, const rpc::SnapshotHolder& snapshots,
-                                                     MetricRegistry& metrics, visitors::VisitorRegistry& visitors,
+/// Lifetime: `metrics` outlives `visitors` and `applications`. Blocks.
+Result<std::vector<rpc::PluginLibrary>> load_plugins(const PluginOptions& options, MetricRegistry& metrics,
+                                                     visitors::VisitorRegistry& visitors,
                                                      mapreduce::ApplicationRegistry& applications);
 
 /// Answers listPlugins with what load_plugins() returned. Threading: every thread.

@@ -156,6 +156,8 @@ struct JobStatus {
   std::uint32_t pass_run = 0;           ///< `run` when the pass began.
   std::string application_version;      ///< Of an application of a plugin; all of its tasks have the same.
   std::uint64_t processor_us = 0;       ///< Of busy_us, processors worked for tasks; 0: the job has no cpu_max.
+  /// Of a job with several passes, in place of application_version: one for each pass.
+  std::vector<std::string> application_versions;
 };
 
 struct SubmitJobReply {

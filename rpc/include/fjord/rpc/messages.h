@@ -225,7 +225,8 @@ struct Apply {
   std::int64_t timeout_us = 0;
   std::uint32_t in_background = 0;  ///< How many of the operations nobody waits for (Priority::Background).
   /// Rises from message to message of a distributor, also over its restarts: of a message that was refused for lack of
-  /// space, a copy that comes later is refused as well. 0: not numbered, copies are not recognised.
+  /// space, or because it came too early, a copy that comes later is refused as well. 0: not numbered, copies are not
+  /// recognised.
   std::uint64_t number = 0;
 };
 
