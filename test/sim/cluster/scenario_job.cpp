@@ -51,9 +51,10 @@ struct Totals {
 /// How many passes an aggregation has, and where their rows go.
 enum class Chain {
   None,
-  Into,      ///< One pass; its rows become documents.
-  ThenRows,  ///< Two; the second reads rows.
-  ThenKept,  ///< Two; the second reads the documents that the first one leaves.
+  Into,         ///< One pass; its rows become documents.
+  ThenRows,     ///< Two; the second reads rows.
+  ThenKept,     ///< Two; the second reads the documents that the first one leaves.
+  ThenBatched,  ///< Two; the second reads rows, and is of a plugin.
 };
 
 /// What is computed: the application fieldstats, built in or as one of a plugin, or an aggregation.
@@ -68,7 +69,8 @@ struct Query {
   std::uint64_t limit = 0;  ///< Of the first pass of a chain.
 
   bool is_chain() const { return chain != Chain::None; }
-  bool has_two_passes() const { return chain == Chain::ThenRows || chain == Chain::ThenKept; }
+  bool has_two_passes() const { return is_chain() && chain != Chain::Into; }
+  bool puts_documents() const { return is_chain() && chain != Chain::ThenBatched; }
 
   rpc::JobSpec chain_spec() const {
     const auto pass_of = [](const mapreduce::AggregateSpec& aggregate, rpc::RowTarget into, std::string selection) {
@@ -87,12 +89,16 @@ struct Query {
     first.aggregates = {"count() AS n", "sum(price) AS s"};
     first.limit = limit;
     if (limit != 0) first.order_by = {"n desc", "s desc"};
-    const bool is_kept = chain != Chain::ThenRows;
+    const bool is_kept = chain == Chain::Into || chain == Chain::ThenKept;
     rpc::JobSpec spec;
     spec.incremental = is_incremental;
     spec.shuffle = shuffle;
     spec.passes.push_back(pass_of(first, is_kept ? rpc::RowTarget{"tally", "", "sim"} : rpc::RowTarget{}, ""));
     if (!has_two_passes()) return spec;
+    if (chain == Chain::ThenBatched) {
+      spec.passes.push_back({kBatchedApplication, "", "s >= 0", {{"group", "n"}, {"value", "s"}}, {}});
+      return spec;
+    }
     mapreduce::AggregateSpec second;
     second.type = is_kept ? "tally" : "row";
     second.group_by = {"n"};
@@ -196,19 +202,19 @@ class Catalogue {
 
   /// Empty if `results` are exactly right.
   std::string compare(const std::vector<mapreduce::KeyedResult>& results, const Query& query) const {
-    if (query.is_chain()) return compare_chain(results, query);
-    const std::map<std::string, Totals> all = expected(query);
+    if (query.puts_documents()) return compare_chain(results, query);
+    const bool is_aggregation = query.is_aggregation && !query.is_chain();
+    const std::map<std::string, Totals> all = query.is_chain() ? expected_by_n(query) : expected(query);
     if (results.size() != all.size()) return fmt::format("{} results instead of {}", results.size(), all.size());
     for (const auto& [key, value] : results) {
       auto one = all.find(key);
       if (one == all.end()) return "a result for '" + key + "', which no document has";
       const Totals& t = one->second;
       const double average = static_cast<double>(t.sum) / static_cast<double>(t.count);
-      std::string start =
-          query.is_aggregation
-              ? fmt::format("{},{},{},{}", key.substr(0, key.size() - 1), t.count, t.sum,
-                            query.is_incremental ? "" : fmt::format("{},{},", t.min, t.max))
-              : fmt::format(R"({{"count":{},"sum":{},"min":{},"max":{},"avg":)", t.count, t.sum, t.min, t.max);
+      std::string start = is_aggregation ? fmt::format("{},{},{},{}", key.substr(0, key.size() - 1), t.count, t.sum,
+                                                       query.is_incremental ? "" : fmt::format("{},{},", t.min, t.max))
+                                         : fmt::format(R"({{"count":{},"sum":{},"min":{},"max":{},"avg":)", t.count,
+                                                       t.sum, t.min, t.max);
       if (!value.starts_with(start) || std::strtod(value.c_str() + start.size(), nullptr) != average) {
         return fmt::format("'{}' is {} instead of {}{}", key, value, start, average);
       }
@@ -278,6 +284,13 @@ class Catalogue {
     });
     if (groups.size() > query.limit) groups.resize(query.limit);
     return groups;
+  }
+  std::map<std::string, Totals> expected_by_n(const Query& query) const {
+    std::map<std::string, Totals> all;
+    for (const Group& group : first_pass(query)) {
+      if (group.s >= 0) all[std::to_string(group.n)].add(group.s);
+    }
+    return all;
   }
   /// By key of a result, as a row; of one pass with a limit without the group, which may be one of several.
   std::multimap<std::string, std::string> chain_rows(const Query& query) const {
@@ -559,6 +572,9 @@ ScenarioResult run_job(const ScenarioOptions& options) {
     query.chain = static_cast<Chain>(1 + random.below(3));
     if (random.chance(0.3)) query.limit = 1 + random.below(12);
   }
+  if (query.chain == Chain::ThenRows && Random(mix64(options.seed, 0x7468656e)).chance(0.5)) {
+    query.chain = Chain::ThenBatched;
+  }
   query.is_batched = !query.is_aggregation && Random(mix64(options.seed, 0x706c7567)).chance(0.5);
   const bool pauses = random.chance(0.4);
   const bool disturbs = random.chance(0.5);
@@ -574,7 +590,7 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   Catalogue catalogue(cluster, client, random);
   if (!catalogue.feed(100 + static_cast<unsigned>(random.below(150))))
     result.failure = "I16: the documents could not be fed";
-  if (query.is_chain() && !catalogue.put_strangers(query)) result.failure = "I16: the documents could not be fed";
+  if (query.puts_documents() && !catalogue.put_strangers(query)) result.failure = "I16: the documents could not be fed";
 
   cluster.network().set_faults(random_faults(random));
   bool stop = false;
@@ -631,7 +647,7 @@ ScenarioResult run_job(const ScenarioOptions& options) {
     result.failure =
         results ? catalogue.compare(*results, query) : "I9: results cannot be read: " + results.error().to_string();
     if (results && !result.failure.empty()) result.failure = "I9: " + result.failure;
-    if (result.failure.empty() && query.is_chain()) {
+    if (result.failure.empty() && query.puts_documents()) {
       result.failure = catalogue.check_documents(*results, query);
       if (!result.failure.empty()) result.failure = "I9: " + result.failure;
     }
