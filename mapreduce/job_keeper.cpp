@@ -35,6 +35,7 @@ void JobKeeper::save(std::function<void()> then) {
 void JobKeeper::write() {
   writing_ = true;
   again_ = false;
+  write_began_ = clock_.now();
   std::move(later_.begin(), later_.end(), std::back_inserter(now_));
   later_.clear();
   rpc::JobStatus record = callbacks_.current();
@@ -89,6 +90,7 @@ void JobKeeper::written(std::uint64_t revision) {
   revision_ = revision;
   writing_ = false;
   failures_ = 0;
+  confirmed_ = write_began_;
   for (const auto& then : std::exchange(now_, {})) then();
   if (again_ && !writing_ && callbacks_.current) write();
 }

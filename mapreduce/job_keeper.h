@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "fjord/common/clock.h"
 #include "fjord/common/executor.h"
 #include "fjord/mapreduce/job_records.h"
 
@@ -18,8 +19,8 @@ inline bool may_go_away(const Status& status) {
 /// nobody has written in between. Who else writes either asks for something (a pause, a cancel, settings), which is
 /// taken over, or has taken the job over, which ends the keeper.
 ///
-/// Threading: confined to `executor`. Lifetime: destroying it ends it without a word; `records` and `executor` outlive
-/// it.
+/// Threading: confined to `executor`. Lifetime: destroying it ends it without a word; `records`, `clock` and `executor`
+/// outlive it.
 class JobKeeper : public std::enable_shared_from_this<JobKeeper> {
  public:
   struct Callbacks {
@@ -32,17 +33,21 @@ class JobKeeper : public std::enable_shared_from_this<JobKeeper> {
   };
 
   /// `revision` of the record as it is; 0: there is none. `ignores_owners`: wrong on purpose; goes on whoever owns it.
-  JobKeeper(JobRecords& records, visitors::Mailbox mailbox, Executor& executor, Callbacks callbacks,
+  JobKeeper(JobRecords& records, visitors::Mailbox mailbox, Clock& clock, Executor& executor, Callbacks callbacks,
             std::uint64_t revision, bool ignores_owners = false)
       : records_(records),
         mailbox_(std::move(mailbox)),
+        clock_(clock),
         executor_(executor),
         callbacks_(std::move(callbacks)),
         revision_(revision),
-        ignores_owners_(ignores_owners) {}
+        ignores_owners_(ignores_owners),
+        confirmed_(clock.now()) {}
 
   /// Or will have one: the first write is under way.
   bool has_record() const { return revision_ != 0 || writing_; }
+  /// For how long nothing has shown that this process owns the job: since the last write that succeeded began.
+  Duration unconfirmed() const { return clock_.now() - confirmed_; }
   /// Writes the record as it is now; `then` (may be empty) is called when that has been written. What cannot be written
   /// is tried again, for ever.
   void save(std::function<void()> then);
@@ -65,6 +70,7 @@ class JobKeeper : public std::enable_shared_from_this<JobKeeper> {
 
   JobRecords& records_;
   visitors::Mailbox mailbox_;
+  Clock& clock_;
   Executor& executor_;
   Callbacks callbacks_;
   std::uint64_t revision_;
@@ -72,6 +78,8 @@ class JobKeeper : public std::enable_shared_from_this<JobKeeper> {
   bool writing_ = false;
   bool again_ = false;
   unsigned failures_ = 0;
+  MonotonicTime confirmed_;
+  MonotonicTime write_began_;
   std::vector<std::function<void()>> now_;    ///< Wait for the write that is under way.
   std::vector<std::function<void()>> later_;  ///< For the next one.
 };

@@ -77,6 +77,8 @@ class JobRunner {
   /// The same as a record, from which another process can go on.
   rpc::JobStatus record() const;
   bool is_paused() const { return job_.paused; }
+  /// Documents that stay are being put or removed, or may be.
+  bool puts_documents() const;
   /// Of a job that is done and was reduced here; take_rows() once.
   bool has_rows() const { return has_rows_; }
   JobRows take_rows() { return std::move(rows_); }
@@ -147,7 +149,6 @@ class JobRunner {
   void take_targets(const std::string& docblock);
   void remove_stale();
   void read_kept_rows();
-  bool puts_documents() const;
   void note_strays();
   void note_repeated();
   void finish_pass();

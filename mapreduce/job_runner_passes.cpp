@@ -445,7 +445,6 @@ void JobRunner::remove_stale() {
 
 // --- From pass to pass
 
-/// Documents that stay are being put or removed, or may be.
 bool JobRunner::puts_documents() const {
   return !plan_.pass.into.type.empty() && (job_.phase == rpc::JobPhase::Reduce || job_.phase == rpc::JobPhase::Put);
 }

@@ -227,6 +227,9 @@ Status JobService::Impl::apply(Job& job, const std::string& id, const rpc::Contr
       job.status.cancel_wanted = true;
       if (job.runner != nullptr) {
         job.runner->cancel();
+      } else if (job.status.bits != 0) {
+        std::erase(queue_, id);
+        start(id);  // it has begun, so there is something to remove
       } else {
         std::erase(queue_, id);
         job.status.phase = rpc::JobPhase::Cancelled;
@@ -297,7 +300,7 @@ void JobService::Impl::make_keeper(const std::string& id, Job& job, std::uint64_
   callbacks.current = [this, id] { return record_of(jobs_.at(id)); };
   callbacks.on_wanted = [this, id](const rpc::JobStatus& record) { wanted(id, record); };
   callbacks.on_lost = [this, id](const rpc::JobStatus& record) { lost(id, record); };
-  job.keeper = std::make_shared<JobKeeper>(records_, mailbox_, *executor_, std::move(callbacks), revision,
+  job.keeper = std::make_shared<JobKeeper>(records_, mailbox_, clock_, *executor_, std::move(callbacks), revision,
                                            options_.sabotage.ignore_owners);
 }
 
@@ -359,43 +362,65 @@ void JobService::Impl::start_queued() {
   while (!queue_.empty() && running() < options_.running_max) {
     const std::string id = queue_.front();
     queue_.pop_front();
-    Job& job = jobs_.at(id);
-    const std::uint64_t number = job.number;
-    const RunnerEnvironment environment{options_,
-                                        clock_,
-                                        transport_,
-                                        snapshot_,
-                                        *executor_,
-                                        bulk_,
-                                        static_cast<std::uint64_t>(task_memory_.value()),
-                                        static_cast<std::uint64_t>(job_memory_.value()),
-                                        applications_,
-                                        share_percent_,
-                                        records_,
-                                        mailbox_};
-    RunnerCallbacks callbacks;
-    callbacks.on_finished = [this, id, number] {
-      // Not inside the runner that is about to be destroyed.
-      mailbox_.post([this, id, number] {
-        if (find(id, number) != nullptr) on_finished(id);
-      });
-    };
-    callbacks.commit = [this, id, number](std::function<void()> then) {
-      if (find(id, number) == nullptr) return;  // it was lost
-      // Later, as it may come from inside a session's callback, and what it waits for may be there already.
-      save(id, [this, then = std::move(then)] { executor_->post(then); });
-    };
-    callbacks.save_rows = [this, id, number](JobRows rows, auto done) {
-      if (Job* known = find(id, number)) known->keeper->save_rows(std::move(rows), std::move(done));
-    };
-    callbacks.load_rows = [this, id, number](auto done) {
-      if (Job* known = find(id, number)) known->keeper->load_rows(std::move(done));
-    };
-    job.runner = std::make_unique<JobRunner>(job.status, environment, random_.fork(), std::move(callbacks));
-    job.runner->start();
-    guard_later();
+    start(id);
   }
   metrics_.running.set(static_cast<double>(running()));
+}
+
+void JobService::Impl::start(const std::string& id) {
+  Job& job = jobs_.at(id);
+  const std::uint64_t number = job.number;
+  const RunnerEnvironment environment{options_,
+                                      clock_,
+                                      transport_,
+                                      snapshot_,
+                                      *executor_,
+                                      bulk_,
+                                      static_cast<std::uint64_t>(task_memory_.value()),
+                                      static_cast<std::uint64_t>(job_memory_.value()),
+                                      applications_,
+                                      share_percent_,
+                                      records_,
+                                      mailbox_};
+  RunnerCallbacks callbacks;
+  callbacks.on_finished = [this, id, number] {
+    // Not inside the runner that is about to be destroyed.
+    mailbox_.post([this, id, number] {
+      if (find(id, number) != nullptr) on_finished(id);
+    });
+  };
+  callbacks.commit = [this, id, number](std::function<void()> then) {
+    if (find(id, number) == nullptr) return;  // it was lost
+    // Later, as it may come from inside a session's callback, and what it waits for may be there already.
+    save(id, [this, then = std::move(then)] { executor_->post(then); });
+  };
+  callbacks.save_rows = [this, id, number](JobRows rows, auto done) {
+    if (Job* known = find(id, number)) known->keeper->save_rows(std::move(rows), std::move(done));
+  };
+  callbacks.load_rows = [this, id, number](auto done) {
+    if (Job* known = find(id, number)) known->keeper->load_rows(std::move(done));
+  };
+  job.runner = std::make_unique<JobRunner>(job.status, environment, random_.fork(), std::move(callbacks));
+  job.runner->start();
+  guard_later();
+}
+
+/// Another process may take the job over soon, or has. When that one is done, yet another job may put newer rows under
+/// the names of this one's documents, and what this process still put would replace them. So it puts no more until the
+/// record says that it owns the job, and then goes on from the record.
+void JobService::Impl::stand_down(const std::string& id, Job& job) {
+  log::warning("job", "{}: its record could not be written for {:.1f} s; until it can, no documents are put", id,
+               static_cast<double>(job.keeper->unconfirmed().count()) / 1e6);
+  job.status = record_of(job);
+  job.status.bound_by = "its record, which cannot be written";
+  job.runner.reset();
+  job.keeper->save([this, id, number = job.number] {
+    mailbox_.post([this, id, number] {
+      const Job* known = find(id, number);
+      if (known == nullptr || known->runner != nullptr || is_over(known->status.phase)) return;
+      start(id);
+    });
+  });
 }
 
 void JobService::Impl::on_finished(const std::string& id) {
@@ -453,7 +478,11 @@ void JobService::Impl::forget_oldest() {
 void JobService::Impl::renew_later() {
   executor_->post_after(options_.renew_interval, [this] {
     for (auto& [id, job] : jobs_) {
-      if (job.keeper->has_record() && !is_over(job.status.phase)) job.keeper->save({});
+      if (!job.keeper->has_record() || is_over(job.status.phase)) continue;
+      job.keeper->save({});
+      // Before the lease has run out, by the time between two looks.
+      const bool may_be_lost = job.keeper->unconfirmed() + options_.renew_interval >= options_.lease;
+      if (may_be_lost && job.runner != nullptr && job.runner->puts_documents()) stand_down(id, job);
     }
     renew_later();
   });

@@ -117,6 +117,8 @@ class JobService::Impl {
   void control_record(const rpc::ControlJob& request, UniqueFunction<void(Status)> done);
   std::size_t running() const;
   void start_queued();
+  void start(const std::string& id);
+  void stand_down(const std::string& id, Job& job);
   void on_finished(const std::string& id);
   void over(const std::string& id, Job& job);
   void forget_oldest();

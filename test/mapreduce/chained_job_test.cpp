@@ -324,6 +324,46 @@ TEST_CASE("a job is not done while tasks that were given up may put its document
   }
 }
 
+TEST_CASE("who cannot write the record of its job puts no documents when another process may have taken the job over") {
+  mapreduce::JobServiceOptions options;
+  options.record_after = Duration(0);
+  options.renew_interval = seconds(1);
+  JobWorld jobs(15, 3, kSchema, {}, options);
+  Counts counts;
+  for (int i = 0; i < 1500; ++i) {
+    const std::string city = "city " + std::to_string(i);
+    put_place(jobs, i, city);
+    counts[city] = 1;
+  }
+  const auto shuffle = GENERATE(rpc::Shuffle::Store, rpc::Shuffle::Direct);
+  const auto limit = GENERATE(std::uint64_t{0}, std::uint64_t{10'000});
+  const bool is_cancelled = GENERATE(false, true);
+  CAPTURE(shuffle, limit, is_cancelled);
+  bool is_cut = false;
+  jobs.sink.on_put = [&](const std::string& id, const EncodedDocument&) {
+    if (!id.starts_with("id:results:city_count:") || std::exchange(is_cut, true)) return;
+    jobs.records.is_there = false;
+    jobs.sink.put_takes = seconds(2);
+  };
+  REQUIRE(jobs.submit("job", spec_of({pass_of(by_city(limit), {"city_count", "", "week"})}, shuffle)).is_ok());
+  REQUIRE(jobs.world.run_until([&] { return is_cut; }));
+  jobs.world.scheduler.run_for(seconds(5));
+  const int puts_early = jobs.sink.puts;
+  jobs.world.scheduler.run_for(seconds(5));
+  const int puts = jobs.sink.puts;
+  CHECK(puts > puts_early);  // a short while is no reason to stop
+  jobs.world.scheduler.run_for(seconds(30));
+  CHECK(jobs.sink.puts == puts);
+  CHECK(jobs.status("job").bound_by == "its record, which cannot be written");
+  jobs.sink.put_takes = milliseconds(1);
+  if (is_cancelled) REQUIRE(jobs.control("job", rpc::JobAction::Cancel).is_ok());
+  jobs.records.is_there = true;
+  const auto status = follow(jobs, "job");
+  CHECK(status.phase == (is_cancelled ? rpc::JobPhase::Cancelled : rpc::JobPhase::Done));
+  if (!is_cancelled) CHECK(documents(jobs, "city_count") == expected_documents(counts, "week"));
+  CHECK(jobs.world.stored("fjord_tuples").empty());
+}
+
 TEST_CASE("what was mapped of one pass when the job was taken over is not taken for something of the next one") {
   JobWorld jobs(12, 3, kSchema, {}, recorded_at_once());
   const Counts counts = put_places(jobs, 80);

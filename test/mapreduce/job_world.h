@@ -15,33 +15,33 @@
 
 namespace fjord::test {
 
-/// Writes to the world's nodes, a millisecond later.
+/// Writes to the world's nodes, a little later.
 class WorldSink final : public mapreduce::DocumentSink {
  public:
   explicit WorldSink(VisitorWorld& world) : world_(world) {}
   void put(std::string id, EncodedDocument document, visitors::Mailbox reply_to, Done done) override {
     ++puts;
     under_way_max = std::max(under_way_max, ++under_way);
-    world_.scheduler.outside().post_after(milliseconds(1),
-                                          [this, id = std::move(id), document = std::move(document), reply_to,
-                                           shared = std::make_shared<Done>(std::move(done))] {
-                                            --under_way;
-                                            Status status;
-                                            if (failures > 0) {
-                                              --failures;
-                                              status = failure;
-                                            } else {
-                                              if (on_put) on_put(id, document);
-                                              world_.put(id, document.header, document.body);
-                                            }
-                                            reply_to.post([shared, status] { (*shared)(status); });
-                                          });
+    world_.scheduler.outside().post_after(put_takes, [this, id = std::move(id), document = std::move(document),
+                                                      reply_to, shared = std::make_shared<Done>(std::move(done))] {
+      --under_way;
+      Status status;
+      if (failures > 0) {
+        --failures;
+        status = failure;
+      } else {
+        if (on_put) on_put(id, document);
+        world_.put(id, document.header, document.body);
+      }
+      reply_to.post([shared, status] { (*shared)(status); });
+    });
   }
   void remove(std::string id, visitors::Mailbox reply_to, Done done) override {
     world_.remove(id);
     reply_to.post([shared = std::make_shared<Done>(std::move(done))] { (*shared)(Status::ok()); });
   }
 
+  Duration put_takes = milliseconds(1);
   int puts = 0;
   int under_way = 0;
   int under_way_max = 0;
