@@ -136,7 +136,7 @@ class Engine final : public SlotfileProvider {
 
   // engine_checkpoint.cpp
   bool wants_checkpoint() const;
-  bool has_leftover(MonotonicTime now) const;
+  bool gives_space_back(MonotonicTime now) const;
   Status begin_checkpoint();
   Status step_checkpoint();
   Status flush_some(std::uint64_t bytes_max);

@@ -22,8 +22,8 @@ constexpr Duration kIdle = std::chrono::seconds(1);
 /// After nobody wrote or read for that long, what is only in the journal goes to its place, if it is worth it.
 constexpr Duration kQuiet = std::chrono::milliseconds(50);
 constexpr std::uint64_t kWorthACheckpoint = 1 << 20;
-/// On a full disk smaller ones are worth it too, but not more often than that.
-constexpr Duration kBetweenSmallCheckpoints = std::chrono::seconds(1);
+/// On a full disk they do not wait for quiet and are worth it however small they are, but not more often than that.
+constexpr Duration kBetweenUrgentCheckpoints = std::chrono::seconds(1);
 constexpr Duration kBetweenMetrics = std::chrono::seconds(2);
 constexpr Duration kWhileSyncing = std::chrono::milliseconds(2);
 constexpr Duration kAfterFailure = std::chrono::seconds(1);
@@ -47,8 +47,8 @@ spi::Maintenance Engine::maintain(MonotonicTime now) {
   if (!health()) return {.more = false, .next_in = kIdle};
   const bool busy = std::exchange(active_, false);
   if (busy) quiet_since_ = now;
-  const bool quiet = short_of_space_ || now >= quiet_since_ + kQuiet;
-  const bool leftover = has_leftover(now);
+  const bool quiet = now >= quiet_since_ + kQuiet;
+  const bool leftover = journal_.bytes() > kWorthACheckpoint || retired_bytes_ > kWorthACheckpoint;
   if (now < retry_at_) return {.more = false, .next_in = retry_at_ - now};
   const bool waits = (job_ != nullptr && !job_->is_done()) || (rewrite_job_ != nullptr && !rewrite_job_->is_done());
   if (split_some_slot()) return {.more = true, .next_in = kIdle};
@@ -60,11 +60,11 @@ spi::Maintenance Engine::maintain(MonotonicTime now) {
     status = step_rewrite();
   } else if (waits) {
     return {.more = false, .next_in = kWhileSyncing};
-  } else if (phase_ == Phase::None && (wants_checkpoint() || (quiet && leftover))) {
+  } else if (phase_ == Phase::None && (wants_checkpoint() || (quiet && leftover) || gives_space_back(now))) {
     begun_at_ = now;
     status = begin_checkpoint();
   } else {
-    more = pick_rewrite(!quiet) || join_some_slots() || scrub_some(now);
+    more = pick_rewrite(!quiet && !short_of_space_) || join_some_slots() || scrub_some(now);
     if (!more && !quiet && leftover) return {.more = false, .next_in = kQuiet};
   }
   if (!status) {
@@ -94,11 +94,10 @@ bool Engine::wants_checkpoint() const {
          retired_bytes_ > limits.journal_bytes_max / 2;
 }
 
-/// Whether a checkpoint is worth it while nothing else is to be done. On a full disk anything is that gives space back:
-/// files that go with it, and removes, which keep their slots from being written anew until they are in slotfiles.
-bool Engine::has_leftover(MonotonicTime now) const {
-  if (journal_.bytes() > kWorthACheckpoint || retired_bytes_ > kWorthACheckpoint) return true;
-  return short_of_space_ && now >= begun_at_ + kBetweenSmallCheckpoints &&
+/// Whether the disk is so full that a checkpoint cannot wait. Files go with it, and removes get into slotfiles, whose
+/// slots are not written anew before.
+bool Engine::gives_space_back(MonotonicTime now) const {
+  return short_of_space_ && now >= begun_at_ + kBetweenUrgentCheckpoints &&
          (context_.stats.held_bytes > 0 || retired_bytes_ > 0);
 }
 

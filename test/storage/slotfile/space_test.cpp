@@ -73,13 +73,16 @@ TEST_CASE("slotfile space: on a full disk removes give their space back while do
   for (int i = 0; i < store.count; i += 5) store.get(i);
 }
 
-TEST_CASE("slotfile space: small checkpoints of a full disk do not follow each other at once") {
-  Store store(20, 1000);
+TEST_CASE("slotfile space: checkpoints of a full disk do not follow each other at once") {
+  const std::size_t bytes = GENERATE(1000, 150'000);
+  Store store(20, bytes);
   store.provider->set_short_of_space(true);
   store.run_while_read(seconds(2));
   const std::uint64_t before = store.provider->stats().checkpoints;
   for (int i = 0; i < 100; ++i) {
-    REQUIRE(testing::apply(*store.provider, kBucket, test_put(i % 20, 10 + i)).status.is_ok());
+    OwnedWrite write = test_put(i % 20, 10 + i);
+    write.body.assign(bytes, 'x');
+    REQUIRE(testing::apply(*store.provider, kBucket, write).status.is_ok());
     store.run_while_read(milliseconds(100));
   }
   const std::uint64_t checkpoints = store.provider->stats().checkpoints - before;
