@@ -248,6 +248,7 @@ Duration JobRunner::wait_for_share(MonotonicTime now) {
 
 Duration JobRunner::wait_before(std::size_t buckets) {
   if (job_.phase == rpc::JobPhase::CleanUp) return Duration(0);
+  if (puts_documents() && !callbacks_.is_owner()) return environment_.options.renew_interval;
   const MonotonicTime now = environment_.clock.now();
   const MonotonicTime begun = last_begin_;
   if (const Duration pause = wait_for_share(now); pause > Duration(0)) return pause;

@@ -43,6 +43,8 @@ struct RunnerCallbacks {
   /// The job's record has to say what status() does before `then` may be called. What is not called any more: the job
   /// has another owner.
   std::function<void(std::function<void()> then)> commit;
+  /// Nobody else can own the job by now.
+  std::function<bool()> is_owner;
   /// Results beside the record, as JobKeeper writes and reads them.
   std::function<void(JobRows rows, UniqueFunction<void(Status)> done)> save_rows;
   std::function<void(UniqueFunction<void(Result<JobRows>)> done)> load_rows;

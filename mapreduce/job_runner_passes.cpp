@@ -245,6 +245,8 @@ void JobRunner::pump(std::function<Result<bool>(SinkOperation&)> next, unsigned 
       environment_.records.sink(), environment_.mailbox, kPumpOutstanding,
       [this, next](SinkOperation& operation) mutable -> Result<bool> {
         if (outcome_ != rpc::JobPhase::Done || begins_anew_) return false;
+        if (puts_documents() && !callbacks_.is_owner())
+          return Status(StatusCode::NotReady, "the job may have another owner by now");
         return next(operation);
       },
       [this, ended](const Status& status) {

@@ -394,6 +394,10 @@ void JobService::Impl::start(const std::string& id) {
     // Later, as it may come from inside a session's callback, and what it waits for may be there already.
     save(id, [this, then = std::move(then)] { executor_->post(then); });
   };
+  callbacks.is_owner = [this, id, number] {
+    const Job* known = find(id, number);
+    return known != nullptr && !may_be_lost(*known);
+  };
   callbacks.save_rows = [this, id, number](JobRows rows, auto done) {
     if (Job* known = find(id, number)) known->keeper->save_rows(std::move(rows), std::move(done));
   };
@@ -403,6 +407,11 @@ void JobService::Impl::start(const std::string& id) {
   job.runner = std::make_unique<JobRunner>(job.status, environment, random_.fork(), std::move(callbacks));
   job.runner->start();
   guard_later();
+}
+
+/// Before the lease has run out, by the time between two looks.
+bool JobService::Impl::may_be_lost(const Job& job) const {
+  return job.keeper->has_record() && job.keeper->unconfirmed() + options_.renew_interval >= options_.lease;
 }
 
 /// Another process may take the job over soon, or has. When that one is done, yet another job may put newer rows under
@@ -480,9 +489,7 @@ void JobService::Impl::renew_later() {
     for (auto& [id, job] : jobs_) {
       if (!job.keeper->has_record() || is_over(job.status.phase)) continue;
       job.keeper->save({});
-      // Before the lease has run out, by the time between two looks.
-      const bool may_be_lost = job.keeper->unconfirmed() + options_.renew_interval >= options_.lease;
-      if (may_be_lost && job.runner != nullptr && job.runner->puts_documents()) stand_down(id, job);
+      if (job.runner != nullptr && job.runner->puts_documents() && may_be_lost(job)) stand_down(id, job);
     }
     renew_later();
   });

@@ -118,6 +118,7 @@ class JobService::Impl {
   std::size_t running() const;
   void start_queued();
   void start(const std::string& id);
+  bool may_be_lost(const Job& job) const;
   void stand_down(const std::string& id, Job& job);
   void on_finished(const std::string& id);
   void over(const std::string& id, Job& job);

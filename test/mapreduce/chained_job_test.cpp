@@ -324,17 +324,22 @@ TEST_CASE("a job is not done while tasks that were given up may put its document
   }
 }
 
+Counts put_cities(JobWorld& jobs, int cities) {
+  Counts counts;
+  for (int i = 0; i < cities; ++i) {
+    const std::string city = "city " + std::to_string(i);
+    put_place(jobs, i, city);
+    counts[city] = 1;
+  }
+  return counts;
+}
+
 TEST_CASE("who cannot write the record of its job puts no documents when another process may have taken the job over") {
   mapreduce::JobServiceOptions options;
   options.record_after = Duration(0);
   options.renew_interval = seconds(1);
   JobWorld jobs(15, 3, kSchema, {}, options);
-  Counts counts;
-  for (int i = 0; i < 1500; ++i) {
-    const std::string city = "city " + std::to_string(i);
-    put_place(jobs, i, city);
-    counts[city] = 1;
-  }
+  const Counts counts = put_cities(jobs, 1500);
   const auto shuffle = GENERATE(rpc::Shuffle::Store, rpc::Shuffle::Direct);
   const auto limit = GENERATE(std::uint64_t{0}, std::uint64_t{10'000});
   const bool is_cancelled = GENERATE(false, true);
@@ -362,6 +367,36 @@ TEST_CASE("who cannot write the record of its job puts no documents when another
   CHECK(status.phase == (is_cancelled ? rpc::JobPhase::Cancelled : rpc::JobPhase::Done));
   if (!is_cancelled) CHECK(documents(jobs, "city_count") == expected_documents(counts, "week"));
   CHECK(jobs.world.stored("fjord_tuples").empty());
+}
+
+TEST_CASE("who looks at its record seldom begins no task that puts documents when it may have lost the job") {
+  mapreduce::JobServiceOptions options;
+  options.record_after = Duration(0);
+  options.renew_interval = seconds(9);
+  options.lease = seconds(19);
+  JobWorld jobs(16, 3, kSchema, {}, options);
+  const Counts counts = put_cities(jobs, 1500);
+  const auto limit = GENERATE(std::uint64_t{0}, std::uint64_t{10'000});
+  CAPTURE(limit);
+  int puts = 0;
+  jobs.sink.on_put = [&](const std::string& id, const EncodedDocument&) {
+    if (!id.starts_with("id:results:city_count:") || ++puts > 1) return;
+    jobs.records.is_there = false;
+    jobs.sink.put_takes = seconds(1);
+  };
+  auto spec = spec_of({pass_of(by_city(limit), {"city_count", "", "week"})}, rpc::Shuffle::Store);
+  spec.visitors_per_node = 1;
+  spec.settings = {{"throttle", "1000000000"}};  // a bucket a task
+  REQUIRE(jobs.submit("job", spec).is_ok());
+  REQUIRE(jobs.world.run_until([&] { return puts > 0; }));
+  jobs.world.scheduler.run_for(seconds(17));
+  CHECK(puts > 300);
+  CHECK(puts < 1000);  // one task of six on each of three nodes, and not the others
+  jobs.records.is_there = true;
+  jobs.sink.put_takes = milliseconds(1);
+  const auto status = follow(jobs, "job");
+  CHECK(status.phase == rpc::JobPhase::Done);
+  CHECK(documents(jobs, "city_count") == expected_documents(counts, "week"));
 }
 
 TEST_CASE("what was mapped of one pass when the job was taken over is not taken for something of the next one") {
