@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <rapidjson/document.h>
-#include <rapidjson/error/en.h>
 #include <utility>
 
 #include "fjord/mapreduce/aggregate_spec.h"

@@ -70,7 +70,8 @@ class ApplicationParameters {
   const std::string& text(std::string_view name) const;
   /// Errors: InvalidArgument if it is no integer from `min` to `max`.
   Result<std::int64_t> integer(std::string_view name, std::int64_t min, std::int64_t max) const;
-  /// All types of the cluster; null if whoever makes the application does not know them.
+  /// All types of the cluster, or, where rows of another pass are read, that of the rows; null if whoever makes the
+  /// application does not know them.
   const DocumentTypeRepo* types() const { return types_; }
   const Values& values() const { return values_; }
 
