@@ -215,6 +215,39 @@ class BatchWorld {
   std::vector<std::unique_ptr<WithPlugins>> services;
 };
 
+/// Submits the job, ends its process once `when` holds for what is recorded, begins another one with `applications`
+/// (null: the same), and gives the record of the job's end.
+rpc::JobStatus taken_over(JobWorld& jobs, const rpc::JobSpec& spec, std::function<bool(const rpc::JobStatus&)> when,
+                          mapreduce::ApplicationRegistry* applications) {
+  bool ended = false;
+  jobs.records.on_write = [&](const rpc::JobStatus& record) {
+    if (ended || !when(record)) return;
+    ended = true;
+    jobs.world.scheduler.outside().post([&] {
+      jobs.stop_service();
+      if (applications != nullptr) jobs.distributor_applications = applications;
+      jobs.start_service();
+    });
+  };
+  (void)jobs.submit("job", spec);  // its answer is lost if the process ends before it
+  rpc::JobStatus status;
+  REQUIRE(jobs.world.run_until([&] {
+    const auto it = jobs.records.records.find("job");
+    if (it == jobs.records.records.end()) return false;
+    status = it->second;
+    return ended && status.finished_unix_us != 0;
+  }));
+  CHECK(status.taken_over == 1);
+  return status;
+}
+
+mapreduce::JobServiceOptions recorded_at_once() {
+  mapreduce::JobServiceOptions options;
+  options.record_after = Duration(0);
+  options.renew_interval = milliseconds(3);
+  return options;
+}
+
 TEST_CASE("an application that takes many documents at a time is exact through both shuffles, with its dead letters") {
   BatchWorld world;
   world.put_places(500);
@@ -377,33 +410,14 @@ TEST_CASE("a job with an application in a later pass that is not on all nodes is
 }
 
 TEST_CASE("a job that is taken over goes on with the version of a later pass that it began with, or fails") {
-  mapreduce::JobServiceOptions options;
-  options.record_after = Duration(0);
-  options.renew_interval = milliseconds(3);
-  ChainWorld world(options);
+  ChainWorld world(recorded_at_once());
   const bool is_replaced = GENERATE(true, false);
   mapreduce::ApplicationRegistry newer;
   add_sizes(newer, "2");
   ChainWorld::add_digits(newer, "8");
-  bool ended = false;
-  world.jobs.records.on_write = [&](const rpc::JobStatus& record) {
-    if (ended || record.passes_done.size() != 1) return;
-    ended = true;
-    world.jobs.world.scheduler.outside().post([&] {
-      world.jobs.stop_service();
-      if (is_replaced) world.jobs.distributor_applications = &newer;
-      world.jobs.start_service();
-    });
-  };
-  (void)world.jobs.submit("job", ChainWorld::chain(rpc::Shuffle::Store));
-  rpc::JobStatus status;
-  REQUIRE(world.jobs.world.run_until([&] {
-    const auto it = world.jobs.records.records.find("job");
-    if (it == world.jobs.records.records.end()) return false;
-    status = it->second;
-    return ended && status.finished_unix_us != 0;
-  }));
-  CHECK(status.taken_over == 1);
+  const rpc::JobStatus status = taken_over(
+      world.jobs, ChainWorld::chain(rpc::Shuffle::Store),
+      [](const rpc::JobStatus& record) { return record.passes_done.size() == 1; }, is_replaced ? &newer : nullptr);
   if (!is_replaced) return world.check_chain(status);
   CHECK(status.phase == rpc::JobPhase::Failed);
   CHECK(status.error.message() ==
@@ -436,33 +450,15 @@ TEST_CASE("a node that has got another version meanwhile takes no task of the jo
 }
 
 TEST_CASE("a job goes on with the version of its application that it began with, or fails") {
-  mapreduce::JobServiceOptions options;
-  options.record_after = Duration(0);
-  options.renew_interval = milliseconds(3);
-  BatchWorld world({}, options);
+  BatchWorld world({}, recorded_at_once());
   world.put_places(500);
   const bool is_replaced = GENERATE(true, false);
   mapreduce::ApplicationRegistry newer;  // as of a distributor that was upgraded before the storage nodes
   add_sizes(newer, "3");
-  bool ended = false;
-  world.jobs.records.on_write = [&](const rpc::JobStatus& record) {
-    if (ended || record.phase != rpc::JobPhase::Map || record.map_tasks_done <= 3) return;
-    ended = true;
-    world.jobs.world.scheduler.outside().post([&] {
-      world.jobs.stop_service();
-      if (is_replaced) world.jobs.distributor_applications = &newer;
-      world.jobs.start_service();
-    });
-  };
-  (void)world.jobs.submit("job", world.spec(rpc::Shuffle::Store, {{"visitors_per_node", "1"}}));
-  rpc::JobStatus status;
-  REQUIRE(world.jobs.world.run_until([&] {
-    const auto it = world.jobs.records.records.find("job");
-    if (it == world.jobs.records.records.end()) return false;
-    status = it->second;
-    return ended && status.finished_unix_us != 0;
-  }));
-  CHECK(status.taken_over == 1);
+  const rpc::JobStatus status = taken_over(
+      world.jobs, world.spec(rpc::Shuffle::Store, {{"visitors_per_node", "1"}}),
+      [](const rpc::JobStatus& record) { return record.phase == rpc::JobPhase::Map && record.map_tasks_done > 3; },
+      is_replaced ? &newer : nullptr);
   if (!is_replaced) return world.check(status, 500);
   CHECK(status.phase == rpc::JobPhase::Failed);
   CHECK(status.error.message() ==
