@@ -47,21 +47,21 @@ struct BucketWork {
   TaskReport report;
 };
 
-class GroupSource final : public TupleSource {
+/// The tuples of another source, but for those of some keys.
+class SourceWithout final : public TupleSource {
  public:
-  explicit GroupSource(const std::vector<std::pair<std::string, std::string>>& groups) : groups_(groups) {}
+  SourceWithout(std::unique_ptr<TupleSource> source, const std::set<std::string, std::less<>>& keys)
+      : source_(std::move(source)), keys_(keys) {}
   Result<bool> next(Tuple& tuple) override {
-    if (at_ == groups_.size()) return false;
-    tuple.destination = 0;
-    tuple.key = groups_[at_].first;
-    tuple.values.assign(1, groups_[at_].second);
-    ++at_;
-    return true;
+    for (;;) {
+      FJORD_TRY_ASSIGN(const bool more, source_->next(tuple));
+      if (!more || !keys_.contains(tuple.key)) return more;
+    }
   }
 
  private:
-  const std::vector<std::pair<std::string, std::string>>& groups_;
-  std::size_t at_ = 0;
+  std::unique_ptr<TupleSource> source_;
+  const std::set<std::string, std::less<>>& keys_;
 };
 
 /// Different for all jobs that compute anything else.
@@ -241,7 +241,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
 
   /// An iterator may give a document again that changes meanwhile: the last one counts.
   static void drop_repeated(FreshDocuments& fresh) {
-    std::unordered_set<GlobalId, GlobalIdHash> seen;
+    std::unordered_set<GlobalId> seen;
     bool any = false;
     for (auto it = fresh.documents.rbegin(); it != fresh.documents.rend(); ++it) {
       if (seen.insert(it->meta.gid).second) continue;
@@ -262,11 +262,13 @@ class IncrementalMapVisitor final : public visitors::Visitor {
   }
 
   Status merge(std::string_view tuples) {
-    FJORD_TRY(for_each_alone(tuples, [&](std::string_view key, std::string_view value) {
-      batch_.push_back({hash64(key), key, value});
-      return batch_.size() == kMergedAtOnce ? merge_batch() : Status::ok();
-    }));
+    FJORD_TRY(for_each_alone(tuples, [this](auto key, auto value) { return merge_later(key, value); }));
     return merge_batch();
+  }
+  /// Key and value stay until merge_batch().
+  Status merge_later(std::string_view key, std::string_view value) {
+    batch_.push_back({hash64(key), key, value});
+    return batch_.size() == kMergedAtOnce ? merge_batch() : Status::ok();
   }
   Status merge_batch() {
     const Status status = table_->merge(batch_);
@@ -298,7 +300,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     for (const auto& [bucket, work] : works_) buckets.push_back(bucket);
     auto unit = shared_->partials.take_unit(query_, buckets);
     if (unit != nullptr && is_unchanged(*unit)) {
-      FJORD_TRY(ship(unit->groups));
+      ship(unit->groups);
       shared_->partials.put_unit(query_, buckets, std::move(unit));
     } else {
       FJORD_TRY(finish_changed(unit != nullptr && !is_overflown_ && follows(*unit) ? unit.get() : nullptr, buckets));
@@ -329,9 +331,8 @@ class IncrementalMapVisitor final : public visitors::Visitor {
   /// With `before`, what changed goes in and out of its groups; else all groups are made of what is known of documents.
   Status finish_changed(const UnitPartial* before, const std::vector<BucketId>& buckets) {
     if (before != nullptr) {
-      for (const auto& [key, value] : before->groups) {
-        batch_.push_back({hash64(key), key, value});
-        if (batch_.size() == kMergedAtOnce) FJORD_TRY(merge_batch());
+      for (const std::string& piece : before->groups) {
+        FJORD_TRY(for_each_tuple(piece, [this](auto key, auto value) { return merge_later(key, value); }));
       }
       FJORD_TRY(merge_batch());
     }
@@ -349,7 +350,12 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     };
     for (auto& [bucket, work] : works_) update(work, retract, add);
     FJORD_TRY(status);
-    std::vector<std::pair<std::string, std::string>> groups;
+    std::vector<std::string> groups;
+    if (before != nullptr && doubtful_.size() * 2 > table_->groups()) {  // all is less trouble than most
+      table_->clear();
+      doubtful_.clear();
+      before = nullptr;
+    }
     if (before == nullptr) FJORD_TRY(merge_all());
     if (was_shipped_) return ship_table();
     FJORD_TRY(drain(groups));
@@ -357,7 +363,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
       FJORD_TRY(make_doubtful_anew());
       FJORD_TRY(drain(groups));
     }
-    FJORD_TRY(ship(groups));
+    ship(groups);
     remember(buckets, std::move(groups));
     return Status::ok();
   }
@@ -390,7 +396,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     const bool is_complete = work.reader->entries().has_value();
     auto partial = std::make_shared<BucketPartial>();
     ContentVersion of_dead;
-    std::unordered_set<GlobalId, GlobalIdHash> given;
+    std::unordered_set<GlobalId> given;
     const bool has_others = is_complete && !work.reader->entries()->empty();
     for (const FreshDocument& document : work.fresh.documents) {
       if (has_others) given.insert(document.meta.gid);
@@ -417,11 +423,8 @@ class IncrementalMapVisitor final : public visitors::Visitor {
   Status merge_all() {
     for (auto& [bucket, work] : works_) {
       if (work.known == nullptr) continue;
-      FJORD_TRY(work.known->for_each_tuples([this](std::string_view tuples) {
-        return for_each_alone(tuples, [this](std::string_view key, std::string_view value) {
-          batch_.push_back({hash64(key), key, value});
-          return batch_.size() == kMergedAtOnce ? merge_batch() : Status::ok();
-        });
+      FJORD_TRY(work.known->for_each_tuples(nullptr, [this](std::string_view tuples) {
+        return for_each_alone(tuples, [this](auto key, auto value) { return merge_later(key, value); });
       }));
       FJORD_TRY(merge_batch());
       if (table_->bytes() > memory()) FJORD_TRY(ship_table());
@@ -430,15 +433,12 @@ class IncrementalMapVisitor final : public visitors::Visitor {
   }
 
   /// All groups of the table but the doubtful ones.
-  Status drain(std::vector<std::pair<std::string, std::string>>& groups) {
-    const auto source = table_->drain(0);
-    Tuple tuple;
-    std::vector<std::pair<std::string, std::string>> several;
+  Status drain(std::vector<std::string>& groups) {
+    TupleDocuments pieces(std::make_unique<SourceWithout>(table_->drain(0), doubtful_), shared_->options.chunk_bytes);
     for (;;) {
-      FJORD_TRY_ASSIGN(const bool more, source->next(tuple));
-      if (!more) return Status::ok();
-      if (doubtful_.contains(tuple.key)) continue;
-      for (const std::string_view value : tuple.values) groups.emplace_back(tuple.key, value);
+      FJORD_TRY_ASSIGN(auto piece, pieces.next());
+      if (!piece) return Status::ok();
+      groups.push_back(std::move(piece->tuples));
     }
   }
 
@@ -446,20 +446,20 @@ class IncrementalMapVisitor final : public visitors::Visitor {
   Status make_doubtful_anew() {
     table_->clear();
     const auto doubtful = std::exchange(doubtful_, {});
-    HashFilter filter;
-    for (const std::string& key : doubtful) filter.add(hash64(key));
+    const auto marks = std::make_unique<KeyMarks>();
+    for (const std::string& key : doubtful) marks->add(key);
     for (auto& [bucket, work] : works_) {
-      FJORD_TRY(work.known->for_each_tuples([&](std::string_view tuples) {
+      FJORD_TRY(work.known->for_each_tuples(marks.get(), [&](std::string_view tuples) {
         return for_each_alone(tuples, [&](std::string_view key, std::string_view value) {
-          if (!filter.may_contain(hash64(key)) || !doubtful.contains(key)) return Status::ok();
-          return table_->merge(key, value);
+          return doubtful.contains(key) ? merge_later(key, value) : Status::ok();
         });
       }));
+      FJORD_TRY(merge_batch());
     }
     return Status::ok();
   }
 
-  void remember(const std::vector<BucketId>& buckets, std::vector<std::pair<std::string, std::string>> groups) {
+  void remember(const std::vector<BucketId>& buckets, std::vector<std::string> groups) {
     auto unit = std::make_shared<UnitPartial>();
     for (const auto& [bucket, work] : works_) {
       if (work.is_lost || !work.may_be_kept()) return;
@@ -484,13 +484,18 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     if (!known->has_documents()) return;
     table_->clear();
     doubtful_.clear();
-    const bool merged = known->for_each_tuples([this](std::string_view tuples) { return merge(tuples); }).is_ok();
-    std::vector<std::pair<std::string, std::string>> groups;
+    const bool merged =
+        known->for_each_tuples(nullptr, [this](std::string_view tuples) { return merge(tuples); }).is_ok();
+    std::vector<std::string> groups;
     if (!merged || !drain(groups)) return;
     std::string tuples;
-    for (const auto& [key, value] : groups) {
-      put_string(tuples, key);
-      put_string(tuples, value);
+    for (const std::string& piece : groups) {
+      const Status status = for_each_tuple(piece, [&](std::string_view key, std::string_view value) {
+        put_string(tuples, key);
+        put_string(tuples, value);
+        return Status::ok();
+      });
+      if (!status) return;
     }
     known->reduce_to(std::move(tuples));
     shared_->partials.put(query_, bucket, known);
@@ -499,19 +504,17 @@ class IncrementalMapVisitor final : public visitors::Visitor {
   // --- Sending
 
   Status ship_table() {
-    std::vector<std::pair<std::string, std::string>> groups;
+    std::vector<std::string> groups;
     FJORD_TRY(drain(groups));
     table_->clear();
     was_shipped_ = true;
-    return ship(groups);
+    ship(groups);
+    return Status::ok();
   }
 
-  Status ship(const std::vector<std::pair<std::string, std::string>>& groups) {
-    TupleDocuments pieces(std::make_unique<GroupSource>(groups), shared_->options.chunk_bytes);
-    for (;;) {
-      FJORD_TRY_ASSIGN(const auto piece, pieces.next());
-      if (!piece) return Status::ok();
-      std::string chunk = TupleChunk::encode(unit_, piece->tuples);
+  void ship(const std::vector<std::string>& groups) {
+    for (const std::string& piece : groups) {
+      std::string chunk = TupleChunk::encode(unit_, piece);
       sent_bytes_ += chunk.size();
       context_.send(carrier_, std::move(chunk));
       ++chunks_;

@@ -114,46 +114,41 @@ Status PartialReader::begin(const BucketOnNode& bucket) {
 /// difference, as when another replica has brought something older.
 Result<bool> PartialReader::find_newer(const BucketOnNode& bucket, const ContentVersion& now) {
   ContentVersion expected = known_->version();
-  FJORD_TRY(for_each_entry(bucket, [&](const spi::EntryMeta& entry) {
-    if (entry.timestamp <= known_->newest()) return;
-    changes_[entry.gid].meta = entry;
-    expected.add(entry.gid, entry.timestamp, entry.removed);
-  }));
-  if (are_too_many(changes_, now)) return false;
-  const HashFilter filter = filter_of(changes_);
-  std::size_t left = changes_.size();
-  for (const PartialDocument& document : known_->documents()) {
-    if (left == 0) break;
-    if (!filter.may_contain(filter_hash(document.gid)) || !changes_.contains(document.gid)) continue;
-    expected.subtract(document.gid, document.timestamp, document.removed);
-    --left;
+  for (const BucketId part : bucket.parts) {
+    const bool whole = is_whole(bucket, part);
+    FJORD_TRY(bucket.provider.for_each_newer(part, known_->newest(), [&](const spi::EntryMeta& entry) {
+      if (!whole && !bucket.wanted.contains(visitors::position_of(entry.gid))) return;
+      const std::uint32_t number = known_->find(entry.gid);
+      changes_[entry.gid] = {.meta = entry, .number = number};
+      expected.add(entry.gid, entry.timestamp, entry.removed);
+      if (number == DocumentChange::kNew) return;
+      const PartialDocument& before = known_->documents()[number];
+      expected.subtract(before.gid, before.timestamp, before.removed);
+    }));
   }
-  return expected == now;
+  return !are_too_many(changes_, now) && expected == now;
 }
 
 /// Compares all entries with what is known. False if too much changed, or if a document is older than it was or not
 /// there any more, although nobody removed it.
 Result<bool> PartialReader::find_changes(const BucketOnNode& bucket, const ContentVersion& now) {
   changes_.clear();
-  std::unordered_map<GlobalId, const PartialDocument*, GlobalIdHash> before;
-  before.reserve(known_->documents().size());
-  for (const PartialDocument& document : known_->documents()) before[document.gid] = &document;
+  const std::vector<PartialDocument>& before = known_->documents();
+  std::vector<bool> is_here(before.size());
   bool is_plausible = true;
   FJORD_TRY(for_each_entry(bucket, [&](const spi::EntryMeta& entry) {
-    const auto found = before.find(entry.gid);
-    if (found != before.end()) {
-      const spi::EntryMeta known = found->second->meta();
-      before.erase(found);
-      if (known == entry) return;
-      is_plausible = is_plausible && known.timestamp < entry.timestamp;
+    const std::uint32_t number = known_->find(entry.gid);
+    if (number != DocumentChange::kNew) {
+      is_here[number] = true;
+      if (before[number].meta() == entry) return;
+      is_plausible = is_plausible && before[number].timestamp < entry.timestamp;
     }
-    changes_[entry.gid].meta = entry;
+    changes_[entry.gid] = {.meta = entry, .number = number};
   }));
-  for (const auto& [gid, document] : before) {
-    is_plausible = is_plausible && document->removed;
-    DocumentChange& change = changes_[gid];
-    change.meta = document->meta();
-    change.gone = true;
+  for (std::uint32_t number = 0; number < before.size(); ++number) {
+    if (is_here[number]) continue;
+    is_plausible = is_plausible && before[number].removed;
+    changes_[before[number].gid] = {.meta = before[number].meta(), .number = number, .gone = true};
   }
   return is_plausible && !are_too_many(changes_, now);
 }

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <array>
+#include <bitset>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -20,10 +20,6 @@
 /// What an incremental job remembers of a bucket (docs/design/0011-incremental-refresh.md).
 namespace fjord::mapreduce {
 
-struct GlobalIdHash {
-  std::size_t operator()(const GlobalId& gid) const { return static_cast<std::size_t>(gid.hash_bits()); }
-};
-
 /// Which versions of which documents a bucket has: equal ones are, on all replicas, the same content. The sum of 64
 /// bits for each (spi::entry_hash), so that it does not depend on the order, nor on how the bucket is split.
 struct ContentVersion {
@@ -35,17 +31,27 @@ struct ContentVersion {
   friend bool operator==(const ContentVersion&, const ContentVersion&) = default;
 };
 
-/// Says quickly of most hashes that are not in a small set that they are not.
-class HashFilter {
+/// What is quickly said of the keys of a document's tuples: of a single one some bits of its hash, else nothing.
+class KeyMark {
  public:
-  void add(std::uint64_t hash) { bits_[word(hash)] |= bit(hash); }
-  bool may_contain(std::uint64_t hash) const { return (bits_[word(hash)] & bit(hash)) != 0; }
+  static KeyMark of(std::string_view key);
+  static KeyMark of_tuples(std::string_view tuples);
+  friend bool operator==(const KeyMark&, const KeyMark&) = default;
 
  private:
-  static std::size_t word(std::uint64_t hash) { return static_cast<std::size_t>(hash >> 6) % 256; }
-  static std::uint64_t bit(std::uint64_t hash) { return std::uint64_t{1} << (hash % 64); }
+  friend class KeyMarks;
+  std::uint16_t bits_ = 0;  ///< 0: may be any.
+};
 
-  std::array<std::uint64_t, 256> bits_{};
+/// A set of keys, of which it is quickly said for most others that they are not in it.
+class KeyMarks {
+ public:
+  void add(std::string_view key) { has_.set(KeyMark::of(key).bits_); }
+  /// Whether one of the tuples may have a key of the set.
+  bool may_contain(KeyMark mark) const { return mark.bits_ == 0 || has_.test(mark.bits_); }
+
+ private:
+  std::bitset<std::size_t{1} << 16> has_;
 };
 
 /// One version of one document, and what map made of it.
@@ -53,6 +59,7 @@ struct PartialDocument {
   GlobalId gid;
   bool removed = false;
   bool mapped = false;  ///< It was given to map; else it is removed, or does not match.
+  KeyMark keys;
   Timestamp timestamp;
   std::uint32_t at = 0;  ///< Its tuples, in BucketPartial::tuples().
   std::uint32_t bytes = 0;
@@ -62,16 +69,15 @@ struct PartialDocument {
 
 /// What became of a document since a partial was made.
 struct DocumentChange {
-  spi::EntryMeta meta;
-  bool gone = false;    ///< It is not to be remembered: not there any more, or map failed on it.
-  bool mapped = false;  ///< With these tuples:
-  std::string_view tuples;
-  bool seen = false;  ///< For apply().
-};
-using DocumentChanges = std::unordered_map<GlobalId, DocumentChange, GlobalIdHash>;
+  static constexpr std::uint32_t kNew = 0xffffffff;
 
-HashFilter filter_of(const DocumentChanges& changes);
-inline std::uint64_t filter_hash(const GlobalId& gid) { return gid.hash_bits() >> 8; }
+  spi::EntryMeta meta;
+  std::uint32_t number = kNew;  ///< In BucketPartial::documents().
+  bool gone = false;            ///< It is not to be remembered: not there any more, or map failed on it.
+  bool mapped = false;          ///< With these tuples:
+  std::string_view tuples = {};
+};
+using DocumentChanges = std::unordered_map<GlobalId, DocumentChange>;
 
 /// What map made of the documents of one bucket, each by itself, with their versions: a function of the content that
 /// version() tells. Documents that map failed on are not in it, so that they are always read again.
@@ -81,8 +87,8 @@ class BucketPartial {
  public:
   /// Made of what was read.
   void add(const spi::EntryMeta& meta, bool mapped, std::string_view tuples);
-  /// Calls `retract(tuples)` for what was and is not any more, `add(tuples)` for what is new. `changes` are marked.
-  void apply(DocumentChanges& changes, const std::function<void(std::string_view)>& retract,
+  /// Calls `retract(tuples)` for what was and is not any more, `add(tuples)` for what is new.
+  void apply(const DocumentChanges& changes, const std::function<void(std::string_view)>& retract,
              const std::function<void(std::string_view)>& add);
   /// Only the tuples of all documents together, `merged`, are kept: good as long as nothing changes.
   void reduce_to(std::string merged);
@@ -92,15 +98,19 @@ class BucketPartial {
   /// Empty after reduce_to().
   const std::vector<PartialDocument>& documents() const { return documents_; }
   bool has_documents() const { return !is_reduced_; }
+  /// Its number in documents(), or DocumentChange::kNew.
+  std::uint32_t find(const GlobalId& gid) const;
   std::string_view tuples_of(const PartialDocument& document) const {
     return std::string_view(tuples_).substr(document.at, document.bytes);
   }
-  /// Calls `f(tuples)` for all of them, one or more documents at a time.
+  /// Calls `f(tuples)` for all of them, one or more documents at a time; with `keys` at least for those that have one
+  /// of these.
   template <typename F>
-  Status for_each_tuples(F f) const {
+  Status for_each_tuples(const KeyMarks* keys, F f) const {
     if (is_reduced_) return f(std::string_view(tuples_));
     for (const PartialDocument& document : documents_) {
-      if (document.bytes != 0) FJORD_TRY(f(tuples_of(document)));
+      if (document.bytes == 0 || (keys != nullptr && !keys->may_contain(document.keys))) continue;
+      FJORD_TRY(f(tuples_of(document)));
     }
     return Status::ok();
   }
@@ -112,8 +122,13 @@ class BucketPartial {
  private:
   void place(PartialDocument& document, bool mapped, std::string_view tuples);
   void compact();
+  std::size_t home(const GlobalId& gid) const;
+  void index(std::uint32_t number);
+  void make_index(std::size_t documents);
 
   std::vector<PartialDocument> documents_;
+  std::vector<std::uint32_t>
+      index_;  ///< Their numbers by open addressing; a power of two, three quarters full at most.
   std::string tuples_;
   std::size_t garbage_ = 0;
   ContentVersion version_;
@@ -125,7 +140,7 @@ class BucketPartial {
 /// The groups of buckets that were read together, of certain states of their partials.
 struct UnitPartial {
   std::vector<std::pair<BucketId, std::uint64_t>> serials;  ///< By rising bucket.
-  std::vector<std::pair<std::string, std::string>> groups;  ///< Key and value, in any order.
+  std::vector<std::string> groups;                          ///< As for_each_tuple() reads them, in any order.
 
   std::size_t bytes() const;
 };

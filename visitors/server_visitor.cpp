@@ -8,6 +8,12 @@
 #include "fjord/rpc/token_entry.h"
 
 namespace fjord::visitors {
+namespace {
+
+/// A task on a stripe goes on to another bucket before so much time has passed: others wait for the stripe.
+constexpr Duration kStripeTimeMax = std::chrono::microseconds(500);
+
+}  // namespace
 
 ReadMetrics::ReadMetrics(MetricRegistry& registry)
     : buckets_ok(registry.counter("fjord_visitor_buckets_total", "Buckets that visitors finished, by outcome.",
@@ -123,17 +129,42 @@ struct ServerVisitor::StripeIterator {
   }
 };
 
-struct ServerVisitor::Block {
+/// A bucket that a stripe is asked to read on, and what came of it.
+struct ServerVisitor::Read {
+  std::size_t lane = 0;
+  std::uint64_t number = 0;  ///< The lane's.
+  BucketId bucket;
+  std::shared_ptr<StripeIterator> iterator;
+
+  bool is_done = false;  ///< Else it was not its turn.
   Status status;
   std::string bytes;
   bool more = false;
   std::size_t count = 0;
   std::uint64_t documents_read = 0;  ///< Of the bucket so far.
+
+  void run(spi::PersistenceProvider& provider, const spi::IterateOptions& options, std::size_t bytes_max) {
+    is_done = true;
+    status = read(provider, options, bytes_max);
+    if (!more || !status) iterator->close();
+  }
+
+ private:
+  Status read(spi::PersistenceProvider& provider, const spi::IterateOptions& options, std::size_t bytes_max) {
+    if (!iterator->begun) FJORD_TRY(iterator->begin(provider, bucket));
+    DocBlockBuilder builder;
+    FJORD_TRY_ASSIGN(more, iterator->next(provider, options, builder, bytes_max));
+    count = builder.count();
+    bytes = builder.take();
+    documents_read = iterator->documents_read;
+    return Status::ok();
+  }
 };
 
-ServerVisitor::ServerVisitor(spi::BucketAccess& access, ReadMetrics& metrics, ReadPlan plan)
-    : access_(access), metrics_(metrics), plan_(std::move(plan)) {
+ServerVisitor::ServerVisitor(const Clock& clock, spi::BucketAccess& access, ReadMetrics& metrics, ReadPlan plan)
+    : clock_(clock), access_(access), metrics_(metrics), plan_(std::move(plan)) {
   lanes_.resize(std::max(1u, std::min<unsigned>(plan_.buckets_at_once, static_cast<unsigned>(plan_.buckets.size()))));
+  reads_at_once_ = lanes_.size();
 }
 
 ServerVisitor::~ServerVisitor() {
@@ -172,6 +203,7 @@ void ServerVisitor::stop() {
 void ServerVisitor::finish() {
   finished_ = true;
   visitor_.reset();
+  say_all();
   output_.on_finished();
 }
 
@@ -180,10 +212,13 @@ void ServerVisitor::fill_lanes() {
   bool any_open = false;
   for (Lane& lane : lanes_) {
     while (lane.number == 0 && next_bucket_ < plan_.buckets.size()) open(lane, plan_.buckets[next_bucket_++]);
-    read_if_allowed(lane);
     any_open = any_open || lane.number != 0;
   }
-  if (!any_open) finish();
+  if (any_open) {
+    read_lanes();
+  } else {
+    finish();
+  }
 }
 
 void ServerVisitor::open(Lane& lane, BucketId bucket) {
@@ -200,69 +235,86 @@ void ServerVisitor::open(Lane& lane, BucketId bucket) {
   }
 }
 
-void ServerVisitor::read_if_allowed(Lane& lane) {
-  if (lane.number == 0 || lane.reading || lane.exhausted) return;
-  if (blocks_read_ + blocks_unacked_ >= plan_.docblocks_pending) return;
-  lane.reading = true;
-  ++blocks_read_;
-  // The task may outlive this object, so it holds nothing of it but the way back.
-  access_.on_stripe(lane.bucket, [weak = weak_from_this(), mailbox = mailbox_, iterator = lane.iterator,
-                                  bucket = lane.bucket, number = lane.number, options = plan_.iterate,
-                                  lane_index = static_cast<std::size_t>(&lane - lanes_.data()),
-                                  bytes_max = plan_.docblock_bytes](spi::PersistenceProvider& provider) {
-    Block block;
-    const auto read = [&]() -> Status {
-      if (!iterator->begun) FJORD_TRY(iterator->begin(provider, bucket));
-      DocBlockBuilder builder;
-      FJORD_TRY_ASSIGN(block.more, iterator->next(provider, options, builder, bytes_max));
-      block.count = builder.count();
-      block.bytes = builder.take();
-      block.documents_read = iterator->documents_read;
-      return Status::ok();
-    };
-    block.status = read();
-    if (!block.more || !block.status) {
-      iterator->close();
+/// Asks the stripes for as many blocks as may be pending. What a block is made of are all the buckets that one task of
+/// a stripe comes to: a message for each would cost more than reading small ones.
+void ServerVisitor::read_lanes() {
+  for (std::size_t first = 0; first < lanes_.size(); ++first) {
+    if (!lanes_[first].may_read()) continue;
+    if (blocks_read_ + blocks_unacked_ >= plan_.docblocks_pending) return;
+    ++blocks_read_;
+    const std::size_t stripe = access_.stripe_of(lanes_[first].bucket);
+    Reads reads;
+    for (std::size_t i = first; i < lanes_.size() && reads.size() < reads_at_once_; ++i) {
+      Lane& lane = lanes_[i];
+      if (!lane.may_read() || access_.stripe_of(lane.bucket) != stripe) continue;
+      lane.reading = true;
+      Read& read = reads.emplace_back();
+      read.lane = i;
+      read.number = lane.number;
+      read.bucket = lane.bucket;
+      read.iterator = lane.iterator;
     }
-    mailbox.post([weak, lane_index, number, shared_block = std::make_shared<Block>(std::move(block))] {
-      if (const auto self = weak.lock()) self->on_block(lane_index, number, std::move(*shared_block));
+    read_on_stripe(std::move(reads));
+  }
+}
+
+void ServerVisitor::read_on_stripe(Reads reads) {
+  const BucketId bucket = reads.front().bucket;
+  // The task may outlive this object, so it holds nothing of it but the way back.
+  access_.on_stripe(bucket, [weak = weak_from_this(), mailbox = mailbox_, &clock = clock_, options = plan_.iterate,
+                             bytes_max = std::size_t{plan_.docblock_bytes},
+                             reads = std::move(reads)](spi::PersistenceProvider& provider) mutable {
+    const MonotonicTime begun = clock.now();
+    std::size_t bytes = 0;
+    for (Read& read : reads) {
+      if (read.lane != reads.front().lane && (bytes >= bytes_max || clock.now() - begun >= kStripeTimeMax)) break;
+      read.run(provider, options, bytes_max - bytes);
+      bytes += std::min(read.bytes.size(), bytes_max - bytes);
+    }
+    mailbox.post([weak, shared_reads = std::make_shared<Reads>(std::move(reads))] {
+      if (const auto self = weak.lock()) self->on_blocks(std::move(*shared_reads));
     });
   });
 }
 
-void ServerVisitor::on_block(std::size_t lane_index, std::uint64_t number, Block block) {
+void ServerVisitor::on_blocks(Reads reads) {
   if (finished_) return;
-  Lane& lane = lanes_[lane_index];
-  if (lane.number != number) {  // failed meanwhile
-    --blocks_read_;
-    for (Lane& waiting : lanes_) read_if_allowed(waiting);
-    return;
+  std::size_t done = 0;
+  for (const Read& read : reads) {
+    Lane& lane = lanes_[read.lane];
+    done += read.is_done ? 1 : 0;
+    if (lane.number != read.number) continue;  // failed meanwhile
+    lane.reading = false;
+    lane.exhausted = read.is_done && !(read.more && read.status);
+    if (lane.exhausted) lane.iterator = nullptr;  // closed on the stripe
   }
-  lane.reading = false;
-  lane.exhausted = !block.more;
-  if (!block.status) {
-    --blocks_read_;
-    fail(lane, block.status);
-    return;
+  reads_at_once_ = done < reads.size() ? done : std::max(reads_at_once_, std::min(2 * done, lanes_.size()));
+  read_lanes();  // the next blocks are read while these are visited
+  for (Read& read : reads) {
+    Lane& lane = lanes_[read.lane];
+    if (!read.is_done || lane.number != read.number) continue;
+    const Status status = visit(lane, read);
+    say_all();  // the next bucket may take its time
+    if (!status) {
+      fail(lane, status);
+    } else if (lane.exhausted) {
+      end(read.lane);
+    }
+    if (finished_) return;
   }
-  lane.matched += block.count;
-  lane.documents_read = block.documents_read;
-  metrics_.docblocks.add();
-  metrics_.docblock_bytes.add(block.bytes.size());
-  read_if_allowed(lane);  // the next block is read while this one is visited
-  const auto visit = [&]() -> Status {
-    FJORD_TRY_ASSIGN(std::string docblock, project(std::move(block.bytes)));
-    return docblock.empty() ? Status::ok() : visitor_->visit(lane.bucket, std::move(docblock));
-  };
-  const Status status = visit();
   --blocks_read_;
-  if (!status) {
-    fail(lane, status);
-  } else {
-    // Also when the bucket has ended: its visitor may be done with it only when other buckets have ended, too.
-    if (lane.exhausted) end(lane_index);
-    for (Lane& waiting : lanes_) read_if_allowed(waiting);
-  }
+  // Also when a bucket has ended: its visitor may be done with it only when other buckets have ended, too.
+  read_lanes();
+}
+
+Status ServerVisitor::visit(Lane& lane, Read& read) {
+  FJORD_TRY(read.status);
+  lane.matched += read.count;
+  lane.documents_read = read.documents_read;
+  metrics_.docblocks.add();
+  metrics_.docblock_bytes.add(read.bytes.size());
+  FJORD_TRY_ASSIGN(std::string docblock, project(std::move(read.bytes)));
+  return docblock.empty() ? Status::ok() : visitor_->visit(lane.bucket, std::move(docblock));
 }
 
 Result<std::string> ServerVisitor::project(std::string docblock) const {
@@ -283,18 +335,38 @@ Result<std::string> ServerVisitor::project(std::string docblock) const {
 }
 
 void ServerVisitor::end(std::size_t lane_index) {
-  Lane& lane = lanes_[lane_index];
-  release_iterator(lane);
-  // Always by message, so that a visitor that answers at once does not make the stack grow with every bucket.
-  visitor_->end_bucket(lane.bucket, [weak = weak_from_this(), mailbox = mailbox_, lane_index,
-                                     number = lane.number](BucketResult result) {
-    mailbox.post([weak, lane_index, number, shared_result = std::make_shared<BucketResult>(std::move(result))] {
-      const auto self = weak.lock();
-      if (self == nullptr || self->finished_ || self->lanes_[lane_index].number != number) return;
-      self->close(self->lanes_[lane_index], std::move(*shared_result));
-      self->fill_lanes();
-    });
+  const Lane& lane = lanes_[lane_index];
+  visitor_->end_bucket(lane.bucket, [weak = weak_from_this(), lane_index, number = lane.number](BucketResult result) {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->ended_.push_back({lane_index, number, std::move(result)});
+    self->settle_later();
   });
+}
+
+/// Always by message, so that a visitor that answers at once does not make the stack grow with every bucket, and all
+/// that it says in one go is one message to the service.
+void ServerVisitor::settle_later() {
+  if (std::exchange(settles_, true)) return;
+  mailbox_.post([weak = weak_from_this()] {
+    if (const auto self = weak.lock()) self->settle();
+  });
+}
+
+void ServerVisitor::settle() {
+  if (finished_) return;
+  const bool any_ended = !ended_.empty();
+  for (Ended& ended : std::exchange(ended_, {})) {
+    Lane& lane = lanes_[ended.lane];
+    if (lane.number == ended.number) close(lane, std::move(ended.result));
+  }
+  settles_ = false;
+  say_all();
+  if (any_ended) fill_lanes();
+}
+
+void ServerVisitor::say_all() {
+  if (!said_.empty()) output_.on_events(std::exchange(said_, {}));
 }
 
 void ServerVisitor::fail(Lane& lane, const Status& status) {
@@ -314,7 +386,8 @@ void ServerVisitor::close(Lane& lane, BucketResult result) {
   event.result = std::move(result.result);
   event.documents_read = lane.documents_read;
   event.documents_matched = lane.matched;
-  output_.on_event(std::move(event));
+  said_.push_back(std::move(event));
+  settle_later();
 }
 
 void ServerVisitor::release_iterator(Lane& lane) {
@@ -329,13 +402,14 @@ void ServerVisitor::send(BucketId bucket, std::string docblock) {
   rpc::VisitorEvent event;
   event.bucket = bucket;
   event.docblock = std::move(docblock);
-  output_.on_event(std::move(event));
+  said_.push_back(std::move(event));
+  settle_later();
 }
 
 void ServerVisitor::on_acknowledged(unsigned docblocks) {
   if (finished_) return;
   blocks_unacked_ -= std::min(blocks_unacked_, docblocks);
-  for (Lane& lane : lanes_) read_if_allowed(lane);
+  read_lanes();
 }
 
 }  // namespace fjord::visitors

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "fjord/common/clock.h"
 #include "fjord/common/metrics.h"
 #include "fjord/document/field_set.h"
 #include "fjord/storage/spi/bucket_access.h"
@@ -38,17 +39,18 @@ struct ReadMetrics {
 
 /// Takes what a visitor says. The sequence numbers of events are given there.
 struct VisitorOutput {
-  UniqueFunction<void(rpc::VisitorEvent)> on_event;
+  UniqueFunction<void(std::vector<rpc::VisitorEvent>)> on_events;
   UniqueFunction<void()> on_finished;  ///< Once, after the last event.
 };
 
 /// Drives one Visitor over its buckets.
 ///
 /// Threading: made on the service's executor; assign() once there; then everything but cancel() and cancelled() on the
-/// executor behind the mailbox that it was assigned. Lifetime: held by shared_ptr; `access` and `metrics` outlive it.
+/// executor behind the mailbox that it was assigned. Lifetime: held by shared_ptr; `access` and `metrics` outlive it,
+/// and `clock` the stripes, too.
 class ServerVisitor final : public VisitContext, public std::enable_shared_from_this<ServerVisitor> {
  public:
-  ServerVisitor(spi::BucketAccess& access, ReadMetrics& metrics, ReadPlan plan);
+  ServerVisitor(const Clock& clock, spi::BucketAccess& access, ReadMetrics& metrics, ReadPlan plan);
   ~ServerVisitor() override;
 
   /// Before anything else.
@@ -71,7 +73,8 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
  private:
   /// Lives on the stripe: made and emptied there.
   struct StripeIterator;
-  struct Block;
+  struct Read;
+  using Reads = std::vector<Read>;
 
   /// A bucket that is being read.
   struct Lane {
@@ -82,13 +85,26 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
     bool exhausted = false;
     std::uint64_t documents_read = 0;
     std::uint64_t matched = 0;
+
+    bool may_read() const { return number != 0 && !reading && !exhausted; }
+  };
+  /// What a visitor said of a bucket.
+  struct Ended {
+    std::size_t lane = 0;
+    std::uint64_t number = 0;
+    BucketResult result;
   };
 
   void fill_lanes();
   void open(Lane& lane, BucketId bucket);
-  void read_if_allowed(Lane& lane);
-  void on_block(std::size_t lane_index, std::uint64_t number, Block block);
+  void read_lanes();
+  void read_on_stripe(Reads reads);
+  void on_blocks(Reads reads);
+  Status visit(Lane& lane, Read& read);
   void end(std::size_t lane_index);
+  void settle_later();
+  void settle();
+  void say_all();
   void fail(Lane& lane, const Status& status);
   void close(Lane& lane, BucketResult result);
   void release_iterator(Lane& lane);
@@ -96,6 +112,7 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
   Result<std::string> project(std::string docblock) const;
   void finish();
 
+  const Clock& clock_;
   spi::BucketAccess& access_;
   ReadMetrics& metrics_;
   ReadPlan plan_;
@@ -107,6 +124,10 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
   std::vector<Lane> lanes_;
   std::size_t next_bucket_ = 0;
   std::uint64_t next_number_ = 1;
+  std::size_t reads_at_once_;  ///< So many buckets are likely to fill a block.
+  std::vector<Ended> ended_;
+  std::vector<rpc::VisitorEvent> said_;
+  bool settles_ = false;         ///< Soon, by message.
   unsigned blocks_read_ = 0;     ///< Being read, or read and not yet visited.
   unsigned blocks_unacked_ = 0;  ///< Sent to the client.
   bool finished_ = false;

@@ -147,7 +147,7 @@ class VisitorService::Impl {
   /// The one of the highest class that came first.
   std::uint64_t take_next_queued();
   Slot* free_slot();
-  void on_event(std::uint64_t id, rpc::VisitorEvent event);
+  void on_events(std::uint64_t id, std::vector<rpc::VisitorEvent> events);
   void on_finished(std::uint64_t id, Slot& slot);
   void acknowledge(Record& record, std::uint64_t sequence);
   void answer(Record& record, rpc::Responder& respond, std::uint32_t max_bytes);
@@ -253,7 +253,7 @@ void VisitorService::Impl::create(const rpc::CreateVisitor& request, rpc::Respon
       return Status(StatusCode::InvalidArgument, "no visitor \"" + request.library + "\"; there are: " + known);
     }
     FJORD_TRY_ASSIGN(ReadPlan read_plan, plan(request, *snapshot));
-    auto visitor = std::make_shared<ServerVisitor>(access_, read_metrics_, std::move(read_plan));
+    auto visitor = std::make_shared<ServerVisitor>(runtime_.clock, access_, read_metrics_, std::move(read_plan));
     FJORD_TRY(visitor->make_visitor(*factory, request.parameters));
     return visitor;
   };
@@ -298,9 +298,9 @@ void VisitorService::Impl::start_queued() {
     ++running_;
     record.slot = slot;
     VisitorOutput output;
-    output.on_event = [this, id, mailbox = mailbox_](rpc::VisitorEvent event) {
-      mailbox.post([this, id, shared = std::make_shared<rpc::VisitorEvent>(std::move(event))] {
-        on_event(id, std::move(*shared));
+    output.on_events = [this, id, mailbox = mailbox_](std::vector<rpc::VisitorEvent> events) {
+      mailbox.post([this, id, shared = std::make_shared<std::vector<rpc::VisitorEvent>>(std::move(events))] {
+        on_events(id, std::move(*shared));
       });
     };
     output.on_finished = [this, id, slot, mailbox = mailbox_] {
@@ -313,11 +313,13 @@ void VisitorService::Impl::start_queued() {
   metrics_.queued.set(static_cast<double>(queue_.size()));
 }
 
-void VisitorService::Impl::on_event(std::uint64_t id, rpc::VisitorEvent event) {
+void VisitorService::Impl::on_events(std::uint64_t id, std::vector<rpc::VisitorEvent> events) {
   const auto it = records_.find(id);
   if (it == records_.end()) return;
-  event.sequence = it->second.next_sequence++;
-  it->second.events.push_back(std::move(event));
+  for (rpc::VisitorEvent& event : events) {
+    event.sequence = it->second.next_sequence++;
+    it->second.events.push_back(std::move(event));
+  }
   answer_waiter(it->second);
 }
 

@@ -190,7 +190,7 @@ void VisitorSession::Impl::on_polled(std::uint64_t run_id, Result<rpc::VisitorNe
   for (rpc::VisitorEvent& event : reply->events) {
     if (!on_event(run, std::move(event))) return;
   }
-  if (reply->finished) {
+  if (reply->finished || run.unfinished.empty()) {  // it has nothing more to say then
     drop_run(run_id, Status(StatusCode::Unknown, "the visitor ended before its buckets"));
     finish_if_done();
   } else {

@@ -433,6 +433,21 @@ Status Engine::for_each_entry(BucketId bucket, const std::function<void(const sp
   return Status::ok();
 }
 
+Status Engine::for_each_newer(BucketId bucket, Timestamp after,
+                              const std::function<void(const spi::EntryMeta&)>& sink) {
+  Bucket* found = find(bucket);
+  if (found == nullptr) return no_bucket(bucket);
+  for (const auto& slot : found->slots) {
+    if (slot->info().max_timestamp_us <= after.us) continue;
+    FJORD_TRY(load(*slot));
+    for (const MetaEntry& entry : slot->index().entries()) {
+      if (entry.timestamp_us <= after.us || entry.file == MetaEntry::kGone) continue;
+      sink({.gid = entry.gid, .timestamp = entry.timestamp(), .removed = entry.removed()});
+    }
+  }
+  return Status::ok();
+}
+
 Result<std::size_t> Engine::read_entries(BucketId bucket, std::span<const GlobalId> gids, DocBlockBuilder& into,
                                          std::size_t max_bytes) {
   Bucket* found = find(bucket);

@@ -63,6 +63,8 @@ class Engine final : public SlotfileProvider {
   Result<std::unique_ptr<spi::DocumentIterator>> iterate(BucketId bucket, const spi::IterateOptions& options) override;
   Result<std::vector<spi::EntryMeta>> list_entries(BucketId bucket) override;
   Status for_each_entry(BucketId bucket, const std::function<void(const spi::EntryMeta&)>& sink) override;
+  Status for_each_newer(BucketId bucket, Timestamp after,
+                        const std::function<void(const spi::EntryMeta&)>& sink) override;
   Result<std::size_t> read_entries(BucketId bucket, std::span<const GlobalId> gids, DocBlockBuilder& into,
                                    std::size_t max_bytes) override;
   Status split_bucket(BucketId bucket) override;

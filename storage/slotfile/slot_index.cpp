@@ -42,9 +42,7 @@ void SlotIndex::place(std::uint32_t number) {
 std::uint32_t SlotIndex::find_any(const GlobalId& gid) const {
   if (table_.empty()) return kNone;
   for (std::size_t at = home(gid); table_[at] != kNone; at = (at + 1) & (table_.size() - 1)) {
-    const GlobalId& there = entries_[table_[at]].gid;
-    // In two words; as an array it would be a call of memcmp.
-    if (there.hash_bits() == gid.hash_bits() && there.location_bits() == gid.location_bits()) return table_[at];
+    if (entries_[table_[at]].gid == gid) return table_[at];
   }
   return kNone;
 }

@@ -89,4 +89,11 @@ Status PersistenceProvider::for_each_entry(BucketId bucket, const std::function<
   return Status::ok();
 }
 
+Status PersistenceProvider::for_each_newer(BucketId bucket, Timestamp after,
+                                           const std::function<void(const EntryMeta&)>& sink) {
+  return for_each_entry(bucket, [&](const EntryMeta& entry) {
+    if (entry.timestamp > after) sink(entry);
+  });
+}
+
 }  // namespace fjord::spi

@@ -1,6 +1,7 @@
 #include "fjord/visitors/visitor_service.h"
 
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "visitors/visitor_world.h"
 
@@ -178,6 +179,78 @@ TEST_CASE("a visitor stops reading while its client acknowledges nothing, and go
   world.scheduler.run_for(seconds(1));
   CHECK(world.nodes[0].buckets->stripe_tasks == tasks + 2);
   CHECK(poll(world, 2).events.size() == 4);
+}
+
+/// 16 buckets of 3 documents of 300 bytes, all read at once.
+struct SmallBuckets {
+  explicit SmallBuckets(VisitorWorld& w) : world(w) {
+    for (int i = 0; i < 48; ++i) put_city(world, i % 16, i, 300);
+    create = dump_of({});
+    for (std::uint32_t i = 0; i < 16; ++i) create.buckets.push_back(BucketId(4, i));
+    create.buckets_at_once = 16;
+  }
+  /// How many tasks of stripes it took to give all documents once.
+  int tasks_to_visit() {
+    ++create.visitor_id;
+    const int before = world.nodes[0].buckets->stripe_tasks;
+    REQUIRE(ask(world, create).status.is_ok());
+    std::size_t documents = 0;
+    std::set<BucketId> done;
+    rpc::VisitorNextReply reply;
+    for (rpc::VisitorNext next{.visitor_id = create.visitor_id, .wait_us = 1'000'000}; !reply.finished;) {
+      reply = ask(world, next);
+      REQUIRE(reply.status.is_ok());
+      documents += documents_in(reply.events);
+      for (const auto& event : reply.events) {
+        next.acknowledged = event.sequence;
+        if (event.bucket_done && event.status) CHECK(done.insert(event.bucket).second);
+      }
+    }
+    CHECK(documents == 48);
+    CHECK(done.size() == 16);
+    return world.nodes[0].buckets->stripe_tasks - before;
+  }
+
+  VisitorWorld& world;
+  rpc::CreateVisitor create;
+};
+
+TEST_CASE("a task of a stripe reads as many buckets as a block has room for") {
+  VisitorWorld world(2, 1, kSchema);
+  SmallBuckets small(world);
+  CHECK(small.tasks_to_visit() == 2);  // one for each stripe
+  small.create.docblock_bytes = 4000;  // some four buckets
+  const int tasks = small.tasks_to_visit();
+  CHECK(tasks >= 4);
+  CHECK(tasks <= 10);
+  small.create.buckets_at_once = 1;
+  small.create.docblock_bytes = 0;
+  CHECK(small.tasks_to_visit() == 16);
+}
+
+TEST_CASE("a task of a stripe ends with the bucket that took its time") {
+  /// Each look at it takes 0.3 ms.
+  class SlowClock final : public Clock {
+   public:
+    MonotonicTime now() const override { return MonotonicTime() + Duration(300 * looks_++); }
+    WallTime wall_now() const override { return {}; }
+
+   private:
+    mutable std::int64_t looks_ = 0;
+  };
+  VisitorWorld world(2, 1, kSchema);
+  SmallBuckets small(world);
+  SlowClock clock;
+  VisitorWorld::StorageNode& node = world.nodes[0];
+  const Runtime& of_node = node.runtime->runtime;
+  MetricRegistry metrics;
+  TunableRegistry tunables;
+  Runtime slow{clock, of_node.scheduler, of_node.bulk, of_node.env, of_node.random, metrics, tunables};
+  node.service = std::make_unique<visitors::VisitorService>(visitors::VisitorServiceOptions{}, slow, *node.buckets,
+                                                            world.snapshot, *node.registry);
+  world.transport.serve("storage0", node.service.get());
+  CHECK(small.tasks_to_visit() == 8);  // two buckets each
+  node.service.reset();
 }
 
 TEST_CASE("events that were sent but not acknowledged are sent again") {

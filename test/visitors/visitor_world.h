@@ -116,6 +116,7 @@ class StripedNode final : public spi::BucketAccess {
       stripes.push_back(scheduler.make_executor("stripe"));
     }
   }
+  std::size_t stripe_of(BucketId bucket) const override { return bucket.bit(0); }
   void on_stripe(BucketId bucket, UniqueFunction<void(spi::PersistenceProvider&)> task) override {
     ++stripe_tasks;
     stripes[bucket.bit(0)]->post([&provider = *providers[bucket.bit(0)], t = std::move(task)] { t(provider); });

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "fjord/testing/engine.h"
 #include "fjord/testing/test_documents.h"
@@ -266,6 +267,34 @@ TEST_CASE("provider: entries are listed by rising gid, removed ones included") {
   CHECK(engine->provider().list_entries(kBucket).value() == expected);
   engine->reopen();
   CHECK(engine->provider().list_entries(kBucket).value() == expected);
+}
+
+TEST_CASE("provider: of the entries that are newer than a time each is given once, removed ones included") {
+  const auto engine = engine_with_bucket();
+  for (int i = 0; i < 50; ++i) {
+    const auto timestamp = static_cast<std::uint64_t>(10 + i);
+    const OwnedWrite write = i % 3 == 0 ? test_remove(i, timestamp) : test_put(i, timestamp, std::string(300, 'x'));
+    REQUIRE(apply(engine->provider(), kBucket, write).status.is_ok());
+  }
+  REQUIRE(apply(engine->provider(), kBucket, test_put(0, 100, "again")).status.is_ok());
+  const auto newer = [&](std::uint64_t after) {
+    std::multiset<std::uint64_t> found;
+    const Status status = engine->provider().for_each_newer(
+        kBucket, Timestamp{after}, [&](const spi::EntryMeta& entry) { found.insert(entry.timestamp.us); });
+    CHECK(status.is_ok());
+    return found;
+  };
+  for (const bool reopened : {false, true}) {
+    CAPTURE(reopened);
+    if (reopened) engine->reopen();
+    CHECK(newer(0).size() == 50);
+    CHECK(newer(56) == std::multiset<std::uint64_t>{57, 58, 59, 100});
+    CHECK(newer(59) == std::multiset<std::uint64_t>{100});
+    CHECK(newer(100).empty());
+  }
+  const BucketId missing(8, 0x13);
+  const auto nobody = [](const spi::EntryMeta&) {};
+  CHECK(engine->provider().for_each_newer(missing, {}, nobody).code() == StatusCode::NotFound);
 }
 
 TEST_CASE(

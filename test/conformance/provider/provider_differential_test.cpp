@@ -155,6 +155,21 @@ class Differential {
     }
   }
 
+  void compare_newer(BucketId bucket, Timestamp after) {
+    const auto newer = [&](spi::PersistenceProvider& provider) {
+      std::vector<std::pair<GlobalId, std::uint64_t>> found;
+      CHECK(provider
+                .for_each_newer(bucket, after,
+                                [&](const spi::EntryMeta& entry) {
+                                  found.emplace_back(entry.gid, entry.timestamp.us * 2 + (entry.removed ? 1 : 0));
+                                })
+                .is_ok());
+      std::sort(found.begin(), found.end());
+      return found;
+    };
+    REQUIRE((newer(tested()) == newer(model())));
+  }
+
   void compare_bucket(BucketId bucket) {
     CAPTURE(bucket, tested().bucket_info(bucket)->entries, model().bucket_info(bucket)->entries);
     CHECK(tested().bucket_info(bucket).value() == model().bucket_info(bucket).value());
@@ -162,6 +177,7 @@ class Differential {
     const std::vector<spi::EntryMeta> entries = model().list_entries(bucket).value();
     REQUIRE((tested().list_entries(bucket).value() == entries));
     compare_windows(bucket, 1 + random_.below(entries.size() + 1));
+    compare_newer(bucket, Timestamp{random_.below(clock_ + 2)});
 
     const spi::IterateOptions options = some_options();
     CHECK((iterate_all(tested(), bucket, options, random_.below(5000)) == iterate_all(model(), bucket, options)));

@@ -35,6 +35,10 @@ struct GlobalId {
   std::string to_string() const;
 
   friend auto operator<=>(const GlobalId&, const GlobalId&) = default;
+  /// In two words; as an array it would be a call of memcmp.
+  friend bool operator==(const GlobalId& a, const GlobalId& b) {
+    return a.hash_bits() == b.hash_bits() && a.location_bits() == b.location_bits();
+  }
 
  private:
   template <typename T>

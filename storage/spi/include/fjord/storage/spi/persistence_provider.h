@@ -148,6 +148,8 @@ class PersistenceProvider {
   /// The same without a list, in any order; the sink calls nothing of the provider. What this default does by way of a
   /// list, an engine may do without one.
   virtual Status for_each_entry(BucketId bucket, const std::function<void(const EntryMeta&)>& sink);
+  /// Those of them that are newer than `after`. An engine need not look at all for it, as this default does.
+  virtual Status for_each_newer(BucketId bucket, Timestamp after, const std::function<void(const EntryMeta&)>& sink);
   /// Appends the newest versions of `gids` to a docblock until `max_bytes`; returns how many of `gids` were dealt with
   /// (at least one; ids that are not there are passed over).
   virtual Result<std::size_t> read_entries(BucketId bucket, std::span<const GlobalId> gids, DocBlockBuilder& into,
