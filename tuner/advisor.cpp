@@ -110,6 +110,9 @@ Effect effect_of(const Workload& w, const HardwareProfile& profile, const Settin
   return effect;
 }
 
+/// It is a gain, wherever in its interval the true effect is.
+bool is_worth_it(const Effect& effect) { return effect.gain > 1 + kGainMin && effect.low > 1; }
+
 bool is_modelled(const Knob& knob) {
   static const std::set<std::string_view> names = {
       "storage.file_bytes_max",         "storage.entries_max",     "distributor.bucket_bytes_max",
@@ -139,6 +142,18 @@ std::string why_not(const Workload& w, const HardwareProfile& hw, const Settings
   const double gain = then.objective / std::max(1e-12, now.objective);
   if (gain >= 1 + kGainMin) return "";
   return fmt::format("the predicted gain is {:+.1f} %", 100 * (gain - 1));
+}
+
+/// Of a value that alone would be taken.
+std::string why_put_back(const Workload& w, const HardwareProfile& hw, const Settings& settings,
+                         const Advice& candidate) {
+  Settings changed = settings;
+  changed.*(candidate.knob->member) = candidate.new_value;
+  const Effect effect = effect_of(w, hw, settings, changed);
+  if (effect.gain <= 1 + kGainMin) return "beside the other changes it gains less than 1 %";
+  const auto percent = [](double gain) { return 100 * (gain - 1); };
+  return fmt::format("its predicted effect, {:+.1f} % ({:+.1f} to {:+.1f}), may be a loss", percent(effect.gain),
+                     percent(effect.low), percent(effect.high));
 }
 
 const Advice* find(const std::vector<Advice>& all, const Knob* knob) {
@@ -182,12 +197,16 @@ Choice choose(const Workload& w, const HardwareProfile& hw) {
       chosen = best;
     }
   }
-  // Back to what was set, where that costs next to nothing.
-  for (const Advice& slot : order) {
-    Settings without = chosen.settings;
-    without.*(slot.knob->member) = w.current.*(slot.knob->member);
-    if (is_modelled(*slot.knob) && (1 + kGainMin) * objective(w, hw, without) >= objective(w, hw, chosen.settings)) {
+  // Back to what was set, where that costs next to nothing or nobody knows. What is put back may have carried another.
+  for (bool any = true; any;) {
+    any = false;
+    for (const Advice& slot : order) {
+      Settings without = chosen.settings;
+      without.*(slot.knob->member) = w.current.*(slot.knob->member);
+      if (!is_modelled(*slot.knob) || without == chosen.settings) continue;
+      if (is_worth_it(effect_of(w, hw, without, chosen.settings))) continue;
       chosen.settings = without;
+      any = true;
     }
   }
   return chosen;
@@ -305,7 +324,7 @@ Report advise(const Workload& workload, const HardwareProfile& measured) {
     }
     if (chosen == old_value) {
       std::string why = why_not(workload, profile, report.after, *candidate);
-      if (why.empty()) why = "beside the other changes it gains less than 1 %";
+      if (why.empty()) why = why_put_back(workload, profile, report.after, *candidate);
       report.kept.push_back({&knob, old_value, candidate->new_value, std::move(why)});
       continue;
     }

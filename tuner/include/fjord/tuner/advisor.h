@@ -81,7 +81,8 @@ Result<std::int64_t> value_of(const Knob& knob, const std::string& formula, cons
 /// Each knob has one formula. Those that the cost model knows have an input `tuned`, which is 1 unless the model finds
 /// another power of two between 1/16 and 16 better. What the formula says is taken if the model finds it better than
 /// what is set (or, for knobs that it does not know, if it is at least half as large again or a third less), so advice
-/// never trades what is predicted to be good for what a formula likes.
+/// never trades what is predicted to be good for what a formula likes. It is put back if it gains less than 1 % beside
+/// the other changes, or if its interval has losses in it.
 Report advise(const Workload& workload, const HardwareProfile& profile);
 
 /// The input `tuned` of the formulas that have it, by the name of the knob; 1 where nothing is said.
