@@ -74,11 +74,13 @@ class Refresh {
  public:
   Refresh(Connection& connection, const BenchOptions& options) : connection_(connection), options_(options) {}
 
-  /// The median of several runs, and the last answer.
-  Result<Answer> run(const Query& query, bool is_incremental, unsigned repeat) {
+  /// The median of several runs, each after `prepare()`, and the last answer.
+  template <typename F>
+  Result<Answer> run(const Query& query, bool is_incremental, unsigned repeat, F prepare) {
     std::vector<double> seconds;
     Answer last;
     for (unsigned i = 0; i < repeat; ++i) {
+      FJORD_TRY(prepare());
       FJORD_TRY_ASSIGN(last, run_job(connection_, query.spec, 0, is_incremental));
       seconds.push_back(last.seconds);
     }
@@ -86,10 +88,11 @@ class Refresh {
     return last;
   }
 
-  /// An incremental run, whose rows have to be those of one that reads everything.
-  Status check(const Query& query, const char* what, unsigned repeat) {
-    FJORD_TRY_ASSIGN(Answer answer, run(query, true, repeat));
-    FJORD_TRY_ASSIGN(Answer whole, run(query, false, options_.repeat));
+  /// Incremental runs, each after `prepare()`. The rows of the last have to be those of one that reads everything.
+  template <typename F>
+  Status check(const Query& query, const char* what, unsigned repeat, F prepare) {
+    FJORD_TRY_ASSIGN(Answer answer, run(query, true, repeat, prepare));
+    FJORD_TRY_ASSIGN(Answer whole, run(query, false, options_.repeat, [] { return Status::ok(); }));
     std::sort(answer.rows.begin(), answer.rows.end());
     std::sort(whole.rows.begin(), whole.rows.end());
     if (answer.rows != whole.rows) {
@@ -126,14 +129,16 @@ int run_refresh(Connection& connection, const ListingGenerator& generator, const
     return put(connection, other, which);
   };
   for (const Query& query : queries()) {
-    const auto measure = [&]() -> Status {
-      FJORD_TRY(refresh.check(query, "first", 1));
-      FJORD_TRY(refresh.check(query, "same", options.repeat));
-      FJORD_TRY(change(close));
-      FJORD_TRY(refresh.check(query, "close", 1));
+    const auto nothing = [] { return Status::ok(); };
+    const auto some = [&] {
       for (std::uint64_t i = 0; i < changed; ++i) std::swap(numbers[i], numbers[i + random.below(numbers.size() - i)]);
-      FJORD_TRY(change({numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(changed)}));
-      return refresh.check(query, "random", 1);
+      return change({numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(changed)});
+    };
+    const auto measure = [&]() -> Status {
+      FJORD_TRY(refresh.check(query, "first", 1, nothing));
+      FJORD_TRY(refresh.check(query, "same", options.repeat, nothing));
+      FJORD_TRY(refresh.check(query, "close", options.repeat, [&] { return change(close); }));
+      return refresh.check(query, "random", options.repeat, some);
     };
     if (const Status status = measure(); !status) return fail(status);
   }
