@@ -43,6 +43,19 @@ void PositionSet::add(const PositionRange& range) {
   ranges_[first] = last;
 }
 
+void PositionSet::remove(const PositionRange& range) {
+  std::map<std::uint64_t, std::uint64_t> left;
+  for (const auto& [first, last] : ranges_) {
+    if (!range.overlaps({first, last})) {
+      left[first] = last;
+      continue;
+    }
+    if (first < range.first) left[first] = range.first - 1;
+    if (last > range.last) left[range.last + 1] = last;
+  }
+  ranges_ = std::move(left);
+}
+
 bool PositionSet::contains(std::uint64_t position) const { return contains(PositionRange{position, position}); }
 
 bool PositionSet::contains(const PositionRange& range) const {

@@ -82,6 +82,14 @@ class VisitTest(unittest.TestCase):
             token = cluster.folder / "token"
             cluster.must("visit", "--progress", token)
             self.assertEqual(cluster.must("visit", "--resume", token).out, "")
+            for options in ([], ["--snapshot"], ["--slices", "3"], ["--buckets-at-once", "16"]):
+                with self.subTest(options=options):
+                    some = cluster.must("visit", "--limit", "1000", "--progress", token, *options).json_lines()
+                    self.assertEqual(len(some), 1000)
+                    rest = cluster.must("visit", "--resume", token, *options).json_lines()
+                    self.assertEqual({line["put"] for line in some + rest}, set(content))
+                    self.assertLess(len(rest), len(content))
+            cluster.must("visit", "--progress", token)
             refused = cluster.fjord("visit", "--resume", token, "--selection", "item.number > 3")
             self.assertEqual(refused.code, harness.FAILED)
             self.assertIn("another selection", refused.err)

@@ -36,7 +36,7 @@ TEST_CASE("slices of any number follow one another without gaps and are about eq
   CHECK(next == kLastPosition + 1);
 }
 
-TEST_CASE("a set of ranges holds what was added, whatever the order, in as few ranges as possible") {
+TEST_CASE("a set of ranges holds what was added and not removed, in as few ranges as possible") {
   Random random(3);
   for (int run = 0; run < 200; ++run) {
     PositionSet set;
@@ -44,8 +44,13 @@ TEST_CASE("a set of ranges holds what was added, whatever the order, in as few r
     for (int i = 0; i < 12; ++i) {
       const std::uint64_t first = random.below(64);
       const std::uint64_t last = std::min<std::uint64_t>(63, first + random.below(8));
-      set.add({first, last});
-      for (std::uint64_t at = first; at <= last; ++at) model[at] = true;
+      const bool is_added = i < 6 || random.chance(0.6);
+      if (is_added) {
+        set.add({first, last});
+      } else {
+        set.remove({first, last});
+      }
+      for (std::uint64_t at = first; at <= last; ++at) model[at] = is_added;
     }
     std::size_t runs = 0;
     for (std::uint64_t at = 0; at < 64; ++at) {
@@ -63,6 +68,8 @@ TEST_CASE("a set of ranges holds what was added, whatever the order, in as few r
   ends.add({kLastPosition, kLastPosition});
   ends.add({0, kLastPosition - 1});
   CHECK(ends.ranges() == std::vector<PositionRange>{{0, kLastPosition}});
+  ends.remove({0, kLastPosition});
+  CHECK(ends.empty());
 }
 
 TEST_CASE("a token says the same after it was text, and any change of the text is noticed") {

@@ -118,7 +118,7 @@ int run_visit(const VisitArgs& args) {
   VisitRun* the_run = nullptr;
   HeldBuckets held;
   VisitRunCallbacks callbacks;
-  const auto print_block = [&](const std::string& block) {
+  const auto print_block = [&](const VisitedBucket& bucket, const std::string& block) {
     text.clear();
     if (args.count) {
       FJORD_TRY_ASSIGN(const std::uint64_t some, count_entries(block));
@@ -130,18 +130,18 @@ int run_visit(const VisitArgs& args) {
     print(text);
     printed += count;
     progress.update(the_run->part_done(), printed);
-    if (printed == limit) the_run->stop();
+    if (printed == limit) the_run->stop(bucket);
     return Status::ok();
   };
   callbacks.on_docblock = [&](const VisitedBucket& bucket, const std::string& block) {
-    if (!args.snapshot) return print_block(block);
+    if (!args.snapshot) return print_block(bucket, block);
     held.add(bucket, block);
     return Status::ok();
   };
   if (args.snapshot) callbacks.on_bucket_dropped = [&](const VisitedBucket& bucket) { held.drop(bucket); };
   callbacks.on_bucket_done = [&](const VisitedBucket& bucket) {
     for (const std::string& block : held.take(bucket)) {
-      if (printed < limit) FJORD_TRY(print_block(block));
+      if (printed < limit) FJORD_TRY(print_block(bucket, block));
     }
     return tokens.update(*the_run, false);
   };

@@ -28,7 +28,6 @@ Status VisitRun::run() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return result_.has_value(); });
   connection_.executor().post([this] {
-    final_tokens_ = tokens();
     final_progress_ = progress();
     sessions_.clear();
     const std::lock_guard settled(mutex_);
@@ -52,11 +51,13 @@ void VisitRun::start_slice(std::size_t slice) {
   visitors::VisitorSessionCallbacks callbacks;
   callbacks.on_docblock = [this, slice](BucketId bucket, const std::string& block) {
     if (ended_) return;
-    if (Status status = callbacks_.on_docblock({slice, bucket}, block); !status) end(status);
+    const VisitedBucket visited{slice, bucket};
+    if (Status status = callbacks_.on_docblock(visited, block); !status) end(status, &visited);
   };
   callbacks.on_bucket_done = [this, slice](BucketId bucket, const std::string&) {
     if (ended_ || !callbacks_.on_bucket_done) return;
-    if (Status status = callbacks_.on_bucket_done({slice, bucket}); !status) end(status);
+    const VisitedBucket visited{slice, bucket};
+    if (Status status = callbacks_.on_bucket_done(visited); !status) end(status, &visited);
   };
   if (callbacks_.on_bucket_dropped) {
     callbacks.on_bucket_dropped = [this, slice](BucketId bucket) { callbacks_.on_bucket_dropped({slice, bucket}); };
@@ -69,15 +70,21 @@ void VisitRun::start_slice(std::size_t slice) {
       Random::from_system(), connection_.executor()));
 }
 
-void VisitRun::end(const Status& status) {
-  if (std::exchange(ended_, true)) return;
+void VisitRun::end(const Status& status, const VisitedBucket* unfinished) {
+  if (ended_) return;
+  // Now: sessions deal with what they have got already, and nobody hears of it any more.
+  final_tokens_ = tokens();
+  if (unfinished != nullptr) {
+    final_tokens_[unfinished->slice].done.remove(visitors::PositionRange::of(unfinished->bucket));
+  }
+  ended_ = true;
   for (auto& session : sessions_) session->pause();
   const std::lock_guard lock(mutex_);
   result_ = status;
   changed_.notify_one();
 }
 
-void VisitRun::stop() { end(Status::ok()); }
+void VisitRun::stop(const VisitedBucket& bucket) { end(Status::ok(), &bucket); }
 
 void VisitRun::pause() {
   for (auto& session : sessions_) session->pause();
@@ -115,7 +122,7 @@ double VisitRun::part_done() const {
 }
 
 std::vector<visitors::VisitToken> VisitRun::tokens() const {
-  if (final_progress_) return final_tokens_;
+  if (ended_) return final_tokens_;
   std::vector<visitors::VisitToken> tokens;
   for (const auto& session : sessions_) tokens.push_back(session->token());
   return tokens;

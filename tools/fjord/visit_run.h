@@ -47,20 +47,22 @@ class VisitRun {
 
   /// Returns when all slices were visited, one failed, or stop() was called.
   Status run();
-  /// Ends the visit early; run() returns OK.
-  void stop();
+  /// Ends the visit early, from a callback about `bucket`, whose documents may not all have been dealt with; run()
+  /// returns OK.
+  void stop(const VisitedBucket& bucket);
   void pause();
   void resume();
   /// Of all slices together.
   visitors::VisitProgress progress() const;
   /// 0 to 1; negative while it is not known.
   double part_done() const;
+  /// What of the buckets callbacks were called for; when it has ended early, without the bucket it ended with.
   std::vector<visitors::VisitToken> tokens() const;
 
  private:
   void start();
   void start_slice(std::size_t slice);
-  void end(const Status& status);
+  void end(const Status& status, const VisitedBucket* unfinished = nullptr);
 
   Connection& connection_;
   VisitRunOptions options_;
@@ -70,7 +72,7 @@ class VisitRun {
   std::size_t left_ = 0;
   bool ended_ = false;
   std::optional<visitors::VisitProgress> final_progress_;  ///< Once the sessions are gone.
-  std::vector<visitors::VisitToken> final_tokens_;
+  std::vector<visitors::VisitToken> final_tokens_;         ///< Once it has ended.
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Status> result_ FJORD_GUARDED_BY(mutex_);

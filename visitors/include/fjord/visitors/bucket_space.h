@@ -39,6 +39,7 @@ inline std::uint64_t position_of(const GlobalId& gid) { return bucket_of(gid, Bu
 class PositionSet {
  public:
   void add(const PositionRange& range);
+  void remove(const PositionRange& range);
   bool contains(std::uint64_t position) const;
   bool contains(const PositionRange& range) const;
   bool overlaps(const PositionRange& range) const;
