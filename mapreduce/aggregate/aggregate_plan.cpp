@@ -61,6 +61,12 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") - first + 1);
 }
 
+std::string without_spaces(std::string_view text) {
+  std::string left(text);
+  std::erase(left, ' ');
+  return left;
+}
+
 /// "quantile(0.5, price)" to "quantile_0_5_price".
 std::string name_from(std::string_view text) {
   std::string name;
@@ -100,6 +106,32 @@ Named split_name(std::string_view text) {
       (before[before.size() - 3] == ' ' || before[before.size() - 3] == '\t' || before[before.size() - 3] == ')');
   if (!has_as) return {text, std::nullopt};
   return {trimmed(before.substr(0, before.size() - 2)), std::string(text.substr(last + 1))};
+}
+
+/// The end of what is in quotes from `at` on; past the text if they are not closed.
+std::size_t end_of_quoted(std::string_view text, std::size_t at) {
+  const char quote = text[at++];
+  while (at < text.size() && text[at] != quote) at += text[at] == '\\' ? 2 : 1;
+  return std::min(at + 1, text.size());
+}
+
+/// A call of a function that begins at `at`, as "avg( price )"; empty if there is none.
+std::string_view call_at(std::string_view text, std::size_t at) {
+  std::size_t end = at;
+  while (end < text.size() && is_name(text.substr(at, end + 1 - at))) ++end;
+  if (end == at) return {};
+  while (end < text.size() && text[end] == ' ') ++end;
+  int depth = 0;
+  while (end < text.size()) {
+    if (text[end] == '"' || text[end] == '\'') {
+      end = end_of_quoted(text, end);
+      continue;
+    }
+    depth += text[end] == '(' ? 1 : text[end] == ')' ? -1 : 0;
+    ++end;
+    if (depth == 0) return text[end - 1] == ')' ? text.substr(at, end - at) : std::string_view();
+  }
+  return {};
 }
 
 /// What the parser of selections says, without the word "selection" in front.
@@ -347,7 +379,8 @@ class AggregateCompiler {
   std::optional<std::size_t> find_column(std::string_view name) const {
     for (std::size_t i = 0; i < plan_->columns_.size(); ++i) {
       const AggregateColumn& column = plan_->columns_[i];
-      if (column.name == name || column.text == name || column.name == name_from(without_type(name))) return i;
+      const bool is_text = without_spaces(column.text) == without_spaces(name);
+      if (column.name == name || is_text || column.name == name_from(without_type(name))) return i;
     }
     return std::nullopt;
   }
@@ -376,7 +409,30 @@ class AggregateCompiler {
     return Status::ok();
   }
 
-  Status add_having(const std::string& text) {
+  /// "count() > 3" to "count > 3": columns under the name that a condition can ask for.
+  std::string with_column_names(std::string_view text) const {
+    std::string named;
+    for (std::size_t at = 0; at < text.size();) {
+      std::size_t end = at + 1;
+      if (text[at] == '"' || text[at] == '\'') {
+        end = end_of_quoted(text, at);
+      } else if (is_name(text.substr(at, 1))) {
+        const std::string_view call = call_at(text, at);
+        if (const auto column = call.empty() ? std::nullopt : find_column(call)) {
+          named += plan_->columns_[*column].name;
+          at += call.size();
+          continue;
+        }
+        while (is_name(text.substr(at, end + 1 - at)) && end < text.size()) ++end;
+      }
+      named += text.substr(at, end - at);
+      at = end;
+    }
+    return named;
+  }
+
+  Status add_having(const std::string& as_given) {
+    const std::string text = with_column_names(as_given);
     auto having = std::make_shared<AggregatePlan::Having>();
     std::string schema = fmt::format("document {} {{\n", kRowType);
     for (const AggregateColumn& column : plan_->columns_) {

@@ -355,6 +355,13 @@ TEST_CASE("having is a condition on columns") {
     json.Parse(row.c_str());
     CHECK(some.contains(key) == (json[1].GetInt() > 20 && !json[0].IsNull()));
   }
+  // By the text that they are computed from, too, where that is no part of another word or of a text.
+  for (const char* same : {"count() > 20 and city != null", "20 < count( ) and not (city == null)",
+                           "(count()>20) and city != \"count()\" and avg(amount) == avg_amount and city != null"}) {
+    CAPTURE(same);
+    spec.having = same;
+    CHECK(rows_of(spec, sales) == some);
+  }
 }
 
 TEST_CASE("rows are arranged by columns, then by their groups, and cut off") {
@@ -415,6 +422,10 @@ TEST_CASE("what is wrong with a specification is said, with where and what was e
   has(error_of(spec), "having \"count > > 1\": column 9");
   spec.having = "counted > 1";
   has(error_of(spec), "(columns: city, count, best)");
+  spec.having = "sum(amount) > 1";
+  has(error_of(spec), "unknown function 'sum'");
+  spec.having = "count(";
+  has(error_of(spec), "having \"count(\"");
   spec.having = "";
   spec.selection = "year >";
   has(error_of(spec), "selection, column 7");
