@@ -3,10 +3,12 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <map>
+#include <set>
 
 #include "fjord/common/check.h"
 #include "fjord/sim/sim_env.h"
 #include "mapreduce/aggregate_world.h"
+#include "partials.h"
 #include "task.h"
 
 namespace fjord::mapreduce {
@@ -236,6 +238,33 @@ TEST_CASE("300,000 different keys are counted exactly in 2 MiB a task") {
   }
   CHECK(rows == kKeys);
   CHECK(are_right);
+}
+
+TEST_CASE("of what is known of documents, those that have one of some keys are found, however many keys they have") {
+  const auto tuples = [](std::initializer_list<const char*> keys) {
+    std::string text;
+    for (const char* key : keys) {
+      put_string(text, key);
+      put_string(text, "1");
+    }
+    return text;
+  };
+  BucketPartial partial;
+  std::uint64_t number = 0;
+  for (const std::string& own : {tuples({"a"}), tuples({"b"}), tuples({"b", "a"}), tuples({}), tuples({"c", "c"})}) {
+    ++number;
+    const GlobalId gid = DocumentId::parse("id:t:x::" + std::to_string(number))->gid();
+    partial.add({.gid = gid, .timestamp = Timestamp{number}, .removed = false}, true, own);
+  }
+  KeyMarks marks;
+  marks.add("a");
+  std::set<std::string> found;
+  const Status status = partial.for_each_tuples(&marks, [&](std::string_view own) {
+    found.emplace(own);
+    return Status::ok();
+  });
+  REQUIRE(status.is_ok());
+  CHECK(found == std::set<std::string>{tuples({"a"}), tuples({"b", "a"}), tuples({"c", "c"})});
 }
 
 }  // namespace
