@@ -127,8 +127,7 @@ class BucketPartial {
   void make_index(std::size_t documents);
 
   std::vector<PartialDocument> documents_;
-  std::vector<std::uint32_t>
-      index_;  ///< Their numbers by open addressing; a power of two, three quarters full at most.
+  std::vector<std::uint32_t> index_;  ///< Numbers of documents by open addressing, three quarters full at most.
   std::string tuples_;
   std::size_t garbage_ = 0;
   ContentVersion version_;
