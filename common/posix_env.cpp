@@ -15,6 +15,8 @@
 #include <utility>
 
 #include "fjord/common/env.h"
+#include "fjord/common/log.h"
+#include "fjord/common/lost_pages.h"
 
 namespace fjord {
 
@@ -115,6 +117,7 @@ class PosixFile final : public RandomAccessFile {
 
   std::string_view mapped(std::uint64_t end) override {
     constexpr std::uint64_t kLeast = 1 << 20;
+    if (has_lost_pages()) return {};
     if (mappings_.empty() || mappings_.back().length < end) {
       // With room for the file to grow; what was given before stays where it is.
       const std::uint64_t length = std::bit_ceil(std::max(end, kLeast));
@@ -200,6 +203,22 @@ class PosixFile final : public RandomAccessFile {
     return Status::ok();
   }
 
+  /// Where pages of a mapping were gone there are zeros for as long as the mapping is there, also when the file has
+  /// been written there again. So it is not given out any more; reading by calls says what the file has.
+  bool has_lost_pages() {
+    const std::uint64_t now = LostPages::met();
+    if (now == lost_pages_seen_) return has_lost_pages_;
+    const std::uint64_t since = std::exchange(lost_pages_seen_, now);
+    const bool before = has_lost_pages_;
+    for (const Mapping& mapping : mappings_) {
+      has_lost_pages_ = has_lost_pages_ || LostPages::met_in(mapping.at, mapping.length, since);
+    }
+    if (has_lost_pages_ && !before) {
+      log::error("env", "{}: a part of the file is gone while it is open: it was cut off, or its medium failed", path_);
+    }
+    return has_lost_pages_;
+  }
+
   struct Mapping {
     void* at;
     std::uint64_t length;
@@ -208,6 +227,8 @@ class PosixFile final : public RandomAccessFile {
   FileDescriptor fd_;
   std::string path_;
   std::vector<Mapping> mappings_;
+  std::uint64_t lost_pages_seen_ = LostPages::met();
+  bool has_lost_pages_ = false;
 };
 
 class PosixEnv final : public Env {
@@ -303,6 +324,9 @@ class PosixEnv final : public Env {
 
 }  // namespace
 
-std::unique_ptr<Env> make_posix_env() { return std::make_unique<PosixEnv>(); }
+std::unique_ptr<Env> make_posix_env() {
+  LostPages::guard();
+  return std::make_unique<PosixEnv>();
+}
 
 }  // namespace fjord

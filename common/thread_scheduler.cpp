@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "fjord/common/check.h"
+#include "fjord/common/fatal_signals.h"
 #include "fjord/common/scheduler.h"
 #include "fjord/common/thread_annotations.h"
 #include "fjord/common/unique_function.h"
@@ -27,6 +28,7 @@ namespace {
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 constexpr int kBackgroundNice = 15;
+constexpr int kInteractiveNice = 8;
 
 /// As the system call takes it; the C library has no declaration of it.
 struct SchedulingAttributes {
@@ -46,13 +48,13 @@ struct SchedulingAttributes {
 constexpr std::uint64_t kBackgroundSliceNs = 4'000'000;
 
 /// Of the calling thread.
-void run_in_background() {
+void run_behind_others(int nice) {
   SchedulingAttributes wanted;
-  wanted.nice = kBackgroundNice;
+  wanted.nice = nice;
   wanted.runtime_ns = kBackgroundSliceNs;
   if (::syscall(SYS_sched_setattr, 0, &wanted, 0) == 0) return;
   // Perhaps a sandbox that knows no such call. Nothing depends on it but how soon others run.
-  static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kBackgroundNice));
+  static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), nice));
 }
 
 /// Those that the calling process may use; empty if the system does not say (more processors than fit).
@@ -214,6 +216,7 @@ class ThreadExecutor final : public Executor {
   };
 
   void run() {
+    const SignalStack signal_stack;
     current_executor = this;
     std::vector<Task> batch;
     std::vector<Timer> arrived;
@@ -287,10 +290,18 @@ std::unique_ptr<Executor> ThreadScheduler::make_executor(const std::string& name
 }
 
 std::unique_ptr<Executor> ThreadScheduler::make_background_executor(const std::string& name) {
+  return make_behind_others(name, kBackgroundNice);
+}
+
+std::unique_ptr<Executor> ThreadScheduler::make_interactive_executor(const std::string& name) {
+  return make_behind_others(name, kInteractiveNice);
+}
+
+std::unique_ptr<Executor> ThreadScheduler::make_behind_others(const std::string& name, int nice) {
   return std::make_unique<ThreadExecutor>(
       name,
-      [threads = background_] {
-        run_in_background();
+      [threads = background_, nice] {
+        run_behind_others(nice);
         threads->enter();
       },
       [threads = background_] { threads->leave(); });

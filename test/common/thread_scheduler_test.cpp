@@ -7,6 +7,7 @@
 #include <future>
 #include <sched.h>
 #include <spawn.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -113,6 +114,18 @@ TEST_CASE("thread scheduler: the child processes of background executors follow,
     ::kill(process, SIGKILL);
     ::waitpid(process, nullptr, 0);
   }
+}
+
+TEST_CASE("thread scheduler: interactive executors come before background ones, and behind all others") {
+  ThreadScheduler scheduler;
+  const auto nice_of = [](Executor& executor) {
+    return on(executor, [] { return ::getpriority(PRIO_PROCESS, static_cast<id_t>(::gettid())); });
+  };
+  const int ordinary = nice_of(*scheduler.make_executor("ordinary"));
+  const int interactive = nice_of(*scheduler.make_interactive_executor("interactive"));
+  const int background = nice_of(*scheduler.make_background_executor("background"));
+  CHECK(ordinary < interactive);
+  CHECK(interactive < background);
 }
 
 TEST_CASE("thread scheduler: a background executor that is gone is not looked for") {

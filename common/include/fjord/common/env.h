@@ -31,7 +31,7 @@ class RandomAccessFile {
   virtual Status sync() = 0;
   virtual Result<std::uint64_t> size() const = 0;
   /// The first `end` bytes in memory, which the file has, or nothing where that cannot be done. The bytes are those of
-  /// the file at any time, as long as it is open. A medium that fails when they are touched ends the process.
+  /// the file as long as it is open, but zeros where a part of it is gone when it is touched: see lost_pages.h.
   virtual std::string_view mapped(std::uint64_t end) = 0;
   /// Says that this range will be read soon. Promises nothing.
   virtual void will_need(std::uint64_t offset, std::uint64_t length) const = 0;
