@@ -108,20 +108,15 @@ class DocumentIdParser {
     return part;
   }
 
-  Status take_namespace() {
-    const std::size_t begin = at_;
+  Result<std::string_view> take_namespace() {
     FJORD_TRY_ASSIGN(std::string_view part, take_part("the namespace"));
-    if (part.empty()) {
-      at_ = begin;
-      return error("empty namespace");
-    }
     id_.namespace_end_ = static_cast<std::uint16_t>(at_ - 1);
-    return Status::ok();
+    return part;
   }
 
   Status parse_id() {
     id_.scheme_ = Scheme::Id;
-    FJORD_TRY(take_namespace());
+    FJORD_TRY(take_namespace().status());  // may be empty
     const std::size_t begin = at_;
     FJORD_TRY_ASSIGN(std::string_view type, take_part("the document type"));
     if (type.empty()) {
@@ -147,10 +142,10 @@ class DocumentIdParser {
     const std::string_view value = modifier.substr(2);
     if (key == "n=") return parse_number(value);
     if (value.empty()) return error("empty group");
-    const std::size_t bad = value.find_first_of(",=");
-    if (bad != std::string_view::npos) {
-      at_ += bad;
-      return error("a group has no ',' and no '='; only one modifier is allowed");
+    const std::size_t comma = value.find(',');
+    if (comma != std::string_view::npos) {
+      at_ += comma;
+      return error("a group has no ',': only one modifier is allowed");
     }
     id_.has_group_ = true;
     id_.group_begin_ = static_cast<std::uint16_t>(at_);
@@ -172,7 +167,12 @@ class DocumentIdParser {
 
   Status parse_old(std::string_view scheme) {
     id_.scheme_ = scheme == "doc" ? Scheme::Doc : scheme == "userdoc" ? Scheme::UserDoc : Scheme::GroupDoc;
-    FJORD_TRY(take_namespace());
+    const std::size_t namespace_begin = at_;
+    FJORD_TRY_ASSIGN(std::string_view namespace_name, take_namespace());
+    if (namespace_name.empty()) {
+      at_ = namespace_begin;
+      return error(fmt::format("empty namespace, which only the scheme id may have, not {}", scheme));
+    }
     if (id_.scheme_ == Scheme::Doc) return Status::ok();
     const std::size_t begin = at_;
     FJORD_TRY_ASSIGN(std::string_view value, take_part(id_.scheme_ == Scheme::UserDoc ? "the number" : "the group"));

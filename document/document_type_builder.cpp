@@ -6,7 +6,6 @@
 
 #include "fjord/document/document_format.h"
 #include "fjord/document/document_type.h"
-#include "fjord/document/selection.h"
 #include "sd_parser.h"
 
 namespace fjord {
@@ -306,13 +305,6 @@ Result<std::shared_ptr<const DocumentTypeRepo>> DocumentTypeRepo::build(std::spa
   }
   FJORD_TRY_ASSIGN(const std::shared_ptr<DocumentTypeRepo> repo, make(std::move(types)));
   repo->schemas_.assign(sd_texts.begin(), sd_texts.end());
-  for (const auto& type : repo->types()) {
-    const auto parsed = Selection::parse(type->keep_while(), *repo);
-    if (!parsed) {
-      return Status(StatusCode::InvalidArgument,
-                    fmt::format("schema, keep_while of document type {}: {}", type->name(), parsed.error().message()));
-    }
-  }
   return std::shared_ptr<const DocumentTypeRepo>(repo);
 }
 

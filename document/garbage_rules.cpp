@@ -1,6 +1,7 @@
 #include "fjord/document/garbage_rules.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace fjord {
 
@@ -8,9 +9,19 @@ GarbageRules::GarbageRules(const DocumentTypeRepo& types, std::int64_t now_secon
   for (const auto& type : types.types()) {
     if (type->keep_while().empty()) continue;
     const Result<Selection> keep = Selection::parse(type->keep_while(), types);
-    FJORD_CHECK_MSG(keep, type->name());  // DocumentTypeRepo::build() has parsed it.
+    if (!keep) continue;  // An earlier version of Fjord accepted it.
     if (!keep->is_trivial()) keep_by_type_.emplace(type->id(), keep->with_now(now_seconds));
   }
+}
+
+Status GarbageRules::check(const DocumentTypeRepo& types) {
+  for (const auto& type : types.types()) {
+    const Result<Selection> keep = Selection::parse(type->keep_while(), types);
+    if (keep) continue;
+    return {StatusCode::InvalidArgument,
+            fmt::format("schema, keep_while of document type {}: {}", type->name(), keep.error().message())};
+  }
+  return Status::ok();
 }
 
 bool GarbageRules::needs_body() const {

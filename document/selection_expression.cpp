@@ -104,9 +104,7 @@ class FieldExpression final : public Expression {
   Value evaluate(const Context& context) const override {
     if (context.view == nullptr || !has_field(*context.view)) return Value::invalid();
     const std::optional<FieldSlice> slice = context.view->field(field_);
-    // Whether the steps fit is a matter of the type, not of whether the field is set.
-    if (!slice) return fits_ ? Value::null() : Value::invalid();
-    return resolve(*slice, steps_);
+    return slice ? resolve(*slice, steps_) : Value::null();
   }
   std::optional<std::int64_t> integer(const Context& context) const override {
     if (!steps_.empty() || context.view == nullptr || !has_field(*context.view)) return std::nullopt;
@@ -115,30 +113,17 @@ class FieldExpression final : public Expression {
   }
   void print(Printer& out) const override {
     out.text += type_name_ + "." + field_.name;
-    for (const PathStep& step : steps_) {
-      switch (step.kind) {
-        case PathStep::Kind::Member:
-          out.text += "." + step.name;
-          break;
-        case PathStep::Kind::Index:
-          out.text += "[" + std::to_string(step.number) + "]";
-          break;
-        case PathStep::Kind::Key:
-          out.text += "{" + (step.is_number ? step.name : quote(step.name)) + "}";
-          break;
-      }
-    }
+    for (const PathStep& step : steps_) print_step(step, out.text);
   }
   TypeSet types() const override { return types_; }
   Needs needs() const override { return {.body = !field_.in_header}; }
   ValueKind kind() const override {
     const DataType* type = field_.type.get();
     for (const PathStep& step : steps_) {
-      if (type == nullptr) return ValueKind::Any;
       if (step.kind == PathStep::Kind::Member && is_collection(type->tag())) return ValueKind::Several;
       type = type_after(*type, step);
     }
-    return type == nullptr ? ValueKind::Any : kind_of(type->tag());
+    return kind_of(type->tag());
   }
 
  private:
@@ -146,17 +131,10 @@ class FieldExpression final : public Expression {
     if (std::binary_search(types_.ids().begin(), types_.ids().end(), view.type_id())) return true;
     return view.type() != nullptr && view.type()->is_a(type_name_);  // a type of a later schema
   }
-  bool check_steps() const {
-    const DataType* type = field_.type.get();
-    for (const PathStep& step : steps_) type = type == nullptr ? nullptr : type_after(*type, step);
-    return type != nullptr;
-  }
-
   std::string type_name_;
   Field field_;
   std::vector<PathStep> steps_;
   TypeSet types_;
-  bool fits_ = check_steps();
 };
 
 class Parentheses final : public Expression {
@@ -290,6 +268,20 @@ const DataType* type_after(const DataType& type, const PathStep& step) {
   if (type.tag() == TypeTag::Map && step.name == "value") return type.element();
   if (type.tag() == TypeTag::Map || type.tag() == TypeTag::Array) return type_after(*type.element(), step);
   return nullptr;
+}
+
+void print_step(const PathStep& step, std::string& out) {
+  switch (step.kind) {
+    case PathStep::Kind::Member:
+      out += "." + step.name;
+      break;
+    case PathStep::Kind::Index:
+      out += "[" + std::to_string(step.number) + "]";
+      break;
+    case PathStep::Kind::Key:
+      out += "{" + (step.is_number ? step.name : quote(step.name)) + "}";
+      break;
+  }
 }
 
 std::unique_ptr<Expression> make_literal(Value value, std::string string) {

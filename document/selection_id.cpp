@@ -93,9 +93,9 @@ Value id_part_of(std::string_view id, IdPart part, Scratch& scratch) {
     case IdPart::Type:
       return parts->type ? Value::of_string(*parts->type) : Value::invalid();
     case IdPart::User:
-      return parts->user ? Value::of(static_cast<std::int64_t>(*parts->user)) : Value::null();
+      return parts->user ? Value::of(static_cast<std::int64_t>(*parts->user)) : Value::absent();
     case IdPart::Group:
-      return parts->group ? Value::of_string(*parts->group) : Value::null();
+      return parts->group ? Value::of_string(*parts->group) : Value::absent();
     default:
       return Value::of_string(parts->specific);
   }

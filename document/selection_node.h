@@ -106,12 +106,14 @@ class ConstantValue {
 
 /// The type of what a step leads to, for one element of a collection; null if the step does not fit the type.
 const DataType* type_after(const DataType& type, const PathStep& step);
+/// Adds the canonical text of a step.
+void print_step(const PathStep& step, std::string& out);
 
 std::unique_ptr<Expression> make_literal(Value value, std::string string);
 std::unique_ptr<Expression> make_bool_literal(bool value);
 std::unique_ptr<Expression> make_id(IdPart part);
 std::unique_ptr<Expression> make_now();
-/// `type_ids`: of the type and of those that inherit it.
+/// `type_ids`: of the type and of those that inherit it. `steps` fit the field's type.
 std::unique_ptr<Expression> make_field(std::string type_name, std::vector<std::uint32_t> type_ids, Field field,
                                        std::vector<PathStep> steps);
 std::unique_ptr<Expression> make_parentheses(std::unique_ptr<Expression> inner);

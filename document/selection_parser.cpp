@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "selection_lexer.h"
+#include "selection_path.h"
 
 namespace fjord::selection {
 namespace {
@@ -343,7 +344,7 @@ class Parser {
       return unexpected("a document type, a field, a literal or a part of the id");
     }
     FJORD_TRY(lexer_.advance());
-    if (current().is_symbol("(")) return parse_now(name);
+    if (current().is_symbol("(")) return parse_function(name);
     if (name.is_keyword("true") || name.is_keyword("false")) {
       Operand operand;
       operand.column = name.column;
@@ -368,12 +369,20 @@ class Parser {
     return parse_field_of(name, *type);
   }
 
-  Result<Operand> parse_now(const Token& name) {
-    if (!name.is_keyword("now")) {
-      return error_at(name.column, fmt::format("unknown function {}: expected now", name.describe()));
+  /// `now()`, or a function with its argument in parentheses: abs(x) is x.abs(). The lexer stands at the parenthesis.
+  Result<Operand> parse_function(const Token& name) {
+    if (name.is_keyword("now")) {
+      FJORD_TRY(parse_empty_arguments());
+      return value_at(name.column, make_now());
     }
-    FJORD_TRY(parse_empty_arguments());
-    return value_at(name.column, make_now());
+    const std::optional<Function> function = function_of(name);
+    if (!function) {
+      return error_at(name.column,
+                      fmt::format("unknown function {}: expected now, lowercase, hash or abs", name.describe()));
+    }
+    FJORD_TRY_ASSIGN(Operand argument, parse_parentheses());
+    FJORD_TRY_ASSIGN(std::unique_ptr<Expression> value, to_value(std::move(argument)));
+    return value_at(name.column, make_calls(std::move(value), {*function}));
   }
 
   Result<Operand> parse_id(std::size_t column) {
@@ -410,97 +419,16 @@ class Parser {
     if (field == nullptr) {
       return error_at(name.column, fmt::format("document type '{}' has no field {}", type.name(), name.describe()));
     }
-    std::vector<PathStep> steps;
-    const DataType* reached = field->type.get();  // null behind a step that does not fit
-    std::optional<Token> function;                // the name of one, with which the path ends
-    while (!function && (current().is_symbol(".") || current().is_symbol("[") || current().is_symbol("{"))) {
-      if (steps.size() >= static_cast<std::size_t>(Selection::kDepthMax)) {
-        return error_at(current().column, fmt::format("a path of more than {} steps", Selection::kDepthMax));
-      }
-      FJORD_TRY_ASSIGN(function, parse_step(reached, steps));
-      if (!function && reached != nullptr) reached = type_after(*reached, steps.back());
-    }
+    PathParser path(lexer_, *field, fmt::format("{}.{}", type.name(), field->name));
+    FJORD_TRY_ASSIGN(const std::optional<Token> function, path.parse());
     std::vector<std::uint32_t> ids;
     for (const auto& candidate : repo_.types()) {
       if (candidate->is_a(type.name())) ids.push_back(candidate->id());
     }
     Operand operand =
-        value_at(column, make_field(type.name(), std::move(ids), *field, std::move(steps)), Operand::Kind::Field);
+        value_at(column, make_field(type.name(), std::move(ids), *field, path.take_steps()), Operand::Kind::Field);
     if (function) return parse_calls(std::move(operand), *function);
     return operand;
-  }
-
-  /// Adds a step of the path, or returns the name of a function, after which the lexer stands.
-  Result<std::optional<Token>> parse_step(const DataType* type, std::vector<PathStep>& steps) {
-    if (!current().is_symbol(".")) {
-      FJORD_TRY_ASSIGN(PathStep step, current().is_symbol("[") ? parse_index() : parse_key());
-      steps.push_back(std::move(step));
-      return std::optional<Token>();
-    }
-    FJORD_TRY(lexer_.advance());
-    const Token name = current();
-    if (name.kind != TokenKind::Identifier) return unexpected("a name after '.'");
-    FJORD_TRY(lexer_.advance());
-    if (current().is_symbol("(")) return std::optional<Token>(name);
-    FJORD_TRY_ASSIGN(PathStep step, member_step(type, name));
-    steps.push_back(std::move(step));
-    return std::optional<Token>();
-  }
-
-  static Result<PathStep> member_step(const DataType* type, const Token& name) {
-    PathStep step;
-    step.name = name.text;
-    const bool is_map_side =
-        type != nullptr && type->tag() == TypeTag::Map && (step.name == "key" || step.name == "value");
-    if (is_map_side) return step;
-    while (type != nullptr && (type->tag() == TypeTag::Array || type->tag() == TypeTag::Map)) type = type->element();
-    if (type == nullptr || type->tag() != TypeTag::Struct) return step;
-    const Field* member = type->field(name.text);
-    if (member == nullptr) {
-      return error_at(name.column, fmt::format("struct '{}' has no field {}", type->name(), name.describe()));
-    }
-    step.member_id = member->id;
-    return step;
-  }
-
-  Result<PathStep> parse_index() {
-    FJORD_TRY(lexer_.advance());
-    if (current().is_symbol("$")) return error_at(current().column, "unknown variable in an index: expected a number");
-    if (current().kind != TokenKind::Integer || current().integer < 0) return unexpected("an index, a number from 0");
-    PathStep step;
-    step.kind = PathStep::Kind::Index;
-    step.number = current().integer;
-    FJORD_TRY(lexer_.advance());
-    if (!current().is_symbol("]")) return unexpected("']'");
-    FJORD_TRY(lexer_.advance());
-    return step;
-  }
-
-  Result<PathStep> parse_key() {
-    PathStep step;
-    step.kind = PathStep::Kind::Key;
-    const char first = lexer_.peek();
-    if (first == '"' || first == '\'') {
-      FJORD_TRY(lexer_.advance());
-      step.name = current().string;
-      FJORD_TRY(lexer_.advance());
-    } else {
-      const std::optional<std::string_view> bare = lexer_.bare_key();
-      if (!bare) return error_at(current().column, "'{' without '}'");
-      const std::size_t begin = std::min(bare->find_first_not_of(" \t\r\n"), bare->size());
-      const std::size_t end = bare->find_last_not_of(" \t\r\n") + 1;
-      const std::size_t column = current().column + 1 + begin;
-      if (begin >= end) return error_at(column, "expected a key");
-      step.name = bare->substr(begin, end - begin);
-      if (step.name[0] == '$') return error_at(column, fmt::format("unknown variable '{}': expected a key", step.name));
-      const std::optional<std::int64_t> number = parse_integer(step.name);
-      step.is_number = number.has_value();
-      step.number = number.value_or(0);
-      FJORD_TRY(lexer_.skip(bare->size()));
-    }
-    if (!current().is_symbol("}")) return unexpected("'}'");
-    FJORD_TRY(lexer_.advance());
-    return step;
   }
 
   Lexer lexer_;

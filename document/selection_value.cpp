@@ -2,6 +2,8 @@
 
 #include <cmath>
 #include <compare>
+#include <optional>
+#include <vector>
 
 namespace fjord::selection {
 namespace {
@@ -88,25 +90,63 @@ const FieldSlice& main_slice(const ElementCursor& at, TypeTag tag) {
   return tag == TypeTag::Array ? at.value() : at.key();
 }
 
+/// What `several` means for the element at which `at` stands; may again be several values.
+Value element_of(const Value& several, const ElementCursor& at) {
+  std::span<const PathStep> steps = several.steps;
+  if (several.kind != Value::Kind::Each || several.slice.tag != TypeTag::Map) {
+    return resolve(main_slice(at, several.slice.tag), steps);
+  }
+  // `.key` and `.value` choose a side of a map; other members are those of its values.
+  const bool is_key = steps[0].name == "key";
+  const bool is_side = is_key || steps[0].name == "value";
+  if (is_side) steps = steps.subspan(1);
+  return resolve(is_key ? at.key() : at.value(), steps);
+}
+
 /// Calls `visit(value)` for each value until it returns false. Values that are not set are left out.
 template <typename Visit>
 bool for_each(const Value& value, const Visit& visit, int depth = 0) {
   if (depth > kDepthMax) return true;
   if (!is_several(value)) return value.kind == Value::Kind::Null || visit(value);
   for (ElementCursor at(value.slice); at.next();) {
-    std::span<const PathStep> steps = value.steps;
-    FieldSlice slice = main_slice(at, value.slice.tag);
-    if (value.kind == Value::Kind::Each && value.slice.tag == TypeTag::Map) {
-      // `.key` and `.value` choose a side of a map; other members are those of its values.
-      const bool is_key = steps[0].name == "key";
-      const bool is_side = is_key || steps[0].name == "value";
-      if (!is_key) slice = at.value();
-      if (is_side) steps = steps.subspan(1);
-    }
-    if (!for_each(resolve(slice, steps), visit, depth + 1)) return false;
+    if (!for_each(element_of(value, at), visit, depth + 1)) return false;
   }
   return true;
 }
+
+/// The same values one by one, for two lists side by side.
+class ValueCursor {
+ public:
+  explicit ValueCursor(const Value& several) { enter(several); }
+
+  /// The next value that is set; nothing at the end.
+  std::optional<Value> next() {
+    while (!levels_.empty()) {
+      Level& level = levels_.back();
+      if (!level.at.next()) {
+        levels_.pop_back();
+        continue;
+      }
+      const Value value = element_of(level.several, level.at);
+      if (!is_several(value)) {
+        if (value.kind != Value::Kind::Null) return value;
+      } else if (levels_.size() <= static_cast<std::size_t>(kDepthMax)) {
+        enter(value);
+      }
+    }
+    return std::nullopt;
+  }
+
+ private:
+  struct Level {
+    Value several;
+    ElementCursor at;
+  };
+
+  void enter(const Value& several) { levels_.push_back({several, ElementCursor(several.slice)}); }
+
+  std::vector<Level> levels_;
+};
 
 bool has_any(const Value& value) {
   return !for_each(value, [](const Value&) { return false; });
@@ -151,6 +191,9 @@ Match compare_bucket(const Value& bucket, CompareOp op, const Value& other) {
 }
 
 Match compare_single(const Value& left, CompareOp op, const Value& right) {
+  if (left.kind == Value::Kind::Absent && right.kind == Value::Kind::Null) return compare_single(right, op, right);
+  if (left.kind == Value::Kind::Null && right.kind == Value::Kind::Absent) return compare_single(left, op, left);
+  if (left.kind == Value::Kind::Absent || right.kind == Value::Kind::Absent) return Match::Invalid;
   if (left.kind == Value::Kind::Null || right.kind == Value::Kind::Null) {
     const bool both = left.kind == right.kind;
     if (op == CompareOp::Equal || op == CompareOp::Glob) return to_match(both);
@@ -173,6 +216,21 @@ Match compare_slices(const FieldSlice& left, CompareOp op, const FieldSlice& rig
   const bool right_whole = is_collection(right.tag) || right.tag == TypeTag::Struct;
   if (left_whole && right_whole) return compare_whole(left, op, right, depth);
   return compare_single(resolve(left, {}), op, resolve(right, {}));
+}
+
+/// Equal: as many values, and all are equal. Orders: as many, and each is in that order. A list in which nothing is set
+/// is null.
+Match compare_lists(const Value& left, CompareOp op, const Value& right) {
+  if (op == CompareOp::NotEqual) return negate(compare_lists(left, CompareOp::Equal, right));
+  ValueCursor a(left);
+  ValueCursor b(right);
+  std::optional<Value> one = a.next();
+  std::optional<Value> other = b.next();
+  if (!one || !other) return compare_single(one.value_or(Value::null()), op, other.value_or(Value::null()));
+  for (; one && other; one = a.next(), other = b.next()) {
+    if (const Match match = compare(*one, op, *other); match != Match::True) return match;
+  }
+  return to_match(one.has_value() == other.has_value());
 }
 
 Value value_of(const FieldSlice& slice) {
@@ -241,6 +299,12 @@ Value Value::null() {
   return value;
 }
 
+Value Value::absent() {
+  Value value;
+  value.kind = Kind::Absent;
+  return value;
+}
+
 Value Value::of(std::int64_t integer) {
   Value value;
   value.kind = Kind::Integer;
@@ -291,6 +355,7 @@ Match compare(const Value& left, CompareOp op, const Value& right) {
     return v.kind == Value::Kind::Collection || v.kind == Value::Kind::Struct;
   };
   if (is_whole(left) && is_whole(right)) return compare_slices(left.slice, op, right.slice, 0);
+  if (is_several(left) && is_several(right)) return compare_lists(left, op, right);
   if (is_several(left)) {
     if (right.kind == Value::Kind::Null || !has_any(left)) {
       return compare_single(has_any(left) ? Value::of(0) : Value::null(), op, right);

@@ -33,6 +33,7 @@ struct Value {
   enum class Kind : std::uint8_t {
     Invalid,
     Null,
+    Absent,  ///< A part that the id does not have. Compares with null as null does; all else with it is Invalid.
     Integer,
     Double,
     String,
@@ -52,6 +53,7 @@ struct Value {
 
   static Value invalid() { return {}; }
   static Value null();
+  static Value absent();
   static Value of(std::int64_t integer);
   static Value of_double(double number);
   static Value of_string(std::string_view string);
@@ -62,7 +64,7 @@ struct Value {
 /// element, key or member that is not there gives Null.
 Value resolve(const FieldSlice& slice, std::span<const PathStep> steps);
 
-/// Compares. Several values on a side match if one of them does, except that two whole collections or structs are
+/// Compares. Several values on one side match if one of them does. Several values on both sides, and two structs, are
 /// compared element by element, where all have to match.
 Match compare(const Value& left, CompareOp op, const Value& right);
 Match compare(std::int64_t left, CompareOp op, std::int64_t right);

@@ -47,6 +47,25 @@ TEST_CASE("document id: the parts of each scheme") {
   CHECK(parsed("groupdoc:ns:abba:x").group() == "abba");
 }
 
+TEST_CASE("document id: a group may contain '=', and the namespace of id: may be empty") {
+  const DocumentId group = parsed("id::foo:g=zoid=berg=:bar");
+  CHECK(group.namespace_().empty());
+  CHECK(group.type() == "foo");
+  CHECK(group.group() == "zoid=berg=");
+  CHECK(group.user_part() == "bar");
+  CHECK(group.location() == parsed("groupdoc:ns:zoid=berg=:other").location());
+  const DocumentId plain = parsed("id::foo::bar");
+  CHECK(plain.namespace_().empty());
+  CHECK(plain.type() == "foo");
+  CHECK(plain.location() == parsed("id:ns:foo::bar").location());
+  CHECK(plain.gid() != parsed("id:ns:foo::bar").gid());
+  for (const char* refused :
+       {"doc::x", "userdoc::5:x", "groupdoc::g:x", "id:ns:type:g=a,b:x", "id:ns:type:g=a,g=b:x"}) {
+    INFO(refused);
+    CHECK_FALSE(DocumentId::parse(refused));
+  }
+}
+
 TEST_CASE("document id: parts stay right when the id is moved and copied, also a short one") {
   DocumentId first = parsed("id:a:b::c");
   const DocumentId copy = first;
@@ -68,7 +87,7 @@ TEST_CASE("document id: an error names the input and the position") {
         "document id \"id:ns:type:n=12x:foo\", byte 15: expected a number of 64 bits without sign");
   CHECK(bad("").find("byte 0: expected ':' after the scheme") != std::string::npos);
   CHECK(bad("id:ns:type:foo").find("byte 14: expected ':' after the modifier") != std::string::npos);
-  CHECK(bad("id::type::x").find("byte 3: empty namespace") != std::string::npos);
+  CHECK(bad("doc::x").find("byte 4: empty namespace, which only the scheme id may have, not doc") != std::string::npos);
   CHECK(bad("id:ns:::x").find("byte 6: empty document type") != std::string::npos);
   CHECK(bad("id:ns:type:n=-1:x").find("byte 13") != std::string::npos);
   CHECK(bad("id:ns:type:g=a,n=1:x").find("byte 14") != std::string::npos);

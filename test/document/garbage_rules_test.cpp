@@ -69,15 +69,33 @@ TEST_CASE("garbage: rules know whether they need the body, and whether there are
   CHECK(GarbageRules(*test::repo_of("document a { keep_while \"a.x > 1\" field x type int { } }"), 0).needs_body());
 }
 
+TEST_CASE("garbage: a type whose stored selection can no longer be read keeps all documents, others go on") {
+  const auto repo = test::repo_of(
+      "document a { keep_while: \"a.x{k} > 1\" field x type int { header } } "
+      "document b { keep_while: \"b.x > 1\" field x type int { header } }");
+  CHECK_FALSE(GarbageRules::check(*repo).is_ok());
+  CHECK_FALSE(GarbageRules(*repo, 0).empty());
+  const auto is_dropped = [&](const std::string& type) {
+    const DocumentId id = DocumentId::parse("id:n:" + type + "::1").value();
+    const EncodedDocument document = fields_from_json(*repo->find(type), id, R"({"x": 0})").value();
+    return GarbageRules(*repo, 0).is_garbage(DocumentView::open(*repo, document.header, document.body).value());
+  };
+  CHECK_FALSE(is_dropped("a"));
+  CHECK(is_dropped("b"));
+}
+
 TEST_CASE("garbage: a schema whose selection does not compile is refused") {
   const auto error = [](const std::string& statement) {
     const std::string text = "document a { " + statement + "\n field x type int { } }";
     const auto repo = DocumentTypeRepo::build(std::span(&text, 1));
-    return repo ? std::string() : repo.error().to_string();
+    if (!repo) return repo.error().to_string();
+    const Status status = GarbageRules::check(**repo);
+    return status.is_ok() ? std::string() : status.to_string();
   };
   CHECK(error("keep_while: \"a.x > 1\"").empty());
   CHECK_THAT(error("keep_while: \"a.y > 1\""),
              Catch::Contains("INVALID_ARGUMENT") && Catch::Contains("keep_while") && Catch::Contains("y"));
+  CHECK_THAT(error("keep_while: \"a.x{k} > 1\""), Catch::Contains("keep_while") && Catch::Contains("has no keys"));
   CHECK_THAT(error("keep_while: \"a.x >\""), Catch::Contains("keep_while"));
   CHECK_THAT(error("keep_while: yes"), Catch::Contains("in double quotes"));
   CHECK_THAT(error("keep_while: \"true\" keep_while: \"true\""), Catch::Contains("declared twice"));

@@ -57,7 +57,7 @@ TEST_CASE("selection vectors: what the name of a document says about a match", "
   for (const TsvRow& row : test::read_tsv(*path)) {
     INFO(row.at("expression") << " on " << row.at("document_id"));
     const auto selection = Selection::parse(row.at("expression"), *types);
-    const auto id = DocumentId::parse(test::with_namespace(row.at("document_id")));
+    const auto id = DocumentId::parse(row.at("document_id"));
     REQUIRE(selection);
     REQUIRE(id);
     const bool may_match = selection->may_match(id->gid());

@@ -161,7 +161,7 @@ FieldValue value_from(const DataType& type, const rapidjson::Value& json) {
 }
 
 Subject subject_from(const DocumentTypeRepo& types, const rapidjson::Value& json) {
-  Subject subject{with_namespace(json["id"].GetString()), json["doctype"].GetString(), std::nullopt};
+  Subject subject{json["id"].GetString(), json["doctype"].GetString(), std::nullopt};
   const DocumentType* type = types.find(subject.type);
   auto id = DocumentId::parse(subject.id);
   if (std::string(json["kind"].GetString()) != "put" || type == nullptr || !id) return subject;
@@ -213,8 +213,6 @@ std::shared_ptr<const DocumentTypeRepo> selection_types(const std::string& suite
   REQUIRE(repo);
   return *repo;
 }
-
-std::string with_namespace(const std::string& id) { return id.starts_with("id::") ? "id:ns:" + id.substr(4) : id; }
 
 std::map<std::string, Suite> read_suites(const std::filesystem::path& documents) {
   std::map<std::string, Suite> suites;

@@ -16,9 +16,6 @@ namespace fjord::test {
 /// selections on unknown ones are refused here.
 std::shared_ptr<const DocumentTypeRepo> selection_types(const std::string& suite);
 
-/// Ids of the vectors that have an empty namespace, which ours may not, get one: no row asks for it.
-std::string with_namespace(const std::string& id);
-
 /// A document of documents.jsonl.
 struct Subject {
   std::string id;

@@ -61,6 +61,8 @@ class DocBlockReader {
   explicit DocBlockReader(std::string_view block) : reader_(block) {}
   std::optional<EntryView> next();
   bool ok() const { return reader_.ok(); }
+  /// Bytes of the block behind the last entry that was given.
+  std::size_t remaining() const { return reader_.remaining(); }
 
  private:
   ByteReader reader_;

@@ -53,7 +53,7 @@ struct GlobalId {
 BucketId bucket_of(const GlobalId& gid, unsigned used_bits);
 
 /// The name of a document. Schemes:
-///   id:<namespace>:<type>:[n=<uint64>|g=<group>]:<user part>
+///   id:<namespace>:<type>:[n=<uint64>|g=<group>]:<user part>   the namespace may be empty; a group has no ','
 ///   doc:<namespace>:<user part>   userdoc:<namespace>:<uint64>:<user part>   groupdoc:<namespace>:<group>:<user part>
 /// Ids with the same number or group share a location, hence their buckets up to 32 used bits.
 ///

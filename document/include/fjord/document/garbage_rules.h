@@ -14,7 +14,11 @@ namespace fjord {
 /// A value: immutable, readable from any thread; does not keep the repo that it was made from.
 class GarbageRules {
  public:
-  /// `now_seconds`: since 1970, what now() means in the selections.
+  /// OK if the selections of all types can be read, as a deployment of schemas has to check. Errors: InvalidArgument.
+  static Status check(const DocumentTypeRepo& types);
+
+  /// `now_seconds`: since 1970, what now() means in the selections. A type whose selection cannot be read keeps all of
+  /// its documents: schemas that were deployed stay usable when a later version reads selections more strictly.
   GarbageRules(const DocumentTypeRepo& types, std::int64_t now_seconds);
 
   /// True if no document is garbage, whatever it holds.

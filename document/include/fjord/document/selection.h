@@ -35,7 +35,7 @@ inline std::ostream& operator<<(std::ostream& out, Match match) { return out << 
 class Selection {
  public:
   static constexpr std::size_t kBytesMax = 1 << 20;
-  /// How deep parentheses and negations may be nested, and how many steps a path or chain of functions may have.
+  /// How deep parentheses and negations may be nested, and how many functions a chain may have.
   static constexpr int kDepthMax = 256;
   /// How many literals, fields, parts of the id and types there may be.
   static constexpr int kLeavesMax = 10000;
