@@ -93,11 +93,15 @@ struct GetClusterInfo {
   /** State and addresses are left out of the answer if they are no newer than this. */
   1: optional i64 known_state_version = 0
   2: optional i64 known_schema_version = 0
+  /** All that the receiver knows, with the pending state, the live configuration and the term. */
+  3: optional bool everything = false
 }
 
 struct GetClusterInfoReply {
   1: optional Status status
   2: optional ClusterInfo info
+  /** With `everything`, from a distributor: the highest Poll.time_ceiling_us that it was told; 0: none. */
+  3: optional i64 time_ceiling_us = 0
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -176,6 +180,12 @@ struct Operation {
   16: optional i64 timeout_us = 0
   /** Get. */
   17: optional Consistency consistency = Consistency.DEFAULT
+  /** Put, update, remove: the document's timestamp_us must be this one, else TEST_AND_SET_FAILED with the current one in
+   *  version_us. 0: there must be no document. Not set: any version. A server of a version that does not know this field
+   *  ignores it: use executeStrict if there may be one. */
+  18: optional i64 required_version
+  /** Get: the replica on this storage node answers for itself, whatever the others hold. Not set: an in-sync one. */
+  19: optional i32 node
 }
 
 struct OperationResult {
@@ -208,6 +218,10 @@ struct Execute {
   /** 0: the server's default. */
   4: optional i64 timeout_us = 0
   5: optional list<Operation> operations = []
+  /** After this time the answer may have a part of the outcomes (ExecuteReply.rest). 0: all of them come at once. */
+  6: optional i64 part_after_us = 0
+  /** Asks for the rest of an answer that came in part; without operations. */
+  7: optional i64 rest = 0
 }
 
 struct ExecuteReply {
@@ -219,6 +233,24 @@ struct ExecuteReply {
   3: optional ClusterInfo newer_info
   /** With BUSY for the batch as a whole: as in OperationResult. */
   4: optional i64 retry_after_ms = 0
+  /**
+   * Not 0: a part of the answer, which only a sender with `part_after_us` gets. Results without a status code are of
+   * operations that have not ended. An Execute with this number as `rest` is answered with the results of these.
+   */
+  5: optional i64 rest = 0
+}
+
+/** Execute for operations with fields that a server of an older version would ignore. Such a server does not know this
+ *  call, or not all of `features`, and answers NOT_IMPLEMENTED (or Thrift's UNKNOWN_METHOD): nothing was done. */
+struct ExecuteStrict {
+  1: optional Execute batch
+  /** Names of the fields of Operation that must be obeyed: "required_version", "node". */
+  2: optional list<string> features = []
+}
+
+struct ExecuteStrictReply {
+  1: optional Status status
+  2: optional ExecuteReply batch
 }
 
 /** Which storage node to visit for each bucket. */
@@ -278,6 +310,8 @@ struct StorageOperation {
   14: optional i64 read_us = 0
   /** Get: what verifies is given even if the bucket is damaged here; otherwise the answer is CORRUPTION then. */
   15: optional bool even_damaged = false
+  /** Put: another replica has taken it; refused for lack of space only where merges are refused, too. */
+  16: optional bool is_elsewhere = false
 }
 
 /** Operations on one bucket are applied in order. */
@@ -332,6 +366,10 @@ struct GetBucketInfo {
   7: optional i64 bytes_limit = 0
   /** The fleet controller asks: all buckets, whoever owns them; nothing is taken over. */
   8: optional bool census = false
+  /** With only_damaged: also buckets with removed entries that are older (0: none), or more tokens (0: any number). */
+  9: optional i64 removes_before_us = 0
+  10: optional i64 tokens_before_us = 0
+  11: optional i64 tokens_max = 0
 }
 
 struct BucketReport {
@@ -340,12 +378,24 @@ struct BucketReport {
   3: optional ReplicaSet replica_set
   /** The replica has lost something, and nobody has made it good yet. */
   4: optional bool damaged = false
+  /** Removed entries, and tokens, before these times are dropped; 0: none are. */
+  5: optional i64 forgotten_removes_us = 0
+  6: optional i64 forgotten_tokens_us = 0
+  /** There are removed entries older than was asked about, or too many tokens: all that are older than the next. */
+  7: optional bool may_forget = false
+  8: optional i64 surplus_tokens_us = 0
 }
 
 struct GetBucketInfoReply {
   1: optional Status status
   2: optional list<BucketReport> reports = []
   3: optional i64 state_version = 0
+  /** How full the disk is. 0: not said; 1: normal; 2: warn; 3: throttle; 4: no writes of clients; 5: only removes. */
+  4: optional i32 space_stage = 0
+  /** What was measured, the limit, and the setting. */
+  5: optional string space_reason = ""
+  /** The node knows BucketReplicaSet.forget_removes_before_us. */
+  6: optional bool can_forget = false
 }
 
 struct BucketReplicaSet {
@@ -354,6 +404,9 @@ struct BucketReplicaSet {
   /** The replica was merged from an intact one, which holds `intact`: if it holds the same, it is no longer damaged. */
   3: optional bool repaired = false
   4: optional BucketInfo intact
+  /** All members hold the same, and from now on none of the removed entries (of the tokens) that are older. */
+  5: optional i64 forget_removes_before_us = 0
+  6: optional i64 forget_tokens_before_us = 0
 }
 
 /** Creates the buckets that are not there and stores the replica sets. */
@@ -385,6 +438,8 @@ struct MergeBucket {
   7: optional i64 time_limit_ms = 0
   /** Nothing is missing or differs: the bucket only gets other places. */
   8: optional bool only_moves = false
+  /** Of the replica set; 0: unknown. A receiver that has a newer one refuses. */
+  9: optional i64 epoch = 0
 }
 
 struct MergeBucketReply {
@@ -495,6 +550,11 @@ struct ListEntriesReply {
   4: optional bool damaged = false
   /** They are as the request wanted them by group. */
   5: optional bool by_group = false
+  /** What the replica has dropped, and the epoch of its replica set. */
+  6: optional i64 forgotten_removes_us = 0
+  7: optional i64 forgotten_tokens_us = 0
+  8: optional i64 forgotten_checksum = 0
+  9: optional i64 epoch = 0
 }
 
 struct FetchEntries {
@@ -532,6 +592,10 @@ struct Poll {
   5: optional list<i32> slow_storage = []
   /** To distributors: timestamps up to this one may be given, in microseconds since 1970; 0: no limit is known. */
   6: optional i64 time_ceiling_us = 0
+  /** What the cluster calls the receiver, "storage.2"; another node answers INVALID_ARGUMENT. */
+  7: optional string node = ""
+  /** The answer lists the node's settings. */
+  8: optional bool wants_settings = false
 }
 
 /** How fast a storage node has answered one distributor lately. 0: not measured. */
@@ -576,6 +640,21 @@ struct PollReply {
   17: optional i64 clock_us = 0
   /** Distributor: of the storage nodes that it has asked something lately. */
   18: optional list<NodeLatency> latencies = []
+  /** What the process was started as, "storage.2"; also told with a refusal. */
+  19: optional string node = ""
+  /** "name=value=source" of each setting without the live configuration; source is "file" or empty: built in. */
+  20: optional list<string> settings = []
+  /** Storage node: 0 normal, 1 warns, 2 throttles, 3 refuses puts, 4 refuses all writes but removes. */
+  21: optional i64 space_stage = 0
+  /** What was measured and the limit; empty in the normal stage. */
+  22: optional string space = ""
+  /** Distributor: buckets whose merges have failed several times in a row, and the newest failure. */
+  23: optional i64 buckets_failing = 0
+  24: optional string failing = ""
+  /** Distributor: buckets for which the cluster state names no storage node. */
+  25: optional i64 buckets_unplaced = 0
+  /** Distributor: buckets that are served with fewer current replicas than they should have. */
+  26: optional i64 buckets_under_replicated = 0
 }
 
 /** Adds document types or replaces them by name. Any distributor takes it. */
@@ -613,6 +692,10 @@ struct NodeStatus {
   9: optional string capacity = ""
   /** Storage nodes: why it is marked as slow; empty: it is not. */
   10: optional string slow = ""
+  /** Storage nodes in maintenance: for how long they have been; -1: not in maintenance. */
+  11: optional i64 maintenance_us = -1
+  /** And when they count as down; -1: there is no limit. */
+  12: optional i64 maintenance_left_us = -1
 }
 
 struct GetStatusReply {
@@ -701,6 +784,12 @@ struct Setting {
   6: optional string value = ""
   7: optional string used_by = ""
   8: optional string meaning = ""
+  /** The value as most nodes that use it have it; empty: none of them has said. */
+  9: optional string in_force = ""
+  /** "live configuration", "configuration file" or "built in". */
+  10: optional string source = ""
+  /** Nodes where another value is in force: "storage.1: 32MiB (configuration file)". */
+  11: optional list<string> elsewhere = []
 }
 
 struct ConfigChange {
@@ -817,6 +906,10 @@ struct CreateVisitor {
   /** A bucket that has lost something on the node is refused (NOT_READY), but for those of even_damaged. */
   22: optional bool refuses_damaged = false
   23: optional list<i64> even_damaged = []
+  /** Visitors of one visit or job have the same number, and share what it gets of the node's time. 0: it does not say. */
+  24: optional i64 group = 0
+  /** Of the group: it gets time in proportion to this, beside other groups of its priority. 0: the default, 10. */
+  25: optional i64 weight = 0
 }
 
 struct CreateVisitorReply {
@@ -854,6 +947,8 @@ struct VisitorNextReply {
   2: optional list<VisitorEvent> events = []
   /** No event will follow these. */
   3: optional bool finished = false
+  /** How long processors have worked for the visitor so far, in buckets that are not done, too; 0: not measured. */
+  4: optional i64 processor_us = 0
 }
 
 struct DestroyVisitor {
@@ -879,6 +974,8 @@ struct ChangesWanted {
   /** What the answer said when they were given; if it is no longer so, they are given again. */
   5: optional i64 seen_epoch = 0
   6: optional i64 seen_checksum = 0
+  /** BucketChanges.horizon_us of that answer. */
+  7: optional i64 seen_horizon_us = 0
 }
 
 struct BucketChanges {
@@ -1086,6 +1183,10 @@ struct JobStatus {
   49: optional i64 processor_us = 0
   /** Of a job with several passes, in place of application_version: one for each pass. */
   50: optional list<string> application_versions = []
+  /** When the results are removed; 0: never, or there are none. */
+  51: optional i64 results_until_unix_us = 0
+  /** The results have been removed, or are being removed. */
+  52: optional bool results_removed = false
 }
 
 struct SubmitJob {
@@ -1136,6 +1237,10 @@ enum JobAction {
   RESUME = 2,
   CANCEL = 3,
   SET = 4,
+  /** The job has ended: its record, its results and what else there is of it are removed. */
+  REMOVE = 5,
+  /** The job has ended: its results are removed. */
+  REMOVE_RESULTS = 6,
 }
 
 struct ControlJob {
@@ -1228,6 +1333,109 @@ struct AcceptLossReply {
   2: optional list<Status> statuses = []
 }
 
+/**
+ * The fleet controller asks a distributor which of its buckets could be served without these storage nodes. The receiver
+ * asks the replicas that would be left what they hold.
+ */
+struct CheckWithout {
+  1: optional i64 state_version = 0
+  2: optional list<i32> nodes = []
+}
+
+struct CheckWithoutReply {
+  1: optional Status status
+  2: optional i64 buckets = 0
+  3: optional i64 unavailable = 0
+  /** Of some of them: "bucket: why". */
+  4: optional list<string> reasons = []
+  5: optional i64 state_version = 0
+}
+
+/** A fleet controller without records takes over what nodes report. Documents are not touched. */
+struct RecoverState {
+  1: optional bool dry_run = false
+  /** Although nodes do not answer. */
+  2: optional bool force = false
+  3: optional string who = ""
+}
+
+struct RecoverStateReply {
+  1: optional Status status
+  /** Why nothing was recovered; empty: it was, or would be. */
+  2: optional list<string> refusals = []
+  3: optional list<string> warnings = []
+  /** What the nodes know, one line a node. */
+  4: optional list<string> found = []
+  5: optional string state = ""
+  6: optional string distribution = ""
+  7: optional i64 state_version = 0
+  /** Of the state that is published next: above all that any node may know. */
+  8: optional i64 next_version = 0
+  9: optional i64 term = 0
+  10: optional i64 schema_version = 0
+  11: optional i64 schemas = 0
+  12: optional i64 config_version = 0
+  13: optional i64 settings = 0
+}
+
+/** What a storage node's replica is to the bucket's distributor. */
+enum ReplicaRole {
+  UNKNOWN = 0,
+  /** Has every acknowledged write and is read. */
+  MEMBER = 1,
+  /** Gets every write, is not read, and becomes a member after a merge. */
+  CATCHING_UP = 2,
+  /** Not needed any more: to be looked through and deleted. */
+  OBSOLETE = 3,
+  /** On that node, and not known to the distributor. */
+  UNLISTED = 4,
+}
+
+struct BucketReplica {
+  1: optional i32 node = 0
+  2: optional ReplicaRole role = ReplicaRole.UNKNOWN
+  /** Has lost something that nobody has made good yet. */
+  3: optional bool damaged = false
+  /** Why the rest is not known: the node is not up, does not answer, or does not have the replica (NOT_FOUND). */
+  4: optional Status status
+  5: optional BucketInfo info
+  /** As it is written down on the node. */
+  6: optional ReplicaSet replica_set
+  /** With ShowBucket.id: of the document on this replica. NOT_FOUND: there is none; a timestamp says when it was removed. */
+  7: optional Status document
+  8: optional i64 timestamp_us = 0
+  /** Of the document's header and body part; equal content has an equal one. */
+  9: optional i64 checksum = 0
+  /** As it is on the node: now and then with more or fewer bits than BucketView.bucket. */
+  10: optional i64 bucket = 0
+}
+
+struct BucketView {
+  1: optional i64 bucket = 0
+  /** UNKNOWN: none. */
+  2: optional BucketTroubleKind trouble = BucketTroubleKind.UNKNOWN
+  3: optional string reason = ""
+  4: optional ReplicaSet replica_set
+  /** Members in their order, then by node. */
+  5: optional list<BucketReplica> replicas = []
+}
+
+/** What the receiver and all storage nodes that are up know of a bucket. WRONG_DISTRIBUTION if another distributor owns it,
+ *  NOT_FOUND if nothing is known of it. */
+struct ShowBucket {
+  1: optional i64 bucket = 0
+  /** Instead: the bucket of this document, and the document on each replica. */
+  2: optional string id = ""
+}
+
+struct ShowBucketReply {
+  1: optional Status status
+  /** Index of the distributor that answers. */
+  2: optional i32 distributor = 0
+  3: optional i64 state_version = 0
+  4: optional list<BucketView> buckets = []
+}
+
 // ---------------------------------------------------------------------------------------------------------------------
 
 /** For clients. Every distributor answers. */
@@ -1236,6 +1444,7 @@ service DistributorService {
   GetClusterInfoReply getClusterInfo(1: GetClusterInfo request)
   /** Gets, puts and removes documents. */
   ExecuteReply execute(1: Execute request)
+  ExecuteStrictReply executeStrict(1: ExecuteStrict request)
   GetBucketNodesReply getBucketNodes(1: GetBucketNodes request)
   DeploySchemasReply deploySchemas(1: DeploySchemas request)
   GetStatusReply getStatus(1: GetStatus request)
@@ -1250,6 +1459,9 @@ service DistributorService {
   ListPluginsReply listPlugins(1: ListPlugins request)
   ListTroublesReply listTroubles(1: ListTroubles request)
   AcceptLossReply acceptLoss(1: AcceptLoss request)
+  CheckWithoutReply checkWithout(1: CheckWithout request)
+  RecoverStateReply recoverState(1: RecoverState request)
+  ShowBucketReply showBucket(1: ShowBucket request)
 }
 
 /** For distributors, other storage nodes, and clients that visit. */

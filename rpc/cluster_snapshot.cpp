@@ -56,6 +56,7 @@ Result<std::shared_ptr<const ClusterSnapshot>> ClusterSnapshot::update(
   auto next = std::shared_ptr<ClusterSnapshot>(new ClusterSnapshot(old ? *old : ClusterSnapshot()));
   if (old == nullptr) {
     next->state_ = std::make_shared<const ClusterState>();
+    next->places_state_ = next->state_;
     next->distribution_ = std::make_shared<const DistributionConfig>();
     next->table_ = std::make_shared<const std::vector<Placement>>();
     FJORD_TRY(next->take_schemas(newer));
@@ -161,9 +162,19 @@ Status ClusterSnapshot::take_pending(const ClusterInfo& newer) {
 
 void ClusterSnapshot::make_table() {
   unsigned bits = state_->bits();
+  places_state_ = std::make_shared<const ClusterState>(state_of_places(*state_, *distribution_));
+  has_maintenance_ = false;
+  for (const DistributionGroup::Node& node : distribution_->flat_nodes()) {
+    has_maintenance_ = has_maintenance_ || state_->node(NodeId::storage(node.index)).state == NodeState::Maintenance;
+  }
+  new_bucket_places_ = nullptr;
+  if (has_maintenance_) {
+    new_bucket_places_ = placement_algorithm().prepare(
+        std::make_shared<const ClusterState>(state_for_new_buckets(*state_, *distribution_)), distribution_);
+  }
   auto table = std::make_shared<std::vector<Placement>>();
   if (bits <= kTableBits) {
-    const auto map = placement_algorithm().prepare(state_, distribution_);
+    const auto map = placement_algorithm().prepare(places_state_, distribution_);
     table->resize(std::size_t{1} << bits);
     for (std::size_t i = 0; i < table->size(); ++i) {
       const BucketId bucket(bits, i);
@@ -174,7 +185,22 @@ void ClusterSnapshot::make_table() {
 }
 
 ClusterSnapshot::Placement ClusterSnapshot::compute(BucketId bucket) const {
-  return {placement_algorithm().ideal_nodes(bucket, *state_, *distribution_), fjord::distributor_of(bucket, *state_)};
+  return {placement_algorithm().ideal_nodes(bucket, *places_state_, *distribution_),
+          fjord::distributor_of(bucket, *state_)};
+}
+
+NodeList ClusterSnapshot::ideal_nodes(BucketId bucket) const {
+  const NodeList all = places(bucket);
+  if (!has_maintenance_) return all;
+  NodeList writable;
+  for (const std::uint16_t node : all) {
+    if (storage_serves(node)) writable.push_back(node);
+  }
+  return writable;
+}
+
+NodeList ClusterSnapshot::nodes_for_new(BucketId bucket) const {
+  return new_bucket_places_ == nullptr ? places(bucket) : new_bucket_places_->ideal_nodes(bucket);
 }
 
 ClusterSnapshot::Placement ClusterSnapshot::placement_of(BucketId bucket) const {

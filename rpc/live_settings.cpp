@@ -53,4 +53,20 @@ std::vector<std::string> LiveSettings::apply(const ClusterInfo& info) {
   return errors_;
 }
 
+std::string misnamed_text(const std::string& started_as, const std::string& called) {
+  return "this process was started as " + started_as + ", and the cluster calls the node at its address " + called +
+         ": it serves nothing; start it with --node " + called;
+}
+
+std::vector<std::string> LiveSettings::base() const {
+  std::lock_guard lock(mutex_);
+  std::vector<std::string> list;
+  for (const auto& [name, value] : values_of(tunables_)) {
+    const auto before = before_.find(name);
+    list.push_back(name + "=" + std::to_string(before == before_.end() ? value : before->second) + "=" +
+                   (from_file_.contains(name) ? "file" : ""));
+  }
+  return list;
+}
+
 }  // namespace fjord::rpc

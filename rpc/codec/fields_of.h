@@ -8,7 +8,8 @@
 /// members whose default is another.
 ///
 /// The wire type follows from the member's: bool, enum and uint16_t (i32), larger integers and BucketId (i64), string
-/// and GlobalId (binary), vector (list), everything else a struct.
+/// and GlobalId (binary), vector (list), optional (as what it holds; absent when it holds nothing), everything else a
+/// struct.
 namespace fjord::rpc {
 
 template <typename M, typename T>

@@ -115,6 +115,8 @@ void fields(V& visit, M& m) {
   visit(48, m.application_version);
   visit(49, m.processor_us);
   visit(50, m.application_versions);
+  visit(51, m.results_until_unix_us);
+  visit(52, m.results_removed);
 }
 template <typename V, Is<SubmitJob> M>
 void fields(V& visit, M& m) {

@@ -32,11 +32,13 @@ template <typename V, Is<GetClusterInfo> M>
 void fields(V& visit, M& m) {
   visit(1, m.known_state_version);
   visit(2, m.known_schema_version);
+  visit(3, m.everything);
 }
 template <typename V, Is<GetClusterInfoReply> M>
 void fields(V& visit, M& m) {
   visit(1, m.status);
   visit(2, m.info);
+  visit(3, m.time_ceiling_us);
 }
 
 template <typename V, Is<Operation> M>
@@ -58,6 +60,8 @@ void fields(V& visit, M& m) {
   visit(15, m.priority);
   visit(16, m.timeout_us);
   visit(17, m.consistency);
+  visit(18, m.required_version);
+  visit(19, m.node);
 }
 template <typename V, Is<OperationResult> M>
 void fields(V& visit, M& m) {
@@ -79,6 +83,8 @@ void fields(V& visit, M& m) {
   visit(3, m.first_unsettled);
   visit(4, m.timeout_us);
   visit(5, m.operations);
+  visit(6, m.part_after_us);
+  visit(7, m.rest);
 }
 template <typename V, Is<ExecuteReply> M>
 void fields(V& visit, M& m) {
@@ -86,6 +92,18 @@ void fields(V& visit, M& m) {
   visit(2, m.results);
   visit(3, m.newer_info);
   visit(4, m.retry_after_ms);
+  visit(5, m.rest);
+}
+
+template <typename V, Is<ExecuteStrict> M>
+void fields(V& visit, M& m) {
+  visit(1, m.batch);
+  visit(2, m.features);
+}
+template <typename V, Is<ExecuteStrictReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.batch);
 }
 
 template <typename V, Is<GetBucketNodes> M>
@@ -129,6 +147,7 @@ void fields(V& visit, M& m) {
   visit(13, m.compare);
   visit(14, m.read_us);
   visit(15, m.even_damaged);
+  visit(16, m.is_elsewhere);
 }
 template <typename V, Is<Apply> M>
 void fields(V& visit, M& m) {
@@ -146,19 +165,6 @@ void fields(V& visit, M& m) {
   visit(3, m.state_version);
 }
 
-template <typename V, Is<BucketInfo> M>
-void fields(V& visit, M& m) {
-  visit(1, m.entries);
-  visit(2, m.documents);
-  visit(3, m.bytes);
-  visit(4, m.checksum);
-  visit(5, m.max_timestamp_us);
-}
-template <typename V, Is<ReplicaSet> M>
-void fields(V& visit, M& m) {
-  visit(1, m.epoch);
-  visit(2, m.nodes);
-}
 template <typename V, Is<GetBucketInfo> M>
 void fields(V& visit, M& m) {
   visit(1, m.state_version);
@@ -169,6 +175,9 @@ void fields(V& visit, M& m) {
   visit(6, m.entries_limit);
   visit(7, m.bytes_limit);
   visit(8, m.census);
+  visit(9, m.removes_before_us);
+  visit(10, m.tokens_before_us);
+  visit(11, m.tokens_max);
 }
 template <typename V, Is<BucketReport> M>
 void fields(V& visit, M& m) {
@@ -176,12 +185,19 @@ void fields(V& visit, M& m) {
   visit(2, m.info);
   visit(3, m.replica_set);
   visit(4, m.damaged);
+  visit(5, m.forgotten_removes_us);
+  visit(6, m.forgotten_tokens_us);
+  visit(7, m.may_forget);
+  visit(8, m.surplus_tokens_us);
 }
 template <typename V, Is<GetBucketInfoReply> M>
 void fields(V& visit, M& m) {
   visit(1, m.status);
   visit(2, m.reports);
   visit(3, m.state_version);
+  visit(4, m.space_stage);
+  visit(5, m.space_reason);
+  visit(6, m.can_forget);
 }
 template <typename V, Is<BucketReplicaSet> M>
 void fields(V& visit, M& m) {
@@ -189,6 +205,8 @@ void fields(V& visit, M& m) {
   visit(2, m.replica_set);
   visit(3, m.repaired);
   visit(4, m.intact);
+  visit(5, m.forget_removes_before_us);
+  visit(6, m.forget_tokens_before_us);
 }
 template <typename V, Is<SetReplicaSets> M>
 void fields(V& visit, M& m) {
@@ -213,6 +231,7 @@ void fields(V& visit, M& m) {
   visit(6, m.decides);
   visit(7, m.time_limit_ms);
   visit(8, m.only_moves);
+  visit(9, m.epoch);
 }
 template <typename V, Is<MergeBucketReply> M>
 void fields(V& visit, M& m) {
@@ -285,6 +304,10 @@ void fields(V& visit, M& m) {
   visit(3, m.more);
   visit(4, m.damaged);
   visit(5, m.by_group);
+  visit(6, m.forgotten_removes_us);
+  visit(7, m.forgotten_tokens_us);
+  visit(8, m.forgotten_checksum);
+  visit(9, m.epoch);
 }
 template <typename V, Is<FetchEntries> M>
 void fields(V& visit, M& m) {
@@ -326,6 +349,8 @@ void fields(V& visit, M& m) {
   visit(4, m.heard_incarnation);
   visit(5, m.slow_storage);
   visit(6, m.time_ceiling_us);
+  visit(7, m.node);
+  visit(8, m.wants_settings);
 }
 template <typename V, Is<NodeLatency> M>
 void fields(V& visit, M& m) {
@@ -356,6 +381,14 @@ void fields(V& visit, M& m) {
   visit(16, m.config_errors);
   visit(17, m.clock_us);
   visit(18, m.latencies);
+  visit(19, m.node);
+  visit(20, m.settings);
+  visit(21, m.space_stage);
+  visit(22, m.space);
+  visit(23, m.buckets_failing);
+  visit(24, m.failing);
+  visit(25, m.buckets_unplaced);
+  visit(26, m.buckets_under_replicated);
 }
 template <typename V, Is<DeploySchemas> M>
 void fields(V& visit, M& m) {
@@ -382,6 +415,8 @@ void fields(V& visit, M& m) {
   visit(8, m.group);
   visit(9, m.capacity);
   visit(10, m.slow);
+  visit.always(11, m.maintenance_us);
+  visit.always(12, m.maintenance_left_us);
 }
 template <typename V, Is<GetStatusReply> M>
 void fields(V& visit, M& m) {
@@ -413,6 +448,8 @@ void fields(V& visit, M& m) {
   visit(21, m.snapshot);
   visit(22, m.refuses_damaged);
   visit(23, m.even_damaged);
+  visit(24, m.group);
+  visit(25, m.weight);
 }
 template <typename V, Is<CreateVisitorReply> M>
 void fields(V& visit, M& m) {
@@ -441,6 +478,7 @@ void fields(V& visit, M& m) {
   visit(1, m.status);
   visit(2, m.events);
   visit(3, m.finished);
+  visit(4, m.processor_us);
 }
 template <typename V, Is<DestroyVisitor> M>
 void fields(V& visit, M& m) {
@@ -459,6 +497,7 @@ void fields(V& visit, M& m) {
   visit(4, m.after_us);
   visit(5, m.seen_epoch);
   visit(6, m.seen_checksum);
+  visit(7, m.seen_horizon_us);
 }
 template <typename V, Is<BucketChanges> M>
 void fields(V& visit, M& m) {
@@ -515,10 +554,15 @@ inline constexpr bool kIsVector = false;
 template <typename T>
 inline constexpr bool kIsVector<std::vector<T>> = true;
 
-/// Neither a number, a string, a list nor a Status: has fields() of its own.
+template <typename T>
+inline constexpr bool kIsOptional = false;
+template <typename T>
+inline constexpr bool kIsOptional<std::optional<T>> = true;
+
+/// Neither a number, a string, a list, an optional nor a Status: has fields() of its own.
 template <typename T>
 inline constexpr bool kIsMessage =
     !std::is_arithmetic_v<T> && !std::is_enum_v<T> && !std::is_same_v<T, std::string> && !std::is_same_v<T, BucketId> &&
-    !std::is_same_v<T, GlobalId> && !std::is_same_v<T, Status> && !kIsVector<T>;
+    !std::is_same_v<T, GlobalId> && !std::is_same_v<T, Status> && !kIsVector<T> && !kIsOptional<T>;
 
 }  // namespace fjord::rpc

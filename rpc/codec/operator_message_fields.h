@@ -37,6 +37,88 @@ void fields(V& visit, M& m) {
   visit(2, m.statuses);
 }
 
+template <typename V, Is<CheckWithout> M>
+void fields(V& visit, M& m) {
+  visit(1, m.state_version);
+  visit(2, m.nodes);
+}
+template <typename V, Is<CheckWithoutReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.buckets);
+  visit(3, m.unavailable);
+  visit(4, m.reasons);
+  visit(5, m.state_version);
+}
+template <typename V, Is<RecoverState> M>
+void fields(V& visit, M& m) {
+  visit(1, m.dry_run);
+  visit(2, m.force);
+  visit(3, m.who);
+}
+template <typename V, Is<RecoverStateReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.refusals);
+  visit(3, m.warnings);
+  visit(4, m.found);
+  visit(5, m.state);
+  visit(6, m.distribution);
+  visit(7, m.state_version);
+  visit(8, m.next_version);
+  visit(9, m.term);
+  visit(10, m.schema_version);
+  visit(11, m.schemas);
+  visit(12, m.config_version);
+  visit(13, m.settings);
+}
+template <typename V, Is<BucketInfo> M>
+void fields(V& visit, M& m) {
+  visit(1, m.entries);
+  visit(2, m.documents);
+  visit(3, m.bytes);
+  visit(4, m.checksum);
+  visit(5, m.max_timestamp_us);
+}
+template <typename V, Is<ReplicaSet> M>
+void fields(V& visit, M& m) {
+  visit(1, m.epoch);
+  visit(2, m.nodes);
+}
+template <typename V, Is<BucketReplica> M>
+void fields(V& visit, M& m) {
+  visit(1, m.node);
+  visit(2, m.role);
+  visit(3, m.damaged);
+  visit(4, m.status);
+  visit(5, m.info);
+  visit(6, m.replica_set);
+  visit(7, m.document);
+  visit(8, m.timestamp_us);
+  visit(9, m.checksum);
+  visit(10, m.bucket);
+}
+template <typename V, Is<BucketView> M>
+void fields(V& visit, M& m) {
+  visit(1, m.bucket);
+  visit(2, m.trouble);
+  visit(3, m.reason);
+  visit(4, m.replica_set);
+  visit(5, m.replicas);
+}
+template <typename V, Is<ShowBucket> M>
+void fields(V& visit, M& m) {
+  visit(1, m.bucket);
+  visit(2, m.id);
+}
+template <typename V, Is<ShowBucketReply> M>
+void fields(V& visit, M& m) {
+  visit(1, m.status);
+  visit(2, m.distributor);
+  visit(3, m.state_version);
+  visit(4, m.buckets);
+}
+
 template <typename V, Is<PluginFunction> M>
 void fields(V& visit, M& m) {
   visit(1, m.name);
@@ -101,6 +183,9 @@ void fields(V& visit, M& m) {
   visit(6, m.value);
   visit(7, m.used_by);
   visit(8, m.meaning);
+  visit(9, m.in_force);
+  visit(10, m.source);
+  visit(11, m.elsewhere);
 }
 template <typename V, Is<ConfigChange> M>
 void fields(V& visit, M& m) {

@@ -112,6 +112,8 @@ constexpr TType wire_type() {
     return thrift_protocol::T_STRING;
   } else if constexpr (kIsVector<T>) {
     return thrift_protocol::T_LIST;
+  } else if constexpr (kIsOptional<T>) {
+    return wire_type<typename T::value_type>();
   } else {
     return thrift_protocol::T_STRUCT;
   }
@@ -149,6 +151,8 @@ template <typename T>
 bool is_absent(const T& value) {
   if constexpr (std::is_same_v<T, std::string> || kIsVector<T>) {
     return value.empty();
+  } else if constexpr (kIsOptional<T>) {
+    return !value.has_value();
   } else if constexpr (std::is_same_v<T, Status>) {
     return false;
   } else if constexpr (std::is_same_v<T, ClusterInfo>) {
@@ -178,7 +182,9 @@ class Writer {
 
   template <typename T>
   void write(const T& value) {
-    if constexpr (std::is_same_v<T, bool>) {
+    if constexpr (kIsOptional<T>) {
+      write(*value);
+    } else if constexpr (std::is_same_v<T, bool>) {
       protocol_.writeBool(value);
     } else if constexpr (wire_type<T>() == thrift_protocol::T_I32) {
       protocol_.writeI32(static_cast<std::int32_t>(value));
@@ -281,7 +287,9 @@ class Reader {
 
   template <typename T>
   void read(T& value) {
-    if constexpr (std::is_same_v<T, bool>) {
+    if constexpr (kIsOptional<T>) {
+      read(value.emplace());
+    } else if constexpr (std::is_same_v<T, bool>) {
       protocol_.readBool(value);
     } else if constexpr (wire_type<T>() == thrift_protocol::T_I32) {
       std::int32_t number = 0;

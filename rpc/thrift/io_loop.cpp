@@ -5,6 +5,7 @@
 #include <pthread.h>
 
 #include "fjord/common/check.h"
+#include "fjord/common/fatal_signals.h"
 
 namespace fjord::rpc {
 
@@ -43,6 +44,7 @@ IoLoop::IoLoop(const std::string& name)
     : work_(boost::asio::make_work_guard(context_)), inbox_(std::make_shared<LoopInbox>(context_)) {
   std::promise<void> started;
   thread_ = std::thread([this, &started] {
+    const SignalStack signal_stack;
     inbox_->thread_ = std::this_thread::get_id();
     started.set_value();
     context_.run();

@@ -89,22 +89,23 @@ void check_calls(Types<ApiRequests...>, Types<ApiReplies...>, std::index_sequenc
 }
 
 TEST_CASE("codec: stock Thrift code reads all that we write and we read what it writes", "[rpc]") {
-  check_calls(
-      Types<api::GetClusterInfo, api::Execute, api::GetBucketNodes, api::Apply, api::GetBucketInfo, api::SetReplicaSets,
-            api::MergeBucket, api::DeleteBuckets, api::SplitBucket, api::JoinBuckets, api::ListEntries,
-            api::FetchEntries, api::Poll, api::DeploySchemas, api::GetStatus, api::CreateVisitor, api::VisitorNext,
-            api::DestroyVisitor, api::SubmitJob, api::ListJobs, api::CancelJob, api::ChangeNodes, api::GetConfig,
-            api::ChangeConfig, api::GetHistory, api::FindGarbage, api::ReadChanges, api::ControlJob, api::ListPlugins,
-            api::ListTroubles, api::AcceptLoss>(),
-      Types<api::GetClusterInfoReply, api::ExecuteReply, api::GetBucketNodesReply, api::ApplyReply,
-            api::GetBucketInfoReply, api::SetReplicaSetsReply, api::MergeBucketReply, api::DeleteBucketsReply,
-            api::SplitBucketReply, api::JoinBucketsReply, api::ListEntriesReply, api::FetchEntriesReply, api::PollReply,
-            api::DeploySchemasReply, api::GetStatusReply, api::CreateVisitorReply, api::VisitorNextReply,
-            api::DestroyVisitorReply, api::SubmitJobReply, api::ListJobsReply, api::CancelJobReply,
-            api::ChangeNodesReply, api::GetConfigReply, api::ChangeConfigReply, api::GetHistoryReply,
-            api::FindGarbageReply, api::ReadChangesReply, api::ControlJobReply, api::ListPluginsReply,
-            api::ListTroublesReply, api::AcceptLossReply>(),
-      std::make_index_sequence<std::variant_size_v<Request>>());
+  check_calls(Types<api::GetClusterInfo, api::Execute, api::GetBucketNodes, api::Apply, api::GetBucketInfo,
+                    api::SetReplicaSets, api::MergeBucket, api::DeleteBuckets, api::SplitBucket, api::JoinBuckets,
+                    api::ListEntries, api::FetchEntries, api::Poll, api::DeploySchemas, api::GetStatus,
+                    api::CreateVisitor, api::VisitorNext, api::DestroyVisitor, api::SubmitJob, api::ListJobs,
+                    api::CancelJob, api::ChangeNodes, api::GetConfig, api::ChangeConfig, api::GetHistory,
+                    api::FindGarbage, api::ReadChanges, api::ControlJob, api::ListPlugins, api::ListTroubles,
+                    api::AcceptLoss, api::CheckWithout, api::RecoverState, api::ExecuteStrict, api::ShowBucket>(),
+              Types<api::GetClusterInfoReply, api::ExecuteReply, api::GetBucketNodesReply, api::ApplyReply,
+                    api::GetBucketInfoReply, api::SetReplicaSetsReply, api::MergeBucketReply, api::DeleteBucketsReply,
+                    api::SplitBucketReply, api::JoinBucketsReply, api::ListEntriesReply, api::FetchEntriesReply,
+                    api::PollReply, api::DeploySchemasReply, api::GetStatusReply, api::CreateVisitorReply,
+                    api::VisitorNextReply, api::DestroyVisitorReply, api::SubmitJobReply, api::ListJobsReply,
+                    api::CancelJobReply, api::ChangeNodesReply, api::GetConfigReply, api::ChangeConfigReply,
+                    api::GetHistoryReply, api::FindGarbageReply, api::ReadChangesReply, api::ControlJobReply,
+                    api::ListPluginsReply, api::ListTroublesReply, api::AcceptLossReply, api::CheckWithoutReply,
+                    api::RecoverStateReply, api::ExecuteStrictReply, api::ShowBucketReply>(),
+              std::make_index_sequence<std::variant_size_v<Request>>());
 }
 
 TEST_CASE("codec: the status codes of the IDL are those of the program", "[rpc]") {

@@ -29,6 +29,18 @@ TEST_CASE("live settings: set what is declared here, and give back what it was w
   CHECK(size.value() == 20);
 }
 
+TEST_CASE("live settings: a node lists what its settings are without the live configuration, and where from") {
+  TunableRegistry tunables;
+  tunables.declare({.name = "a.size", .default_value = 10, .min = 1, .max = 100, .help = ""});
+  tunables.declare({.name = "b.count", .default_value = 3, .min = 1, .max = 100, .help = ""});
+  REQUIRE(tunables.set("a.size", 20));
+  LiveSettings settings(tunables, {"a.size"});
+  const std::vector<std::string> begin = {"a.size=20=file", "b.count=3="};
+  CHECK(settings.base() == begin);
+  CHECK(settings.apply(config(1, {"a.size=30", "b.count=4"})).empty());
+  CHECK(settings.base() == begin);
+}
+
 TEST_CASE("live settings: a value that does not fit is refused with its name and stays refused") {
   TunableRegistry tunables;
   Tunable& size = tunables.declare({.name = "a.size", .default_value = 10, .min = 1, .max = 100, .help = ""});

@@ -33,6 +33,9 @@ class RandomFill {
     } else if constexpr (kIsVector<T>) {
       value.resize(random_.chance(0.05) ? 20 : random_.below(4));
       for (auto& element : value) (*this)(0, element);
+    } else if constexpr (kIsOptional<T>) {
+      value.reset();
+      if (random_.chance(0.7)) (*this)(0, value.emplace());
     } else {
       fields(*this, value);
     }
@@ -74,6 +77,8 @@ class Dump {
       text_ += "[";
       for (const auto& element : value) (*this)(0, element);
       text_ += "]";
+    } else if constexpr (kIsOptional<T>) {
+      if (value) (*this)(0, *value);
     } else {
       text_ += "{";
       fields(*this, value);

@@ -49,8 +49,14 @@ class ClusterSnapshot {
   /// 0 if there is none.
   std::uint64_t pending_version() const { return pending_ == nullptr ? 0 : pending_->version(); }
 
-  /// Ordered; at most `redundancy` storage nodes that are up.
-  NodeList ideal_nodes(BucketId bucket) const { return placement_of(bucket).nodes; }
+  /// Where replicas of the bucket belong and can be written now. Ordered; at most `redundancy` storage nodes that are
+  /// up. There are fewer while nodes in maintenance keep their places: nothing is copied for these.
+  NodeList ideal_nodes(BucketId bucket) const;
+  /// Where replicas of the bucket belong, with the nodes in maintenance (state_of_places()).
+  NodeList places(BucketId bucket) const { return placement_of(bucket).nodes; }
+  /// Where a bucket is made that does not exist yet: on nodes that are up, as many as there should be if there are so
+  /// many.
+  NodeList nodes_for_new(BucketId bucket) const;
   std::optional<std::uint16_t> distributor_of(BucketId bucket) const { return placement_of(bucket).owner; }
   /// The bucket of a document while buckets are not split: the first `distribution_bits` bits.
   BucketId bucket_of(const GlobalId& gid) const { return fjord::bucket_of(gid, state_->bits()); }
@@ -66,7 +72,7 @@ class ClusterSnapshot {
 
  private:
   struct Placement {
-    NodeList nodes;
+    NodeList nodes;  ///< places().
     std::optional<std::uint16_t> owner;
   };
   ClusterSnapshot() = default;
@@ -84,6 +90,9 @@ class ClusterSnapshot {
   std::shared_ptr<const DistributionConfig> distribution_;
   std::shared_ptr<const DocumentTypeRepo> types_;
   std::shared_ptr<const ClusterView> pending_;
+  bool has_maintenance_ = false;  ///< A storage node is in maintenance, so places are not all writable.
+  std::shared_ptr<const ClusterState> places_state_;       ///< What places() are computed by.
+  std::shared_ptr<const PlacementMap> new_bucket_places_;  ///< Null unless a storage node is in maintenance.
   /// By the bucket's lowest bits; empty with too many distribution bits for a table.
   std::shared_ptr<const std::vector<Placement>> table_;
 };

@@ -158,6 +158,8 @@ struct JobStatus {
   std::uint64_t processor_us = 0;       ///< Of busy_us, processors worked for tasks; 0: the job has no cpu_max.
   /// Of a job with several passes, in place of application_version: one for each pass.
   std::vector<std::string> application_versions;
+  std::int64_t results_until_unix_us = 0;  ///< When the results are removed; 0: never, or there are none.
+  bool results_removed = false;            ///< The results have been removed, or are being removed.
 };
 
 struct SubmitJobReply {
@@ -195,7 +197,15 @@ struct CancelJob {
   static constexpr const char* kName = "cancelJob";
   std::string job_id;
 };
-enum class JobAction : std::int32_t { Unknown = 0, Pause = 1, Resume = 2, Cancel = 3, Set = 4 };
+enum class JobAction : std::int32_t {
+  Unknown = 0,
+  Pause = 1,
+  Resume = 2,
+  Cancel = 3,
+  Set = 4,
+  Remove = 5,         ///< The job has ended: its record, its results and what else there is of it are removed.
+  RemoveResults = 6,  ///< The job has ended: its results are removed.
+};
 struct ControlJobReply {
   Status status;  ///< NotFound if this process does not run the job and `records` was not asked for.
 };

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <variant>
@@ -51,12 +52,17 @@ struct ClusterInfo {
 struct GetClusterInfoReply {
   Status status;
   ClusterInfo info;
+  /// With `everything`, from a distributor: the highest Poll::time_ceiling_us that it was told; 0: none.
+  std::uint64_t time_ceiling_us = 0;
 };
 struct GetClusterInfo {
   using Reply = GetClusterInfoReply;
   static constexpr const char* kName = "getClusterInfo";
   std::uint64_t known_state_version = 0;   ///< Leave out state and addresses if they are no newer.
   std::uint64_t known_schema_version = 0;  ///< Leave out the schemas if they are no newer.
+  /// All that the receiver knows, with the pending state, the live configuration and the term, even if it does not act
+  /// under it. Storage nodes answer this, too.
+  bool everything = false;
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -113,11 +119,20 @@ struct Operation {
   /// From its arrival; after that nobody waits for it, and no work is begun. 0, or more than that: the batch's.
   std::int64_t timeout_us = 0;
   Consistency consistency = Consistency::Default;  ///< Get.
+  /// Put, update, remove: the document's timestamp_us must be this one, else TestAndSetFailed with the current one in
+  /// version_us. 0: there must be no document. `create` changes nothing about it; a condition must hold as well.
+  std::optional<std::uint64_t> required_version = {};
+  /// Get: the replica on this storage node answers for itself, whatever the others hold: even one that is being filled,
+  /// or that is damaged. For comparing replicas.
+  std::optional<std::uint16_t> node = {};
 
   /// True if what is stored decides what is written: such an operation has the document for itself.
   bool reads_first() const {
-    return kind == OperationKind::Update || (kind != OperationKind::Get && (!condition.empty() || !token.empty()));
+    if (kind == OperationKind::Get) return false;
+    return kind == OperationKind::Update || !condition.empty() || !token.empty() || required_version.has_value();
   }
+  /// A receiver that ignored one of its fields would do harm: it travels in ExecuteStrict.
+  bool is_strict() const { return required_version.has_value() || node.has_value(); }
 };
 /// A longer token is refused.
 inline constexpr std::size_t kTokenBytesMax = 64;
@@ -142,6 +157,9 @@ struct ExecuteReply {
   std::vector<OperationResult> results;  ///< One an operation, in order.
   ClusterInfo newer_info;                ///< With WRONG_DISTRIBUTION results: the state that the sender should have.
   std::uint32_t retry_after_ms = 0;      ///< With Busy for the batch as a whole: as in OperationResult.
+  /// Not 0: a part of the answer (docs/design/0015). Results with the status Unknown belong to operations that have not
+  /// ended; the sender asks for these by an Execute with this number as `rest`.
+  std::uint64_t rest = 0;
 };
 struct Execute {
   using Reply = ExecuteReply;
@@ -152,7 +170,27 @@ struct Execute {
   std::uint64_t first_unsettled = 0;
   std::int64_t timeout_us = 0;  ///< 0: the server's default.
   std::vector<Operation> operations;
+  /// After this time the sender takes a part of the answer: the outcomes that are known then. 0: it takes all at once.
+  std::int64_t part_after_us = 0;
+  /// Not 0: asks for the rest of an answer that came in part (ExecuteReply::rest). Such a message has no operations;
+  /// its answer has one result for each operation that had not ended in the part before, in order.
+  std::uint64_t rest = 0;
 };
+
+struct ExecuteStrictReply {
+  Status status;  ///< NotImplemented: the receiver does not know one of the features. Nothing was done then.
+  ExecuteReply batch;
+};
+/// Execute for operations with fields that a receiver of an older version would ignore. Such a receiver does not know
+/// this call, or not all of the features, and answers NotImplemented.
+struct ExecuteStrict {
+  using Reply = ExecuteStrictReply;
+  static constexpr const char* kName = "executeStrict";
+  Execute batch;
+  std::vector<std::string> features;  ///< Names of the fields of Operation that must be obeyed.
+};
+/// The features that a distributor of this version knows.
+inline constexpr const char* kStrictFeatures[] = {"required_version", "node"};
 
 struct BucketNode {
   BucketId bucket;
@@ -208,6 +246,9 @@ struct StorageOperation {
   /// Get: what verifies is given even if the bucket is damaged here and may have lost a newer version; otherwise the
   /// answer is CORRUPTION then.
   bool even_damaged = false;
+  /// Put: another replica has taken it, so this one takes it for as long as it takes merges, whatever its space says
+  /// about writes of clients.
+  bool is_elsewhere = false;
 };
 struct ApplyReply {
   Status status;
@@ -235,11 +276,22 @@ struct BucketReport {
   BucketInfo info;
   ReplicaSet replica_set;
   bool damaged = false;  ///< The replica has lost something, and nobody has made it good yet.
+  /// Removed entries, and tokens, before these times are dropped; 0: none are (docs/design/0013).
+  std::uint64_t forgotten_removes_us = 0;
+  std::uint64_t forgotten_tokens_us = 0;
+  /// The replica has removed entries that are older than the times that were asked about, or too many tokens: all that
+  /// are older than `surplus_tokens_us` are too many.
+  bool may_forget = false;
+  std::uint64_t surplus_tokens_us = 0;
 };
 struct GetBucketInfoReply {
   Status status;
   std::vector<BucketReport> reports;
   std::uint64_t state_version = 0;
+  /// How full the node's disk is: a storage::SpaceStage plus one. 0: the node does not say.
+  std::uint16_t space_stage = 0;
+  std::string space_reason = {};  ///< What was measured, the limit, and the setting; empty while there is enough space.
+  bool can_forget = false;  ///< The node knows BucketReplicaSet::forget_removes_before_us; earlier versions do not.
 };
 /// The asking distributor takes over (or checks) its buckets: after the answer, no write of another distributor or of
 /// an older cluster state reaches them. Refused with WRONG_DISTRIBUTION until the node has that state version.
@@ -254,6 +306,11 @@ struct GetBucketInfo {
   std::uint64_t entries_limit = 0;
   std::uint64_t bytes_limit = 0;
   bool census = false;  ///< The fleet controller asks: all buckets, whoever owns them; nothing is taken over.
+  /// With `only_damaged`: also buckets with removed entries that are older (0: none), or with more tokens (0: any
+  /// number). See BucketReport::may_forget.
+  std::uint64_t removes_before_us = 0;
+  std::uint64_t tokens_before_us = 0;
+  std::uint64_t tokens_max = 0;
 };
 
 struct BucketReplicaSet {
@@ -263,6 +320,9 @@ struct BucketReplicaSet {
   /// under way. If the receiver holds the same, it is no longer damaged.
   bool repaired = false;
   BucketInfo intact = {};
+  /// All members hold the same, and from now on none of the removed entries (of the tokens) that are older.
+  std::uint64_t forget_removes_before_us = 0;
+  std::uint64_t forget_tokens_before_us = 0;
 };
 struct SetReplicaSetsReply {
   Status status;
@@ -305,6 +365,8 @@ struct MergeBucket {
   /// After so long the receiver answers BUSY with what it has done so far, and may be asked again; 0: no limit.
   std::uint32_t time_limit_ms = 0;
   bool only_moves = false;  ///< Nothing is missing or differs: the bucket only gets other places.
+  /// The epoch of the replica set; 0: sent by an earlier version. A receiver that has a newer one refuses.
+  std::uint64_t epoch = 0;
 };
 
 /// Surplus replicas whose bucket is complete elsewhere.
@@ -384,6 +446,11 @@ struct ListEntriesReply {
   bool more = false;      ///< Behind these.
   bool damaged = false;   ///< There may have been more.
   bool by_group = false;  ///< They are as the request wanted them by group; an older version does not know that.
+  /// What the replica has dropped (spi::Forgotten), and the epoch of its replica set.
+  std::uint64_t forgotten_removes_us = 0;
+  std::uint64_t forgotten_tokens_us = 0;
+  std::uint64_t forgotten_checksum = 0;
+  std::uint64_t epoch = 0;
 };
 /// A part of what is there: by rising gid, behind `after`. Or, with `by_group`, a window: whole groups by rising group,
 /// those of a group by rising gid. A *group* is the narrowest bucket of an entry, which a document and the tokens of
@@ -448,6 +515,20 @@ struct PollReply {
   std::vector<std::string> config_errors = {};  ///< "name: why it was refused": settings of it that are not in force.
   std::int64_t clock_us = 0;  ///< The node's monotonic clock when it answered; comes back in Poll::heard_us.
   std::vector<NodeLatency> latencies = {};  ///< Distributor: of the storage nodes that it has asked something lately.
+  /// What the process was started as, "storage.2", also told with a refusal; empty: its version does not say.
+  std::string node = {};
+  /// With Poll::wants_settings: "name=value=source" of each setting, without the live configuration. The source is
+  /// "file", or empty for what is built in.
+  std::vector<std::string> settings = {};
+  /// Storage node: 0 normal, 1 warns, 2 throttles, 3 refuses puts, 4 refuses all writes but removes.
+  std::uint32_t space_stage = 0;
+  std::string space = {};              ///< Storage node: what was measured and the limit; empty in the normal stage.
+  std::uint64_t buckets_failing = 0;   ///< Distributor: buckets whose merges have failed several times in a row.
+  std::string failing = {};            ///< Distributor: the newest failure among these.
+  std::uint64_t buckets_unplaced = 0;  ///< Distributor: buckets for which the cluster state names no storage node.
+  /// Distributor: buckets that are served with fewer current replicas than they should have. Those that wait for a node
+  /// in maintenance are not out of sync.
+  std::uint64_t buckets_under_replicated = 0;
 };
 /// Asks a node how it is; the current cluster state is piggybacked if the node's is older.
 struct Poll {
@@ -468,6 +549,10 @@ struct Poll {
   /// To distributors: timestamps up to this one may be given, and beyond it only in steps of one microsecond. 0: the
   /// sender knows of no such limit (docs/design/0005, "Timestamps").
   std::uint64_t time_ceiling_us = 0;
+  /// What the cluster calls the receiver, "storage.2". A process that was started as another node takes nothing of this
+  /// and answers INVALID_ARGUMENT. Empty: the sender is of a version that does not say.
+  std::string node = {};
+  bool wants_settings = false;  ///< The answer lists the node's settings.
 };
 
 struct DeploySchemasReply {
@@ -495,6 +580,10 @@ struct NodeStatus {
   std::string group;                  ///< Storage nodes: in the distribution; empty: in none.
   std::string capacity;
   std::string slow;  ///< Storage nodes: why it is marked as slow; empty: it is not.
+  /// Storage nodes in maintenance: for how long they have been, and when they count as down; -1: not in maintenance, no
+  /// limit.
+  std::int64_t maintenance_us = -1;
+  std::int64_t maintenance_left_us = -1;
 };
 struct GetStatusReply {
   Status status;
@@ -565,6 +654,12 @@ struct CreateVisitor {
   /// node, and may have lost what was there then. Not refused are those that it named although they are damaged.
   bool refuses_damaged = false;
   std::vector<BucketId> even_damaged = {};
+  /// Visitors of one visit or job have the same number, and share what it gets of the node's time. 0: it does not say;
+  /// all such visitors are one group.
+  std::uint64_t group = 0;
+  /// The weight of the group: it gets time in proportion to this, beside other groups of its priority. 0: the
+  /// default, 10.
+  std::uint32_t weight = 0;
 };
 
 /// Something that a visitor has for its client.
@@ -582,6 +677,8 @@ struct VisitorNextReply {
   Status status;  ///< NotFound: the node does not know the visitor (any more).
   std::vector<VisitorEvent> events;
   bool finished = false;  ///< No event will follow these.
+  /// How long processors have worked for the visitor so far, in buckets that are not done, too; 0: not measured.
+  std::uint64_t processor_us = 0;
 };
 /// Waits (at most `wait_us`) for events. Events up to `acknowledged` are dropped at the node; later ones that were
 /// sent before are sent again, so a lost answer loses nothing.
@@ -614,13 +711,14 @@ struct ChangesWanted {
   /// What the answer said when they were given; if it is no longer so, they are given again.
   std::uint64_t seen_epoch = 0;
   std::uint64_t seen_checksum = 0;
+  std::uint64_t seen_horizon_us = 0;  ///< BucketChanges::horizon_us of that answer.
 };
 struct BucketChanges {
   BucketId bucket;
   Status status;
   std::string docblock;          ///< By rising timestamp; an entry that is removed is, or may be, no longer selected.
   std::uint64_t after_us = 0;    ///< The new position.
-  std::uint64_t checksum = 0;    ///< Of all entries up to it.
+  std::uint64_t checksum = 0;    ///< Of all entries up to it, and of those that were dropped since the bucket was made.
   bool more = false;             ///< There is more up to `until_us`.
   bool again = false;            ///< Begins anew, as what was given before may have had gaps.
   bool resync = false;           ///< Removes that the subscriber has not been given are forgotten.
@@ -648,14 +746,16 @@ using Request =
     std::variant<GetClusterInfo, Execute, GetBucketNodes, Apply, GetBucketInfo, SetReplicaSets, MergeBucket,
                  DeleteBuckets, SplitBucket, JoinBuckets, ListEntries, FetchEntries, Poll, DeploySchemas, GetStatus,
                  CreateVisitor, VisitorNext, DestroyVisitor, SubmitJob, ListJobs, CancelJob, ChangeNodes, GetConfig,
-                 ChangeConfig, GetHistory, FindGarbage, ReadChanges, ControlJob, ListPlugins, ListTroubles, AcceptLoss>;
+                 ChangeConfig, GetHistory, FindGarbage, ReadChanges, ControlJob, ListPlugins, ListTroubles, AcceptLoss,
+                 CheckWithout, RecoverState, ExecuteStrict, ShowBucket>;
 using Reply =
     std::variant<GetClusterInfoReply, ExecuteReply, GetBucketNodesReply, ApplyReply, GetBucketInfoReply,
                  SetReplicaSetsReply, MergeBucketReply, DeleteBucketsReply, SplitBucketReply, JoinBucketsReply,
                  ListEntriesReply, FetchEntriesReply, PollReply, DeploySchemasReply, GetStatusReply, CreateVisitorReply,
                  VisitorNextReply, DestroyVisitorReply, SubmitJobReply, ListJobsReply, CancelJobReply, ChangeNodesReply,
                  GetConfigReply, ChangeConfigReply, GetHistoryReply, FindGarbageReply, ReadChangesReply,
-                 ControlJobReply, ListPluginsReply, ListTroublesReply, AcceptLossReply>;
+                 ControlJobReply, ListPluginsReply, ListTroublesReply, AcceptLossReply, CheckWithoutReply,
+                 RecoverStateReply, ExecuteStrictReply, ShowBucketReply>;
 static_assert(std::variant_size_v<Request> == std::variant_size_v<Reply>, "the answer of request i is reply i");
 
 /// "execute" for an Execute, and so on.

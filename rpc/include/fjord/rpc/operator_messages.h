@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "fjord/cluster/replica_set.h"
 #include "fjord/common/status.h"
 #include "fjord/document/bucket_id.h"
 
@@ -73,9 +74,13 @@ struct Setting {
   std::string default_value;  ///< As people write it; empty: from the configuration file.
   std::string min;
   std::string max;
-  std::string value;  ///< In force or on its way; empty: the default.
+  std::string value;  ///< In the live configuration; empty: it is not there.
   std::string used_by;
   std::string meaning;
+  std::string in_force;  ///< The value as most nodes that use it have it; empty: none of them has said.
+  std::string source;    ///< Of that value: "live configuration", "configuration file" or "built in".
+  /// Nodes where another value is in force: "storage.1: 32MiB (configuration file)".
+  std::vector<std::string> elsewhere = {};
 };
 struct ConfigChange {
   std::uint64_t version = 0;
@@ -113,6 +118,31 @@ struct ChangeConfig {
   /// that its sender has given up and sent again, cannot undo what came after it then.
   bool if_version = false;
   std::uint64_t version = 0;
+};
+
+struct RecoverStateReply {
+  Status status;
+  std::vector<std::string> refusals;  ///< Why nothing was recovered; empty: it was, or would be.
+  std::vector<std::string> warnings;
+  std::vector<std::string> found;  ///< What the nodes know, one line a node.
+  std::string state;               ///< That the cluster continues from.
+  std::string distribution;
+  std::uint64_t state_version = 0;
+  std::uint64_t next_version = 0;  ///< Of the state that is published next: above all that any node may know.
+  std::uint64_t term = 0;          ///< The highest that a node has heard of.
+  std::uint64_t schema_version = 0;
+  std::uint64_t schemas = 0;
+  std::uint64_t config_version = 0;
+  std::uint64_t settings = 0;
+};
+/// A fleet controller without records takes over what the nodes of its configuration file, and those that they know of,
+/// report: the newest cluster state, the schemas and the live configuration. Documents are not touched.
+struct RecoverState {
+  using Reply = RecoverStateReply;
+  static constexpr const char* kName = "recoverState";
+  bool dry_run = false;
+  bool force = false;  ///< Although nodes do not answer.
+  std::string who;
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -182,6 +212,69 @@ struct AcceptLoss {
   using Reply = AcceptLossReply;
   static constexpr const char* kName = "acceptLoss";
   std::vector<BucketId> buckets;
+};
+
+struct CheckWithoutReply {
+  Status status;
+  std::uint64_t buckets = 0;              ///< That the receiver owns.
+  std::uint64_t unavailable = 0;          ///< Of these, the ones that nobody could serve.
+  std::vector<std::string> reasons = {};  ///< Of some of them: "bucket: why".
+  std::uint64_t state_version = 0;
+};
+/// The fleet controller asks a distributor which of its buckets could be served without these storage nodes. The
+/// receiver asks the replicas that would be left what they really hold. Errors: NotReady if it does not know its
+/// buckets yet, WrongDistribution if it is in another cluster state.
+struct CheckWithout {
+  using Reply = CheckWithoutReply;
+  static constexpr const char* kName = "checkWithout";
+  std::uint64_t state_version = 0;
+  std::vector<std::uint16_t> nodes;
+};
+
+/// What a storage node's replica is to the bucket's distributor.
+enum class ReplicaRole : std::int32_t {
+  Unknown = 0,
+  Member = 1,      ///< Of the replica set: it has every acknowledged write and is read.
+  CatchingUp = 2,  ///< Gets every write, is not read, and becomes a member after a merge.
+  Obsolete = 3,    ///< Not needed any more: to be looked through and deleted.
+  Unlisted = 4,    ///< On that node, and not known to the distributor.
+};
+/// One replica of a bucket, as its storage node describes it.
+struct BucketReplica {
+  std::uint16_t node = 0;
+  ReplicaRole role = ReplicaRole::Unknown;
+  bool damaged = false;  ///< Has lost something that nobody has made good yet.
+  /// Why the rest is not known: the node is not up, does not answer, or does not have the replica (NotFound).
+  Status status;
+  BucketInfo info;
+  ReplicaSet replica_set;  ///< As it is written down on the node.
+  /// With ShowBucket::id: of the document on this replica. NotFound: there is none; a timestamp says when it was
+  /// removed.
+  Status document;
+  std::uint64_t timestamp_us = 0;
+  std::uint64_t checksum = 0;  ///< Of the document's header and body part; equal content has an equal one.
+  BucketId bucket;             ///< As it is on the node: now and then with more or fewer bits than the distributor's.
+};
+struct BucketView {
+  BucketId bucket;
+  BucketTroubleKind trouble = BucketTroubleKind::Unknown;  ///< Unknown: none.
+  std::string reason;                                      ///< Of the trouble.
+  ReplicaSet replica_set;                                  ///< Members, primary first.
+  std::vector<BucketReplica> replicas;                     ///< Members in their order, then by node.
+};
+struct ShowBucketReply {
+  Status status;
+  std::uint16_t distributor = 0;  ///< That answers.
+  std::uint64_t state_version = 0;
+  std::vector<BucketView> buckets = {};
+};
+/// What the receiver and all storage nodes that are up know of a bucket, of its parts or of what it is a part of.
+/// Errors: WrongDistribution if another distributor owns it; NotReady; NotFound if nothing is known of it.
+struct ShowBucket {
+  using Reply = ShowBucketReply;
+  static constexpr const char* kName = "showBucket";
+  BucketId bucket;
+  std::string id;  ///< Instead: the bucket of this document, and the document on each replica.
 };
 
 }  // namespace fjord::rpc
