@@ -5,6 +5,8 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "fjord/common/log.h"
+#include "fjord/document/document_format.h"
 #include "fjord/rpc/token_entry.h"
 
 namespace fjord::storage {
@@ -33,6 +35,7 @@ Status BucketMerge::check_goes_on() const {
   if (snapshot->distributor_of(request_.bucket) != request_.distributor) {
     return {StatusCode::WrongDistribution, "the bucket has another owner since the merge began"};
   }
+  if (request_.epoch != 0) FJORD_TRY(stripe_.check_epoch(request_.bucket, request_.epoch));
   if (request_.time_limit_ms != 0 && stripe_.clock_.now() > deadline_) {
     return {StatusCode::Busy, "the merge takes longer than its time limit and has to be asked for again"};
   }
@@ -45,6 +48,8 @@ void BucketMerge::next_source() {
     return;
   }
   range_ = {};
+  is_first_page_ = true;
+  history_ = History::Union;
   next_window();
 }
 
@@ -140,6 +145,10 @@ void BucketMerge::on_page(Result<rpc::ListEntriesReply> page) {
     source_done();
     return;
   }
+  if (Status same = page->status ? compare_forgotten(*page) : page->status; !same) {
+    finish(std::move(same));
+    return;
+  }
   if (page->status && !page->by_group) {
     take_old_page(std::move(*page));
     return;
@@ -174,7 +183,132 @@ void BucketMerge::take_old_page(rpc::ListEntriesReply page) {
   compare_window();
 }
 
+Status BucketMerge::compare_forgotten(const rpc::ListEntriesReply& page) {
+  if (std::exchange(is_first_page_, false)) return choose_history(page);
+  if (source_forgotten_.removes.us == page.forgotten_removes_us &&
+      source_forgotten_.tokens.us == page.forgotten_tokens_us) {
+    return Status::ok();
+  }
+  return {StatusCode::NotReady, "the source of the merge has dropped removed entries meanwhile"};
+}
+
+Status BucketMerge::choose_history(const rpc::ListEntriesReply& page) {
+  FJORD_TRY_ASSIGN(own_forgotten_, stripe_.provider_->forgotten(request_.bucket));
+  source_forgotten_ = {.removes = Timestamp{page.forgotten_removes_us},
+                       .tokens = Timestamp{page.forgotten_tokens_us},
+                       .checksum = page.forgotten_checksum};
+  const bool is_damaged = stripe_.is_damaged(request_.bucket);
+  const bool is_current = request_.epoch != 0 && page.epoch == request_.epoch && !is_outsider();
+  const bool is_trusted = is_current && !is_source_damaged();
+  if (request_.decides) {
+    const bool is_behind =
+        own_forgotten_.removes < source_forgotten_.removes || own_forgotten_.tokens < source_forgotten_.tokens;
+    if (is_trusted && is_behind) {
+      history_ = History::Source;
+    } else if (!is_damaged && (source_forgotten_.removes < own_forgotten_.removes || is_source_damaged())) {
+      history_ = History::Own;
+    }
+    return Status::ok();
+  }
+  if (request_.epoch == 0) return Status::ok();  // The distributor is of a version that does not drop anything.
+  if (is_source_damaged() && !is_damaged) {
+    history_ = History::Own;
+    return Status::ok();
+  }
+  if (is_trusted && (own_forgotten_ != source_forgotten_ || is_damaged)) history_ = History::Source;
+  // Removed entries of the source that are older than what was dropped here are to be here, too.
+  spi::Forgotten less = own_forgotten_;
+  less.removes = std::min(less.removes, source_forgotten_.removes);
+  less.tokens = std::min(less.tokens, source_forgotten_.tokens);
+  if (less == own_forgotten_) return Status::ok();
+  less.checksum = source_forgotten_.checksum;
+  FJORD_TRY(stripe_.provider_->set_forgotten(request_.bucket, less));
+  own_forgotten_ = less;
+  return Status::ok();
+}
+
+bool BucketMerge::hides_what_source_has() const {
+  return std::any_of(own_.begin(), own_.end(), [this](const spi::EntryMeta& ours) {
+    if (ours.timestamp >= source_forgotten_.removes) return false;
+    const spi::EntryMeta* theirs = find(theirs_, ours.gid);
+    return theirs != nullptr && !theirs->removed && theirs->timestamp < ours.timestamp;
+  });
+}
+
+/// The members have taken before what counts of this replica (merge_primary() of the owner). It is none of them: one
+/// that is has what they have.
+Status BucketMerge::begin_from_nothing() {
+  FJORD_TRY_ASSIGN(const ReplicaSet set, stripe_.provider_->replica_set(request_.bucket));
+  if (set.epoch == request_.epoch) {
+    return {StatusCode::Corruption, "a member has a write of before what the members dropped, and the others have not"};
+  }
+  log::info("storage",
+            "{} is filled from nothing: it has writes that nobody acknowledged, from before what was dropped",
+            request_.bucket.to_string());
+  FJORD_TRY(stripe_.delete_replica(request_.state_version, request_.bucket));
+  FJORD_TRY(stripe_.provider_->create_bucket(request_.bucket));
+  stripe_.metrics_.refilled.add();
+  next_source();
+  return Status::ok();
+}
+
+/// It was removed, and everybody who knew of that has forgotten it.
+Status BucketMerge::drop_unknown_to_source() {
+  std::vector<GlobalId> gids;
+  for (const spi::EntryMeta& ours : own_) {
+    const bool is_known = ours.timestamp >= source_forgotten_.removes || find(theirs_, ours.gid) != nullptr;
+    if (!ours.removed && !is_known) gids.push_back(ours.gid);
+  }
+  for (std::size_t begin = 0; begin < gids.size();) {
+    DocBlockBuilder builder;
+    const Result<std::size_t> done = stripe_.provider_->read_entries(request_.bucket, std::span(gids).subspan(begin),
+                                                                     builder, stripe_.options_.merge_block_bytes);
+    if (!done && done.error().code() != StatusCode::Corruption) return done.error();
+    begin += done ? *done : 1;  // What cannot be read is gone already.
+    const std::string block = builder.take();
+    DocBlockReader reader(block);
+    std::vector<spi::Write> writes;
+    while (const std::optional<EntryView> entry = reader.next()) {
+      if (entry->removed || entry->timestamp >= source_forgotten_.removes) continue;
+      writes.push_back({.bucket = request_.bucket,
+                        .gid = entry->gid,
+                        .timestamp = Timestamp{entry->timestamp.us + 1},
+                        .remove = true,
+                        .id = document_id_of_header(entry->header),
+                        .header = {},
+                        .body = {}});
+    }
+    std::vector<spi::WriteResult> results;
+    if (!writes.empty()) FJORD_TRY(apply(writes, results));
+    stripe_.metrics_.dropped_entries.add(writes.size());
+  }
+  return Status::ok();
+}
+
+Status BucketMerge::take_over_forgotten() {
+  if (history_ != History::Source) return Status::ok();
+  spi::Forgotten forgotten = source_forgotten_;
+  if (request_.decides) {
+    forgotten.removes = std::max(forgotten.removes, own_forgotten_.removes);
+    forgotten.tokens = std::max(forgotten.tokens, own_forgotten_.tokens);
+  }
+  FJORD_TRY(stripe_.provider_->set_forgotten(request_.bucket, forgotten));
+  stripe_.removed_.count_again(request_.bucket);
+  return Status::ok();
+}
+
 void BucketMerge::compare_window() {
+  if (history_ == History::Own) {
+    std::erase_if(theirs_, [&](const spi::EntryMeta& entry) { return !entry.removed && is_closed(entry.timestamp); });
+  } else if (history_ == History::Source && !request_.decides && hides_what_source_has()) {
+    if (Status begun = begin_from_nothing(); !begun) finish(std::move(begun));
+    return;
+  } else if (history_ == History::Source) {
+    if (Status dropped = drop_unknown_to_source(); !dropped) {
+      finish(std::move(dropped));
+      return;
+    }
+  }
   stripe_.metrics_.merge_entries_peak.set(
       std::max(stripe_.metrics_.merge_entries_peak.value(), static_cast<double>(own_.size() + theirs_.size())));
   plan();
@@ -314,8 +448,10 @@ Status BucketMerge::cancel_orphans() {
 }
 
 void BucketMerge::source_done() {
-  if (Status cancelled = cancel_orphans(); !cancelled) {
-    finish(std::move(cancelled));
+  Status ended = cancel_orphans();
+  if (ended) ended = take_over_forgotten();
+  if (!ended) {
+    finish(std::move(ended));
     return;
   }
   retaking_ = false;
@@ -382,6 +518,8 @@ bool BucketMerge::loses(const EntryView& entry) const {
   if (!token) return false;
   const spi::EntryMeta* ours = find(own_, token->document);
   const spi::EntryMeta* theirs = find(theirs_, token->document);
+  // Members that had it would still have it, or would drop it at once.
+  if (is_closed(entry.timestamp)) return find(own_, entry.gid) == nullptr;
   if (ours == nullptr || theirs == nullptr) return false;
   // Members know what was acknowledged, unless they have lost something.
   const bool is_unknown = is_outsider() && find(own_, entry.gid) == nullptr && !stripe_.is_damaged(request_.bucket);
@@ -397,6 +535,7 @@ Status BucketMerge::apply_blocks() {
   for (const std::string& block : blocks) {
     DocBlockReader reader(block);
     while (std::optional<EntryView> entry = reader.next()) {
+      if (is_closed(entry->timestamp) && !rpc::is_token_entry(entry->id)) continue;
       writes.push_back({.bucket = request_.bucket,
                         .gid = entry->gid,
                         .timestamp = entry->timestamp,
@@ -431,6 +570,9 @@ Status BucketMerge::apply_blocks() {
 }
 
 Status BucketMerge::apply(std::vector<spi::Write>& writes, std::vector<spi::WriteResult>& results) {
+  // What was missing when the windows were compared may have been removed since, and the remove may be dropped.
+  FJORD_TRY_ASSIGN(const spi::Forgotten now, stripe_.provider_->forgotten(request_.bucket));
+  if (now != own_forgotten_) return {StatusCode::NotReady, "removed entries were dropped here since the merge began"};
   results.assign(writes.size(), {});
   stripe_.provider_->apply(writes, results, stripe_.options_.durability);
   for (spi::WriteResult& result : results) FJORD_TRY(std::move(result.status));
@@ -469,6 +611,7 @@ void BucketMerge::finish(Status status) {
       status = info.error();
     }
   }
+  if (reply_.entries_copied > 0) stripe_.removed_.count_again(request_.bucket);  // Some may be old.
   reply_.status = std::move(status);
   respond_(std::move(reply_));
 }

@@ -24,6 +24,11 @@ namespace fjord::storage {
 /// replicas have different versions and this one decides (MergeBucket::decides), the tokens of the one that loses are
 /// cancelled if the other does not know them: its writes were made without seeing those.
 ///
+/// A replica has dropped removed entries that are older than a time (spi::Forgotten), and then it knows all there is to
+/// know of what was written before: it can tell a document that was removed from one that it never had only by that. So
+/// where two replicas have dropped up to different times, the one that dropped less is no source of what is older. If
+/// it is the receiver, it becomes like its source: what it alone has and what is older goes (docs/design/0013).
+///
 /// Memory, whatever the bucket holds and however many sources there are: the metadata of one window of both replicas,
 /// about 200 bytes an entry of StorageNodeOptions::merge_page_entries, and a block of documents. More only for what
 /// cannot be taken apart: the tokens of one document, documents that are larger than a block; and 32 bytes for each
@@ -48,7 +53,26 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
     friend auto operator<=>(const Missing&, const Missing&) = default;
   };
 
+  /// What the receiver takes of entries that are older than what either of the two has dropped.
+  enum class History {
+    Union,   ///< All of it: both have dropped the same, or nobody knows better.
+    Own,     ///< None but tokens: the receiver knows better.
+    Source,  ///< All of it, and what the source does not have goes.
+  };
+
   void next_source();
+  /// Compares what both have dropped, with the first page of the source. Errors: NotReady if it changed meanwhile.
+  Status compare_forgotten(const rpc::ListEntriesReply& page);
+  Status choose_history(const rpc::ListEntriesReply& page);
+  /// Something here is older than what the source has dropped, and newer than what the source has of that document. It
+  /// was never acknowledged; but the engine keeps what is newer, so the replica has to be filled from nothing.
+  bool hides_what_source_has() const;
+  Status begin_from_nothing();
+  /// Removes what is here, and is older than what the source has dropped, and not there.
+  Status drop_unknown_to_source();
+  Status take_over_forgotten();
+  /// The receiver knows all there is of that time, and the source does not.
+  bool is_closed(Timestamp timestamp) const { return history_ == History::Own && timestamp < own_forgotten_.removes; }
   void next_window();
   void ask_page(const GlobalId* after = nullptr);
   void on_page(Result<rpc::ListEntriesReply> page);
@@ -117,6 +141,10 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   std::vector<std::string> blocks_;  // Fetched and not applied: they end within entries of one timestamp.
   std::vector<Missing> refused_;     // Entries of the source that the engine did not take.
   bool retaking_ = false;            // They are in missing_.
+  History history_ = History::Union;
+  bool is_first_page_ = true;        // Of the source.
+  spi::Forgotten own_forgotten_;     // As it was when the source's turn began.
+  spi::Forgotten source_forgotten_;  // The same.
   rpc::MergeBucketReply reply_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fjord/common/log.h"
 #include "foreground_cpus.h"
 #include "maintenance_budget.h"
 #include "space_monitor.h"
@@ -31,7 +32,8 @@ StorageNode::StorageNode(const StorageNodeOptions& options, Runtime& runtime)
       incarnation_(runtime.random.next() | 1),
       damaged_buckets_(runtime.metrics.gauge("fjord_storage_damaged_buckets",
                                              "Buckets that have lost something and wait for an intact replica")),
-      settings_(runtime.tunables),
+      name_(NodeId::storage(options.index).to_string()),
+      settings_(runtime.tunables, options.settings_from_file),
       budget_(std::make_unique<MaintenanceBudget>(runtime)),
       foreground_cpus_(std::make_unique<ForegroundCpus>(runtime)) {}
 
@@ -50,15 +52,37 @@ Result<std::unique_ptr<StorageNode>> StorageNode::open(const StorageNodeOptions&
                                                       *node->budget_, std::move(provider), i));
   }
   node->end_period_later();
-  node->space_ = std::make_unique<SpaceMonitor>(
-      node->options_.directory, "storage." + std::to_string(options.index), runtime,
-      [&stripes = node->stripes_](SpaceState space) {
-        space.budget_bytes /= stripes.size();
-        for (const auto& stripe : stripes) {
-          stripe->executor().post([&stripe = *stripe, space] { stripe.set_space(space); });
-        }
-      });
+  node->space_monitor_ =
+      std::make_unique<SpaceMonitor>(node->options_.directory, node->name_, runtime,
+                                     [&node = *node](const SpaceState& space) { node.set_space(space); });
   return node;
+}
+
+void StorageNode::set_space(const SpaceState& space) {
+  {
+    std::lock_guard lock(learning_);
+    space_stage_ = static_cast<std::uint32_t>(space.stage);
+    space_ = space.stage == SpaceStage::Normal ? std::string() : space.reason;
+  }
+  SpaceState of_stripe = space;
+  of_stripe.budget_bytes /= stripes_.size();
+  for (const auto& stripe : stripes_) {
+    stripe->executor().post([&stripe = *stripe, of_stripe] { stripe.set_space(of_stripe); });
+  }
+}
+
+StorageNodeHealth StorageNode::health() const {
+  StorageNodeHealth health;
+  if (const auto snapshot = snapshots_.get(); snapshot != nullptr && snapshot->state_version() != 0) {
+    health.state_version = snapshot->state_version();
+    health.state = std::string(to_string(snapshot->state().node(NodeId::storage(options_.index)).state));
+  }
+  health.damaged_buckets = damaged_;
+  std::lock_guard lock(learning_);
+  health.misnamed = misnamed_;
+  health.space_stage = space_stage_;
+  health.space = space_;
+  return health;
 }
 
 void StorageNode::end_period_later() {
@@ -91,6 +115,8 @@ bool StorageNode::handle(rpc::Request& request, rpc::Responder& respond) {
     delete_buckets(std::move(*deletes), std::move(respond));
   } else if (auto* asked = std::get_if<rpc::Poll>(&request)) {
     poll(std::move(*asked), std::move(respond));
+  } else if (const auto* known = std::get_if<rpc::GetClusterInfo>(&request); known != nullptr && known->everything) {
+    respond(cluster_info());
   } else if (auto* merge = std::get_if<rpc::MergeBucket>(&request)) {
     Stripe& stripe = *stripes_[stripe_of(merge->bucket)];
     stripe.executor().post([&stripe, r = std::move(*merge), respond = std::move(respond)]() mutable {
@@ -167,6 +193,7 @@ void StorageNode::get_bucket_info(rpc::GetBucketInfo request, rpc::Responder res
     explicit Collected(std::size_t parts) : reports(parts), statuses(parts) {}
     std::vector<std::vector<rpc::BucketReport>> reports;
     std::vector<Status> statuses;
+    SpaceState space;  ///< As the first stripe knows it.
   };
   auto collected = std::make_shared<Collected>(stripes_.size());
   auto left = std::make_shared<std::atomic<std::size_t>>(stripes_.size());
@@ -177,6 +204,7 @@ void StorageNode::get_bucket_info(rpc::GetBucketInfo request, rpc::Responder res
       rpc::GetBucketInfo part = *shared;
       std::erase_if(part.buckets, [&](BucketId bucket) { return stripe_of(bucket) != s; });
       Result<std::vector<rpc::BucketReport>> reports = stripes_[s]->bucket_info(part);
+      if (s == 0) collected->space = stripes_[s]->space();
       if (reports) {
         collected->reports[s] = std::move(*reports);
       } else {
@@ -185,11 +213,14 @@ void StorageNode::get_bucket_info(rpc::GetBucketInfo request, rpc::Responder res
       if (left->fetch_sub(1, std::memory_order_acq_rel) != 1) return;
       rpc::GetBucketInfoReply reply;
       reply.state_version = state_version();
+      reply.can_forget = true;
       for (std::size_t i = 0; i < collected->reports.size(); ++i) {
         if (!collected->statuses[i]) reply.status = collected->statuses[i];
         reply.reports.insert(reply.reports.end(), collected->reports[i].begin(), collected->reports[i].end());
       }
       if (!reply.status) reply.reports.clear();
+      reply.space_stage = static_cast<std::uint16_t>(static_cast<unsigned>(collected->space.stage) + 1);
+      reply.space_reason = std::move(collected->space.reason);
       (*answer)(std::move(reply));
     });
   }
@@ -227,8 +258,25 @@ void StorageNode::delete_buckets(rpc::DeleteBuckets request, rpc::Responder resp
   join->done();
 }
 
+rpc::GetClusterInfoReply StorageNode::cluster_info() const {
+  rpc::GetClusterInfoReply reply;
+  if (const auto told = told_.get()) {
+    reply.info = told->info();
+  } else {
+    reply.status = {StatusCode::NotReady, name_ + " has heard of no cluster state yet"};
+  }
+  return reply;
+}
+
 Status StorageNode::learn(const rpc::Poll& request) {
   std::lock_guard lock(learning_);
+  if (!request.node.empty() && request.node != name_) {
+    std::string why = rpc::misnamed_text(name_, request.node);
+    if (why != misnamed_) log::error("storage", "{}", why);
+    misnamed_ = std::move(why);
+    return {StatusCode::InvalidArgument, misnamed_};
+  }
+  misnamed_.clear();
   if (request.heard_incarnation != incarnation_)
     version_before_ = std::max(version_before_, request.info.state_version);
   FJORD_TRY(told_.update(request.info).status());
@@ -245,6 +293,7 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
   if (!learnt) {
     rpc::PollReply reply;
     reply.status = learnt;
+    reply.node = name_;
     if (const auto told = told_.get()) reply.term = told->term();
     respond(std::move(reply));
     return;
@@ -259,7 +308,7 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
   auto collected = std::make_shared<Collected>(stripes_.size());
   auto answer = std::make_shared<rpc::Responder>(std::move(respond));
   for (std::size_t s = 0; s < stripes_.size(); ++s) {
-    stripes_[s]->executor().post([this, s, collected, answer] {
+    stripes_[s]->executor().post([this, s, collected, answer, wants_settings = request.wants_settings] {
       collected->totals[s] = stripes_[s]->totals();
       collected->health[s] = stripes_[s]->health();
       if (collected->left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
@@ -286,6 +335,14 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
           reply.min_bucket_bits = part.min_bits;
       }
       damaged_buckets_.set(static_cast<double>(reply.buckets_damaged));
+      damaged_ = reply.buckets_damaged;
+      reply.node = name_;
+      if (wants_settings) reply.settings = settings_.base();
+      {
+        std::lock_guard lock(learning_);
+        reply.space_stage = space_stage_;
+        reply.space = space_;
+      }
       (*answer)(std::move(reply));
     });
   }

@@ -4,6 +4,7 @@
 
 #include "bucket_merge.h"
 #include "fjord/common/log.h"
+#include "fjord/common/lost_pages.h"
 #include "fjord/document/document_id.h"
 #include "fjord/rpc/refusal.h"
 #include "garbage_scan.h"
@@ -32,6 +33,12 @@ StripeMetrics::StripeMetrics(MetricRegistry& registry)
       splits(registry.counter("fjord_storage_bucket_splits_total", "Buckets split into halves")),
       joins(registry.counter("fjord_storage_bucket_joins_total", "Halves joined to buckets")),
       merged_entries(registry.counter("fjord_storage_merged_entries_total", "Entries fetched by merges")),
+      dropped_entries(registry.counter("fjord_storage_merge_dropped_entries_total",
+                                       "Entries that merges removed: their removes were dropped while the replica was "
+                                       "away")),
+      refilled(registry.counter("fjord_storage_merge_refilled_total",
+                                "Replicas that merges filled from nothing: they had writes that nobody acknowledged, "
+                                "from before what was dropped while the replica was away")),
       merge_entries_peak(registry.gauge("fjord_storage_merge_entries_peak",
                                         "Most entries of both replicas whose metadata a merge had in memory")),
       throttled(
@@ -54,6 +61,7 @@ StorageNode::Stripe::Stripe(const StorageNodeOptions& options, Runtime& runtime,
       budget_(budget),
       metrics_(runtime.metrics),
       provider_(std::move(provider)),
+      removed_(runtime.metrics, *provider_, options.count_removed_interval),
       executor_(runtime.scheduler.make_executor("stripe-" + std::to_string(index))) {
   executor_->post_after(kMaintenanceLeast, [this] { maintain(); });
 }
@@ -265,8 +273,13 @@ void StorageNode::Stripe::read(const rpc::StorageOperation& operation, rpc::Oper
   } else {
     result.status = found->removed ? Status(StatusCode::NotFound, "removed") : Status::ok();
     result.timestamp_us = found->timestamp.us;
+    const LostPages lost;
     result.header = std::move(found->header);
     result.body = std::move(found->body);
+    if (lost.any()) {
+      result = {};
+      result.status = Status(StatusCode::Corruption, operation.gid.to_string() + " was cut off while it was read");
+    }
   }
   if (operation.token_gid != GlobalId{} && (result.status || result.status.code() == StatusCode::NotFound)) {
     read_token(operation, result);
@@ -320,6 +333,7 @@ Status StorageNode::Stripe::compare(const rpc::StorageOperation& operation, cons
 
 Status StorageNode::Stripe::check_space(const rpc::StorageOperation& operation) {
   if (operation.kind == rpc::OperationKind::Remove) return Status::ok();
+  if (operation.is_elsewhere) return check_space_to_merge();  // It would come with the next merge.
   const std::string node = "storage." + std::to_string(options_.index);
   if (Status status = space_.check_external(node); !status) {
     metrics_.no_space.add();
@@ -374,8 +388,14 @@ Result<std::vector<rpc::BucketReport>> StorageNode::Stripe::bucket_info(const rp
     const bool damaged = is_damaged(bucket);
     const bool large = (request.entries_limit != 0 && info->entries > request.entries_limit) ||
                        (request.bytes_limit != 0 && info->bytes > request.bytes_limit);
-    if (damaged || large || !request.only_damaged) reports.push_back({bucket, *info, *set, damaged});
+    rpc::BucketReport report{.bucket = bucket, .info = *info, .replica_set = *set, .damaged = damaged};
+    add_forgotten(report);
+    if (request.removes_before_us != 0 || request.tokens_before_us != 0) {
+      removed_.judge(request, clock_.now(), report);
+    }
+    if (damaged || large || report.may_forget || !request.only_damaged) reports.push_back(std::move(report));
   }
+  if (all && request.only_damaged) removed_.end_pass(provider_->list_buckets());
   return reports;
 }
 
@@ -395,7 +415,18 @@ Status StorageNode::Stripe::set_replica_set(const rpc::SetReplicaSets& request, 
   if (entry.replica_set.epoch <= old.epoch) return Status::ok();
   if (old.epoch == 0 && !entry.replica_set.contains(options_.index)) return Status::ok();
   if (entry.repaired) mark_if_repaired(entry);
-  return provider_->set_replica_set(entry.bucket, entry.replica_set);
+  FJORD_TRY(provider_->set_replica_set(entry.bucket, entry.replica_set));
+  forget(entry);
+  return Status::ok();
+}
+
+/// A replica that cannot do it holds more than the others, which its owner sees in what it answers, and merges it.
+void StorageNode::Stripe::forget(const rpc::BucketReplicaSet& entry) {
+  if (entry.forget_removes_before_us == 0 && entry.forget_tokens_before_us == 0) return;
+  const Status done = provider_->forget(entry.bucket, Timestamp{entry.forget_removes_before_us},
+                                        Timestamp{entry.forget_tokens_before_us});
+  if (!done) log::warning("storage", "{} keeps its removed entries: {}", entry.bucket.to_string(), done.to_string());
+  removed_.count_again(entry.bucket);
 }
 
 BucketInfo StorageNode::Stripe::content_of(BucketId bucket) {
@@ -429,8 +460,12 @@ bool StorageNode::Stripe::is_deleted_since(const rpc::SetReplicaSets& request,
 
 Status StorageNode::Stripe::delete_bucket(const rpc::DeleteBuckets& request, BucketId bucket) {
   FJORD_TRY(check_owner(request.state_version, request.distributor, bucket));
-  if (deleted_version_ != request.state_version) {
-    deleted_version_ = request.state_version;
+  return delete_replica(request.state_version, bucket);
+}
+
+Status StorageNode::Stripe::delete_replica(std::uint64_t state_version, BucketId bucket) {
+  if (deleted_version_ != state_version) {
+    deleted_version_ = state_version;
     deleted_.clear();
   }
   // The bucket was told the set that leaves it out before it is deleted, so every earlier message has no higher epoch.
@@ -506,7 +541,18 @@ rpc::BucketReport StorageNode::Stripe::report_of(BucketId bucket) {
   if (Result<BucketInfo> info = provider_->bucket_info(bucket)) report.info = *info;
   if (Result<ReplicaSet> set = provider_->replica_set(bucket)) report.replica_set = std::move(*set);
   report.damaged = is_damaged(bucket);
+  add_forgotten(report);
   return report;
+}
+
+/// The newest entry may be one that was dropped; later writes have to be newer all the same.
+void StorageNode::Stripe::add_forgotten(rpc::BucketReport& report) const {
+  const Result<spi::Forgotten> forgotten = provider_->forgotten(report.bucket);
+  if (!forgotten) return;
+  report.forgotten_removes_us = forgotten->removes.us;
+  report.forgotten_tokens_us = forgotten->tokens.us;
+  const std::uint64_t newest = std::max(forgotten->removes, forgotten->tokens).us;
+  if (newest > 0) report.info.max_timestamp_us = std::max(report.info.max_timestamp_us, newest - 1);
 }
 
 rpc::SplitBucketReply StorageNode::Stripe::split(const rpc::SplitBucket& request) {
@@ -563,8 +609,9 @@ rpc::JoinBucketsReply StorageNode::Stripe::join(const rpc::JoinBuckets& request)
 }
 
 void StorageNode::Stripe::merge(rpc::MergeBucket request, rpc::Responder respond) {
+  // Whether there is space is asked when there is something to write: a full replica that lacks nothing is in sync.
   Status owner = check_owner(request.state_version, request.distributor, request.bucket);
-  if (owner) owner = check_space_to_merge();
+  if (owner && request.epoch != 0) owner = check_epoch(request.bucket, request.epoch);
   if (!owner) {
     rpc::MergeBucketReply reply;
     reply.status = std::move(owner);
@@ -596,6 +643,12 @@ rpc::ListEntriesReply StorageNode::Stripe::list_entries(const rpc::ListEntries& 
     reply.status = window.error();
     return reply;
   }
+  if (const Result<spi::Forgotten> forgotten = provider_->forgotten(request.bucket)) {
+    reply.forgotten_removes_us = forgotten->removes.us;
+    reply.forgotten_tokens_us = forgotten->tokens.us;
+    reply.forgotten_checksum = forgotten->checksum;
+  }
+  if (const Result<ReplicaSet> set = provider_->replica_set(request.bucket)) reply.epoch = set->epoch;
   reply.entries.reserve(window->entries.size());
   for (const spi::EntryMeta& entry : window->entries) {
     reply.entries.push_back({entry.gid, entry.timestamp.us, entry.removed});

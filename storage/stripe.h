@@ -16,6 +16,7 @@
 #include "fjord/storage/storage_node.h"
 #include "maintenance_budget.h"
 #include "refused_messages.h"
+#include "removed_census.h"
 #include "space_monitor.h"
 
 namespace fjord::storage {
@@ -33,6 +34,8 @@ struct StripeMetrics {
   Counter& splits;
   Counter& joins;
   Counter& merged_entries;
+  Counter& dropped_entries;
+  Counter& refilled;
   Gauge& merge_entries_peak;
   Counter& throttled;
   Counter& no_space;
@@ -60,6 +63,8 @@ class StorageNode::Stripe {
   /// Nothing if the bucket is not here.
   BucketInfo content_of(BucketId bucket);
   Status delete_bucket(const rpc::DeleteBuckets& request, BucketId bucket);
+  /// Late messages of that cluster state about a set that the replica was a member of do not make it again.
+  Status delete_replica(std::uint64_t state_version, BucketId bucket);
   rpc::SplitBucketReply split(const rpc::SplitBucket& request);
   rpc::JoinBucketsReply join(const rpc::JoinBuckets& request);
   void merge(rpc::MergeBucket request, rpc::Responder respond);
@@ -73,6 +78,7 @@ class StorageNode::Stripe {
     put_bytes_ = 0;
     provider_->set_short_of_space(space_.stage >= SpaceStage::Throttle);
   }
+  const SpaceState& space() const { return space_; }
 
   struct Totals {
     std::uint64_t buckets = 0;
@@ -101,6 +107,9 @@ class StorageNode::Stripe {
   /// What replaces `before` has lost what that had lost.
   void inherit_damage(std::initializer_list<BucketId> before, std::initializer_list<BucketId> after);
   rpc::BucketReport report_of(BucketId bucket);
+  void add_forgotten(rpc::BucketReport& report) const;
+  /// Drops removed entries as the owner says, which has seen that all members hold the same.
+  void forget(const rpc::BucketReplicaSet& entry);
   /// A late copy of a message that was sent before the bucket was deleted.
   bool is_deleted_since(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry) const;
   void apply_bucket(const rpc::Apply& request, bool is_copy, std::span<const std::uint32_t> indexes,
@@ -146,6 +155,7 @@ class StorageNode::Stripe {
   std::vector<std::uint32_t> write_indexes_;
   bool health_reported_ = false;
   unsigned split_to_ = 0;  ///< No bucket uses fewer bits.
+  RemovedCensus removed_;
   SpaceState space_;
   std::uint64_t put_bytes_ = 0;         ///< Of the puts taken since the space was measured.
   unsigned refused_share_ = 0;          ///< Of a put, in percent, which is still to be refused.

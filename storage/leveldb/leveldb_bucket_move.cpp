@@ -39,8 +39,14 @@ Status BucketMove::add_target(BucketId id, const ReplicaSet& replicas) {
     from.push_back(engine_.find(source));
     if (from.back()->catalog.damaged) target.bucket.catalog.damaged = true;
   }
-  // A remove that one of them may forget can still be what hides a version of another.
-  target.bucket.catalog.forget_removes_before_us = 0;
+  spi::Forgotten& forgotten = target.bucket.catalog.forgotten;
+  if (sources_.size() == 1) forgotten.checksum = 0;  // A split: each half has a part of it, and nobody knows which.
+  for (const BucketId source : sources_) {
+    const spi::Forgotten& of_source = engine_.find(source)->catalog.forgotten;
+    forgotten.removes = std::max(forgotten.removes, of_source.removes);
+    forgotten.tokens = std::max(forgotten.tokens, of_source.tokens);
+    if (sources_.size() > 1) forgotten.checksum += of_source.checksum;
+  }
   target.bucket.catalog.uid = engine_.next_uid_++;
   FJORD_TRY(reserve_uid(target.bucket.catalog.uid));
   FJORD_TRY(copy(from, target));
@@ -95,6 +101,11 @@ Status BucketMove::copy_entry(const GlobalId& gid, const EntryHead& head, std::u
     return Status::ok();
   }
   FJORD_TRY(status);
+  spi::Forgotten& forgotten = target.bucket.catalog.forgotten;
+  if (head.removed && forgotten.covers(head.timestamp, spi::is_token_id(header))) {
+    if (sources_.size() > 1) forgotten.checksum += spi::entry_hash(gid, head.timestamp, true);
+    return Status::ok();
+  }
   const std::uint64_t uid = target.bucket.catalog.uid;
   batch_.Put(slice(entry_key(uid, Kind::Head, gid)), slice(encode(head)));
   if (!header.empty()) batch_.Put(slice(entry_key(uid, Kind::Header, gid)), slice(header));

@@ -18,7 +18,6 @@ struct Bucket {
   CatalogEntry catalog;
   BucketInfo info;
   std::uint64_t dead_bytes = 0;  ///< Deleted or replaced since its range was compacted; LevelDB has them on the disk.
-  bool forget_pending = false;   ///< There may be removed entries that are to be forgotten.
 };
 
 /// The provider. In memory is what describes the buckets; all else is asked of LevelDB.
@@ -44,8 +43,9 @@ class Engine final : public spi::PersistenceProvider {
                                    std::size_t max_bytes) override;
   Status split_bucket(BucketId bucket) override;
   Status join_buckets(BucketId parent) override;
-  Status forget_removes(BucketId bucket, Timestamp before) override;
-  Result<Timestamp> removes_forgotten_before(BucketId bucket) const override;
+  Status forget(BucketId bucket, Timestamp removes_before, Timestamp tokens_before) override;
+  Status set_forgotten(BucketId bucket, const spi::Forgotten& forgotten) override;
+  Result<spi::Forgotten> forgotten(BucketId bucket) const override;
   spi::Maintenance maintain(MonotonicTime now) override;
   std::vector<BucketId> take_damaged() override { return std::exchange(damaged_, {}); }
   Status mark_repaired(BucketId bucket) override;
@@ -67,7 +67,6 @@ class Engine final : public spi::PersistenceProvider {
   struct Counted {
     BucketInfo info;
     bool corrupt = false;
-    std::uint64_t oldest_remove_us = ~std::uint64_t{0};
   };
 
   bool syncs(spi::Durability durability) const {
@@ -88,8 +87,15 @@ class Engine final : public spi::PersistenceProvider {
   void report_damage(BucketId id);
   /// True if there is more to do.
   Result<bool> collect_garbage();
-  Result<bool> forget_some(BucketId id, Bucket& bucket);
-  Status finish_forgetting(Bucket& bucket);
+  struct Dropped {
+    leveldb::WriteBatch changes;
+    std::uint64_t checksum = 0;
+    std::uint64_t bytes = 0;
+    BucketInfo left;
+  };
+  /// Counts what the bucket loses if all that `forgotten` covers is dropped.
+  Result<Dropped> find_forgotten(Bucket& bucket, const spi::Forgotten& forgotten);
+  Status drop_forgotten(BucketId id, Bucket& bucket, const spi::Forgotten& forgotten, Dropped dropped);
   bool compact_some();
 
   std::unique_ptr<Store> store_;
@@ -104,10 +110,6 @@ class Engine final : public spi::PersistenceProvider {
   std::string garbage_cursor_;
   std::uint64_t garbage_bytes_ = 0;     ///< Deleted of the uid in work.
   std::vector<std::uint64_t> emptied_;  ///< Uids whose entries are deleted and still on the disk.
-  // The bucket whose removed entries are being forgotten.
-  std::uint64_t forgetting_uid_ = 0;
-  std::string forget_cursor_;
-  bool forgot_newest_ = false;
 };
 
 void add_to(BucketInfo& info, const GlobalId& gid, const EntryHead& head);

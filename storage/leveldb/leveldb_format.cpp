@@ -61,10 +61,13 @@ std::string encode(const CatalogEntry& entry) {
   std::string out;
   put_fixed<std::uint64_t>(out, entry.uid);
   put_fixed<std::uint8_t>(out, entry.damaged ? kDamaged : 0);
-  put_fixed<std::uint64_t>(out, entry.forget_removes_before_us);
+  put_fixed<std::uint64_t>(out, entry.forgotten.removes.us);
   put_fixed<std::uint64_t>(out, entry.replicas.epoch);
   put_varint(out, entry.replicas.nodes.size());
   for (const std::uint16_t node : entry.replicas.nodes) put_fixed<std::uint16_t>(out, node);
+  if (entry.forgotten == spi::Forgotten{}) return out;
+  put_fixed<std::uint64_t>(out, entry.forgotten.tokens.us);
+  put_fixed<std::uint64_t>(out, entry.forgotten.checksum);
   return out;
 }
 
@@ -88,11 +91,15 @@ std::optional<CatalogEntry> decode_catalog_entry(std::string_view value) {
   CatalogEntry entry;
   entry.uid = reader.fixed<std::uint64_t>();
   entry.damaged = (reader.fixed<std::uint8_t>() & kDamaged) != 0;
-  entry.forget_removes_before_us = reader.fixed<std::uint64_t>();
+  entry.forgotten.removes.us = reader.fixed<std::uint64_t>();
   entry.replicas.epoch = reader.fixed<std::uint64_t>();
   const std::uint64_t nodes = reader.varint();
   for (std::uint64_t i = 0; i < nodes && reader.ok(); ++i) {
     entry.replicas.nodes.push_back(reader.fixed<std::uint16_t>());
+  }
+  if (reader.ok() && !reader.at_end()) {
+    entry.forgotten.tokens.us = reader.fixed<std::uint64_t>();
+    entry.forgotten.checksum = reader.fixed<std::uint64_t>();
   }
   return reader.at_end() ? std::optional(std::move(entry)) : std::nullopt;
 }

@@ -9,6 +9,7 @@
 #include "fjord/document/bucket_id.h"
 #include "fjord/document/document_id.h"
 #include "fjord/document/timestamp.h"
+#include "fjord/storage/spi/persistence_provider.h"
 
 /// Keys and values; what they mean: README.md, "Format".
 namespace fjord::leveldb_store {
@@ -24,7 +25,7 @@ struct Settings {
 struct CatalogEntry {
   std::uint64_t uid = 0;  ///< Its entries' keys have it. Never given twice.
   ReplicaSet replicas;
-  std::uint64_t forget_removes_before_us = 0;
+  spi::Forgotten forgotten;
   bool damaged = false;
 };
 

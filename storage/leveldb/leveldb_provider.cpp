@@ -99,7 +99,6 @@ Status Engine::load_infos() {
   for (auto& [id, bucket] : buckets_) {
     FJORD_TRY_ASSIGN(const Counted counted, count_entries(bucket.catalog.uid));
     bucket.info = counted.info;
-    bucket.forget_pending = counted.oldest_remove_us < bucket.catalog.forget_removes_before_us;
     if (!counted.corrupt && !store_->lost_writes()) continue;
     report_damage(id);
     if (bucket.catalog.damaged) continue;
@@ -119,7 +118,6 @@ Result<Engine::Counted> Engine::count_entries(std::uint64_t uid) {
       continue;
     }
     add_to(counted.info, gid_of_key(scan.key()), *head);
-    if (head->removed) counted.oldest_remove_us = std::min(counted.oldest_remove_us, head->timestamp.us);
   }
   const Status status = scan.status();
   if (status.code() == StatusCode::Corruption) counted.corrupt = true;
@@ -197,21 +195,69 @@ Status Engine::set_replica_set(BucketId id, const ReplicaSet& set) {
   return Status::ok();
 }
 
-Result<Timestamp> Engine::removes_forgotten_before(BucketId bucket) const {
+Result<spi::Forgotten> Engine::forgotten(BucketId bucket) const {
   const Bucket* found = find(bucket);
   if (found == nullptr) return no_bucket(bucket);
-  return Timestamp{found->catalog.forget_removes_before_us};
+  return found->catalog.forgotten;
 }
 
-Status Engine::forget_removes(BucketId id, Timestamp before) {
+Status Engine::forget(BucketId id, Timestamp removes_before, Timestamp tokens_before) {
   Bucket* bucket = find(id);
   if (bucket == nullptr) return no_bucket(id);
-  if (before.us <= bucket->catalog.forget_removes_before_us) return Status::ok();
-  CatalogEntry catalog = bucket->catalog;
-  catalog.forget_removes_before_us = before.us;
-  FJORD_TRY(put_catalog(id, catalog));
-  bucket->catalog = std::move(catalog);
-  bucket->forget_pending = true;
+  spi::Forgotten forgotten = bucket->catalog.forgotten;
+  forgotten.removes = std::max(forgotten.removes, removes_before);
+  forgotten.tokens = std::max(forgotten.tokens, tokens_before);
+  if (forgotten == bucket->catalog.forgotten) return Status::ok();
+  FJORD_TRY_ASSIGN(Dropped dropped, find_forgotten(*bucket, forgotten));
+  forgotten.checksum += dropped.checksum;
+  return drop_forgotten(id, *bucket, forgotten, std::move(dropped));
+}
+
+Status Engine::set_forgotten(BucketId id, const spi::Forgotten& forgotten) {
+  Bucket* bucket = find(id);
+  if (bucket == nullptr) return no_bucket(id);
+  FJORD_TRY_ASSIGN(Dropped dropped, find_forgotten(*bucket, forgotten));
+  return drop_forgotten(id, *bucket, forgotten, std::move(dropped));
+}
+
+Result<Engine::Dropped> Engine::find_forgotten(Bucket& bucket, const spi::Forgotten& forgotten) {
+  const std::uint64_t uid = bucket.catalog.uid;
+  Dropped dropped;
+  dropped.left = bucket.info;
+  FJORD_TRY_ASSIGN(Scan scan, store_->scan(entries_prefix(uid, Kind::Head)));
+  std::string id;
+  std::uint64_t newest = 0;
+  for (; scan.valid(); scan.next()) {
+    const std::optional<EntryHead> head = decode_head(scan.value());
+    if (!head) continue;
+    const GlobalId gid = gid_of_key(scan.key());
+    bool goes = false;
+    if (head->removed && head->timestamp < std::max(forgotten.removes, forgotten.tokens)) {
+      goes = read_part(uid, Kind::Header, gid, head->header_bytes, id) &&
+             forgotten.covers(head->timestamp, spi::is_token_id(id));
+    }
+    if (!goes) {
+      newest = std::max(newest, head->timestamp.us);
+      continue;
+    }
+    delete_entry(dropped.changes, uid, gid, *head);
+    take_from(dropped.left, gid, *head);
+    dropped.checksum += spi::entry_hash(gid, head->timestamp, true);
+    dropped.bytes += head->header_bytes;
+  }
+  dropped.left.max_timestamp_us = newest;
+  if (!scan.status() && scan.status().code() != StatusCode::Corruption) return scan.status();
+  return dropped;
+}
+
+Status Engine::drop_forgotten(BucketId id, Bucket& bucket, const spi::Forgotten& forgotten, Dropped dropped) {
+  CatalogEntry catalog = bucket.catalog;
+  catalog.forgotten = forgotten;
+  dropped.changes.Put(slice(catalog_key(id)), slice(encode(catalog)));
+  FJORD_TRY(commit(dropped.changes));
+  bucket.catalog = std::move(catalog);
+  bucket.info = dropped.left;
+  bucket.dead_bytes += dropped.bytes;
   return Status::ok();
 }
 
@@ -264,7 +310,7 @@ void Engine::lose_entry(BucketId id, Bucket& bucket, const GlobalId& gid, const 
 struct Engine::Batch {
   leveldb::WriteBatch changes;
   /// What the batch has made of entries so far.
-  std::map<std::pair<std::uint64_t, GlobalId>, EntryHead> heads;
+  std::map<std::pair<std::uint64_t, GlobalId>, std::optional<EntryHead>> heads;  ///< Empty: it is gone.
   std::map<Bucket*, BucketInfo> infos;
   std::map<Bucket*, std::uint64_t> dead_bytes;
   bool empty() const { return heads.empty(); }
@@ -327,14 +373,20 @@ void Engine::stage(const spi::Write& write, spi::WriteResult& result, Batch& bat
                        .header_bytes = static_cast<std::uint32_t>(header.size()),
                        .body_bytes = static_cast<std::uint32_t>(body.size())};
   if (old) delete_entry(batch.changes, uid, write.gid, *old);
-  batch.changes.Put(slice(entry_key(uid, Kind::Head, write.gid)), slice(encode(head)));
-  if (!header.empty()) batch.changes.Put(slice(entry_key(uid, Kind::Header, write.gid)), slice(header));
-  if (!body.empty()) batch.changes.Put(slice(entry_key(uid, Kind::Body, write.gid)), slice(body));
   BucketInfo& info = batch.infos.try_emplace(bucket, bucket->info).first->second;
   if (old) {
     take_from(info, write.gid, *old);
     batch.dead_bytes[bucket] += std::uint64_t{old->header_bytes} + old->body_bytes;
   }
+  const bool is_forgotten =
+      write.remove && bucket->catalog.forgotten.covers(write.timestamp, spi::is_token_id(write.id));
+  if (is_forgotten) {
+    batch.heads[{uid, write.gid}] = std::nullopt;
+    return;
+  }
+  batch.changes.Put(slice(entry_key(uid, Kind::Head, write.gid)), slice(encode(head)));
+  if (!header.empty()) batch.changes.Put(slice(entry_key(uid, Kind::Header, write.gid)), slice(header));
+  if (!body.empty()) batch.changes.Put(slice(entry_key(uid, Kind::Body, write.gid)), slice(body));
   add_to(info, write.gid, head);
   batch.heads[{uid, write.gid}] = head;
 }
@@ -463,13 +515,7 @@ spi::Maintenance Engine::maintain(MonotonicTime now) {
   store_->recover(now);
   if (store_->is_refusing()) return {.more = false, .next_in = kIdle};
   Result<bool> more = false;
-  if (!garbage_.empty()) {
-    more = collect_garbage();
-  } else {
-    const auto pending =
-        std::find_if(buckets_.begin(), buckets_.end(), [](const auto& bucket) { return bucket.second.forget_pending; });
-    if (pending != buckets_.end()) more = forget_some(pending->first, pending->second);
-  }
+  if (!garbage_.empty()) more = collect_garbage();
   if (!more) {
     log::warning("leveldb", "background work waits: {}", more.error().to_string());
     return {.more = false, .next_in = kIdle};
@@ -512,45 +558,6 @@ Result<bool> Engine::collect_garbage() {
     if (std::exchange(garbage_bytes_, 0) >= kDeadBytesLeast) emptied_.push_back(uid);
   }
   return !garbage_.empty() || !done;
-}
-
-Result<bool> Engine::forget_some(BucketId id, Bucket& bucket) {
-  const std::uint64_t uid = bucket.catalog.uid;
-  FJORD_TRY_ASSIGN(Scan scan, store_->scan(entries_prefix(uid, Kind::Head)));
-  if (forgetting_uid_ == uid) scan.seek(forget_cursor_);
-  if (forgetting_uid_ != uid) forgot_newest_ = false;
-  leveldb::WriteBatch batch;
-  BucketInfo info = bucket.info;
-  std::string cursor;
-  bool forgot_newest = forgot_newest_;
-  for (int i = 0; i < kKeysPerStep && scan.valid(); ++i, scan.next()) {
-    cursor = scan.key();
-    const std::optional<EntryHead> head = decode_head(scan.value());
-    if (!head || !head->removed || head->timestamp.us >= bucket.catalog.forget_removes_before_us) continue;
-    const GlobalId gid = gid_of_key(cursor);
-    delete_entry(batch, uid, gid, *head);
-    take_from(info, gid, *head);
-    forgot_newest = forgot_newest || head->timestamp.us == info.max_timestamp_us;
-  }
-  const bool done = !scan.valid();
-  if (done && scan.status().code() == StatusCode::Corruption) note_damage(id, bucket);
-  FJORD_TRY(store_->write(batch, false));
-  bucket.info = info;
-  forgetting_uid_ = uid;
-  forget_cursor_ = std::move(cursor);
-  forgot_newest_ = forgot_newest;
-  if (!done) return true;
-  FJORD_TRY(finish_forgetting(bucket));
-  return true;
-}
-
-Status Engine::finish_forgetting(Bucket& bucket) {
-  forgetting_uid_ = 0;
-  bucket.forget_pending = false;
-  if (!std::exchange(forgot_newest_, false)) return Status::ok();
-  FJORD_TRY_ASSIGN(const Counted counted, count_entries(bucket.catalog.uid));
-  bucket.info = counted.info;
-  return Status::ok();
 }
 
 // ------------------------------------------------------------------------------------------------------- the directory

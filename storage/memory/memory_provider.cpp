@@ -30,7 +30,7 @@ using Entries = std::map<GlobalId, Entry>;
 struct Bucket {
   std::uint64_t incarnation = 0;  ///< Tells a bucket from one of the same id that was deleted.
   ReplicaSet set;
-  Timestamp forgotten_before{0};  ///< Removes.
+  spi::Forgotten forgotten;
   Entries entries;
 };
 
@@ -207,7 +207,9 @@ class MemoryProvider final : public spi::PersistenceProvider {
       const BucketId half = bucket_of(gid, bucket.used_bits() + 1);
       add(taking_over(half, node.mapped().set), gid, std::move(entry));
     }
-    for (const BucketId half : halves_of(bucket)) taking_over(half, node.mapped().set);
+    for (const BucketId half : halves_of(bucket)) {
+      inherit_forgotten(taking_over(half, node.mapped().set), node.mapped().forgotten, false);
+    }
     return Status::ok();
   }
 
@@ -223,22 +225,31 @@ class MemoryProvider final : public spi::PersistenceProvider {
     Bucket& into = taking_over(parent, set);
     for (auto& node : nodes) {
       for (auto& [gid, entry] : node.mapped().entries) add(into, gid, std::move(entry));
+      inherit_forgotten(into, node.mapped().forgotten, true);
     }
     return Status::ok();
   }
 
-  Status forget_removes(BucketId bucket, Timestamp before) override {
+  Status forget(BucketId bucket, Timestamp removes_before, Timestamp tokens_before) override {
     const auto found = buckets_.find(bucket);
     if (found == buckets_.end()) return no_bucket(bucket);
-    found->second.forgotten_before = std::max(found->second.forgotten_before, before);
-    std::erase_if(found->second.entries,
-                  [&](const auto& entry) { return entry.second.removed && entry.second.timestamp < before; });
+    spi::Forgotten& forgotten = found->second.forgotten;
+    forgotten.removes = std::max(forgotten.removes, removes_before);
+    forgotten.tokens = std::max(forgotten.tokens, tokens_before);
+    forgotten.checksum += drop_forgotten(found->second);
     return Status::ok();
   }
-  Result<Timestamp> removes_forgotten_before(BucketId bucket) const override {
+  Status set_forgotten(BucketId bucket, const spi::Forgotten& forgotten) override {
     const auto found = buckets_.find(bucket);
     if (found == buckets_.end()) return no_bucket(bucket);
-    return found->second.forgotten_before;
+    found->second.forgotten = forgotten;
+    drop_forgotten(found->second);
+    return Status::ok();
+  }
+  Result<spi::Forgotten> forgotten(BucketId bucket) const override {
+    const auto found = buckets_.find(bucket);
+    if (found == buckets_.end()) return no_bucket(bucket);
+    return found->second.forgotten;
   }
 
   spi::Maintenance maintain(MonotonicTime /*now*/) override { return {.more = false, .next_in = kIdle}; }
@@ -260,8 +271,28 @@ class MemoryProvider final : public spi::PersistenceProvider {
   /// The bucket, made with `set` if it is not there.
   Bucket& taking_over(BucketId bucket, const ReplicaSet& set) {
     const auto [at, made] = buckets_.try_emplace(bucket);
-    if (made) at->second = {.incarnation = ++incarnations_, .set = set, .forgotten_before = {}, .entries = {}};
+    if (made) at->second = {.incarnation = ++incarnations_, .set = set, .forgotten = {}, .entries = {}};
     return at->second;
+  }
+
+  /// Drops what is due and returns the sum of the hashes.
+  static std::uint64_t drop_forgotten(Bucket& bucket) {
+    std::uint64_t sum = 0;
+    std::erase_if(bucket.entries, [&](const auto& item) {
+      const auto& [gid, entry] = item;
+      if (!entry.removed || !bucket.forgotten.covers(entry.timestamp, spi::is_token_id(entry.id))) return false;
+      sum += spi::entry_hash(gid, entry.timestamp, true);
+      return true;
+    });
+    return sum;
+  }
+
+  /// What one of the buckets that it was made of has dropped, it has.
+  static void inherit_forgotten(Bucket& bucket, const spi::Forgotten& of_source, bool is_whole) {
+    bucket.forgotten.removes = std::max(bucket.forgotten.removes, of_source.removes);
+    bucket.forgotten.tokens = std::max(bucket.forgotten.tokens, of_source.tokens);
+    const std::uint64_t dropped = drop_forgotten(bucket);
+    if (is_whole) bucket.forgotten.checksum += of_source.checksum + dropped;
   }
 
   static void add(Bucket& bucket, const GlobalId& gid, Entry entry) {
@@ -287,6 +318,7 @@ class MemoryProvider final : public spi::PersistenceProvider {
     entry.id = write.id;
     entry.header = write.remove ? std::string_view{} : write.header;
     entry.body = write.remove ? std::string_view{} : write.body;
+    if (write.remove && bucket.forgotten.covers(write.timestamp, spi::is_token_id(write.id))) bucket.entries.erase(at);
     return result;
   }
 

@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::uint32_t kCatalogMagic = 0x41434a46;  // "FJCA"
 constexpr std::size_t kChecksumBytes = sizeof(std::uint64_t);
+// The flags of a bucket.
+constexpr std::uint8_t kDamaged = 1;
+constexpr std::uint8_t kHasForgotten = 2;
 
 Status malformed() { return Status(StatusCode::Corruption, "a record of the engine's structure is malformed"); }
 
@@ -62,8 +65,14 @@ void put_bucket(std::string& out, const BucketRecord& bucket) {
   put_varint(out, bucket.replicas.epoch);
   put_varint(out, bucket.replicas.nodes.size());
   for (const std::uint16_t node : bucket.replicas.nodes) put_fixed<std::uint16_t>(out, node);
-  put_varint(out, bucket.forget_removes_before_us);
-  put_fixed<std::uint8_t>(out, bucket.damaged ? 1 : 0);
+  put_varint(out, bucket.forgotten.removes.us);
+  const bool has_forgotten = bucket.forgotten.tokens.us != 0 || bucket.forgotten.checksum != 0;
+  put_fixed<std::uint8_t>(
+      out, static_cast<std::uint8_t>((bucket.damaged ? kDamaged : 0) | (has_forgotten ? kHasForgotten : 0)));
+  if (has_forgotten) {
+    put_varint(out, bucket.forgotten.tokens.us);
+    put_fixed<std::uint64_t>(out, bucket.forgotten.checksum);
+  }
   put_varint(out, bucket.slots.size());
   for (const SlotRecord& slot : bucket.slots) put_slot(out, slot);
 }
@@ -85,8 +94,14 @@ Result<BucketRecord> take_bucket(ByteReader& in) {
   bucket.replicas.epoch = in.varint();
   const std::uint64_t nodes = in.varint();
   for (std::uint64_t i = 0; i < nodes && in.ok(); ++i) bucket.replicas.nodes.push_back(in.fixed<std::uint16_t>());
-  bucket.forget_removes_before_us = in.varint();
-  bucket.damaged = in.fixed<std::uint8_t>() != 0;
+  bucket.forgotten.removes.us = in.varint();
+  const auto flags = in.fixed<std::uint8_t>();
+  if ((flags & ~(kDamaged | kHasForgotten)) != 0) return malformed();
+  bucket.damaged = (flags & kDamaged) != 0;
+  if ((flags & kHasForgotten) != 0) {
+    bucket.forgotten.tokens.us = in.varint();
+    bucket.forgotten.checksum = in.fixed<std::uint64_t>();
+  }
   const std::uint64_t slots = in.varint();
   for (std::uint64_t i = 0; i < slots && in.ok(); ++i) bucket.slots.push_back(take_slot(in));
   if (!in.ok() || !covers_all_cells(bucket.slots)) return malformed();
@@ -172,7 +187,7 @@ std::string encode_catalog(const Catalog& catalog, unsigned stripe, unsigned str
   std::string out;
   put_fixed<std::uint32_t>(out, kCatalogMagic);
   put_fixed<std::uint16_t>(out, kFormatVersion);
-  put_fixed<std::uint16_t>(out, 0);  // features
+  put_fixed<std::uint16_t>(out, kFeatureForgotten);
   put_fixed<std::uint32_t>(out, stripe);
   put_fixed<std::uint32_t>(out, stripes);
   put_fixed<std::uint64_t>(out, catalog.lsn);
@@ -201,14 +216,15 @@ Result<LoadedCatalog> decode_catalog(std::string_view bytes, unsigned stripe) {
       hash64(bytes.substr(0, bytes.size() - kChecksumBytes), kCatalogMagic)) {
     return corrupt("the checksum of the catalog is wrong");
   }
-  if (version != kFormatVersion || features != 0) {
+  if (version != kFormatVersion || (features & ~kFeatureForgotten) != 0) {
     return Status(StatusCode::NotImplemented, fmt::format("catalog of format version {} with features {:#x}; this "
-                                                          "program knows version {} without features",
-                                                          version, features, kFormatVersion));
+                                                          "program knows version {} with features {:#x}",
+                                                          version, features, kFormatVersion, kFeatureForgotten));
   }
   if (in.fixed<std::uint32_t>() != stripe) return corrupt("the catalog is that of another stripe");
   LoadedCatalog loaded;
   loaded.found = true;
+  loaded.features = features;
   loaded.stripes = in.fixed<std::uint32_t>();
   loaded.catalog.lsn = in.fixed<std::uint64_t>();
   loaded.catalog.first_segment = in.fixed<std::uint64_t>();

@@ -10,8 +10,13 @@
 #include "fjord/cluster/replica_set.h"
 #include "fjord/document/bucket_id.h"
 #include "fjord/document/timestamp.h"
+#include "fjord/storage/spi/persistence_provider.h"
 
 namespace fjord::slotfile {
+
+/// A feature of a catalog: tokens are marked in metadata entries, and buckets say up to when they have dropped tokens,
+/// too.
+inline constexpr std::uint16_t kFeatureForgotten = 1;
 
 /// Which entries of a file count: a file may have had other users, whose documents were deleted since.
 struct FileShare {
@@ -34,7 +39,7 @@ struct BucketRecord {
   std::uint64_t uid = 0;  ///< Never given twice, so that a bucket made anew is not taken for the one that was deleted.
   BucketId id;
   ReplicaSet replicas;
-  std::uint64_t forget_removes_before_us = 0;
+  spi::Forgotten forgotten;
   bool damaged = false;
   std::vector<SlotRecord> slots;
 };
@@ -77,6 +82,7 @@ std::string encode_catalog(const Catalog& catalog, unsigned stripe, unsigned str
 struct LoadedCatalog {
   bool found = false;
   bool damaged_copy = false;  ///< One of the two could not be read.
+  std::uint16_t features = 0;
   unsigned stripes = 1;
   Catalog catalog;
 };

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fjord/common/log.h"
+#include "fjord/common/lost_pages.h"
 #include "slotfile_iterator.h"
 
 namespace fjord {
@@ -143,21 +144,79 @@ Status Engine::set_replica_set(BucketId bucket, const ReplicaSet& set) {
   return status;
 }
 
-Result<Timestamp> Engine::removes_forgotten_before(BucketId bucket) const {
+Result<spi::Forgotten> Engine::forgotten(BucketId bucket) const {
   const Bucket* found = find(bucket);
   if (found == nullptr) return no_bucket(bucket);
-  return Timestamp{found->forget_removes_before_us};
+  return found->forgotten;
 }
 
-Status Engine::forget_removes(BucketId bucket, Timestamp before) {
+Status Engine::forget(BucketId bucket, Timestamp removes_before, Timestamp tokens_before) {
   Bucket* found = find(bucket);
   if (found == nullptr) return no_bucket(bucket);
-  if (before.us <= found->forget_removes_before_us) return Status::ok();
-  const std::uint64_t old = std::exchange(found->forget_removes_before_us, before.us);
-  const Status status = commit(edit_of(std::span(&found, 1)));
-  if (!status) found->forget_removes_before_us = old;
-  found->forget_pending = status.is_ok();
+  const spi::Forgotten before = found->forgotten;
+  spi::Forgotten after = before;
+  after.removes = std::max(after.removes, removes_before);
+  after.tokens = std::max(after.tokens, tokens_before);
+  if (after == before) return Status::ok();
+  FJORD_TRY_ASSIGN(const std::uint64_t dropped, change_forgotten(*found, after));
+  found->forgotten.checksum += dropped;
+  return keep_forgotten(*found, before);
+}
+
+Status Engine::set_forgotten(BucketId bucket, const spi::Forgotten& forgotten) {
+  Bucket* found = find(bucket);
+  if (found == nullptr) return no_bucket(bucket);
+  const spi::Forgotten before = found->forgotten;
+  if (forgotten == before) return Status::ok();
+  FJORD_TRY(change_forgotten(*found, forgotten).status());
+  return keep_forgotten(*found, before);
+}
+
+/// What is hidden from now on stays in the index and in files until its slot is written anew: there it hides older
+/// versions of its document. Returns the sum of the hashes of what is hidden.
+Result<std::uint64_t> Engine::change_forgotten(Bucket& bucket, const spi::Forgotten& forgotten) {
+  const bool brings_back = forgotten.removes < bucket.forgotten.removes || forgotten.tokens < bucket.forgotten.tokens;
+  if (brings_back && rewrite_ != nullptr && rewrite_uid_ == bucket.uid) abandon_rewrite();
+  std::vector<Slot*> pinned;
+  Status loaded;
+  for (const auto& slot : bucket.slots) {
+    const bool has_removed = slot->info().entries != slot->info().documents || slot->forgotten_entries() > 0;
+    if (!has_removed && !brings_back) continue;
+    loaded = load(*slot);
+    if (!loaded) break;
+    if (!std::exchange(slot->pinned, true)) pinned.push_back(slot.get());
+  }
+  std::uint64_t hidden = 0;
+  if (loaded) {
+    for (const auto& slot : bucket.slots) hidden += slot->set_forgotten(forgotten);
+    bucket.forgotten = forgotten;
+  }
+  for (Slot* slot : pinned) slot->pinned = false;
+  if (!loaded) return loaded;
+  return hidden;
+}
+
+/// Writes down what the bucket has dropped, or takes it back.
+Status Engine::keep_forgotten(Bucket& bucket, const spi::Forgotten& before) {
+  Bucket* const changed = &bucket;
+  const Status status = commit(edit_of(std::span(&changed, 1)));
+  if (!status) static_cast<void>(change_forgotten(bucket, before));
+  evict_indexes();
   return status;
+}
+
+Result<spi::RemovedEntries> Engine::count_removed(BucketId bucket, const spi::RemovedQuestion& question) {
+  Bucket* found = find(bucket);
+  if (found == nullptr) return no_bucket(bucket);
+  spi::RemovedCounter counter(question);
+  for (const auto& slot : found->slots) {
+    if (slot->info().entries == slot->info().documents) continue;
+    FJORD_TRY(load(*slot));
+    for (const MetaEntry& entry : slot->index().entries()) {
+      if (entry.removed() && slot->is_visible(entry)) counter.add(entry.timestamp(), entry.is_token());
+    }
+  }
+  return counter.finish();
 }
 
 Status Engine::load(Slot& slot) {
@@ -371,7 +430,7 @@ Result<spi::StoredDocument> Engine::get(BucketId bucket, const GlobalId& gid, sp
   if (found == nullptr) return no_bucket(bucket);
   Slot& slot = found->slot_for(gid);
   FJORD_TRY(load_for_operation(slot));
-  const std::uint32_t number = slot.index().find(gid);
+  const std::uint32_t number = slot.find_visible(gid);
   if (number == SlotIndex::kNone) {
     if (found->damaged || slot.is_uncertain(gid)) {
       return Status(StatusCode::Corruption,
@@ -426,7 +485,7 @@ Status Engine::for_each_entry(BucketId bucket, const std::function<void(const sp
   for (const auto& slot : found->slots) {
     FJORD_TRY(load(*slot));
     for (const MetaEntry& entry : slot->index().entries()) {
-      if (entry.file == MetaEntry::kGone) continue;
+      if (!slot->is_visible(entry)) continue;
       sink({.gid = entry.gid, .timestamp = entry.timestamp(), .removed = entry.removed()});
     }
   }
@@ -441,7 +500,7 @@ Status Engine::for_each_newer(BucketId bucket, Timestamp after,
     if (slot->info().max_timestamp_us <= after.us) continue;
     FJORD_TRY(load(*slot));
     for (const MetaEntry& entry : slot->index().entries()) {
-      if (entry.timestamp_us <= after.us || entry.file == MetaEntry::kGone) continue;
+      if (entry.timestamp_us <= after.us || !slot->is_visible(entry)) continue;
       sink({.gid = entry.gid, .timestamp = entry.timestamp(), .removed = entry.removed()});
     }
   }
@@ -465,7 +524,7 @@ Result<std::size_t> Engine::read_entries(BucketId bucket, std::span<const Global
 Status Engine::add_entry(Bucket& bucket, const GlobalId& gid, DocBlockBuilder& into) {
   Slot& slot = bucket.slot_for(gid);
   FJORD_TRY(load(slot));
-  const std::uint32_t number = slot.index().find(gid);
+  const std::uint32_t number = slot.find_visible(gid);
   if (number == SlotIndex::kNone) return Status::ok();
   const MetaEntry entry = slot.index().at(number);
   slot.read_ahead(entry, true);
@@ -479,8 +538,13 @@ Status Engine::add_entry(Bucket& bucket, const GlobalId& gid, DocBlockBuilder& i
   EntryView view{
       .gid = gid, .timestamp = entry.timestamp(), .removed = entry.removed(), .id = {}, .header = {}, .body = *body};
   (entry.removed() ? view.id : view.header) = *header;
+  const std::size_t size = into.size();
+  const std::size_t count = into.count();
+  const LostPages lost;
   into.add(view);
-  return Status::ok();
+  if (!lost.any()) return Status::ok();
+  into.rewind(size, count);
+  return {StatusCode::Corruption, gid.to_string() + ": a part of its file was cut off while it was read"};
 }
 
 SlotfileStats Engine::stats() const {

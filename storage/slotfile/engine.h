@@ -24,9 +24,8 @@ struct Bucket {
   BucketId id;
   std::uint64_t uid = 0;
   ReplicaSet replicas;
-  std::uint64_t forget_removes_before_us = 0;
+  spi::Forgotten forgotten;
   bool damaged = false;                      ///< Known from an earlier life.
-  bool forget_pending = false;               ///< There may be removed entries to be forgotten.
   std::vector<std::unique_ptr<Slot>> slots;  ///< By their first cell; together they cover all cells.
   std::array<Slot*, kCells> by_cell{};
 
@@ -69,8 +68,10 @@ class Engine final : public SlotfileProvider {
                                    std::size_t max_bytes) override;
   Status split_bucket(BucketId bucket) override;
   Status join_buckets(BucketId parent) override;
-  Status forget_removes(BucketId bucket, Timestamp before) override;
-  Result<Timestamp> removes_forgotten_before(BucketId bucket) const override;
+  Status forget(BucketId bucket, Timestamp removes_before, Timestamp tokens_before) override;
+  Status set_forgotten(BucketId bucket, const spi::Forgotten& forgotten) override;
+  Result<spi::Forgotten> forgotten(BucketId bucket) const override;
+  Result<spi::RemovedEntries> count_removed(BucketId bucket, const spi::RemovedQuestion& question) override;
   spi::Maintenance maintain(MonotonicTime now) override;
   void set_short_of_space(bool is_short) override { short_of_space_ = is_short; }
   std::vector<BucketId> take_damaged() override;
@@ -127,6 +128,8 @@ class Engine final : public SlotfileProvider {
   Status make_place_for_writes(std::span<const spi::Write> writes);
   void evict_indexes();
   Status add_entry(Bucket& bucket, const GlobalId& gid, DocBlockBuilder& into);
+  Result<std::uint64_t> change_forgotten(Bucket& bucket, const spi::Forgotten& forgotten);
+  Status keep_forgotten(Bucket& bucket, const spi::Forgotten& before);
 
   // engine_recovery.cpp
   Status replay_edits(LoadedCatalog& loaded);
@@ -156,7 +159,6 @@ class Engine final : public SlotfileProvider {
     rewrite_.reset();
   }
   bool pick_rewrite(bool busy);
-  void look_for_removes();
   bool needs_rewrite(const Slot& slot, bool idle) const;
   bool join_some_slots();
   bool scrub_some(MonotonicTime now);
@@ -171,7 +173,8 @@ class Engine final : public SlotfileProvider {
   Status split_slot(Bucket& bucket, const Slot& slot);
   bool split_some_slot();
   Status prepare(Bucket& bucket, unsigned first_cell, unsigned end_cell);
-  std::unique_ptr<Slot> combine(std::span<Bucket* const> sources, BucketId id, unsigned first_cell, unsigned depth);
+  std::unique_ptr<Slot> combine(std::span<Bucket* const> sources, BucketId id, unsigned first_cell, unsigned depth,
+                                const spi::Forgotten& forgotten);
   std::unique_ptr<Bucket> combine_all(std::span<Bucket* const> sources, BucketId id, unsigned depth,
                                       const ReplicaSet& replicas);
   Status replace_slots(Bucket& bucket, unsigned first_cell, unsigned end_cell, unsigned depth);

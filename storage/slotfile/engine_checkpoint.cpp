@@ -16,6 +16,9 @@ constexpr std::uint64_t kStepBytes = 1 << 20;
 constexpr std::uint64_t kRunBytes = 2 << 20;
 /// What is dead in a file is no matter below this.
 constexpr std::uint64_t kDeadBytesLeast = kFileHeaderBytes + 8 * kRunFrameBytes;
+/// A slot is written anew if of its entries more than one in so many are removed ones that are forgotten.
+constexpr std::uint64_t kForgottenPart = 4;
+constexpr std::uint64_t kForgottenPartIdle = 16;
 constexpr std::size_t kSyncFilesMax = 128;
 constexpr std::size_t kFilesOfSlotMax = 8;
 constexpr Duration kIdle = std::chrono::seconds(1);
@@ -303,6 +306,8 @@ bool Engine::needs_rewrite(const Slot& slot, bool idle) const {
   const std::uint64_t size = slot.files_bytes();
   const std::uint64_t live = slot.live_bytes();
   if (slot.files().size() > kFilesOfSlotMax || slot.wants_rewrite) return true;
+  const std::uint64_t entries = slot.info().entries + slot.forgotten_entries();
+  if (slot.forgotten_entries() * (idle ? kForgottenPartIdle : kForgottenPart) > entries) return true;
   const bool shared = std::any_of(slot.files().begin(), slot.files().end(), [](const auto& f) { return f->users > 1; });
   // Shared files are alive in other slots too: they cost reading time, not space.
   if (shared) return idle ? size > live + live / 4 : size / 3 > live;
@@ -312,32 +317,15 @@ bool Engine::needs_rewrite(const Slot& slot, bool idle) const {
   return dead > std::max<std::uint64_t>(kDeadBytesLeast, size * percent / 100);
 }
 
-/// After permission was given to forget removed entries: finds the slots that have some.
-void Engine::look_for_removes() {
-  for (const auto& [uid, bucket] : by_uid_) {
-    if (!std::exchange(bucket->forget_pending, false)) continue;
-    for (const auto& slot : bucket->slots) {
-      if (slot->info().entries == slot->info().documents || !load(*slot)) continue;
-      const auto entries = slot->index().entries();
-      const std::uint64_t before = bucket->forget_removes_before_us;
-      slot->wants_rewrite =
-          slot->wants_rewrite || std::any_of(entries.begin(), entries.end(), [before](const MetaEntry& e) {
-            return e.file != MetaEntry::kGone && e.removed() && e.timestamp_us < before;
-          });
-    }
-  }
-}
-
 bool Engine::pick_rewrite(bool busy) {
   if (rewrite_ != nullptr) return false;
-  look_for_removes();
   for (const bool idle : {false, true}) {
     if (idle && busy) break;
     for (const auto& [uid, bucket] : by_uid_) {
       for (const auto& slot : bucket->slots) {
         if (!needs_rewrite(*slot, idle) || !load(*slot)) continue;
         rewrite_uid_ = uid;
-        rewrite_ = std::make_unique<SlotRewriter>(context_, *slot, new_file(), bucket->forget_removes_before_us);
+        rewrite_ = std::make_unique<SlotRewriter>(context_, *slot, new_file());
         return true;
       }
     }

@@ -43,8 +43,12 @@ Status Engine::open_all() {
   // What is read from now on must not be gone after a loss of power.
   if (context_.options.syncs_changes()) FJORD_TRY(journal_.sync());
   FJORD_TRY(remove_leftovers());
-  // The first catalog says how many stripes there are.
+  // The first catalog says how many stripes there are; the first of this version keeps earlier programs out.
   if (!loaded.found) FJORD_TRY(checkpoint());
+  if (loaded.found && loaded.features != kFeatureForgotten) {
+    const Status saved = checkpoint();
+    if (!saved && saved.code() != StatusCode::NoSpace) return saved;
+  }
   return import_version_1(*this);
 }
 
@@ -83,12 +87,12 @@ Status Engine::build(const Catalog& catalog) {
     bucket->id = record.id;
     bucket->uid = uid;
     bucket->replicas = record.replicas;
-    bucket->forget_removes_before_us = record.forget_removes_before_us;
-    bucket->forget_pending = record.forget_removes_before_us != 0;
+    bucket->forgotten = record.forgotten;
     bucket->damaged = record.damaged || context_.stats.lost_records != 0;
     for (const SlotRecord& slot_record : record.slots) {
       auto slot = std::make_unique<Slot>(context_, loaded_, record.id, slot_record.first_cell, slot_record.depth);
       slot->set_info(slot_record.info, slot_record.live_bytes);
+      slot->set_forgotten(record.forgotten);
       slot->adopting_info = true;
       for (const FileShare& share : slot_record.files) {
         const std::uint32_t number = share.number;

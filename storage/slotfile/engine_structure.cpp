@@ -11,7 +11,7 @@ BucketRecord Engine::record_of(const Bucket& bucket) const {
   BucketRecord record{.uid = bucket.uid,
                       .id = bucket.id,
                       .replicas = bucket.replicas,
-                      .forget_removes_before_us = bucket.forget_removes_before_us,
+                      .forgotten = bucket.forgotten,
                       .damaged = bucket.is_damaged(),
                       .slots = {}};
   for (const auto& slot : bucket.slots) record.slots.push_back(slot->record());
@@ -90,8 +90,9 @@ Status Engine::prepare(Bucket& bucket, unsigned first_cell, unsigned end_cell) {
 
 /// A new slot that refers to the files of the sources and has those of their entries that are its own, held ones too.
 std::unique_ptr<Slot> Engine::combine(std::span<Bucket* const> sources, BucketId id, unsigned first_cell,
-                                      unsigned depth) {
+                                      unsigned depth, const spi::Forgotten& forgotten) {
   auto made = std::make_unique<Slot>(context_, loaded_, id, first_cell, depth);
+  made->set_forgotten(forgotten);
   const unsigned end_cell = first_cell + (kCells >> depth);
   std::uint64_t expected = 0;
   for (const Bucket* source : sources) {
@@ -126,16 +127,22 @@ std::unique_ptr<Bucket> Engine::combine_all(std::span<Bucket* const> sources, Bu
   made->replicas = replicas;
   for (const Bucket* source : sources) {
     made->damaged = made->damaged || source->damaged;
-    // What one of them must not forget yet, none may.
-    made->forget_removes_before_us = source == sources.front()
-                                         ? source->forget_removes_before_us
-                                         : std::min(made->forget_removes_before_us, source->forget_removes_before_us);
+    made->forgotten.removes = std::max(made->forgotten.removes, source->forgotten.removes);
+    made->forgotten.tokens = std::max(made->forgotten.tokens, source->forgotten.tokens);
+    // The part of the sum that belongs to a half is not known.
+    const bool is_whole = source->id.used_bits() >= id.used_bits();
+    if (is_whole) made->forgotten.checksum += source->forgotten.checksum;
   }
   for (unsigned cell = 0; cell < kCells; cell += kCells >> depth) {
-    made->slots.push_back(combine(sources, id, cell, depth));
+    made->slots.push_back(combine(sources, id, cell, depth, made->forgotten));
   }
   made->index_cells();
-  made->forget_pending = made->forget_removes_before_us != 0;
+  // What only one of them had dropped is dropped now, too.
+  const bool is_join = std::all_of(sources.begin(), sources.end(),
+                                   [&](const Bucket* source) { return source->id.used_bits() > id.used_bits(); });
+  if (!is_join) return made;
+  for (const Bucket* source : sources) made->forgotten.checksum += source->info().checksum;
+  made->forgotten.checksum -= made->info().checksum;
   return made;
 }
 
@@ -145,7 +152,7 @@ Status Engine::replace_slots(Bucket& bucket, unsigned first_cell, unsigned end_c
   Bucket* const source = &bucket;
   std::vector<std::unique_ptr<Slot>> fresh;
   for (unsigned cell = first_cell; cell < end_cell; cell += kCells >> depth) {
-    fresh.push_back(combine(std::span(&source, 1), bucket.id, cell, depth));
+    fresh.push_back(combine(std::span(&source, 1), bucket.id, cell, depth, bucket.forgotten));
   }
   const auto begin = std::find_if(bucket.slots.begin(), bucket.slots.end(),
                                   [&](const auto& slot) { return slot->first_cell() == first_cell; });
@@ -158,7 +165,6 @@ Status Engine::replace_slots(Bucket& bucket, unsigned first_cell, unsigned end_c
   const auto at = bucket.slots.erase(begin, end);
   bucket.slots.insert(at, std::move_iterator(fresh.begin()), std::move_iterator(fresh.end()));
   bucket.index_cells();
-  bucket.forget_pending = bucket.forget_removes_before_us != 0;
   const Status status = commit(edit_of(std::span(&source, 1)));
   retire_files(files);
   evict_indexes();

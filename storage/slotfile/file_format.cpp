@@ -121,7 +121,8 @@ std::optional<MetaEntry> decode_entry(const char* from, std::uint32_t number, st
   entry.body_length_flags = load_fixed<std::uint32_t>(from + 32);
   constexpr std::uint32_t kKnown = kPartLengthMask | kCompressionMask | kFlagRemoved;
   static_assert(kFlagRemoved == kFlagVoid);
-  if ((entry.header_length_flags & ~kKnown) != 0 || (entry.body_length_flags & ~kKnown) != 0) return std::nullopt;
+  const std::uint32_t known = entry.removed() ? kKnown | kFlagToken : kKnown;
+  if ((entry.header_length_flags & ~known) != 0 || (entry.body_length_flags & ~kKnown) != 0) return std::nullopt;
   return entry;
 }
 

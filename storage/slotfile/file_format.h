@@ -33,6 +33,7 @@ inline constexpr std::uint32_t kPartLengthMask = (1U << 27) - 1;
 inline constexpr unsigned kCompressionShift = 28;  ///< Two bits of either length.
 inline constexpr std::uint32_t kCompressionMask = 3U << kCompressionShift;
 inline constexpr std::uint32_t kFlagRemoved = 1U << 27;  ///< Of header_length_flags.
+inline constexpr std::uint32_t kFlagToken = 1U << 30;    ///< Of header_length_flags of a removed entry: a token's.
 inline constexpr std::uint32_t kFlagVoid = 1U << 27;     ///< Of body_length_flags: holds nothing.
 
 enum class Part { Header, Body };
@@ -54,6 +55,8 @@ struct MetaEntry {
   std::uint16_t file = 0;
 
   bool removed() const { return (header_length_flags & kFlagRemoved) != 0; }
+  /// Entries that were written before there was this flag do not have it.
+  bool is_token() const { return (header_length_flags & kFlagToken) != 0; }
   bool is_void() const { return (body_length_flags & kFlagVoid) != 0; }
   bool held() const { return file == kHeld; }
   std::uint32_t header_length() const { return header_length_flags & kPartLengthMask; }

@@ -12,7 +12,7 @@ BucketReport report_of(const BucketRecord& bucket) {
   BucketReport report{.uid = bucket.uid,
                       .bucket = bucket.id,
                       .replicas = bucket.replicas,
-                      .forget_removes_before_us = bucket.forget_removes_before_us,
+                      .forgotten = bucket.forgotten,
                       .damaged = bucket.damaged,
                       .slots = {}};
   for (const SlotRecord& slot : bucket.slots) {

@@ -76,6 +76,11 @@ void NewestVersions::judge(std::uint32_t file, const MetaEntry& entry, EntryRepo
   if (slot == nullptr) return;
   report.bucket = slot->bucket;
   if (!counts || entry.is_void()) return;
+  const spi::Forgotten& forgotten = buckets_.at(slot->uid).forgotten;
+  if (entry.removed() && forgotten.covers(entry.timestamp(), entry.is_token())) {
+    report.state = EntryState::Forgotten;
+    return;
+  }
   BucketInfo& found = slots_[static_cast<std::size_t>(slot - slots_.data())].found;
   ++found.entries;
   if (!entry.removed()) ++found.documents;

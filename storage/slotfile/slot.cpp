@@ -92,8 +92,27 @@ void Slot::set_info(const BucketInfo& info, std::uint64_t live_bytes) {
   live_bytes_ = live_bytes;
 }
 
+std::uint64_t Slot::set_forgotten(const spi::Forgotten& forgotten) {
+  const std::uint64_t before = info_.checksum;
+  const auto account_removed = [this](bool add) {
+    if (index_ == nullptr) return;
+    for (const MetaEntry& entry : index_->entries()) {
+      if (entry.file != MetaEntry::kGone && entry.removed()) account(entry, add);
+    }
+  };
+  account_removed(false);
+  forgotten_ = forgotten;
+  account_removed(true);
+  ++context_.changes;
+  return before - info_.checksum;
+}
+
 void Slot::account(const MetaEntry& entry, bool add) {
   const std::uint64_t sign = add ? 1 : ~std::uint64_t{0};
+  if (is_forgotten(entry)) {
+    forgotten_entries_ += sign;
+    return;
+  }
   info_.entries += sign;
   if (!entry.removed()) info_.documents += sign;
   info_.bytes += sign * entry.document_bytes();
@@ -118,6 +137,7 @@ Status Slot::load() {
   context_.stats.index_bytes += index_bytes();
   const BucketInfo expected = std::exchange(info_, {});
   live_bytes_ = 0;
+  forgotten_entries_ = 0;
   for (const MetaEntry& entry : index_->entries()) {
     if (entry.file != MetaEntry::kGone) account(entry, true);
   }
@@ -247,6 +267,7 @@ bool Slot::stage(const spi::Write& write, spi::WriteResult& result, Undo& undo) 
   const std::uint64_t header_seed = part_seed(write.gid, write.timestamp.us, Part::Header);
   if (write.remove) {
     entry.header_length_flags = append_part(held_.headers, write.id, {}, header_seed) | kFlagRemoved;
+    if (spi::is_token_id(write.id)) entry.header_length_flags |= kFlagToken;
   } else {
     entry.header_length_flags = append_part(held_.headers, write.header, write.header_compression, header_seed);
     entry.body_length_flags = append_part(held_.bodies, write.body, write.body_compression,
@@ -457,7 +478,7 @@ Result<std::string_view> Slot::read_part(std::uint32_t number, Part part, std::s
   if (!stored && stored.error().code() == StatusCode::Corruption) {
     ++context_.stats.corrupt_reads;
     log::error("slotfile", "{}: {}", bucket_.to_string(), stored.error().to_string());
-    quarantine(number);
+    quarantine_with_cut_off(number);
   }
   return stored;
 }
@@ -476,6 +497,27 @@ void Slot::quarantine(std::uint32_t number) {
   index_->erase(number);
   quarantine_.emplace_back(entry.gid, entry.timestamp_us);
   damage_reported = false;
+}
+
+void Slot::quarantine_with_cut_off(std::uint32_t number) {
+  const std::uint16_t ordinal = index_->at(number).file;
+  quarantine(number);
+  if (ordinal >= files_.size()) return;
+  SlotFile& file = *files_[ordinal].file;
+  const std::uint64_t size = file.size_on_disk();
+  if (size >= file.size()) return;
+  std::uint64_t more = 0;
+  for (std::uint32_t i = 0; i < index_->entries().size(); ++i) {
+    const MetaEntry& entry = index_->entries()[i];
+    if (entry.file != ordinal) continue;
+    const bool is_there = entry.header_position + stored_bytes(entry.header_length()) <= size &&
+                          entry.body_position + stored_bytes(entry.body_length()) <= size;
+    if (is_there) continue;
+    quarantine(i);
+    ++more;
+  }
+  log::error("slotfile", "{}: {} was cut off: it has {} of {} bytes; {} more entries are in quarantine",
+             bucket_.to_string(), file.file().path(), size, file.size(), more);
 }
 
 void Slot::forget(std::uint32_t number) {

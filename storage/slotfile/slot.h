@@ -95,6 +95,21 @@ class Slot {
   void add_file(FileRef ref);
   /// For a slot that is read from the catalog.
   void set_info(const BucketInfo& info, std::uint64_t live_bytes);
+  /// From now on removed entries that it covers are neither counted nor visible. If that changes what is there, the
+  /// index is loaded. Returns by how much the checksum became less.
+  std::uint64_t set_forgotten(const spi::Forgotten& forgotten);
+  bool is_forgotten(const MetaEntry& entry) const {
+    return entry.removed() && forgotten_.covers(entry.timestamp(), entry.is_token());
+  }
+  /// True for an entry of the index that readers get.
+  bool is_visible(const MetaEntry& entry) const { return entry.file != MetaEntry::kGone && !is_forgotten(entry); }
+  /// find() of the index, for readers.
+  std::uint32_t find_visible(const GlobalId& gid) const {
+    const std::uint32_t number = index_->find(gid);
+    return number == SlotIndex::kNone || is_forgotten(index_->at(number)) ? SlotIndex::kNone : number;
+  }
+  /// Dropped entries in the index as last loaded, and since then: they are still in files.
+  std::uint64_t forgotten_entries() const { return forgotten_entries_; }
 
   bool is_loaded() const { return index_ != nullptr; }
   /// Reads the metadata of its files. What damage it meets is counted and told by damage(). Errors: IoError.
@@ -155,6 +170,9 @@ class Slot {
   }
   /// Takes an entry out of the index and remembers its id: nobody may be told that it does not exist.
   void quarantine(std::uint32_t number);
+  /// And with it, if its file was cut off, all entries that the file does not have any more: a merge would take them
+  /// for there.
+  void quarantine_with_cut_off(std::uint32_t number);
   /// Takes out a removed entry for good.
   void forget(std::uint32_t number);
   /// Nothing is known about the id because of damage.
@@ -200,6 +218,8 @@ class Slot {
   std::vector<FileRef> files_;
   BucketInfo info_;
   std::uint64_t live_bytes_ = 0;
+  spi::Forgotten forgotten_;
+  std::uint64_t forgotten_entries_ = 0;
   std::unique_ptr<SlotIndex> index_;
   std::uint64_t index_serial_ = 0;
   HeldRun held_;

@@ -131,6 +131,13 @@ Status SlotFile::append(BucketId bucket, const RunFrame& frame, std::span<MetaEn
   return Status::ok();
 }
 
+std::uint64_t SlotFile::size_on_disk() {
+  const Result<RandomAccessFile*> file = file_.get();
+  if (!file) return size_;
+  const Result<std::uint64_t> size = (*file)->size();
+  return size ? *size : size_;
+}
+
 Result<std::string_view> SlotFile::mapped() {
   FJORD_TRY_ASSIGN(RandomAccessFile * file, file_.get());
   if (!context_.options.map_files) return std::string_view();
@@ -139,7 +146,9 @@ Result<std::string_view> SlotFile::mapped() {
     FJORD_TRY_ASSIGN(checked_size_, file->size());
     if (checked_size_ < size_) return std::string_view();
   }
-  return file->mapped(size_);
+  const std::string_view all = file->mapped(size_);
+  if (all.empty()) checked_size_ = 0;
+  return all;
 }
 
 Result<std::string_view> SlotFile::read_part(const MetaEntry& entry, Part part, std::string& buffer) {

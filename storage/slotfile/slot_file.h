@@ -55,6 +55,8 @@ class SlotFile {
   /// For a file that is written piece by piece: sets the size once everything up to it is there.
   void set_size(std::uint64_t size) { size_ = size; }
 
+  /// Less than size() if somebody cut it off; size() where that cannot be told.
+  std::uint64_t size_on_disk();
   /// All of it in memory, or nothing; see RandomAccessFile::mapped(). Good as long as the handle is open.
   Result<std::string_view> mapped();
   /// Reads one part as it is stored, verifies it and takes the checksum off. The view is of the mapped file or of

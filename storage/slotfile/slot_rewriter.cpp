@@ -17,15 +17,14 @@ constexpr std::uint64_t kWriteBytes = 1 << 20;
 
 }  // namespace
 
-SlotRewriter::SlotRewriter(EngineContext& context, Slot& slot, std::shared_ptr<SlotFile> fresh,
-                           std::uint64_t forget_before_us)
+SlotRewriter::SlotRewriter(EngineContext& context, Slot& slot, std::shared_ptr<SlotFile> fresh)
     : context_(context), slot_(slot), fresh_(std::move(fresh)) {
   slot_.rewriting = true;
   const std::span<const MetaEntry> all = slot_.index().entries();
   for (std::uint32_t number = 0; number < all.size(); ++number) {
     const MetaEntry& entry = all[number];
     if (entry.file == MetaEntry::kGone || entry.held()) continue;
-    if (entry.removed() && entry.timestamp_us < forget_before_us) {
+    if (slot_.is_forgotten(entry)) {
       forgotten_.emplace_back(number, entry);
     } else {
       numbers_.push_back(number);

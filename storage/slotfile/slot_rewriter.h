@@ -15,8 +15,8 @@ namespace fjord::slotfile {
 /// Threading: confined to its engine. Lifetime: the slot outlives it.
 class SlotRewriter {
  public:
-  /// `fresh` is made anew; removed entries older than `forget_before_us` are left out.
-  SlotRewriter(EngineContext& context, Slot& slot, std::shared_ptr<SlotFile> fresh, std::uint64_t forget_before_us);
+  /// `fresh` is made anew; removed entries that are forgotten are left out.
+  SlotRewriter(EngineContext& context, Slot& slot, std::shared_ptr<SlotFile> fresh);
   /// Gives up what was not finished.
   ~SlotRewriter();
   SlotRewriter(const SlotRewriter&) = delete;

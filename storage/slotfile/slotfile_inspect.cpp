@@ -302,6 +302,8 @@ std::string_view to_string(EntryState state) {
       return "newest";
     case EntryState::Replaced:
       return "replaced";
+    case EntryState::Forgotten:
+      return "forgotten";
     case EntryState::Unused:
       return "unused";
     case EntryState::Void:

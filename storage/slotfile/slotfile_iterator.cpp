@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "fjord/common/log.h"
+#include "fjord/common/lost_pages.h"
 #include "part_codec.h"
 
 namespace fjord::slotfile {
@@ -50,9 +51,23 @@ SlotfileIterator::~SlotfileIterator() {
 
 Result<bool> SlotfileIterator::next(DocBlockBuilder& into, std::size_t max_bytes) {
   return visit([&](const EntryView& entry) {
+    const std::size_t size = into.size();
+    const std::size_t count = into.count();
+    const LostPages lost;
     into.add(entry);
+    if (lost.any()) into.rewind(size, count);  // hand_over() says it
     return into.size() < max_bytes;
   });
+}
+
+/// What was verified may be gone by the time that it is read again.
+Result<SlotfileIterator::Given> SlotfileIterator::hand_over(const EntryView& entry, const Sink& sink) {
+  const LostPages lost;
+  const bool go_on = sink(entry);
+  if (lost.any()) {
+    return Status(StatusCode::Corruption, id_.to_string() + ": a part of a file was cut off while it was read");
+  }
+  return go_on ? Given::GoOn : Given::Stop;
 }
 
 Result<bool> SlotfileIterator::visit(const Sink& sink) {
@@ -148,7 +163,7 @@ Status SlotfileIterator::start_slot() {
   pending_.reserve(slot.index().size());
   for (std::uint32_t number = 0; number < entries.size(); ++number) {
     const MetaEntry& entry = entries[number];
-    if (entry.file == MetaEntry::kGone || !filter_.wants(entry.timestamp(), entry.removed())) continue;
+    if (!slot.is_visible(entry) || !filter_.wants(entry.timestamp(), entry.removed())) continue;
     if (whole || cell_of(entry.gid) >= next_cell_) pending_.push_back({entry, number});
   }
   const auto before = [](const Pending& a, const Pending& b) {
@@ -246,19 +261,18 @@ Result<const MetaEntry*> SlotfileIterator::as_it_is_now() {
   Slot& slot = bucket_->slot_for(pending.entry.gid);
   if (&slot == slot_ && slot.is_loaded() && slot.index_serial() == slot_serial_) {
     const MetaEntry& now = slot.index().at(pending.number);
-    return now.file == MetaEntry::kGone ? nullptr : &now;
+    return slot.is_visible(now) ? &now : nullptr;
   }
   FJORD_TRY(engine_.load(slot));
-  const std::uint32_t number = slot.index().find(pending.entry.gid);
+  const std::uint32_t number = slot.find_visible(pending.entry.gid);
   return number == SlotIndex::kNone ? nullptr : &slot.index().at(number);
 }
 
 Result<SlotfileIterator::Given> SlotfileIterator::give_entry(const MetaEntry& entry, const Sink& sink) {
   if (!entry.removed()) return give_document(entry, sink);
   FJORD_TRY_ASSIGN(const std::string_view id, part(entry, Part::Header));
-  const bool go_on =
-      sink({.gid = entry.gid, .timestamp = entry.timestamp(), .removed = true, .id = id, .header = {}, .body = {}});
-  return go_on ? Given::GoOn : Given::Stop;
+  return hand_over(
+      {.gid = entry.gid, .timestamp = entry.timestamp(), .removed = true, .id = id, .header = {}, .body = {}}, sink);
 }
 
 Result<SlotfileIterator::Given> SlotfileIterator::give_document(const MetaEntry& entry, const Sink& sink) {
@@ -271,21 +285,27 @@ Result<SlotfileIterator::Given> SlotfileIterator::give_document(const MetaEntry&
     FJORD_TRY_ASSIGN(body, part(entry, Part::Body));
   }
   if (selects_on_body && !filter_.matches(header, body)) return Given::Nothing;
-  const bool go_on = sink({.gid = entry.gid,
-                           .timestamp = entry.timestamp(),
-                           .removed = false,
-                           .id = {},
-                           .header = filter_.project(header),
-                           .body = filter_.wants_body() ? body : std::string_view{}});
-  return go_on ? Given::GoOn : Given::Stop;
+  return hand_over({.gid = entry.gid,
+                    .timestamp = entry.timestamp(),
+                    .removed = false,
+                    .id = {},
+                    .header = filter_.project(header),
+                    .body = filter_.wants_body() ? body : std::string_view{}},
+                   sink);
 }
 
 Result<std::string_view> SlotfileIterator::part(const MetaEntry& entry, Part part) {
   const std::uint64_t length = stored_bytes(entry.length(part));
   if (length == 0) return std::string_view();
   if (moved_) return moved_part(entry, part);
-  FJORD_TRY_ASSIGN(const std::string_view stored, stored_part(entry, part));
-  if (!verify_part(entry, part, stored)) {
+  FJORD_TRY_ASSIGN(std::string_view stored, stored_part(entry, part));
+  bool is_right = verify_part(entry, part, stored);
+  if (!is_right && !mapped_.empty() && !entry.held()) {
+    mapped_ = {};  // pages that were gone are zeros; a call says what the file has
+    FJORD_TRY_ASSIGN(stored, stored_part(entry, part));
+    is_right = verify_part(entry, part, stored);
+  }
+  if (!is_right) {
     report(entry);
     const std::string where = entry.held() ? "memory" : files_[entry.file]->file().path();
     return Status(StatusCode::Corruption,
@@ -373,7 +393,7 @@ void SlotfileIterator::report(const MetaEntry& entry) {
   const std::uint32_t number = slot.index().find(entry.gid);
   if (number == SlotIndex::kNone || slot.index().at(number).timestamp_us != entry.timestamp_us) return;
   log::error("slotfile", "{}: {} does not verify and is put in quarantine", id_.to_string(), entry.gid.to_string());
-  slot.quarantine(number);
+  slot.quarantine_with_cut_off(number);
   engine_.note_damage(*bucket_);
 }
 

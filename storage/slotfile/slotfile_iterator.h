@@ -60,6 +60,7 @@ class SlotfileIterator final : public spi::DocumentIterator {
   Result<const MetaEntry*> as_it_is_now();
   Result<Given> give_entry(const MetaEntry& entry, const Sink& sink);
   Result<Given> give_document(const MetaEntry& entry, const Sink& sink);
+  Result<Given> hand_over(const EntryView& entry, const Sink& sink);
   Result<std::string_view> stored_part(const MetaEntry& entry, Part part);
   Result<std::string_view> part(const MetaEntry& entry, Part part);
   Result<std::string_view> moved_part(const MetaEntry& entry, Part part);

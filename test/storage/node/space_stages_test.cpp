@@ -26,6 +26,7 @@ struct SpaceWorld {
     fill(10);
     nodes.give_state(1);
     REQUIRE(nodes.install(0, 1, bucket, {.epoch = 1, .nodes = {0}}).is_ok());
+    REQUIRE(nodes.install(1, 1, bucket, {}).is_ok());  // It is being filled.
   }
   static storage::StorageNodeOptions options() {
     storage::StorageNodeOptions options;
@@ -52,6 +53,12 @@ struct SpaceWorld {
   }
   Status remove(int number) { return nodes.apply_one(0, 1, remove_of(id_in(1, number), ++clock, 1)).status; }
   Status get(int number) { return nodes.apply_one(0, 1, get_of(id_in(1, number), 1)).status; }
+  /// A put that another replica has taken.
+  Status complete(std::uint16_t node, int number) {
+    rpc::StorageOperation operation = put_of(id_in(1, number), ++clock, "body", 1);
+    operation.is_elsewhere = true;
+    return nodes.apply_one(node, 1, std::move(operation)).status;
+  }
   Status merge() {
     rpc::MergeBucket request;
     request.state_version = 1;
@@ -84,9 +91,10 @@ TEST_CASE("space: a full node refuses puts and says why; reads and removes work,
   REQUIRE(world.put(1).code() == StatusCode::NoSpace);
   CHECK_THAT(world.put(1).message(), Catch::Contains("storage.0") && Catch::Contains("9000000 bytes free") &&
                                          Catch::Contains("space_reserve_bytes"));
-  CHECK(world.merge().code() == StatusCode::NoSpace);
+  CHECK(world.merge().is_ok());  // It lacks nothing.
   world.nodes.set_tunable("storage.space_reserve_bytes", 0);
   world.fill(10);
+  REQUIRE(world.complete(1, 5).is_ok());
   REQUIRE(world.put(1).is_ok());
   REQUIRE(world.put(2).is_ok());
   world.fill(96);
@@ -94,10 +102,14 @@ TEST_CASE("space: a full node refuses puts and says why; reads and removes work,
   CHECK_THAT(world.put(3).message(),
              Catch::Contains("96.0 % used") && Catch::Contains("storage_options.space_refuse_external_percent is 95"));
   CHECK(world.merge().is_ok());
+  CHECK(world.get(5).is_ok());
+  CHECK(world.complete(0, 6).is_ok());  // It would come with the next merge.
+  CHECK(world.complete(1, 7).is_ok());
   CHECK(world.get(1).is_ok());
   CHECK(world.remove(1).is_ok());
   world.fill(98);
   CHECK(world.put(3).code() == StatusCode::NoSpace);
+  CHECK(world.complete(0, 8).code() == StatusCode::NoSpace);
   CHECK(world.merge().code() == StatusCode::NoSpace);
   CHECK(world.get(2).is_ok());
   CHECK(world.remove(2).is_ok());
@@ -107,6 +119,26 @@ TEST_CASE("space: a full node refuses puts and says why; reads and removes work,
   world.fill(80);
   CHECK(world.put(3).is_ok());
   CHECK(world.merge().is_ok());
+  CHECK(world.get(7).is_ok());
+}
+
+TEST_CASE("space: a node tells distributors how full it is") {
+  SpaceWorld world;
+  world.nodes.set_tunable("storage.space_reserve_bytes", 0);
+  const auto told = [&](std::uint64_t percent) {
+    world.fill(percent);
+    rpc::GetBucketInfo question;
+    question.state_version = 1;
+    question.distributor = world.nodes.owner(world.bucket);
+    return world.nodes.ask(0, std::move(question));
+  };
+  CHECK(told(10).space_stage == 1);
+  const rpc::GetBucketInfoReply warned = told(86);
+  CHECK(warned.space_stage == 2);
+  CHECK_THAT(warned.space_reason, Catch::Contains("storage_options.space_warn_percent is 85"));
+  CHECK(told(93).space_stage == 3);
+  CHECK(told(96).space_stage == 4);
+  CHECK(told(98).space_stage == 5);
 }
 
 TEST_CASE("space: a node that is nearly full answers a growing share of puts BUSY") {

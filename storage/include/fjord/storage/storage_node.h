@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ namespace fjord::storage {
 class ForegroundCpus;
 class MaintenanceBudget;
 class SpaceMonitor;
+struct SpaceState;
 
 struct StorageNodeOptions {
   std::uint16_t index = 0;
@@ -35,6 +37,21 @@ struct StorageNodeOptions {
   std::string directory = {};
   /// How long a peer may take for one page or block of a merge.
   Duration peer_timeout = seconds(10);
+  /// How often the removed entries of a bucket are counted, beside each time that some are dropped.
+  Duration count_removed_interval = seconds(600);
+  /// Names of settings that the configuration file gives a value for.
+  std::set<std::string> settings_from_file = {};
+};
+
+/// What a storage node says of itself, for /health.
+struct StorageNodeHealth {
+  std::uint64_t state_version = 0;
+  std::string state;  ///< Of this node in the cluster state: "up", "down", ...; empty: there is no state yet.
+  /// Why the fleet controller's polls are refused: it takes this process for another node. Empty: it does not.
+  std::string misnamed;
+  std::uint32_t space_stage = 0;  ///< As PollReply::space_stage.
+  std::string space;              ///< What was measured and the limit; empty in the normal stage.
+  std::uint64_t damaged_buckets = 0;
 };
 
 /// Opens the engine of one stripe.
@@ -61,6 +78,9 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   /// Cluster state version in use; 0 before there is one.
   std::uint64_t state_version() const;
 
+  /// Threading: from anywhere.
+  StorageNodeHealth health() const;
+
  private:
   class Stripe;
   friend class BucketMerge;  // Works for a stripe.
@@ -75,15 +95,23 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   void set_replica_sets(rpc::SetReplicaSets request, rpc::Responder respond);
   void delete_buckets(rpc::DeleteBuckets request, rpc::Responder respond);
   void poll(rpc::Poll request, rpc::Responder respond);
-  /// Takes in what the fleet controller says. Errors: those of ClusterSnapshot::update.
+  /// Takes in what the fleet controller says. Errors: InvalidArgument if it means another node; those of
+  /// ClusterSnapshot::update.
   Status learn(const rpc::Poll& request);
+  rpc::GetClusterInfoReply cluster_info() const;
+  void set_space(const SpaceState& space);
   void end_period_later();
 
   StorageNodeOptions options_;
   Clock& clock_;
   std::uint64_t incarnation_;
   Gauge& damaged_buckets_;
-  std::mutex learning_;
+  const std::string name_;  ///< "storage.2"
+  mutable std::mutex learning_;
+  std::string misnamed_ FJORD_GUARDED_BY(learning_);  ///< As StorageNodeHealth has it.
+  std::uint32_t space_stage_ FJORD_GUARDED_BY(learning_) = 0;
+  std::string space_ FJORD_GUARDED_BY(learning_);
+  std::atomic<std::uint64_t> damaged_ = 0;
   std::uint64_t version_before_ FJORD_GUARDED_BY(learning_) = 0;  ///< The newest before it was heard of this process.
   rpc::SnapshotHolder told_;                                      ///< By the fleet controller.
   rpc::SnapshotHolder snapshots_;
@@ -91,7 +119,7 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   std::unique_ptr<MaintenanceBudget> budget_;
   std::unique_ptr<ForegroundCpus> foreground_cpus_;
   std::vector<std::unique_ptr<Stripe>> stripes_;
-  std::unique_ptr<SpaceMonitor> space_;  // Last: it tells the stripes.
+  std::unique_ptr<SpaceMonitor> space_monitor_;  // Last: it tells the stripes.
 };
 
 }  // namespace fjord::storage

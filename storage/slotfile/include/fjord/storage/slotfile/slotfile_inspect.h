@@ -35,13 +35,14 @@ std::string to_string(const InspectFinding& finding);
 
 /// What became of a metadata entry in a slotfile, or of a write in the journal.
 enum class EntryState {
-  Newest,    ///< The version that counts.
-  Replaced,  ///< There is a newer one of the same document.
-  Unused,    ///< Of a bucket that was deleted, or that is in other files now.
-  Void,      ///< Its document could not be read when the file was written anew.
-  Bad,       ///< The checksum is wrong; an acknowledged write may be lost.
+  Newest,     ///< The version that counts.
+  Replaced,   ///< There is a newer one of the same document.
+  Forgotten,  ///< A removed entry that its bucket has dropped; it goes when its slot is written anew.
+  Unused,     ///< Of a bucket that was deleted, or that is in other files now.
+  Void,       ///< Its document could not be read when the file was written anew.
+  Bad,        ///< The checksum is wrong; an acknowledged write may be lost.
 };
-/// "newest", "replaced", "unused", "void", "bad".
+/// "newest", "replaced", "forgotten", "unused", "void", "bad".
 std::string_view to_string(EntryState state);
 
 struct EntryReport {
@@ -96,7 +97,7 @@ struct BucketReport {
   std::uint64_t uid = 0;
   BucketId bucket;
   ReplicaSet replicas;
-  std::uint64_t forget_removes_before_us = 0;
+  spi::Forgotten forgotten;
   bool damaged = false;
   std::vector<SlotReport> slots;
 };

@@ -69,6 +69,50 @@ struct EntryMeta {
   friend bool operator==(const EntryMeta&, const EntryMeta&) = default;
 };
 
+/// True for the id of a removed entry that keeps an idempotency token (rpc/token_entry.h), and of no document.
+inline bool is_token_id(std::string_view id) { return id.starts_with("token:"); }
+
+/// The removed entries that a bucket has dropped. They are neither read, listed nor counted any more.
+struct Forgotten {
+  Timestamp removes{0};        ///< All removed entries that are older, but for tokens.
+  Timestamp tokens{0};         ///< All tokens that are older.
+  std::uint64_t checksum = 0;  ///< The sum of entry_hash() of what was dropped; unknown (0) after a split.
+
+  bool covers(Timestamp timestamp, bool is_token) const { return timestamp < (is_token ? tokens : removes); }
+  friend bool operator==(const Forgotten&, const Forgotten&) = default;
+};
+
+/// The removed entries that a bucket keeps.
+struct RemovedEntries {
+  std::uint64_t removes = 0;  ///< Without tokens.
+  std::uint64_t tokens = 0;
+  Timestamp oldest_remove{std::numeric_limits<std::uint64_t>::max()};
+  Timestamp oldest_token{std::numeric_limits<std::uint64_t>::max()};
+  std::uint64_t removes_due = 0;  ///< Older than the time that was asked about.
+  std::uint64_t tokens_due = 0;
+  /// All tokens that are older are beyond the number that was asked about; zero: there are not so many.
+  Timestamp surplus_tokens{0};
+};
+struct RemovedQuestion {
+  Timestamp removes_before{0};
+  Timestamp tokens_before{0};
+  std::uint64_t tokens_max = 0;  ///< 0: any number.
+};
+
+/// Counts removed entries that are shown to it one by one, in any order.
+class RemovedCounter {
+ public:
+  explicit RemovedCounter(const RemovedQuestion& question) : question_(question) {}
+  void add(Timestamp timestamp, bool is_token);
+  /// The end: nothing is added afterwards.
+  RemovedEntries finish();
+
+ private:
+  RemovedQuestion question_;
+  RemovedEntries counted_;
+  std::vector<Timestamp> tokens_;
+};
+
 /// Which parts of documents a reader is after; the others are not read, unless something else needs them.
 enum class Parts {
   IdOnly,      ///< The header reduced to its prefix (type and id), no body. A get takes it for HeaderOnly.
@@ -163,11 +207,24 @@ class PersistenceProvider {
   /// before, it keeps its replica set and gets the entries added; else it has the one of its halves, or epoch 0 if
   /// theirs differ. Errors: NotFound (neither half is here); InvalidArgument (no bit is left).
   virtual Status join_buckets(BucketId parent) = 0;
-  /// Permission to drop removed entries that are older than `before` when it suits, now or later. The cluster gives it
-  /// once every replica holds them. Errors: NotFound.
-  virtual Status forget_removes(BucketId bucket, Timestamp before) = 0;
-  /// Removed entries older than this may have been dropped; zero: none. Errors: NotFound.
-  virtual Result<Timestamp> removes_forgotten_before(BucketId bucket) const = 0;
+  /// Drops removed entries that are older than `removes_before`, and tokens that are older than `tokens_before`; times
+  /// that are not later than those of before change nothing. From then on such entries are gone for every reader and
+  /// from the bucket's information; their space comes back later. The cluster asks for it once every replica holds
+  /// them. A removed entry that is written later and is as old hides an older document, and is gone itself.
+  /// Errors: NotFound; IoError (nothing was dropped).
+  virtual Status forget(BucketId bucket, Timestamp removes_before, Timestamp tokens_before) = 0;
+  /// Makes the bucket count as having dropped what another replica has, which may be less than before: a removed entry
+  /// that was dropped here is then taken again. Errors: like forget().
+  virtual Status set_forgotten(BucketId bucket, const Forgotten& forgotten) = 0;
+  /// A bucket that is made by a split or a join has dropped what any of those it was made of has. Errors: NotFound.
+  virtual Result<Forgotten> forgotten(BucketId bucket) const = 0;
+  /// What there is to drop. Looks at all entries, which an engine may do without reading them.
+  /// Errors: those of iterate().
+  virtual Result<RemovedEntries> count_removed(BucketId bucket, const RemovedQuestion& question);
+
+  Status forget_removes(BucketId bucket, Timestamp before) { return forget(bucket, before, Timestamp{0}); }
+  /// Errors: NotFound.
+  Result<Timestamp> removes_forgotten_before(BucketId bucket) const;
 
   /// Does a bounded step of what is to be done in the background (at most some milliseconds). Called again and again
   /// from the stripe's executor, between other calls.

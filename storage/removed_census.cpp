@@ -1,0 +1,81 @@
+#include "removed_census.h"
+
+#include <algorithm>
+
+namespace fjord::storage {
+namespace {
+
+// A pass counts no further bucket once it has looked at so many entries: the stripe serves nothing else meanwhile.
+constexpr std::uint64_t kEntriesOfPass = 200'000;
+
+}  // namespace
+
+RemovedCensus::RemovedCensus(MetricRegistry& registry, spi::PersistenceProvider& provider, Duration interval)
+    : provider_(provider),
+      interval_(interval),
+      removes_(registry.gauge("fjord_storage_removed_entries", "Removed entries that are kept, as last counted",
+                              {{"kind", "remove"}})),
+      tokens_(registry.gauge("fjord_storage_removed_entries", "Removed entries that are kept, as last counted",
+                             {{"kind", "token"}})),
+      removes_due_(registry.gauge("fjord_storage_removed_entries_due",
+                                  "Removed entries that are older than they have to be kept, as last counted",
+                                  {{"kind", "remove"}})),
+      tokens_due_(registry.gauge("fjord_storage_removed_entries_due",
+                                 "Removed entries that are older than they have to be kept, as last counted",
+                                 {{"kind", "token"}})) {}
+
+RemovedCensus::~RemovedCensus() {
+  for (const auto& [bucket, counted] : counted_) show(counted.entries, -1);
+}
+
+void RemovedCensus::show(const spi::RemovedEntries& counted, double sign) {
+  removes_.add(sign * static_cast<double>(counted.removes));
+  tokens_.add(sign * static_cast<double>(counted.tokens));
+  removes_due_.add(sign * static_cast<double>(counted.removes_due));
+  tokens_due_.add(sign * static_cast<double>(counted.tokens_due));
+}
+
+void RemovedCensus::judge(const rpc::GetBucketInfo& question, MonotonicTime now, rpc::BucketReport& report) {
+  const bool has_removed = report.info.entries != report.info.documents;
+  const auto known = counted_.find(report.bucket);
+  if (!has_removed && known == counted_.end()) return;
+  Counted& counted = counted_[report.bucket];
+  const bool is_old = !counted.is_valid || now - counted.at >= interval_;
+  const bool may_be_due = counted.entries.oldest_remove.us < question.removes_before_us ||
+                          counted.entries.oldest_token.us < question.tokens_before_us;
+  const bool counts = is_old || (may_be_due && counted.entries.removes_due + counted.entries.tokens_due == 0);
+  if (counts && looked_at_ < kEntriesOfPass) {
+    looked_at_ += report.info.entries;
+    const Result<spi::RemovedEntries> found =
+        provider_.count_removed(report.bucket, {.removes_before = Timestamp{question.removes_before_us},
+                                                .tokens_before = Timestamp{question.tokens_before_us},
+                                                .tokens_max = question.tokens_max});
+    if (!found) return;
+    show(counted.entries, -1);
+    counted = {.entries = *found, .at = now, .is_valid = true};
+    // What comes later is newer than all that is here now.
+    const Timestamp later{report.info.max_timestamp_us + 1};
+    counted.entries.oldest_remove = std::min(counted.entries.oldest_remove, later);
+    counted.entries.oldest_token = std::min(counted.entries.oldest_token, later);
+    show(counted.entries, 1);
+  }
+  if (!counted.is_valid) return;
+  report.surplus_tokens_us = counted.entries.surplus_tokens.us;
+  report.may_forget = counted.entries.removes_due + counted.entries.tokens_due > 0 ||
+                      report.surplus_tokens_us > report.forgotten_tokens_us;
+}
+
+void RemovedCensus::count_again(BucketId bucket) {
+  if (const auto found = counted_.find(bucket); found != counted_.end()) found->second.is_valid = false;
+}
+
+void RemovedCensus::end_pass(const std::vector<BucketId>& here) {
+  looked_at_ = 0;
+  std::erase_if(counted_, [&](const auto& item) {
+    const bool is_gone = !std::binary_search(here.begin(), here.end(), item.first);
+    if (is_gone) show(item.second.entries, -1);
+    return is_gone;
+  });
+}
+
+}  // namespace fjord::storage
