@@ -240,7 +240,7 @@ std::string ClusterState::to_string(Print print) const {
   if (time_floor_us_ != 0) add("floor", time_floor_us_);
   if (copies_assured_ != 0) add("copies", copies_assured_);
   if (!exceptions_.empty()) add("except", print_exceptions(exceptions_));
-  if (verbose && !description_.empty()) add("m", cluster_text::escape(description_));
+  if (print != Print::Normal && !description_.empty()) add("m", cluster_text::escape(description_));
   for (const NodeType type : kPrintOrder) {
     const std::vector<NodeStateInfo>& list = nodes(type);
     std::size_t count = list.size();
@@ -318,14 +318,12 @@ bool are_nodes_similar(const ClusterState& a, const ClusterState& b, Similar sim
 }  // namespace
 
 bool ClusterState::is_similar(const ClusterState& other) const {
-  if (cluster_ == NodeState::Down && other.cluster_ == NodeState::Down) return true;
   return cluster_ == other.cluster_ && bits_ == other.bits_ && exceptions_ == other.exceptions_ &&
          copies_assured_ == other.copies_assured_ &&
          are_nodes_similar(*this, other, [](const auto& a, const auto& b) { return a.is_similar(b); });
 }
 
 bool ClusterState::is_similar_ignoring_progress(const ClusterState& other) const {
-  if (cluster_ == NodeState::Down && other.cluster_ == NodeState::Down) return true;
   return cluster_ == other.cluster_ && bits_ == other.bits_ && exceptions_ == other.exceptions_ &&
          copies_assured_ == other.copies_assured_ && are_nodes_similar(*this, other, [](const auto& a, const auto& b) {
            return a.is_similar_ignoring_progress(b);

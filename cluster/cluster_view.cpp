@@ -16,10 +16,51 @@ bool is_to_stay(const ClusterState& state, std::uint16_t storage_node) {
   return info.state != NodeState::Retired && info.capacity > 0.0;
 }
 
+namespace {
+
+/// `state` with all nodes of the distribution that are in state `from` up.
+ClusterState with_all_up(ClusterState state, const DistributionConfig& distribution, NodeState from) {
+  for (const DistributionGroup::Node& node : distribution.flat_nodes()) {
+    const NodeId id = NodeId::storage(node.index);
+    if (state.node(id).state == from) state.set_node_state(id, NodeState::Up);
+  }
+  return state;
+}
+
+/// No node of the distribution takes replicas, so what the retired ones hold cannot go anywhere.
+bool is_nowhere_to_go(const ClusterState& state, const DistributionConfig& distribution) {
+  const auto& all = distribution.flat_nodes();
+  return std::none_of(all.begin(), all.end(), [&](const auto& node) {
+    return node.capacity > 0.0 && is_available_for_placement(state.node(NodeId::storage(node.index)));
+  });
+}
+
+ClusterState with_retired_if_alone(ClusterState state, const DistributionConfig& distribution) {
+  if (!is_nowhere_to_go(state, distribution)) return state;
+  return with_all_up(std::move(state), distribution, NodeState::Retired);
+}
+
+}  // namespace
+
+ClusterState state_of_places(const ClusterState& state, const DistributionConfig& distribution) {
+  return with_retired_if_alone(with_all_up(state, distribution, NodeState::Maintenance), distribution);
+}
+
+ClusterState state_for_new_buckets(const ClusterState& state, const DistributionConfig& distribution) {
+  return with_retired_if_alone(state, distribution);
+}
+
 unsigned replicas_at_birth(const ClusterState& state, const DistributionConfig& distribution) {
   const auto& all = distribution.flat_nodes();
-  const auto staying =
-      std::count_if(all.begin(), all.end(), [&](const auto& node) { return is_to_stay(state, node.index); });
+  const auto is_in = [&](const auto& node, NodeState wanted) {
+    return state.node(NodeId::storage(node.index)).state == wanted;
+  };
+  const bool is_maintenance =
+      std::any_of(all.begin(), all.end(), [&](const auto& node) { return is_in(node, NodeState::Maintenance); });
+  const bool keeps_retired = !is_maintenance && is_nowhere_to_go(state, distribution);
+  const auto staying = std::count_if(all.begin(), all.end(), [&](const auto& node) {
+    return is_to_stay(state, node.index) || (keeps_retired && is_in(node, NodeState::Retired));
+  });
   return std::min(distribution.redundancy(), std::max(1U, static_cast<unsigned>(staying)));
 }
 

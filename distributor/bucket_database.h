@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -53,10 +54,19 @@ struct BucketEntry {
   /// A replica outside of the set may hold writes that no member has, or members may have them in part, since before
   /// this was known. They become visible with the next merge.
   bool unsettled = false;
-  bool merging = false;         ///< Waits for a merge, or is being merged.
-  bool merge_started = false;   ///< Is one of the merges under way.
-  bool disturbed = false;       ///< A write did not reach every replica since the merge began.
+  bool merging = false;                    ///< Waits for a merge, or is being merged.
+  bool merge_started = false;              ///< Is one of the merges under way.
+  bool merge_moves = false;                ///< That merge began for a move.
+  std::uint32_t merge_run = 0;             ///< Which of the bucket's merges it is: answers to earlier ones are dropped.
+  std::optional<unsigned> merge_priority;  ///< With which it waits in the queue of merges.
+  std::uint16_t merge_primary = 0;         ///< The member that the merge under way brings up first.
+  bool awaited = false;                    ///< An operation waits until the members are known to be equal.
+  std::vector<std::uint16_t> filled;       ///< Those of `filling` that the merge under way fills.
+  bool fill_deferred = false;              ///< That are not all of them.
+  std::string merge_problem;               ///< Why the last merge failed; empty after one that did not.
+  bool disturbed = false;                  ///< A write did not reach every replica since the merge began.
   bool paused = false;          ///< No operation is started: the set or the bucket itself is about to change.
+  bool forgetting = false;      ///< RemoveRetention has paused it.
   std::uint64_t reshaping = 0;  ///< The number of the split or join that has paused it, else 0.
   std::uint64_t last_timestamp_us = 0;
   std::uint32_t writes_under_way = 0;
@@ -64,6 +74,13 @@ struct BucketEntry {
 
   BucketTicket ticket() const { return {bucket, serial}; }
   bool is_damaged(std::uint16_t node) const { return std::find(damaged.begin(), damaged.end(), node) != damaged.end(); }
+  /// True if the distributor knows of a replica on that node.
+  bool lists(std::uint16_t node) const {
+    const auto has = [&](const std::vector<std::uint16_t>& nodes) {
+      return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+    };
+    return set.contains(node) || has(filling) || has(stale) || has(joining) || has(dropped);
+  }
   /// Members that have lost nothing, as far as is known.
   std::vector<std::uint16_t> intact() const {
     std::vector<std::uint16_t> nodes;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "bucket_database.h"
@@ -10,6 +11,7 @@
 #include "fjord/distributor/distributor_node.h"
 #include "fjord/rpc/cluster_snapshot.h"
 #include "fjord/rpc/transport.h"
+#include "storage_space.h"
 
 namespace fjord::distributor {
 
@@ -32,6 +34,8 @@ struct Context {
   MonotonicTime lease_until{};
   /// The highest time that the fleet controller has granted; see next_timestamp(). 0: none.
   std::uint64_t time_ceiling_us = 0;
+  /// How full storage nodes are.
+  StorageSpace space = {};
 
   /// False: another distributor may have taken the bucket over in a newer state, so what a storage node says counts
   /// only together with all other members of the bucket's set (docs/design/0005, "Leases instead of trust").
@@ -49,6 +53,22 @@ struct Context {
       absent += snapshot->storage_serves(node.index) ? 0 : 1;
     }
     return absent;
+  }
+  /// Their names and states, for people.
+  std::string absent_text() const {
+    std::string text;
+    for (const DistributionGroup::Node& node : snapshot->distribution().flat_nodes()) {
+      if (snapshot->storage_serves(node.index)) continue;
+      const NodeId id = NodeId::storage(node.index);
+      text += (text.empty() ? "" : ", ") + id.to_string() + " (" +
+              std::string(to_string(snapshot->state().node(id).state)) + ")";
+    }
+    return text;
+  }
+  /// Why operations are refused while the cluster is down: the limit that was not met.
+  std::string closed_text() const {
+    const std::string& why = snapshot->state().description();
+    return why.empty() ? "the cluster is down" : "the cluster is down: " + why;
   }
   /// Of the replica set that follows one of `epoch`.
   std::uint64_t next_epoch(std::uint64_t epoch) const {

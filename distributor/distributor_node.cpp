@@ -1,6 +1,7 @@
 #include "fjord/distributor/distributor_node.h"
 
 #include <algorithm>
+#include <mutex>
 #include <set>
 #include <utility>
 #include <vector>
@@ -8,9 +9,12 @@
 #include "context.h"
 #include "fjord/common/hash.h"
 #include "fjord/common/log.h"
+#include "fjord/common/thread_annotations.h"
 #include "fjord/rpc/live_settings.h"
 #include "maintenance/bucket_maintainer.h"
 #include "maintenance/bucket_troubles.h"
+#include "maintenance/bucket_view.h"
+#include "maintenance/check_without.h"
 #include "maintenance/garbage_collector.h"
 #include "operations/node_latencies.h"
 #include "operations/operation_engine.h"
@@ -23,12 +27,13 @@ class DistributorNode::Impl {
       : options_(options),
         incarnation_(runtime.random.next() | 1),
         controllers_(options.fleet_controllers),
-        settings_(runtime.tunables),
+        settings_(runtime.tunables, options.settings_from_file),
         executor_(runtime.scheduler.make_executor("distributor")),
         context_{options_, runtime.clock, transport, runtime.metrics, *executor_, runtime.random.fork(), {}, nullptr},
         maintainer_(context_, runtime.tunables,
                     {[this](BucketId bucket) { operations_.bucket_ready(bucket); },
-                     [this] { operations_.state_ready(); }, [this] { operations_.buckets_forgotten(); }}),
+                     [this] { operations_.state_ready(); }, [this] { operations_.buckets_forgotten(); },
+                     [this](const BucketEntry& entry) { return stable_us(entry, operations_.oldest_under_way()); }}),
         latencies_(runtime.metrics),
         operations_(context_, maintainer_, latencies_, runtime.tunables),
         garbage_(context_, maintainer_, runtime.tunables,
@@ -39,13 +44,27 @@ class DistributorNode::Impl {
         out_of_sync_(runtime.metrics.gauge("fjord_distributor_buckets_out_of_sync", "Buckets that wait for a merge")),
         unavailable_(runtime.metrics.gauge("fjord_distributor_buckets_unavailable", "Buckets that cannot be served")),
         damaged_(runtime.metrics.gauge("fjord_distributor_buckets_damaged",
-                                       "Buckets of which a replica has lost something and is not repaired")) {
+                                       "Buckets of which a replica has lost something and is not repaired")),
+        failing_(runtime.metrics.gauge("fjord_distributor_buckets_failing",
+                                       "Buckets whose merges have failed several times in a row")),
+        unplaced_(runtime.metrics.gauge("fjord_distributor_buckets_unplaced",
+                                        "Buckets for which the cluster state names no storage node")),
+        under_replicated_(
+            runtime.metrics.gauge("fjord_distributor_buckets_under_replicated",
+                                  "Buckets that are served with fewer current replicas than they should have")) {
     if (controllers_.empty()) controllers_.push_back(options_.fleet_controller);
   }
 
   ~Impl() { executor_.reset(); }
 
   const rpc::SnapshotHolder& snapshots() const { return snapshots_; }
+
+  DistributorHealth health() const {
+    std::lock_guard lock(health_mutex_);
+    DistributorHealth health = health_;
+    health.since_poll = context_.clock.now() - polled_at_;
+    return health;
+  }
 
   bool handle(rpc::Request& request, rpc::Responder& respond) {
     bool known =
@@ -54,8 +73,14 @@ class DistributorNode::Impl {
         std::holds_alternative<rpc::DeploySchemas>(request) || std::holds_alternative<rpc::GetStatus>(request) ||
         std::holds_alternative<rpc::ChangeNodes>(request) || std::holds_alternative<rpc::GetConfig>(request) ||
         std::holds_alternative<rpc::ChangeConfig>(request) || std::holds_alternative<rpc::GetHistory>(request) ||
-        std::holds_alternative<rpc::ListTroubles>(request) || std::holds_alternative<rpc::AcceptLoss>(request);
+        std::holds_alternative<rpc::ListTroubles>(request) || std::holds_alternative<rpc::AcceptLoss>(request) ||
+        std::holds_alternative<rpc::CheckWithout>(request) || std::holds_alternative<rpc::RecoverState>(request) ||
+        std::holds_alternative<rpc::ExecuteStrict>(request) || std::holds_alternative<rpc::ShowBucket>(request);
     if (!known) return false;
+    if (auto* strict = std::get_if<rpc::ExecuteStrict>(&request)) {
+      execute_strict(std::move(*strict), std::move(respond));
+      return true;
+    }
     if (auto* batch = std::get_if<rpc::Execute>(&request)) {
       operations_.arrive(std::move(*batch), std::move(respond));
       return true;
@@ -67,6 +92,24 @@ class DistributorNode::Impl {
   }
 
  private:
+  /// Ends what needs a feature that this version does not have before any of it is done. From any thread.
+  void execute_strict(rpc::ExecuteStrict request, rpc::Responder respond) {
+    for (const std::string& feature : request.features) {
+      if (std::find(std::begin(rpc::kStrictFeatures), std::end(rpc::kStrictFeatures), feature) !=
+          std::end(rpc::kStrictFeatures)) {
+        continue;
+      }
+      respond(rpc::ExecuteStrictReply{
+          .status = Status(StatusCode::NotImplemented, "distributor." + std::to_string(options_.index) +
+                                                           " does not know operations with \"" + feature + "\""),
+          .batch = {}});
+      return;
+    }
+    operations_.arrive(std::move(request.batch), [respond = std::move(respond)](rpc::Reply reply) mutable {
+      respond(rpc::ExecuteStrictReply{.status = Status::ok(), .batch = std::move(std::get<rpc::ExecuteReply>(reply))});
+    });
+  }
+
   void run(rpc::Request request, rpc::Responder respond) {
     if (auto* asked = std::get_if<rpc::Poll>(&request)) {
       respond(poll(*asked));
@@ -76,6 +119,10 @@ class DistributorNode::Impl {
       respond(cluster_info(*get));
     } else if (auto* list = std::get_if<rpc::ListTroubles>(&request)) {
       respond(troubles(*list));
+    } else if (auto* without = std::get_if<rpc::CheckWithout>(&request)) {
+      check_without(context_, *without, std::move(respond));
+    } else if (auto* view = std::get_if<rpc::ShowBucket>(&request)) {
+      show_bucket(context_, *view, std::move(respond));
     } else if (auto* loss = std::get_if<rpc::AcceptLoss>(&request)) {
       rpc::AcceptLossReply reply;
       for (BucketId bucket : loss->buckets) reply.statuses.push_back(maintainer_.accept_loss(bucket));
@@ -92,6 +139,18 @@ class DistributorNode::Impl {
 
   rpc::PollReply poll(const rpc::Poll& request) {
     rpc::PollReply reply;
+    reply.node = NodeId::distributor(options_.index).to_string();
+    if (!request.node.empty() && request.node != reply.node) {
+      std::string why = rpc::misnamed_text(reply.node, request.node);
+      if (why != misnamed_) log::error("distributor", "{}", why);
+      misnamed_ = why;
+      note_health({});
+      reply.status = {StatusCode::InvalidArgument, std::move(why)};
+      if (const auto known = snapshots_.get()) reply.term = known->term();
+      return reply;
+    }
+    misnamed_.clear();
+    if (request.wants_settings) reply.settings = settings_.base();
     if (request.heard_incarnation != incarnation_)
       version_before_ = std::max(version_before_, request.info.state_version);
     Result<bool> updated = snapshots_.update(request.info);
@@ -123,11 +182,44 @@ class DistributorNode::Impl {
     reply.buckets_out_of_sync = maintainer_.out_of_sync();
     reply.buckets_unavailable = maintainer_.unavailable() + (reply.buckets - context_.buckets.size());
     reply.buckets_damaged = maintainer_.damaged();
+    reply.buckets_unplaced = unplaced_buckets();
+    if (context_.ready) {  // Until then these count as buckets that nobody has reported.
+      reply.buckets += reply.buckets_unplaced;
+      reply.buckets_unavailable += reply.buckets_unplaced;
+    }
+    MergeFailures::Summary failing = maintainer_.failing();
+    reply.buckets_failing = failing.buckets;
+    reply.failing = std::move(failing.newest);
+    failing_.set(static_cast<double>(reply.buckets_failing));
+    unplaced_.set(static_cast<double>(reply.buckets_unplaced));
+    reply.buckets_under_replicated = maintainer_.under_replicated();
+    under_replicated_.set(static_cast<double>(reply.buckets_under_replicated));
     damaged_.set(static_cast<double>(reply.buckets_damaged));
     buckets_.set(static_cast<double>(reply.buckets));
     out_of_sync_.set(static_cast<double>(reply.buckets_out_of_sync));
     unavailable_.set(static_cast<double>(reply.buckets_unavailable));
+    note_health(reply);
     return reply;
+  }
+
+  void note_health(const rpc::PollReply& told) {
+    DistributorHealth health;
+    if (const auto known = snapshots_.get(); known != nullptr && known->state_version() != 0) {
+      health.state_version = known->state_version();
+      health.state = std::string(to_string(known->state().node(NodeId::distributor(options_.index)).state));
+      if (!known->state().is_cluster_up()) {
+        health.cluster_down = "the cluster is down: too few of its nodes are available";
+      }
+    }
+    health.misnamed = misnamed_;
+    health.buckets = told.buckets;
+    health.unavailable = told.buckets_unavailable;
+    health.unplaced = told.buckets_unplaced;
+    health.failing = told.buckets_failing;
+    health.failure = told.failing;
+    std::lock_guard lock(health_mutex_);
+    health_ = std::move(health);
+    polled_at_ = context_.clock.now();
   }
 
   /// All buckets of this distributor, whether they hold anything or not. Until the storage nodes have reported under a
@@ -142,6 +234,28 @@ class DistributorNode::Impl {
     return owned;
   }
 
+  /// Buckets of this distributor for which the cluster state names no storage node and that nobody holds: nothing of
+  /// them can be read or written.
+  std::size_t unplaced_buckets() {
+    if (context_.snapshot == nullptr || context_.snapshot->state_version() == 0 || !none_is_placed_) return 0;
+    const unsigned bits = context_.snapshot->distribution_bits();
+    std::size_t unplaced = 0;
+    for (std::uint64_t i = 0; i < std::uint64_t{1} << bits; ++i) {
+      const BucketId bucket(bits, i);
+      if (context_.snapshot->distributor_of(bucket) != options_.index) continue;
+      unplaced +=
+          context_.snapshot->ideal_nodes(bucket).empty() && context_.buckets.overlapping(bucket).empty() ? 1 : 0;
+    }
+    return unplaced;
+  }
+
+  /// Placement names no node for one bucket only if it names none for any: there is no node that is up and has a
+  /// capacity.
+  bool is_nothing_placed() const {
+    const unsigned bits = context_.snapshot->distribution_bits();
+    return context_.snapshot->ideal_nodes(BucketId(bits, 0)).empty();
+  }
+
   void adopt(std::shared_ptr<const rpc::ClusterSnapshot> snapshot) {
     if (snapshot->state_version() == 0) return;  // The fleet controller has nothing to say yet but who it is.
     // While a state speaks of an earlier process of this distributor, messages of that one may be under way that no
@@ -152,8 +266,11 @@ class DistributorNode::Impl {
     if (before != nullptr && before->state_version() == context_.snapshot->state_version()) return;
     log::info("distributor", "cluster state {}", context_.snapshot->info().state);
     for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
-      if (!context_.snapshot->storage_serves(node.index)) latencies_.forget(node.index);
+      if (context_.snapshot->storage_serves(node.index)) continue;
+      latencies_.forget(node.index);
+      context_.space.forget(node.index);
     }
+    none_is_placed_ = is_nothing_placed();
     ++context_.generation;
     maintainer_.forget_outdated(before.get());
     operations_.state_changed(before.get());
@@ -166,6 +283,9 @@ class DistributorNode::Impl {
     const auto known = snapshots_.get();  // Perhaps not acted under yet; who asks may wait with operations.
     if (known == nullptr || known->state_version() == 0) {
       reply.status = not_ready();
+    } else if (request.everything) {
+      reply.info = known->info();
+      reply.time_ceiling_us = context_.time_ceiling_us;
     } else {
       reply.info = known->info_newer_than(request.known_state_version, request.known_schema_version);
     }
@@ -236,6 +356,10 @@ class DistributorNode::Impl {
       return reply;
     }
     reply.newer_info = context_.snapshot->info_newer_than(request.state_version, 0);
+    if (!operations_.reads_go_on()) {
+      reply.status = Status(StatusCode::Unavailable, context_.closed_text());
+      return reply;
+    }
     const bool all = request.all || request.for_changes;
     if (all && request.state_version != context_.snapshot->state_version()) {
       reply.status = Status(StatusCode::WrongDistribution, "the cluster state changed");
@@ -246,8 +370,8 @@ class DistributorNode::Impl {
       return reply;
     }
     if (all && context_.unreported_buckets_may_exist()) {
-      reply.status = Status(StatusCode::Unavailable, std::to_string(context_.absent_nodes()) +
-                                                         " storage nodes are not up; some buckets may be there only");
+      reply.status = Status(StatusCode::Unavailable,
+                            "some buckets may be only on storage nodes that are not up: " + context_.absent_text());
       return reply;
     }
     if (request.for_changes) {
@@ -278,7 +402,8 @@ class DistributorNode::Impl {
     if (!parts.empty()) return node_of(bucket, parts, request);
     if (!context_.ready) return {bucket, still_collecting()};
     if (context_.unreported_buckets_may_exist()) {
-      return {bucket, Status(StatusCode::Unavailable, "it may be on a storage node that is not up")};
+      return {bucket, Status(StatusCode::Unavailable,
+                             "it may be on one of the storage nodes that are not up: " + context_.absent_text())};
     }
     return {bucket, Status(StatusCode::NotFound, "there is no such bucket")};
   }
@@ -346,13 +471,19 @@ class DistributorNode::Impl {
     rpc::BucketNode found{.bucket = entry.bucket, .status = Status::ok()};
     found.node = nodes[context_.random.below(nodes.size())];
     found.epoch = entry.set.epoch;
-    found.stable_us = entry.last_timestamp_us;
+    found.stable_us = stable_us(entry, oldest);
+    return found;
+  }
+
+  /// Up to here no write to the bucket is under way, or will ever be.
+  static std::uint64_t stable_us(const BucketEntry& entry, const std::map<std::uint64_t, std::uint64_t>& oldest) {
+    std::uint64_t stable = entry.last_timestamp_us;
     const std::uint64_t first = entry.bucket.position();
     const std::uint64_t last = first + (entry.bucket.span() - 1);
     for (auto at = oldest.lower_bound(first); at != oldest.end() && at->first <= last; ++at) {
-      found.stable_us = std::min(found.stable_us, at->second - 1);
+      stable = std::min(stable, at->second - 1);
     }
-    return found;
+    return stable;
   }
 
   std::vector<std::uint16_t> readable_nodes(const BucketEntry& entry) const {
@@ -381,7 +512,8 @@ class DistributorNode::Impl {
           const Status status = reply ? rpc::status_of(*reply) : reply.error();
           const bool only_asks = !std::holds_alternative<rpc::DeploySchemas>(*request) &&
                                  !std::holds_alternative<rpc::ChangeNodes>(*request) &&
-                                 !std::holds_alternative<rpc::ChangeConfig>(*request);
+                                 !std::holds_alternative<rpc::ChangeConfig>(*request) &&
+                                 !std::holds_alternative<rpc::RecoverState>(*request);
           const bool not_done = status.code() == StatusCode::NotReady || (!reply && only_asks);
           if ((!reply || not_done) && address == controllers_[controller_ % controllers_.size()]) ++controller_;
           if (not_done && asked + 1 < controllers_.size()) {
@@ -397,6 +529,7 @@ class DistributorNode::Impl {
   DistributorOptions options_;
   std::uint64_t incarnation_;
   std::uint64_t version_before_ = 0;  ///< Of the newest state before the fleet controller had heard of this process.
+  std::string misnamed_;              ///< Why the fleet controller's polls are refused; empty: they are not.
   std::vector<rpc::Address> controllers_;
   rpc::LiveSettings settings_;
   std::size_t controller_ = 0;  ///< The one that answered last.
@@ -411,11 +544,19 @@ class DistributorNode::Impl {
   Gauge& out_of_sync_;
   Gauge& unavailable_;
   Gauge& damaged_;
+  Gauge& failing_;
+  Gauge& unplaced_;
+  mutable std::mutex health_mutex_;
+  DistributorHealth health_ FJORD_GUARDED_BY(health_mutex_);
+  MonotonicTime polled_at_ FJORD_GUARDED_BY(health_mutex_);
+  bool none_is_placed_ = false;  ///< Under the cluster state in use.
+  Gauge& under_replicated_;
 };
 
 DistributorNode::DistributorNode(const DistributorOptions& options, Runtime& runtime, rpc::Transport& transport)
     : impl_(std::make_unique<Impl>(options, runtime, transport)) {}
 DistributorNode::~DistributorNode() = default;
+DistributorHealth DistributorNode::health() const { return impl_->health(); }
 
 bool DistributorNode::handle(rpc::Request& request, rpc::Responder& respond) { return impl_->handle(request, respond); }
 const rpc::SnapshotHolder& DistributorNode::snapshots() const { return impl_->snapshots(); }

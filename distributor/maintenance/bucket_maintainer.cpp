@@ -33,6 +33,10 @@ BucketMaintainer::BucketMaintainer(Context& context, TunableRegistry& tunables, 
       reshaper_(context, tunables,
                 {[this](BucketId bucket) { install({bucket}); },
                  [this](BucketId bucket) { callbacks_.bucket_ready(bucket); }}),
+      retention_(
+          context, tunables,
+          {[this](BucketId bucket) { install({bucket}); }, [this](BucketId bucket) { callbacks_.bucket_ready(bucket); },
+           [this](const BucketEntry& entry) { return callbacks_.stable_us(entry); }}),
       merges_(context.metrics.counter("fjord_distributor_merges_total", "Buckets merged to the end")),
       merge_failures_(context.metrics.counter("fjord_distributor_merge_failures_total", "Merges to be repeated")),
       damaged_replicas_(
@@ -54,6 +58,7 @@ void BucketMaintainer::forget_outdated(const rpc::ClusterSnapshot* before) {
   adoption_ = plan_adoption(before, *context_.snapshot, context_.ready ? nullptr : &adoption_);
   context_.ready = false;
   reshaper_.forget();
+  retention_.forget();
   outdated_.clear();
   context_.buckets.erase_if([&](const BucketEntry& entry) {
     const bool owned = context_.snapshot->distributor_of(entry.bucket) == context_.options.index;
@@ -70,6 +75,7 @@ void BucketMaintainer::forget_work(const BucketEntry& entry) {
   installs_.erase(entry.bucket.raw());
   surplus_.erase(entry.bucket.raw());
   repairs_.erase(entry.bucket.raw());
+  failures_.forget(entry.bucket);
 }
 
 void BucketMaintainer::collect() {
@@ -161,8 +167,9 @@ void BucketMaintainer::build_database(const ReportCollector::Reports& reports) {
 }
 
 bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaReport>& reports, std::size_t absent) {
-  RecoveryPlan plan =
-      plan_recovery(reports, context_.snapshot->state(), context_.snapshot->ideal_nodes(entry.bucket), absent);
+  const rpc::ClusterSnapshot& snapshot = *context_.snapshot;
+  RecoveryPlan plan = plan_recovery(reports, snapshot.state(), snapshot.ideal_nodes(entry.bucket), absent);
+  if (plan.unborn) plan = plan_recovery(reports, snapshot.state(), snapshot.nodes_for_new(entry.bucket), absent);
   entry.last_timestamp_us = plan.max_timestamp_us;
   const std::size_t copies = context_.replicas_at_birth();
   if (plan.unborn && plan.members.size() < copies) {
@@ -174,7 +181,12 @@ bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaRepo
     entry.reason = std::move(plan.reason);
     return false;
   }
-  entry.set = {plan.epoch, std::move(plan.members)};
+  for (const std::uint16_t node : stand_ins(plan, plan.newest, entry.bucket, snapshot)) {
+    std::erase(plan.stale, node);
+    plan.filling.push_back(node);
+    plan.install = true;
+  }
+  entry.set = {plan.newest.epoch, std::move(plan.members)};
   entry.filling = std::move(plan.filling);
   entry.stale = std::move(plan.stale);
   entry.dirty = plan.differ;
@@ -194,7 +206,7 @@ bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaRepo
   entry.dropped = entry.stale;
   entry.misplaced = is_misplaced(entry, *context_.snapshot);
   if (plan.install || !entry.dropped.empty()) {
-    entry.set.epoch = context_.next_epoch(plan.epoch);
+    entry.set.epoch = context_.next_epoch(plan.newest.epoch);
     return true;
   }
   entry.phase = BucketPhase::Active;
@@ -211,7 +223,7 @@ void BucketMaintainer::look_around_later() {
 void BucketMaintainer::look_for_joins_later() {
   context_.executor.post_after(context_.options.join_interval, [this, generation = context_.generation] {
     if (generation != context_.generation) return;
-    if (paused_.value() == 0) reshaper_.look_for_joins();
+    if (!is_paused()) reshaper_.look_for_joins();
     look_for_joins_later();
   });
 }
@@ -228,19 +240,27 @@ void BucketMaintainer::look_around() {
     request.only_damaged = true;
     request.entries_limit = reshaper_.entries_limit();
     request.bytes_limit = reshaper_.bytes_limit();
+    retention_.ask(request);
     rpc::call(context_.transport, context_.storage_address(node.index), std::move(request),
               context_.options.storage_timeout, context_.executor,
               [this, index = node.index, generation = context_.generation](Result<rpc::GetBucketInfoReply> reply) {
                 if (generation != context_.generation || !reply) return;
+                context_.space.update(index, reply->space_stage, reply->space_reason);
                 for (const rpc::BucketReport& report : reply->reports) {
                   BucketEntry* entry = context_.buckets.find(report.bucket);
                   if (entry == nullptr || entry->set.epoch == 0) continue;
                   if (report.damaged) note_damaged(*entry, index);
-                  if (paused_.value() == 0) reshaper_.note_size(*entry, index, report.info);
+                  if (!is_paused()) reshaper_.note_size(*entry, index, report.info);
+                  retention_.note(*entry, report);
                 }
+                retention_.note_node(index, *reply);
               });
   }
-  if (paused_.value() == 0) reshaper_.look_for_few_bits();
+  if (!is_paused()) reshaper_.look_for_few_bits();
+  for (const BucketTicket& ticket : std::exchange(held_back_, {})) {
+    BucketEntry* entry = context_.buckets.find(ticket);
+    if (entry != nullptr && !entry->merging && entry->wants_merge()) enqueue_merge(*entry);
+  }
   start_merges();  // The settings may have changed.
   look_around_later();
 }
@@ -256,7 +276,7 @@ void BucketMaintainer::create_all() {
 
 BucketEntry& BucketMaintainer::create(BucketId bucket) {
   BucketEntry& entry = context_.buckets.add(bucket);
-  entry.set = {context_.next_epoch(0), context_.snapshot->ideal_nodes(bucket).to_vector()};
+  entry.set = {context_.next_epoch(0), context_.snapshot->nodes_for_new(bucket).to_vector()};
   install({bucket});
   return entry;
 }
@@ -273,9 +293,9 @@ void BucketMaintainer::install(const std::vector<BucketId>& buckets) {
     install = {};
     std::set<std::uint16_t>& missing = install.missing;
     missing.insert(entry.set.nodes.begin(), entry.set.nodes.end());
-    missing.insert(entry.filling.begin(), entry.filling.end());
     for (std::uint16_t node : entry.joining) missing.erase(node);
     for (std::uint16_t node : missing) by_node[node].push_back(bucket);
+    for (std::uint16_t node : entry.filling) by_node[node].push_back(bucket);
   }
   for (const auto& [node, list] : by_node) send_install(node, list);
 }
@@ -304,6 +324,7 @@ void BucketMaintainer::send_install(std::uint16_t node, const std::vector<Bucket
     tickets.push_back(entry.ticket());
     bool filling = std::find(entry.filling.begin(), entry.filling.end(), node) != entry.filling.end();
     request.buckets.push_back({bucket, filling ? ReplicaSet{} : entry.set});
+    retention_.add_times(request.buckets.back());
     const auto repair = repairs_.find(bucket.raw());
     if (repair == repairs_.end()) continue;
     const std::vector<std::uint16_t>& repaired = repair->second.nodes;
@@ -319,19 +340,22 @@ void BucketMaintainer::send_install(std::uint16_t node, const std::vector<Bucket
 
 void BucketMaintainer::on_installed(std::uint16_t node, const std::vector<BucketTicket>& tickets,
                                     Result<rpc::SetReplicaSetsReply> reply) {
-  bool answered = reply && reply->status && reply->statuses.size() == tickets.size();
+  const bool answered = reply && reply->status && reply->statuses.size() == tickets.size();
+  const bool tells_contents = answered && reply->contents.size() == tickets.size();
   std::vector<BucketTicket> again;
   for (std::size_t i = 0; i < tickets.size(); ++i) {
     BucketEntry* entry = context_.buckets.find(tickets[i]);
     if (entry == nullptr) continue;
+    const auto install = installs_.find(entry->bucket.raw());
+    const bool is_awaited = install != installs_.end() && install->second.missing.contains(node);
+    const bool is_filling = std::find(entry->filling.begin(), entry->filling.end(), node) != entry->filling.end();
     if (!answered || !reply->statuses[i]) {
-      again.push_back(tickets[i]);
-      continue;
+      if (is_awaited || is_filling) again.push_back(tickets[i]);
+    } else if (is_awaited) {
+      if (tells_contents) compare_content(*entry, node, reply->contents[i], install->second);
+      install->second.missing.erase(node);
+      if (install->second.missing.empty()) installed_on_all(*entry);
     }
-    Install& install = installs_[entry->bucket.raw()];
-    if (reply->contents.size() == tickets.size()) compare_content(*entry, node, reply->contents[i], install);
-    install.missing.erase(node);
-    if (install.missing.empty()) installed_on_all(*entry);
   }
   if (again.empty()) return;
   context_.executor.post_after(context_.options.retry_delay, [this, node, again = std::move(again)] {
@@ -376,6 +400,7 @@ void BucketMaintainer::installed(BucketEntry& entry) {
   entry.phase = BucketPhase::Active;
   entry.paused = false;
   repairs_.erase(entry.bucket.raw());
+  retention_.installed(entry);
   auto surplus = surplus_.find(entry.bucket.raw());
   if (surplus != surplus_.end()) {
     entry.deletes_under_way += static_cast<std::uint32_t>(surplus->second.size());
@@ -423,38 +448,18 @@ Status BucketMaintainer::accept_loss(BucketId bucket) {
   return Status::ok();
 }
 
-void BucketMaintainer::enqueue_merge(BucketEntry& entry) {
-  if (entry.merging) return;
-  entry.merging = true;
-  const Need need = need_of(entry, context_.snapshot->ideal_nodes(entry.bucket));
-  merge_queue_[priority_of(entry, need)].push_back(entry.ticket());
-}
-
-void BucketMaintainer::start_merges() {
-  const auto most = static_cast<unsigned>(merges_max_.value());
-  for (auto queue = merge_queue_.begin(); queue != merge_queue_.end() && merges_under_way_ < most; ++queue) {
-    const bool is_paused = paused_.value() != 0 && queue->first > kMaxRedundancy + static_cast<unsigned>(Need::Sync);
-    while (!is_paused && merges_under_way_ < most && !queue->second.empty()) {
-      BucketEntry* entry = context_.buckets.find(queue->second.front());
-      queue->second.pop_front();
-      if (entry == nullptr) continue;
-      ++merges_under_way_;
-      entry->merge_started = true;
-      merge_primary(entry->bucket);
-    }
-  }
-}
-
 void BucketMaintainer::merge_primary(BucketId bucket) {
   BucketEntry& entry = *context_.buckets.find(bucket);
-  if (entry.phase != BucketPhase::Active || entry.reshaping != 0) {
+  if (entry.phase != BucketPhase::Active || entry.reshaping != 0 || entry.forgetting) {
     merge_done(bucket, false);
     return;
   }
   entry.disturbed = false;
+  entry.fill_deferred = false;
+  entry.filled.clear();
   std::vector<std::uint16_t> outsiders = entry.filling;
   outsiders.insert(outsiders.end(), entry.stale.begin(), entry.stale.end());
-  std::uint16_t primary = entry.primary();
+  const std::uint16_t primary = entry.merge_primary = merge_source(entry);
   std::vector<std::uint16_t> sources = entry.set.nodes;
   std::erase(sources, primary);
   sources.insert(sources.end(), outsiders.begin(), outsiders.end());
@@ -475,14 +480,20 @@ void BucketMaintainer::merge_primary(BucketId bucket) {
 void BucketMaintainer::merge_members(BucketId bucket) {
   BucketEntry& entry = *context_.buckets.find(bucket);
   std::vector<std::uint16_t> targets = entry.set.nodes;
-  std::erase(targets, entry.primary());
-  merge_from_primary(bucket, std::move(targets), [this, bucket](bool ok) {
+  std::erase(targets, entry.merge_primary);
+  // A member that leaves and has no space left is merged from only: what it lacks is on the others.
+  const std::vector<std::uint16_t> wanted = wanted_members(entry, *context_.snapshot);
+  const std::size_t skipped = std::erase_if(targets, [&](std::uint16_t node) {
+    return !context_.space.takes_merges(node) && std::find(wanted.begin(), wanted.end(), node) == wanted.end();
+  });
+  merge_from_primary(bucket, std::move(targets), [this, bucket, skipped](bool ok) {
     if (!ok) {
       merge_done(bucket, false);
       return;
     }
     BucketEntry& merged = *context_.buckets.find(bucket);
-    if (!merged.disturbed && std::exchange(merged.unsettled, false) && !merged.dirty && merged.serves()) {
+    if (skipped == 0 && !merged.disturbed && std::exchange(merged.unsettled, false) && !merged.dirty &&
+        merged.serves()) {
       callbacks_.bucket_ready(bucket);
     }
     merge_filling(bucket);
@@ -490,8 +501,12 @@ void BucketMaintainer::merge_members(BucketId bucket) {
 }
 
 void BucketMaintainer::merge_filling(BucketId bucket) {
-  merge_from_primary(bucket, context_.buckets.find(bucket)->filling,
-                     [this, bucket](bool ok) { merge_done(bucket, ok); });
+  BucketEntry& entry = *context_.buckets.find(bucket);
+  entry.filled = fillable(entry);
+  // Operations wait until it is written down that the members are equal. Filling comes after that.
+  if (entry.awaited && entry.dirty) entry.filled.clear();
+  entry.fill_deferred = entry.filled.size() < entry.filling.size();
+  merge_from_primary(bucket, entry.filled, [this, bucket](bool ok) { merge_done(bucket, ok); });
 }
 
 void BucketMaintainer::merge_from_primary(BucketId bucket, std::vector<std::uint16_t> targets,
@@ -506,7 +521,7 @@ void BucketMaintainer::merge_from_primary(BucketId bucket, std::vector<std::uint
     bool ok = true;
   };
   auto count = std::make_shared<Count>(Count{targets.size(), std::move(done)});
-  const std::uint16_t primary = context_.buckets.find(bucket)->primary();
+  const std::uint16_t primary = context_.buckets.find(bucket)->merge_primary;
   for (std::uint16_t target : targets) {
     send_merge(bucket, target, {primary}, {}, [count](bool ok) {
       count->ok = count->ok && ok;
@@ -526,23 +541,34 @@ void BucketMaintainer::send_merge(BucketId bucket, std::uint16_t target, std::ve
   request.state_version = context_.snapshot->state_version();
   request.distributor = context_.options.index;
   request.bucket = bucket;
+  request.epoch = context_.buckets.find(bucket)->set.epoch;
   request.sources = std::move(sources);
   request.outsiders = std::move(outsiders);
-  request.decides = target == context_.buckets.find(bucket)->primary();
+  request.decides = target == context_.buckets.find(bucket)->merge_primary;
   // It answers before we would give it up and ask again while it still works.
   request.time_limit_ms =
       static_cast<std::uint32_t>(std::chrono::duration_cast<milliseconds>(context_.options.merge_timeout / 2).count());
   const BucketEntry& to_merge = *context_.buckets.find(bucket);
-  request.only_moves = need_of(to_merge, context_.snapshot->ideal_nodes(bucket)) == Need::Move;
+  request.only_moves = need_of(to_merge, *context_.snapshot) == Need::Move;
   const BucketTicket ticket = to_merge.ticket();
+  const std::uint32_t run = to_merge.merge_run;
   rpc::call(context_.transport, context_.storage_address(target), std::move(request), context_.options.merge_timeout,
-            context_.executor, [this, ticket, done = std::move(done)](Result<rpc::MergeBucketReply> reply) {
+            context_.executor,
+            [this, ticket, run, target, done = std::move(done)](Result<rpc::MergeBucketReply> reply) {
               BucketEntry* entry = context_.buckets.find(ticket);
               if (entry == nullptr) return;
               if (reply) {
                 for (std::uint16_t node : reply->damaged_sources) note_damaged(*entry, node);
               }
-              done(reply && reply->status);
+              if (entry->merge_run != run) return;
+              const Status status = reply ? reply->status : reply.error();
+              if (!status) {
+                entry->merge_problem = NodeId::storage(target).to_string() + ": " + status.to_string();
+                failures_.note(ticket.bucket, entry->merge_problem);
+              }
+              // A large bucket takes several times the limit of one command; it gets on each time.
+              if (status.code() == StatusCode::Busy) failures_.forget(ticket.bucket);
+              done(status.is_ok());
             });
 }
 
@@ -550,6 +576,11 @@ void BucketMaintainer::merge_done(BucketId bucket, bool ok) {
   BucketEntry& entry = *context_.buckets.find(bucket);
   --merges_under_way_;
   entry.merge_started = false;
+  if (ok) {
+    failures_.forget(bucket);
+  } else {
+    failures_.failed(bucket, context_.clock.now());
+  }
   if (ok && !entry.disturbed) {
     // From here on no write starts until the new set is installed, so nothing can reach one replica only.
     entry.paused = true;
@@ -573,6 +604,10 @@ void BucketMaintainer::drained(BucketEntry& entry) {
   if (!entry.paused || entry.phase != BucketPhase::Active) return;
   if (entry.reshaping != 0) {
     reshaper_.drained(entry);
+    return;
+  }
+  if (entry.forgetting) {
+    retention_.drained(entry);
     return;
   }
   if (!entry.disturbed) {
@@ -604,7 +639,7 @@ void BucketMaintainer::finish_merge(BucketEntry& entry) {
 void BucketMaintainer::compare_replicas(BucketId bucket) {
   const BucketEntry& entry = *context_.buckets.find(bucket);
   std::vector<std::uint16_t> nodes = entry.set.nodes;
-  nodes.insert(nodes.end(), entry.filling.begin(), entry.filling.end());
+  nodes.insert(nodes.end(), entry.filled.begin(), entry.filled.end());
   struct Answers {
     std::size_t left;
     std::map<std::uint16_t, rpc::BucketReport> reports;
@@ -678,7 +713,12 @@ void BucketMaintainer::keep_damaged_set(BucketEntry& entry) {
 
 void BucketMaintainer::extend_set(BucketEntry& entry) {
   merges_.add();
+  // While replicas wait to be filled, the members that are to make room for them stay.
   std::vector<std::uint16_t> wanted = wanted_members(entry, *context_.snapshot);
+  if (entry.fill_deferred) {
+    wanted = entry.set.nodes;
+    wanted.insert(wanted.end(), entry.filled.begin(), entry.filled.end());
+  }
   std::vector<std::uint16_t> surplus = entry.stale;
   for (std::uint16_t node : entry.set.nodes) {
     if (std::find(wanted.begin(), wanted.end(), node) == wanted.end()) surplus.push_back(node);
@@ -690,12 +730,14 @@ void BucketMaintainer::extend_set(BucketEntry& entry) {
     if (std::find(before.begin(), before.end(), node) == before.end()) entry.joining.push_back(node);
   }
   if (entry.joining.size() == entry.set.nodes.size()) entry.joining.clear();  // None of the older ones stays.
-  entry.filling.clear();
+  std::erase_if(entry.filling, [&](std::uint16_t node) { return !entry.fill_deferred || entry.set.contains(node); });
   entry.stale.clear();
-  entry.misplaced = false;
+  entry.misplaced = entry.fill_deferred && is_misplaced(entry, *context_.snapshot);
   entry.dirty = false;
   entry.unsettled = false;
   entry.merging = false;
+  entry.awaited = false;
+  entry.merge_problem.clear();
   entry.dropped = surplus;
   if (!surplus.empty()) surplus_[entry.bucket.raw()] = std::move(surplus);
   install({entry.bucket});
@@ -722,15 +764,21 @@ void BucketMaintainer::delete_surplus(BucketEntry& entry, std::uint16_t node) {
             });
 }
 
-bool BucketMaintainer::is_busy_or_paused() const {
-  return paused_.value() != 0 || merges_under_way_ > 0 ||
-         std::any_of(merge_queue_.begin(), merge_queue_.end(), [](const auto& queue) { return !queue.second.empty(); });
-}
-
 std::size_t BucketMaintainer::out_of_sync() const {
   std::size_t count = 0;
   for (auto& [raw, entry] : context_.buckets) {
     count += entry.phase == BucketPhase::Collecting || entry.wants_merge() ? 1 : 0;
+  }
+  return count;
+}
+
+std::size_t BucketMaintainer::under_replicated() const {
+  if (context_.snapshot == nullptr) return 0;
+  const std::size_t wanted = wanted_copies(*context_.snapshot);
+  std::size_t count = 0;
+  for (auto& [raw, entry] : context_.buckets) {
+    const bool is_served = entry.phase == BucketPhase::Active || entry.phase == BucketPhase::Installing;
+    count += is_served && entry.intact().size() < wanted ? 1 : 0;
   }
   return count;
 }

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -10,7 +9,10 @@
 
 #include "context.h"
 #include "maintenance/bucket_reshaper.h"
+#include "maintenance/merge_failures.h"
+#include "maintenance/merge_queue.h"
 #include "maintenance/need.h"
+#include "maintenance/remove_retention.h"
 #include "maintenance/report_collector.h"
 #include "maintenance/state_adoption.h"
 
@@ -24,6 +26,8 @@ class BucketMaintainer {
     std::function<void(BucketId)> bucket_ready;  ///< Operations that waited for the bucket may go on.
     std::function<void()> state_ready;           ///< The database is complete.
     std::function<void()> buckets_forgotten;     ///< More buckets are being collected anew.
+    /// RemoveRetention's.
+    std::function<std::uint64_t(const BucketEntry&)> stable_us;
   };
   BucketMaintainer(Context& context, TunableRegistry& tunables, Callbacks callbacks);
 
@@ -35,6 +39,10 @@ class BucketMaintainer {
   BucketEntry& create(BucketId bucket);
   /// A write did not reach every replica, or members were found to differ.
   void repair(BucketEntry& entry);
+  /// An operation waits until the members are known to be equal: their merge comes before all others.
+  void await_sync(BucketEntry& entry);
+  /// A replica that is being filled did not get a write that all members have.
+  void note_missed(BucketEntry& entry) { entry.disturbed = true; }
   /// A replica has lost something: it is merged from an intact one.
   void note_damaged(BucketEntry& entry, std::uint16_t node);
   /// What is left of a bucket without an intact replica becomes all there is, once its replicas hold the same. Errors:
@@ -43,14 +51,20 @@ class BucketMaintainer {
   /// The last write under way in a paused bucket has ended.
   void drained(BucketEntry& entry);
 
-  /// Merges wait or are under way, or an operator has paused maintenance: nothing less urgent is to be done now.
+  /// Merges wait or are under way, or maintenance is paused: nothing less urgent is to be done now.
   bool is_busy_or_paused() const;
 
   std::size_t out_of_sync() const;
   std::size_t unavailable() const;
   std::size_t damaged() const;
+  /// Buckets whose merges fail again and again.
+  MergeFailures::Summary failing() { return failures_.summary(context_.buckets, context_.clock.now()); }
+  /// Buckets that are served with fewer intact members than there should be.
+  std::size_t under_replicated() const;
 
  private:
+  /// An operator has paused maintenance, or the cluster is down: only what is for safety is done.
+  bool is_paused() const;
   /// Of an entry that is about to be forgotten.
   void forget_work(const BucketEntry& entry);
   void collect_rest(ReportCollector::Reports reports);
@@ -78,6 +92,11 @@ class BucketMaintainer {
   void installed(BucketEntry& entry);
 
   void enqueue_merge(BucketEntry& entry);
+  void restart_merge(BucketEntry& entry);
+  bool is_held_back(const BucketEntry& entry) const;
+  /// The nodes that can be filled now.
+  std::vector<std::uint16_t> fillable(const BucketEntry& entry) const;
+  std::uint16_t merge_source(const BucketEntry& entry) const;
   void start_merges();
   void merge_primary(BucketId bucket);
   void merge_members(BucketId bucket);
@@ -115,13 +134,16 @@ class BucketMaintainer {
   const Tunable& paused_;
   ReportCollector collector_;
   BucketReshaper reshaper_;
+  RemoveRetention retention_;
   Adoption adoption_;
   std::vector<BucketId> outdated_;  // Owned before, and to be collected anew.
   std::map<std::uint64_t, Install> installs_;
   std::map<std::uint64_t, std::vector<std::uint16_t>> surplus_;  // To delete when the set is installed.
   std::map<std::uint64_t, Repair> repairs_;                      // To be told with the set that is being installed.
-  std::map<unsigned, std::deque<BucketTicket>> merge_queue_;     // By priority.
+  MergeQueue merge_queue_;
+  std::vector<BucketTicket> held_back_;  // Buckets that need nothing but space on a node, for a replica to be filled.
   unsigned merges_under_way_ = 0;
+  MergeFailures failures_;
   Counter& merges_;
   Counter& merge_failures_;
   Counter& damaged_replicas_;

@@ -1,6 +1,7 @@
 #include "maintenance/need.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "context.h"
 
@@ -8,34 +9,70 @@ namespace fjord::distributor {
 
 namespace {
 
-/// Ideal nodes that a bucket has not, because nodes of the distribution that are neither retired nor without capacity
-/// are away.
+/// Ideal nodes that a bucket lacks because nodes that are to stay are away.
 std::size_t ideal_nodes_away(const NodeList& ideal, const rpc::ClusterSnapshot& snapshot) {
-  const std::size_t copies = snapshot.distribution().redundancy();
-  if (ideal.size() >= copies) return 0;
-  std::size_t staying = 0;
+  const std::size_t wanted = wanted_copies(snapshot);
+  if (ideal.size() >= wanted) return 0;
   std::size_t away = 0;
   for (const DistributionGroup::Node& node : snapshot.distribution().flat_nodes()) {
-    if (!is_to_stay(snapshot.state(), node.index)) continue;
-    ++staying;
-    away += snapshot.state().is_up({NodeType::Storage, node.index}) ? 0 : 1;
+    const bool is_away = is_to_stay(snapshot.state(), node.index) && !snapshot.storage_serves(node.index);
+    away += is_away ? 1 : 0;
   }
-  const std::size_t wanted = std::min(copies, staying);
-  return wanted <= ideal.size() ? 0 : std::min(wanted - ideal.size(), away);
+  return std::min(wanted - ideal.size(), away);
+}
+
+bool contains(std::span<const std::uint16_t> nodes, std::uint16_t node) {
+  return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
+}
+
+/// Places in maintenance that count as holders of a replica: see stand_ins().
+std::size_t holders_in_maintenance(const ReplicaSet& newest, BucketId bucket, const rpc::ClusterSnapshot& snapshot) {
+  std::size_t named = 0;
+  std::size_t others = 0;
+  for (const std::uint16_t node : snapshot.places(bucket)) {
+    if (snapshot.storage_serves(node)) continue;
+    ++(newest.contains(node) ? named : others);
+  }
+  const std::size_t wanted = wanted_copies(snapshot);
+  const std::size_t missing = newest.nodes.size() < wanted ? wanted - newest.nodes.size() : 0;
+  return named + std::min(others, missing);
 }
 
 }  // namespace
 
+std::size_t wanted_copies(const rpc::ClusterSnapshot& snapshot) {
+  return replicas_at_birth(snapshot.state(), snapshot.distribution());
+}
+
 std::vector<std::uint16_t> wanted_members(const BucketEntry& entry, const rpc::ClusterSnapshot& snapshot) {
   const NodeList ideal = snapshot.ideal_nodes(entry.bucket);
   std::vector<std::uint16_t> nodes = ideal.to_vector();
-  const auto leaves = [&](std::uint16_t node) { return !ideal.contains(node); };
-  if (std::none_of(entry.set.nodes.begin(), entry.set.nodes.end(), leaves)) return nodes;
-  std::size_t kept = ideal_nodes_away(ideal, snapshot);
-  for (auto node = entry.set.nodes.begin(); node != entry.set.nodes.end() && kept > 0; ++node) {
-    if (!leaves(*node)) continue;
-    nodes.push_back(*node);
-    --kept;
+  std::vector<std::uint16_t> leaving;
+  for (const std::vector<std::uint16_t>* list : {&entry.set.nodes, &entry.filling}) {
+    std::copy_if(list->begin(), list->end(), std::back_inserter(leaving), [&](auto n) { return !ideal.contains(n); });
+  }
+  if (leaving.empty()) return nodes;
+  leaving.resize(std::min(leaving.size(), ideal_nodes_away(ideal, snapshot)));
+  nodes.insert(nodes.end(), leaving.begin(), leaving.end());
+  return nodes.empty() ? entry.set.nodes : nodes;
+}
+
+std::vector<std::uint16_t> stand_ins(const RecoveryPlan& plan, const ReplicaSet& newest, BucketId bucket,
+                                     const rpc::ClusterSnapshot& snapshot) {
+  const NodeList ideal = snapshot.ideal_nodes(bucket);
+  const std::size_t wanted = ideal.size() + ideal_nodes_away(ideal, snapshot);
+  std::size_t copies = plan.members.size() + plan.filling.size();
+  std::vector<std::uint16_t> nodes;
+  for (auto stale = plan.stale.begin(); stale != plan.stale.end() && copies < wanted; ++stale, ++copies) {
+    nodes.push_back(*stale);
+  }
+  copies += holders_in_maintenance(newest, bucket, snapshot);
+  for (const std::uint16_t node : snapshot.nodes_for_new(bucket)) {
+    if (copies >= wanted) break;
+    const bool is_one = contains(plan.members, node) || contains(plan.filling, node) || contains(nodes, node);
+    if (is_one) continue;
+    nodes.push_back(node);
+    ++copies;
   }
   return nodes;
 }
@@ -46,8 +83,8 @@ bool is_misplaced(const BucketEntry& entry, const rpc::ClusterSnapshot& snapshot
                      [&](std::uint16_t node) { return std::find(wanted.begin(), wanted.end(), node) == wanted.end(); });
 }
 
-Need need_of(const BucketEntry& entry, const NodeList& ideal) {
-  if (!entry.filling.empty() && entry.intact().size() < ideal.size()) return Need::Restore;
+Need need_of(const BucketEntry& entry, std::span<const std::uint16_t> wanted) {
+  if (!entry.filling.empty() && entry.intact().size() < wanted.size()) return Need::Restore;
   if (entry.repairable()) return Need::Repair;
   if (entry.dirty || entry.unsettled) return Need::Sync;
   if (!entry.filling.empty() || entry.misplaced) return Need::Move;
@@ -55,6 +92,7 @@ Need need_of(const BucketEntry& entry, const NodeList& ideal) {
 }
 
 unsigned priority_of(const BucketEntry& entry, Need need) {
+  if (entry.awaited && is_for_safety(need)) return 0;
   if (need == Need::Restore) return static_cast<unsigned>(std::min<std::size_t>(entry.intact().size(), kMaxRedundancy));
   return kMaxRedundancy + static_cast<unsigned>(need);
 }

@@ -90,6 +90,17 @@ void split_by_ideal(RecoveryPlan& plan, const std::vector<const ReplicaReport*>&
   }
 }
 
+/// The members of `set` that have not reported, with their states: whom the bucket waits for.
+std::string names_of_absent(std::span<const ReplicaReport> reports, const ClusterState& state, const ReplicaSet& set) {
+  std::string names;
+  for (const std::uint16_t node : set.nodes) {
+    if (find_report(reports, node) != nullptr) continue;
+    const NodeId id = NodeId::storage(node);
+    names += (names.empty() ? "" : ", ") + id.to_string() + " (" + std::string(to_string(state.node(id).state)) + ")";
+  }
+  return names.empty() ? "a storage node that is down" : names;
+}
+
 }  // namespace
 
 RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const ClusterState& state, const NodeList& ideal,
@@ -101,7 +112,7 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
     if (newest == nullptr || report.set.epoch > newest->set.epoch) newest = &report;
   }
   const ReplicaSet& set = newest->set;
-  plan.epoch = set.epoch;
+  plan.newest = set;
 
   if (is_unborn(reports, state, set)) return plan_birth(reports, ideal, std::move(plan));
   std::vector<const ReplicaReport*> holders = told(reports, set);
@@ -112,7 +123,7 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
                               return find_report(reports, node) != nullptr;
                             });
   if (!all_reported && !someone_continuous && absent > 0) {
-    plan.reason = "its newest documents may be on a storage node that is down";
+    plan.reason = "its newest documents may be on " + names_of_absent(reports, state, set);
     return plan;
   }
   if (holders.empty()) {

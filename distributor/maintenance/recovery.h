@@ -22,8 +22,8 @@ struct ReplicaReport {
 /// What a distributor that takes over a bucket may conclude from the reports.
 struct RecoveryPlan {
   bool available = false;
-  /// It was about to be made and nothing was ever written to it: `members` is the whole ideal state, and needs as many
-  /// nodes as any new bucket.
+  /// It was about to be made and nothing was ever written to it: `members` is the whole ideal state. It has to be
+  /// planned with the nodes of a new bucket as that state, and needs as many of them.
   bool unborn = false;
   std::string reason;                  ///< Why it is not available.
   std::vector<std::uint16_t> members;  ///< Hold every acknowledged write. Primary first.
@@ -31,7 +31,7 @@ struct RecoveryPlan {
   std::vector<std::uint16_t> stale;    ///< Hold a replica that counts for nothing.
   bool differ = false;                 ///< Members do not hold the same entries.
   bool install = false;                ///< The set must be written down before it is served.
-  std::uint64_t epoch = 0;             ///< Of the newest set found.
+  ReplicaSet newest;                   ///< The newest set found.
   std::uint64_t max_timestamp_us = 0;  ///< Over all reports.
 };
 

@@ -37,6 +37,7 @@ void ReportCollector::on_reports(std::uint16_t node, Result<rpc::GetBucketInfoRe
     });
     return;
   }
+  context_.space.update(node, reply->space_stage, reply->space_reason);
   for (rpc::BucketReport& report : reply->reports) {
     reports_[report.bucket.raw()].push_back({node, report.info, std::move(report.replica_set), report.damaged});
   }

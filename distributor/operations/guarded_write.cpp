@@ -66,6 +66,17 @@ std::optional<GuardedWrite::Decision> GuardedWrite::look_at_token(const rpc::Ope
                                    "it was applied")};
 }
 
+Status GuardedWrite::check_version(std::uint64_t version_us) const {
+  if (!operation_.required_version || *operation_.required_version == version_us) return Status::ok();
+  const std::string required =
+      *operation_.required_version == 0
+          ? std::string("that there is none is required")
+          : fmt::format("version {} of {} is required", *operation_.required_version, operation_.id);
+  const std::string found = version_us == 0 ? fmt::format("there is no document {}", operation_.id)
+                                            : fmt::format("the document {} has version {}", operation_.id, version_us);
+  return Status(StatusCode::TestAndSetFailed, fmt::format("{}, and {}", found, required));
+}
+
 Status GuardedWrite::check_condition(const DocumentView* view, std::int64_t now_seconds) const {
   if (!condition_) return Status::ok();
   const std::string text = operation_.condition.substr(0, kConditionShown);
@@ -110,6 +121,8 @@ GuardedWrite::Decision GuardedWrite::decide(const rpc::OperationResult& stored, 
     decision.version_us = stored.timestamp_us;
   }
   const DocumentView* existing = view ? &*view : nullptr;
+  decision.status = check_version(decision.version_us);
+  if (!decision.status) return decision;
   decision.status = check_condition(existing, now_seconds);
   if (!decision.status) {
     if (existing != nullptr) {

@@ -58,6 +58,8 @@ class GuardedWrite {
   GuardedWrite(const rpc::Operation& operation, GlobalId gid, std::shared_ptr<const DocumentTypeRepo> types);
 
   std::optional<Decision> look_at_token(const rpc::OperationResult& stored, std::uint64_t sent_timestamp_us) const;
+  /// `version_us` is that of the document as it is stored; 0: there is none.
+  Status check_version(std::uint64_t version_us) const;
   Status check_condition(const DocumentView* view, std::int64_t now_seconds) const;
   Status make_content(const DocumentView* view);
 

@@ -21,6 +21,11 @@ std::size_t bytes_of(const rpc::Operation& operation) {
 }  // namespace
 
 void OperationEngine::arrive(rpc::Execute request, rpc::Responder respond) {
+  if (request.rest != 0) {
+    context_.executor.post([this, rest = request.rest, client = request.client_id,
+                            respond = std::move(respond)]() mutable { answer_rest(rest, client, std::move(respond)); });
+    return;
+  }
   struct Group {
     std::size_t operations = 0;
     std::size_t bytes = 0;
@@ -99,8 +104,10 @@ void OperationEngine::execute(rpc::Execute request, rpc::Responder respond, cons
   auto batch = std::make_shared<Batch>();
   batch->start = arrival.at;
   batch->bytes = arrival.bytes;
-  batch->deadline =
+  const MonotonicTime deadline =
       batch->start + (request.timeout_us > 0 ? Duration(request.timeout_us) : context_.options.default_timeout);
+  batch->takes_parts = request.part_after_us > 0 && request.operations.size() > 1;
+  batch->part_at = batch->start + Duration(request.part_after_us);
   batch->respond = std::move(respond);
   batch->request = std::move(request);
   batch->ops.resize(batch->request.operations.size());
@@ -120,14 +127,10 @@ void OperationEngine::execute(rpc::Execute request, rpc::Responder respond, cons
   batch->number = next_batch_++;
   batches_.emplace(batch->number, batch);
   const MonotonicTime now = context_.clock.now();
-  const Duration left = std::max(batch->deadline - now, Duration(0));
-  context_.executor.post_after(left, [this, weak = std::weak_ptr<Batch>(batch)] {
-    if (auto alive = weak.lock()) on_deadline(alive);
-  });
   for (std::uint32_t i = 0; i < batch->ops.size(); ++i) {
     const rpc::Operation& operation = batch->request.operations[i];
     Op& op = batch->ops[i];
-    op.deadline = batch->deadline;
+    op.deadline = deadline;
     if (operation.timeout_us > 0) op.deadline = std::min(op.deadline, batch->start + Duration(operation.timeout_us));
     const auto refusal = arrival.refused[static_cast<std::size_t>(Admission::class_of(operation))];
     op.admitted = !refusal;
@@ -140,6 +143,7 @@ void OperationEngine::execute(rpc::Execute request, rpc::Responder respond, cons
     }
   }
   flush();
+  watch(batch);
 }
 
 void OperationEngine::admit(const OpRef& ref) {
@@ -162,6 +166,11 @@ Status OperationEngine::prepare(const OpRef& ref) {
   ref.op().gid = id.gid();
   if (operation.kind == rpc::OperationKind::Unknown)
     return {StatusCode::InvalidArgument, "an operation without a kind"};
+  const bool is_get = operation.kind == rpc::OperationKind::Get;
+  if (is_get && operation.required_version)
+    return {StatusCode::InvalidArgument, "a get with a required version; only put, update and remove take one"};
+  if (!is_get && operation.node)
+    return {StatusCode::InvalidArgument, "a write that names a storage node; only a get takes one"};
   if (context_.snapshot == nullptr) return Status::ok();
   const std::shared_ptr<const DocumentTypeRepo>& types = context_.snapshot->types();
   if (operation.kind == rpc::OperationKind::Get) {

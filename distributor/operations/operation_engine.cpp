@@ -2,20 +2,19 @@
 
 #include <algorithm>
 
-#include "fjord/document/document.h"
-#include "fjord/document/json.h"
+#include "fjord/rpc/deadline.h"
 #include "fjord/rpc/refusal.h"
 
 namespace fjord::distributor {
 namespace {
 
-/// Clients repeat at once, or after the time of an attempt.
-constexpr Duration kRepeatWithin = seconds(10);
+/// Records of jobs are few and small. They use the space that is kept for merges, so that a full node ends no job.
+bool is_job_record(const rpc::Operation& operation) { return operation.id.starts_with("id:fjord:fjord_job:"); }
 
 OperationMetrics::PerKind make_kind(MetricRegistry& registry, const std::string& operation) {
-  const char* help = "Operations by how they ended";
   auto outcome = [&](const char* name) -> Counter& {
-    return registry.counter("fjord_distributor_operations_total", help, {{"operation", operation}, {"outcome", name}});
+    return registry.counter("fjord_distributor_operations_total", "Operations by how they ended",
+                            {{"operation", operation}, {"outcome", name}});
   };
   return {
       outcome("applied"), outcome("not_applied"), outcome("in_doubt"),
@@ -34,6 +33,8 @@ OperationMetrics::OperationMetrics(MetricRegistry& metrics)
       duplicates(metrics.counter("fjord_distributor_duplicates_total", "Copies of writes that were recognised")),
       known_tokens(metrics.counter("fjord_distributor_known_tokens_total",
                                    "Operations whose token said that they had been applied")),
+      parts(metrics.counter("fjord_distributor_partial_answers_total",
+                            "Answers with the outcomes that were known, while other operations of the batch went on")),
       pending(metrics.gauge("fjord_distributor_pending_operations", "Operations under way")),
       registry(metrics) {}
 
@@ -66,6 +67,13 @@ OperationEngine::OperationEngine(Context& context, BucketMaintainer& maintainer,
       guard_rails_(tunables, context.metrics, context.clock),
       admission_(tunables, context.metrics,
                  {context.options.pending_operations_max, context.options.pending_bytes_max}),
+      reads_when_down_(tunables.declare({.name = "distributor.reads_when_cluster_down",
+                                         .unit = Unit::Count,
+                                         .default_value = 1,
+                                         .min = 0,
+                                         .max = 1,
+                                         .help = "1: reads and visits go on while the cluster is down"})),
+      unclaimed_(static_cast<std::uint64_t>(context.clock.wall_now().us)),
       next_message_(static_cast<std::uint64_t>(context.clock.wall_now().us)) {}
 
 bool OperationEngine::is_retryable(const Status& status) {
@@ -77,7 +85,8 @@ bool OperationEngine::is_retryable(const Status& status) {
 void OperationEngine::dispatch(OpRef ref) {
   Op& op = ref.op();
   ref.attempt = ++op.attempt;
-  if (!is_in_time_and_place(ref)) return;
+  if (!is_in_time_and_place(ref) || !is_open_for(ref)) return;
+  if (ref.request().node) return dispatch_to_replica(ref);
   BucketEntry* entry = entry_for(ref);
   if (entry == nullptr) return;
   if (entry->phase == BucketPhase::Unavailable) {
@@ -91,6 +100,8 @@ void OperationEngine::dispatch(OpRef ref) {
   }
   if (!ref.is_write()) {
     if (!ref.is_session_read() || may_begin(ref, *entry)) dispatch_read(ref, *entry);
+  } else if (Status space = check_space(ref, *entry); !space) {
+    settle(ref, std::move(space));
   } else if (!op.counted && op.at_large == 0 && is_clogged(*entry)) {
     refuse_at_once(ref, Admission::Refusal::SlowNode);
   } else if (may_begin(ref, *entry)) {
@@ -137,6 +148,18 @@ bool OperationEngine::is_in_time_and_place(const OpRef& ref) {
   return true;
 }
 
+bool OperationEngine::reads_go_on() const {
+  return context_.snapshot->state().is_cluster_up() || reads_when_down_.value() != 0;
+}
+
+/// A write that was sent before the cluster was called down goes on, so that its outcome is known.
+bool OperationEngine::is_open_for(const OpRef& ref) {
+  if (context_.snapshot->state().is_cluster_up() || ref.op().at_large > 0) return true;
+  if (!ref.is_write() && reads_go_on()) return true;
+  refuse(ref, StatusCode::Unavailable, context_.closed_text());
+  return false;
+}
+
 BucketEntry* OperationEngine::entry_for(const OpRef& ref) {
   Op& op = ref.op();
   BucketEntry* entry = context_.buckets.find_for(op.gid);
@@ -149,8 +172,7 @@ BucketEntry* OperationEngine::entry_for(const OpRef& ref) {
   if (entry != nullptr) return entry;
   if (context_.unreported_buckets_may_exist()) {
     refuse(ref, StatusCode::Unavailable,
-           "the bucket may be on one of the " + std::to_string(context_.absent_nodes()) +
-               " storage nodes that are not up");
+           "the bucket may be on one of the storage nodes that are not up: " + context_.absent_text());
     return nullptr;
   }
   // Making it, with everybody who would hold it, is how an owner that is not sure finds out whether it is there.
@@ -158,22 +180,36 @@ BucketEntry* OperationEngine::entry_for(const OpRef& ref) {
     settle(ref, Status(StatusCode::NotFound, "there is no document " + ref.request().id));
     return nullptr;
   }
-  if (context_.snapshot->ideal_nodes(op.bucket).size() < context_.replicas_at_birth()) {
+  if (context_.snapshot->nodes_for_new(op.bucket).size() < context_.replicas_at_birth()) {
     refuse(ref, StatusCode::Unavailable,
-           "a new bucket needs " + std::to_string(context_.replicas_at_birth()) + " storage nodes that are up");
+           "a new bucket needs " + std::to_string(context_.replicas_at_birth()) +
+               " storage nodes that are up; away: " + context_.absent_text());
     return nullptr;
   }
   return &maintainer_.create(op.bucket);
 }
 
-bool OperationEngine::may_begin(const OpRef& ref, const BucketEntry& entry) {
+Status OperationEngine::check_space(const OpRef& ref, const BucketEntry& entry) const {
+  const Op& op = ref.op();
+  // What may be on a replica already is finished. What reads first may have been applied, or may be a remove.
+  if (op.counted || op.at_large > 0 || op.guard != nullptr || ref.request().kind != rpc::OperationKind::Put) {
+    return Status::ok();
+  }
+  if (is_job_record(ref.request())) return Status::ok();
+  return context_.space.check_put(entry.set.nodes);
+}
+
+bool OperationEngine::may_begin(const OpRef& ref, BucketEntry& entry) {
   Op& op = ref.op();
   // Under way means under way: a replica set is changed only after all that was counted has ended.
   if (op.counted) return true;
   const bool needs_one_for_all = op.guard != nullptr || ref.is_session_read();
   if (needs_one_for_all && entry.may_differ() && !context_.options.sabotage.guard_reads_anywhere) {
-    op.last_problem = Status(StatusCode::NotReady, "the bucket's replicas are being brought in sync");
+    std::string why = "the bucket's replicas are being brought in sync";
+    if (!entry.merge_problem.empty()) why += "; the last merge failed: " + entry.merge_problem;
+    op.last_problem = Status(StatusCode::NotReady, std::move(why));
     waiting_for_bucket_[op.bucket.raw()].push_back(ref);
+    maintainer_.await_sync(entry);
     return false;
   }
   const Turn turn = op.guard != nullptr ? Turn::Alone : ref.is_write() ? Turn::Write : Turn::Read;
@@ -199,8 +235,7 @@ void OperationEngine::leave_turn(const OpRef& ref) {
 
 bool OperationEngine::is_clogged(const BucketEntry& entry) const {
   const auto waits = [&](std::uint16_t node) { return latencies_.is_clogged(node, admission_.slow_node_share()); };
-  return std::any_of(entry.set.nodes.begin(), entry.set.nodes.end(), waits) ||
-         std::any_of(entry.filling.begin(), entry.filling.end(), waits);
+  return std::any_of(entry.set.nodes.begin(), entry.set.nodes.end(), waits);
 }
 
 void OperationEngine::count(BucketEntry& entry, Op& op) {
@@ -243,8 +278,14 @@ void OperationEngine::decide(const OpRef& ref) {
       decision.status = std::move(fits);
     }
   }
+  BucketEntry& entry = *context_.buckets.find(op.bucket);
+  if (decision.kind == Kind::Write && !content.remove && op.at_large == 0 && !is_job_record(ref.request())) {
+    if (Status space = context_.space.check_put(entry.set.nodes); !space) {
+      decision.kind = Kind::Fail;
+      decision.status = std::move(space);
+    }
+  }
   if (decision.kind == Kind::Write) {
-    BucketEntry& entry = *context_.buckets.find(op.bucket);
     op.reading = false;
     op.result.existed = content.existed;
     op.timestamp_us = context_.next_timestamp(std::max(entry.last_timestamp_us, content.newer_than_us));
@@ -269,7 +310,8 @@ void OperationEngine::dispatch_write(const OpRef& ref, BucketEntry& entry) {
   count(entry, op);
   op.missing = entry.set.nodes;
   if (context_.options.sabotage.skip_replica) op.missing.resize(1);
-  op.missing.insert(op.missing.end(), entry.filling.begin(), entry.filling.end());
+  op.refused.clear();
+  op.completing = false;
   op.acknowledged = 0;
   op.partial = false;
   // A guarded one has found out, unless a node is away that may have taken it and will come back with it.
@@ -307,7 +349,8 @@ void OperationEngine::dispatch_read(const OpRef& ref, BucketEntry& entry) {
 std::uint16_t OperationEngine::choose_reader(const OpRef& ref, const BucketEntry& entry,
                                              const std::vector<std::uint16_t>& candidates) {
   const MonotonicTime now = context_.clock.now();
-  const std::vector<std::uint16_t> fast = latencies_.without_slow(candidates, now);
+  std::vector<std::uint16_t> fast = latencies_.without_slow(candidates, now);
+  if (ref.op().silent && fast.size() > 1) std::erase(fast, *ref.op().silent);
   if (fast.size() < candidates.size()) {
     for (std::uint16_t node : candidates) {
       if (latencies_.wants_probe(node, now)) probe(ref, node, entry.set.epoch);
@@ -366,12 +409,24 @@ void OperationEngine::send(const OpRef& ref, std::uint16_t node, std::uint64_t e
     out.header = operation.header;
     out.body = operation.body;
   }
+  const bool takes_reserve = op.acknowledged > 0 || op.completing || is_job_record(operation);
+  out.is_elsewhere = !ref.is_reading() && takes_reserve;
   if (!ref.is_reading()) ++op.at_large;
   Outgoing& outgoing = outbox_[node];
   outgoing.refs.push_back(ref);
   outgoing.refs.back().takes_rest = out.even_damaged;
   outgoing.operations.push_back(std::move(out));
   if (operation.priority == rpc::Priority::Background) ++outgoing.in_background;
+}
+
+/// A read that gets no answer from one replica leaves time to ask another one.
+Duration OperationEngine::time_for_reads(const std::vector<OpRef>& refs, MonotonicTime now) {
+  Duration longest(1);
+  for (const OpRef& ref : refs) {
+    const Duration left = ref.op().deadline - now;
+    longest = std::max(longest, ref.op().silent ? left : left / 2);
+  }
+  return longest;
 }
 
 void OperationEngine::flush() {
@@ -386,13 +441,17 @@ void OperationEngine::flush() {
     request.number = next_message_++;
     Duration longest(1);
     for (const OpRef& ref : outgoing.refs) longest = std::max(longest, ref.op().deadline - now);
-    request.timeout_us = std::min(longest, context_.options.storage_timeout).count();
+    request.timeout_us = rpc::time_for_callee(std::min(longest, context_.options.storage_timeout)).count();
     const bool only_reads = std::all_of(request.operations.begin(), request.operations.end(),
                                         [](const auto& op) { return op.kind == rpc::OperationKind::Get; });
+    Duration timeout = context_.options.storage_timeout;
+    if (only_reads) {
+      timeout = std::min(timeout, time_for_reads(outgoing.refs, now));
+      request.timeout_us = std::min(request.timeout_us, timeout.count());
+    }
     const std::uint64_t number = latencies_.sent(
         node, only_reads ? NodeLatencies::Kind::Read : NodeLatencies::Kind::Write, request.operations.size(), now);
-    rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
-              context_.executor,
+    rpc::call(context_.transport, context_.storage_address(node), std::move(request), timeout, context_.executor,
               [this, node = node, number, refs = std::exchange(outgoing.refs, {})](Result<rpc::ApplyReply> reply) {
                 const bool is_answer = reply.has_value() || reply.error().code() == StatusCode::Timeout;
                 latencies_.answered(node, number, is_answer, context_.clock.now());
@@ -411,6 +470,10 @@ void OperationEngine::on_reply(std::uint16_t node, const std::vector<OpRef>& ref
   }
   std::vector<OpRef> again;
   for (std::size_t i = 0; i < refs.size(); ++i) {
+    if (refs[i].op().trailing != 0 && refs[i].op().attempt == refs[i].attempt) {
+      on_filling_result(refs[i], node, whole ? reply->results[i].status : whole);
+      continue;
+    }
     if (!refs[i].is_current()) continue;
     rpc::OperationResult result;
     if (whole) {
@@ -421,7 +484,13 @@ void OperationEngine::on_reply(std::uint16_t node, const std::vector<OpRef>& ref
     const StatusCode code = result.status.code();
     const bool corrupt_read = refs[i].is_reading() && !result.status && code != StatusCode::NotFound &&
                               (code != StatusCode::Corruption || reads_elsewhere(refs[i], node));
-    if (result.status.code() == StatusCode::Timeout && !refs[i].is_reading()) refs[i].op().doubtful = true;
+    if (result.status.code() == StatusCode::Timeout) {
+      if (refs[i].is_reading()) {
+        refs[i].op().silent = node;
+      } else {
+        refs[i].op().doubtful = true;
+      }
+    }
     if (rpc::is_lack_of_space(result.status.code()) && !refs[i].is_reading()) --refs[i].op().at_large;
     if (is_retryable(result.status) || corrupt_read) {  // What is corrupt here may be whole on another replica.
       refs[i].op().last_problem = result.status.with_context("storage." + std::to_string(node));
@@ -455,23 +524,74 @@ void OperationEngine::on_write_result(const OpRef& ref, std::uint16_t node, rpc:
   auto place = std::find(op.missing.begin(), op.missing.end(), node);
   if (place == op.missing.end()) return;
   op.missing.erase(place);
+  if (result.status.code() == StatusCode::NoSpace) {
+    context_.space.note_refusal(node, op.completing ? StorageSpace::kRefuseAll : StorageSpace::kRefuseExternal,
+                                result.status);
+  }
   if (result.status) {
     ++op.acknowledged;
     // A guarded one knows it from its own read.
     if (op.guard == nullptr) op.result.existed = op.result.existed || result.existed;
   } else {
     // Of several refusals a lack of space says the least: it passes by itself.
-    if (!op.partial || rpc::is_lack_of_space(op.last_problem.code()))
+    if ((!op.partial && op.refused.empty()) || rpc::is_lack_of_space(op.last_problem.code()))
       op.last_problem = result.status.with_context("storage." + std::to_string(node));
-    op.partial = true;
+    if (result.status.code() == StatusCode::NoSpace && !op.completing) {
+      op.refused.push_back(node);
+    } else {
+      op.partial = true;
+    }
   }
-  if (op.missing.empty()) finish_write(ref);
+  if (op.missing.empty()) on_all_answered(ref);
+}
+
+/// A put that some members have, or may have, and others have no space for: these take it as they would take it by the
+/// merge that it makes necessary.
+void OperationEngine::on_all_answered(const OpRef& ref) {
+  Op& op = ref.op();
+  if (!op.refused.empty() && !op.partial && (op.acknowledged > 0 || op.doubtful)) {
+    op.completing = true;
+    op.missing = std::exchange(op.refused, {});
+    const std::uint64_t epoch = context_.buckets.find(op.bucket)->set.epoch;
+    for (std::uint16_t node : op.missing) send(ref, node, epoch);
+    return;
+  }
+  op.partial = op.partial || !op.refused.empty();
+  finish_write(ref);
+}
+
+/// Replicas that are being filled get a write when all members have it. The client does not wait for them: one that is
+/// silent, full, or slow is filled once more.
+void OperationEngine::send_to_filling(const OpRef& ref) {
+  Op& op = ref.op();
+  BucketEntry* entry = op.counted ? context_.buckets.find(op.bucket) : nullptr;
+  if (entry == nullptr) return;
+  for (std::uint16_t node : entry->filling) {
+    if (latencies_.is_clogged(node, admission_.slow_node_share()) || !context_.space.takes_merges(node)) {
+      maintainer_.note_missed(*entry);
+      continue;
+    }
+    op.missing.push_back(node);
+    send(ref, node, entry->set.epoch);
+  }
+  if (!op.missing.empty()) op.trailing = entry->serial;
+}
+
+void OperationEngine::on_filling_result(const OpRef& ref, std::uint16_t node, const Status& status) {
+  Op& op = ref.op();
+  std::erase(op.missing, node);
+  BucketEntry* entry = context_.buckets.find(BucketTicket{op.bucket, op.trailing});
+  if (entry != nullptr && !status) maintainer_.note_missed(*entry);
+  if (!op.missing.empty()) return;
+  op.trailing = 0;
+  if (entry != nullptr && --entry->writes_under_way == 0) maintainer_.drained(*entry);
 }
 
 void OperationEngine::finish_write(const OpRef& ref) {
   Op& op = ref.op();
   op.result.timestamp_us = op.timestamp_us;
   if (!op.partial) {
+    send_to_filling(ref);
     settle(ref, Status::ok());
   } else if (op.acknowledged == 0 && op.guard != nullptr && op.last_problem.code() == StatusCode::TestAndSetFailed) {
     // A version that was on its way when this one was read came first everywhere.
@@ -530,146 +650,6 @@ void OperationEngine::finish_read(const OpRef& ref) {
     status = Status(StatusCode::NotFound, "there is no document " + ref.request().id);
   }
   settle(ref, std::move(status));
-}
-
-// --- the end ---------------------------------------------------------------------------------------------------------
-
-void OperationEngine::on_deadline(const std::shared_ptr<Batch>& batch) {
-  for (std::uint32_t i = 0; i < batch->ops.size(); ++i) {
-    Op& op = batch->ops[i];
-    if (op.settled) continue;
-    OpRef ref{batch, i, op.attempt};
-    std::string why = op.last_problem.is_ok() ? "no answer from storage in time" : op.last_problem.to_string();
-    if (BucketEntry* entry = op.counted && op.at_large > 0 ? context_.buckets.find(op.bucket) : nullptr)
-      maintainer_.repair(*entry);
-    refuse(ref, StatusCode::Unavailable, "not served in time: " + why);
-  }
-  flush();
-}
-
-std::map<std::uint64_t, std::uint64_t> OperationEngine::oldest_under_way() {
-  std::map<std::uint64_t, std::uint64_t> oldest;
-  const auto add = [&](GlobalId gid, std::uint64_t timestamp_us) {
-    const auto [place, is_new] = oldest.emplace(bucket_of(gid, BucketId::kUsedBitsMax).position(), timestamp_us);
-    if (!is_new) place->second = std::min(place->second, timestamp_us);
-  };
-  for (const auto& [number, batch] : batches_) {
-    for (const Op& op : batch->ops) {
-      // Also one that waits for its bucket to be known again: it keeps its timestamp.
-      if (op.settled || op.timestamp_us == 0) continue;
-      add(op.gid, op.timestamp_us);
-    }
-  }
-  const MonotonicTime now = context_.clock.now();
-  std::erase_if(doubts_, [&](const auto& doubt) {
-    return doubt.second.until <= now || windows_.find(doubt.first.first, doubt.first.second) == nullptr;
-  });
-  for (const auto& [operation, doubt] : doubts_) add(doubt.gid, doubt.timestamp_us);
-  return oldest;
-}
-
-bool OperationEngine::may_repeat(const OpRef& ref) {
-  if (ref.op().guard != nullptr) return true;  // It reads first, and gets another timestamp.
-  const auto doubt = doubts_.extract(ClientSequence{ref.batch->request.client_id, ref.request().sequence});
-  return !doubt.empty() && context_.clock.now() < doubt.mapped().until;
-}
-
-void OperationEngine::settle(const OpRef& ref, Status status) {
-  Op& op = ref.op();
-  op.settled = true;
-  if (op.counted) {
-    op.counted = false;
-    BucketEntry* entry = context_.buckets.find(op.bucket);
-    if (entry != nullptr && --entry->writes_under_way == 0) maintainer_.drained(*entry);
-  }
-  leave_turn(ref);
-  if (ref.is_write()) settle_token(ref, status);
-  op.result.status = std::move(status);
-  if (op.result.status && !ref.is_write()) shape_document(ref);
-  const MonotonicTime now = context_.clock.now();
-  const Duration took = now - ref.batch->start;
-  metrics_.count(ref.request().kind, op.result.status, took);
-  if (ref.request().priority != rpc::Priority::Background) metrics_.foreground_seconds.observe(took);
-  if (op.admitted) {
-    const StatusCode code = op.result.status.code();
-    admission_.ended(now, took, code == StatusCode::Ok || code == StatusCode::NotFound);
-  }
-  if (--ref.batch->left == 0) answer(*ref.batch);
-}
-
-void OperationEngine::settle_token(const OpRef& ref, const Status& status) {
-  std::uint64_t client = ref.batch->request.client_id;
-  std::uint64_t sequence = ref.request().sequence;
-  if (client == 0 || sequence == 0 || ref.op().attempt == 0) return;
-  Windows::Token* token = windows_.find(client, sequence);
-  if (token == nullptr) return;
-  std::vector<OpRef> waiters = std::exchange(token->waiters, {});
-  if (status.code() == StatusCode::Timeout) {
-    token->state = Windows::State::InDoubt;
-    token->timestamp_us = ref.op().timestamp_us;
-    if (ref.op().timestamp_us != 0 && ref.op().guard == nullptr && !ref.op().outlived) {
-      doubts_[{client, sequence}] = {ref.op().gid, ref.op().timestamp_us, context_.clock.now() + kRepeatWithin};
-    }
-    token->existed = ref.op().result.existed;
-  } else {
-    token->state = is_transient(status.code()) ? Windows::State::Refused : Windows::State::Settled;
-    token->timestamp_us = ref.op().result.timestamp_us;
-    token->status = status;
-    token->version_us = ref.op().result.version_us;
-    token->existed = ref.op().result.existed;
-  }
-  for (const OpRef& waiter : waiters) {
-    if (waiter.op().settled) continue;
-    waiter.op().result.timestamp_us = ref.op().result.timestamp_us;
-    waiter.op().result.existed = ref.op().result.existed;
-    waiter.op().result.version_us = ref.op().result.version_us;
-    settle(waiter, status);
-  }
-}
-
-/// The answer to a get as it was asked for: fewer fields, JSON.
-void OperationEngine::shape_document(const OpRef& ref) {
-  rpc::OperationResult& result = ref.op().result;
-  if (ref.op().fields != nullptr) {
-    EncodedDocument buffer;
-    Result<ProjectedDocument> projected = ref.op().fields->project(result.header, result.body, buffer);
-    if (!projected) {
-      result.status = projected.error();
-      return;
-    }
-    EncodedDocument kept{std::string(projected->header), std::string(projected->body)};
-    result.header = std::move(kept.header);
-    result.body = std::move(kept.body);
-  }
-  if (!ref.request().want_json || result.header.empty()) return;
-  Result<DocumentView> view = DocumentView::open(*context_.snapshot->types(), result.header, result.body);
-  Result<std::string> json = view ? to_json_document(*view) : Result<std::string>(view.error());
-  if (json) {
-    result.json = std::move(*json);
-  } else {
-    result.status = json.error();
-  }
-  result.header.clear();
-  result.body.clear();
-}
-
-void OperationEngine::answer(Batch& batch) {
-  admission_.released(batch.bytes);
-  metrics_.pending.set(static_cast<double>(admission_.operations()));
-  rpc::ExecuteReply reply;
-  reply.results.reserve(batch.ops.size());
-  for (Op& op : batch.ops) reply.results.push_back(std::move(op.result));
-  if (context_.snapshot != nullptr && context_.snapshot->state_version() > batch.request.state_version) {
-    reply.newer_info = context_.snapshot->info_newer_than(batch.request.state_version, 0);
-  }
-  rpc::Responder respond = std::move(batch.respond);
-  batches_.erase(batch.number);  // Perhaps the last that kept it.
-  respond(std::move(reply));
-}
-
-void OperationEngine::refuse(const OpRef& ref, StatusCode code, const std::string& why) {
-  bool in_doubt = ref.op().at_large > 0 && ref.is_write();
-  settle(ref, Status(in_doubt ? StatusCode::Timeout : code, why));
 }
 
 // --- changes of the cluster state ------------------------------------------------------------------------------------

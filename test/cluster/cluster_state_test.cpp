@@ -127,11 +127,22 @@ TEST_CASE("cluster state: a distributor has no capacity", "[cluster]") {
   CHECK(state.node(NodeId::distributor(0)).capacity == 1.0);
 }
 
-TEST_CASE("cluster state: two states in which the cluster is down are similar, other differences are not",
-          "[cluster]") {
+TEST_CASE("cluster state: the description of the cluster may be printed without those of its nodes", "[cluster]") {
+  ClusterState state = ClusterState::parse("version:3 cluster:d storage:2 .0.m:disk").value();
+  state.set_description("1 of 2 is up");
+  const std::string text = state.to_string(ClusterState::Print::WithClusterDescription);
+  CHECK(text == "version:3 cluster:d m:1\\x20of\\x202\\x20is\\x20up storage:2");
+  CHECK(ClusterState::parse(text).value().description() == "1 of 2 is up");
+  CHECK(state.to_string() == "version:3 cluster:d storage:2");
+}
+
+TEST_CASE("cluster state: nodes and bits are differences also while the cluster is down", "[cluster]") {
   const auto parse = [](const char* text) { return ClusterState::parse(text).value(); };
   CHECK(parse("version:3 storage:2").is_similar(parse("version:4 storage:2")));
-  CHECK(parse("cluster:d storage:2").is_similar(parse("cluster:d bits:20 storage:9")));
+  CHECK(parse("version:3 cluster:d m:a storage:2").is_similar(parse("version:4 cluster:d m:b storage:2")));
+  CHECK_FALSE(parse("cluster:d storage:2").is_similar(parse("cluster:d bits:20 storage:2")));
+  CHECK_FALSE(parse("cluster:d storage:2").is_similar(parse("cluster:d storage:2 .1.s:d")));
+  CHECK_FALSE(parse("cluster:d storage:2").is_similar_ignoring_progress(parse("cluster:d storage:2 .1.s:d")));
   CHECK_FALSE(parse("cluster:d storage:2").is_similar(parse("storage:2")));
   CHECK_FALSE(parse("bits:8 storage:2").is_similar(parse("storage:2")));
   CHECK_FALSE(parse("storage:2 .1.c:2").is_similar(parse("storage:2")));

@@ -1,11 +1,12 @@
 """Every core row of vectors/behaviours.tsv about distribution has a line in behaviours-distribution.tsv, and each case that a
-line names exists.
+line names exists. So does what a reason names: another line with a case, a planted bug, and names of the code.
 
 Arguments: the test programs. FJORD_SHARED_DIR names the shared folder; without the table there the check is skipped.
 """
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -24,6 +25,34 @@ AREAS = {
         "merge chain and throttling", "merge execution", "ownership", "split bit choice", "split execution",
     },
 }  # fmt: skip
+
+
+ROOT = HERE.parent.parent
+MODULES = ("cluster", "common", "distributor", "document", "rpc", "storage")
+NAME_OF_CODE = re.compile(r"\b(?:[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|k[A-Z]\w+|\w+::\w+|\w+\.(?:h|cpp))\b")
+
+
+def untrue(reason, lines, cases, code, planted):
+    """What a reason names and what is not there."""
+    for name in NAME_OF_CODE.findall(reason):
+        if any(part not in code for part in re.split(r"::", name)):
+            yield f"names {name}, which is nowhere in the code"
+    for bug in re.findall(r'mutant "([^"]+)"', reason):
+        if bug not in planted:
+            yield f'names the planted bug "{bug}", which there is not'
+    for other in re.findall(r"see (B\d+)", reason):
+        if other not in lines or lines[other]["how"].partition(": ")[0] not in cases:
+            yield f"refers to {other}, which has no case"
+
+
+def words_of_code():
+    words = set()
+    for module in MODULES:
+        for path in (ROOT / module).rglob("*"):
+            if path.suffix in (".h", ".cpp"):
+                words.add(path.name)
+                words.update(re.findall(r"\w+", path.read_text(encoding="utf-8")))
+    return words
 
 
 def table(path):
@@ -48,12 +77,15 @@ def main():
     }
     lines = {row["id"]: row for row in table(HERE / "behaviours-distribution.tsv")}
     faults = [f"{number} {row['scenario']} has no line" for number, row in wanted.items() if number not in lines]
+    code = words_of_code()
+    planted = {line.split("\t")[0] for path in (ROOT / "test" / "mutants").glob("*.tsv") for line in path.read_text().splitlines()}
     tested = 0
     for number, line in lines.items():
         if number not in wanted or wanted[number]["scenario"] != line["scenario"] or not line["how"]:
             faults.append(f"the line of {number} is not about a row of the table, or says nothing")
         program, _, name = line["how"].partition(": ")
         if program not in cases:
+            faults += [f"{number} {fault}" for fault in untrue(line["how"], lines, cases, code, planted)]
             continue
         tested += 1
         if name not in cases[program]:

@@ -291,8 +291,10 @@ class DistributorWorld {
     for (const rpc::StorageOperation& operation : request.operations) {
       rpc::OperationResult result;
       auto replica = storage[node].find(operation.bucket.raw());
-      if (replica == storage[node].end() || operation.epoch < replica->second.set.epoch) {
-        result.status = Status(StatusCode::WrongDistribution, "no such bucket, or an older set");
+      if (replica == storage[node].end()) {
+        result.status = Status(StatusCode::NotReady, "no such bucket");
+      } else if (operation.epoch < replica->second.set.epoch) {
+        result.status = Status(StatusCode::WrongDistribution, "an older set");
       } else if (operation.kind == rpc::OperationKind::Get && replica->second.damaged &&
                  !(operation.even_damaged && replica->second.documents.contains(operation.id))) {
         result.status = Status(StatusCode::Corruption, "damaged here");

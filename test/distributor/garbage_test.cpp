@@ -19,7 +19,7 @@ class GarbageWorld {
     // A storage node that takes everything for garbage: what is so is not for it to say.
     world.hook = [this](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
       const auto* find = std::get_if<rpc::FindGarbage>(&request);
-      if (find == nullptr) return std::nullopt;
+      if (find == nullptr) return on_other ? on_other(node, request) : std::nullopt;
       rpc::FindGarbageReply reply;
       for (const auto& [id, version] : world.storage[node][find->bucket.raw()].documents) {
         if (version.removed || version.timestamp_us == 0) continue;
@@ -54,6 +54,7 @@ class GarbageWorld {
   DistributorWorld world;
   int searches = 0;
   std::function<void()> on_search;
+  std::function<std::optional<Result<rpc::Reply>>(std::uint16_t, rpc::Request&)> on_other;
 };
 
 using Count = std::pair<int, int>;
@@ -106,6 +107,78 @@ TEST_CASE("garbage: each bucket is searched once each interval, unless maintenan
   gc.searches = 0;
   gc.world.run(seconds(50));
   CHECK(gc.searches == 0);
+}
+
+TEST_CASE("garbage: its removals are work in the background, and merges come before it") {
+  GarbageWorld gc;
+  gc.put("id:x:item::1", "drop");
+  std::size_t removals = 0;
+  int merges = 0;
+  MonotonicTime last_merge{0};
+  gc.on_other = [&](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    // Answers of merges are lost, so that each is under way until its time is over, and comes again.
+    const bool is_merge = std::holds_alternative<rpc::MergeBucket>(request);
+    gc.world.mute[node] = is_merge;
+    merges += is_merge ? 1 : 0;
+    if (is_merge) last_merge = gc.world.clock.now();
+    const auto* apply = std::get_if<rpc::Apply>(&request);
+    if (apply == nullptr || apply->operations[0].kind != rpc::OperationKind::Remove) return std::nullopt;
+    removals += apply->operations.size();
+    CHECK(apply->in_background == apply->operations.size());
+    return std::nullopt;
+  };
+  bool comes_between = false;
+  gc.on_search = [&] { comes_between = comes_between || gc.world.clock.now() - last_merge < milliseconds(500); };
+  // The replicas of a second bucket differ.
+  gc.put("id:x:item:n=77:2", "keep");
+  const std::uint64_t raw = bucket_of_id("id:x:item:n=77:2").raw();
+  std::size_t other = 0;
+  while (!gc.world.storage[other].contains(raw)) ++other;
+  gc.world.storage[other][raw].documents["id:x:item:n=77:2"].timestamp_us += 5;
+  REQUIRE(gc.world.tunables().set("maintenance.gc_interval", 100).is_ok());
+  gc.world.give_state(6, " ." + std::to_string(other) + ".v:6");
+  gc.world.run(seconds(30));
+  CHECK(merges > 5);
+  CHECK(gc.searches > 0);
+  CHECK_FALSE(comes_between);
+  CHECK(removals == 2);
+  CHECK(gc.replicas_of("id:x:item::1") == Count{0, 2});
+}
+
+TEST_CASE(
+    "garbage: another interval counts from the pass before, and a late rule begins with a pass through all buckets") {
+  const bool is_late = GENERATE(false, true);
+  GarbageWorld gc(is_late ? "document item { field value type string { body } field count type int { header } }"
+                          : kSchema);
+  for (int i = 0; i < 5; ++i) gc.put("id:x:item:n=" + std::to_string(i) + ":1", "keep");
+  std::set<std::uint64_t> buckets;
+  for (const auto& node : gc.world.storage) {
+    for (const auto& [bucket, replica] : node) buckets.insert(bucket);
+  }
+  const int once = static_cast<int>(buckets.size());
+  gc.world.run(seconds(35));
+  if (is_late) {
+    CHECK(gc.searches == 0);
+    const rpc::PollReply reply = gc.world.poll([](rpc::Poll& poll) {
+      poll.info.schema_version = 2;
+      poll.info.schemas = {kSchema};
+    });
+    REQUIRE(reply.status);
+    gc.world.run(seconds(3));
+    CHECK(gc.searches == once);  // one after the other, and not again before the interval is over
+    return;
+  }
+  REQUIRE(gc.searches >= once);
+  REQUIRE(gc.world.tunables().set("maintenance.gc_interval", 100'000).is_ok());
+  gc.searches = 0;
+  gc.world.run(seconds(60));
+  CHECK(gc.searches == 0);
+  gc.world.run(seconds(50));
+  CHECK(gc.searches == once);
+  REQUIRE(gc.world.tunables().set("maintenance.gc_interval", 1'000).is_ok());
+  gc.searches = 0;
+  gc.world.run(seconds(5));
+  CHECK(gc.searches >= 3 * once);
 }
 
 TEST_CASE("garbage: without a type that says what to keep nobody is asked") {

@@ -99,6 +99,109 @@ TEST_CASE("condition: puts, updates and removes are done if it holds, else the e
   CHECK(execute(world, with(put_batch(kId), "nonsense ==")).status.code() == StatusCode::InvalidSelection);
 }
 
+TEST_CASE("required version: a write is done on exactly that version, else the error tells the one that is there") {
+  DistributorWorld world(2);
+  world.give_state(1);
+  const auto on = [](rpc::Execute batch, std::uint64_t version) {
+    batch.operations[0].required_version = version;
+    return batch;
+  };
+  // Without a document only 0 fits, also where a document may be made.
+  rpc::Execute creating = update_batch(kId, kCountOne);
+  creating.operations[0].create = true;
+  const rpc::OperationResult none = execute(world, on(creating, 7));
+  CHECK(none.status.code() == StatusCode::TestAndSetFailed);
+  CHECK(none.version_us == 0);
+  CHECK(has(none.status.message(), "there is no document"));
+  CHECK(execute(world, on(put_batch(kId), 7)).status.code() == StatusCode::TestAndSetFailed);
+  CHECK(execute(world, on(update_batch(kId, kCountOne), 0)).status.code() == StatusCode::NotFound);
+  CHECK(stored(world).empty());
+  const rpc::OperationResult first = execute(world, on(put_batch(kId, 0, 1, "one"), 0));
+  REQUIRE(first.status);
+  CHECK_FALSE(first.existed);
+
+  for (const rpc::Execute& batch : {put_batch(kId, 0, 1, "two"), update_batch(kId, R"({"value": {"assign": "two"}})"),
+                                    batch_of(rpc::OperationKind::Remove, kId)}) {
+    for (const std::uint64_t wrong : {std::uint64_t{0}, first.timestamp_us - 1, first.timestamp_us + 1}) {
+      const rpc::OperationResult failed = execute(world, on(batch, wrong));
+      CHECK(failed.status.code() == StatusCode::TestAndSetFailed);
+      CHECK(failed.version_us == first.timestamp_us);
+      CHECK(has(failed.status.message(), std::to_string(first.timestamp_us)));
+    }
+  }
+  CHECK(has(stored(world), "\"one\""));
+  // A condition must hold as well.
+  CHECK(execute(world, with(on(put_batch(kId), first.timestamp_us), R"(item.value == "two")")).status.code() ==
+        StatusCode::TestAndSetFailed);
+  const rpc::OperationResult second = execute(world, on(put_batch(kId, 0, 1, "two"), first.timestamp_us));
+  REQUIRE(second.status);
+  const rpc::OperationResult third = execute(world, on(update_batch(kId, kCountOne), second.timestamp_us));
+  REQUIRE(third.status);
+  CHECK(execute(world, on(batch_of(rpc::OperationKind::Remove, kId), second.timestamp_us)).version_us ==
+        third.timestamp_us);
+  REQUIRE(execute(world, on(batch_of(rpc::OperationKind::Remove, kId), third.timestamp_us)).status);
+  // What was removed is not there, whatever is remembered of it.
+  CHECK(execute(world, on(put_batch(kId), third.timestamp_us)).version_us == 0);
+  REQUIRE(execute(world, on(put_batch(kId), 0)).status);
+  CHECK(execute(world, on(get_batch(kId), 5)).status.code() == StatusCode::InvalidArgument);
+}
+
+TEST_CASE("required version: of many writes on one version, one succeeds, and the loop over them counts right") {
+  DistributorWorld world(3, 3);
+  world.give_state(1);
+  REQUIRE(execute(world, put_batch(kId, 0, 1, "0")).status);
+  for (int round = 1; round <= 5; ++round) {
+    const std::uint64_t version = execute(world, get_batch(kId)).timestamp_us;
+    std::vector<std::shared_ptr<std::optional<rpc::ExecuteReply>>> answers;
+    for (int i = 0; i < 10; ++i) {
+      rpc::Execute batch = put_batch(kId, 0, 1, std::to_string(round));
+      batch.operations[0].required_version = version;
+      answers.push_back(world.send(std::move(batch)));
+    }
+    world.run(seconds(2));
+    int applied = 0;
+    for (auto& answer : answers) {
+      REQUIRE(answer->has_value());
+      const rpc::OperationResult result = only(**answer);
+      applied += result.status.is_ok() ? 1 : 0;
+      if (!result.status) CHECK(result.version_us > version);
+    }
+    CHECK(applied == 1);
+  }
+  CHECK(has(stored(world), "\"5\""));
+}
+
+TEST_CASE("required version: a repetition with its token is answered as the first attempt was") {
+  DistributorWorld world(2);
+  world.give_state(1);
+  rpc::Execute batch = with(put_batch(kId, 0, 1, "one"), "", false, "t1");
+  batch.operations[0].required_version = 0;
+  const rpc::OperationResult first = execute(world, batch);
+  REQUIRE(first.status);
+  const rpc::OperationResult again = execute(world, batch);
+  CHECK(again.status);
+  CHECK(again.timestamp_us == first.timestamp_us);
+}
+
+TEST_CASE("strict batches: known features are obeyed, an unknown one ends the batch before anything is done") {
+  DistributorWorld world(2);
+  world.give_state(1);
+  rpc::ExecuteStrict strict{.batch = put_batch(kId), .features = {"required_version"}};
+  strict.batch.operations[0].required_version = 3;
+  rpc::ExecuteStrictReply reply = world.ask(strict);
+  CHECK(reply.status);
+  CHECK(only(reply.batch).status.code() == StatusCode::TestAndSetFailed);
+  strict.batch.operations[0].required_version = 0;
+  strict.features.emplace_back("teleport");
+  reply = world.ask(strict);
+  CHECK(reply.status.code() == StatusCode::NotImplemented);
+  CHECK(has(reply.status.message(), "teleport"));
+  CHECK(stored(world).empty());
+  strict.features.pop_back();
+  CHECK(only(world.ask(strict).batch).status);
+  CHECK_FALSE(stored(world).empty());
+}
+
 TEST_CASE("condition: of many at once on one version, one succeeds") {
   DistributorWorld world(3, 3);
   world.give_state(1);
@@ -242,6 +345,42 @@ TEST_CASE("update: after a change of the cluster state it reads again instead of
   world.run(seconds(1));
   REQUIRE(waiting->has_value());
   REQUIRE(only(**waiting).status);
+  CHECK(has(stored(world), "\"count\":1"));
+}
+
+TEST_CASE("update: without a token too, what was applied and not answered is not applied again") {
+  DistributorWorld world(2);
+  world.give_state(1, " .0.v:1 .1.v:1");
+  REQUIRE(execute(world, put_batch(kId)).status);
+  bool lost = true;
+  world.hook = [&](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    const auto* apply = std::get_if<rpc::Apply>(&request);
+    world.mute[node] = lost && apply != nullptr && apply->operations[0].kind != rpc::OperationKind::Get;
+    return std::nullopt;
+  };
+  const auto waiting = world.send(update_batch(kId, kCountOne));
+  world.run(milliseconds(100));
+  REQUIRE_FALSE(waiting->has_value());
+  const std::uint64_t applied_us = world.storage[0][kBucket.raw()].documents[kId].timestamp_us;
+  CHECK(world.storage[1][kBucket.raw()].documents[kId].timestamp_us == applied_us);
+  lost = false;
+  world.mute[0] = world.mute[1] = false;
+  SECTION("nothing has been written since") {
+    world.give_state(3, " .0.v:1 .1.v:1");
+    world.run(seconds(1));
+    REQUIRE(waiting->has_value());
+    const rpc::OperationResult result = only(**waiting);
+    REQUIRE(result.status);
+    CHECK(result.existed);
+    CHECK(result.timestamp_us == applied_us);
+    for (auto& node : world.storage) CHECK(node[kBucket.raw()].documents[kId].timestamp_us == applied_us);
+  }
+  SECTION("a newer version hides whether it was applied") {
+    for (auto& node : world.storage) node[kBucket.raw()].documents[kId].timestamp_us += 1;
+    world.give_state(3, " .0.v:1 .1.v:1");
+    REQUIRE(world.scheduler.run_until([&] { return waiting->has_value(); }, seconds(60)));
+    CHECK(only(**waiting).status.code() == StatusCode::Timeout);
+  }
   CHECK(has(stored(world), "\"count\":1"));
 }
 

@@ -13,7 +13,7 @@ BucketEntry entry_on(std::vector<std::uint16_t> members) {
   return entry;
 }
 
-const NodeList kIdeal{1, 2};
+const std::vector<std::uint16_t> kIdeal{1, 2};
 
 }  // namespace
 
@@ -28,7 +28,7 @@ TEST_CASE("need: a missing replica comes before everything else, the fewest memb
   two_short.dirty = true;
   BucketEntry one_short = entry_on({1, 4});
   one_short.filling = {2};
-  const NodeList ideal{1, 2, 3};
+  const std::vector<std::uint16_t> ideal{1, 2, 3};
   REQUIRE(need_of(two_short, ideal) == Need::Restore);
   REQUIRE(need_of(one_short, ideal) == Need::Restore);
   CHECK(priority_of(two_short, Need::Restore) < priority_of(one_short, Need::Restore));

@@ -296,7 +296,7 @@ TEST_CASE("recovery: members are compared by checksum and number of entries, oth
 TEST_CASE("recovery: the plan says the newest epoch and the last timestamp of any replica") {
   std::vector<ReplicaReport> reports = {says(1, kSet, {1, 2}), says(2, kSet, {1, 2}), says(3, epoch(4), {3})};
   RecoveryPlan plan = plan_recovery(reports, state_with({}), {1, 2}, 0);
-  CHECK(plan.epoch == kSet);
+  CHECK(plan.newest.epoch == kSet);
   CHECK(plan.max_timestamp_us == 103);  // Of the stale replica: a write may have reached it alone.
 }
 

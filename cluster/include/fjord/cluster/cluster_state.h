@@ -90,7 +90,8 @@ struct PlacementException {
 /// ClusterState>.
 class ClusterState {
  public:
-  enum class Print { Normal, WithDescriptions };
+  /// With the description of the cluster alone, of the cluster and of all nodes, or without any.
+  enum class Print { Normal, WithClusterDescription, WithDescriptions };
 
   /// Version 0, no nodes, cluster up.
   ClusterState() = default;
@@ -106,6 +107,7 @@ class ClusterState {
   /// The cluster as a whole: Up, Down, Initializing or Stopping.
   NodeState cluster() const { return cluster_; }
   bool is_cluster_up() const { return cluster_ == NodeState::Up; }
+  /// For people; of a cluster that is down the reason, which nodes answer with.
   const std::string& description() const { return description_; }
   /// Distribution bits: buckets are placed by their first so many bits. From 1 to 58.
   unsigned bits() const { return bits_; }
@@ -153,8 +155,8 @@ class ClusterState {
   void set_node_state(NodeId id, NodeState state);
 
   /// True if `other` need not be published as a new version: the same bits, cluster state, exceptions, assured
-  /// copies and similar nodes; the version and descriptions do not count, and two states in which the cluster is down
-  /// are always similar.
+  /// copies and similar nodes; the version and descriptions do not count. Nodes count also while the cluster is down:
+  /// reads may go on, and another node that fails must be known to be down.
   bool is_similar(const ClusterState& other) const;
   bool is_similar_ignoring_progress(const ClusterState& other) const;
   /// What changes from this state to `next`, for people: "version: 3 => 4, storage: [2: Up => Down]". Empty if nothing.

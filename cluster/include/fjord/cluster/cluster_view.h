@@ -17,8 +17,18 @@ namespace fjord {
 /// Not retired, and of some capacity. One that is down counts, as it may come back.
 bool is_to_stay(const ClusterState& state, std::uint16_t storage_node);
 
+/// The state by which the replicas that exist are placed, for a PlacementAlgorithm: a node in maintenance keeps its
+/// place, as it comes back with what it has. While no node of the distribution takes replicas the retired ones keep
+/// theirs, as there is nowhere else to go.
+ClusterState state_of_places(const ClusterState& state, const DistributionConfig& distribution);
+
+/// The state by which new buckets are placed: on nodes that are up, so that a node in maintenance gets none; retired
+/// nodes count as above.
+ClusterState state_for_new_buckets(const ClusterState& state, const DistributionConfig& distribution);
+
 /// Buckets are made with so many replicas and not with fewer; after that at least as many nodes hold a replica, current
-/// or not. Nodes that are being emptied count for nothing: buckets may have left them already.
+/// or not. Nodes that are being emptied count for nothing: buckets may have left them already. Only while no other node
+/// takes replicas they count, as they are not emptied then.
 unsigned replicas_at_birth(const ClusterState& state, const DistributionConfig& distribution);
 
 /// What a component acts on: a cluster state with the distribution configuration that goes with it. Neither is null.
@@ -47,6 +57,11 @@ struct ClusterView {
   std::optional<std::uint16_t> owner(BucketId bucket) const { return distributor_of(bucket, *state); }
   bool owns(std::uint16_t distributor, BucketId bucket) const { return owner(bucket) == distributor; }
 };
+
+/// `view` with the state by which the replicas that exist are placed.
+inline ClusterView view_of_places(const ClusterView& view) {
+  return {std::make_shared<const ClusterState>(state_of_places(*view.state, *view.distribution)), view.distribution};
+}
 
 /// Ideal nodes and owners under one view, computed when first asked for and kept in flat arrays by the 2^bits
 /// distribution buckets, so that each further question costs an array access. Above kMaxCachedBits distribution bits it

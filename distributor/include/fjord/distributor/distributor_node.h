@@ -1,6 +1,8 @@
 #pragma once
 
 #include <memory>
+#include <set>
+#include <string>
 
 #include "fjord/common/runtime.h"
 #include "fjord/rpc/cluster_snapshot.h"
@@ -48,7 +50,23 @@ struct DistributorOptions {
   /// them that it may use (docs/operating/overload.md). As tunables they may change later.
   std::size_t pending_operations_max = 16'384;
   std::size_t pending_bytes_max = std::size_t{256} << 20;
+  /// Names of settings that the configuration file gives a value for.
+  std::set<std::string> settings_from_file = {};
   Sabotage sabotage;
+};
+
+/// What a distributor says of itself, for /health. Of the last poll of the fleet controller.
+struct DistributorHealth {
+  std::uint64_t state_version = 0;
+  std::string state;         ///< Of this node in the cluster state: "up", "down", ...; empty: there is no state yet.
+  std::string misnamed;      ///< Why polls are refused: the cluster takes this process for another node.
+  std::string cluster_down;  ///< Why the cluster as a whole is down; empty: it is not.
+  std::uint64_t buckets = 0;
+  std::uint64_t unavailable = 0;
+  std::uint64_t unplaced = 0;
+  std::uint64_t failing = 0;  ///< Buckets whose merges fail again and again.
+  std::string failure;        ///< The newest of these.
+  Duration since_poll{};
 };
 
 /// Owns a share of the buckets: knows their replicas, orders and replicates writes, sends reads to replicas that are in
@@ -65,6 +83,9 @@ class DistributorNode final : public rpc::Service {
 
   /// What this node knows of the cluster.
   const rpc::SnapshotHolder& snapshots() const;
+
+  /// Threading: from anywhere.
+  DistributorHealth health() const;
 
  private:
   class Impl;

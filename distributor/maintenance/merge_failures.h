@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "bucket_database.h"
+#include "fjord/common/clock.h"
+
+namespace fjord::distributor {
+
+/// Buckets whose merges fail again and again, and why. A merge that fails once or twice is nothing to tell: a node
+/// restarts, a write comes between. A value without clocks or messages.
+class MergeFailures {
+ public:
+  /// A bucket is failing when so many merges in a row have failed, over at least this time.
+  static constexpr unsigned kInARow = 5;
+  static constexpr Duration kForAtLeast = seconds(5);
+
+  /// Why a part of the bucket's merge failed; the merge as a whole may end later.
+  void note(BucketId bucket, std::string why);
+  void failed(BucketId bucket, MonotonicTime now);
+  /// It succeeded, or what was known of the bucket is forgotten.
+  void forget(BucketId bucket) { buckets_.erase(bucket.raw()); }
+
+  struct Summary {
+    std::uint64_t buckets = 0;
+    std::string newest;  ///< "bucket: why"; empty: no bucket is failing.
+  };
+  /// Counts only buckets that `database` still has.
+  Summary summary(BucketDatabase& database, MonotonicTime now);
+
+ private:
+  struct Failure {
+    unsigned in_a_row = 0;
+    MonotonicTime first{};
+    MonotonicTime last{};
+    std::string why;
+  };
+  std::map<std::uint64_t, Failure> buckets_;  // By raw id.
+};
+
+}  // namespace fjord::distributor

@@ -1,0 +1,163 @@
+#include "maintenance/remove_retention.h"
+
+#include <algorithm>
+
+namespace fjord::distributor {
+namespace {
+
+constexpr std::size_t kAtOnce = 16;
+constexpr std::int64_t kDayMs = std::int64_t{24} * 3'600'000;
+constexpr std::int64_t kYearMs = 365 * kDayMs;
+// Entries are kept longer than they have to be by one part in so many, so that a bucket is not told all the time.
+constexpr std::uint64_t kGraceParts = 8;
+// A token is kept for so long even in a bucket that has too many.
+constexpr std::uint64_t kSurplusTokenAgeUs = 60'000'000;
+
+std::uint64_t before(std::uint64_t now_us, std::uint64_t age_us) { return now_us > age_us ? now_us - age_us : 0; }
+
+}  // namespace
+
+RemoveRetention::RemoveRetention(Context& context, TunableRegistry& tunables, Hooks hooks)
+    : context_(context),
+      hooks_(std::move(hooks)),
+      removes_ms_(tunables.declare({.name = "documents.remove_retention",
+                                    .unit = Unit::Milliseconds,
+                                    .default_value = 14 * kDayMs,
+                                    .min = 0,
+                                    .max = 10 * kYearMs,
+                                    .help = "How long it is remembered that a document was removed; 0: for good"})),
+      tokens_ms_(
+          tunables.declare({.name = "documents.token_retention",
+                            .unit = Unit::Milliseconds,
+                            .default_value = kDayMs,
+                            .min = 0,
+                            .max = 10 * kYearMs,
+                            .help = "How long an operation is recognised by its idempotency token; 0: for good"})),
+      tokens_max_(tunables.declare({.name = "documents.bucket_tokens_max",
+                                    .unit = Unit::Count,
+                                    .default_value = 100'000,
+                                    .min = 0,
+                                    .max = std::int64_t{1} << 30,
+                                    .help = "Idempotency tokens that a bucket keeps at most; 0: any number"})),
+      orders_(context.metrics.counter("fjord_distributor_forget_orders_total",
+                                      "Times that the replicas of a bucket were told to drop old removed entries")),
+      abandoned_(context.metrics.counter("fjord_distributor_forget_abandoned_total",
+                                         "Times that this was put off because of a write that failed")),
+      waiting_(context.metrics.gauge("fjord_distributor_buckets_to_forget",
+                                     "Buckets with removed entries that are older than they have to be kept")) {}
+
+void RemoveRetention::forget() {
+  can_forget_.clear();
+  queue_.clear();
+  queued_.clear();
+  under_way_.clear();
+}
+
+std::uint64_t RemoveRetention::now_us() const {
+  const auto wall_us = static_cast<std::uint64_t>(context_.clock.wall_now().us);
+  return context_.time_ceiling_us == 0 ? wall_us : std::min(wall_us, context_.time_ceiling_us);
+}
+
+void RemoveRetention::ask(rpc::GetBucketInfo& question) const {
+  const auto with_grace = [&](const Tunable& retention) -> std::uint64_t {
+    if (retention.value() == 0) return 0;  // Nothing is dropped.
+    const auto age_us = static_cast<std::uint64_t>(retention.value()) * 1000;
+    return before(now_us(), age_us + age_us / kGraceParts);
+  };
+  question.removes_before_us = with_grace(removes_ms_);
+  question.tokens_before_us = with_grace(tokens_ms_);
+  const auto most = static_cast<std::uint64_t>(tokens_max_.value());
+  question.tokens_max = most == 0 ? 0 : most + most / kGraceParts;
+}
+
+void RemoveRetention::note_node(std::uint16_t node, const rpc::GetBucketInfoReply& reply) {
+  if (reply.can_forget) can_forget_.insert(node);
+  waiting_.set(static_cast<double>(queued_.size() + under_way_.size()));
+  start_some();
+}
+
+void RemoveRetention::note(const BucketEntry& entry, const rpc::BucketReport& report) {
+  if (!report.may_forget || !entry.is_settled()) return;
+  Times& times = queued_[entry.bucket.raw()];
+  times.surplus_tokens_us = std::max(times.surplus_tokens_us, report.surplus_tokens_us);
+  const auto same = [&](const BucketTicket& ticket) {
+    return ticket.bucket == entry.bucket && ticket.serial == entry.serial;
+  };
+  if (std::none_of(queue_.begin(), queue_.end(), same)) queue_.push_back(entry.ticket());
+}
+
+/// One that does not know how would keep what the others drop, and never be equal to them.
+bool RemoveRetention::all_nodes_can() const {
+  for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
+    if (context_.snapshot->storage_serves(node.index) && !can_forget_.contains(node.index)) return false;
+  }
+  return true;
+}
+
+void RemoveRetention::start_some() {
+  if (queue_.empty() || !all_nodes_can()) return;
+  for (; under_way_.size() < kAtOnce && !queue_.empty(); queue_.pop_front()) {
+    BucketEntry* entry = context_.buckets.find(queue_.front());
+    const auto queued = queued_.extract(queue_.front().bucket.raw());
+    if (entry == nullptr || queued.empty() || !entry->is_settled()) continue;  // It is reported again.
+    under_way_[entry->bucket.raw()] = queued.mapped();
+    start(*entry);
+  }
+}
+
+void RemoveRetention::start(BucketEntry& entry) {
+  entry.paused = true;
+  entry.forgetting = true;
+  if (entry.writes_under_way == 0) give_order(entry);
+}
+
+void RemoveRetention::drained(BucketEntry& entry) {
+  if (entry.may_differ() || entry.wants_merge() || entry.merging) {  // The last writes did not reach all replicas.
+    abandon(entry);
+  } else {
+    give_order(entry);
+  }
+}
+
+void RemoveRetention::abandon(BucketEntry& entry) {
+  abandoned_.add();
+  under_way_.erase(entry.bucket.raw());
+  entry.forgetting = false;
+  entry.paused = false;
+  hooks_.bucket_ready(entry.bucket);
+}
+
+/// All members hold the same, and no write is under way; none will ever come with a timestamp below these times.
+void RemoveRetention::give_order(BucketEntry& entry) {
+  Times& times = under_way_.at(entry.bucket.raw());
+  const std::uint64_t stable_us = hooks_.stable_us(entry) + 1;
+  const std::uint64_t now = now_us();
+  const auto due = [now](const Tunable& retention) -> std::uint64_t {
+    return retention.value() == 0 ? 0 : before(now, static_cast<std::uint64_t>(retention.value()) * 1000);
+  };
+  times.removes_us = std::min(due(removes_ms_), stable_us);
+  // Clients that repeat an operation now need its token, however many there are.
+  const auto tokens_age_us = static_cast<std::uint64_t>(tokens_ms_.value()) * 1000;
+  const std::uint64_t surplus_age_us =
+      tokens_age_us == 0 ? kSurplusTokenAgeUs : std::min(tokens_age_us, kSurplusTokenAgeUs);
+  const std::uint64_t surplus_us = std::min(times.surplus_tokens_us, before(now, surplus_age_us));
+  times.tokens_us = std::min(std::max(due(tokens_ms_), surplus_us), stable_us);
+  entry.set.epoch = context_.next_epoch(entry.set.epoch);
+  orders_.add();
+  hooks_.install(entry.bucket);
+}
+
+void RemoveRetention::add_times(rpc::BucketReplicaSet& set) const {
+  const auto found = under_way_.find(set.bucket.raw());
+  if (found == under_way_.end()) return;
+  set.forget_removes_before_us = found->second.removes_us;
+  set.forget_tokens_before_us = found->second.tokens_us;
+}
+
+void RemoveRetention::installed(BucketEntry& entry) {
+  if (!std::exchange(entry.forgetting, false)) return;
+  under_way_.erase(entry.bucket.raw());
+  start_some();
+}
+
+}  // namespace fjord::distributor

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+namespace fjord::distributor {
+
+/// Batches of which a part was answered, until their clients ask for the rest. Each part has a number of its own, so a
+/// copy of a question that was answered finds nothing. Confined to the distributor's executor.
+template <typename Batch>
+class UnclaimedAnswers {
+ public:
+  /// `first` is above every number that an earlier process gave.
+  explicit UnclaimedAnswers(std::uint64_t first) : next_(first) {}
+
+  /// Returns the number by which the rest is asked for.
+  std::uint64_t add(std::shared_ptr<Batch> batch) {
+    batches_.emplace(next_, std::move(batch));
+    return next_++;
+  }
+  /// Null if nothing is known under this number, or not for this client.
+  std::shared_ptr<Batch> take(std::uint64_t number, std::uint64_t client) {
+    const auto at = batches_.find(number);
+    if (at == batches_.end() || at->second->request.client_id != client) return nullptr;
+    std::shared_ptr<Batch> batch = std::move(at->second);
+    batches_.erase(at);
+    return batch;
+  }
+  void drop(std::uint64_t number) { batches_.erase(number); }
+  std::size_t size() const { return batches_.size(); }
+
+ private:
+  std::map<std::uint64_t, std::shared_ptr<Batch>> batches_;
+  std::uint64_t next_;
+};
+
+}  // namespace fjord::distributor

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "fjord/common/status.h"
+#include "maintenance/need.h"
+
+namespace fjord::distributor {
+
+/// How full the disks of storage nodes are, as the nodes say each second, and as their refusals say in between.
+/// Confined to the distributor's executor.
+class StorageSpace {
+ public:
+  /// The stages of storage::SpaceStage, plus one as on the wire.
+  static constexpr std::uint16_t kUnknown = 0;
+  static constexpr std::uint16_t kWarn = 2;
+  static constexpr std::uint16_t kThrottle = 3;
+  static constexpr std::uint16_t kRefuseExternal = 4;
+  static constexpr std::uint16_t kRefuseAll = 5;
+
+  void update(std::uint16_t node, std::uint16_t stage, const std::string& reason) {
+    if (stage < kWarn) {
+      nodes_.erase(node);
+    } else {
+      nodes_[node] = {.stage = stage, .reason = reason, .refusal = {}};
+    }
+  }
+  /// The node has refused a put with NO_SPACE, as it does from this stage on. `why` names the node, use and limit.
+  void note_refusal(std::uint16_t node, std::uint16_t stage, const Status& why) {
+    Node& known = nodes_[node];
+    known.stage = std::max(known.stage, stage);
+    known.refusal = why.message();
+  }
+  /// The node is away. When it is back it says how full it is.
+  void forget(std::uint16_t node) { nodes_.erase(node); }
+
+  std::uint16_t stage(std::uint16_t node) const {
+    const auto at = nodes_.find(node);
+    return at == nodes_.end() ? kUnknown : at->second.stage;
+  }
+  /// OK, or NO_SPACE with the first of these nodes that refuses puts of clients.
+  Status check_put(const std::vector<std::uint16_t>& members) const {
+    if (nodes_.empty()) return Status::ok();
+    for (std::uint16_t node : members) {
+      if (stage(node) >= kRefuseExternal) return {StatusCode::NoSpace, describe(node)};
+    }
+    return Status::ok();
+  }
+  /// True if a replica on the node may be filled for this need. Data is not moved onto a node that warns. What is
+  /// needed for redundancy is copied until clients would have to wait for the node.
+  bool may_fill(std::uint16_t node, Need need) const { return stage(node) < (need < Need::Move ? kThrottle : kWarn); }
+  /// False: not even a merge gets anything onto the node.
+  bool takes_merges(std::uint16_t node) const { return stage(node) < kRefuseAll; }
+  std::string describe(std::uint16_t node) const {
+    const Node& known = nodes_.at(node);
+    if (!known.refusal.empty()) return known.refusal;
+    return "storage." + std::to_string(node) + " takes no writes but removes: " + known.reason;
+  }
+
+ private:
+  struct Node {
+    std::uint16_t stage = kUnknown;
+    std::string reason;   ///< What was measured, the limit, and the setting.
+    std::string refusal;  ///< The node's own words; newer than `reason`.
+  };
+  std::map<std::uint16_t, Node> nodes_;
+};
+
+}  // namespace fjord::distributor

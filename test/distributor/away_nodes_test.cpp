@@ -1,0 +1,263 @@
+// Nodes that are away for a while or for good: maintenance, retirement with nowhere to go, a cluster that is down.
+
+#include <algorithm>
+
+#include "bucket_database.h"
+#include "distributor_world.h"
+
+namespace fjord::test {
+namespace {
+
+const std::string kId = "id:t:item::1";
+constexpr unsigned kBits = 4;
+const BucketId kBucket = bucket_of_id(kId, kBits);
+
+rpc::OperationResult execute(DistributorWorld& world, rpc::Execute batch) {
+  return std::move(world.ask(std::move(batch)).results.at(0));
+}
+
+/// All nodes up since version 1, with what `special` says of some of them.
+std::string nodes_of(const DistributorWorld& world, const std::map<std::uint16_t, std::string>& special) {
+  std::string nodes;
+  for (std::uint16_t i = 0; i < world.storage.size(); ++i) {
+    const auto found = special.find(i);
+    nodes += " ." + std::to_string(i) + "." + (found == special.end() ? "v:1" : found->second);
+  }
+  return nodes;
+}
+
+std::vector<std::uint16_t> holders(const DistributorWorld& world, BucketId bucket) {
+  std::vector<std::uint16_t> nodes;
+  for (std::uint16_t node = 0; node < world.storage.size(); ++node) {
+    if (world.holds(node, bucket)) nodes.push_back(node);
+  }
+  return nodes;
+}
+
+bool has_document(DistributorWorld& world, std::uint16_t node, const std::string& id) {
+  return world.storage[node][bucket_of_id(id, kBits).raw()].documents.contains(id);
+}
+
+/// A world of four nodes and two copies, of which the bucket's second member is put in maintenance.
+struct Maintained {
+  Maintained() : world(4, 2, kBits) {
+    world.state_keys = " copies:2";
+    world.give_state(1, nodes_of(world, {}));
+    REQUIRE(execute(world, put_batch(kId)).status);
+    stays = world.ideal(kBucket)[0];
+    away = world.ideal(kBucket)[1];
+    world.give_state(2, nodes_of(world, {{away, "s:m"}}));
+    world.run(seconds(5));
+  }
+  DistributorWorld world;
+  std::uint16_t stays = 0;
+  std::uint16_t away = 0;
+};
+
+std::string other_id(const DistributorWorld& world, std::uint16_t wanted_place) {
+  for (int i = 2; i < 10'000; ++i) {
+    std::string id = "id:t:item::" + std::to_string(i);
+    const BucketId bucket = bucket_of_id(id, kBits);
+    const std::vector<std::uint16_t> ideal = world.ideal(bucket);
+    if (bucket != kBucket && std::count(ideal.begin(), ideal.end(), wanted_place) > 0) return id;
+  }
+  FAIL("no such bucket");
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("distributor: nothing is copied for a node in maintenance, which catches up when it is back") {
+  Maintained m;
+  DistributorWorld& world = m.world;
+  std::vector<std::uint16_t> both{m.stays, m.away};
+  std::sort(both.begin(), both.end());
+  CHECK(holders(world, kBucket) == both);
+  CHECK(world.set_at(m.stays, kBucket).nodes == std::vector<std::uint16_t>{m.stays});
+  CHECK(execute(world, put_batch(kId, 0, 1, "while it was away")).status);
+  CHECK(execute(world, get_batch(kId)).json.find("while it was away") != std::string::npos);
+  rpc::PollReply said = world.ask(rpc::Poll{});
+  CHECK(said.buckets_out_of_sync == 0);
+  CHECK(said.buckets_unavailable == 0);
+  CHECK(said.buckets_under_replicated == 1);
+
+  SECTION("it is back") {
+    world.give_state(3, nodes_of(world, {{m.away, "v:3"}}));
+    world.run(seconds(5));
+    CHECK(holders(world, kBucket) == both);
+    CHECK(distributor::same_nodes(world.set_at(m.away, kBucket).nodes, both));
+    CHECK(world.storage[m.away][kBucket.raw()].documents[kId].timestamp_us ==
+          world.storage[m.stays][kBucket.raw()].documents[kId].timestamp_us);
+    CHECK(world.ask(rpc::Poll{}).buckets_under_replicated == 0);
+  }
+  SECTION("it counts as down: another node takes its place") {
+    world.give_state(3, nodes_of(world, {{m.away, "s:d"}}));
+    world.run(seconds(5));
+    const std::vector<std::uint16_t> ideal = world.ideal(kBucket);
+    CHECK(ideal.size() == 2);
+    CHECK(std::count(ideal.begin(), ideal.end(), m.away) == 0);
+    for (const std::uint16_t node : ideal) CHECK(has_document(world, node, kId));
+    CHECK(world.ask(rpc::Poll{}).buckets_under_replicated == 0);
+  }
+  SECTION("the distributor starts anew meanwhile") {
+    world.restart();
+    world.give_state(3, nodes_of(world, {{m.away, "s:m"}}));
+    world.run(seconds(5));
+    CHECK(holders(world, kBucket) == both);
+    CHECK(execute(world, get_batch(kId)).status);
+  }
+  SECTION("another replica ends: the bucket says for whom it waits") {
+    world.give_state(3, nodes_of(world, {{m.away, "s:m"}, {m.stays, "s:d"}}));
+    world.run(seconds(1));
+    const rpc::OperationResult got = execute(world, get_batch(kId));
+    CHECK(got.status.code() == StatusCode::Unavailable);
+    CHECK(got.status.message().find("storage." + std::to_string(m.away) + " (maintenance)") != std::string::npos);
+  }
+}
+
+TEST_CASE("distributor: the only replica is in maintenance: its documents are unavailable, not missing") {
+  DistributorWorld world(3, 1, kBits);
+  world.state_keys = " copies:1";
+  world.give_state(1, nodes_of(world, {}));
+  REQUIRE(execute(world, put_batch(kId)).status);
+  const std::uint16_t away = world.ideal(kBucket)[0];
+  world.give_state(2, nodes_of(world, {{away, "s:m"}}));
+  world.run(seconds(2));
+  const rpc::OperationResult got = execute(world, get_batch(kId));
+  CHECK(got.status.code() == StatusCode::Unavailable);
+  CHECK(got.status.message().find("storage." + std::to_string(away) + " (maintenance)") != std::string::npos);
+  CHECK(execute(world, put_batch(kId)).status.code() == StatusCode::Unavailable);
+  CHECK(holders(world, kBucket).size() == 1);
+  world.give_state(3, nodes_of(world, {{away, "v:3"}}));
+  CHECK(execute(world, get_batch(kId)).status);
+}
+
+TEST_CASE("distributor: a bucket that is made during maintenance has all its copies, and moves when the node is back") {
+  Maintained m;
+  DistributorWorld& world = m.world;
+  world.give_state(3, nodes_of(world, {}));
+  world.run(seconds(5));
+  const std::string id = other_id(world, m.away);
+  const BucketId bucket = bucket_of_id(id, kBits);
+  world.give_state(4, nodes_of(world, {{m.away, "s:m"}}));
+  REQUIRE(execute(world, put_batch(id)).status);
+  const std::vector<std::uint16_t> born = holders(world, bucket);
+  REQUIRE(born.size() == 2);
+  CHECK(std::count(born.begin(), born.end(), m.away) == 0);
+  world.run(seconds(5));
+  CHECK(holders(world, bucket) == born);
+  CHECK(distributor::same_nodes(world.set_at(born[0], bucket).nodes, born));
+
+  const std::vector<std::uint16_t> ideal = world.ideal(bucket);
+  REQUIRE(ideal.size() == 1);
+  const std::uint16_t stand_in = born[0] == ideal[0] ? born[1] : born[0];
+  SECTION("back: the copy that stood in for it is removed when its own is complete") {
+    world.give_state(5, nodes_of(world, {{m.away, "v:5"}}));
+    world.run(seconds(5));
+    CHECK(world.holds(m.away, bucket));
+    CHECK_FALSE(world.holds(stand_in, bucket));
+    CHECK(has_document(world, m.away, id));
+  }
+  SECTION("a member fails: a third node gets a copy, as the one that is away has none") {
+    world.give_state(5, nodes_of(world, {{m.away, "s:m"}, {stand_in, "s:d"}}));
+    world.run(seconds(5));
+    const std::vector<std::uint16_t> members = world.set_at(ideal[0], bucket).nodes;
+    CHECK(members.size() == 2);
+    for (const std::uint16_t node : members) CHECK(has_document(world, node, id));
+    CHECK(std::count(members.begin(), members.end(), m.away) == 0);
+    // It is back: its replica is brought in sync or removed, and there are two copies in the end.
+    world.give_state(6, nodes_of(world, {{m.away, "s:m"}, {stand_in, "v:6"}}));
+    world.run(seconds(5));
+    CHECK(world.set_at(ideal[0], bucket).nodes.size() == 2);
+  }
+  SECTION("a member restarts: its replica is brought in sync and not removed") {
+    world.give_state(5, nodes_of(world, {{m.away, "s:m"}, {stand_in, "v:5"}}));
+    REQUIRE(execute(world, put_batch(id, 0, 1, "newer")).status);
+    world.run(seconds(5));
+    CHECK(distributor::same_nodes(world.set_at(ideal[0], bucket).nodes, born));
+  }
+}
+
+TEST_CASE("distributor: with all nodes retired the members stay, writes go on, and new buckets are made") {
+  DistributorWorld world(3, 2, kBits);
+  world.give_state(1, nodes_of(world, {}));
+  REQUIRE(execute(world, put_batch(kId)).status);
+  const std::vector<std::uint16_t> before = holders(world, kBucket);
+  const std::string fresh = other_id(world, 0);
+  std::map<std::uint16_t, std::string> retired;
+  for (std::uint16_t node = 0; node < 3; ++node) retired[node] = "v:1 ." + std::to_string(node) + ".s:r";
+  world.give_state(2, nodes_of(world, retired));
+  world.run(seconds(5));
+  CHECK(holders(world, kBucket) == before);
+  CHECK(distributor::same_nodes(world.set_at(before[0], kBucket).nodes, before));
+  CHECK(execute(world, put_batch(kId, 0, 1, "newer")).status);
+  CHECK(execute(world, get_batch(kId)).json.find("newer") != std::string::npos);
+  CHECK(execute(world, put_batch(fresh)).status);
+  CHECK(holders(world, bucket_of_id(fresh, kBits)).size() == 2);
+  CHECK(world.ask(rpc::Poll{}).buckets_out_of_sync == 0);
+
+  SECTION("one of them is down: the others go on with all copies") {
+    const std::uint16_t other = static_cast<std::uint16_t>(3 - before[0] - before[1]);
+    retired[other] = "s:d";
+    world.give_state(3, nodes_of(world, retired));
+    world.run(seconds(5));
+    CHECK(holders(world, kBucket) == before);
+    CHECK(world.set_at(before[0], kBucket).nodes.size() == 2);
+  }
+  SECTION("one is to stay again: everything moves there") {
+    retired.erase(before[0]);
+    world.give_state(3, nodes_of(world, retired));
+    world.run(seconds(5));
+    CHECK(holders(world, kBucket) == std::vector<std::uint16_t>{before[0]});
+    CHECK(has_document(world, before[0], kId));
+  }
+}
+
+TEST_CASE(
+    "distributor: while the cluster is down writes are refused at once with the reason, and reads as configured") {
+  DistributorWorld world(3, 2, kBits);
+  world.give_state(1, nodes_of(world, {}));
+  REQUIRE(execute(world, put_batch(kId)).status);
+  const std::uint16_t away = world.ideal(kBucket)[0];
+  world.state_keys = R"( cluster:d m:2\x20of\x203\x20are\x20up)";
+  world.give_state(2, nodes_of(world, {{away, "s:d"}}));
+  world.run(seconds(1));
+  const std::size_t sent = world.transport.sent().size();
+  const rpc::OperationResult put = execute(world, put_batch(kId));
+  CHECK(put.status.code() == StatusCode::Unavailable);
+  CHECK(put.status.message() == "the cluster is down: 2 of 3 are up");
+  CHECK(world.transport.sent().size() == sent);  // No storage node was asked.
+  CHECK(execute(world, get_batch(kId)).status);
+
+  rpc::GetBucketNodes list;
+  list.all = true;
+  list.state_version = 2;
+  CHECK(world.ask(list).status);
+  REQUIRE(world.tunables().set("distributor.reads_when_cluster_down", 0));
+  CHECK(execute(world, get_batch(kId)).status.message() == "the cluster is down: 2 of 3 are up");
+  CHECK(world.ask(list).status.code() == StatusCode::Unavailable);
+
+  world.state_keys.clear();
+  world.give_state(3, nodes_of(world, {{away, "v:3"}}));
+  CHECK(execute(world, put_batch(kId)).status);
+  CHECK(execute(world, get_batch(kId)).status);
+}
+
+TEST_CASE("distributor: a write that was sent before the cluster was down ends with its outcome") {
+  DistributorWorld world(3, 2, kBits);
+  world.give_state(1, nodes_of(world, {}));
+  REQUIRE(execute(world, put_batch(kId)).status);
+  const std::uint16_t away = world.ideal(kBucket)[0];
+  world.mute[away] = true;
+  auto put = world.send(put_batch(kId, 0, 1, "newer"));
+  world.run(milliseconds(100));
+  REQUIRE_FALSE(put->has_value());
+  world.state_keys = " cluster:d";
+  world.give_state(2, nodes_of(world, {{away, "s:d"}}));
+  world.run(seconds(2));
+  REQUIRE(put->has_value());
+  CHECK((*put)->results.at(0).status);
+  CHECK(execute(world, get_batch(kId)).json.find("newer") != std::string::npos);
+}
+
+}  // namespace fjord::test

@@ -1,0 +1,81 @@
+#include <catch2/catch.hpp>
+
+#include "../distributor_world.h"
+
+namespace fjord::test {
+namespace {
+
+const std::string kId = "id:test:item:n=1:a";
+const BucketId kBucket = bucket_of_id(kId);
+
+rpc::CheckWithoutReply check(DistributorWorld& world, std::vector<std::uint16_t> nodes, std::uint64_t version = 1) {
+  rpc::CheckWithout question;
+  question.state_version = version;
+  question.nodes = std::move(nodes);
+  return world.ask(std::move(question));
+}
+
+/// Two nodes, each with a replica of everything that there is.
+void fill(DistributorWorld& world) {
+  world.give_state(1);
+  REQUIRE(world.ask(put_batch(kId)).results.at(0).status);
+  REQUIRE(world.storage[0].contains(kBucket.raw()));
+  REQUIRE(world.storage[1].contains(kBucket.raw()));
+}
+
+}  // namespace
+
+TEST_CASE("check without: a bucket with a replica elsewhere could be served, one without could not") {
+  DistributorWorld world(2);
+  fill(world);
+  rpc::CheckWithoutReply reply = check(world, {0});
+  REQUIRE(reply.status);
+  CHECK(reply.buckets > 0);
+  CHECK(reply.unavailable == 0);
+  CHECK(check(world, {1}).unavailable == 0);
+  reply = check(world, {0, 1});
+  CHECK(reply.unavailable == reply.buckets);
+  REQUIRE_FALSE(reply.reasons.empty());
+  CHECK_THAT(reply.reasons.front(), Catch::Contains("all its intact replicas are there"));
+  CHECK(check(world, {}).unavailable == 0);
+}
+
+TEST_CASE("check without: what a replica says of itself counts, not what the distributor believes") {
+  DistributorWorld world(2);
+  fill(world);
+  TestReplica& replica = world.storage[1][kBucket.raw()];
+  const ReplicaSet set = replica.set;
+  REQUIRE(set.epoch > 0);
+
+  replica.set = {};  // It never took the replica set in: as a process that runs under another index.
+  rpc::CheckWithoutReply reply = check(world, {0});
+  CHECK(reply.unavailable == 1);
+  REQUIRE(reply.reasons.size() == 1);
+  CHECK_THAT(reply.reasons.front(), Catch::Contains("storage.1 does not know itself as a member"));
+  CHECK(check(world, {1}).unavailable == 0);  // The other one is as it should be.
+
+  replica.set = set;
+  CHECK(check(world, {0}).unavailable == 0);
+  replica.damaged = true;
+  CHECK(check(world, {0}).unavailable == 1);
+  replica.damaged = false;
+  world.storage[1].erase(kBucket.raw());
+  reply = check(world, {0});
+  CHECK(reply.unavailable == 1);
+  CHECK_THAT(reply.reasons.front(), Catch::Contains("storage.1 does not report it"));
+}
+
+TEST_CASE("check without: a node that does not answer serves nothing, and another cluster state is another question") {
+  DistributorWorld world(2);
+  fill(world);
+  CHECK(check(world, {0}, 2).status.code() == StatusCode::WrongDistribution);
+  world.hook = [](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (node != 1 || !std::holds_alternative<rpc::GetBucketInfo>(request)) return std::nullopt;
+    return Result<rpc::Reply>(Status(StatusCode::Timeout, "silent"));
+  };
+  const rpc::CheckWithoutReply reply = check(world, {0});
+  REQUIRE(reply.status);
+  CHECK(reply.unavailable > 0);
+}
+
+}  // namespace fjord::test

@@ -1,0 +1,151 @@
+// When a distributor has removed entries dropped: docs/design/0013-retention.md.
+#include <set>
+
+#include "distributor_world.h"
+
+namespace fjord::test {
+namespace {
+
+constexpr std::int64_t kRetentionMs = 10'000;
+
+/// Storage nodes that always have something to drop.
+class RetentionWorld {
+ public:
+  RetentionWorld() : world(3) {
+    REQUIRE(world.tunables().set("documents.remove_retention", kRetentionMs).is_ok());
+    REQUIRE(world.tunables().set("documents.token_retention", kRetentionMs / 2).is_ok());
+    world.hook = [this](std::uint16_t node, rpc::Request& request) { return serve(node, request); };
+    world.give_state(5);
+    world.run(seconds(1));
+  }
+  std::optional<Result<rpc::Reply>> serve(std::uint16_t node, rpc::Request& request) {
+    if (const auto* sets = std::get_if<rpc::SetReplicaSets>(&request)) {
+      for (const rpc::BucketReplicaSet& set : sets->buckets) {
+        if (set.forget_removes_before_us + set.forget_tokens_before_us == 0) continue;
+        orders.push_back({node, set});
+        CHECK(set.replica_set.epoch > world.set_at(node, set.bucket).epoch);
+      }
+    }
+    if (const auto* apply = std::get_if<rpc::Apply>(&request); apply != nullptr && drop_writes.contains(node)) {
+      return Result<rpc::Reply>(Status(StatusCode::Timeout, "lost"));
+    }
+    if (drop_merges && std::holds_alternative<rpc::MergeBucket>(request)) {
+      return Result<rpc::Reply>(Status(StatusCode::Timeout, "lost"));
+    }
+    const auto* question = std::get_if<rpc::GetBucketInfo>(&request);
+    if (question == nullptr || !question->only_damaged) return std::nullopt;
+    asked = *question;
+    rpc::GetBucketInfoReply reply;
+    reply.can_forget = !unable.contains(node);
+    for (const auto& [raw, replica] : world.storage[node]) {
+      if (replica.set.epoch == 0) continue;
+      reply.reports.push_back({.bucket = BucketId(raw), .info = replica.info(), .replica_set = replica.set});
+      reply.reports.back().may_forget = true;
+      reply.reports.back().surplus_tokens_us = surplus_tokens_us;
+    }
+    return Result<rpc::Reply>(std::move(reply));
+  }
+  rpc::ExecuteReply put(const std::string& id) { return world.ask(put_batch(id, 0, 1, "value")); }
+  std::uint64_t now_us() { return static_cast<std::uint64_t>(world.clock.wall_now().us); }
+
+  struct Order {
+    std::uint16_t node;
+    rpc::BucketReplicaSet set;
+  };
+  DistributorWorld world;
+  std::vector<Order> orders;
+  rpc::GetBucketInfo asked;
+  std::set<std::uint16_t> unable;
+  std::set<std::uint16_t> drop_writes;
+  bool drop_merges = false;
+  std::uint64_t surplus_tokens_us = 0;
+};
+
+const std::string kId = "id:x:item::1";
+
+}  // namespace
+
+TEST_CASE("retention: all members are told the same under a new epoch, as old as the settings say") {
+  RetentionWorld retention;
+  REQUIRE(retention.put(kId).results.at(0).status);
+  retention.world.run(seconds(20));
+  retention.orders.clear();
+  REQUIRE(retention.put(kId).results.at(0).status);
+  retention.world.run(seconds(3));
+  REQUIRE_FALSE(retention.orders.empty());
+  std::map<std::uint64_t, std::set<std::uint16_t>> told;
+  for (const RetentionWorld::Order& order : retention.orders) {
+    told[order.set.replica_set.epoch].insert(order.node);
+    CHECK(order.set.forget_removes_before_us + kRetentionMs * 1000 <= retention.now_us());
+    CHECK(order.set.forget_tokens_before_us + kRetentionMs * 500 <= retention.now_us());
+  }
+  for (const auto& [epoch, nodes] : told) CHECK(nodes.size() == 2);
+  CHECK(retention.asked.removes_before_us + kRetentionMs * 1000 < retention.now_us());
+  CHECK(retention.world.counter("fjord_distributor_forget_orders_total") > 0);
+  REQUIRE(retention.put(kId).results.at(0).status);  // It is served again.
+}
+
+TEST_CASE("retention: nothing newer than the newest write of the bucket is dropped, so that later ones are newer") {
+  RetentionWorld retention;
+  const rpc::ExecuteReply written = retention.put(kId);
+  REQUIRE(written.results.at(0).status);
+  retention.world.run(seconds(60));
+  const BucketId bucket = bucket_of(DocumentId::parse(kId)->gid(), 1);
+  std::uint64_t last = 0;
+  for (const RetentionWorld::Order& order : retention.orders) {
+    if (order.set.bucket == bucket) last = std::max(last, order.set.forget_removes_before_us);
+  }
+  CHECK(last == written.results.at(0).timestamp_us + 1);
+}
+
+TEST_CASE("retention: nothing is dropped while one of the nodes would not know how") {
+  RetentionWorld retention;
+  REQUIRE(retention.put(kId).results.at(0).status);
+  retention.unable.insert(2);
+  retention.world.give_state(6);
+  retention.orders.clear();
+  retention.world.run(seconds(10));
+  CHECK(retention.orders.empty());
+  retention.unable.clear();
+  retention.world.run(seconds(3));
+  CHECK_FALSE(retention.orders.empty());
+}
+
+TEST_CASE("retention: a bucket whose replicas may differ is left alone until they are equal") {
+  RetentionWorld retention;
+  const BucketId bucket = bucket_of(DocumentId::parse(kId)->gid(), 1);
+  const auto orders_for_it = [&] {
+    return std::count_if(retention.orders.begin(), retention.orders.end(),
+                         [&](const RetentionWorld::Order& order) { return order.set.bucket == bucket; });
+  };
+  REQUIRE(retention.put(kId).results.at(0).status);
+  retention.drop_merges = true;
+  // Two of three nodes are members, so one of these is.
+  for (std::uint16_t node = 0; node < 2; ++node) {
+    if (retention.world.set_at(node, bucket).epoch != 0) retention.drop_writes = {node};
+  }
+  CHECK_FALSE(retention.put(kId).results.at(0).status);
+  retention.orders.clear();
+  retention.world.run(seconds(10));
+  CHECK(orders_for_it() == 0);
+  retention.drop_merges = false;
+  retention.drop_writes.clear();
+  retention.world.run(seconds(10));
+  CHECK(orders_for_it() > 0);
+}
+
+TEST_CASE("retention: a bucket with too many tokens drops them earlier, but none of the last minute") {
+  RetentionWorld retention;
+  REQUIRE(retention.world.tunables().set("documents.token_retention", 3'600'000).is_ok());
+  retention.world.run(seconds(90));
+  REQUIRE(retention.put(kId).results.at(0).status);
+  retention.surplus_tokens_us = retention.now_us() + 1;
+  retention.orders.clear();
+  retention.world.run(seconds(3));
+  REQUIRE_FALSE(retention.orders.empty());
+  for (const RetentionWorld::Order& order : retention.orders) {
+    CHECK(order.set.forget_tokens_before_us + 60'000'000 <= retention.now_us());
+  }
+}
+
+}  // namespace fjord::test
