@@ -9,8 +9,9 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-// 1: without exceptions; written while there are none, so that a program of before can take over.
-constexpr std::uint16_t kVersion = 2;
+// 1: without exceptions; 2: without a term base. The lowest that says everything is written, so that a program of
+// before can take over.
+constexpr std::uint16_t kVersion = 3;
 constexpr std::size_t kHistoryMax = 500;
 constexpr std::size_t kConfigsMax = 100;
 constexpr std::size_t kTextMax = 400;
@@ -111,6 +112,7 @@ void visit(V& v, M& m) {
 template <typename V, Is<ClusterRecord> M>
 void visit(V& v, M& m) {
   v(m.term), v(m.active), v(m.pending), v(m.nodes), v(m.incarnations), v(m.wanted), v(m.configs), v(m.history);
+  if (v.version >= 3) v(m.term_base);
 }
 template <typename V, Is<SchemaRecord> M>
 void visit(V& v, M& m) {
@@ -168,7 +170,10 @@ void ClusterRecord::add_config(ConfigVersion config) {
   if (configs.size() > kConfigsMax) configs.erase(configs.begin());
 }
 
-std::string encode(const ClusterRecord& record) { return encode_any(record, record.nodes.exceptions.empty() ? 1 : 2); }
+std::string encode(const ClusterRecord& record) {
+  const std::uint16_t lowest = record.nodes.exceptions.empty() ? 1 : 2;
+  return encode_any(record, record.term_base == 0 ? lowest : 3);
+}
 std::string encode(const SchemaRecord& record) { return encode_any(record, 1); }
 Result<ClusterRecord> parse_cluster_record(std::string_view bytes) {
   return parse_any<ClusterRecord>(bytes, "the cluster's record");

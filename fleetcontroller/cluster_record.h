@@ -57,6 +57,9 @@ struct ConfigVersion {
 /// Everything that a fleet controller must not forget, the schemas apart (they are large and change seldom).
 struct ClusterRecord {
   std::uint64_t term = 0;  ///< Of the controller that wrote it.
+  /// What is added to the store's terms: after records were lost the store counts from the beginning again, and nodes
+  /// have heard of higher ones.
+  std::uint64_t term_base = 0;
   PublishedState active;
   std::optional<PublishedState> pending;
   NodeTable nodes;

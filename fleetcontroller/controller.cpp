@@ -1,5 +1,6 @@
 #include "controller.h"
 
+#include <array>
 #include <charconv>
 
 #include "fjord/cluster/distribution.h"
@@ -58,16 +59,28 @@ void Controller::on_leadership(const Leadership& leadership) {
   }
 }
 
+void Controller::enter(Phase phase, std::string trouble) {
+  static constexpr std::array kNames = {"standby", "loading", "leading", "stranded"};
+  phase_ = phase;
+  trouble_ = std::move(trouble);
+  const std::lock_guard lock(health_mutex_);
+  health_ = {kNames[static_cast<std::size_t>(phase)], trouble_};
+}
+
+FleetControllerHealth Controller::health() const {
+  const std::lock_guard lock(health_mutex_);
+  return health_;
+}
+
 void Controller::begin_term(std::uint64_t term) {
   log::info("controller", "{} was elected, term {}", options_.name, term);
   ++reign_;
   term_ = term;
-  phase_ = Phase::Loading;
+  enter(Phase::Loading, "reads the record of the cluster");
   has_confirmed_ = false;
   saving_ = false;
   storing_time_ = false;
   confirmed_at_ = clock_.now();
-  trouble_ = "reads the record of the cluster";
   confirm();
   load();
 }
@@ -75,7 +88,7 @@ void Controller::begin_term(std::uint64_t term) {
 void Controller::step_down(const std::string& why) {
   log::info("controller", "{} no longer leads in term {}: {}", options_.name, term_, why);
   ++reign_;
-  phase_ = Phase::Standby;
+  enter(Phase::Standby);
   term_ = 0;
   saving_ = false;
   nodes_.clear();
@@ -208,9 +221,8 @@ void Controller::on_cluster_read(Result<StoredRecord> stored) {
 }
 
 void Controller::load_again(const Status& why) {
-  trouble_ = why.to_string();
-  log::error("controller", "the record of the cluster: {}", trouble_);
-  phase_ = Phase::Loading;
+  log::error("controller", "the record of the cluster: {}", why.to_string());
+  enter(Phase::Loading, why.to_string());
   executor_->post_after(options_.poll_interval, [this, reign = reign_] {
     if (reign == reign_) load();
   });
@@ -227,8 +239,7 @@ ClusterRecord Controller::first_record() const {
 
 void Controller::begin_to_lead() {
   if (phase_ == Phase::Leading) return;
-  phase_ = Phase::Leading;
-  trouble_.clear();
+  enter(Phase::Leading);
   leads_.set(1);
   if (nodes_.empty()) {
     elected_at_ = clock_.now();
@@ -241,7 +252,7 @@ void Controller::begin_to_lead() {
 void Controller::save(ClusterRecord next, std::function<void(const Status&)> done) {
   FJORD_CHECK(!saving_);
   saving_ = true;
-  next.term = term_;
+  next.term = term_ + next.term_base;
   std::string bytes = encode(next);
   store_.write(
       term_, kClusterRecord, revision_, std::move(bytes),
@@ -307,6 +318,10 @@ Duration Controller::lease() const {
   return std::min(setting("controller.lease", options_.lease), down_after() * 5 / 6);
 }
 
+Duration Controller::maintenance_max() const {
+  return milliseconds(value_or_default(record_.config(), "controller.maintenance_max"));
+}
+
 MonitorOptions Controller::monitor_options() const {
   MonitorOptions options;
   options.down_after = down_after();
@@ -327,6 +342,8 @@ GeneratorOptions Controller::generator_options() const {
   options.down_after = down_after();
   options.grace_until = elected_at_ + std::max(options_.start_grace, down_after());
   options.transition_time = setting("controller.transition_time", options_.transition_time);
+  options.maintenance_max = maintenance_max();
+  options.wall_now_us = clock_.wall_now().us;
   options.crashes_max = monitor_options().crashes_max;
   options.storage_up_ratio_min = ratio("controller.storage_up_ratio_min");
   options.distributors_up_ratio_min = ratio("controller.distributors_up_ratio_min");

@@ -2,19 +2,24 @@
 
 #include <deque>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "cluster_record.h"
 #include "fjord/common/runtime.h"
+#include "fjord/common/thread_annotations.h"
 #include "fjord/fleetcontroller/cluster_state_store.h"
 #include "fjord/fleetcontroller/fleet_controller.h"
 #include "fjord/rpc/transport.h"
+#include "inquiry.h"
 #include "live_config.h"
 #include "node_monitor.h"
 #include "publication.h"
+#include "settings_in_force.h"
 #include "slow_nodes.h"
+#include "state_recovery.h"
 #include "stop_check.h"
 #include "time_grants.h"
 
@@ -35,9 +40,12 @@ class Controller {
   void start();
   Executor& executor() { return *executor_; }
   void handle(rpc::Request request, rpc::Responder respond);
+  /// From every thread.
+  FleetControllerHealth health() const;
 
  private:
-  enum class Phase { Standby, Loading, Leading };
+  /// Stranded: nodes know more than the records do. It publishes nothing until the records are recovered.
+  enum class Phase { Standby, Loading, Leading, Stranded };
 
   struct Node {
     rpc::Address address;
@@ -50,10 +58,14 @@ class Controller {
     bool look_again = false;  // A poll is due that shows whether it still refuses.
     std::uint64_t life = 0;   // Another one for every address that an index has; answers to an older one are dropped.
 
+    BaseSettings settings;  // As the process began; of `settings_incarnation`.
+    std::uint64_t settings_incarnation = 0;
+
     NodeId id() const { return monitor.report().id; }
   };
 
   // Election and store: controller.cpp
+  void enter(Phase phase, std::string trouble = {});
   void on_leadership(const Leadership& leadership);
   void begin_term(std::uint64_t term);
   void step_down(const std::string& why);
@@ -76,6 +88,15 @@ class Controller {
   /// Whether the last write of it was done is not known.
   void look_for_time_limit();
   void after_save();
+  /// The term that nodes are told.
+  std::uint64_t published_term() const { return term_ + record_.term_base; }
+
+  // Lost records: lost_records.cpp
+  /// True if the node has heard of what these records do not have.
+  bool is_beyond_records(const Node& node, const rpc::PollReply& reply) const;
+  void strand(const std::string& why);
+  void recover(const rpc::RecoverState& request, rpc::Responder respond);
+  void write_recovered(RecoveredRecords records, rpc::Responder respond);
 
   // Polling and publication: publisher.cpp
   void tick();
@@ -87,6 +108,7 @@ class Controller {
   void poll(std::size_t i);
   void on_answer(std::uint64_t life, Result<rpc::PollReply> reply);
   void take_answer(Node& node, rpc::PollReply reply);
+  std::string mistaken_text(const Node& node, const Result<rpc::PollReply>& reply) const;
   void take_failure(Node& node, const Status& why);
   /// Polls a node that has refused a poll, so that it is known soon whether its process has ended.
   void look_again(Node& node);
@@ -101,14 +123,25 @@ class Controller {
   std::string waits_for() const;
 
   // Requests: requests.cpp
-  void enqueue_change(rpc::ChangeNodes request, rpc::Responder respond, std::vector<std::uint64_t> bucket_bytes);
+  struct Asked {
+    std::vector<std::uint64_t> bucket_bytes = {};  // As in ClusterFacts.
+    std::vector<std::string> found = {};
+    std::string as = {};
+  };
+  void enqueue_change(rpc::ChangeNodes request, rpc::Responder respond, Asked asked);
+  /// Asks the nodes that the change is about, or all distributors, then enqueues.
+  void ask_and_enqueue(rpc::ChangeNodes request, rpc::Responder respond);
+  Inquiry inquiry_for(const rpc::ChangeNodes& request) const;
   /// Asks all storage nodes that are there how large their buckets are, then enqueues.
   void count_buckets(rpc::ChangeNodes request, rpc::Responder respond);
   void change_nodes(rpc::ChangeNodes request, const ClusterFacts& known, rpc::Responder respond);
   void change_config(rpc::ChangeConfig request, rpc::Responder respond);
   void deploy_schemas(const rpc::DeploySchemas& request, rpc::Responder respond);
   rpc::GetConfigReply config() const;
+  std::vector<SettingUser> setting_users() const;
+  BaseSettings own_settings() const;
   rpc::GetHistoryReply history(const rpc::GetHistory& request) const;
+  void add_maintenance(rpc::NodeStatus& status, const NodeReport& report) const;
   rpc::GetStatusReply status() const;
   ClusterFacts facts() const;
   Status not_leader() const;
@@ -119,6 +152,7 @@ class Controller {
   Duration setting(std::string_view name, Duration otherwise) const;
   Duration down_after() const { return setting("controller.down_after", options_.down_after); }
   Duration lease() const;
+  Duration maintenance_max() const;
   MonitorOptions monitor_options() const;
   GeneratorOptions generator_options() const;
   Result<DistributionConfig> distribution() const;
@@ -143,6 +177,8 @@ class Controller {
   MonotonicTime awake_at_;  // The last time that this was known to run.
   MonotonicTime pending_since_;
   std::string trouble_;  // Why it leads and cannot yet.
+  mutable std::mutex health_mutex_;
+  FleetControllerHealth health_ FJORD_GUARDED_BY(health_mutex_);
 
   ClusterRecord record_;
   std::uint64_t revision_ = 0;

@@ -21,22 +21,33 @@ constexpr std::string_view kStorage = "storage nodes";
 using enum SettingType;
 
 constexpr SettingDeclaration kSettings[] = {
-    {"cluster.distribution_bits", Integer, "", 1, 32, "", kController,
+    {"cluster.distribution_bits", Integer, "8", 1, 32, "", kController,
      "The cluster has 2 to the power of this many parts that are placed. More take effect when no bucket has fewer "
      "bits."},
-    {"cluster.redundancy", Integer, "", 1, 16, "", kController, "Copies of each document, on different storage nodes."},
+    {"cluster.redundancy", Integer, "2", 1, 16, "", kController,
+     "Copies of each document, on different storage nodes."},
     {"controller.crash_period", Duration, "600s", 1000, 24 * kHourMs, "", kController,
      "Crashes of a node are counted over this time."},
     {"controller.crashes_max", Integer, "10", 0, 1'000'000, "", kController,
      "A node that crashed more often within controller.crash_period stays down until it is stable."},
     {"controller.distributors_up_ratio_min", Ratio, "0", 0, 100, "", kController,
-     "With a lower share of the distributors available the cluster is down."},
-    {"controller.down_after", Duration, "", 50, kHourMs, "", kController,
-     "A node that has not answered for so long counts as down. Has to be longer than controller.lease."},
+     "With a lower share of the distributors available the cluster is down: operations are refused with the reason."},
+    {"controller.down_after", Duration, "1800ms", 50, kHourMs, "", kController,
+     "A node that has not answered for so long counts as down. Has to be longer than controller.lease, and than the "
+     "interval at which the fleet controller polls."},
     {"controller.group_up_ratio_min", Ratio, "0", 0, 100, "", kController,
-     "A group with a lower share of its storage nodes available is taken down as a whole; 0: never."},
-    {"controller.lease", Duration, "", 10, kHourMs, "", kController,
-     "A distributor that was polled within this time may read from one replica without asking the others."},
+     "A group with a lower share of its storage nodes available is taken down as a whole; 0: never. Nodes that retire "
+     "or "
+     "are in maintenance count as available."},
+    {"controller.groups_out_max", Integer, "1", 1, 1000, "", kController,
+     "So many groups below the root may have nodes away at once for an operator's stop or maintenance to be safe; "
+     "without groups each node counts as one. Every bucket has to keep a replica besides."},
+    {"controller.lease", Duration, "1500ms", 10, kHourMs, "", kController,
+     "A distributor that was polled within this time may read from one replica without asking the others. Has to be "
+     "shorter than controller.down_after, and is never more than 5/6 of it."},
+    {"controller.maintenance_max", Duration, "1h", 0, 365 * 24 * kHourMs, "", kController,
+     "A storage node that an operator has put in maintenance for longer counts as down: what it holds is copied to "
+     "others. 0ms: it never does."},
     {"controller.pending_max", Duration, "20s", 100, kHourMs, "", kController,
      "How long a node that answers, and is to be taken down, may delay a new state by not acknowledging it."},
     {"controller.refused_after", Duration, "400ms", 0, kHourMs, "", kController,
@@ -45,25 +56,42 @@ constexpr SettingDeclaration kSettings[] = {
     {"controller.stable_period", Duration, "60s", 0, 24 * kHourMs, "", kController,
      "A node that has answered for so long without a break is stable: its crashes are forgotten."},
     {"controller.storage_up_ratio_min", Ratio, "0", 0, 100, "", kController,
-     "With a lower share of the storage nodes available the cluster is down."},
+     "With a lower share of the storage nodes available the cluster is down: operations are refused with the reason, "
+     "and "
+     "data is not moved."},
     {"controller.transition_time", Duration, "0s", 0, 24 * kHourMs, "", kController,
      "A storage node that fell silent or stops is in maintenance for so long before it is down: nothing is copied."},
     {"distributor.bucket_bytes_max", Bytes, "64MiB", 1, kTiB, "", kDistributor,
      "A bucket with more bytes of documents is split in two."},
     {"distributor.bucket_entries_max", Integer, "200000", 1, 1 << 30, "", kDistributor,
      "A bucket with more documents and removes is split in two."},
-    {"distributor.depth_max", Integer, "", 1, 1 << 20, "", kDistributor,
+    {"distributor.depth_max", Integer, "32", 1, 32, "", kDistributor,
      "Documents with more collections and structs within one another are refused."},
-    {"distributor.document_bytes_max", Bytes, "", 1, kGiB, "", kDistributor, "Larger documents are refused."},
-    {"distributor.document_bytes_warn", Bytes, "", 0, kGiB, "", kDistributor,
+    {"distributor.document_bytes_max", Bytes, "64MiB", 1, kGiB, "", kDistributor, "Larger documents are refused."},
+    {"distributor.document_bytes_warn", Bytes, "8MiB", 0, kGiB, "", kDistributor,
      "Larger documents are counted and reported; 0: never."},
-    {"distributor.fields_max", Integer, "", 1, kGiB, "", kDistributor, "Documents with more fields set are refused."},
-    {"distributor.id_bytes_max", Bytes, "", 1, kMiB, "", kDistributor, "Documents with longer ids are refused."},
-    {"distributor.merges_max", Integer, "", 1, 1024, "", kDistributor, "Merges at once, over all its buckets."},
-    {"distributor.pending_bytes_max", Bytes, "", 1, kTiB, "", kDistributor,
+    {"distributor.fields_max", Integer, "1000000", 1, kGiB, "", kDistributor,
+     "Documents with more fields set are refused."},
+    {"distributor.id_bytes_max", Bytes, "64KiB", 1, 64 * kKiB, "", kDistributor,
+     "Documents with longer ids are refused."},
+    {"distributor.merges_max", Integer, "8", 1, 1024, "", kDistributor, "Merges at once, over all its buckets."},
+    {"distributor.pending_bytes_max", Bytes, "256MiB", 1, kTiB, "", kDistributor,
      "Bytes of operations under way; more are refused with BUSY, those of low priority before."},
-    {"distributor.pending_operations_max", Integer, "", 1, 1 << 30, "", kDistributor,
+    {"distributor.pending_operations_max", Integer, "16384", 1, 1 << 30, "", kDistributor,
      "Operations under way; more are refused with BUSY, those of low priority before."},
+    {"distributor.reads_when_cluster_down", Boolean, "true", 0, 1, "", kDistributor,
+     "While the cluster is down (controller.storage_up_ratio_min, controller.distributors_up_ratio_min) writes are "
+     "refused; false: reads and visits are, too."},
+    {"documents.bucket_tokens_max", Integer, "100000", 0, 1 << 30, "", kDistributor,
+     "A bucket that keeps more idempotency tokens drops the oldest before documents.token_retention is over, but none "
+     "of the last minute; 0: any number."},
+    {"documents.remove_retention", Duration, "336h", 0, 10 * 365 * 24 * kHourMs, "", kDistributor,
+     "How long it is remembered that a document was removed: a subscriber that was away for longer makes its copy "
+     "anew. "
+     "A storage node may be away for any time. 0s: for good."},
+    {"documents.token_retention", Duration, "24h", 0, 10 * 365 * 24 * kHourMs, "", kDistributor,
+     "How long an operation is recognised by its idempotency token: one that is repeated later is done again. 0s: for "
+     "good."},
     {"maintenance.bytes_per_s", Bytes, "128MiB", kKiB, kTiB, "", kStorage,
      "What a storage node moves for merges each second at most, sent and received together. While users wait longer "
      "than "
@@ -82,29 +110,34 @@ constexpr SettingDeclaration kSettings[] = {
      "Jobs run fewer tasks while 99 % of the operations that somebody waits for take more milliseconds than this; 0: "
      "they "
      "do not look at it."},
-    {"storage.dead_percent_max", Ratio, "", 1, 99, "", kStorage,
+    {"mapreduce.results_retention", Duration, "168h", 0, 3650 * 24 * kHourMs, "", kDistributor,
+     "Results of a job are removed so long after its end, whether they are documents or kept beside its record; 0: "
+     "never."},
+    {"storage.dead_percent_max", Ratio, "0.3", 1, 99, "", kStorage,
      "Share of a slotfile that may be replaced or removed before it is written anew."},
-    {"storage.entries_max", Integer, "", 4, 1 << 24, "", kStorage,
+    {"storage.entries_max", Integer, "8192", 4, 1 << 24, "", kStorage,
      "Entries of a slotfile beyond which all of its bucket are split."},
-    {"storage.file_bytes_max", Bytes, "", 4 * kKiB, 2 * kGiB, "", kStorage,
+    {"storage.file_bytes_max", Bytes, "16MiB", 4 * kKiB, 2 * kGiB, "", kStorage,
      "Bytes of a slotfile beyond which all of its bucket are split."},
     {"storage.foreground_cpu_percent", Integer, "25", 0, 100, "", kStorage,
      "Processors of the machine, in percent and rounded up, that visitors and jobs keep off while 20 or more "
      "operations "
      "a second come that somebody waits for; they have at least one. 0: none."},
-    {"storage.held_bytes_max", Bytes, "", 1, kTiB, "", kStorage,
+    {"storage.held_bytes_max", Bytes, "64MiB", 1, kTiB, "", kStorage,
      "Memory for writes that are in the journal and not yet in slotfiles."},
-    {"storage.index_bytes_max", Bytes, "", 1, kTiB, "", kStorage, "Memory for the indexes of slotfiles."},
-    {"storage.journal_bytes_max", Bytes, "", 1, kTiB, "", kStorage, "Journal that is replayed after a crash at most."},
-    {"storage.scrub_bytes_per_second", Bytes, "", 0, kTiB, "", kStorage,
+    {"storage.index_bytes_max", Bytes, "1GiB", 1, kTiB, "", kStorage, "Memory for the indexes of slotfiles."},
+    {"storage.journal_bytes_max", Bytes, "256MiB", 1, kTiB, "", kStorage,
+     "Journal that is replayed after a crash at most."},
+    {"storage.scrub_bytes_per_second", Bytes, "4MiB", 0, kTiB, "", kStorage,
      "How fast everything that is stored is read and verified; 0: not at all."},
-    {"storage.slotfiles_max", Integer, "", 1, 64, "", kStorage,
+    {"storage.slotfiles_max", Integer, "64", 1, 64, "", kStorage,
      "Slotfiles of a bucket; the next power of two below counts."},
-    {"storage.space_reserve_bytes", Bytes, "", 0, kTiB, "", kStorage,
+    {"storage.space_reserve_bytes", Bytes, "256MiB", 0, kTiB, "", kStorage,
      "With less free nothing is written but removes, with less than twice this puts are refused."},
-    {"storage.visitors_max", Integer, "", 1, 100'000, "", kStorage,
-     "Visitors that run at once on a storage node; others wait."},
-    {"storage.visitors_queued_max", Integer, "", 1, 65'536, "", kStorage,
+    {"storage.visitors_max", Integer, "", 1, 1024, "", kStorage,
+     "Threads of a storage node for visitors that somebody waits for, and as many for those in the background; about "
+     "as many visitors of each run at once, others wait. Without a value 2.5 for each processor."},
+    {"storage.visitors_queued_max", Integer, "256", 1, 65'536, "", kStorage,
      "Visitors that wait on a storage node; more are refused with BUSY, those in the background from half of it on."},
 };
 
@@ -207,25 +240,6 @@ Result<const SettingDeclaration*> known(std::string_view name) {
                 fmt::format("there is no setting \"{}\"; `fjord config list` shows all", name));
 }
 
-/// What rules one setting by another.
-Status check_together(const SettingValues& values) {
-  const std::int64_t lease = value_or(values, "controller.lease", 0);
-  const std::int64_t down_after = value_or(values, "controller.down_after", 0);
-  if (lease != 0 && down_after != 0 && lease >= down_after) {
-    return {StatusCode::InvalidArgument, fmt::format("controller.lease ({}ms) has to be shorter than "
-                                                     "controller.down_after ({}ms)",
-                                                     lease, down_after)};
-  }
-  const std::int64_t least = value_or_default(values, "maintenance.bytes_per_s_min");
-  const std::int64_t most = value_or_default(values, "maintenance.bytes_per_s");
-  if (least > most) {
-    return {StatusCode::InvalidArgument,
-            fmt::format("maintenance.bytes_per_s_min ({}) has to be no more than maintenance.bytes_per_s ({})",
-                        unit_text(least, kByteUnits), unit_text(most, kByteUnits))};
-  }
-  return Status::ok();
-}
-
 }  // namespace
 
 std::span<const SettingDeclaration> settings() { return kSettings; }
@@ -278,7 +292,6 @@ Result<SettingValues> change_settings(const SettingValues& values, const rpc::Ch
     FJORD_TRY_ASSIGN(const std::int64_t value, parse_setting(*setting, std::string_view(assignment).substr(at + 1)));
     changed[std::string(setting->name)] = std::to_string(value);
   }
-  FJORD_TRY(check_together(changed));
   return changed;
 }
 
@@ -318,8 +331,7 @@ std::vector<std::string> as_list(const SettingValues& values) {
 std::string settings_page() {
   std::string page = "| setting | default | bounds | used by | meaning |\n|---|---|---|---|---|\n";
   for (const SettingDeclaration& setting : kSettings) {
-    const std::string otherwise =
-        setting.default_text.empty() ? "configuration file" : std::string(setting.default_text);
+    const std::string otherwise = setting.default_text.empty() ? "see there" : std::string(setting.default_text);
     const std::string bounds = setting.type == Boolean ? "true, false"
                                                        : fmt::format("{} to {}", setting_text(setting, setting.min),
                                                                      setting_text(setting, setting.max));

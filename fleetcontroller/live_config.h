@@ -21,7 +21,9 @@ enum class SettingType { Integer, Bytes, Duration, Ratio, Boolean, Choice };
 struct SettingDeclaration {
   std::string_view name;
   SettingType type = SettingType::Integer;
-  std::string_view default_text;  ///< As people write it. Empty: what the configuration file says.
+  /// As people write it: without the live configuration and a key of the configuration file. Empty: it depends on the
+  /// machine.
+  std::string_view default_text;
   std::int64_t min = 0;
   std::int64_t max = 0;
   std::string_view choices;  ///< "a|b|c", of type Choice.
@@ -41,7 +43,8 @@ std::string setting_text(const SettingDeclaration& setting, std::int64_t value);
 
 using SettingValues = std::map<std::string, std::string>;  ///< Integers as text, by name.
 
-/// `values` with the changes of `request`, all or none of them. Errors: InvalidArgument.
+/// `values` with the changes of `request`, all or none of them. Errors: InvalidArgument. The rules between settings are
+/// check_rules() in settings_in_force.h.
 Result<SettingValues> change_settings(const SettingValues& values, const rpc::ChangeConfig& request);
 /// "name: old -> new", as people write it.
 std::vector<std::string> differences(const SettingValues& before, const SettingValues& after);

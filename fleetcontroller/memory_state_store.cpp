@@ -27,6 +27,19 @@ Leadership MemoryStateEnsemble::leadership() const {
   return {term_, queue_.empty() ? "" : queue_.front().name, false};
 }
 
+void MemoryStateEnsemble::set_records(Records records) {
+  std::lock_guard lock(mutex_);
+  queue_.clear();
+  leading_session_ = 0;
+  records_ = std::move(records.records);
+  term_ = records.term;
+}
+
+MemoryStateEnsemble::Records MemoryStateEnsemble::copy_records() const {
+  std::lock_guard lock(mutex_);
+  return {records_, term_};
+}
+
 std::uint64_t MemoryStateEnsemble::writes() const {
   std::lock_guard lock(mutex_);
   return writes_;

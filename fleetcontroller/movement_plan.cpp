@@ -9,6 +9,11 @@ namespace {
 /// Above so many distribution bits the first 2^kBitsLookedAt parts stand for all.
 constexpr unsigned kBitsLookedAt = 16;
 
+/// A node in maintenance keeps its place, but nothing is copied to it until it is back.
+bool can_receive(const ClusterView& view, std::uint16_t storage_node) {
+  return view.node(NodeId::storage(storage_node)).state != NodeState::Maintenance;
+}
+
 }  // namespace
 
 rpc::MovementPlan plan_movement(const ClusterView& before, const ClusterView& after,
@@ -17,14 +22,17 @@ rpc::MovementPlan plan_movement(const ClusterView& before, const ClusterView& af
   const unsigned bits = std::max(before.bits(), after.bits());
   const unsigned looked_at = std::min(bits, kBitsLookedAt);
   const std::uint64_t factor = std::uint64_t{1} << (bits - looked_at);
+  const ClusterView old_view = view_of_places(before);
+  const ClusterView new_view = view_of_places(after);
   std::uint64_t replicas = 0;
   std::map<std::uint16_t, std::uint64_t> received;
   for (std::uint64_t i = 0; i < std::uint64_t{1} << looked_at; ++i) {
     const BucketId bucket(bits, i);
-    const NodeList old_nodes = before.ideal_nodes(bucket);
+    const NodeList old_nodes = old_view.ideal_nodes(bucket);
     std::uint64_t new_replicas = 0;
-    for (std::uint16_t node : after.ideal_nodes(bucket)) {
-      if (std::find(old_nodes.begin(), old_nodes.end(), node) != old_nodes.end()) continue;
+    for (std::uint16_t node : new_view.ideal_nodes(bucket)) {
+      const bool is_there = std::find(old_nodes.begin(), old_nodes.end(), node) != old_nodes.end();
+      if (is_there || !can_receive(after, node)) continue;
       ++new_replicas;
       ++received[node];
     }

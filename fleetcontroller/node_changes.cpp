@@ -85,6 +85,7 @@ class NodeChange {
       : changed(record), facts_(facts), request_(request), unix_us_(unix_us) {}
 
   Status run() {
+    add_refusals(facts_.objections);
     if (request_.action == NodeAction::Balance) return balance();
     if (request_.nodes.empty()) return invalid("which node?");
     if (request_.action == NodeAction::Add) return add();
@@ -104,7 +105,11 @@ class NodeChange {
     if (changed.nodes.exceptions_bits == state.bits()) state.set_exceptions(changed.nodes.exceptions);
     for (const auto& [name, wanted] : changed.wanted) {
       const Result<NodeId> id = NodeId::parse(name);
-      if (id && wanted_may_override(state.node(*id).state, wanted.state)) state.set_node_state(*id, wanted.state);
+      // One that was in maintenance for too long is down already.
+      const bool is_over = id && wanted.state == NodeState::Maintenance && wanted.since_unix_us != unix_us_ &&
+                           state.node(*id).state == NodeState::Down;
+      if (!id || is_over) continue;
+      if (wanted_may_override(state.node(*id).state, wanted.state)) state.set_node_state(*id, wanted.state);
     }
     for (const NodeFacts& node : facts_.nodes) {
       const bool comes_back = node.state == NodeState::Retired && !changed.wanted.contains(node.id.to_string());
@@ -112,9 +117,10 @@ class NodeChange {
     }
     for (NodeId id : ids_) {
       if (changed.wanted.contains(id.to_string())) continue;
-      if (request_.action == NodeAction::Up || request_.action == NodeAction::Add) {
-        state.set_node_state(id, NodeState::Up);
-      }
+      // A node that does not answer stays as it is, whatever is wanted of it.
+      const NodeFacts* node = facts_.find(id);
+      const bool is_back = request_.action == NodeAction::Up && node != nullptr && node->is_fresh;
+      if (is_back || request_.action == NodeAction::Add) state.set_node_state(id, NodeState::Up);
     }
     return ClusterView::make(std::move(state), distribution.with_redundancy(facts_.active.redundancy()));
   }
@@ -134,14 +140,14 @@ class NodeChange {
         want(NodeState::Up);
         break;
       case NodeAction::Maintenance:
-        reply.refusals = why_not_stop(facts_, ids_);
+        add_refusals(why_not_stop(facts_, ids_));
         want(NodeState::Maintenance);
         break;
       case NodeAction::Stop:
-        reply.refusals = why_not_stop(facts_, ids_);
+        add_refusals(why_not_stop(facts_, ids_));
         break;
       case NodeAction::Down:
-        reply.refusals = why_not_stop(facts_, ids_);
+        add_refusals(why_not_stop(facts_, ids_));
         add_refusals(why_not_remove(facts_, ids_));
         want(NodeState::Down);
         break;
@@ -212,6 +218,9 @@ class NodeChange {
     if (list.size() >= kMaxNodeCount) return invalid("there are as many nodes as there can be");
     const NodeId id{is_storage ? NodeType::Storage : NodeType::Distributor, static_cast<std::uint16_t>(list.size())};
     list.push_back(request_.address);
+    if (!facts_.asked_as.empty() && facts_.asked_as != id.to_string()) {
+      add_refusals({fmt::format("another node was added meanwhile: this one would be {}", id.to_string())});
+    }
     ids_.push_back(id);
     reply.nodes.push_back(id.to_string());
     return is_storage ? add_to_group(id.index) : Status::ok();
@@ -305,8 +314,8 @@ class NodeChange {
     if (facts_.bucket_bytes.size() != std::size_t{1} << facts_.active.bits()) {
       return {StatusCode::Unavailable, "the distribution bits changed meanwhile"};
     }
-    ExceptionPlan plan =
-        plan_exceptions(facts_.bucket_bytes, *facts_.active.state, *facts_.active.distribution, options);
+    ExceptionPlan plan = plan_exceptions(facts_.bucket_bytes, *view_of_places(facts_.active).state,
+                                         *facts_.active.distribution, options);
     reply.plan.notes.push_back(
         fmt::format("max/mean of bytes: {:.3f} by the algorithm alone, {:.3f} now, {:.3f} with {} "
                     "buckets kept elsewhere",

@@ -28,6 +28,8 @@ class NodeMonitor {
   /// What is known; `crashes` as of the last call.
   const NodeReport& report() const { return report_; }
   void set_wanted(WantedState wanted) { report_.wanted = std::move(wanted); }
+  /// Why the process that answered last is not this node; empty: it is.
+  void set_mistaken(std::string why) { report_.mistaken = std::move(why); }
   /// A state that speaks of this process of the node is stored. It may have restarted since.
   void set_published(std::uint64_t incarnation) { report_.published_incarnation = incarnation; }
 

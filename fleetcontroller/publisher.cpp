@@ -1,6 +1,7 @@
 // How a leader polls nodes and brings states among them.
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <utility>
 
 #include "controller.h"
@@ -88,12 +89,14 @@ void Controller::poll(std::size_t i) {
   node.poll_again = false;
   rpc::Poll request;
   request.info = news_for(node.last);
+  request.node = node.id().to_string();
   request.renews_lease = is_sure();
   request.heard_us = node.heard_us;
   // What the record says counts as heard: a new leader must not make a node believe that the state speaks of an earlier
   // process of it. Who knows of no answer yet has no time to echo, so that this renews no lease.
   const NodeReport& report = node.monitor.report();
   request.heard_incarnation = report.answered ? report.incarnation : report.published_incarnation;
+  request.wants_settings = !report.answered || node.settings_incarnation != report.incarnation;
   if (node.id().type == NodeType::Distributor) {
     request.slow_storage = slow_.nodes();
     request.time_ceiling_us = grants_.grant(clock_.wall_now());
@@ -110,12 +113,17 @@ void Controller::on_answer(std::uint64_t life, Result<rpc::PollReply> reply) {
   if (found == nodes_.end()) return;
   Node& node = *found;
   --node.polls_under_way;
-  if (reply && reply->term > term_) {
+  if (reply && is_beyond_records(node, *reply)) {
+    return strand(fmt::format("{} has heard of cluster state {} of term {}", node.id().to_string(),
+                              reply->state_version, reply->term));
+  }
+  if (reply && reply->term > published_term()) {
     step_down(node.id().to_string() + " has heard of term " + std::to_string(reply->term));
     return;
   }
-  const bool is_good = reply && reply->status;
+  const bool is_good = reply && reply->status && mistaken_text(node, reply).empty();
   node.last_failed = !is_good;
+  if (reply) node.monitor.set_mistaken(mistaken_text(node, reply));
   if (is_good) {
     take_answer(node, std::move(*reply));
   } else {
@@ -135,12 +143,23 @@ void Controller::on_answer(std::uint64_t life, Result<rpc::PollReply> reply) {
   if (again) poll(i);
 }
 
+/// Why the process that answered is not the node; empty: it is, or does not say who it is.
+std::string Controller::mistaken_text(const Node& node, const Result<rpc::PollReply>& reply) const {
+  if (!reply || reply->node.empty() || reply->node == node.id().to_string()) return {};
+  return fmt::format("the process at {} was started as {}", node.address, reply->node);
+}
+
 void Controller::take_answer(Node& node, rpc::PollReply reply) {
   Result<NodeStateInfo> reported = NodeStateInfo::parse(reply.node_state, node.id().type);
   if (!reported) reported = plain(NodeState::Down);
   const bool is_other = node.monitor.report().incarnation != reply.incarnation;
   node.heard_us = is_other ? reply.clock_us : std::max(node.heard_us, reply.clock_us);
   node.monitor.on_answer(clock_.now(), reply.incarnation, *reported, reply.min_bucket_bits, monitor_options());
+  if (!reply.settings.empty()) {
+    node.settings = parse_base_settings(reply.settings);
+    node.settings_incarnation = reply.incarnation;
+    reply.settings.clear();
+  }
   node.last = std::move(reply);
 }
 
@@ -177,7 +196,7 @@ bool Controller::is_behind(const Node& node) const {
 
 rpc::ClusterInfo Controller::news_for(const rpc::PollReply& known) const {
   rpc::ClusterInfo info;
-  info.term = term_;
+  info.term = published_term();
   info.lease_us = lease().count();
   info.state_version = active_.version();
   info.schema_version = schemas_.version;
@@ -226,7 +245,10 @@ void Controller::update_state() {
   options.copies_in_sync = copies_in_sync(*wanted);
   std::vector<NodeReport> reports;
   reports.reserve(nodes_.size());
-  for (const Node& node : nodes_) reports.push_back(node.monitor.report());
+  for (const Node& node : nodes_) {
+    reports.push_back(node.monitor.report());
+    reports.back().is_removed = node.address.empty();
+  }
   GeneratedState next = generate_state(current, reports, *wanted, options, clock_.now());
   const PublishedState& last = record_.pending ? *record_.pending : record_.active;
   const bool same_table = last.distribution == wanted->to_string() && last.distributors == record_.nodes.distributors &&
@@ -254,7 +276,7 @@ void Controller::make_pending(ClusterState next, const StateReasons& reasons, co
   next.set_time_floor_us(grants_.freeze((pending_ ? *pending_ : active_).time_floor_us()));
   PublishedState published;
   published.version = next.version();
-  published.state = next.to_string();
+  published.state = next.to_string(ClusterState::Print::WithClusterDescription);
   published.distribution = distribution()->to_string();
   published.distributors = record.nodes.distributors;
   published.storage = record.nodes.storage;
@@ -265,9 +287,11 @@ void Controller::make_pending(ClusterState next, const StateReasons& reasons, co
   const ClusterState& before = pending_ ? *pending_ : active_;
   HistoryEntry entry;
   entry.version = next.version();
-  entry.term = term_;
+  entry.term = published_term();
   entry.unix_us = clock_.wall_now().us;
-  entry.what = before.diff(next);
+  ClusterState shown = next;
+  shown.set_description(before.description());  // That is `why`.
+  entry.what = before.diff(shown);
   if (record.active.distribution != published.distribution) entry.what += ", distribution: " + published.distribution;
   entry.why = cluster_reason;
   if (before.version() != 0 && next.copies_assured() > before.copies_assured()) {
@@ -333,7 +357,7 @@ void Controller::update_slow_nodes() {
   for (const SlowNodes::Change& change : changes) {
     HistoryEntry entry;
     entry.version = active_.version();
-    entry.term = term_;
+    entry.term = published_term();
     entry.unix_us = clock_.wall_now().us;
     entry.what = NodeId::storage(change.node).to_string() + (change.slow ? ": slow" : ": no longer slow");
     entry.why = change.why;

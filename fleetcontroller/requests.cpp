@@ -8,6 +8,7 @@
 #include "controller.h"
 #include "fjord/common/log.h"
 #include "fjord/document/document_type.h"
+#include "fjord/document/garbage_rules.h"
 #include "fjord/document/schema_change.h"
 #include "fjord/rpc/cluster_snapshot.h"
 #include "live_config.h"
@@ -63,12 +64,16 @@ constexpr Duration kCensusTimeout = seconds(10);
 
 Status Controller::not_leader() const {
   if (phase_ == Phase::Loading) return {StatusCode::NotReady, options_.name + " leads, but not yet: " + trouble_};
+  if (phase_ == Phase::Stranded) return {StatusCode::NotReady, options_.name + " has no records: " + trouble_};
   return {StatusCode::NotReady,
           options_.name + " is not the leader, " +
               (leadership_.leader.empty() || leadership_.mine ? "and nobody is now" : "it is " + leadership_.leader)};
 }
 
 void Controller::handle(rpc::Request request, rpc::Responder respond) {
+  if (auto* lost = std::get_if<rpc::RecoverState>(&request); lost != nullptr && still_leads()) {
+    return recover(*lost, std::move(respond));
+  }
   if (!still_leads() || phase_ != Phase::Leading) return respond(rpc::error_reply(request, not_leader()));
   if (auto* get = std::get_if<rpc::GetClusterInfo>(&request)) {
     rpc::PollReply known;
@@ -91,7 +96,7 @@ void Controller::handle(rpc::Request request, rpc::Responder respond) {
     if (std::get<rpc::ChangeNodes>(request).action == rpc::NodeAction::Balance) {
       count_buckets(std::get<rpc::ChangeNodes>(std::move(request)), std::move(respond));
     } else {
-      enqueue_change(std::get<rpc::ChangeNodes>(std::move(request)), std::move(respond), {});
+      ask_and_enqueue(std::get<rpc::ChangeNodes>(std::move(request)), std::move(respond));
     }
   } else if (std::holds_alternative<rpc::ChangeConfig>(request)) {
     enqueue(std::move(request), std::move(respond), [this](rpc::Request change, rpc::Responder answer) {
@@ -112,6 +117,10 @@ ClusterFacts Controller::facts() const {
   if (!distribution) distribution = this->distribution();
   if (distribution) facts.active = ClusterView::make(active_, std::move(*distribution));
   facts.is_changing = pending_.has_value();
+  const GeneratorOptions limits = generator_options();
+  facts.storage_up_ratio_min = limits.storage_up_ratio_min;
+  facts.distributors_up_ratio_min = limits.distributors_up_ratio_min;
+  facts.groups_out_max = static_cast<std::size_t>(value_or_default(record_.config(), "controller.groups_out_max"));
   for (const Node& node : nodes_) {
     if (node.address.empty()) continue;
     const NodeReport& report = node.monitor.report();
@@ -131,12 +140,63 @@ ClusterFacts Controller::facts() const {
   return facts;
 }
 
-void Controller::enqueue_change(rpc::ChangeNodes request, rpc::Responder respond,
-                                std::vector<std::uint64_t> bucket_bytes) {
+Inquiry Controller::inquiry_for(const rpc::ChangeNodes& request) const {
+  Inquiry inquiry;
+  if (request.force || request.nodes.empty()) return inquiry;
+  inquiry.state_version = active_.version();
+  inquiry.poll_timeout = options_.poll_timeout;
+  inquiry.check_timeout = kCensusTimeout;
+  const bool adds = request.action == rpc::NodeAction::Add;
+  if (adds || request.action == rpc::NodeAction::Replace) {
+    const bool is_storage = request.nodes[0].starts_with("storage");
+    const auto& list = is_storage ? record_.nodes.storage : record_.nodes.distributors;
+    const NodeId next{is_storage ? NodeType::Storage : NodeType::Distributor, static_cast<std::uint16_t>(list.size())};
+    inquiry.address = request.address;
+    inquiry.name = adds ? next.to_string() : request.nodes[0];
+    const auto is_there = [&](const auto& all) {
+      return std::find(all.begin(), all.end(), request.address) != all.end();
+    };
+    const bool is_wrong = request.address.find(':') == std::string::npos || request.nodes.size() != 1;
+    // What is wrong with the request itself is said by change_nodes().
+    if (is_wrong || is_there(record_.nodes.storage) || is_there(record_.nodes.distributors)) inquiry.address.clear();
+    return inquiry;
+  }
+  const bool stops = request.action == rpc::NodeAction::Stop || request.action == rpc::NodeAction::Maintenance ||
+                     request.action == rpc::NodeAction::Down;
+  if (!stops) return inquiry;
+  for (const std::string& name : request.nodes) {
+    const Result<NodeId> id = NodeId::parse(name);
+    if (id && id->type == NodeType::Storage) inquiry.stopped.push_back(id->index);
+  }
+  for (const Node& node : nodes_) {
+    const bool is_asked = node.id().type == NodeType::Distributor && active_.node(node.id()).state == NodeState::Up;
+    if (is_asked) inquiry.distributors.emplace_back(node.id().to_string(), node.address);
+  }
+  return inquiry;
+}
+
+void Controller::ask_and_enqueue(rpc::ChangeNodes request, rpc::Responder respond) {
+  const Inquiry inquiry = inquiry_for(request);
+  auto waiting = std::make_shared<std::pair<rpc::ChangeNodes, rpc::Responder>>(std::move(request), std::move(respond));
+  ask_nodes(inquiry, transport_, *executor_,
+            [this, reign = reign_, waiting, as = inquiry.name](std::vector<std::string> found) {
+              if (reign != reign_ || phase_ != Phase::Leading) {
+                rpc::ChangeNodesReply late;
+                late.status = not_leader();
+                return waiting->second(std::move(late));
+              }
+              enqueue_change(std::move(waiting->first), std::move(waiting->second),
+                             {.found = std::move(found), .as = as});
+            });
+}
+
+void Controller::enqueue_change(rpc::ChangeNodes request, rpc::Responder respond, Asked asked) {
   enqueue(std::move(request), std::move(respond),
-          [this, bytes = std::move(bucket_bytes)](rpc::Request change, rpc::Responder answer) mutable {
+          [this, asked = std::move(asked)](rpc::Request change, rpc::Responder answer) mutable {
             ClusterFacts known = facts();
-            known.bucket_bytes = std::move(bytes);
+            known.bucket_bytes = std::move(asked.bucket_bytes);
+            known.objections = std::move(asked.found);
+            known.asked_as = std::move(asked.as);
             change_nodes(std::get<rpc::ChangeNodes>(std::move(change)), known, std::move(answer));
           });
 }
@@ -167,7 +227,8 @@ void Controller::count_buckets(rpc::ChangeNodes request, rpc::Responder respond)
     } else if (version != active_.version()) {
       failed.status = {StatusCode::Unavailable, "the cluster state changed meanwhile"};
     } else {
-      return enqueue_change(std::move(count->request), std::move(count->respond), count->census.bytes());
+      return enqueue_change(std::move(count->request), std::move(count->respond),
+                            {.bucket_bytes = count->census.bytes()});
     }
     count->respond(std::move(failed));
   };
@@ -241,6 +302,10 @@ void Controller::change_config(rpc::ChangeConfig request, rpc::Responder respond
     reply.status = values.error();
     return respond(std::move(reply));
   }
+  if (Status allowed = check_rules(record_.config(), *values, setting_users()); !allowed) {
+    reply.status = std::move(allowed);
+    return respond(std::move(reply));
+  }
   reply.changes = differences(record_.config(), *values);
   if (reply.changes.empty() || request.dry_run) return respond(std::move(reply));
   ClusterRecord record = record_;
@@ -249,7 +314,7 @@ void Controller::change_config(rpc::ChangeConfig request, rpc::Responder respond
   record.add_config({reply.config_version, now, request.who, std::move(*values)});
   HistoryEntry entry;
   entry.version = active_.version();
-  entry.term = term_;
+  entry.term = published_term();
   entry.unix_us = now;
   entry.what = fmt::format("configuration {}: {}", reply.config_version, fmt::join(reply.changes, ", "));
   entry.who = request.who.empty() ? "an operator" : request.who;
@@ -275,6 +340,7 @@ void Controller::deploy_schemas(const rpc::DeploySchemas& request, rpc::Responde
   const std::vector<std::string> all = with_builtin(*merged);
   auto built = DocumentTypeRepo::build(all, &reply.warnings);
   if (!built) return refuse(Status(built.error().code(), with_schema_names(built.error().message(), all)));
+  if (Status rules = GarbageRules::check(**built); !rules) return refuse(rules);
   if (Status readable = check_readable(schemas_.schemas, **built, request.may_drop); !readable) return refuse(readable);
   for (std::string& warning : reply.warnings) warning = with_schema_names(std::move(warning), all);
   reply.schema_version = schemas_.version;
@@ -307,19 +373,33 @@ void Controller::deploy_schemas(const rpc::DeploySchemas& request, rpc::Responde
 rpc::GetConfigReply Controller::config() const {
   rpc::GetConfigReply reply;
   reply.config_version = record_.config_version();
+  const std::vector<SettingUser> users = setting_users();
   for (const SettingDeclaration& setting : settings()) {
     rpc::Setting said;
     said.name = setting.name;
     static constexpr const char* kTypes[] = {"integer", "bytes", "duration", "ratio", "bool", ""};
     said.type = setting.type == SettingType::Choice ? std::string(setting.choices)
                                                     : kTypes[static_cast<std::size_t>(setting.type)];
-    said.default_value = setting.default_text;
+    if (!setting.default_text.empty()) {  // As the value in force is written: 1min for 60s.
+      said.default_value = setting_text(setting, parse_setting(setting, setting.default_text).value());
+    }
     said.min = setting_text(setting, setting.min);
     said.max = setting_text(setting, setting.max);
     if (record_.config().contains(said.name))
       said.value = setting_text(setting, value_or(record_.config(), setting.name, 0));
     said.used_by = setting.used_by;
     said.meaning = setting.meaning;
+    add_value_in_force(said, setting, record_.config(), users);
+    if (setting.name == "controller.lease") {
+      said.in_force = setting_text(setting, std::chrono::duration_cast<milliseconds>(lease()).count());
+    }
+    const bool bits_wait = setting.name == "cluster.distribution_bits" && active_.version() != 0 &&
+                           said.in_force != std::to_string(active_.bits());
+    if (bits_wait) {
+      said.elsewhere.push_back(
+          fmt::format("cluster state {}: {} (a bucket has fewer bits, or the change is on its way)", active_.version(),
+                      active_.bits()));
+    }
     reply.settings.push_back(std::move(said));
   }
   for (const ConfigVersion& version : record_.configs) {
@@ -336,12 +416,55 @@ rpc::GetConfigReply Controller::config() const {
     for (const std::string& error : node.last.config_errors)
       reply.errors.push_back(node.id().to_string() + ": " + error);
   }
+  for (std::string& broken : broken_rules(record_.config(), users)) reply.errors.push_back(std::move(broken));
   return reply;
+}
+
+std::vector<SettingUser> Controller::setting_users() const {
+  std::vector<SettingUser> users = {{.name = options_.name, .base = own_settings()}};
+  for (const Node& node : nodes_) {
+    if (node.address.empty()) continue;
+    users.push_back({.name = node.id().to_string(),
+                     .base = node.settings,
+                     .has_live = node.last.config_version >= record_.config_version(),
+                     .refused = node.last.config_errors});
+  }
+  return users;
+}
+
+/// What the options say, and the declared defaults of what is not among them.
+BaseSettings Controller::own_settings() const {
+  BaseSettings base;
+  for (const SettingDeclaration& setting : settings()) {
+    const bool is_own = setting.used_by == "fleet controller" && !setting.default_text.empty();
+    if (is_own) base[std::string(setting.name)] = {parse_setting(setting, setting.default_text).value(), kFromProgram};
+  }
+  const auto source = [&](const char* name) {
+    return options_.settings_from_file.contains(name) ? kFromFile : kFromProgram;
+  };
+  const auto add_duration = [&](const char* name, Duration value) {
+    base[name] = {std::chrono::duration_cast<milliseconds>(value).count(), source(name)};
+  };
+  add_duration(kPollInterval, options_.poll_interval);
+  add_duration("controller.down_after", options_.down_after);
+  add_duration("controller.refused_after", options_.refused_after);
+  add_duration("controller.pending_max", options_.pending_max);
+  add_duration("controller.transition_time", options_.transition_time);
+  add_duration("controller.crash_period", options_.crash_period);
+  add_duration("controller.stable_period", options_.stable_period);
+  base["controller.crashes_max"] = {options_.crashes_max, kFromProgram};
+  add_duration("controller.lease", std::min<Duration>(options_.lease, down_after() * 5 / 6));
+  base["controller.lease"].yields = true;
+  base["cluster.distribution_bits"] = {static_cast<std::int64_t>(record_.nodes.distribution_bits), kFromRecord};
+  if (const auto distribution = DistributionConfig::parse(record_.nodes.distribution)) {
+    base["cluster.redundancy"] = {distribution->redundancy(), kFromRecord};
+  }
+  return base;
 }
 
 rpc::GetHistoryReply Controller::history(const rpc::GetHistory& request) const {
   rpc::GetHistoryReply reply;
-  reply.term = term_;
+  reply.term = published_term();
   reply.leader = options_.name;
   reply.info = news_for({});
   reply.info.schemas.clear();
@@ -354,6 +477,29 @@ rpc::GetHistoryReply Controller::history(const rpc::GetHistory& request) const {
         {entry.version, entry.term, entry.unix_us, entry.active_unix_us, entry.what, entry.why, entry.who});
   }
   return reply;
+}
+
+/// How long a node has been in maintenance, and when that ends by a limit.
+void Controller::add_maintenance(rpc::NodeStatus& status, const NodeReport& report) const {
+  const NodeState state = active_.node(report.id).state;
+  const std::int64_t limit = maintenance_max().count();
+  if (report.wanted.state == NodeState::Maintenance) {
+    const std::int64_t since = std::max<std::int64_t>(clock_.wall_now().us - report.wanted.since_unix_us, 0);
+    if (state == NodeState::Maintenance) {
+      status.maintenance_us = since;
+      if (limit > 0) status.maintenance_left_us = std::max<std::int64_t>(limit - since, 0);
+    } else if (state == NodeState::Down && limit > 0 && since > limit) {
+      status.reason = fmt::format("in maintenance for {}, longer than controller.maintenance_max={}",
+                                  duration_text(Duration(since)), duration_text(Duration(limit)));
+    }
+  } else if (state == NodeState::Maintenance && report.answered) {
+    const bool is_silent = report.reported.state != NodeState::Stopping;
+    const Duration away = clock_.now() - (is_silent ? report.last_answer : report.stopping_since);
+    const Duration limit_now = setting("controller.transition_time", options_.transition_time);
+    const Duration until = limit_now + (is_silent && !report.is_gone ? down_after() : Duration(0));
+    status.maintenance_us = away.count();
+    status.maintenance_left_us = std::max<std::int64_t>((until - away).count(), 0);
+  }
 }
 
 rpc::GetStatusReply Controller::status() const {
@@ -370,14 +516,15 @@ rpc::GetStatusReply Controller::status() const {
     status.state = std::string(to_string(active_.node(report.id).state));
     status.last = node.last;
     status.wanted = wanted_text(report.wanted);
-    if (report.id.type == NodeType::Storage) status.slow = slow_.reason(report.id.index);
     if (groups && report.id.type == NodeType::Storage) {
       status.group = group_of(*groups, report.id.index);
       for (const DistributionGroup::Node& weighed : groups->flat_nodes()) {
         if (weighed.index == report.id.index) status.capacity = fmt::format("{:g}", weighed.capacity);
       }
     }
-    if (report.answered) {
+    if (!report.mistaken.empty()) {
+      status.reason = report.mistaken;
+    } else if (report.answered) {
       Duration silent = clock_.now() - report.last_answer;
       status.answered_us_ago = silent.count();
       if (report.is_gone) {
@@ -390,6 +537,10 @@ rpc::GetStatusReply Controller::status() const {
       }
     } else {
       status.reason = "never answered";
+    }
+    if (report.id.type == NodeType::Storage) {
+      status.slow = slow_.reason(report.id.index);
+      add_maintenance(status, report);
     }
     reply.nodes.push_back(std::move(status));
   }

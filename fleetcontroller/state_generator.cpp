@@ -32,7 +32,8 @@ class Generator {
     out_.state.set_exceptions(fits ? options_.exceptions : std::vector<PlacementException>{});
     out_.state.set_copies_assured(copies_assured());
     judge_cluster();
-    out_.is_new = current_.version() == 0 || restarted_ || !current_.is_similar_ignoring_progress(out_.state);
+    out_.is_new = current_.version() == 0 || restarted_ || !current_.is_similar_ignoring_progress(out_.state) ||
+                  current_.description() != out_.state.description();
     if (!out_.is_new) out_.state = current_;
     return std::move(out_);
   }
@@ -41,6 +42,7 @@ class Generator {
   /// What the node itself says, or its silence.
   Judged own_state(const NodeReport& report) const {
     const bool is_storage = report.id.type == NodeType::Storage;
+    if (!report.mistaken.empty()) return {NodeState::Down, report.mistaken};
     if (!report.answered) {
       if (now_ < options_.grace_until) return {current_.node(report.id).state, "has not answered yet"};
       return {NodeState::Down, "never answered"};
@@ -82,9 +84,20 @@ class Generator {
     NodeState wanted = report.wanted.state;
     if (report.id.type == NodeType::Distributor && wanted != NodeState::Up) wanted = NodeState::Down;
     if (wanted == NodeState::Up) return judged;
+    const Duration wanted_for = in_maintenance_for(report.wanted);
+    if (options_.maintenance_max > Duration(0) && wanted_for > options_.maintenance_max) {
+      return {NodeState::Down, fmt::format("in maintenance for {}, longer than controller.maintenance_max={}",
+                                           duration_text(wanted_for), duration_text(options_.maintenance_max))};
+    }
     const bool ends_grace = is_transient && wanted == NodeState::Down;
     if (wanted_may_override(judged.state, wanted) || ends_grace) return {wanted, report.wanted.reason};
     return judged;
+  }
+
+  /// Since an operator asked for it.
+  Duration in_maintenance_for(const WantedState& wanted) const {
+    if (wanted.state != NodeState::Maintenance || wanted.since_unix_us == 0) return Duration(0);
+    return Duration(std::max<std::int64_t>(options_.wall_now_us - wanted.since_unix_us, 0));
   }
 
   void add_node(const NodeReport& report) {
@@ -107,7 +120,8 @@ class Generator {
       unsigned there = 0;
       for (std::uint32_t i = group.first_node; i < group.node_end; ++i) {
         const NodeState state = out_.state.node(NodeId::storage(nodes[i].index)).state;
-        there += state == NodeState::Up || state == NodeState::Initializing || state == NodeState::Maintenance ? 1 : 0;
+        // One that retires serves until it is empty, and one in maintenance comes back.
+        there += state == NodeState::Down || state == NodeState::Stopping ? 0 : 1;
       }
       const double share = static_cast<double>(there) / static_cast<double>(group.node_end - group.first_node);
       if (share >= options_.group_up_ratio_min) continue;
@@ -162,7 +176,7 @@ class Generator {
   Count count(NodeType type) const {
     Count count;
     for (const NodeReport& report : reports_) {
-      if (report.id.type != type) continue;
+      if (report.id.type != type || report.is_removed) continue;
       ++count.all;
       const NodeState state = out_.state.node(report.id).state;
       count.there += is_available(state) || state == NodeState::Initializing ? 1 : 0;
@@ -170,16 +184,29 @@ class Generator {
     return count;
   }
 
+  /// Sets the reason if fewer than `least` nodes of a type are available, or a lower share than `ratio`.
+  void limit(NodeType type, unsigned least, double ratio) {
+    const Count nodes = count(type);
+    const std::string_view name = fjord::to_string(type);
+    if (nodes.there < least) {
+      out_.cluster_reason = fmt::format("too few {} nodes available: {} of {} are up, and {} are needed", name,
+                                        nodes.there, nodes.all, least);
+    }
+    const double share = nodes.all == 0 ? 1.0 : static_cast<double>(nodes.there) / nodes.all;
+    if (share < ratio) {
+      const std::string_view plural = type == NodeType::Storage ? "storage" : "distributors";
+      out_.cluster_reason = fmt::format(
+          "too low available {} node ratio: {} of {} are up ({:.2f}), and controller.{}_up_ratio_min is {:.2f}", name,
+          nodes.there, nodes.all, share, plural, ratio);
+    }
+  }
+
   void judge_cluster() {
-    const Count storage = count(NodeType::Storage);
-    const Count distributors = count(NodeType::Distributor);
-    const auto ratio = [](Count c) { return c.all == 0 ? 1.0 : static_cast<double>(c.there) / c.all; };
-    std::string& reason = out_.cluster_reason;
-    if (distributors.there < options_.distributors_up_min) reason = "too few distributor nodes available";
-    if (storage.there < options_.storage_up_min) reason = "too few storage nodes available";
-    if (ratio(distributors) < options_.distributors_up_ratio_min) reason = "too low available distributor node ratio";
-    if (ratio(storage) < options_.storage_up_ratio_min) reason = "too low available storage node ratio";
+    limit(NodeType::Distributor, options_.distributors_up_min, options_.distributors_up_ratio_min);
+    limit(NodeType::Storage, options_.storage_up_min, options_.storage_up_ratio_min);
+    const std::string& reason = out_.cluster_reason;
     out_.state.set_cluster(reason.empty() ? NodeState::Up : NodeState::Down);
+    out_.state.set_description(reason);
   }
 
   const ClusterState& current_;
@@ -192,6 +219,12 @@ class Generator {
 };
 
 }  // namespace
+
+std::string duration_text(Duration d) {
+  const double s = static_cast<double>(d.count()) / 1e6;
+  if (s < 120) return fmt::format("{:.3g} s", s);
+  return s < 7200 ? fmt::format("{:.3g} min", s / 60) : fmt::format("{:.4g} h", s / 3600);
+}
 
 bool is_available(NodeState state) { return state == NodeState::Up || state == NodeState::Retired; }
 

@@ -40,6 +40,8 @@ struct NodeReport {
   /// While it reports Stopping, or is silent after it did: since when.
   MonotonicTime stopping_since;
   unsigned crashes = 0;          ///< Counted by flap damping.
+  std::string mistaken;          ///< Why the process that answered last is not this node; empty: it is.
+  bool is_removed = false;       ///< From the cluster: it counts in no share of nodes.
   bool is_held_down = false;     ///< Its initialisation went wrong; until it is up.
   unsigned min_bucket_bits = 0;  ///< 0: no buckets, or not known.
   WantedState wanted;
@@ -53,6 +55,10 @@ struct GeneratorOptions {
   MonotonicTime grace_until;
   /// A storage node that fell silent or stops is in maintenance for so long before it is down: nothing is copied.
   Duration transition_time{};
+  /// A storage node that an operator wants in maintenance for longer counts as down, so that what it holds is copied;
+  /// 0: never. By the wall clock, since when it was asked for is in the record.
+  Duration maintenance_max{};
+  std::int64_t wall_now_us = 0;
   /// A node with more crashes is down.
   unsigned crashes_max = 1U << 30;
   /// With fewer nodes of a type available the cluster is down.
@@ -77,7 +83,8 @@ struct GeneratedState {
   ClusterState state;
   bool is_new = false;   ///< It says something else than the state before.
   StateReasons reasons;  ///< Of nodes that are not plainly up.
-  std::string cluster_reason;
+  std::string
+      cluster_reason;  ///< Of a cluster that is down: the limit, what was counted, the setting. In the state, too.
 };
 
 /// The cluster state that should be in force: a pure function of what is known. Its version is `current.version() + 1`
@@ -86,7 +93,7 @@ struct GeneratedState {
 /// - A node is what it reports while it answers within `down_after` and is not gone; a storage node that still lists
 /// its buckets, one that
 ///   crashed too often, and one that is silent is down, after `transition_time` of maintenance in the last case.
-/// - A wanted state counts if it is below that.
+/// - A wanted state counts if it is below that; one of maintenance that lasts longer than `maintenance_max` is down.
 /// - Groups and then the whole cluster go down if too few nodes are available.
 /// - The number of assured copies falls at once with what a new bucket gets, and rises to what was seen in sync.
 /// - Distribution bits rise to the wanted number when no node has a bucket with fewer; they fall at once.
@@ -96,6 +103,9 @@ struct GeneratedState {
 GeneratedState generate_state(const ClusterState& current, const std::vector<NodeReport>& reports,
                               const DistributionConfig& distribution, const GeneratorOptions& options,
                               MonotonicTime now);
+
+/// "90 s", "25 min", "3.5 h".
+std::string duration_text(Duration d);
 
 /// True for states in which a node serves: up and retired.
 bool is_available(NodeState state);

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <optional>
+#include <set>
+#include <string_view>
 
 namespace fjord::fleetcontroller {
 namespace {
@@ -48,12 +49,17 @@ class StopCheck {
   }
 
   std::vector<std::string> run() {
-    if (!distributors_.empty()) check_distributors();
+    if (!distributors_.empty()) {
+      check_distributors();
+      check_share_left(NodeType::Distributor, distributors_, facts_.distributors_up_ratio_min,
+                       "controller.distributors_up_ratio_min");
+    }
     if (storage_.empty()) return std::move(reasons_);
     if (facts_.is_changing) add("a new cluster state is on its way");
     check_in_sync();
     check_others_away();
     check_copies_left();
+    check_share_left(NodeType::Storage, storage_, facts_.storage_up_ratio_min, "controller.storage_up_ratio_min");
     return std::move(reasons_);
   }
 
@@ -99,31 +105,61 @@ class StopCheck {
     }
   }
 
+  /// What counts as one in controller.groups_out_max: the group below the root, or the node.
+  std::string unit_of(NodeId id) const {
+    const std::string group = top_group(*facts_.active.distribution, id.index);
+    return group.empty() ? id.to_string() : "group " + group;
+  }
+
   void check_others_away() {
-    const DistributionConfig& distribution = *facts_.active.distribution;
-    std::optional<std::string> group = top_group(distribution, storage_.front().index);
-    for (NodeId id : storage_) {
-      if (top_group(distribution, id.index) != *group) group.reset();
-      if (!group) break;
-    }
+    std::set<std::string> stopping;
+    for (NodeId id : storage_) stopping.insert(unit_of(id));
+    std::set<std::string> out = stopping;
+    std::vector<const NodeFacts*> others;
     for (const NodeFacts& node : facts_.nodes) {
       if (node.id.type != NodeType::Storage || contains(storage_, node.id) || is_available(node.state)) continue;
-      if (!distribution.contains_node(node.id.index)) continue;
-      const std::string own = top_group(distribution, node.id.index);
-      if (group && !group->empty() && own == *group) continue;
-      add(fmt::format("{} is {} already", node.id.to_string(), fjord::to_string(node.state)));
+      if (!facts_.active.distribution->contains_node(node.id.index)) continue;
+      out.insert(unit_of(node.id));
+      if (!stopping.contains(unit_of(node.id))) others.push_back(&node);
     }
-    if (!group && storage_.size() > 1) add("the nodes are in different groups");
-    if (group && group->empty() && storage_.size() > 1) add("without groups one storage node may be away at a time");
+    if (out.size() <= facts_.groups_out_max) return;
+    const std::string limit = fmt::format("controller.groups_out_max is {}", facts_.groups_out_max);
+    for (const NodeFacts* node : others) {
+      add(fmt::format("{} is {} already, and {}", node->id.to_string(), fjord::to_string(node->state), limit));
+    }
+    if (stopping.size() <= facts_.groups_out_max) return;
+    const bool has_groups = stopping.begin()->starts_with("group ");
+    add(has_groups ? fmt::format("the nodes are in {} different groups, and {}", stopping.size(), limit)
+                   : fmt::format("without groups each storage node counts as one: {} of them, and {}", stopping.size(),
+                                 limit));
+  }
+
+  /// Whether the cluster as a whole would be down without them.
+  void check_share_left(NodeType type, const std::vector<NodeId>& stopping, double ratio_min,
+                        std::string_view setting) {
+    std::size_t all = 0;
+    std::size_t left = 0;
+    for (const NodeFacts& node : facts_.nodes) {
+      if (node.id.type != type) continue;
+      ++all;
+      left += is_available(node.state) && !contains(stopping, node.id) ? 1 : 0;
+    }
+    if (static_cast<double>(left) >= ratio_min * static_cast<double>(all)) return;
+    add(fmt::format("the cluster would be down: {} of {} {} nodes would be up, and {} is {:.2f}", left, all,
+                    fjord::to_string(type), setting, ratio_min));
   }
 
   void check_copies_left() {
     const unsigned bits = std::min(facts_.active.bits(), kBitsLookedAt);
+    const ClusterView places = view_of_places(facts_.active);
+    const auto stays = [&](std::uint16_t index) {
+      const NodeId id = NodeId::storage(index);
+      return !contains(storage_, id) && is_available(facts_.active.node(id).state);
+    };
     std::uint64_t lost = 0;
     for (std::uint64_t i = 0; i < std::uint64_t{1} << bits; ++i) {
-      const NodeList ideal = facts_.active.ideal_nodes(BucketId(facts_.active.bits(), i));
-      const bool kept = std::any_of(ideal.begin(), ideal.end(),
-                                    [&](std::uint16_t index) { return !contains(storage_, NodeId::storage(index)); });
+      const NodeList ideal = places.ideal_nodes(BucketId(facts_.active.bits(), i));
+      const bool kept = std::any_of(ideal.begin(), ideal.end(), stays);
       lost += kept || ideal.empty() ? 0 : 1;
     }
     if (lost != 0) {
@@ -155,15 +191,17 @@ namespace {
 std::string why_kept(const ClusterFacts& facts) {
   std::string away;
   std::size_t up = 0;
+  bool is_maintenance = false;
   for (const NodeFacts& node : facts.nodes) {
     if (node.id.type != NodeType::Storage || !facts.active.distribution->contains_node(node.id.index)) continue;
     if (node.state == NodeState::Up) {
       ++up;
     } else if (node.state != NodeState::Retired) {
       away += (away.empty() ? "" : ", ") + node.id.to_string();
+      is_maintenance = is_maintenance || node.state == NodeState::Maintenance;
     }
   }
-  if (away.empty() || up >= facts.active.redundancy()) return {};
+  if (away.empty() || (up >= facts.active.redundancy() && !is_maintenance)) return {};
   return ", and keeps those of which there would be too few copies while these are away: " + away;
 }
 

@@ -29,15 +29,25 @@ struct ClusterFacts {
   std::vector<NodeFacts> nodes;
   /// Of one replica of each distribution bucket (BucketCensus); empty: not asked for.
   std::vector<std::uint64_t> bucket_bytes = {};
+  /// controller.groups_out_max, and the shares of nodes below which the cluster is down.
+  std::size_t groups_out_max = 1;
+  double storage_up_ratio_min = 0;
+  double distributors_up_ratio_min = 0;
+
+  /// What was found by asking nodes about this very change, and speaks against it.
+  std::vector<std::string> objections = {};
+  /// The name under which the process at an address that is added or replaced was asked; empty: it was not asked.
+  std::string asked_as = {};
 
   const NodeFacts* find(NodeId id) const;
 };
 
 /// Why it is not safe to stop all of `nodes` now, one line a reason; empty: it is safe. A pure function.
 ///
-/// Storage nodes: every bucket has all its replicas in sync (so say all distributors, for the active state), keeps at
-/// least one of them elsewhere, and no node of another group is away. A node that holds nothing may always go.
-/// Distributors: another one is up.
+/// Storage nodes: every bucket has all its replicas in sync (so say all distributors, for the active state) except
+/// those on nodes in maintenance, keeps at least one of them elsewhere on a node that is up, and nodes of no more than
+/// `groups_out_max` groups are away. Without groups each node counts as one. A node that holds nothing may always go.
+/// Distributors: another one is up. The cluster would not be down by its limits.
 std::vector<std::string> why_not_stop(const ClusterFacts& facts, const std::vector<NodeId>& nodes);
 
 /// Why these storage nodes may not leave the cluster for good: they have to be retired, and to hold nothing.

@@ -255,7 +255,7 @@ TEST_CASE("B1156 bits: more distribution bits are in force when every node has s
   CHECK(life.state.bits() == 8);
 }
 
-TEST_CASE("B1158 node life cycle: what changes while the cluster is down is published when it is up again") {
+TEST_CASE("node life cycle: what changes while the cluster is down is published at once") {
   Life life;
   life.options.storage_up_ratio_min = 0.7;
   life.start_up();
@@ -263,11 +263,67 @@ TEST_CASE("B1158 node life cycle: what changes while the cluster is down is publ
   life.pass(seconds(20));
   const std::uint64_t version = life.state.version();
   CHECK_FALSE(life.state.is_cluster_up());
+  CHECK(life.state.description() ==
+        "too low available storage node ratio: 2 of 3 are up (0.67), and controller.storage_up_ratio_min is 0.70");
   CHECK_FALSE(life.pass(seconds(5)));
+  life.monitors[2].set_wanted({NodeState::Down, "", "", 0});
+  REQUIRE(life.pass(seconds(1)));
+  CHECK(life.state.version() == version + 1);
+  CHECK(life.state.node(NodeId::storage(2)).state == NodeState::Down);
+  CHECK(life.state.description().find("1 of 3 are up (0.33)") != std::string::npos);
+  life.options.storage_up_ratio_min = 0.5;  // The reason names the limit that is in force.
+  REQUIRE(life.pass(seconds(1)));
+  CHECK(life.state.description().ends_with("controller.storage_up_ratio_min is 0.50"));
   life.answers = true;
   life.pass(seconds(1));
-  CHECK(life.state.version() == version + 1);
+  CHECK(life.state.is_cluster_up());
+  CHECK(life.state.description().empty());
   CHECK(life.at() == NodeState::Up);
+}
+
+TEST_CASE("maintenance: a node counts as down when an operator wants it there for longer than the limit") {
+  constexpr std::int64_t kHourUs = 3'600'000'000;
+  Life life;
+  life.start_up();
+  life.options.maintenance_max = seconds(3600);
+  life.options.wall_now_us = 10 * kHourUs;
+  life.node().set_wanted({NodeState::Maintenance, "disk", "ann", 10 * kHourUs});
+  life.answers = GENERATE(true, false);  // Whether its process runs or not.
+  life.pass(seconds(20));
+  CHECK(life.at() == NodeState::Maintenance);
+  life.options.wall_now_us = 11 * kHourUs;
+  CHECK_FALSE(life.generate());
+  life.options.wall_now_us = 11 * kHourUs + 1'000'000;
+  REQUIRE(life.generate());
+  CHECK(life.at() == NodeState::Down);
+  CHECK(life.state.node(kNode).description ==
+        "in maintenance for 60 min, longer than controller.maintenance_max=60 min");
+  life.options.maintenance_max = seconds(0);  // No limit.
+  life.generate();
+  CHECK(life.at() == NodeState::Maintenance);
+}
+
+TEST_CASE("groups: a node that retires is no failure of its group") {
+  const DistributionConfig groups = *DistributionConfig::parse("redundancy:2 (root (a 0 1) (b 2 3))");
+  std::vector<NodeReport> reports;
+  for (std::uint16_t i = 0; i < 4; ++i) {
+    NodeReport report;
+    report.id = NodeId::storage(i);
+    report.answered = true;
+    report.last_answer = MonotonicTime{1'000'000};
+    report.reported = plain(NodeState::Up);
+    reports.push_back(report);
+  }
+  reports[0].wanted.state = NodeState::Retired;
+  GeneratorOptions options;
+  options.down_after = seconds(2);
+  options.group_up_ratio_min = 0.8;
+  const auto state = [&] { return generate_state({}, reports, groups, options, MonotonicTime{1'000'000}).state; };
+  CHECK(state().node(NodeId::storage(0)).state == NodeState::Retired);
+  CHECK(state().node(NodeId::storage(1)).state == NodeState::Up);
+  reports[1].reported = plain(NodeState::Down);
+  CHECK(state().node(NodeId::storage(0)).state == NodeState::Down);
+  CHECK(state().node(NodeId::storage(2)).state == NodeState::Up);
 }
 
 TEST_CASE("B1164 bits: fewer distribution bits are in force at once") {
@@ -332,6 +388,39 @@ TEST_CASE("B1193 safe changes: with groups several nodes of one group may be awa
   node_of(facts, NodeId::storage(1)).state = NodeState::Maintenance;
   CHECK(why_not_stop(facts, {NodeId::storage(0)}).empty());
   CHECK_FALSE(why_not_stop(facts, {NodeId::storage(2)}).empty());
+}
+
+TEST_CASE("safe changes: how many groups may be out at once is a setting, and every bucket keeps a replica") {
+  ClusterFacts facts = well("redundancy:3 (root (a 0 1) (b 2 3) (c 4 5))", 6);
+  facts.groups_out_max = 2;
+  CHECK(why_not_stop(facts, {NodeId::storage(0), NodeId::storage(2)}).empty());
+  const auto all = why_not_stop(facts, {NodeId::storage(0), NodeId::storage(2), NodeId::storage(4)});
+  REQUIRE_FALSE(all.empty());
+  CHECK(all[0] == "the nodes are in 3 different groups, and controller.groups_out_max is 2");
+
+  ClusterState state = *facts.active.state;
+  state.set_node_state(NodeId::storage(0), NodeState::Maintenance);
+  facts.active = ClusterView::make(state, *facts.active.distribution);
+  node_of(facts, NodeId::storage(0)).state = NodeState::Maintenance;
+  CHECK(why_not_stop(facts, {NodeId::storage(2)}).empty());
+  CHECK(why_not_stop(facts, {NodeId::storage(2), NodeId::storage(1)}).empty());
+  // With two copies some bucket has its other one on the node that is in maintenance: its place counts for nothing.
+  facts.active = ClusterView::make(state, facts.active.distribution->with_redundancy(2));
+  CHECK(why_not_stop(facts, {NodeId::storage(2)}).size() == 1);
+  facts.groups_out_max = 1;
+  CHECK(why_not_stop(facts, {NodeId::storage(2)}).at(0) ==
+        "storage.0 is maintenance already, and controller.groups_out_max is 1");
+}
+
+TEST_CASE("safe changes: a node may not be stopped if the cluster would be down without it") {
+  ClusterFacts facts = well();
+  facts.storage_up_ratio_min = 0.75;
+  CHECK(why_not_stop(facts, {NodeId::storage(1)}).empty());
+  facts.storage_up_ratio_min = 0.8;
+  CHECK(why_not_stop(facts, {NodeId::storage(1)}).at(0) ==
+        "the cluster would be down: 3 of 4 storage nodes would be up, and controller.storage_up_ratio_min is 0.80");
+  facts.distributors_up_ratio_min = 0.6;
+  CHECK(why_not_stop(facts, {NodeId::distributor(0)}).size() == 1);
 }
 
 TEST_CASE("B1196 safe changes: a node may be stopped when all its buckets are in sync elsewhere") {
@@ -506,6 +595,51 @@ TEST_CASE("stop check: copies are assured when all storage nodes are there and a
   node_of(facts, NodeId::distributor(0)).buckets_unavailable = 0;
   facts.is_changing = true;
   CHECK(why_not_in_sync(facts).size() == 1);
+}
+
+TEST_CASE("node changes: maintenance moves nothing, whatever state the node was in") {
+  const NodeState before = GENERATE(NodeState::Up, NodeState::Retired, NodeState::Down, NodeState::Maintenance);
+  const bool answers = GENERATE(true, false);
+  ClusterRecord record;
+  record.nodes = {"redundancy:2 (root 0-3)", {"d0:1", "d1:1"}, {"s0:1", "s1:1", "s2:1", "s3:1"}, 6};
+  ClusterFacts facts = well();
+  ClusterState state = *facts.active.state;
+  state.set_node_state(kNode, before);
+  facts.active = ClusterView::make(state, *facts.active.distribution);
+  node_of(facts, kNode).state = before;
+  node_of(facts, kNode).is_fresh = answers;
+  rpc::ChangeNodes request;
+  request.action = rpc::NodeAction::Maintenance;
+  request.nodes = {kNode.to_string()};
+  request.force = true;
+  request.dry_run = true;
+  const rpc::ChangeNodesReply reply = change_nodes(record, facts, request, 5);
+  REQUIRE(reply.status);
+  CHECK(reply.plan.buckets_total == 64);
+  CHECK(reply.plan.buckets_moved == 0);
+  CHECK(reply.plan.replicas_moved == 0);
+  CHECK(reply.plan.bytes == 0);
+  CHECK(reply.plan.duration_s == 0);
+}
+
+TEST_CASE("node changes: taking a node back in moves its replicas only if its process answers") {
+  const bool answers = GENERATE(true, false);
+  ClusterRecord record;
+  record.nodes = {"redundancy:2 (root 0-3)", {"d0:1", "d1:1"}, {"s0:1", "s1:1", "s2:1", "s3:1"}, 6};
+  record.wanted[kNode.to_string()] = {NodeState::Down, "disk", "ann", 1};
+  ClusterFacts facts = well();
+  ClusterState state = *facts.active.state;
+  state.set_node_state(kNode, NodeState::Down);
+  facts.active = ClusterView::make(state, *facts.active.distribution);
+  node_of(facts, kNode).state = NodeState::Down;
+  node_of(facts, kNode).is_fresh = answers;
+  rpc::ChangeNodes request;
+  request.action = rpc::NodeAction::Up;
+  request.nodes = {kNode.to_string()};
+  const rpc::ChangeNodesReply reply = change_nodes(record, facts, request, 5);
+  REQUIRE(reply.status);
+  CHECK((reply.plan.replicas_moved > 16) == answers);
+  if (!answers) CHECK(reply.plan.replicas_moved == 0);
 }
 
 }  // namespace fjord::fleetcontroller

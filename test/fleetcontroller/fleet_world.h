@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -30,6 +31,18 @@ class PolledNode final : public rpc::Service {
       respond(std::move(sizes));
       return true;
     }
+    if (std::holds_alternative<rpc::GetClusterInfo>(request)) {
+      rpc::GetClusterInfoReply known;
+      if (const auto snapshot = snapshots.get()) known.info = snapshot->info();
+      known.time_ceiling_us = time_ceiling_us;
+      respond(std::move(known));
+      return true;
+    }
+    if (const auto* question = std::get_if<rpc::CheckWithout>(&request); question != nullptr && without) {
+      asked_without = question->nodes;
+      respond(*without);
+      return true;
+    }
     auto* poll = std::get_if<rpc::Poll>(&request);
     if (poll == nullptr) return false;
     rpc::PollReply reply;
@@ -55,6 +68,9 @@ class PolledNode final : public rpc::Service {
     reply.node_state = node_state;
     reply.incarnation = incarnation_;
     reply.latencies = latencies;
+    reply.node = says_it_is;
+    asked_for_settings = poll->wants_settings;
+    if (poll->wants_settings) reply.settings = settings;
     slow_storage = poll->slow_storage;
     ++polls;
     if (poll->heard_incarnation != incarnation_) ++polls_of_strangers;
@@ -77,6 +93,11 @@ class PolledNode final : public rpc::Service {
   std::uint64_t time_ceiling_us = 0;        ///< The highest that was granted.
   bool floor_too_low = false;               ///< Of a state that came after a higher grant.
   std::vector<rpc::BucketReport> held;
+  std::optional<rpc::CheckWithoutReply> without;  ///< The answer to CheckWithout; none: of an earlier version.
+  std::vector<std::uint16_t> asked_without;       ///< By the last of these.
+  std::string says_it_is;                         ///< As which node it was started; empty: it does not say.
+  std::vector<std::string> settings;              ///< PollReply::settings, when asked.
+  bool asked_for_settings = false;                ///< By the last poll.
   int polls = 0;
   int polls_of_strangers = 0;  ///< Of a controller that takes it for another process.
 
@@ -116,6 +137,7 @@ class Fleet {
     controller_->run(std::move(*opened));
     return Status::ok();
   }
+  FleetController& controller() { return controller_->node(); }
   sim::SimNodeScheduler& controller_scheduler() { return controller_->scheduler(); }
   void stop_controller() {
     controller_.reset();

@@ -5,6 +5,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "settings_in_force.h"
+
 namespace fjord::fleetcontroller {
 
 TEST_CASE("live config: every setting is declared well, by rising name, and its default is a value of it") {
@@ -64,7 +66,11 @@ TEST_CASE("live config: a change is all or nothing, and settings that rule each 
     rpc::ChangeConfig request;
     request.set = std::move(set);
     request.unset = std::move(unset);
-    return change_settings(before, request);
+    Result<SettingValues> changed = change_settings(before, request);
+    if (changed) {
+      if (Status rules = check_rules(before, *changed, {}); !rules) return Result<SettingValues>(rules);
+    }
+    return changed;
   };
   CHECK_FALSE(change({"maintenance.paused=true", "cluster.redundancy=x"}));
   CHECK_FALSE(change({}, {"nonsense"}));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,8 @@ struct FleetControllerOptions {
   std::vector<rpc::Address> storage;       ///< By index.
   std::string distribution;                ///< Text of the DistributionConfig.
   unsigned distribution_bits = 8;
+  /// Names of live settings that the configuration file gives a value for.
+  std::set<std::string> settings_from_file = {};
 
   // Defaults of live settings of the same names (live_config.cpp).
   Duration poll_interval = milliseconds(300);
@@ -40,6 +43,12 @@ struct FleetControllerOptions {
   Duration start_grace = milliseconds(2500);
 };
 
+/// What a fleet controller says of itself, for /health.
+struct FleetControllerHealth {
+  std::string phase;    ///< "standby", "loading", "leading", or "stranded": nodes know more than the records do.
+  std::string trouble;  ///< Why it leads and publishes nothing; empty: it does, or does not lead.
+};
+
 /// Polls every node, piggybacks the cluster state, and publishes a new version when something changed: first as
 /// pending, then, when all have acknowledged it, as active. Of several controllers over one store one leads, and the
 /// others wait and answer NotReady with its name. docs/design/0005-cluster-that-changes.md has the rules.
@@ -54,6 +63,8 @@ class FleetController final : public rpc::Service {
   ~FleetController() override;
 
   bool handle(rpc::Request& request, rpc::Responder& respond) override;
+  /// From every thread.
+  FleetControllerHealth health() const;
 
  private:
   explicit FleetController(std::unique_ptr<Controller> controller);

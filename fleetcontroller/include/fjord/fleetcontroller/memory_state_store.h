@@ -36,6 +36,16 @@ class MemoryStateEnsemble {
   void disconnect(const std::string& name);
   void connect(const std::string& name);
 
+  /// What is kept, and where its terms are.
+  struct Records {
+    std::map<std::string, StoredRecord, std::less<>> records;
+    std::uint64_t term = 0;
+  };
+  /// Everything is forgotten, or as it was when it was copied. All sessions end.
+  void lose_records() { set_records({}); }
+  void set_records(Records records);
+  Records copy_records() const;
+
   /// The newest term, and who has it (empty: nobody).
   Leadership leadership() const;
   /// How often anything was written.
