@@ -205,6 +205,7 @@ void ChangeFeed::Impl::add(const rpc::BucketNode& found) {
   wanted.after_us = position.after_us;
   wanted.seen_epoch = position.epoch;
   wanted.seen_checksum = position.checksum;
+  wanted.seen_horizon_us = position.horizon_us;
   if (is_new && wanted.after_us != 0) wanted.seen_epoch = found.epoch;
   by_node_[found.node].push_back(wanted);
 }
@@ -250,6 +251,7 @@ void ChangeFeed::Impl::on_read(std::uint16_t node, Wanted wanted, Result<rpc::Re
       wanted[i].after_us = now.after_us;
       wanted[i].seen_epoch = now.epoch;
       wanted[i].seen_checksum = now.checksum;
+      wanted[i].seen_horizon_us = now.horizon_us;
       left.push_back(wanted[i]);
     }
   }
@@ -269,7 +271,9 @@ bool ChangeFeed::Impl::take(const rpc::ChangesWanted& wanted, rpc::BucketChanges
   // Two distributors may have named it for a moment: what was read under an older position says nothing new.
   if (!is_first_look(wanted) && token_.at(found.bucket).after_us != wanted.after_us) return true;
   const ChangePosition before = token_.at(found.bucket);
-  if (found.resync || (before.after_us != 0 && found.horizon_us > before.until_us)) {
+  // Removes were dropped, since the last look, that are newer than what this subscriber has heard of.
+  const bool is_rise = before.after_us != 0 && found.horizon_us > before.horizon_us;
+  if (found.resync || (is_rise && found.horizon_us > before.until_us + 1)) {
     ended_ = true;
     if (callbacks_.on_resync) callbacks_.on_resync(Timestamp{found.horizon_us});
     return false;
@@ -281,7 +285,7 @@ bool ChangeFeed::Impl::take(const rpc::ChangesWanted& wanted, rpc::BucketChanges
     if (ended_) return false;
   }
   const std::uint64_t until = found.more ? found.after_us : std::max(wanted.until_us, found.after_us);
-  token_.set(found.bucket, {found.after_us, wanted.epoch, found.checksum, until});
+  token_.set(found.bucket, {found.after_us, wanted.epoch, found.checksum, until, found.horizon_us});
   return true;
 }
 

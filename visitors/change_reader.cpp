@@ -137,15 +137,17 @@ Status read_bucket(spi::PersistenceProvider& provider, const rpc::ChangesWanted&
   }
   FJORD_TRY(check_whole(provider, wanted.bucket));
   FJORD_TRY_ASSIGN(const BucketInfo info, provider.bucket_info(wanted.bucket));
-  FJORD_TRY_ASSIGN(const Timestamp horizon, provider.removes_forgotten_before(wanted.bucket));
+  FJORD_TRY_ASSIGN(const spi::Forgotten forgotten, provider.forgotten(wanted.bucket));
   // A distributor that lost its memory goes on from the newest timestamp that it finds.
   const std::uint64_t until = std::min(wanted.until_us, info.max_timestamp_us);
   out.after_us = wanted.after_us;
   FJORD_TRY_ASSIGN(Past past, look_at(provider, wanted.bucket, out.after_us, until));
-  const bool may_have_gaps =
-      out.after_us != 0 && wanted.seen_epoch != wanted.epoch && past.checksum != wanted.seen_checksum;
-  out.horizon_us = horizon.us;
-  if (may_have_gaps && horizon.us > 0) {  // Also a remove may have come in late, and may be forgotten.
+  // What was dropped up to the position counts as if it were there.
+  const bool may_have_gaps = out.after_us != 0 && wanted.seen_epoch != wanted.epoch &&
+                             past.checksum + forgotten.checksum != wanted.seen_checksum;
+  out.horizon_us = forgotten.removes.us;
+  // A remove may have come in late, and may have been dropped since.
+  if (may_have_gaps && out.horizon_us > wanted.seen_horizon_us) {
     out.resync = true;
     return Status::ok();
   }
@@ -160,7 +162,7 @@ Status read_bucket(spi::PersistenceProvider& provider, const rpc::ChangesWanted&
   FJORD_TRY_ASSIGN(const bool is_damaged, provider.is_damaged(wanted.bucket));
   if (is_damaged) return {StatusCode::Corruption, wanted.bucket.to_string() + " has lost something here"};
   out.more = count < past.fresh.size();
-  out.checksum = past.checksum;
+  out.checksum = past.checksum + forgotten.checksum;
   for (std::size_t i = 0; i < count; ++i) out.checksum += hash_of(past.fresh[i]);
   out.after_us = out.more ? past.fresh[count - 1].timestamp.us : std::max(out.after_us, until);
   out.docblock = block.take();

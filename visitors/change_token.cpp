@@ -15,7 +15,11 @@ constexpr std::string_view kVersion = "1";
 
 /// What is known of a part of the bucket.
 ChangePosition of_part(const ChangePosition& whole) {
-  return {.after_us = whole.after_us, .epoch = 0, .checksum = 0, .until_us = whole.until_us};
+  return {.after_us = whole.after_us,
+          .epoch = 0,
+          .checksum = 0,
+          .until_us = whole.until_us,
+          .horizon_us = whole.horizon_us};
 }
 
 Status wrong(const char* what) { return {StatusCode::InvalidArgument, std::string("the subscription token ") + what}; }
@@ -32,7 +36,11 @@ ChangePosition ChangeToken::at(BucketId bucket) const {
     if (before->second.last >= range.first) it = before;
   }
   // It was joined: what all of its parts were given.
-  ChangePosition joined{.after_us = ~std::uint64_t{0}, .epoch = 0, .checksum = 0, .until_us = ~std::uint64_t{0}};
+  ChangePosition joined{.after_us = ~std::uint64_t{0},
+                        .epoch = 0,
+                        .checksum = 0,
+                        .until_us = ~std::uint64_t{0},
+                        .horizon_us = ~std::uint64_t{0}};
   std::uint64_t next = range.first;
   bool same = true;
   for (; it != parts_.end() && it->first <= range.last; ++it) {
@@ -41,6 +49,7 @@ ChangePosition ChangeToken::at(BucketId bucket) const {
     same = same && part.epoch != 0 && (joined.after_us == ~std::uint64_t{0} || joined.after_us == part.after_us);
     joined.after_us = std::min(joined.after_us, part.after_us);
     joined.until_us = std::min(joined.until_us, part.until_us);
+    joined.horizon_us = std::min(joined.horizon_us, part.horizon_us);
     joined.checksum += part.checksum;
     next = it->second.last + 1;
   }
@@ -83,6 +92,7 @@ std::string ChangeToken::to_text() const {
   for (const auto& [first, part] : parts_) {
     fmt::format_to(std::back_inserter(text), "{}{:x}-{:x}@{:x}/{:x}/{:x}/{:x}", separator, first, part.last,
                    part.position.after_us, part.position.epoch, part.position.checksum, part.position.until_us);
+    if (part.position.horizon_us != 0) fmt::format_to(std::back_inserter(text), "/{:x}", part.position.horizon_us);
     separator = ",";
   }
   return fmt::format("{}:{:016x}", text, hash64(text));
@@ -108,12 +118,13 @@ Result<ChangeToken> ChangeToken::parse(std::string_view text) {
     const auto after = parse_hex(cut(part, '/'));
     const auto epoch = parse_hex(cut(part, '/'));
     const auto sum = parse_hex(cut(part, '/'));
-    const auto until = parse_hex(part);
-    if (!first || !last || !after || !epoch || !sum || !until || *first < next || *last < *first ||
+    const auto until = parse_hex(cut(part, '/'));
+    const auto horizon = part.empty() ? std::optional<std::uint64_t>(0) : parse_hex(part);
+    if (!first || !last || !after || !epoch || !sum || !until || !horizon || *first < next || *last < *first ||
         *last > kLastPosition) {
       return wrong("is malformed");
     }
-    token.parts_[*first] = {*last, {*after, *epoch, *sum, *until}};
+    token.parts_[*first] = {*last, {*after, *epoch, *sum, *until, *horizon}};
     next = *last + 1;
   }
   return token;

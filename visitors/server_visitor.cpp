@@ -143,6 +143,9 @@ struct ServerVisitor::Read {
   std::size_t count = 0;
   std::uint64_t documents_read = 0;  ///< Of the bucket so far.
 
+  /// Nothing of the bucket comes after it.
+  bool is_last() const { return is_done && !(more && status); }
+
   void run(spi::PersistenceProvider& provider, const spi::IterateOptions& options, std::size_t bytes_max) {
     is_done = true;
     status = read(provider, options, bytes_max);
@@ -159,6 +162,15 @@ struct ServerVisitor::Read {
     documents_read = iterator->documents_read;
     return Status::ok();
   }
+};
+
+struct ServerVisitor::Unvisited {
+  Reads reads;
+  std::size_t at = 0;  ///< In `reads`.
+  bool is_begun = false;
+  std::string docblock;    ///< Of the one that was begun, ...
+  std::size_t bytes = 0;   ///< ... its size ...
+  std::size_t offset = 0;  ///< ... and how much of it was visited.
 };
 
 ServerVisitor::ServerVisitor(const Clock& clock, spi::BucketAccess& access, ReadMetrics& metrics, ReadPlan plan)
@@ -285,36 +297,73 @@ void ServerVisitor::on_blocks(Reads reads) {
     done += read.is_done ? 1 : 0;
     if (lane.number != read.number) continue;  // failed meanwhile
     lane.reading = false;
-    lane.exhausted = read.is_done && !(read.more && read.status);
+    lane.exhausted = read.is_last();
     if (lane.exhausted) lane.iterator = nullptr;  // closed on the stripe
   }
   reads_at_once_ = done < reads.size() ? done : std::max(reads_at_once_, std::min(2 * done, lanes_.size()));
   read_lanes();  // the next blocks are read while these are visited
-  for (Read& read : reads) {
-    Lane& lane = lanes_[read.lane];
-    if (!read.is_done || lane.number != read.number) continue;
-    const Status status = visit(lane, read);
-    say_all();  // the next bucket may take its time
-    if (!status) {
-      fail(lane, status);
-    } else if (lane.exhausted) {
-      end(read.lane);
-    }
-    if (finished_) return;
-  }
-  --blocks_read_;
-  // Also when a bucket has ended: its visitor may be done with it only when other buckets have ended, too.
-  read_lanes();
+  unvisited_.emplace_back().reads = std::move(reads);
+  if (unvisited_.size() == 1) visit_blocks();  // else that goes on already
 }
 
-Status ServerVisitor::visit(Lane& lane, Read& read) {
-  FJORD_TRY(read.status);
-  lane.matched += read.count;
-  lane.documents_read = read.documents_read;
-  metrics_.docblocks.add();
-  metrics_.docblock_bytes.add(read.bytes.size());
-  FJORD_TRY_ASSIGN(std::string docblock, project(std::move(read.bytes)));
-  return docblock.empty() ? Status::ok() : visitor_->visit(lane.bucket, std::move(docblock));
+void ServerVisitor::visit_blocks() {
+  while (!finished_ && !unvisited_.empty()) {
+    if (!visit_all(unvisited_.front())) {
+      mailbox_.post([weak = weak_from_this()] {
+        if (const auto self = weak.lock()) self->visit_blocks();
+      });
+      return;
+    }
+    if (finished_) return;
+    unvisited_.pop_front();
+    --blocks_read_;
+    // Also when a bucket has ended: its visitor may be done with it only when other buckets have ended, too.
+    read_lanes();
+  }
+}
+
+bool ServerVisitor::visit_all(Unvisited& blocks) {
+  for (; blocks.at < blocks.reads.size(); ++blocks.at) {
+    const Read& read = blocks.reads[blocks.at];
+    Lane& lane = lanes_[read.lane];
+    if (!read.is_done || lane.number != read.number) {
+      blocks.is_begun = false;
+      continue;
+    }
+    const bool is_last = read.is_last();  // the lane may have been read further meanwhile
+    const Result<bool> is_visited = visit(lane, blocks);
+    if (is_visited && !*is_visited) return false;
+    blocks.is_begun = false;
+    say_all();  // the next bucket may take its time
+    if (!is_visited) {
+      fail(lane, is_visited.error());
+    } else if (is_last) {
+      end(read.lane);
+    }
+    if (finished_) return true;
+  }
+  return true;
+}
+
+Result<bool> ServerVisitor::visit(Lane& lane, Unvisited& blocks) {
+  Read& read = blocks.reads[blocks.at];
+  if (!std::exchange(blocks.is_begun, true)) {
+    FJORD_TRY(read.status);
+    lane.matched += read.count;
+    lane.documents_read = read.documents_read;
+    metrics_.docblocks.add();
+    metrics_.docblock_bytes.add(read.bytes.size());
+    FJORD_TRY_ASSIGN(blocks.docblock, project(std::move(read.bytes)));
+    blocks.bytes = blocks.docblock.size();
+    blocks.offset = 0;
+  }
+  while (blocks.offset < blocks.bytes) {
+    FJORD_TRY_ASSIGN(const std::size_t end, visitor_->visit_some(lane.bucket, blocks.docblock, blocks.offset));
+    FJORD_CHECK_MSG(end > blocks.offset, "a visitor goes on with nothing");
+    blocks.offset = end;
+    if (blocks.offset < blocks.bytes && turn_is_over()) return false;
+  }
+  return true;
 }
 
 Result<std::string> ServerVisitor::project(std::string docblock) const {

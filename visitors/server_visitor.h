@@ -2,12 +2,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "fjord/common/clock.h"
 #include "fjord/common/metrics.h"
+#include "fjord/common/turn_pool.h"
 #include "fjord/document/field_set.h"
 #include "fjord/storage/spi/bucket_access.h"
 #include "fjord/visitors/bucket_space.h"
@@ -69,6 +71,12 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
   Mailbox mailbox() const override { return mailbox_; }
   void send(BucketId bucket, std::string docblock) override;
   bool cancelled() const override { return cancelled_.load(std::memory_order_relaxed); }
+  bool turn_is_over() const override { return TurnPool::turn_is_over(); }
+  void note_processor_time(Duration worked) override {
+    processor_us_.fetch_add(static_cast<std::uint64_t>(worked.count()), std::memory_order_relaxed);
+  }
+  /// How long processors have worked for it, as far as it says. Any thread.
+  std::uint64_t processor_us() const { return processor_us_.load(std::memory_order_relaxed); }
 
  private:
   /// Lives on the stripe: made and emptied there.
@@ -88,6 +96,8 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
 
     bool may_read() const { return number != 0 && !reading && !exhausted; }
   };
+  /// What one task of a stripe has read, and how much of that was visited.
+  struct Unvisited;
   /// What a visitor said of a bucket.
   struct Ended {
     std::size_t lane = 0;
@@ -100,7 +110,12 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
   void read_lanes();
   void read_on_stripe(Reads reads);
   void on_blocks(Reads reads);
-  Status visit(Lane& lane, Read& read);
+  /// Visits what was read until there is nothing left, or the turn is over; then it goes on with the next one.
+  void visit_blocks();
+  /// False if the turn is over before all of it was visited.
+  bool visit_all(Unvisited& blocks);
+  /// True once all of the block was visited.
+  Result<bool> visit(Lane& lane, Unvisited& blocks);
   void end(std::size_t lane_index);
   void settle_later();
   void settle();
@@ -120,11 +135,13 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
   Mailbox mailbox_;
   VisitorOutput output_;
   std::atomic<bool> cancelled_{false};
+  std::atomic<std::uint64_t> processor_us_{0};
 
   std::vector<Lane> lanes_;
   std::size_t next_bucket_ = 0;
   std::uint64_t next_number_ = 1;
   std::size_t reads_at_once_;  ///< So many buckets are likely to fill a block.
+  std::deque<Unvisited> unvisited_;
   std::vector<Ended> ended_;
   std::vector<rpc::VisitorEvent> said_;
   bool settles_ = false;         ///< Soon, by message.

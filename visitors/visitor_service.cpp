@@ -11,6 +11,8 @@
 
 #include "change_reader.h"
 #include "fjord/common/check.h"
+#include "fjord/common/hash.h"
+#include "fjord/common/turn_pool.h"
 #include "fjord/document/selection.h"
 #include "server_visitor.h"
 
@@ -46,12 +48,25 @@ std::size_t rank_of(rpc::Priority priority) {
 /// How many percent of the queue visitors of a rank may use: as distributors do with operations.
 constexpr std::array<std::size_t, 3> kQueueShares = {100, 90, 50};
 
+/// Threads of their own have visitors that somebody waits for, and those in the background.
+constexpr std::size_t kClasses = 2;
+std::size_t class_of(rpc::Priority priority) { return rank_of(priority) == 2 ? 1 : 0; }
+
+constexpr std::uint32_t kWeightDefault = 10;
+constexpr std::uint32_t kWeightMax = 1000;
+/// What a visit of high priority weighs more than one of normal priority.
+constexpr std::uint32_t kHighPriority = 10;
+
 struct ServiceMetrics {
   explicit ServiceMetrics(MetricRegistry& registry)
       : created(registry.counter("fjord_visitor_created_total", "Visitors created.")),
         expired(registry.counter("fjord_visitor_expired_total", "Visitors destroyed because their client was silent.")),
-        running(registry.gauge("fjord_visitor_running", "Visitors that have an executor.")),
-        queued(registry.gauge("fjord_visitor_queued", "Visitors that wait for an executor.")),
+        running(registry.gauge("fjord_visitor_running", "Visitors that have begun.")),
+        queued(registry.gauge("fjord_visitor_queued", "Visitors that have not begun, as there are too many.")),
+        waited{&registry.histogram("fjord_visitor_wait_seconds", "From the creation of visitors to their beginning.",
+                                   {{"class", "interactive"}}),
+               &registry.histogram("fjord_visitor_wait_seconds", "From the creation of visitors to their beginning.",
+                                   {{"class", "background"}})},
         refused(registry.counter("fjord_visitor_refused_total", "Visitors refused with BUSY: too many were waiting.")),
         events_resent(registry.counter("fjord_visitor_events_resent_total", "Events given to a client again.")) {}
 
@@ -59,6 +74,7 @@ struct ServiceMetrics {
   Counter& expired;
   Gauge& running;
   Gauge& queued;
+  std::array<Histogram*, kClasses> waited;
   Counter& refused;
   Counter& events_resent;
 };
@@ -83,7 +99,9 @@ class VisitorService::Impl {
              .default_value = std::max<std::int64_t>(1, (5 * std::int64_t{options.cpus} + 1) / 2),
              .min = 1,
              .max = 1024,
-             .help = "Visitors that run at once on a storage node; others wait. Default: 2.5 a CPU, rounded up."})),
+             .help = "Threads of a storage node for visitors that somebody waits for, and as many for those in the "
+                     "background. About as many visitors of each run at once; others wait. Default: 2.5 a CPU, "
+                     "rounded up."})),
         queued_max_(runtime.tunables.declare({.name = "storage.visitors_queued_max",
                                               .unit = Unit::Count,
                                               .default_value = 256,
@@ -93,16 +111,21 @@ class VisitorService::Impl {
                                                       "BUSY, those in the background from half of it on."})),
         executor_(runtime.scheduler.make_executor("visitors")),
         mailbox_(*executor_),
-        changes_(access, snapshot, runtime.clock, mailbox_) {}
+        changes_(access, snapshot, runtime.clock, mailbox_) {
+    Scheduler& scheduler = runtime.scheduler;
+    classes_[0].pool = pool("visit", [&scheduler](auto& name) { return scheduler.make_interactive_executor(name); });
+    classes_[1].pool = pool("visitor", [&scheduler](auto& name) { return scheduler.make_background_executor(name); });
+  }
 
   ~Impl() {
     mailbox_.close();
     executor_.reset();
     for (auto& [id, record] : records_) record.visitor->cancel();
-    for (auto& slot : slots_) {
-      slot->mailbox.close();
-      slot->executor.reset();
+    for (auto& [id, run] : runs_) {
+      run.mailbox.close();
+      run.executor.reset();
     }
+    ended_.clear();
   }
 
   void post(Task task) { mailbox_.post(std::move(task)); }
@@ -116,10 +139,26 @@ class VisitorService::Impl {
   }
 
  private:
-  struct Slot {
+  /// A visitor that has begun; stays until it has ended, also when its record is gone.
+  struct Run {
     std::unique_ptr<Executor> executor;
     Mailbox mailbox;
-    bool busy = false;
+    std::uint64_t visitor_id = 0;
+    std::uint64_t group = 0;
+    std::size_t in_class = 0;
+  };
+  /// Visitors of one visit or job, with one priority.
+  struct Group {
+    std::uint32_t weight = kWeightDefault;
+    std::size_t rank = 0;
+    std::size_t running = 0;
+    std::deque<std::uint64_t> queue;  ///< Those that have not begun.
+  };
+  /// Visitors that share their threads.
+  struct Class {
+    std::unique_ptr<TurnPool> pool;
+    std::size_t running = 0;
+    std::map<std::uint64_t, Group> groups;  ///< That have a visitor.
   };
   struct Waiter {
     rpc::Responder respond;
@@ -128,8 +167,10 @@ class VisitorService::Impl {
   };
   struct Record {
     std::shared_ptr<ServerVisitor> visitor;
-    rpc::Priority priority = rpc::Priority::Normal;
-    Slot* slot = nullptr;  ///< Null while queued and after the visitor finished.
+    std::size_t in_class = 0;
+    std::uint64_t group = 0;
+    std::uint64_t run = 0;  ///< 0: while queued and after the visitor finished.
+    MonotonicTime created;
     bool finished = false;
     std::uint64_t next_sequence = 1;
     std::uint64_t sent = 0;                ///< Highest sequence given to the client so far.
@@ -143,12 +184,18 @@ class VisitorService::Impl {
   Result<ReadPlan> plan(const rpc::CreateVisitor& request, const rpc::ClusterSnapshot& snapshot) const;
   Status check(const rpc::CreateVisitor& request, const rpc::ClusterSnapshot* snapshot) const;
   Status check_room(rpc::Priority priority) const;
+  std::unique_ptr<TurnPool> pool(const char* name, TurnPool::MakeExecutor make) const {
+    return std::make_unique<TurnPool>(name, runtime_.clock, runtime_.scheduler, std::move(make), visitors_max());
+  }
+  std::size_t visitors_max() const { return static_cast<std::size_t>(visitors_max_.value()); }
+  void enqueue(std::uint64_t id, const rpc::CreateVisitor& request);
   void start_queued();
-  /// The one of the highest class that came first.
-  std::uint64_t take_next_queued();
-  Slot* free_slot();
+  /// The group whose next visitor may begin, or the end.
+  std::map<std::uint64_t, Group>::iterator next_group(Class& of) const;
+  void start(std::size_t in_class, std::uint64_t group_id, Group& group);
   void on_events(std::uint64_t id, std::vector<rpc::VisitorEvent> events);
-  void on_finished(std::uint64_t id, Slot& slot);
+  void on_finished(std::uint64_t run_id);
+  void forget_if_empty(std::size_t in_class, std::uint64_t group);
   void acknowledge(Record& record, std::uint64_t sequence);
   void answer(Record& record, rpc::Responder& respond, std::uint32_t max_bytes);
   void answer_waiter(Record& record);
@@ -166,11 +213,13 @@ class VisitorService::Impl {
   Tunable& visitors_max_;
   Tunable& queued_max_;
 
+  std::array<Class, kClasses> classes_;
   Records records_;
-  std::deque<std::uint64_t> queue_;
-  std::vector<std::unique_ptr<Slot>> slots_;
+  std::map<std::uint64_t, Run> runs_;
+  std::uint64_t next_run_ = 1;
+  std::vector<std::unique_ptr<Executor>> ended_;  ///< Of visitors that are at the end of their last task.
+  std::size_t queued_ = 0;
   std::uint64_t next_waiter_ = 1;
-  std::size_t running_ = 0;
   bool sweeping_ = false;
   std::unique_ptr<Executor> executor_;
   Mailbox mailbox_;
@@ -193,10 +242,9 @@ Status VisitorService::Impl::check(const rpc::CreateVisitor& request, const rpc:
 Status VisitorService::Impl::check_room(rpc::Priority priority) const {
   const auto all = static_cast<std::size_t>(queued_max_.value());
   const std::size_t mine = std::max<std::size_t>(1, all * kQueueShares[rank_of(priority)] / 100);
-  if (queue_.size() < mine) return Status::ok();
-  return {StatusCode::Busy, std::to_string(queue_.size()) +
-                                " visitors wait on this node; those of this priority may be " + std::to_string(mine) +
-                                " (storage.visitors_queued_max)"};
+  if (queued_ < mine) return Status::ok();
+  return {StatusCode::Busy, std::to_string(queued_) + " visitors wait on this node; those of this priority may be " +
+                                std::to_string(mine) + " (storage.visitors_queued_max)"};
 }
 
 Result<ReadPlan> VisitorService::Impl::plan(const rpc::CreateVisitor& request,
@@ -261,10 +309,9 @@ void VisitorService::Impl::create(const rpc::CreateVisitor& request, rpc::Respon
   if (made) {
     Record& record = records_[request.visitor_id];
     record.visitor = std::move(*made);
-    record.priority = request.priority;
-    record.last_call = runtime_.clock.now();
+    record.created = record.last_call = runtime_.clock.now();
     record.idle_max = std::min(options_.idle_max, record.visitor->idle_max().value_or(options_.idle_max));
-    queue_.push_back(request.visitor_id);
+    enqueue(request.visitor_id, request);
     metrics_.created.add();
     start_queued();
     sweep_later();
@@ -272,45 +319,81 @@ void VisitorService::Impl::create(const rpc::CreateVisitor& request, rpc::Respon
   respond(rpc::CreateVisitorReply{.status = made.status()});
 }
 
-VisitorService::Impl::Slot* VisitorService::Impl::free_slot() {
-  const auto it = std::find_if(slots_.begin(), slots_.end(), [](const auto& slot) { return !slot->busy; });
-  if (it != slots_.end()) return it->get();
-  auto slot = std::make_unique<Slot>();
-  slot->executor = runtime_.scheduler.make_background_executor("visitor-" + std::to_string(slots_.size()));
-  slot->mailbox = Mailbox(*slot->executor);
-  return slots_.emplace_back(std::move(slot)).get();
+void VisitorService::Impl::enqueue(std::uint64_t id, const rpc::CreateVisitor& request) {
+  const std::size_t rank = rank_of(request.priority);
+  const std::uint32_t weight = request.weight == 0 ? kWeightDefault : std::min(request.weight, kWeightMax);
+  Record& record = records_.at(id);
+  record.in_class = class_of(request.priority);
+  record.group = mix64(request.group, rank);
+  Group& group = classes_[record.in_class].groups[record.group];
+  group.rank = rank;
+  group.weight = rank == 0 ? kHighPriority * weight : weight;
+  group.queue.push_back(id);
+  ++queued_;
 }
 
-std::uint64_t VisitorService::Impl::take_next_queued() {
-  const auto rank = [&](std::uint64_t id) { return rank_of(records_.at(id).priority); };
-  const auto best = std::min_element(queue_.begin(), queue_.end(), [&](auto a, auto b) { return rank(a) < rank(b); });
-  const std::uint64_t id = *best;
-  queue_.erase(best);
-  return id;
+/// Those that begin hold memory, so there are not many more of them than the setting says: each group may have its part
+/// of that, and others may have what is left. A group that comes late thus need not wait for visitors of others to end.
+std::map<std::uint64_t, VisitorService::Impl::Group>::iterator VisitorService::Impl::next_group(Class& of) const {
+  std::uint64_t weights = 0;
+  for (const auto& [id, group] : of.groups) weights += group.weight;
+  auto best = of.groups.end();
+  const auto comes_before = [this](const Group& a, const Group& b) {
+    if (a.rank != b.rank) return a.rank < b.rank;
+    const std::uint64_t left = a.running * b.weight, right = b.running * a.weight;
+    if (left != right) return left < right;
+    return records_.at(a.queue.front()).created < records_.at(b.queue.front()).created;
+  };
+  for (auto it = of.groups.begin(); it != of.groups.end(); ++it) {
+    const Group& group = it->second;
+    const std::uint64_t part = (visitors_max() * group.weight + weights - 1) / weights;
+    const bool may_begin = !group.queue.empty() && (of.running < visitors_max() || group.running < part);
+    if (may_begin && (best == of.groups.end() || comes_before(group, best->second))) best = it;
+  }
+  return best;
 }
 
 void VisitorService::Impl::start_queued() {
-  while (!queue_.empty() && running_ < static_cast<std::size_t>(visitors_max_.value())) {
-    const std::uint64_t id = take_next_queued();
-    Record& record = records_.at(id);
-    Slot* slot = free_slot();
-    slot->busy = true;
-    ++running_;
-    record.slot = slot;
-    VisitorOutput output;
-    output.on_events = [this, id, mailbox = mailbox_](std::vector<rpc::VisitorEvent> events) {
-      mailbox.post([this, id, shared = std::make_shared<std::vector<rpc::VisitorEvent>>(std::move(events))] {
-        on_events(id, std::move(*shared));
-      });
-    };
-    output.on_finished = [this, id, slot, mailbox = mailbox_] {
-      mailbox.post([this, id, slot] { on_finished(id, *slot); });
-    };
-    record.visitor->assign(slot->mailbox, std::move(output));
-    slot->mailbox.post([visitor = record.visitor] { visitor->start(); });
+  std::size_t running = 0;
+  for (std::size_t in_class = 0; in_class < kClasses; ++in_class) {
+    Class& of = classes_[in_class];
+    of.pool->set_threads(visitors_max());
+    for (auto next = next_group(of); next != of.groups.end(); next = next_group(of)) {
+      start(in_class, next->first, next->second);
+    }
+    running += of.running;
   }
-  metrics_.running.set(static_cast<double>(running_));
-  metrics_.queued.set(static_cast<double>(queue_.size()));
+  metrics_.running.set(static_cast<double>(running));
+  metrics_.queued.set(static_cast<double>(queued_));
+}
+
+void VisitorService::Impl::start(std::size_t in_class, std::uint64_t group_id, Group& group) {
+  Class& of = classes_[in_class];
+  const std::uint64_t id = group.queue.front();
+  group.queue.pop_front();
+  --queued_;
+  ++group.running;
+  ++of.running;
+  Record& record = records_.at(id);
+  record.run = next_run_++;
+  metrics_.waited[in_class]->observe(runtime_.clock.now() - record.created);
+  Run& run = runs_[record.run];
+  run.executor = of.pool->make_executor({group_id, group.weight});
+  run.mailbox = Mailbox(*run.executor);
+  run.visitor_id = id;
+  run.group = group_id;
+  run.in_class = in_class;
+  VisitorOutput output;
+  output.on_events = [this, id, mailbox = mailbox_](std::vector<rpc::VisitorEvent> events) {
+    mailbox.post([this, id, shared = std::make_shared<std::vector<rpc::VisitorEvent>>(std::move(events))] {
+      on_events(id, std::move(*shared));
+    });
+  };
+  output.on_finished = [this, run_id = record.run, mailbox = mailbox_] {
+    mailbox.post([this, run_id] { on_finished(run_id); });
+  };
+  record.visitor->assign(run.mailbox, std::move(output));
+  run.mailbox.post([visitor = record.visitor] { visitor->start(); });
 }
 
 void VisitorService::Impl::on_events(std::uint64_t id, std::vector<rpc::VisitorEvent> events) {
@@ -323,15 +406,31 @@ void VisitorService::Impl::on_events(std::uint64_t id, std::vector<rpc::VisitorE
   answer_waiter(it->second);
 }
 
-void VisitorService::Impl::on_finished(std::uint64_t id, Slot& slot) {
-  slot.busy = false;
-  --running_;
-  if (const auto it = records_.find(id); it != records_.end()) {
+void VisitorService::Impl::on_finished(std::uint64_t run_id) {
+  auto node = runs_.extract(run_id);
+  Run& run = node.mapped();
+  run.mailbox.close();
+  ended_.push_back(std::move(run.executor));
+  if (ended_.size() == 1) {
+    // Its last task may not have returned yet, and here nobody is to wait for it.
+    executor_->post_after(kSweepInterval, [this] { ended_.clear(); });
+  }
+  --classes_[run.in_class].running;
+  --classes_[run.in_class].groups.at(run.group).running;
+  forget_if_empty(run.in_class, run.group);
+  const auto it = records_.find(run.visitor_id);
+  if (it != records_.end() && it->second.run == run_id) {
     it->second.finished = true;
-    it->second.slot = nullptr;
+    it->second.run = 0;
     answer_waiter(it->second);
   }
   start_queued();
+}
+
+void VisitorService::Impl::forget_if_empty(std::size_t in_class, std::uint64_t group) {
+  auto& groups = classes_[in_class].groups;
+  const auto it = groups.find(group);
+  if (it != groups.end() && it->second.running == 0 && it->second.queue.empty()) groups.erase(it);
 }
 
 void VisitorService::Impl::next(const rpc::VisitorNext& request, rpc::Responder respond) {
@@ -365,8 +464,8 @@ void VisitorService::Impl::acknowledge(Record& record, std::uint64_t sequence) {
     if (!record.events.front().docblock.empty()) ++docblocks;
     record.events.pop_front();
   }
-  if (docblocks == 0 || record.slot == nullptr) return;
-  record.slot->mailbox.post([visitor = record.visitor, docblocks] { visitor->on_acknowledged(docblocks); });
+  if (docblocks == 0 || record.run == 0) return;
+  runs_.at(record.run).mailbox.post([visitor = record.visitor, docblocks] { visitor->on_acknowledged(docblocks); });
 }
 
 void VisitorService::Impl::answer(Record& record, rpc::Responder& respond, std::uint32_t max_bytes) {
@@ -381,6 +480,7 @@ void VisitorService::Impl::answer(Record& record, rpc::Responder& respond, std::
     reply.events.push_back(event);
   }
   reply.finished = record.finished && reply.events.size() == record.events.size();
+  reply.processor_us = record.visitor->processor_us();
   respond(std::move(reply));
 }
 
@@ -394,10 +494,12 @@ void VisitorService::Impl::answer_waiter(Record& record) {
 void VisitorService::Impl::remove(Records::iterator it) {
   Record& record = it->second;
   record.visitor->cancel();
-  if (record.slot != nullptr) {
-    record.slot->mailbox.post([visitor = record.visitor] { visitor->stop(); });
+  if (record.run != 0) {
+    runs_.at(record.run).mailbox.post([visitor = record.visitor] { visitor->stop(); });
   } else if (!record.finished) {
-    std::erase(queue_, it->first);
+    std::erase(classes_[record.in_class].groups.at(record.group).queue, it->first);
+    --queued_;
+    forget_if_empty(record.in_class, record.group);
   }
   if (record.waiter) {
     record.waiter->respond(not_found("the visitor was destroyed"));

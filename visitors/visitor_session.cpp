@@ -26,6 +26,7 @@ VisitorSession::Impl::Impl(VisitorSessionOptions options, VisitorSessionCallback
       executor_(executor) {
   FJORD_CHECK_MSG(!options_.snapshot || callbacks_.on_bucket_dropped, "a snapshot cannot be taken back");
   options_.deduplicate = options_.deduplicate && !options_.snapshot;
+  while (options_.group == 0) options_.group = random_.next();
 }
 
 void VisitorSession::Impl::start() {

@@ -53,6 +53,7 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
     rpc::Address address;
     std::set<BucketId> unfinished;
     std::uint64_t acknowledged = 0;
+    std::uint64_t processor_us = 0;  ///< As it said last.
     unsigned silent_calls = 0;
     bool creating = true;
     bool polling = false;

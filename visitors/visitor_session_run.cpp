@@ -120,6 +120,8 @@ void VisitorSession::Impl::create_visitor(std::uint16_t node, std::vector<Bucket
   request.include_removed = options_.include_removed;
   request.snapshot = options_.snapshot;
   request.priority = options_.priority;
+  request.group = options_.group;
+  request.weight = options_.weight;
   if (!options_.slice.is_all()) {
     request.first_position = options_.slice.first;
     request.last_position = options_.slice.last;
@@ -185,6 +187,11 @@ void VisitorSession::Impl::on_polled(std::uint64_t run_id, Result<rpc::VisitorNe
   if (!reply->status) {
     drop_run(run_id, reply->status);
     return;
+  }
+  if (reply->processor_us > run.processor_us) {
+    progress_.processor_us += reply->processor_us - std::exchange(run.processor_us, reply->processor_us);
+    if (callbacks_.on_processor_time) callbacks_.on_processor_time();
+    if (finished_) return;
   }
   if (reply->events.empty()) moved();  // the visitor lives and is busy
   for (rpc::VisitorEvent& event : reply->events) {

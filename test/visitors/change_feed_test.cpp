@@ -233,6 +233,50 @@ TEST_CASE("a token older than what is kept of removes is answered with RESYNC, a
   CHECK(fresh.copy.size() == 19);
 }
 
+TEST_CASE("a new subscriber that reads a bucket in many parts is not told RESYNC in the middle") {
+  VisitorWorld world(13, 1, kSchema);
+  for (int i = 0; i < 60; ++i) world.put(city(world, i, "old"));
+  world.remove(id_of(3));
+  world.forget_removes(Timestamp{world.last_timestamp() + 1});
+  ChangeFeedOptions options;
+  options.block_bytes = 100;
+  Subscriber subscriber(world, options);
+  REQUIRE(subscriber.catch_up());
+  CHECK_FALSE(subscriber.resync.has_value());
+  CHECK(subscriber.copy.size() == 59);
+}
+
+TEST_CASE("a subscriber that keeps up does not notice that removes are dropped, only that one may have come late") {
+  VisitorWorld world(11, 1, kSchema);
+  for (int i = 0; i < 30; ++i) world.put(city(world, i, "old"));
+  for (int i = 0; i < 5; ++i) world.remove(id_of(i));
+  Subscriber subscriber(world);
+  REQUIRE(subscriber.catch_up());
+  const int told = subscriber.told;
+  world.forget_removes(Timestamp{world.last_timestamp() + 1});  // All that the subscriber has heard of.
+  world.raise_epochs();
+  world.put(city(world, 100, "new"));
+  REQUIRE(subscriber.catch_up());
+  CHECK(subscriber.told_since(told) == 1);
+  CHECK(subscriber.feed->progress().begun_anew == 0);
+  CHECK(*ChangeToken::parse(subscriber.feed->token().to_text()) == subscriber.feed->token());
+
+  // Something came late, and nothing was dropped since: the bucket is given anew, which tells all.
+  world.put_late(city(world, 200, "late"), 5);
+  world.raise_epochs();
+  REQUIRE(subscriber.catch_up());
+  CHECK_FALSE(subscriber.resync.has_value());
+  CHECK(subscriber.copy.contains(id_of(200)));
+
+  // Removes were dropped since, and a late one may have been among them.
+  world.put_late(city(world, 300, "late"), 6);
+  world.forget_removes(Timestamp{world.last_timestamp() + 1});
+  world.raise_epochs();
+  world.put(city(world, 20, "anew"));
+  REQUIRE(subscriber.catch_up());
+  CHECK(subscriber.resync.has_value());
+}
+
 TEST_CASE("from now on means only what changes later, in buckets that come later too") {
   VisitorWorld world(8, 1, kSchema);
   world.put(city(world, 1, "old"));

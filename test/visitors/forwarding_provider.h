@@ -39,10 +39,13 @@ class ForwardingProvider : public spi::PersistenceProvider {
   }
   Status split_bucket(BucketId bucket) override { return inner_->split_bucket(bucket); }
   Status join_buckets(BucketId parent) override { return inner_->join_buckets(parent); }
-  Status forget_removes(BucketId bucket, Timestamp before) override { return inner_->forget_removes(bucket, before); }
-  Result<Timestamp> removes_forgotten_before(BucketId bucket) const override {
-    return inner_->removes_forgotten_before(bucket);
+  Status forget(BucketId bucket, Timestamp removes_before, Timestamp tokens_before) override {
+    return inner_->forget(bucket, removes_before, tokens_before);
   }
+  Status set_forgotten(BucketId bucket, const spi::Forgotten& forgotten) override {
+    return inner_->set_forgotten(bucket, forgotten);
+  }
+  Result<spi::Forgotten> forgotten(BucketId bucket) const override { return inner_->forgotten(bucket); }
   spi::Maintenance maintain(MonotonicTime now) override { return inner_->maintain(now); }
   void set_short_of_space(bool is_short) override { inner_->set_short_of_space(is_short); }
   std::vector<BucketId> take_damaged() override { return inner_->take_damaged(); }

@@ -440,33 +440,126 @@ TEST_CASE("visitors beyond the limit wait and run when another one is destroyed"
   CHECK_FALSE(poll(world, 0).events.empty());
 }
 
-TEST_CASE("of visitors that wait those of higher priority run first, and of equal ones the first") {
-  VisitorWorld world(9, 1, kSchema, {.cpus = 2});
-  REQUIRE(world.nodes[0].runtime->tunables.set("storage.visitors_max", 1).is_ok());
-  for (int i = 0; i < 100; ++i) put_city(world, 1, i, 1000);
-  const auto make = [&](std::uint64_t id, rpc::Priority priority) {
+/// Visitors that stay once they have begun, as nobody acknowledges what they send.
+class Crowd {
+ public:
+  explicit Crowd(std::int64_t visitors_max) : world_(9, 1, kSchema, {.cpus = 2}) {
+    REQUIRE(world_.nodes[0].runtime->tunables.set("storage.visitors_max", visitors_max).is_ok());
+    for (int i = 0; i < 100; ++i) put_city(world_, 1, i, 1000);
+  }
+  void make(std::uint64_t id, rpc::Priority priority, std::uint64_t group = 0, std::uint32_t weight = 0) {
     auto visitor = dump_of({BucketId(4, 1)});
     visitor.visitor_id = id;
-    visitor.docblock_bytes = 4000;  // stays, as nobody acknowledges
+    visitor.docblock_bytes = 4000;
     visitor.priority = priority;
-    REQUIRE(ask(world, visitor).status.is_ok());
-  };
-  make(1, rpc::Priority::Normal);
-  make(2, rpc::Priority::Background);
-  make(3, rpc::Priority::Normal);
-  make(4, rpc::Priority::Default);
-  make(5, rpc::Priority::High);
-  std::vector<std::uint64_t> order;
-  for (std::uint64_t running = 1; running != 0;) {
-    REQUIRE(ask(world, rpc::DestroyVisitor{.visitor_id = running}).status.is_ok());
-    running = 0;
-    for (const std::uint64_t id : {2, 3, 4, 5}) {
-      if (std::find(order.begin(), order.end(), id) != order.end()) continue;
-      if (!ask(world, rpc::VisitorNext{.visitor_id = id, .wait_us = 100'000}).events.empty()) running = id;
-    }
-    if (running != 0) order.push_back(running);
+    visitor.group = group;
+    visitor.weight = weight;
+    REQUIRE(ask(world_, visitor).status.is_ok());
+    known_.insert(id);
   }
-  CHECK(order == std::vector<std::uint64_t>{5, 3, 4, 2});
+  void destroy(std::uint64_t id) {
+    REQUIRE(ask(world_, rpc::DestroyVisitor{.visitor_id = id}).status.is_ok());
+    known_.erase(id);
+  }
+  std::set<std::uint64_t> begun() {
+    std::set<std::uint64_t> ids;
+    for (const std::uint64_t id : known_) {
+      if (!ask(world_, rpc::VisitorNext{.visitor_id = id, .wait_us = 100'000}).events.empty()) ids.insert(id);
+    }
+    return ids;
+  }
+
+ private:
+  VisitorWorld world_;
+  std::set<std::uint64_t> known_;
+};
+
+using Ids = std::set<std::uint64_t>;
+
+TEST_CASE("visitors that somebody waits for begin although those in the background have all there is for these") {
+  Crowd crowd(2);
+  for (std::uint64_t id = 1; id <= 5; ++id) crowd.make(id, rpc::Priority::Background);
+  CHECK(crowd.begun() == Ids{1, 2});
+  for (std::uint64_t id = 11; id <= 13; ++id) crowd.make(id, rpc::Priority::Normal);
+  CHECK(crowd.begun() == Ids{1, 2, 11, 12});
+  crowd.make(21, rpc::Priority::High);  // Has its part of those that somebody waits for.
+  crowd.make(22, rpc::Priority::High);
+  crowd.make(23, rpc::Priority::High);
+  CHECK(crowd.begun() == Ids{1, 2, 11, 12, 21, 22});
+  // The first of those that wait with the same priority is next.
+  crowd.destroy(11);
+  CHECK(crowd.begun() == Ids{1, 2, 12, 21, 22});  // There were more than two.
+  crowd.destroy(21);
+  CHECK(crowd.begun() == Ids{1, 2, 12, 22, 23});
+  crowd.destroy(22);
+  crowd.destroy(23);
+  CHECK(crowd.begun() == Ids{1, 2, 12, 13});
+  crowd.destroy(1);
+  CHECK(crowd.begun() == Ids{2, 3, 12, 13});
+}
+
+TEST_CASE("a job or visit that comes late has its part of the visitors at once, by weight") {
+  Crowd crowd(4);
+  for (std::uint64_t id = 1; id <= 8; ++id) crowd.make(id, rpc::Priority::Background, 1);
+  CHECK(crowd.begun() == Ids{1, 2, 3, 4});
+  for (std::uint64_t id = 11; id <= 18; ++id) crowd.make(id, rpc::Priority::Background, 2);
+  CHECK(crowd.begun() == Ids{1, 2, 3, 4, 11, 12});
+  for (std::uint64_t id = 21; id <= 28; ++id) crowd.make(id, rpc::Priority::Background, 3, 60);
+  CHECK(crowd.begun() == Ids{1, 2, 3, 4, 11, 12, 21, 22, 23});  // 60 of 80.
+  // Each group is brought to its part: 1, 1 and 3.
+  for (const std::uint64_t id : {1, 2, 3}) crowd.destroy(id);
+  CHECK(crowd.begun() == Ids{4, 11, 12, 21, 22, 23});
+  for (const std::uint64_t id : {4, 11, 12}) crowd.destroy(id);
+  CHECK(crowd.begun() == Ids{5, 13, 21, 22, 23});
+  // What one does not want is for the others.
+  for (std::uint64_t id = 21; id <= 28; ++id) crowd.destroy(id);
+  CHECK(crowd.begun() == Ids{5, 6, 13, 14});
+}
+
+TEST_CASE("a visitor that stops within a block is given the rest of it, once, before the bucket ends") {
+  struct Seen {
+    std::vector<GlobalId> documents;
+    std::size_t calls = 0;
+    std::size_t at_end = 0;
+  };
+  /// Takes a document a call.
+  class Slow final : public visitors::Visitor {
+   public:
+    Slow(Seen& seen, visitors::VisitContext& context) : seen_(seen), context_(context) {}
+    Result<std::size_t> visit_some(BucketId, std::string& docblock, std::size_t from) override {
+      DocBlockReader reader(std::string_view(docblock).substr(from));
+      seen_.documents.push_back(reader.next()->gid);
+      ++seen_.calls;
+      context_.note_processor_time(milliseconds(2));
+      return docblock.size() - reader.remaining();
+    }
+    void end_bucket(BucketId, visitors::BucketDone done) override {
+      seen_.at_end = seen_.documents.size();
+      done({});
+    }
+
+   private:
+    Seen& seen_;
+    visitors::VisitContext& context_;
+  };
+  VisitorWorld world(8, 1, kSchema);
+  for (int i = 0; i < 50; ++i) put_city(world, 1, i, 1000);
+  Seen seen;
+  world.nodes[0].registry->add("slow", [&seen](visitors::VisitContext& context, const visitors::Parameters&) {
+    return Result<std::unique_ptr<visitors::Visitor>>(std::make_unique<Slow>(seen, context));
+  });
+  auto request = dump_of({BucketId(4, 1)});
+  request.library = "slow";
+  request.docblock_bytes = 10'000;  // several blocks
+  REQUIRE(ask(world, request).status.is_ok());
+  const auto reply = poll(world, 0);
+  REQUIRE(reply.events.size() == 1);
+  CHECK(reply.events[0].bucket_done);
+  CHECK(reply.events[0].documents_matched == 50);
+  CHECK(reply.processor_us == 100'000);
+  CHECK(seen.at_end == 50);
+  CHECK(seen.calls == 50);
+  CHECK(std::set<GlobalId>(seen.documents.begin(), seen.documents.end()).size() == 50);
 }
 
 TEST_CASE("visitors for which there is no room to wait are refused with BUSY, those in the background first") {
@@ -489,8 +582,8 @@ TEST_CASE("visitors for which there is no room to wait are refused with BUSY, th
     return taken;
   };
   CHECK(make_until_refused(rpc::Priority::Background) == 6);  // One runs.
-  CHECK(make_until_refused(rpc::Priority::Normal) == 4);
-  CHECK(make_until_refused(rpc::Priority::High) == 1);
+  CHECK(make_until_refused(rpc::Priority::Normal) == 5);      // Another one.
+  CHECK(make_until_refused(rpc::Priority::High) == 2);        // And one more.
   CHECK(make(rpc::Priority::Default) == StatusCode::Busy);
   CHECK(ask(world,
             [&] {  // One that is there is not refused when its client asks again.

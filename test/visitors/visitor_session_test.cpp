@@ -55,6 +55,7 @@ struct Visit {
     };
     callbacks.on_bucket_done = [this](BucketId bucket, const std::string&) { ++done[bucket]; };
     callbacks.on_finished = [this](Status s) { status = std::move(s); };
+    callbacks.on_processor_time = [this] { heard_us = session->progress().processor_us; };
     session = std::make_unique<VisitorSession>(std::move(options), std::move(callbacks), world.transport,
                                                world.snapshot, world.scheduler.clock(), Random(5), *world.executor);
     world.executor->post([this] { session->start(); });
@@ -72,6 +73,7 @@ struct Visit {
   std::map<BucketId, std::vector<std::string>> by_bucket;  ///< Ids that were given and not taken back.
   std::map<BucketId, std::set<std::string>> names;         ///< Of these, what their names begin with: "new" or not.
   int dropped = 0;
+  std::uint64_t heard_us = 0;  ///< Processors worked for visitors.
   std::optional<Status> status;
   std::function<void()> on_block;
   std::unique_ptr<VisitorSession> session;
@@ -123,6 +125,43 @@ TEST_CASE("a selection and a list of buckets limit what is seen") {
   CHECK(visit.status->is_ok());
   CHECK(each_once(visit, 1));
   CHECK(visit.done.size() == 2);
+}
+
+TEST_CASE("a client hears what processors have worked for visitors that are not done") {
+  /// Says that each document took 2 ms, and does not end.
+  class Measured final : public visitors::Visitor {
+   public:
+    explicit Measured(visitors::VisitContext& context) : context_(context) {}
+    Result<std::size_t> visit_some(BucketId, std::string& docblock, std::size_t) override {
+      DocBlockReader reader(docblock);
+      while (reader.next()) context_.note_processor_time(milliseconds(2));
+      return docblock.size();
+    }
+    void end_bucket(BucketId, visitors::BucketDone done) override { done_.push_back(std::move(done)); }
+
+   private:
+    visitors::VisitContext& context_;
+    std::vector<visitors::BucketDone> done_;
+  };
+  VisitorWorld world(2, 3, kSchema);
+  put_cities(world, 300);
+  for (auto& node : world.nodes) {
+    node.registry->add("measured", [](visitors::VisitContext& context, const visitors::Parameters&) {
+      return Result<std::unique_ptr<visitors::Visitor>>(std::make_unique<Measured>(context));
+    });
+  }
+  VisitorSessionOptions options;
+  options.library = "measured";
+  options.visitors_per_node = 64;
+  options.buckets_per_visitor = 1;
+  options.poll_wait = milliseconds(100);
+  for (auto& node : world.nodes) REQUIRE(node.runtime->tunables.set("storage.visitors_max", 64).is_ok());
+  Visit visit(world, options);
+  world.scheduler.run_for(seconds(1));
+  CHECK_FALSE(visit.status.has_value());
+  CHECK(visit.done.empty());
+  CHECK(visit.session->progress().processor_us == 600'000);
+  CHECK(visit.heard_us == 600'000);
 }
 
 TEST_CASE("a listed bucket that holds nothing is done at once") {

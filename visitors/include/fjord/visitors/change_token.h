@@ -20,6 +20,8 @@ struct ChangePosition {
   std::uint64_t checksum = 0;
   /// The bucket was read up to here, which is above `after_us` if no entry was as new as that.
   std::uint64_t until_us = 0;
+  /// Removes before this time were dropped when it was read.
+  std::uint64_t horizon_us = 0;
   friend bool operator==(const ChangePosition&, const ChangePosition&) = default;
 };
 

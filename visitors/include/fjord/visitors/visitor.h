@@ -42,6 +42,10 @@ class VisitContext {
   virtual void send(BucketId bucket, std::string docblock) = 0;
   /// True once nobody wants the visit any more; long computations look at it now and then and return. Any thread.
   virtual bool cancelled() const = 0;
+  /// True once the visitor has computed for long and others wait: one that can go on later does so.
+  virtual bool turn_is_over() const { return false; }
+  /// Processors have worked so long for the visitor, since it said so last. The client hears it with its next poll.
+  virtual void note_processor_time(Duration /*worked*/) {}
 };
 
 /// Code that runs on storage nodes, next to the documents: the server half of a visit. One object a createVisitor call;
@@ -51,7 +55,8 @@ class VisitContext {
 /// be open at once if the client asked for it.
 ///
 /// Threading: constructed on the service's executor, then used and destroyed on one executor that is its own while it
-/// lives, never on that of a stripe; it may compute as long as it wants.
+/// lives, never on that of a stripe. It may compute as long as it wants; visitors that wait meanwhile get their turns
+/// sooner if it looks at VisitContext::turn_is_over().
 class Visitor {
  public:
   virtual ~Visitor() = default;
@@ -61,7 +66,9 @@ class Visitor {
   /// After begin_bucket(): what reads the bucket; null: all of its documents are read.
   virtual std::shared_ptr<BucketReader> make_reader(BucketId /*bucket*/) { return nullptr; }
   /// One block of documents that match the selection. An error ends the bucket with that status.
-  virtual Status visit(BucketId bucket, std::string docblock) = 0;
+  virtual Status visit(BucketId /*bucket*/, std::string /*docblock*/) {
+    return Status(StatusCode::NotImplemented, "this visitor has neither visit() nor visit_some()");
+  }
   /// All documents were given. The bucket is finished when `done` is called, now or later (for example when everything
   /// the visitor put is acknowledged).
   virtual void end_bucket(BucketId /*bucket*/, BucketDone done) { done({}); }
@@ -70,6 +77,14 @@ class Visitor {
   /// The visitor is destroyed when its client has been silent for so long, or for VisitorServiceOptions::idle_max if
   /// that is less; for one whose work must not go on for long after its client. Asked once, when the visitor was made.
   virtual std::optional<Duration> idle_max() const { return std::nullopt; }
+  /// What is called in place of visit(): deals with the documents of the block from the byte `from` on, at least one,
+  /// and returns the byte behind the last of them. A visitor that computes stops behind a document once
+  /// VisitContext::turn_is_over(), and is given the block again with its next turn.
+  virtual Result<std::size_t> visit_some(BucketId bucket, std::string& docblock, std::size_t /*from*/) {
+    const std::size_t bytes = docblock.size();
+    FJORD_TRY(visit(bucket, std::move(docblock)));
+    return bytes;
+  }
 };
 
 using Parameters = std::vector<rpc::Parameter>;

@@ -43,6 +43,9 @@ struct VisitorSessionOptions {
   /// visit fails then; that is right for visitors whose results are named after buckets.
   bool follow_bits = false;
   rpc::Priority priority = rpc::Priority::Background;  ///< Of its visitors on storage nodes that have many.
+  /// Sessions with the same number share what one of them would get of a node's time; 0: the session is alone.
+  std::uint64_t group = 0;
+  std::uint32_t weight = 0;  ///< As CreateVisitor has it.
   /// Distributors to ask while `snapshot` is empty.
   std::vector<rpc::Address> bootstrap;
 
@@ -83,6 +86,7 @@ struct VisitProgress {
   std::uint64_t skipped_by_selection = 0;  ///< Buckets in which no document can match.
   std::uint64_t skipped_by_slice = 0;      ///< Buckets of other slices.
   std::uint64_t skipped_as_done = 0;       ///< Buckets that were done before.
+  std::uint64_t processor_us = 0;          ///< Worked by processors for its visitors, if these measure it.
   bool located = false;                    ///< The selection named the buckets, so nobody was asked for all of them.
   std::map<std::uint16_t, std::uint64_t> buckets_by_node;  ///< Done, by the storage node that they were read from.
 };
@@ -101,6 +105,8 @@ struct VisitorSessionCallbacks {
   /// Asked before a visitor is created for so many buckets: how long to wait until it is asked again; 0: none. Waiting
   /// counts as progress.
   std::function<Duration(std::size_t buckets)> on_begin;
+  /// VisitProgress::processor_us has risen.
+  std::function<void()> on_processor_time;
   /// OK only if every bucket was read to its end.
   std::function<void(Status)> on_finished;
 };
