@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,12 +45,14 @@ using Rows = std::vector<std::pair<std::string, std::string>>;
 /// How much memory the rows of a job may take. Threading: any thread.
 class RowBudget {
  public:
-  explicit RowBudget(std::size_t bytes_max) : bytes_max_(bytes_max) {}
-  /// Errors: TooLarge, from the row on that is too much.
+  explicit RowBudget(std::size_t bytes_max, std::stop_token stop = {})
+      : bytes_max_(bytes_max), stop_(std::move(stop)) {}
+  /// Errors: TooLarge, from the row on that is too much; Cancelled once a stop was asked for.
   Status take(const Rows::value_type& row);
 
  private:
   const std::size_t bytes_max_;
+  const std::stop_token stop_;
   std::atomic<std::size_t> bytes_{0};
 };
 

@@ -18,7 +18,8 @@ class DirectMapVisitor final : public visitors::Visitor {
         spec_(std::move(spec)),
         input_(std::move(input)),
         application_(std::move(application)),
-        table_(make_accumulator(*application_, [&visit = context] { return visit.cancelled(); })) {}
+        table_(make_accumulator(*application_, [&visit = context] { return visit.cancelled(); })),
+        batch_(shared_->clock) {}
 
   Status begin_bucket(BucketId bucket) override {
     if (reports_.empty()) begin_unit(bucket);
@@ -28,19 +29,19 @@ class DirectMapVisitor final : public visitors::Visitor {
     return Status::ok();
   }
 
-  Status visit(BucketId bucket, std::string docblock) override {
+  Result<std::size_t> visit_some(BucketId bucket, std::string& docblock, std::size_t from) override {
     if (is_broken_) return broken();
     TaskReport& report = reports_.at(bucket);
     const std::uint64_t documents = report.documents;
     const std::uint64_t tuples = table_->tuples();
     const std::size_t limit = static_cast<std::size_t>(shared_->memory.value());
-    const BusyTime busy(shared_->clock, shared_->counts_processors(spec_), report);
-    const Status status = map_documents(*input_, bucket, *table_, docblock, context_, spec_, report,
-                                        [&] { return table_->bytes() > limit ? ship() : Status::ok(); });
+    const BusyTime busy(*shared_, spec_, context_, report);
+    const auto end = map_documents(*input_, {bucket, docblock, from}, *table_, context_, spec_, report, busy, batch_,
+                                   [&] { return table_->bytes() > limit ? ship() : Status::ok(); });
     report.tuples += table_->tuples() - tuples;
     shared_->metrics.documents.add(report.documents - documents);
     shared_->metrics.tuples.add(table_->tuples() - tuples);
-    return status;
+    return end;
   }
 
   void end_bucket(BucketId bucket, visitors::BucketDone done) override {
@@ -107,6 +108,7 @@ class DirectMapVisitor final : public visitors::Visitor {
   std::unique_ptr<MapInput> input_;  ///< Before the application, whose types it holds.
   std::unique_ptr<Application> application_;
   std::unique_ptr<Accumulator> table_;
+  BatchSize batch_;
 
   // The unit.
   BucketId carrier_;  ///< What is sent goes under the name of this bucket.

@@ -189,9 +189,16 @@ std::vector<BucketId> DirectReduce::take_lost() {
   return lost;
 }
 
-Result<Rows> DirectReduce::finish(std::size_t bytes_max) {
+Status DirectReduce::add_group_of_nothing() {
+  const bool is_empty = std::all_of(tables_.begin(), tables_.end(), [](const auto& t) { return t->groups() == 0; });
+  const auto tuple = is_empty ? application_.tuple_of_nothing() : std::nullopt;
+  return tuple ? tables_.front()->merge(tuple->first, tuple->second) : Status::ok();
+}
+
+Result<Rows> DirectReduce::finish(std::size_t bytes_max, std::stop_token stop) {
   tuples_ = {};
-  RowBudget budget(bytes_max);
+  FJORD_TRY(add_group_of_nothing());
+  RowBudget budget(bytes_max, std::move(stop));
   std::vector<std::size_t> begins = {0};
   for (const auto& table : tables_) begins.push_back(begins.back() + table->groups());
   Rows rows(begins.back());

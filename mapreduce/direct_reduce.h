@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -45,8 +46,8 @@ class DirectReduce {
   std::size_t bytes() const { return table_bytes_ + waiting_bytes_; }
 
   /// The rows as the application orders them, else by key; once, at the end. Errors: those of the application; TooLarge
-  /// if they take more than `bytes_max`.
-  Result<Rows> finish(std::size_t bytes_max);
+  /// if they take more than `bytes_max`; Cancelled if `stop` says so before all groups are reduced.
+  Result<Rows> finish(std::size_t bytes_max, std::stop_token stop = {});
 
  private:
   struct Unit {
@@ -58,6 +59,8 @@ class DirectReduce {
   void forget(std::map<std::uint64_t, Unit>::iterator unit);
   void count(const TaskReport& report);
   Status add(std::string_view chunk);
+  /// Application::tuple_of_nothing(), if there is no group at all.
+  Status add_group_of_nothing();
   /// Calls `f(i)` for each table. Errors: that of the first table which has one.
   Status for_each_table(std::size_t work, const std::function<Status(std::size_t)>& f);
 

@@ -87,7 +87,8 @@ class IncrementalMapVisitor final : public visitors::Visitor {
         spec_(std::move(spec)),
         application_(std::move(application)),
         table_(make_accumulator(*application_, [&visit = context] { return visit.cancelled(); })),
-        query_(shared_->partials.query(query_text(spec_), context_.types())) {}
+        query_(shared_->partials.query(query_text(spec_), context_.types())),
+        batch_size_(shared_->clock) {}
   ~IncrementalMapVisitor() override { give_back(); }
 
   Status begin_bucket(BucketId bucket) override {
@@ -104,23 +105,34 @@ class IncrementalMapVisitor final : public visitors::Visitor {
 
   std::shared_ptr<visitors::BucketReader> make_reader(BucketId bucket) override { return works_.at(bucket).reader; }
 
-  Status visit(BucketId bucket, std::string docblock) override {
+  Result<std::size_t> visit_some(BucketId bucket, std::string& docblock, std::size_t from) override {
     if (is_broken_) return broken();
     BucketWork& work = works_.at(bucket);
     const std::uint64_t read = work.read;
-    const BusyTime busy(shared_->clock, shared_->counts_processors(spec_), work.report);
+    const BusyTime busy(*shared_, spec_, context_, work.report);
     std::vector<FreshDocument> metas;
     std::vector<DocumentView> views;
-    Status status = for_each_document(docblock, context_, [&](const EntryView& entry, const DocumentView& view) {
+    const auto map_collected = [&]() -> Status {
+      batch_size_.begin();
+      FJORD_TRY(map_many(work, metas, views));
+      batch_size_.end(views.size());
+      metas.clear();
+      views.clear();
+      return Status::ok();
+    };
+    const auto one = [&](const EntryView& entry, const DocumentView& view) -> Status {
       work.report.bytes += entry.header.size() + entry.body.size();
       if (!table_->takes_many()) return map(work, entry, view);
       metas.push_back({.meta = {entry.gid, entry.timestamp, false}});
       views.push_back(view);
-      return Status::ok();
-    });
-    if (status) status = map_many(work, metas, views);
+      return views.size() < batch_size_.documents() ? Status::ok() : map_collected();
+    };
+    const auto is_over = [&] { return views.empty() && busy.is_over(); };
+    const auto end = for_some_documents(docblock, from, context_, one, is_over);
+    const Status status = end ? map_collected() : end.error();
     shared_->metrics.documents.add(work.read - read);
-    return status;
+    FJORD_TRY(status);
+    return end;
   }
 
   void end_bucket(BucketId bucket, visitors::BucketDone done) override {
@@ -295,7 +307,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
   }
 
   Status finish() {
-    const BusyTime busy(shared_->clock, shared_->counts_processors(spec_), works_.begin()->second.report);
+    const BusyTime busy(*shared_, spec_, context_, works_.begin()->second.report);
     std::vector<BucketId> buckets;
     for (const auto& [bucket, work] : works_) buckets.push_back(bucket);
     auto unit = shared_->partials.take_unit(query_, buckets);
@@ -527,6 +539,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
   std::unique_ptr<Application> application_;
   std::unique_ptr<Accumulator> table_;
   std::uint64_t query_;
+  BatchSize batch_size_;
   std::vector<HashedTuple> batch_;
   std::set<std::string, std::less<>> doubtful_;  ///< Keys of groups that the table has wrong.
 

@@ -32,6 +32,14 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
   void start(Done done) {
     done_ = std::move(done);
     const auto snapshot = snapshot_.get();
+    if (job_.results_removed) {
+      executor_.post([weak = weak_from_this()] {
+        if (const auto self = weak.lock()) {
+          self->finish(Status(StatusCode::NotFound, "the results of the job " + self->job_.job_id + " were removed"));
+        }
+      });
+      return;
+    }
     if (job_.phase != rpc::JobPhase::Done || snapshot == nullptr) {
       executor_.post([weak = weak_from_this()] {
         if (const auto self = weak.lock()) {

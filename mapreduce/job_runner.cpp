@@ -17,10 +17,10 @@ namespace {
 constexpr std::uint32_t kOutputBucketsMin = 4;
 constexpr std::uint32_t kOutputBucketsMax = 16;
 constexpr unsigned kBeginAnewMax = 5;
-constexpr std::uint32_t kBucketsOfUnitMax = 64;  // as many as a visitor reads at once
-constexpr std::uint32_t kThrottledVisitors = 2;  // what they send too much is little then
+constexpr std::uint32_t kBucketsOfUnitMax = 64;     // as many as a visitor reads at once
+constexpr Duration kUsagePoll = milliseconds(100);  // how often a job with cpu_max hears what its tasks have used
+constexpr std::uint32_t kThrottledVisitors = 2;     // what they send too much is little then
 constexpr std::uint32_t kThrottledUnitBuckets = 4;
-constexpr double kBusyShare = 0.6;  // of the tasks' time, above which processors are the limit
 
 std::string job_selection(const char* type, const std::string& job) {
   return std::string(type) + ".job == \"" + job + "\"";
@@ -62,6 +62,7 @@ JobRunner::JobRunner(rpc::JobStatus job, RunnerEnvironment environment, Random r
 rpc::JobStatus JobRunner::status() const {
   rpc::JobStatus status = job_;
   if (session_ != nullptr) status.tasks_repeated = repeated_before_ + session_->progress().buckets_repeated;
+  status.processor_us = processor_us();
   const bool reduces = job_.phase == rpc::JobPhase::Reduce;
   if (reduces || job_.phase == rpc::JobPhase::Map) {
     const auto left = progress_.left(reduces ? job_.reduce_tasks_done : job_.map_tasks_done,
@@ -139,6 +140,7 @@ void JobRunner::share_changed() {
 }
 
 void JobRunner::abandon() {
+  reduction_.request_stop();
   if (session_ != nullptr) session_->abandon();
 }
 
@@ -200,6 +202,14 @@ visitors::VisitorSessionOptions JobRunner::session_options(const char* library) 
   session.backup_after = options.backup_after;
   session.visitors_per_node = visitors_per_node();
   session.buckets_per_visitor = buckets_per_visitor();
+  session.group = hash64(job_.job_id);
+  session.weight = settings_.weight;
+  session.priority = settings_.priority;
+  if (session.priority == rpc::Priority::Default) {
+    const bool somebody_waits = application_ != nullptr && application_->is_aggregation();
+    session.priority = somebody_waits ? rpc::Priority::Normal : rpc::Priority::Background;
+  }
+  if (settings_.cpu_max != 0) session.poll_wait = kUsagePoll;
   return session;
 }
 
@@ -231,6 +241,10 @@ void JobRunner::run(visitors::VisitorSessionOptions options, std::function<void(
 void JobRunner::start_session(visitors::VisitorSessionOptions options, visitors::VisitorSessionCallbacks callbacks) {
   if (session_ != nullptr) repeated_before_ += session_->progress().buckets_repeated;
   repeated_noted_ = 0;
+  processor_before_us_ = job_.processor_us;
+  callbacks.on_processor_time = [this] {
+    if (const Status within = check_limits(); !within) fail(within);
+  };
   session_ = std::make_unique<visitors::VisitorSession>(std::move(options), std::move(callbacks),
                                                         environment_.transport, environment_.snapshot,
                                                         environment_.clock, random_.fork(), environment_.executor);
@@ -287,47 +301,6 @@ void JobRunner::end_mapping() {
 void JobRunner::take_dead_letters(const TaskReport& report) {
   job_.dead_letter_list.insert(job_.dead_letter_list.end(), report.dead_letters.begin(), report.dead_letters.end());
   job_.dead_letters = job_.dead_letter_list.size();
-}
-
-/// What the job may take in all. Errors: TooLarge; InvalidArgument for dead letters.
-Status JobRunner::check_limits() const {
-  if (job_.dead_letters > settings_.dead_letters_max) {
-    return too_many_dead_letters(settings_.dead_letters_max, job_.dead_letter_list.back().error);
-  }
-  const auto check = [](const char* name, std::uint64_t used, std::uint64_t limit, const char* what) {
-    if (limit == 0 || used <= limit) return Status::ok();
-    return Status(StatusCode::TooLarge, fmt::format("the job has {} {}; its limit is {}={}", what, used, name, limit));
-  };
-  FJORD_TRY(check("disk_max", job_.spilled_bytes + in_passes_done(&rpc::PassStatus::spilled_bytes), settings_.disk_max,
-                  "spilled so many bytes to disk:"));
-  FJORD_TRY(check("sent_max", job_.sent_bytes + in_passes_done(&rpc::PassStatus::sent_bytes), settings_.sent_max,
-                  "sent so many bytes of tuples:"));
-  return check("cpu_max", job_.processor_us / 1'000'000, settings_.cpu_max, "used so many seconds of processors:");
-}
-
-std::string JobRunner::bound_by() const {
-  const MonotonicTime now = environment_.clock.now();
-  if (job_.paused) return "paused";
-  if (between_ && strays_until_ > now) {
-    return fmt::format("writes of tasks that were given up ({} s at most)",
-                       std::chrono::ceil<std::chrono::seconds>(*strays_until_ - now).count());
-  }
-  if (between_) return "its record";
-  if (throttle_.is_on() && waits_until_ > now) return "throttle";
-  if (environment_.share_percent < 100) {
-    return fmt::format("foreground ({} % of its tasks)", environment_.share_percent);
-  }
-  if (session_ == nullptr) return "";
-  if (session_->progress().buckets_done == 0) return "waiting for the first tasks";
-  const auto snapshot = environment_.snapshot.get();
-  double tasks = 0;
-  for (std::size_t i = 0; i < snapshot->info().storage_addresses.size(); ++i) {
-    if (snapshot->storage_serves(static_cast<std::uint16_t>(i))) tasks += visitors_per_node();
-  }
-  const auto elapsed = static_cast<double>((now - phase_began_).count());
-  const auto busy = static_cast<double>(job_.busy_us - busy_before_us_);
-  if (busy > kBusyShare * elapsed * std::max(1.0, tasks)) return "processors of the storage nodes";
-  return "reading and writing on the storage nodes, or room for tasks there";
 }
 
 // --- Phases
@@ -526,16 +499,6 @@ void JobRunner::on_direct(const Status& status) {
   }
 }
 
-std::uint64_t JobRunner::memory_limit() const {
-  const std::uint64_t own =
-      settings_.memory_max == 0 ? std::numeric_limits<std::uint64_t>::max() : settings_.memory_max;
-  return std::min(own, environment_.job_memory_bytes);
-}
-
-const char* JobRunner::memory_limit_name() const {
-  return memory_limit() == settings_.memory_max ? "job's setting memory_max" : "setting mapreduce.job_memory_bytes";
-}
-
 void JobRunner::finish_direct() {
   const std::vector<BucketId> open = direct_->take_lost();
   lost_.insert(lost_.end(), open.begin(), open.end());
@@ -553,7 +516,38 @@ void JobRunner::finish_direct() {
     return;
   }
   job_.phase = rpc::JobPhase::Reduce;
-  auto rows = direct_->finish(static_cast<std::size_t>(memory_limit()));
+  // Groups of an aggregation become rows in a moment. On another thread the rows could not take the memory of the
+  // groups: the allocator keeps what is freed for the thread that had it.
+  if (application_->is_aggregation()) {
+    on_direct_reduced(direct_->finish(static_cast<std::size_t>(memory_limit())));
+  } else {
+    reduce_elsewhere();
+  }
+}
+
+/// Functions of users may take long: meanwhile the job can be asked about and cancelled. What it needs stays until it
+/// ends, also when nobody waits for it any more.
+void JobRunner::reduce_elsewhere() {
+  between_ = true;
+  reduction_ = std::stop_source();
+  struct Reduction {
+    std::shared_ptr<const rpc::ClusterSnapshot> snapshot;  ///< Holds the types of the application.
+    std::shared_ptr<Application> application;
+    std::unique_ptr<DirectReduce> direct;
+  };
+  auto reduction = std::make_shared<Reduction>(Reduction{snapshot_, plan_.application, std::move(direct_)});
+  environment_.run_long([this, reduction = std::move(reduction), limit = memory_limit(), run = job_.run,
+                         stop = reduction_.get_token(), mailbox = environment_.mailbox,
+                         alive = std::weak_ptr<int>(alive_)] {
+    auto rows = std::make_shared<Result<Rows>>(reduction->direct->finish(static_cast<std::size_t>(limit), stop));
+    mailbox.post([this, rows, run, alive] {
+      if (alive.expired() || outcome_ != rpc::JobPhase::Done || begins_anew_ || job_.run != run) return;
+      on_direct_reduced(std::move(*rows));
+    });
+  });
+}
+
+void JobRunner::on_direct_reduced(Result<Rows> rows) {
   if (!rows && rows.error().code() == StatusCode::TooLarge && job_.spec.shuffle == rpc::Shuffle::Auto) {
     switch_to_store();
   } else if (!rows) {
@@ -570,7 +564,7 @@ void JobRunner::finish_direct() {
 /// The groups do not fit here. What was counted is forgotten: the documents are read once more.
 void JobRunner::switch_to_store() {
   log::info("job", "{}: {} groups and more are too many for one process; it goes on through the store", job_.job_id,
-            direct_->buckets());
+            job_.map_tasks_done);
   between_ = true;
   session_->cancel(if_alive([this] {
     if (outcome_ != rpc::JobPhase::Done) return;
@@ -669,7 +663,7 @@ void JobRunner::run_reduce() {
   job_.reduce_tasks_done = job_.results = job_.documents_put = reduced_documents_ = 0;
   progress_.begin(0, environment_.clock.now());
   if (buckets.empty()) {
-    reduced();
+    reduce_nothing();
     return;
   }
   set_outputs();
@@ -754,6 +748,7 @@ bool JobRunner::may_begin_anew(const Status& status) const {
 void JobRunner::stop() {
   if (puts_documents()) note_strays();
   between_ = true;
+  reduction_.request_stop();
   end_mapping();
   if (pumps_) return;
   // Not from inside the session's callback: it is about to be replaced.

@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,8 @@ struct RunnerEnvironment {
   const std::int64_t& share_percent;  ///< Of the tasks that it could run; less while the foreground is slow.
   JobRecords& records;
   visitors::Mailbox mailbox;  ///< Of the executor.
+  /// Runs a task that may take long on a thread that runs nothing else meanwhile, so that `executor` can always answer.
+  std::function<void(Task)> run_long;
 };
 
 struct RunnerCallbacks {
@@ -61,6 +64,9 @@ class JobRunner {
  public:
   /// `job` has id and spec, or is the job's record: then it goes on from there.
   JobRunner(rpc::JobStatus job, RunnerEnvironment environment, Random random, RunnerCallbacks callbacks);
+  ~JobRunner() { reduction_.request_stop(); }
+  JobRunner(const JobRunner&) = delete;
+  JobRunner& operator=(const JobRunner&) = delete;
 
   void start();
   /// Ends the job as Cancelled; the documents between map and reduce are removed first.
@@ -108,11 +114,14 @@ class JobRunner {
   void run_direct(std::optional<std::vector<BucketId>> buckets);
   void on_direct(const Status& status);
   void finish_direct();
+  void reduce_elsewhere();
+  void on_direct_reduced(Result<Rows> rows);
   void switch_to_store();
   void map();
   void on_mapped(const TaskReport& report);
   void reduce();
   void run_reduce();
+  void reduce_nothing();
   void finish_store(rpc::JobPhase outcome);
   void clean_up();
   void reset_counts();
@@ -121,6 +130,7 @@ class JobRunner {
   void end_mapping();
   void take_dead_letters(const TaskReport& report);
   Status check_limits() const;
+  std::uint64_t processor_us() const;
   void fail(const Status& status);
   bool may_begin_anew(const Status& status) const;
   void stop();
@@ -167,6 +177,7 @@ class JobRunner {
   PassPlan plan_;
   Application* application_ = nullptr;  ///< That of the plan.
   std::unique_ptr<DirectReduce> direct_;
+  std::stop_source reduction_;  ///< Of the groups of `direct_`, elsewhere.
   JobRows rows_;
   bool has_rows_ = false;
   std::unique_ptr<visitors::VisitorSession> session_;
@@ -189,7 +200,8 @@ class JobRunner {
   MonotonicTime phase_began_;
   MonotonicTime last_begin_;
   MonotonicTime waits_until_;
-  std::uint64_t repeated_noted_ = 0;  ///< Of the session.
+  std::uint64_t repeated_noted_ = 0;       ///< Of the session.
+  std::uint64_t processor_before_us_ = 0;  ///< Used when the session began.
   /// Until then documents may be put that nobody asks for any more.
   std::optional<MonotonicTime> strays_until_;
 

@@ -65,6 +65,11 @@ std::string JobRunner::input_selection() const {
 
 /// A pass reads exactly what the one before has put. Errors: Corruption.
 Status JobRunner::check_input() const {
+  const std::uint64_t failed = job_.dead_letters - in_passes_done(&rpc::PassStatus::dead_letters);
+  if (failed > 0 && failed == job_.documents_read) {
+    return Status(StatusCode::InvalidArgument, fmt::format("map() failed on each of the {} documents, at last with: {}",
+                                                           failed, job_.dead_letter_list.back().error));
+  }
   const bool counts_all = plan_.reads_rows || plan_.pass.selection.empty();
   if (job_.passes_done.empty() || !counts_all) return Status::ok();
   const std::uint64_t put = job_.passes_done.back().results;
@@ -88,6 +93,24 @@ std::uint64_t JobRunner::in_passes_done(std::uint64_t rpc::PassStatus::*number) 
 }
 
 // --- From reduce to rows that are written down
+
+/// No map task has made a tuple. The result that there is of no documents needs no store: it goes the direct way.
+void JobRunner::reduce_nothing() {
+  if (!application_->tuple_of_nothing()) {
+    reduced();
+    return;
+  }
+  auto rows = DirectReduce(*application_, environment_.bulk).finish(static_cast<std::size_t>(memory_limit()));
+  if (!rows) {
+    fail(rows.error());
+    return;
+  }
+  rows_ = std::move(*rows);
+  has_rows_ = true;
+  job_.results = rows_.size();
+  job_.shuffle = rpc::Shuffle::Direct;
+  reduced();
+}
 
 void JobRunner::reduced() {
   if (!puts_rows()) {

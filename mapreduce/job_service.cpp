@@ -51,6 +51,7 @@ JobService::Impl::Impl(const JobServiceOptions& options, Runtime& runtime, rpc::
                        rpc::SnapshotHolder& snapshot, const ApplicationRegistry& applications, JobRecords& records)
     : options_(options),
       clock_(runtime.clock),
+      scheduler_(runtime.scheduler),
       bulk_(runtime.bulk),
       transport_(transport),
       snapshot_(snapshot),
@@ -76,9 +77,16 @@ JobService::Impl::Impl(const JobServiceOptions& options, Runtime& runtime, rpc::
            .help =
                "Jobs run fewer tasks while 99 % of the operations that somebody waits for, as this distributor sees "
                "them, take longer than this; 0: they do not look at it."})),
+      results_retention_(
+          runtime.tunables.declare({.name = "mapreduce.results_retention",
+                                    .unit = Unit::Milliseconds,
+                                    .default_value = std::chrono::milliseconds(std::chrono::hours(24 * 7)).count(),
+                                    .min = 0,
+                                    .max = std::chrono::milliseconds(std::chrono::hours(24 * 3650)).count(),
+                                    .help = "Results of a job are removed so long after its end; 0: never."})),
       foreground_(runtime.metrics.histogram("fjord_distributor_foreground_seconds",
                                             "From arrival to answer, of operations that are not in the background")),
-      executor_(runtime.scheduler.make_background_executor("jobs")),
+      executor_(runtime.scheduler.make_interactive_executor("jobs")),
       mailbox_(*executor_),
       own_id_(random_.next() >> 1 | 1) {
   metrics_.share.set(100);
@@ -186,6 +194,9 @@ void JobService::Impl::list(const rpc::ListJobs& request, rpc::Responder respond
 }
 
 void JobService::Impl::control(const rpc::ControlJob& request, UniqueFunction<void(Status)> done) {
+  if (request.action == rpc::JobAction::Remove || request.action == rpc::JobAction::RemoveResults) {
+    return remove(request, std::move(done));
+  }
   const auto it = jobs_.find(request.job_id);
   if (it == jobs_.end()) {
     if (request.records) return control_record(request, std::move(done));
@@ -237,10 +248,14 @@ Status JobService::Impl::apply(Job& job, const std::string& id, const rpc::Contr
         over(id, job);
       }
       return Status::ok();
+    case rpc::JobAction::Remove:
+    case rpc::JobAction::RemoveResults:
     case rpc::JobAction::Unknown:
       break;
   }
-  return Status(StatusCode::InvalidArgument, "what is to be done with the job?");
+  return Status(StatusCode::InvalidArgument,
+                "the action on a job is missing, or of a newer release: pause, resume, cancel, set, remove or "
+                "remove_results");
 }
 
 /// Whoever owns it sees it at its next write, and whoever takes it over at once.
@@ -367,6 +382,19 @@ void JobService::Impl::start_queued() {
   metrics_.running.set(static_cast<double>(running()));
 }
 
+void JobService::Impl::run_long(Task task) {
+  if (idle_executors_.empty()) {
+    long_executors_.push_back(scheduler_.make_interactive_executor("reduce"));
+    idle_executors_.push_back(long_executors_.back().get());
+  }
+  Executor* const executor = idle_executors_.back();
+  idle_executors_.pop_back();
+  executor->post([this, executor, task = std::move(task), mailbox = mailbox_]() mutable {
+    task();
+    mailbox.post([this, executor] { idle_executors_.push_back(executor); });
+  });
+}
+
 void JobService::Impl::start(const std::string& id) {
   Job& job = jobs_.at(id);
   const std::uint64_t number = job.number;
@@ -381,7 +409,8 @@ void JobService::Impl::start(const std::string& id) {
                                       applications_,
                                       share_percent_,
                                       records_,
-                                      mailbox_};
+                                      mailbox_,
+                                      [this](Task task) { run_long(std::move(task)); }};
   RunnerCallbacks callbacks;
   callbacks.on_finished = [this, id, number] {
     // Not inside the runner that is about to be destroyed.

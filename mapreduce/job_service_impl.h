@@ -58,6 +58,7 @@ class JobService::Impl {
     for (auto& [id, job] : jobs_) {
       if (job.runner != nullptr) job.runner->abandon();
     }
+    long_executors_.clear();
   }
 
   void post(Task task) { mailbox_.post(std::move(task)); }
@@ -98,7 +99,8 @@ class JobService::Impl {
   static bool has_kept_rows(const Job& job);
   void read_kept_rows(const rpc::ListJobs& request, rpc::Responder respond);
   static void add_rows(const rpc::ListJobs& request, const JobRows& rows, rpc::ListJobsReply& reply);
-  static void strip(const rpc::ListJobs& request, rpc::JobStatus& status);
+  /// Leaves out what was not asked for, and says how long results are kept.
+  void prepare(const rpc::ListJobs& request, rpc::JobStatus& status) const;
   rpc::JobStatus status_of(const Job& job) const;
   void keep_rows(Job& job);
   void forget_rows(Job& job);
@@ -118,6 +120,8 @@ class JobService::Impl {
   std::size_t running() const;
   void start_queued();
   void start(const std::string& id);
+  /// Runs a task that may take long on a thread of its own.
+  void run_long(Task task);
   bool may_be_lost(const Job& job) const;
   void stand_down(const std::string& id, Job& job);
   void on_finished(const std::string& id);
@@ -132,7 +136,16 @@ class JobService::Impl {
   bool has_no_owner(const rpc::JobStatus& record);
   void take_over(const std::string& id, std::uint64_t revision);
   void taken(rpc::JobStatus record);
-  void remove_oldest(const Records& records);
+  void expire(const Records& records);
+
+  // Removing ended jobs and their results (job_service_results.cpp).
+  void remove(const rpc::ControlJob& request, UniqueFunction<void(Status)> done);
+  void mark_removed(rpc::JobStatus record, bool whole);
+  void remove_results(const rpc::JobStatus& record, bool whole);
+  void remove_rest(const rpc::JobStatus& record, bool whole, const Status& status);
+  void removed(const std::string& id, const Status& status);
+  bool is_responsible_for(const std::string& id, const std::string& owner) const;
+  void remove_expired(const rpc::JobStatus& record, rpc::JobAction action);
 
   void renew_later();
   void guard_later();
@@ -140,6 +153,7 @@ class JobService::Impl {
 
   JobServiceOptions options_;
   Clock& clock_;
+  Scheduler& scheduler_;
   BulkExecutor& bulk_;
   rpc::Transport& transport_;
   rpc::SnapshotHolder& snapshot_;
@@ -150,8 +164,11 @@ class JobService::Impl {
   Tunable& task_memory_;
   Tunable& job_memory_;
   Tunable& p99_target_;
+  Tunable& results_retention_;
   HistogramPeriod foreground_;
   std::unique_ptr<Executor> executor_;
+  std::vector<std::unique_ptr<Executor>> long_executors_;  ///< As many as run_long() had tasks at once.
+  std::vector<Executor*> idle_executors_;                  ///< Those that have no task.
   visitors::Mailbox mailbox_;
   const std::uint64_t own_id_;
   std::map<std::string, Job> jobs_;
@@ -160,6 +177,13 @@ class JobService::Impl {
   std::deque<std::string> finished_;
   std::map<std::string, Seen> seen_;
   std::set<std::string> taking_;
+  /// An ended job that is being removed, or its results are.
+  struct Removal {
+    std::vector<UniqueFunction<void(Status)>> waiting;
+    std::unique_ptr<visitors::VisitorSession> session;
+  };
+  std::map<std::string, Removal> removals_;
+  std::set<std::string> expired_;  ///< Of which the results are known to be removed.
   std::uint64_t next_number_ = 1;
   std::uint64_t next_waiter_ = 1;
   std::size_t rows_bytes_ = 0;

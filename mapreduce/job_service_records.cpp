@@ -34,7 +34,10 @@ Status rows_error(const std::string& job, const Status& error) {
 
 // --- Answers
 
-void JobService::Impl::strip(const rpc::ListJobs& request, rpc::JobStatus& status) {
+void JobService::Impl::prepare(const rpc::ListJobs& request, rpc::JobStatus& status) const {
+  const bool has_results = status.phase == rpc::JobPhase::Done && status.results > 0 && !status.results_removed;
+  const Duration kept = milliseconds(results_retention_.value());
+  status.results_until_unix_us = has_results && kept > Duration(0) ? status.finished_unix_us + kept.count() : 0;
   if (!request.dead_letters || request.job_id.empty()) status.dead_letter_list.clear();
   status.resume.clear();
   status.expected.clear();
@@ -45,7 +48,7 @@ rpc::ListJobsReply JobService::Impl::answer_to(const rpc::ListJobs& request) con
   for (const auto& [id, job] : jobs_) {
     if (!request.job_id.empty() && request.job_id != id) continue;
     reply.jobs.push_back(status_of(job));
-    strip(request, reply.jobs.back());
+    prepare(request, reply.jobs.back());
   }
   if (request.job_id.empty() || reply.jobs.empty() || request.results_bytes_max == 0) return reply;
   const Job& job = jobs_.at(request.job_id);
@@ -97,7 +100,7 @@ void JobService::Impl::list_records(const rpc::ListJobs& request, rpc::Responder
                   if (!found) reply.status = found.error();
                   for (rpc::JobStatus& record : found ? *found : Records()) {
                     if (jobs_.contains(record.job_id)) continue;
-                    strip(request, record);
+                    prepare(request, record);
                     reply.jobs.push_back(std::move(record));
                   }
                   (*answer)(std::move(reply));
@@ -114,7 +117,7 @@ void JobService::Impl::read_record(const rpc::ListJobs& request, rpc::Responder 
     }
     const bool has_rows = found->phase == rpc::JobPhase::Done && found->shuffle == rpc::Shuffle::Direct;
     reply.jobs.push_back(std::move(*found));
-    strip(request, reply.jobs.front());
+    prepare(request, reply.jobs.front());
     if (!has_rows || request.results_bytes_max == 0) return (*answer)(std::move(reply));
     records_.read_rows(request.job_id, mailbox_, [request, answer, reply](const Result<JobRows>& rows) mutable {
       if (rows) {
@@ -190,7 +193,7 @@ void JobService::Impl::on_scanned(const Records& records) {
     if (record.finished_unix_us != 0 || mine == jobs_.end() || mine->second.keeper->has_record()) continue;
     if (is_over(mine->second.status.phase)) end_elsewhere(record, mine->second);
   }
-  remove_oldest(records);
+  expire(records);
 }
 
 /// A client that found nobody who ran its job has submitted it again, and it has ended here without a record; but its
@@ -255,22 +258,6 @@ void JobService::Impl::taken(rpc::JobStatus record) {
   add(std::move(record), true);
   queue_.push_back(id);
   start_queued();
-}
-
-void JobService::Impl::remove_oldest(const Records& records) {
-  std::vector<const rpc::JobStatus*> ended;
-  for (const rpc::JobStatus& record : records) {
-    if (record.finished_unix_us != 0) ended.push_back(&record);
-  }
-  if (ended.size() <= options_.records_kept) return;
-  std::sort(ended.begin(), ended.end(), [](const auto* a, const auto* b) {
-    return std::pair(a->finished_unix_us, a->job_id) < std::pair(b->finished_unix_us, b->job_id);
-  });
-  ended.resize(ended.size() - options_.records_kept);
-  for (const rpc::JobStatus* record : ended) {
-    records_.remove_rows(record->job_id, mailbox_, [](const Status&) {});
-    records_.remove(record->job_id, record->revision, mailbox_, [](const Status&) {});
-  }
 }
 
 }  // namespace fjord::mapreduce

@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::uint64_t kDeadLettersLimit = 10'000;
 constexpr std::uint64_t kVisitorsLimit = 1024;
+constexpr std::uint64_t kWeightLimit = 1000;
 constexpr double kBytesLimit = 1e15;
 
 Status wrong(const rpc::Parameter& setting, std::string_view what) {
@@ -30,6 +31,12 @@ Status take_bytes(const rpc::Parameter& setting, std::uint64_t& into) {
   if (!bytes) return wrong(setting, bytes.error().message());
   into = *bytes;
   return Status::ok();
+}
+
+Result<rpc::Priority> priority_of(const rpc::Parameter& setting) {
+  if (setting.value == "background") return rpc::Priority::Background;
+  if (setting.value == "normal") return rpc::Priority::Normal;
+  return wrong(setting, "it is normal or background");
 }
 
 Status take_number(const rpc::Parameter& setting, std::uint64_t max, std::uint64_t& into) {
@@ -89,10 +96,16 @@ Result<JobSettings> JobSettings::parse(const std::vector<rpc::Parameter>& settin
     } else if (setting.name == "visitors_per_node") {
       FJORD_TRY(take_number(setting, kVisitorsLimit, number));
       parsed.visitors_per_node = static_cast<std::uint32_t>(number);
+    } else if (setting.name == "weight") {
+      FJORD_TRY(take_number(setting, kWeightLimit, number));
+      if (number == 0) return wrong(setting, fmt::format("it is a whole number from 1 to {}", kWeightLimit));
+      parsed.weight = static_cast<std::uint32_t>(number);
+    } else if (setting.name == "priority") {
+      FJORD_TRY_ASSIGN(parsed.priority, priority_of(setting));
     } else {
       return wrong(setting,
                    "there is no such setting; there are: throttle, throttle_by, dead_letters_max, memory_max, "
-                   "disk_max, sent_max, cpu_max, visitors_per_node");
+                   "disk_max, sent_max, cpu_max, visitors_per_node, weight, priority");
     }
   }
   return parsed;

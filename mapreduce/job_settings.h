@@ -22,6 +22,10 @@ struct JobSettings {
   std::uint64_t sent_max = 0;                 ///< Bytes of tuples that all its tasks send or put; 0: no limit.
   std::uint64_t cpu_max = 0;                  ///< Seconds that processors work for all its tasks; 0: no limit.
   std::uint32_t visitors_per_node = 0;        ///< Tasks at once on a storage node; 0: the job's own number.
+  std::uint32_t weight = 10;                  ///< Time of storage nodes, in proportion to that of other jobs.
+  /// The priority of its tasks on storage nodes; Default: normal for aggregations, as somebody waits for them, else
+  /// background.
+  rpc::Priority priority = rpc::Priority::Default;
 
   /// Errors: InvalidArgument that names the setting and what would be right.
   static Result<JobSettings> parse(const std::vector<rpc::Parameter>& settings);

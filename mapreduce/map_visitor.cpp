@@ -29,24 +29,25 @@ class MapVisitor final : public visitors::Visitor {
         spec_(std::move(spec)),
         input_(std::move(input)),
         application_(std::move(application)),
-        types_(context.types()) {}
+        types_(context.types()),
+        batch_(shared_->clock) {}
 
   Status begin_bucket(BucketId bucket) override {
     tasks_[bucket] = std::make_unique<MapTask>(*application_, *shared_, context_, spec_.output_buckets);
     return Status::ok();
   }
 
-  Status visit(BucketId bucket, std::string docblock) override {
+  Result<std::size_t> visit_some(BucketId bucket, std::string& docblock, std::size_t from) override {
     MapTask& task = *tasks_.at(bucket);
     const std::uint64_t documents = task.report.documents;
     const std::uint64_t tuples = task.report.tuples;
-    const BusyTime busy(shared_->clock, shared_->counts_processors(spec_), task.report);
-    const Status status = map_documents(*input_, bucket, task.groups.table(), docblock, context_, spec_, task.report,
-                                        [&] { return task.groups.keep_within_memory(); });
+    const BusyTime busy(*shared_, spec_, context_, task.report);
+    const auto end = map_documents(*input_, {bucket, docblock, from}, task.groups.table(), context_, spec_, task.report,
+                                   busy, batch_, [&] { return task.groups.keep_within_memory(); });
     task.report.tuples = task.groups.table().tuples();
     shared_->metrics.documents.add(task.report.documents - documents);
     shared_->metrics.tuples.add(task.report.tuples - tuples);
-    return status;
+    return end;
   }
 
   void end_bucket(BucketId bucket, visitors::BucketDone done) override {
@@ -67,7 +68,8 @@ class MapVisitor final : public visitors::Visitor {
         [this, bucket, answer = std::move(done)](const Status& status) {
           const auto node = tasks_.extract(bucket);  // ends with this function: the pump is still on the stack
           answer({status, status ? node.mapped()->report.encode() : std::string()});
-        });
+        },
+        [&context = context_] { return context.turn_is_over(); });
     task.pump->start();
   }
 
@@ -105,6 +107,7 @@ class MapVisitor final : public visitors::Visitor {
   std::unique_ptr<MapInput> input_;  ///< Before the application, whose types it holds.
   std::unique_ptr<Application> application_;
   std::shared_ptr<const DocumentTypeRepo> types_;
+  BatchSize batch_;
   std::map<BucketId, std::unique_ptr<MapTask>> tasks_;
 };
 

@@ -54,7 +54,8 @@ class PutVisitor final : public visitors::Visitor {
         [this, bucket, answer = std::move(done)](const Status& status) {
           const auto node = tasks_.extract(bucket);  // ends with this function: the pump is still on the stack
           answer({status, status ? node.mapped().report.encode() : std::string()});
-        });
+        },
+        [&context = context_] { return context.turn_is_over(); });
     task.pump->start();
   }
 
@@ -63,7 +64,7 @@ class PutVisitor final : public visitors::Visitor {
 
  private:
   Result<bool> next(PutTask& task, SinkOperation& operation) {
-    const BusyTime busy(shared_->clock, shared_->counts_processors(spec_), task.report);
+    const BusyTime busy(*shared_, spec_, context_, task.report);
     while (task.ready.empty()) {
       if (context_.cancelled()) return Status(StatusCode::Cancelled, "the task was cancelled");
       if (task.pages.empty()) return false;

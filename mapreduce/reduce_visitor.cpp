@@ -48,15 +48,16 @@ class ReduceVisitor final : public visitors::Visitor {
     return Status::ok();
   }
 
-  Status visit(BucketId bucket, std::string docblock) override {
+  Result<std::size_t> visit_some(BucketId bucket, std::string& docblock, std::size_t from) override {
     ReduceTask& task = *tasks_.at(bucket);
-    const BusyTime busy(shared_->clock, shared_->counts_processors(spec_), task.report);
-    return for_each_document(docblock, context_, [&](const EntryView& entry, const DocumentView& view) {
+    const BusyTime busy(*shared_, spec_, context_, task.report);
+    const auto one = [&](const EntryView& entry, const DocumentView& view) {
       if (!task.seen.insert(entry.gid).second) return Status::ok();
       ++task.report.documents;
       task.report.bytes += entry.header.size() + entry.body.size();
       return add(task, view);
-    });
+    };
+    return for_some_documents(docblock, from, context_, one, [&] { return busy.is_over(); });
   }
 
   void end_bucket(BucketId bucket, visitors::BucketDone done) override {
@@ -74,7 +75,8 @@ class ReduceVisitor final : public visitors::Visitor {
         [this, bucket, answer = std::move(done)](const Status& status) {
           const auto node = tasks_.extract(bucket);
           answer({status, status ? node.mapped()->report.encode() : std::string()});
-        });
+        },
+        [&context = context_] { return context.turn_is_over(); });
     task.pump->start();
   }
 
@@ -115,9 +117,9 @@ class ReduceVisitor final : public visitors::Visitor {
     return Status::ok();
   }
 
-  /// Reduces keys until there is something to put.
+  /// Reduces keys until there is something to put, or the turn is over.
   Result<bool> next(ReduceTask& task, SinkOperation& operation) {
-    const BusyTime busy(shared_->clock, shared_->counts_processors(spec_), task.report);
+    const BusyTime busy(*shared_, spec_, context_, task.report);
     for (;;) {
       if (!task.ready.empty()) {
         operation = std::move(task.ready.front());
@@ -147,6 +149,7 @@ class ReduceVisitor final : public visitors::Visitor {
       FJORD_TRY(make_documents(task, destination, key, std::move(result)));
       ++task.report.results;
       shared_->metrics.results.add();
+      if (task.ready.empty() && busy.is_over()) return true;
     }
   }
 
@@ -186,17 +189,17 @@ class ReduceVisitor final : public visitors::Visitor {
   std::map<BucketId, std::unique_ptr<ReduceTask>> tasks_;
 };
 
-/// Removes the tuple documents of a job.
+/// Removes documents of one type that jobs have put: tuples, or results.
 class RemoveVisitor final : public visitors::Visitor {
  public:
-  RemoveVisitor(std::shared_ptr<TaskContext> shared, visitors::VisitContext& context)
-      : shared_(std::move(shared)), context_(context) {}
+  RemoveVisitor(std::shared_ptr<TaskContext> shared, visitors::VisitContext& context, std::string type)
+      : shared_(std::move(shared)), context_(context), type_(std::move(type)) {}
 
   Status visit(BucketId bucket, std::string docblock) override {
     auto& task = tasks_[bucket];
     return for_each_document(docblock, context_, [&](const EntryView&, const DocumentView& view) {
-      const bool is_tuples = view.type() != nullptr && view.type()->name() == kTuplesType;
-      if (!is_tuples) return Status(StatusCode::InvalidArgument, "no intermediate document of a job");
+      const bool is_of_type = view.type() != nullptr && view.type()->name() == type_;
+      if (!is_of_type) return Status(StatusCode::InvalidArgument, "a document that is not of type " + type_);
       task.ids.emplace_back(view.id());
       return Status::ok();
     });
@@ -229,6 +232,7 @@ class RemoveVisitor final : public visitors::Visitor {
 
   std::shared_ptr<TaskContext> shared_;
   visitors::VisitContext& context_;
+  std::string type_;
   std::map<BucketId, Task> tasks_;
 };
 
@@ -247,10 +251,16 @@ Result<std::unique_ptr<visitors::Visitor>> make_reduce_visitor(std::shared_ptr<T
 Result<std::unique_ptr<visitors::Visitor>> make_remove_visitor(std::shared_ptr<TaskContext> shared,
                                                                visitors::VisitContext& context,
                                                                const visitors::Parameters& parameters) {
-  if (!parameters.empty()) {
-    return Status(StatusCode::InvalidArgument, std::string(kRemoveVisitor) + " takes no parameters");
+  std::string type = kTuplesType;
+  for (const rpc::Parameter& parameter : parameters) {
+    if (parameter.name != "type" || parameter.value != kResultType) {
+      return Status(StatusCode::InvalidArgument, std::string(kRemoveVisitor) +
+                                                     " takes the parameter type=" + kResultType + " or none, not " +
+                                                     parameter.name + "=" + parameter.value);
+    }
+    type = kResultType;
   }
-  return std::unique_ptr<visitors::Visitor>(new RemoveVisitor(std::move(shared), context));
+  return std::unique_ptr<visitors::Visitor>(new RemoveVisitor(std::move(shared), context, std::move(type)));
 }
 
 }  // namespace fjord::mapreduce

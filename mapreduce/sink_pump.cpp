@@ -5,12 +5,14 @@
 namespace fjord::mapreduce {
 
 void SinkPump::fill() {
-  while (!exhausted_ && outstanding_ < outstanding_max_) {
+  while (!exhausted_ && !fills_later_ && outstanding_ < outstanding_max_) {
     SinkOperation operation;
     const Result<bool> more = next_(operation);
     if (!more) error_ = more.error();
     exhausted_ = !more || !*more;
     if (exhausted_) break;
+    if (operation.id.empty() || (turn_is_over_ && turn_is_over_())) fill_later();
+    if (operation.id.empty()) return;
     ++outstanding_;
     std::string id = operation.id;
     auto done = [weak = weak_from_this(), id = std::move(id)](const Status& status) {
@@ -26,6 +28,16 @@ void SinkPump::fill() {
     const auto done = std::exchange(done_, nullptr);
     done(error_);
   }
+}
+
+void SinkPump::fill_later() {
+  fills_later_ = true;
+  mailbox_.post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->fills_later_ = false;
+    self->fill();
+  });
 }
 
 void SinkPump::on_done(const std::string& id, const Status& status) {

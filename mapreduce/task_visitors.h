@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "fjord/common/clock.h"
 #include "fjord/common/hash.h"
 #include "fjord/common/processor_time.h"
+#include "fjord/common/turn_pool.h"
 #include "fjord/mapreduce/task_visitors.h"
 #include "group_store.h"
 #include "partial_cache.h"
@@ -94,41 +96,88 @@ Result<std::unique_ptr<Application>> make_application(const TaskContext& shared,
 /// Adds the time that it lives to the report of a task, and that which processors worked if that is wanted, too.
 class BusyTime {
  public:
-  BusyTime(const Clock& clock, bool counts_processors, TaskReport& report)
-      : clock_(clock),
+  BusyTime(const TaskContext& shared, const TaskSpec& spec, visitors::VisitContext& context, TaskReport& report)
+      : clock_(shared.clock),
+        context_(context),
         report_(report),
-        counts_processors_(counts_processors),
+        counts_processors_(shared.counts_processors(spec)),
         start_(clock_.now()),
         worked_(counts_processors_ ? processor_time() : Duration(0)) {}
   ~BusyTime() {
     report_.busy_us += static_cast<std::uint64_t>((clock_.now() - start_).count());
-    if (counts_processors_) report_.processor_us += static_cast<std::uint64_t>((processor_time() - worked_).count());
+    if (!counts_processors_) return;
+    const Duration worked = processor_time() - worked_;
+    report_.processor_us += static_cast<std::uint64_t>(worked.count());
+    context_.note_processor_time(worked);
   }
   BusyTime(const BusyTime&) = delete;
   BusyTime& operator=(const BusyTime&) = delete;
 
+  /// It is time to stop: to let others have a turn, or to say what was used.
+  bool is_over() const {
+    return context_.turn_is_over() || (counts_processors_ && clock_.now() - start_ >= TurnPool::kTurn);
+  }
+
  private:
   const Clock& clock_;
+  visitors::VisitContext& context_;
   TaskReport& report_;
   bool counts_processors_;
   MonotonicTime start_;
   Duration worked_;
 };
 
-/// Calls `f(EntryView, DocumentView)` for every document of a block until one fails. Errors: Corruption; those of `f`;
-/// Cancelled once nobody wants the visit any more.
-template <typename F>
-Status for_each_document(std::string_view docblock, const visitors::VisitContext& context, F f) {
-  DocBlockReader reader(docblock);
+/// How many documents an application with batches is given together, so that they take about a turn.
+class BatchSize {
+ public:
+  explicit BatchSize(const Clock& clock) : clock_(clock) {}
+
+  std::size_t documents() const { return documents_; }
+  void begin() { began_ = clock_.now(); }
+  /// So many documents have been mapped since begin().
+  void end(std::size_t documents) {
+    const Duration took = clock_.now() - began_;
+    if (took > TurnPool::kTurn) {
+      const auto count = static_cast<std::int64_t>(documents);
+      documents_ = static_cast<std::size_t>(std::max<std::int64_t>(1, count * TurnPool::kTurn.count() / took.count()));
+    } else if (took <= TurnPool::kTurn / 2 && documents >= documents_) {
+      documents_ = std::min(2 * documents_, kMax);
+    }
+  }
+
+ private:
+  static constexpr std::size_t kFirst = 4;
+  static constexpr std::size_t kMax = std::size_t{1} << 20;
+
+  const Clock& clock_;
+  std::size_t documents_ = kFirst;
+  MonotonicTime began_;
+};
+
+/// Calls `f(EntryView, DocumentView)` for the documents of a block from the byte `from` on until one fails or, behind a
+/// document, `stop()`. Returns the byte behind the last of them. Errors: Corruption; those of `f`; Cancelled once
+/// nobody wants the visit any more.
+template <typename F, typename Stop>
+Result<std::size_t> for_some_documents(std::string_view docblock, std::size_t from,
+                                       const visitors::VisitContext& context, F f, Stop stop) {
+  DocBlockReader reader(docblock.substr(from));
   while (const auto entry = reader.next()) {
     if (context.cancelled()) return Status(StatusCode::Cancelled, "the task was cancelled");
-    if (entry->removed) continue;
-    FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*context.types(), entry->header, entry->body));
-    if (const Status status = f(*entry, view); !status)
-      return status.with_context("document " + std::string(view.id()));
+    if (!entry->removed) {
+      FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*context.types(), entry->header, entry->body));
+      if (const Status status = f(*entry, view); !status)
+        return status.with_context("document " + std::string(view.id()));
+    }
+    if (stop()) return docblock.size() - reader.remaining();
   }
   if (!reader.ok()) return Status(StatusCode::Corruption, "malformed block of documents");
-  return Status::ok();
+  return docblock.size();
+}
+
+/// The same for all documents of a block.
+template <typename F>
+Status for_each_document(std::string_view docblock, const visitors::VisitContext& context, F f) {
+  return for_some_documents(docblock, 0, context, std::move(f), [] { return false; }).status();
 }
 
 /// What map is given: the documents that are visited, or the rows in them.
@@ -142,12 +191,12 @@ class MapInput {
   const DocumentTypeRepo& types() const { return *types_; }
   /// A row is good during the call only.
   bool has_rows() const { return rows_ != nullptr; }
-  /// Counts all in `report`, and calls `f(DocumentView)` for those that are selected until one fails. Errors: as
-  /// for_each_document().
-  template <typename F>
-  Status for_each(BucketId bucket, std::string_view docblock, const visitors::VisitContext& context, TaskReport& report,
-                  F f) {
-    return for_each_document(docblock, context, [&](const EntryView& entry, const DocumentView& view) -> Status {
+  /// Counts all in `report`, and calls `f(DocumentView)` for those that are selected until one fails or it is time to
+  /// `stop()`. Returns and errors: as for_some_documents().
+  template <typename F, typename Stop>
+  Result<std::size_t> for_some(BucketId bucket, std::string_view docblock, std::size_t from,
+                               const visitors::VisitContext& context, TaskReport& report, F f, Stop stop) {
+    const auto one = [&](const EntryView& entry, const DocumentView& view) -> Status {
       if (once_ && !seen_[bucket].insert(entry.gid).second) return Status::ok();
       if (rows_ == nullptr) {
         ++report.documents;
@@ -159,7 +208,8 @@ class MapInput {
         report.bytes += bytes;
         return is_selected ? f(row) : Status::ok();
       });
-    });
+    };
+    return for_some_documents(docblock, from, context, one, stop);
   }
   /// The bucket will be begun anew, if it comes again.
   void forget(BucketId bucket) { seen_.erase(bucket); }
@@ -171,18 +221,30 @@ class MapInput {
   std::map<BucketId, std::unordered_set<GlobalId>> seen_;
 };
 
-/// Has `table` take the documents of a block, by map_or_set_aside() or many at a time, and counts them in the report;
-/// `f()` after each step. Errors: those of MapInput::for_each() and map_or_set_aside().
+/// The part of a bucket that is mapped next: the documents of a block from the byte `from` on.
+struct MapStep {
+  BucketId bucket;
+  std::string_view docblock;
+  std::size_t from = 0;
+};
+
+/// Has `table` take documents, by map_or_set_aside() or many at a time, until the turn is over, and counts them in the
+/// report; `f()` after each step. Returns the byte of the block behind the last of them. Errors: those of
+/// MapInput::for_some() and map_or_set_aside().
 template <typename F>
-Status map_documents(MapInput& input, BucketId bucket, Accumulator& table, std::string_view docblock,
-                     const visitors::VisitContext& context, const TaskSpec& spec, TaskReport& report, F f) {
+Result<std::size_t> map_documents(MapInput& input, const MapStep& step, Accumulator& table,
+                                  const visitors::VisitContext& context, const TaskSpec& spec, TaskReport& report,
+                                  const BusyTime& busy, BatchSize& batch, F f) {
   if (!table.takes_many()) {
-    return input.for_each(bucket, docblock, context, report, [&](const DocumentView& view) {
+    const auto one = [&](const DocumentView& view) -> Status {
       FJORD_TRY(map_or_set_aside(table, view, spec, report));
       return f();
-    });
+    };
+    return input.for_some(step.bucket, step.docblock, step.from, context, report, one, [&] { return busy.is_over(); });
   }
   const auto map_all = [&](std::span<const DocumentView> left) -> Status {
+    const std::size_t documents = left.size();
+    batch.begin();
     while (!left.empty()) {
       FJORD_TRY_ASSIGN(const MappedDocuments mapped, table.map_many(left));
       for (const auto& [document, why] : mapped.failed) {
@@ -192,15 +254,23 @@ Status map_documents(MapInput& input, BucketId bucket, Accumulator& table, std::
       FJORD_TRY(f());
       left = left.subspan(mapped.documents);
     }
+    batch.end(documents);
     return Status::ok();
   };
   std::vector<DocumentView> documents;
-  FJORD_TRY(input.for_each(bucket, docblock, context, report, [&](const DocumentView& view) {
+  const auto one = [&](const DocumentView& view) -> Status {
     if (input.has_rows()) return map_all({&view, 1});
     documents.push_back(view);
-    return Status::ok();
-  }));
-  return map_all(documents);
+    if (documents.size() < batch.documents()) return Status::ok();
+    const Status status = map_all(documents);
+    documents.clear();
+    return status;
+  };
+  const auto is_over = [&] { return documents.empty() && busy.is_over(); };
+  FJORD_TRY_ASSIGN(const std::size_t end,
+                   input.for_some(step.bucket, step.docblock, step.from, context, report, one, is_over));
+  FJORD_TRY(map_all(documents));
+  return end;
 }
 
 }  // namespace fjord::mapreduce

@@ -56,6 +56,16 @@ class AggregateApplication final : public Application {
   bool is_aggregation() const override { return true; }
   const std::vector<AggregateColumn>* columns() const override { return &plan_->columns(); }
   bool is_limited() const override { return plan_->limit() != 0; }
+  /// Without groups all documents are one group, also where there are none, as in SQL.
+  std::optional<std::pair<std::string, std::string>> tuple_of_nothing() const override {
+    if (plan_->group_count() != 0) return std::nullopt;
+    char* const group = reinterpret_cast<char*>(group_.get());
+    std::pair<std::string, std::string> tuple;
+    states_->construct(group);
+    states_->encode(group, tuple.second);
+    states_->destroy(group);
+    return tuple;
+  }
   std::unique_ptr<Accumulator> make_accumulator() override { return std::make_unique<GroupTable>(plan_, sabotage_); }
   Result<std::string> key_text(std::string_view key) const override {
     std::string text;

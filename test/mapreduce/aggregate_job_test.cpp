@@ -113,6 +113,35 @@ TEST_CASE("an aggregation gives the same rows through the store and directly, an
   CHECK(jobs.world.stored("fjord_tuples").empty());
 }
 
+TEST_CASE("without groups there is one row over nothing, with groups there is none") {
+  for (const bool has_documents : {false, true}) {
+    JobWorld jobs(1, 3, test::kSaleSchema);
+    if (has_documents) put_sales(jobs, 50, 4);
+    for (const rpc::Shuffle shuffle : {rpc::Shuffle::Direct, rpc::Shuffle::Store}) {
+      const auto run = [&](const std::string& name, const AggregateSpec& spec, bool incremental = false) {
+        rpc::JobSpec job = job_of(spec, shuffle);
+        job.selection = "sale.year > 1000";
+        job.incremental = incremental;
+        REQUIRE(jobs.submit(name, job).is_ok());
+        return rows_of(jobs, jobs.finish(name));
+      };
+      const std::string prefix = (has_documents ? "some-" : "none-") + std::to_string(static_cast<int>(shuffle));
+      AggregateSpec spec = by_city();
+      CHECK(run(prefix + "-groups", spec).empty());
+      spec.group_by.clear();
+      CHECK(run(prefix + "-all", spec) == Rows{{"[]", "[0,null,null]"}});
+      if (shuffle == rpc::Shuffle::Direct) {
+        CHECK(run(prefix + "-first", spec, true) == Rows{{"[]", "[0,null,null]"}});
+        CHECK(run(prefix + "-again", spec, true) == Rows{{"[]", "[0,null,null]"}});
+      }
+      spec.having = "count > 0";
+      CHECK(run(prefix + "-having", spec).empty());
+      spec.having = "count < 1";
+      CHECK(run(prefix + "-less", spec).size() == 1);
+    }
+  }
+}
+
 TEST_CASE("a visitor reads more buckets together than it may have blocks of under way") {
   JobWorld jobs(13, 1, test::kSaleSchema);
   const Rows expected = put_sales(jobs, 600, 40);

@@ -234,6 +234,34 @@ TEST_CASE("passes select, cut and go on as often as one likes") {
   CHECK(status.passes_done[1].results == 2);
 }
 
+TEST_CASE("the row over nothing becomes a document and is read by the next pass, through the store, too") {
+  JobWorld jobs(4, 2, kSchema);
+  const auto shuffle = GENERATE(rpc::Shuffle::Store, rpc::Shuffle::Direct);
+  AggregateSpec total;
+  total.type = "place";
+  total.aggregates = {"count() AS n"};
+  AggregateSpec again;
+  again.type = "row";
+  again.aggregates = {"sum(n) AS sum", "count() AS rows"};
+  REQUIRE(jobs.submit("two", spec_of({pass_of(total), pass_of(again)}, shuffle)).is_ok());
+  auto status = jobs.finish("two");
+  CHECK(rows_of(jobs, status) == std::map<std::string, std::string>{{"[]", "[0,1]"}});
+  REQUIRE(status.passes_done.size() == 1);
+  CHECK(status.passes_done[0].results == 1);
+  // A first pass with groups has no rows, of which the next one makes its own over nothing.
+  REQUIRE(jobs.submit("none", spec_of({pass_of(by_city()), pass_of(again, {}, "n > 3")}, shuffle)).is_ok());
+  CHECK(rows_of(jobs, jobs.finish("none")) == std::map<std::string, std::string>{{"[]", "[null,0]"}});
+
+  AggregateSpec count;
+  count.type = "place";
+  count.aggregates = {"count() AS n"};
+  REQUIRE(jobs.submit("put", spec_of({pass_of(count, {"city_count", "", "week"})}, shuffle)).is_ok());
+  status = jobs.finish("put");
+  CHECK(status.documents_put == 1);
+  CHECK(documents(jobs, "city_count").size() == 1);
+  CHECK(jobs.world.stored("fjord_tuples").empty());
+}
+
 TEST_CASE("an application without rows gives its keys and values to the next pass") {
   JobWorld jobs(5, 2, kSchema);
   const Counts counts = put_places(jobs, 40);

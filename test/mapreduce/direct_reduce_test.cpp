@@ -131,6 +131,16 @@ TEST_CASE("groups that do not pass a condition leave no gaps between rows") {
   CHECK(rows_of(nothing).empty());
 }
 
+TEST_CASE("rows that nobody waits for any more are not made") {
+  const auto application = application_of(by_city());
+  const auto bulk = make_inline_bulk_executor();
+  DirectReduce reduce(*application, *bulk);
+  add_unit(reduce, *application, 1, 0, kDocuments);
+  std::stop_source stop;
+  stop.request_stop();
+  CHECK(reduce.finish(std::size_t{1} << 30, stop.get_token()).status().code() == StatusCode::Cancelled);
+}
+
 TEST_CASE("a unit that was not read to its end does not count") {
   const auto application = application_of(by_city());
   const auto bulk = make_tbb_bulk_executor();

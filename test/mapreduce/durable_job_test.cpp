@@ -509,6 +509,27 @@ TEST_CASE("jobs yield to a slow foreground, and come back") {
   CHECK(share.value() == 100);
 }
 
+TEST_CASE("a job whose documents are all dead letters fails, and says why") {
+  JobWorld jobs(13, 2, kSchema);
+  put_places(jobs, 300);
+  const auto shuffle = GENERATE(rpc::Shuffle::Store, rpc::Shuffle::Direct);
+  rpc::JobSpec spec = spec_of(shuffle, {}, "error");
+  spec.selection = "place.city == null";
+  REQUIRE(jobs.submit("job", spec).is_ok());
+  auto status = jobs.finish("job");
+  CHECK(status.phase == rpc::JobPhase::Failed);
+  CHECK(status.documents_read == 30);
+  CHECK(status.dead_letters == 30);
+  CHECK(status.error.message().find("each of the 30 documents") != std::string::npos);
+  CHECK(status.error.message().find("it has no city") != std::string::npos);
+  CHECK(jobs.ask(rpc::ListJobs{.job_id = "job", .dead_letters = true}).jobs.at(0).dead_letter_list.size() == 30);
+  CHECK(jobs.world.stored("fjord_tuples").empty());
+  // Without any document there is nothing that could have failed.
+  spec.selection = "place.size == 77";
+  REQUIRE(jobs.submit("none", spec).is_ok());
+  CHECK(jobs.finish("none").phase == rpc::JobPhase::Done);
+}
+
 TEST_CASE("records of jobs that ended long ago are removed, and all others are listed by everybody") {
   mapreduce::JobServiceOptions options;
   options.records_kept = 2;

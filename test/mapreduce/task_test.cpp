@@ -5,6 +5,9 @@
 #include <set>
 
 #include "accumulator.h"
+#include "fjord/common/bulk_executor.h"
+#include "fjord/common/env.h"
+#include "fjord/common/runtime.h"
 #include "output_spread.h"
 #include "task_visitors.h"
 #include "tuple_table.h"
@@ -259,17 +262,78 @@ TEST_CASE("processors of a task do not count while it waits") {
     WallTime wall_now() const override { return {}; }
     MonotonicTime time{};
   } clock;
+  struct : visitors::VisitContext {
+    const std::shared_ptr<const DocumentTypeRepo>& types() const override { return no_types; }
+    visitors::Mailbox mailbox() const override { return {}; }
+    void send(BucketId, std::string) override {}
+    bool cancelled() const override { return false; }
+    bool turn_is_over() const override { return is_over; }
+    void note_processor_time(Duration worked) override { said += worked; }
+    std::shared_ptr<const DocumentTypeRepo> no_types;
+    bool is_over = false;
+    Duration said{0};
+  } context;
+  struct : DocumentSink {
+    void put(std::string, EncodedDocument, visitors::Mailbox, Done) override {}
+    void remove(std::string, visitors::Mailbox, Done) override {}
+  } sink;
+  ThreadScheduler scheduler;
+  const auto bulk = make_inline_bulk_executor();
+  const auto env = make_posix_env();
+  Random random(1);
+  MetricRegistry metrics;
+  TunableRegistry tunables;
+  Runtime runtime{clock, scheduler, *bulk, *env, random, metrics, tunables};
+  const ApplicationRegistry applications;
+  TaskOptions options;
+  options.counts_processors = true;
+  const TaskContext shared(applications, sink, options, runtime);
   TaskReport report;
   for (const bool counts_processors : {false, true}) {
-    const BusyTime busy(clock, counts_processors, report);
+    TaskSpec spec;
+    spec.counts_processors = counts_processors;
+    const BusyTime busy(shared, spec, context, report);
     const Duration begin = processor_time();
     while (processor_time() - begin < milliseconds(2)) {
     }
+    CHECK_FALSE(busy.is_over());
     clock.time = clock.time + seconds(3600);
+    // What was used is said now and then; nobody else need wait for that.
+    CHECK(busy.is_over() == counts_processors);
+    context.is_over = true;
+    CHECK(busy.is_over());
+    context.is_over = false;
   }
   CHECK(report.busy_us == 7'200'000'000);
   CHECK(report.processor_us >= 2'000);
   CHECK(report.processor_us < 3'600'000'000);
+  CHECK(context.said == Duration(report.processor_us));
+}
+
+TEST_CASE("documents are given to an application with batches so that they take about a turn") {
+  struct : Clock {
+    MonotonicTime now() const override { return time; }
+    WallTime wall_now() const override { return {}; }
+    MonotonicTime time{};
+  } clock;
+  BatchSize batch(clock);
+  const auto map = [&](Duration each) {
+    const std::size_t documents = batch.documents();
+    batch.begin();
+    clock.time = clock.time + each * static_cast<std::int64_t>(documents);
+    batch.end(documents);
+  };
+  for (int i = 0; i < 20; ++i) map(microseconds(10));
+  CHECK(batch.documents() >= 500);
+  CHECK(batch.documents() <= 1000);
+  map(milliseconds(1));
+  CHECK(batch.documents() == 10);
+  map(seconds(1));
+  CHECK(batch.documents() == 1);
+  map(seconds(1));
+  CHECK(batch.documents() == 1);
+  for (int i = 0; i < 30; ++i) map(Duration(0));
+  CHECK(batch.documents() == std::size_t{1} << 20);
 }
 
 TEST_CASE("the output of every job is spread evenly over the storage nodes, each job's over other buckets") {

@@ -107,6 +107,9 @@ class Application : public JobFunctions {
   virtual const std::vector<AggregateColumn>* columns() const { return nullptr; }
   /// True: arrange() cuts results off, so that which there are follows from all of them.
   virtual bool is_limited() const { return false; }
+  /// A tuple that there is whatever was read: reduce() gives a result for its key even of no documents. Merging it with
+  /// others of the key changes nothing. Nothing: of no documents there are no results.
+  virtual std::optional<std::pair<std::string, std::string>> tuple_of_nothing() const { return std::nullopt; }
   /// The same functions for many at a time, if that is better; null: they are called one by one. Lives as long as this.
   virtual BatchFunctions* batches() { return nullptr; }
   /// A key as people and documents are shown it; different keys stay different.

@@ -33,7 +33,7 @@ Status check_row_target(const std::vector<AggregateColumn>& columns, const Docum
 struct PassPlan {
   rpc::JobPass pass;                              ///< With everything that the specification left out.
   std::shared_ptr<const DocumentTypeRepo> types;  ///< Of what it reads.
-  std::unique_ptr<Application> application;
+  std::shared_ptr<Application> application;
   bool reads_rows = false;                      ///< Of the pass before; then the type is kRowType.
   std::vector<AggregateColumn> columns_before;  ///< Of these rows; none: key and value.
   rpc::RowTarget reads;                         ///< The documents of the pass before, if it puts some.

@@ -1,0 +1,73 @@
+// What a job may take, and what keeps it from being faster.
+
+#include <algorithm>
+#include <fmt/core.h>
+#include <limits>
+
+#include "job_runner.h"
+
+namespace fjord::mapreduce {
+namespace {
+
+constexpr double kBusyShare = 0.6;  // of the tasks' time, above which processors are the limit
+
+}  // namespace
+
+/// What the job may take in all. Errors: TooLarge; InvalidArgument for dead letters.
+Status JobRunner::check_limits() const {
+  if (job_.dead_letters > settings_.dead_letters_max) {
+    return too_many_dead_letters(settings_.dead_letters_max, job_.dead_letter_list.back().error);
+  }
+  const auto check = [](const char* name, std::uint64_t used, std::uint64_t limit, const char* what) {
+    if (limit == 0 || used <= limit) return Status::ok();
+    return Status(StatusCode::TooLarge, fmt::format("the job has {} {}; its limit is {}={}", what, used, name, limit));
+  };
+  FJORD_TRY(check("disk_max", job_.spilled_bytes + in_passes_done(&rpc::PassStatus::spilled_bytes), settings_.disk_max,
+                  "spilled so many bytes to disk:"));
+  FJORD_TRY(check("sent_max", job_.sent_bytes + in_passes_done(&rpc::PassStatus::sent_bytes), settings_.sent_max,
+                  "sent so many bytes of tuples:"));
+  return check("cpu_max", processor_us() / 1'000'000, settings_.cpu_max, "used so many seconds of processors:");
+}
+
+/// With what tasks have used that have not ended, or that were given up.
+std::uint64_t JobRunner::processor_us() const {
+  if (session_ == nullptr) return job_.processor_us;
+  return std::max(job_.processor_us, processor_before_us_ + session_->progress().processor_us);
+}
+
+std::string JobRunner::bound_by() const {
+  const MonotonicTime now = environment_.clock.now();
+  if (job_.paused) return "paused";
+  if (between_ && strays_until_ > now) {
+    return fmt::format("writes of tasks that were given up ({} s at most)",
+                       std::chrono::ceil<std::chrono::seconds>(*strays_until_ - now).count());
+  }
+  if (between_) return "its record";
+  if (throttle_.is_on() && waits_until_ > now) return "throttle";
+  if (environment_.share_percent < 100) {
+    return fmt::format("foreground ({} % of its tasks)", environment_.share_percent);
+  }
+  if (session_ == nullptr) return "";
+  if (session_->progress().buckets_done == 0) return "waiting for the first tasks";
+  const auto snapshot = environment_.snapshot.get();
+  double tasks = 0;
+  for (std::size_t i = 0; i < snapshot->info().storage_addresses.size(); ++i) {
+    if (snapshot->storage_serves(static_cast<std::uint16_t>(i))) tasks += visitors_per_node();
+  }
+  const auto elapsed = static_cast<double>((now - phase_began_).count());
+  const auto busy = static_cast<double>(job_.busy_us - busy_before_us_);
+  if (busy > kBusyShare * elapsed * std::max(1.0, tasks)) return "processors of the storage nodes";
+  return "reading and writing on the storage nodes, or room for tasks there";
+}
+
+std::uint64_t JobRunner::memory_limit() const {
+  const std::uint64_t own =
+      settings_.memory_max == 0 ? std::numeric_limits<std::uint64_t>::max() : settings_.memory_max;
+  return std::min(own, environment_.job_memory_bytes);
+}
+
+const char* JobRunner::memory_limit_name() const {
+  return memory_limit() == settings_.memory_max ? "job's setting memory_max" : "setting mapreduce.job_memory_bytes";
+}
+
+}  // namespace fjord::mapreduce

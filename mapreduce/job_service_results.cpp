@@ -1,0 +1,180 @@
+// The part of the service that removes ended jobs and their results: when it is told to, and when these are old.
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "fjord/common/hash.h"
+#include "fjord/common/log.h"
+#include "job_service_impl.h"
+
+namespace fjord::mapreduce {
+namespace {
+
+/// Removals at once in a process that nobody has asked for.
+constexpr std::size_t kRemovalsMax = 4;
+
+Status not_ended(const std::string& job) {
+  return {StatusCode::InvalidArgument, "the job " + job + " has not ended; cancel it first"};
+}
+
+}  // namespace
+
+void JobService::Impl::remove(const rpc::ControlJob& request, UniqueFunction<void(Status)> done) {
+  const std::string& id = request.job_id;
+  const bool whole = request.action == rpc::JobAction::Remove;
+  const auto known = jobs_.find(id);
+  if (known != jobs_.end() && !is_over(known->second.status.phase)) return done(not_ended(id));
+  if (known == jobs_.end() && !request.records) {
+    return done(Status(StatusCode::NotFound, "there is no job " + id + " at this distributor"));
+  }
+  const auto [removal, is_new] = removals_.try_emplace(id);
+  removal->second.waiting.push_back(std::move(done));
+  if (!is_new) return;
+  if (known != jobs_.end() && !known->second.keeper->has_record()) {  // it was short, and nothing of it is stored
+    remove_rest(known->second.status, whole, Status::ok());
+    return;
+  }
+  records_.read(id, mailbox_, [this, id, whole](Result<rpc::JobStatus> found) {
+    if (!found) return removed(id, found.error());
+    if (found->finished_unix_us == 0) return removed(id, not_ended(id));
+    mark_removed(std::move(*found), whole);
+  });
+}
+
+/// First the record says so: nobody takes half of the results for all of them.
+void JobService::Impl::mark_removed(rpc::JobStatus record, bool whole) {
+  if (record.results_removed) return remove_results(record, whole);
+  record.results_removed = true;
+  const std::uint64_t expected = record.revision++;
+  records_.write(record, expected, mailbox_, [this, record, whole](const Status& status) {
+    if (!status) return removed(record.job_id, status);
+    remove_results(record, whole);
+  });
+}
+
+/// For a job that failed, too: reduce tasks may have put some.
+void JobService::Impl::remove_results(const rpc::JobStatus& record, bool whole) {
+  if (const auto known = jobs_.find(record.job_id); known != jobs_.end()) {
+    known->second.status.results_removed = true;
+    known->second.status.revision = record.revision;
+    forget_rows(known->second);
+  }
+  const auto snapshot = snapshot_.get();
+  if (record.output_buckets == 0 || snapshot == nullptr) return remove_rest(record, whole, Status::ok());
+  TaskSpec spec;
+  spec.output_base = record.output_base;
+  std::set<BucketId> buckets;
+  for (std::uint32_t i = 0; i < record.output_buckets; ++i) {
+    buckets.insert(spec.bucket(i, snapshot->distribution_bits()));
+  }
+  visitors::VisitorSessionOptions options;
+  options.library = kRemoveVisitor;
+  options.parameters = {{"type", kResultType}};
+  options.selection = std::string(kResultType) + ".job == \"" + record.job_id + "\"";
+  options.ids_only = true;
+  options.buckets.emplace(buckets.begin(), buckets.end());
+  options.follow_bits = true;
+  options.deduplicate = false;
+  options.bucket_tries_max = options_.task_tries_max;
+  options.no_progress_limit = options_.no_progress_limit;
+  visitors::VisitorSessionCallbacks callbacks;
+  callbacks.on_finished = [this, record, whole](const Status& status) {
+    // Not from inside the session, which is about to be destroyed.
+    executor_->post([this, record, whole, status] { remove_rest(record, whole, status); });
+  };
+  auto& session = removals_.at(record.job_id).session;
+  session = std::make_unique<visitors::VisitorSession>(std::move(options), std::move(callbacks), transport_, snapshot_,
+                                                       clock_, random_.fork(), *executor_);
+  session->start();
+}
+
+void JobService::Impl::remove_rest(const rpc::JobStatus& record, bool whole, const Status& status) {
+  const std::string& id = record.job_id;
+  if (!status) return removed(id, status.with_context("removing the results of " + id));
+  const auto forget = [this, id, whole] {
+    const auto known = jobs_.find(id);
+    if (known == jobs_.end()) return;
+    forget_rows(known->second);
+    known->second.status.results_removed = true;
+    if (!whole) return;
+    std::erase(finished_, id);
+    jobs_.erase(known);
+  };
+  if (const auto known = jobs_.find(id); known != jobs_.end() && !known->second.keeper->has_record()) {
+    forget();
+    return removed(id, Status::ok());
+  }
+  records_.remove_rows(id, mailbox_, [this, id, whole, forget, revision = record.revision](const Status& rows) {
+    if (!rows && rows.code() != StatusCode::NotFound) return removed(id, rows);
+    if (!whole) {
+      forget();
+      return removed(id, Status::ok());
+    }
+    records_.remove(id, revision, mailbox_, [this, id, forget](const Status& gone) {
+      const bool is_gone = gone.is_ok() || gone.code() == StatusCode::NotFound;
+      if (is_gone) forget();
+      removed(id, is_gone ? Status::ok() : gone);
+    });
+  });
+}
+
+void JobService::Impl::removed(const std::string& id, const Status& status) {
+  auto removal = removals_.extract(id);
+  if (removal.empty()) return;
+  if (status) expired_.insert(id);
+  for (auto& done : removal.mapped().waiting) done(status);
+}
+
+/// The process that ran the job and may have its results in memory. If that is not up, the same one for all that are.
+bool JobService::Impl::is_responsible_for(const std::string& id, const std::string& owner) const {
+  const auto snapshot = snapshot_.get();
+  std::vector<std::string> up;
+  for (std::size_t i = 0; i < snapshot->info().distributor_addresses.size(); ++i) {
+    const auto index = static_cast<std::uint16_t>(i);
+    if (snapshot->state().is_up({NodeType::Distributor, index})) up.push_back("distributor." + std::to_string(i));
+  }
+  if (std::find(up.begin(), up.end(), owner) != up.end()) return owner == options_.name;
+  return !up.empty() && up[hash64(id) % up.size()] == options_.name;
+}
+
+/// Results that are older than they are kept, and all of the jobs that are too many, the oldest ones.
+void JobService::Impl::expire(const Records& records) {
+  std::vector<const rpc::JobStatus*> ended;
+  for (const rpc::JobStatus& record : records) {
+    if (record.finished_unix_us != 0) ended.push_back(&record);
+  }
+  std::sort(ended.begin(), ended.end(), [](const auto* a, const auto* b) {
+    return std::pair(a->finished_unix_us, a->job_id) < std::pair(b->finished_unix_us, b->job_id);
+  });
+  const std::size_t surplus = ended.size() - std::min(ended.size(), options_.records_kept);
+  const Duration kept = milliseconds(results_retention_.value());
+  const std::int64_t now = clock_.wall_now().us;
+  std::set<std::string> known;
+  for (std::size_t i = 0; i < ended.size(); ++i) {
+    const std::string& id = ended[i]->job_id;
+    const bool is_old = kept > Duration(0) && now - ended[i]->finished_unix_us >= kept.count();
+    if (i < surplus) {
+      remove_expired(*ended[i], rpc::JobAction::Remove);
+    } else if (is_old && !expired_.contains(id)) {
+      remove_expired(*ended[i], rpc::JobAction::RemoveResults);
+    }
+    known.insert(id);
+  }
+  std::erase_if(expired_, [&known](const std::string& id) { return !known.contains(id); });
+}
+
+void JobService::Impl::remove_expired(const rpc::JobStatus& record, rpc::JobAction action) {
+  const std::string& id = record.job_id;
+  const bool has_room = removals_.size() < kRemovalsMax && !removals_.contains(id);
+  if (!has_room || !is_responsible_for(id, record.owner)) return;
+  rpc::ControlJob request;
+  request.job_id = id;
+  request.action = action;
+  request.records = true;
+  remove(request, [id](const Status& status) {
+    if (!status) log::warning("job", "{} and its results cannot be removed: {}", id, status.to_string());
+  });
+}
+
+}  // namespace fjord::mapreduce

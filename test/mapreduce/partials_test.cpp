@@ -1,0 +1,158 @@
+// What an incremental job remembers of the documents of a bucket, when some of them are not there any more.
+#include "partials.h"
+
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "fjord/common/coding.h"
+#include "fjord/document/docblock.h"
+#include "fjord/storage/memory/memory_provider.h"
+#include "fjord/visitors/bucket_space.h"
+#include "partial_reader.h"
+
+namespace fjord::mapreduce {
+namespace {
+
+using visitors::PositionRange;
+
+GlobalId gid_of(int n) { return DocumentId::parse("id:t:x::" + std::to_string(n))->gid(); }
+
+spi::EntryMeta meta_of(int n, std::uint64_t timestamp_us, bool removed = false) {
+  return {.gid = gid_of(n), .timestamp = Timestamp{timestamp_us}, .removed = removed};
+}
+
+std::string tuple(const std::string& key) {
+  std::string text;
+  put_string(text, key);
+  put_string(text, "1");
+  return text;
+}
+
+std::multiset<std::string> tuples_in(const BucketPartial& partial) {
+  std::multiset<std::string> found;
+  const Status status = partial.for_each_tuples(nullptr, [&](std::string_view own) {
+    found.emplace(own);
+    return Status::ok();
+  });
+  REQUIRE(status.is_ok());
+  return found;
+}
+
+/// `partial` is what it would be if it had been made of these alone.
+void check_is(const BucketPartial& partial, const BucketPartial& expected) {
+  CHECK(partial.version() == expected.version());
+  CHECK(partial.mapped() == expected.mapped());
+  CHECK(partial.documents().size() == expected.documents().size());
+  CHECK(tuples_in(partial) == tuples_in(expected));
+  for (const PartialDocument& document : expected.documents()) {
+    const std::uint32_t number = partial.find(document.gid);
+    REQUIRE(number < partial.documents().size());
+    const PartialDocument& found = partial.documents()[number];
+    CHECK(found.meta() == document.meta());
+    CHECK(partial.tuples_of(found) == expected.tuples_of(document));
+  }
+}
+
+struct Told {
+  std::multiset<std::string> retracted;
+  std::multiset<std::string> added;
+};
+
+Told told_by(BucketPartial& partial, const DocumentChanges& changes) {
+  Told told;
+  partial.apply(
+      changes, [&](std::string_view own) { told.retracted.emplace(own); },
+      [&](std::string_view own) { told.added.emplace(own); });
+  return told;
+}
+
+DocumentChange gone(const BucketPartial& partial, int n) {
+  const std::uint32_t number = partial.find(gid_of(n));
+  REQUIRE(number != DocumentChange::kNew);
+  return {.meta = partial.documents()[number].meta(), .number = number, .gone = true};
+}
+
+TEST_CASE("partials: documents that are gone are not remembered, whatever they were") {
+  BucketPartial partial;
+  for (int n = 1; n <= 40; ++n) partial.add(meta_of(n, 10, n % 4 == 0), n % 4 != 0, n % 4 == 0 ? "" : tuple("k"));
+  // A removed entry that was forgotten, and a document that map fails on by now.
+  const Told told = told_by(partial, {{gid_of(4), gone(partial, 4)}, {gid_of(5), gone(partial, 5)}});
+  CHECK(told.retracted == std::multiset<std::string>{tuple("k")});
+  CHECK(told.added.empty());
+  BucketPartial expected;
+  for (int n = 1; n <= 40; ++n) {
+    if (n != 4 && n != 5) expected.add(meta_of(n, 10, n % 4 == 0), n % 4 != 0, n % 4 == 0 ? "" : tuple("k"));
+  }
+  check_is(partial, expected);
+  CHECK(partial.find(gid_of(4)) == DocumentChange::kNew);
+  CHECK(partial.find(gid_of(5)) == DocumentChange::kNew);
+
+  // And they can come back, as new ones.
+  const std::string again = tuple("again");
+  const DocumentChange back{.meta = meta_of(4, 20), .number = partial.find(gid_of(4)), .mapped = true, .tuples = again};
+  CHECK(told_by(partial, {{gid_of(4), back}}).added == std::multiset<std::string>{again});
+  expected.add(meta_of(4, 20), true, again);
+  check_is(partial, expected);
+}
+
+/// A bucket in memory, of which a partial knows some entries.
+struct Bucket {
+  Bucket() { REQUIRE(provider->create_bucket(id).is_ok()); }
+
+  void write(const spi::EntryMeta& meta) {
+    const std::string header = "h";
+    const spi::Write one{.bucket = id,
+                         .gid = meta.gid,
+                         .timestamp = meta.timestamp,
+                         .remove = meta.removed,
+                         .id = "id",
+                         .header = meta.removed ? std::string_view() : std::string_view(header),
+                         .body = {}};
+    spi::WriteResult result;
+    provider->apply({&one, 1}, {&result, 1}, spi::Durability::Process);
+    REQUIRE(result.status.is_ok());
+  }
+
+  const BucketId id{0};
+  std::unique_ptr<spi::PersistenceProvider> provider = make_memory_provider();
+};
+
+TEST_CASE(
+    "partials: a removed entry that was forgotten is told as gone, and with it the content is the bucket's again") {
+  Bucket bucket;
+  auto known = std::make_shared<BucketPartial>();
+  for (int n = 1; n <= 400; ++n) {
+    const bool removed = n == 7 || n == 8;
+    bucket.write(meta_of(n, 10, removed));
+    known->add(meta_of(n, 10, removed), !removed, removed ? "" : tuple("k"));
+  }
+  bucket.write(meta_of(9, 20));
+  bucket.write(meta_of(401, 21));
+  REQUIRE(bucket.provider->forget_removes(bucket.id, Timestamp{15}).is_ok());
+
+  PartialReader reader(known, false);
+  const spi::IterateOptions options{.types = nullptr, .selection = nullptr};
+  const PositionRange all;
+  DocBlockBuilder block;
+  const Result<bool> more = reader.next({*bucket.provider, {&bucket.id, 1}, all, options}, block, 1 << 20);
+  REQUIRE(more);
+  REQUIRE_FALSE(*more);
+  REQUIRE(reader.found() == PartialReader::Found::Changed);
+  CHECK(block.count() == 2);
+  REQUIRE(reader.changes().size() == 4);
+  CHECK(reader.changes().at(gid_of(7)).gone);
+  CHECK(reader.changes().at(gid_of(8)).gone);
+  CHECK_FALSE(reader.changes().at(gid_of(9)).gone);
+
+  BucketPartial now = *known;
+  told_by(now, reader.changes());
+  CHECK(now.version() == reader.content());
+  CHECK(now.find(gid_of(7)) == DocumentChange::kNew);
+  // The next run finds it unchanged, and reads nothing.
+  PartialReader next(std::make_shared<BucketPartial>(std::move(now)), false);
+  REQUIRE(next.next({*bucket.provider, {&bucket.id, 1}, all, options}, block, 1 << 20));
+  CHECK(next.found() == PartialReader::Found::Same);
+}
+
+}  // namespace
+}  // namespace fjord::mapreduce
