@@ -5,6 +5,7 @@
 
 #include "backoff.h"
 #include "fjord/common/check.h"
+#include "fjord/rpc/deadline.h"
 
 namespace fjord {
 
@@ -51,6 +52,20 @@ Verdict verdict_of(StatusCode code) {
     default:  // a replica's disk failed, the answer was garbled, or a newer peer has another code
       return Verdict::DoubtfulForGood;
   }
+}
+
+/// What a batch travels in. All operations of a strict one have fields that the receiver must obey.
+rpc::Request as_request(rpc::Execute batch, bool is_strict) {
+  if (!is_strict) return rpc::Request(std::move(batch));
+  rpc::ExecuteStrict strict;
+  const auto any_has = [&](auto member) {
+    return std::any_of(batch.operations.begin(), batch.operations.end(),
+                       [&](const rpc::Operation& operation) { return (operation.*member).has_value(); });
+  };
+  if (any_has(&rpc::Operation::required_version)) strict.features.emplace_back("required_version");
+  if (any_has(&rpc::Operation::node)) strict.features.emplace_back("node");
+  strict.batch = std::move(batch);
+  return rpc::Request(std::move(strict));
 }
 
 Status cancelled() { return Status(StatusCode::Cancelled, "the client was closed"); }
@@ -167,10 +182,7 @@ void Dispatcher::admit(PendingPtr operation) {
   // Only operations with a valid id enter the order of their document.
   if (!operation->invalid) return end(operation, operation->invalid, {});
   arm_sweep(operation->deadline);
-  const auto [tail, is_first] = tails_.try_emplace(operation->gid, operation);
-  if (is_first) return route(operation);
-  tail->second->next = operation;
-  tail->second = std::move(operation);
+  if (lines_[operation->gid].enter(operation)) route(operation);
 }
 
 void Dispatcher::give_token(rpc::Operation& operation) {
@@ -206,9 +218,13 @@ void Dispatcher::route(const PendingPtr& operation) {
 Dispatcher::Channel& Dispatcher::channel_of(const rpc::ClusterSnapshot& snapshot, std::uint16_t distributor,
                                             const PendingOperation& operation) {
   const rpc::Address& address = snapshot.info().distributor_addresses[distributor];
-  const ChannelKey key{address, operation.operation.priority, operation.is_write()};
+  const bool is_strict = operation.operation.is_strict();
+  const ChannelKey key{address, operation.operation.priority, operation.is_write(), is_strict};
   const auto [at, is_new] = channels_.try_emplace(key, *options_);
-  if (is_new) at->second.address = address;
+  if (is_new) {
+    at->second.address = address;
+    at->second.is_strict = is_strict;
+  }
   return at->second;
 }
 
@@ -311,20 +327,25 @@ void Dispatcher::send(Channel& channel) {
   const Duration timeout = std::min(longest, options_->attempt_timeout);
   for (std::size_t i = 0; i < batch.size(); ++i) {
     const Duration left = std::max(batch[i]->deadline - now, Duration(1));
-    if (left < timeout) request.operations[i].timeout_us = left.count();
+    if (left < timeout) request.operations[i].timeout_us = rpc::time_for_callee(left).count();
   }
   request.state_version = snapshot->state_version();
   request.client_id = client_id_;
   request.first_unsettled = settled_.first_unsettled();
-  request.timeout_us = timeout.count();
+  request.timeout_us = rpc::time_for_callee(timeout).count();
+  if (batch.size() > 1) request.part_after_us = std::min(options_->partial_answer_after, timeout / 4).count();
   ++channel.in_flight;
   channel.last_sent = now;
   channel.operations_in_flight += batch.size();
   metrics_.batches.add();
-  gate_->call(channel.address, rpc::Request(std::move(request)), timeout,
-              [weak = weak_from_this(), &channel, now, batch = std::move(batch),
-               version = snapshot->state_version()](Result<rpc::Reply> answer) mutable {
-                if (auto self = weak.lock()) self->on_reply(channel, std::move(batch), now, version, std::move(answer));
+  call(std::move(request), {channel, std::move(batch), now, now + timeout, snapshot->state_version()});
+}
+
+void Dispatcher::call(rpc::Execute request, Sent sent) {
+  const Duration left = std::max(sent.deadline - clock_.now(), Duration(1));
+  gate_->call(sent.channel.address, as_request(std::move(request), sent.channel.is_strict), left,
+              [weak = weak_from_this(), sent = std::move(sent)](Result<rpc::Reply> answer) mutable {
+                if (auto self = weak.lock()) self->on_reply(std::move(sent), std::move(answer));
               });
 }
 
@@ -339,28 +360,19 @@ void Dispatcher::adjust_window(Channel& channel, MonotonicTime sent, std::size_t
   }
 }
 
-void Dispatcher::on_reply(Channel& channel, Batch batch, MonotonicTime sent, std::uint64_t state_version,
-                          Result<rpc::Reply> answer) {
+void Dispatcher::on_reply(Sent sent, Result<rpc::Reply> answer) {
   FJORD_CHECK(executor_.is_current());
-  --channel.in_flight;
-  channel.operations_in_flight -= batch.size();
+  Channel& channel = sent.channel;
+  if (!sent.is_rest) --channel.in_flight;
   mark_dirty(channel);
   bool is_busy = !answer && answer.error().code() == StatusCode::Timeout;
-  rpc::ExecuteReply reply;
-  if (!answer) {
-    reply.status = answer.error();
-  } else if (auto* typed = std::get_if<rpc::ExecuteReply>(&*answer)) {
-    reply = std::move(*typed);
-  } else {
-    reply.status = Status(StatusCode::Corruption, "the answer is of another call");
-  }
-  if (reply.status && reply.results.size() != batch.size()) {
-    reply.status = Status(StatusCode::Corruption, "the answer has " + std::to_string(reply.results.size()) +
-                                                      " results for " + std::to_string(batch.size()) + " operations");
-  }
+  rpc::ExecuteReply reply = reply_of(sent, std::move(answer));
   watcher_->take(reply.newer_info);
   const auto snapshot = watcher_->snapshot();
-  const bool newer_state = snapshot->state_version() > state_version;
+  const bool newer_state = snapshot->state_version() > sent.state_version;
+  if (reply.status && reply.rest != 0) ask_rest(sent, reply);
+  const Batch& batch = sent.operations;
+  channel.operations_in_flight -= batch.size();
   std::uint32_t longest_hint_ms = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     rpc::OperationResult result;
@@ -377,10 +389,63 @@ void Dispatcher::on_reply(Channel& channel, Batch batch, MonotonicTime sent, std
     if (batch[i]->settled) continue;  // its own deadline came first
     judge(batch[i], std::move(result), newer_state);
   }
-  adjust_window(channel, sent, batch.size(), is_busy);
+  adjust_window(channel, sent.at, batch.size(), is_busy);
   if (longest_hint_ms > 0) pause(channel, milliseconds(longest_hint_ms));
   drain();  // what the callbacks started travels in the next batch already
   pump();
+}
+
+rpc::ExecuteReply Dispatcher::reply_of(const Sent& sent, Result<rpc::Reply> answer) {
+  rpc::ExecuteReply reply;
+  if (!answer) {
+    reply.status = answer.error();
+  } else if (auto* plain = std::get_if<rpc::ExecuteReply>(&*answer)) {
+    reply = std::move(*plain);
+  } else if (auto* strict = std::get_if<rpc::ExecuteStrictReply>(&*answer)) {
+    reply = std::move(strict->batch);
+    if (!strict->status) reply.status = strict->status;
+  } else {
+    reply.status = Status(StatusCode::Corruption, "the answer is of another call");
+  }
+  // Whatever happened to the question: the operations had been taken in before.
+  if (sent.is_rest && !reply.status) reply.status = Status(StatusCode::Timeout, reply.status.to_string());
+  if (reply.status && reply.results.size() != sent.operations.size()) {
+    reply.status =
+        Status(StatusCode::Corruption, "the answer has " + std::to_string(reply.results.size()) + " results for " +
+                                           std::to_string(sent.operations.size()) + " operations");
+  }
+  return reply;
+}
+
+/// These operations stay in the window of the channel. They do not hold back its next batch.
+void Dispatcher::ask_rest(Sent& sent, rpc::ExecuteReply& reply) {
+  Sent rest{sent.channel, {}, sent.at, sent.deadline, sent.state_version, true};
+  bool is_awaited = false;
+  std::size_t ended = 0;
+  for (std::size_t i = 0; i < sent.operations.size(); ++i) {
+    PendingPtr& operation = sent.operations[i];
+    if (reply.results[i].status.code() == StatusCode::Unknown) {
+      is_awaited = is_awaited || !operation->settled;
+      rest.operations.push_back(std::move(operation));
+    } else {
+      if (ended != i) {
+        sent.operations[ended] = std::move(operation);
+        reply.results[ended] = std::move(reply.results[i]);
+      }
+      ++ended;
+    }
+  }
+  sent.operations.resize(ended);
+  reply.results.resize(ended);
+  if (!is_awaited) {
+    sent.channel.operations_in_flight -= rest.operations.size();
+    return;
+  }
+  rpc::Execute request;
+  request.state_version = sent.state_version;
+  request.client_id = client_id_;
+  request.rest = reply.rest;
+  call(std::move(request), std::move(rest));
 }
 
 void Dispatcher::judge(const PendingPtr& operation, rpc::OperationResult result, bool newer_state) {
@@ -513,16 +578,13 @@ void Dispatcher::end(const PendingPtr& ended, Status status, rpc::OperationResul
   metrics_.count(outcome.outcome, outcome.status.code());
   metrics_.operation_seconds.observe(clock_.now() - operation->started);
 
-  // The turn goes to the next one on the same id, if this one had it; one that ended while it waited is passed over.
   if (operation->invalid && operation->place != Place::Behind) {
-    PendingPtr next = std::move(operation->next);
-    while (next != nullptr && next->settled) next = std::move(next->next);
-    if (next == nullptr) {
-      tails_.erase(operation->gid);
-    } else {
-      next->place = Place::Pausing;  // It has the turn now, also if its own deadline comes before it is routed.
+    const auto line = lines_.find(operation->gid);
+    line->second.leave([this](PendingPtr next) {
+      next->place = Place::Pausing;  // It may go now, also if its own deadline comes before it is routed.
       to_pause_[0].push_back(std::move(next));
-    }
+    });
+    if (line->second.is_empty()) lines_.erase(line);
   }
   pending_.fetch_sub(1, std::memory_order_relaxed);
   pending_bytes_.fetch_sub(operation->size, std::memory_order_relaxed);

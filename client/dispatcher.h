@@ -15,6 +15,7 @@
 
 #include "aimd_window.h"
 #include "cluster_watcher.h"
+#include "document_line.h"
 #include "fjord/client/client_options.h"
 #include "fjord/common/executor.h"
 #include "fjord/common/metrics.h"
@@ -67,6 +68,7 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
     rpc::Address address;
     rpc::Priority priority = rpc::Priority::Default;
     bool is_write = false;
+    bool is_strict = false;  ///< rpc::Operation::is_strict()
     friend auto operator<=>(const ChannelKey&, const ChannelKey&) = default;
   };
   /// The way to one distributor for operations of one kind.
@@ -75,6 +77,7 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
         : window(options.window_operations_min, options.window_operations_max) {}
 
     rpc::Address address;
+    bool is_strict = false;
     std::deque<PendingPtr> queue;
     std::size_t queue_bytes = 0;
     std::size_t in_flight = 0;             // batches
@@ -87,6 +90,15 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
     bool dirty = false;        // in dirty_
   };
   using Batch = std::vector<PendingPtr>;
+  /// Operations that were sent together and whose outcomes are not known.
+  struct Sent {
+    Channel& channel;
+    Batch operations;
+    MonotonicTime at;
+    MonotonicTime deadline;  ///< Of the attempt.
+    std::uint64_t state_version = 0;
+    bool is_rest = false;  ///< Other operations of the batch have been answered.
+  };
 
   void drain();
   void admit(PendingPtr operation);
@@ -104,8 +116,12 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   void send(Channel& channel);
   Batch take_batch(Channel& channel);
 
-  void on_reply(Channel& channel, Batch batch, MonotonicTime sent, std::uint64_t state_version,
-                Result<rpc::Reply> answer);
+  void on_reply(Sent sent, Result<rpc::Reply> answer);
+  /// What the answer says of each operation that was asked for.
+  static rpc::ExecuteReply reply_of(const Sent& sent, Result<rpc::Reply> answer);
+  /// Takes the operations out of `sent` that have not ended according to `reply`, and asks for their outcomes.
+  void ask_rest(Sent& sent, rpc::ExecuteReply& reply);
+  void call(rpc::Execute request, Sent sent);
   void adjust_window(Channel& channel, MonotonicTime sent, std::size_t operations, bool was_busy);
   void judge(const PendingPtr& operation, rpc::OperationResult result, bool newer_state);
   void retry_or_end(const PendingPtr& operation, bool at_once);
@@ -138,7 +154,7 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   std::uint64_t next_sequence_ = 1;
   SettledWindow settled_;
   std::vector<PendingPtr> live_;
-  std::unordered_map<GlobalId, PendingPtr> tails_;  // the last operation on each id that has any
+  std::unordered_map<GlobalId, DocumentLine> lines_;  // of each id that has operations
   Batch parked_;
   std::map<ChannelKey, Channel> channels_;  // a channel stays where it is once made
   std::vector<Channel*> dirty_;

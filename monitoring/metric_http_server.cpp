@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "fjord/common/fatal_signals.h"
 #include "fjord/common/log.h"
 #include "fjord/monitoring/resource_sampler.h"
 #include "metric_text.h"
@@ -222,7 +223,10 @@ class MetricHttpServer::Impl {
     if (error) return Status(StatusCode::IoError, "cannot listen on " + options_.address + ": " + error.message());
     address_ = options_.address.substr(0, colon) + ":" + std::to_string(bound.port());
     accept();
-    thread_ = std::thread([this] { context_.run(); });
+    thread_ = std::thread([this] {
+      const SignalStack signal_stack;
+      context_.run();
+    });
     ::pthread_setname_np(thread_.native_handle(), "monitoring");
     return Status::ok();
   }

@@ -22,6 +22,7 @@
 #include "application_host.h"
 #include "fjord/common/child_process.h"
 #include "fjord/common/executor.h"
+#include "fjord/common/fatal_signals.h"
 #include "fjord/plugins/plugin.h"
 #include "plugin_protocol.h"
 
@@ -247,6 +248,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "fjord-plugin-host runs a visitor or a task of a plugin for a node, which starts it.\n");
     return 2;
   }
+  fjord::report_fatal_signals("fjord-plugin-host");
   fjord::plugins::limit_itself(argv[4]);
   return fjord::plugins::serve(argv[2]);
 }

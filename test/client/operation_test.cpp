@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <set>
 
 #include "client_world.h"
@@ -47,6 +48,58 @@ TEST_CASE("a put reaches its distributor and its answer the caller", "[client]")
   REQUIRE(batch.operations.size() == 1);
   CHECK(batch.operations[0].header == "header of " + id_of(1));
   CHECK(batch.operations[0].sequence == 1);
+}
+
+TEST_CASE("what a receiver must obey travels in a strict batch, which an older distributor refuses", "[client]") {
+  ClientWorld world;
+  bool is_old = true;
+  world.on_other = [&](const rpc::Address&, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    const auto* strict = std::get_if<rpc::ExecuteStrict>(&request);
+    if (strict == nullptr) return std::nullopt;
+    if (is_old) return Result<rpc::Reply>(Status(StatusCode::NotImplemented, "executeStrict: no such call"));
+    rpc::ExecuteStrictReply reply;
+    for (const rpc::Operation& operation : strict->batch.operations) {
+      rpc::OperationResult result;
+      if (operation.required_version) {
+        result = result_of(StatusCode::TestAndSetFailed);
+        result.version_us = 42;
+      } else {
+        result.json = std::to_string(*operation.node);
+      }
+      reply.batch.results.push_back(std::move(result));
+    }
+    return Result<rpc::Reply>(rpc::Reply(std::move(reply)));
+  };
+  const auto send = [&] {
+    world.outcomes.clear();
+    rpc::Operation put = put_operation(id_of(1), {"header", "body"});
+    put.required_version = 7;
+    rpc::Operation get = get_json_operation(id_of(2));
+    get.node = 3;
+    world.client->execute(std::move(put), seconds(5), world.keep("put"));
+    world.client->execute(std::move(get), seconds(5), world.keep("get"));
+    world.run();
+    REQUIRE(world.outcomes.size() == 2);
+    std::map<std::string, OperationOutcome> by_name(world.outcomes.begin(), world.outcomes.end());
+    return by_name;
+  };
+  auto refused = send();
+  CHECK(refused["put"].status.code() == StatusCode::NotImplemented);
+  CHECK(refused["put"].outcome == Outcome::NotApplied);
+  CHECK(refused["get"].status.code() == StatusCode::NotImplemented);
+  is_old = false;
+  auto done = send();
+  CHECK(done["put"].status.code() == StatusCode::TestAndSetFailed);
+  CHECK(done["put"].outcome == Outcome::NotApplied);
+  CHECK(done["put"].version_us == 42);
+  CHECK_FALSE(done["put"].token.empty());  // It reads before it writes.
+  CHECK(done["get"].json == "3");
+  CHECK(world.batches().empty());
+  for (const rpc::ExecuteStrict& strict : world.transport.sent_of<rpc::ExecuteStrict>()) {
+    REQUIRE(strict.batch.operations.size() == 1);
+    const bool is_put = strict.batch.operations[0].required_version.has_value();
+    CHECK(strict.features == std::vector<std::string>{is_put ? "required_version" : "node"});
+  }
 }
 
 TEST_CASE("each operation goes to the distributor that the placement names", "[client]") {
@@ -182,6 +235,50 @@ TEST_CASE("operations on one id are sent one after the other in the order of the
     CHECK(of_one <= 1);
   }
   CHECK(sequences == std::vector<std::uint64_t>{1, 2, 3, 4, 0});
+}
+
+TEST_CASE("reads of one id travel together, after the writes before them and before the writes after them",
+          "[client]") {
+  ClientWorld world;
+  world.put(id_of(1));
+  for (int i = 0; i < 100; ++i) world.get(id_of(1));
+  world.put(id_of(1));
+  world.get(id_of(1));
+  world.run();
+  REQUIRE(world.outcomes.size() == 103);
+  std::vector<std::size_t> gets;  // In each batch; 0: a put.
+  for (const auto& batch : world.batches()) {
+    const auto is_get = [](const rpc::Operation& one) { return one.kind == rpc::OperationKind::Get; };
+    gets.push_back(static_cast<std::size_t>(std::count_if(batch.operations.begin(), batch.operations.end(), is_get)));
+    CHECK((gets.back() == 0 || gets.back() == batch.operations.size()));
+  }
+  CHECK(gets == std::vector<std::size_t>{0, 100, 0, 1});
+}
+
+TEST_CASE("reads of one id that end at different times let go of the write behind them when all have ended",
+          "[client]") {
+  ClientWorld world;
+  bool is_answered = false;
+  world.on_execute = [&](const rpc::Address&, const rpc::Execute& batch) -> std::optional<Result<rpc::ExecuteReply>> {
+    if (!is_answered && batch.operations[0].kind == rpc::OperationKind::Get) return std::nullopt;
+    rpc::ExecuteReply reply;
+    reply.results.assign(batch.operations.size(), result_of(StatusCode::Ok));
+    return Result<rpc::ExecuteReply>(std::move(reply));
+  };
+  world.get(id_of(1), milliseconds(100));
+  world.get(id_of(1), milliseconds(300));
+  world.put(id_of(1), seconds(10));
+  world.put(id_of(1), milliseconds(200));  // Ends while it waits.
+  world.get(id_of(1), seconds(10));
+  world.run(milliseconds(250));
+  CHECK(world.outcomes.size() == 2);
+  is_answered = true;
+  world.run();
+  REQUIRE(world.outcomes.size() == 5);
+  CHECK(world.outcomes[1].second.outcome == Outcome::NotApplied);
+  CHECK(world.outcomes[3].second.is_ok());
+  CHECK(world.outcomes[4].second.is_ok());
+  CHECK(world.put_and_run(id_of(1)).is_ok());  // The id is free again.
 }
 
 TEST_CASE("a transient error is retried with the same token until it is gone", "[client]") {

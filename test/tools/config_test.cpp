@@ -93,8 +93,40 @@ TEST_CASE("config: missing, doubled and contradicting parts are errors", "[confi
   CHECK_THAT(error_of(with(kGood, "127.0.0.1:4", "127.0.0.1:3")), Catch::Contains("used twice"));
   CHECK_THAT(error_of(with(kGood, "/data/s1", "s0")), Catch::Contains("used twice"));
   CHECK_THAT(error_of(with(kGood, "redundancy: 1", "groups: (root 0)")), Catch::Contains("storage.1 is in no group"));
-  CHECK_THAT(error_of(with(kGood, "redundancy: 1", "groups: (root 0 1 2)")), Catch::Contains("names 3 nodes"));
+  CHECK_THAT(error_of(with(kGood, "redundancy: 1", "groups: (root 0 1 2)")),
+             Catch::Contains("names storage.2, which is not in the list"));
   CHECK_THAT(error_of(with(kGood, "redundancy: 1", "groups: (root")), Catch::Contains("cluster.groups"));
+}
+
+TEST_CASE("config: the file knows which live settings it gives a first value for", "[config]") {
+  const auto plain = parse_config(kGood, "c.yaml");
+  REQUIRE(plain.has_value());
+  CHECK(plain->live_settings_given() == std::set<std::string>{"cluster.redundancy"});
+  const auto more = parse_config(kGood + "storage_options:\n  entries_max: 100\n  stripes: 2\n", "c.yaml");
+  REQUIRE(more.has_value());
+  CHECK(more->live_settings_given() == std::set<std::string>{"cluster.redundancy", "storage.entries_max"});
+}
+
+TEST_CASE("config: two values that do not go together are refused with both and their sources", "[config]") {
+  CHECK(error_of(with(kGood, "  directory: fc", "  directory: fc\n  poll_interval_ms: 1800")) ==
+        "/etc/c.yaml: fleetcontroller.poll_interval_ms (1800) has to be less than fleetcontroller.down_after_ms (1800, "
+        "the default), or every node would count as down between two polls");
+  CHECK_THAT(
+      error_of(kGood + "storage_options:\n  space_warn_percent: 93\n"),
+      Catch::Contains("space_warn_percent (93) has to be at most storage_options.space_throttle_percent (92, the"));
+  CHECK(parse_config(kGood + "storage_options:\n  space_warn_percent: 92\n", "c.yaml").has_value());
+}
+
+TEST_CASE("config: a storage node may have another index than its place in the list", "[config]") {
+  const auto config = parse_config(kGood + "    index: 3\n", "/etc/c.yaml");
+  REQUIRE(config.has_value());
+  CHECK(config->storage_addresses() == std::vector<std::string>{"127.0.0.1:3", "", "", "127.0.0.1:4"});
+  CHECK(config->distribution() == "redundancy:1 (root 0 3*2.5)");
+  CHECK(config->find({Role::Storage, 3})->directory == "/data/s1");
+  CHECK(config->find({Role::Storage, 1}) == nullptr);
+  CHECK(config->names().back().to_string() == "storage.3");
+  CHECK_THAT(error_of(kGood + "    index: 0\n"), Catch::Contains("storage[1].index: there are two nodes storage.0"));
+  CHECK_THAT(error_of(kGood + "    index: -1\n"), Catch::Contains("storage[1].index"));
 }
 
 TEST_CASE("config: only loopback addresses unless others are allowed", "[config]") {

@@ -23,7 +23,7 @@ class ConfiguredNode {
     config.storage[0].directory = "/node";
     REQUIRE(env_.create_directories("/node").is_ok());
     syncs_ = process_.runtime().scheduler.make_executor("syncs");
-    auto chosen = choose_storage_engine(config, "/node/buckets", 1, process_.runtime(), *syncs_);
+    auto chosen = choose_storage_engine(config, 0, "/node/buckets", 1, process_.runtime(), *syncs_);
     REQUIRE(chosen);
     engine_ = std::move(*chosen);
     auto node = storage::StorageNode::open(storage_node_options(config, 0), process_.runtime(), process_.transport(),
@@ -116,6 +116,27 @@ TEST_CASE("storage process: with durability process writes are not synced, unles
   CHECK(node.syncs_of_remove(rpc::Durability::Default) == 0);
   CHECK(node.syncs_of_remove(rpc::Durability::Sync) == 1);
   CHECK(node.syncs_of_remove(rpc::Durability::Process) == 0);
+}
+
+TEST_CASE("storage process: the engine of a node's own section counts before that of all") {
+  sim::SimEnv disk;
+  LockedEnv env(disk);
+  TestNetwork network;
+  TestProcess<storage::StorageNode> process(network, "storage.0", env, 1);
+  const auto syncs = process.runtime().scheduler.make_executor("syncs");
+  config::ClusterConfig config = config::default_config();
+  config.storage.resize(2);
+  config.storage[1].engine = "leveldb";
+  const auto choose = [&](std::uint16_t index, const std::string& directory) {
+    return choose_storage_engine(config, index, directory, 1, process.runtime(), *syncs);
+  };
+  // Only the slotfile engine has tunables.
+  CHECK(choose(0, "/0")->tunables != nullptr);
+  CHECK(choose(1, "/1")->tunables == nullptr);
+  config.engine = "leveldb";
+  config.storage[0].engine = "slotfile";
+  CHECK(choose(0, "/0")->tunables != nullptr);
+  CHECK(choose(1, "/1")->tunables == nullptr);
 }
 
 TEST_CASE("storage process: what the configuration says of a storage node reaches it") {

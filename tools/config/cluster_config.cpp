@@ -44,6 +44,19 @@ ClusterConfig default_config() {
   return config;
 }
 
+std::set<std::string> ClusterConfig::live_settings_given() const {
+  std::set<std::string> names;
+  for (const std::string& path : given) {
+    if (std::string name = live_setting_of(path); !name.empty()) names.insert(std::move(name));
+  }
+  return names;
+}
+
+std::uint16_t ClusterConfig::storage_index(std::size_t place) const {
+  const int given_index = storage[place].index;
+  return static_cast<std::uint16_t>(given_index < 0 ? static_cast<int>(place) : given_index);
+}
+
 const ProcessConfig* ClusterConfig::find(ProcessName name) const {
   const auto element = [&](const std::vector<ProcessConfig>& list) {
     return name.index < list.size() ? &list[name.index] : nullptr;
@@ -54,7 +67,10 @@ const ProcessConfig* ClusterConfig::find(ProcessName name) const {
     case Role::Distributor:
       return element(distributors);
     case Role::Storage:
-      return element(storage);
+      for (std::size_t i = 0; i < storage.size(); ++i) {
+        if (storage_index(i) == name.index) return &storage[i];
+      }
+      return nullptr;
   }
   return nullptr;
 }
@@ -65,7 +81,7 @@ std::vector<ProcessName> ClusterConfig::names() const {
     all.push_back({Role::FleetController, static_cast<std::uint16_t>(i)});
   for (std::size_t i = 0; i < distributors.size(); ++i)
     all.push_back({Role::Distributor, static_cast<std::uint16_t>(i)});
-  for (std::size_t i = 0; i < storage.size(); ++i) all.push_back({Role::Storage, static_cast<std::uint16_t>(i)});
+  for (std::size_t i = 0; i < storage.size(); ++i) all.push_back({Role::Storage, storage_index(i)});
   return all;
 }
 
@@ -73,7 +89,8 @@ std::string ClusterConfig::distribution() const {
   if (!groups.empty()) return fmt::format("redundancy:{} {}", redundancy, groups);
   std::string nodes;
   for (std::size_t i = 0; i < storage.size(); ++i) {
-    nodes += storage[i].capacity == 1.0 ? fmt::format(" {}", i) : fmt::format(" {}*{}", i, storage[i].capacity);
+    nodes += fmt::format(" {}", storage_index(i));
+    if (storage[i].capacity != 1.0) nodes += fmt::format("*{}", storage[i].capacity);
   }
   return fmt::format("redundancy:{} (root{})", redundancy, nodes);
 }
@@ -87,7 +104,15 @@ std::vector<std::string> addresses_of(const std::vector<ProcessConfig>& processe
 }  // namespace
 
 std::vector<std::string> ClusterConfig::distributor_addresses() const { return addresses_of(distributors); }
-std::vector<std::string> ClusterConfig::storage_addresses() const { return addresses_of(storage); }
+std::vector<std::string> ClusterConfig::storage_addresses() const {
+  std::vector<std::string> addresses;
+  for (std::size_t i = 0; i < storage.size(); ++i) {
+    const std::size_t index = storage_index(i);
+    if (index >= addresses.size()) addresses.resize(index + 1);
+    addresses[index] = storage[i].address;
+  }
+  return addresses;
+}
 std::vector<std::string> ClusterConfig::fleet_controller_addresses() const { return addresses_of(fleet_controllers); }
 
 }  // namespace fjord::config

@@ -69,7 +69,7 @@ void add_cluster_keys(std::vector<Key>& all) {
   all.push_back(integer_key("cluster.redundancy", "", 2, 1, 16, "Copies of each document, on different storage nodes.",
                             &ClusterConfig::redundancy));
   all.push_back(integer_key("cluster.distribution_bits", "", 8, 1, 16,
-                            "The cluster has 2 to the power of this many buckets. May not be changed later.",
+                            "The cluster has 2 to the power of this many buckets, to begin with.",
                             &ClusterConfig::distribution_bits));
   all.push_back(
       text_key("cluster.groups", KeyType::Text, "",
@@ -129,6 +129,9 @@ void add_list_keys(std::vector<Key>& all) {
                          store_list_text(&ClusterConfig::storage, &ProcessConfig::http)));
   all.push_back(required(text_key("storage[].directory", KeyType::Path, "", "Holds the documents of this node.",
                                   store_list_text(&ClusterConfig::storage, &ProcessConfig::directory))));
+  all.push_back(choice_key("storage[].engine", {"slotfile", "leveldb"}, "",
+                           "The engine of this node alone. Empty: storage_options.engine.",
+                           store_list_text(&ClusterConfig::storage, &ProcessConfig::engine)));
   Key capacity =
       text_key("storage[].capacity", KeyType::Number, "1",
                "Its share of the documents, relative to other nodes. Only without cluster.groups, which names "
@@ -139,6 +142,15 @@ void add_list_keys(std::vector<Key>& all) {
   capacity.min = 0;
   capacity.max = 1'000'000;
   all.push_back(std::move(capacity));
+  Key index = text_key("storage[].index", KeyType::Integer, "",
+                       "The index under which the cluster knows it, if that is not its place in the list: an index is "
+                       "never given again after a node was removed. Empty: its place.",
+                       [](ClusterConfig& c, std::size_t place, const std::string& text) {
+                         c.storage[place].index = static_cast<int>(std::strtol(text.c_str(), nullptr, 10));
+                       });
+  index.min = 0;
+  index.max = 65535;
+  all.push_back(std::move(index));
 }
 
 void add_space_keys(std::vector<Key>& all) {
@@ -165,8 +177,8 @@ void add_space_keys(std::vector<Key>& all) {
 
 void add_storage_keys(std::vector<Key>& all) {
   all.push_back(choice_key("storage_options.engine", {"slotfile", "leveldb"}, "slotfile",
-                           "What keeps the documents: files of Fjord's own, or LevelDB. A folder stays with the engine "
-                           "that made it.",
+                           "What keeps the documents: files of Fjord's own, or LevelDB. A node may say something else "
+                           "(`storage[].engine`). A folder stays with the engine that made it.",
                            store_text(&ClusterConfig::engine)));
   all.push_back(
       integer_key("storage_options.stripes", "", 0, 0, 64,
@@ -281,6 +293,27 @@ const std::vector<Key>& keys() {
     return made;
   }();
   return all;
+}
+
+std::string live_setting_of(const std::string& path) {
+  static constexpr std::pair<std::string_view, std::string_view> kPairs[] = {
+      {"cluster.redundancy", "cluster.redundancy"},
+      {"cluster.distribution_bits", "cluster.distribution_bits"},
+      {"fleetcontroller.down_after_ms", "controller.down_after"},
+      {"storage_options.slotfile_bytes_max", "storage.file_bytes_max"},
+      {"storage_options.entries_max", "storage.entries_max"},
+      {"storage_options.slotfiles_max", "storage.slotfiles_max"},
+      {"storage_options.space_reserve_bytes", "storage.space_reserve_bytes"},
+      {"storage_options.visitors_max", "storage.visitors_max"},
+      {"distributor_options.merges_max", "distributor.merges_max"},
+      {"distributor_options.pending_bytes_max", "distributor.pending_bytes_max"},
+      {"distributor_options.pending_operations_max", "distributor.pending_operations_max"},
+      {"distributor_options.document_bytes_max", "distributor.document_bytes_max"},
+  };
+  for (const auto& [key, setting] : kPairs) {
+    if (path == key) return std::string(setting);
+  }
+  return {};
 }
 
 const std::vector<Section>& sections() {

@@ -28,6 +28,8 @@ struct Key {
 
 /// In the order of the reference page.
 const std::vector<Key>& keys();
+/// The setting of the live configuration that takes the key's place while it has a value; empty: there is none.
+std::string live_setting_of(const std::string& path);
 /// Sections of the file with a sentence each, in the order of the reference page. A list's name ends in "[]"; the first
 /// section is the top level and has no name.
 struct Section {

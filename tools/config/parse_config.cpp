@@ -102,7 +102,7 @@ class Reader {
     const std::string text = value.IsNull() ? "" : value.Scalar();
     if (Status status = check_value(key, text); !status) return at(value, shown, status.message());
     key.store(config_, index, text);
-    given_.insert(key.path);
+    config_.given.insert(key.path);
     return Status::ok();
   }
 
@@ -110,11 +110,11 @@ class Reader {
     for (const Key& key : keys()) {
       const bool in_list = key.path.find("[]") != std::string::npos;
       const bool is_listed = section_of(key.path) == "fleetcontroller" && !config_.fleet_controllers.empty();
-      if (is_listed && key.required && given_.count(key.path) != 0) {
+      if (is_listed && key.required && config_.given.count(key.path) != 0) {
         return Status(StatusCode::InvalidArgument,
                       fmt::format("{}: {} stands beside fleet_controllers, which says it", file_, key.path));
       }
-      if (key.required && !in_list && !is_listed && given_.count(key.path) == 0) {
+      if (key.required && !in_list && !is_listed && config_.given.count(key.path) == 0) {
         return Status(StatusCode::InvalidArgument,
                       fmt::format("{}: {} is missing; expected {}", file_, key.path, type_text(key)));
       }
@@ -156,7 +156,6 @@ class Reader {
 
   const std::string& file_;
   ClusterConfig& config_;
-  std::set<std::string> given_;
 };
 
 /// One fleet controller may be written in either way.
@@ -185,16 +184,24 @@ Status check_stripes_and_groups(const ClusterConfig& config, const std::string& 
   }
   if (config.distributors.empty()) return bad("distributors", "there has to be at least one");
   if (config.storage.empty()) return bad("storage", "there has to be at least one node");
-  const Result<DistributionConfig> distribution = DistributionConfig::parse(config.distribution());
-  if (!distribution) return bad(config.groups.empty() ? "storage" : "cluster.groups", distribution.error().message());
+  std::set<std::uint16_t> indexes;
   for (std::size_t i = 0; i < config.storage.size(); ++i) {
-    if (!distribution->contains_node(static_cast<std::uint16_t>(i))) {
-      return bad("cluster.groups", fmt::format("storage.{} is in no group", i));
+    const std::uint16_t index = config.storage_index(i);
+    if (!indexes.insert(index).second) {
+      return bad(fmt::format("storage[{}].index", i), fmt::format("there are two nodes storage.{}", index));
     }
   }
-  if (distribution->node_count() > config.storage.size()) {
-    return bad("cluster.groups", fmt::format("names {} nodes, but there are {} storage nodes",
-                                             distribution->node_count(), config.storage.size()));
+  const Result<DistributionConfig> distribution = DistributionConfig::parse(config.distribution());
+  if (!distribution) return bad(config.groups.empty() ? "storage" : "cluster.groups", distribution.error().message());
+  for (const std::uint16_t index : indexes) {
+    if (!distribution->contains_node(index)) {
+      return bad("cluster.groups", fmt::format("storage.{} is in no group", index));
+    }
+  }
+  for (const DistributionGroup::Node& node : distribution->flat_nodes()) {
+    if (!indexes.contains(node.index)) {
+      return bad("cluster.groups", fmt::format("names storage.{}, which is not in the list `storage`", node.index));
+    }
   }
   return Status::ok();
 }
@@ -230,6 +237,43 @@ Status check_processes(const ClusterConfig& config, const std::string& file) {
   return Status::ok();
 }
 
+/// The rules between two values; those between live settings, whatever they begin with, are in the fleet controller's
+/// settings_in_force.cpp.
+Status check_values_together(const ClusterConfig& config, const std::string& file) {
+  struct Rule {
+    const char* lower;
+    std::int64_t lower_value;
+    const char* upper;
+    std::int64_t upper_value;
+    bool strict;
+    const char* why;
+  };
+  const Rule rules[] = {
+      {"fleetcontroller.poll_interval_ms", config.poll_interval_ms, "fleetcontroller.down_after_ms",
+       config.down_after_ms, true, "every node would count as down between two polls"},
+      {"storage_options.space_warn_percent", config.space_warn_percent, "storage_options.space_throttle_percent",
+       config.space_throttle_percent, false, "stages begin one after the other"},
+      {"storage_options.space_throttle_percent", config.space_throttle_percent,
+       "storage_options.space_refuse_external_percent", config.space_refuse_external_percent, false,
+       "stages begin one after the other"},
+      {"storage_options.space_refuse_external_percent", config.space_refuse_external_percent,
+       "storage_options.space_refuse_all_percent", config.space_refuse_all_percent, false,
+       "stages begin one after the other"},
+      {"distributor_options.document_bytes_max", config.document_bytes_max, "rpc.frame_bytes_max",
+       config.frame_bytes_max, false, "a document that large could not be sent"},
+  };
+  for (const Rule& rule : rules) {
+    const bool holds = rule.strict ? rule.lower_value < rule.upper_value : rule.lower_value <= rule.upper_value;
+    if (holds) continue;
+    const auto source = [&](const char* key) { return config.given.contains(key) ? "" : ", the default"; };
+    return Status(StatusCode::InvalidArgument,
+                  fmt::format("{}: {} ({}{}) has to be {} {} ({}{}), or {}", file, rule.lower, rule.lower_value,
+                              source(rule.lower), rule.strict ? "less than" : "at most", rule.upper, rule.upper_value,
+                              source(rule.upper), rule.why));
+  }
+  return Status::ok();
+}
+
 void make_directories_absolute(ClusterConfig& config, const std::string& file) {
   const std::filesystem::path base = std::filesystem::absolute(file).parent_path();
   const auto fix = [&](std::string& directory) {
@@ -255,6 +299,7 @@ Result<ClusterConfig> parse_config(std::string_view yaml, const std::string& fil
   make_directories_absolute(config, file);
   FJORD_TRY(check_stripes_and_groups(config, file));
   FJORD_TRY(check_processes(config, file));
+  FJORD_TRY(check_values_together(config, file));
   return config;
 }
 

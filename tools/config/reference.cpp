@@ -13,6 +13,12 @@ std::string default_text(const Key& key) {
   return key.default_value;
 }
 
+std::string help_text(const Key& key, const char* quote) {
+  const std::string live = live_setting_of(key.path);
+  if (live.empty()) return key.help;
+  return fmt::format("{} While the cluster runs: {}{}{}.", key.help, quote, live, quote);
+}
+
 constexpr std::string_view kExample = R"(cluster:
   redundancy: 2
 fleetcontroller:
@@ -50,7 +56,8 @@ std::string reference_page() {
                         section.name.empty() ? "Top level" : "`" + section.name + "`", section.help);
     for (const Key& key : keys()) {
       if (section_of(key.path) != section.name) continue;
-      page += fmt::format("| `{}` | {} | {} | {} |\n", key.path, type_text(key), default_text(key), key.help);
+      page +=
+          fmt::format("| `{}` | {} | {} | {} |\n", key.path, type_text(key), default_text(key), help_text(key, "`"));
     }
   }
   return page;
@@ -63,8 +70,8 @@ std::string reference_text() {
     text += fmt::format("\n{} - {}\n", section.name.empty() ? "Top level" : section.name, section.help);
     for (const Key& key : keys()) {
       if (section_of(key.path) != section.name) continue;
-      text +=
-          fmt::format("  {}\n      {}; default: {}\n      {}\n", key.path, type_text(key), default_text(key), key.help);
+      text += fmt::format("  {}\n      {}; default: {}\n      {}\n", key.path, type_text(key), default_text(key),
+                          help_text(key, ""));
     }
   }
   return text;

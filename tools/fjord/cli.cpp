@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fmt/format.h>
 
 #include "fjord/client/connect.h"
 
@@ -11,6 +12,12 @@ int exit_code(const Status& status) {
   switch (status.code()) {
     case StatusCode::Ok:
       return kOk;
+    case StatusCode::InvalidId:
+    case StatusCode::InvalidField:
+    case StatusCode::InvalidSelection:
+    case StatusCode::InvalidArgument:
+      return kUsage;
+    case StatusCode::UnknownType:
     case StatusCode::NotFound:
       return kNotFound;
     case StatusCode::Timeout:
@@ -20,11 +27,21 @@ int exit_code(const Status& status) {
   }
 }
 
+int failure_code(const Status& status) {
+  const int code = exit_code(status);
+  return code == kUsage ? static_cast<int>(kFailed) : code;
+}
+
 void complain(const std::string& message) { std::fprintf(stderr, "fjord: %s\n", message.c_str()); }
 
 int report(const Status& status) {
   complain(status.to_string());
   return exit_code(status);
+}
+
+int report_failure(const Status& status) {
+  complain(status.to_string());
+  return failure_code(status);
 }
 
 Result<std::vector<rpc::Parameter>> parse_parameters(const std::vector<std::string>& texts) {
@@ -43,8 +60,11 @@ Result<std::unique_ptr<Connection>> connect_to(const Common& common) {
   options.client.default_timeout = common.timeout();
   options.ready_timeout = std::min<Duration>(options.ready_timeout, common.timeout());
   auto connection = connect(common.cluster, options);
-  if (!connection) return connection.error().with_context("no cluster at " + common.cluster);
-  return connection;
+  if (connection) return connection;
+  const Status& error = connection.error();
+  if (error.code() == StatusCode::InvalidArgument) return error.with_context("--cluster");
+  // Whether the address refuses connections or is silent: the cluster cannot be reached.
+  return Status(StatusCode::Unavailable, fmt::format("no cluster at {}: {}", common.cluster, error.to_string()));
 }
 
 void print_line(const std::string& line) {

@@ -37,17 +37,23 @@ struct Common {
   Duration timeout() const { return Duration(static_cast<std::int64_t>(timeout_s * 1e6)); }
 };
 
-/// The exit code that says `status`.
+/// The exit code that says `status`, the same in every command: kUsage for what the command line says and no cluster
+/// could do, kNotFound for what it names and is not there.
 int exit_code(const Status& status);
+/// The same for something that was understood and then failed, such as a job or a document in a file: never kUsage.
+int failure_code(const Status& status);
 /// "fjord: <message>" on standard error.
 void complain(const std::string& message);
 /// The message of the status and its code on standard error; returns the exit code.
 int report(const Status& status);
+/// The same with failure_code().
+int report_failure(const Status& status);
 
 /// The values of --param. Errors: InvalidArgument for what is not NAME=VALUE.
 Result<std::vector<rpc::Parameter>> parse_parameters(const std::vector<std::string>& texts);
 
-/// A connection to the cluster of the options, once a distributor has answered.
+/// A connection to the cluster of the options, once a distributor has answered. Errors: InvalidArgument for what is no
+/// list of addresses; Unavailable if no distributor answers.
 Result<std::unique_ptr<Connection>> connect_to(const Common& common);
 
 /// One line to standard output, at once.

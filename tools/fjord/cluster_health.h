@@ -17,7 +17,11 @@ struct ClusterHealth {
   std::uint64_t buckets_unavailable = 0;
   std::uint64_t buckets_damaged =
       0;  ///< With a replica that lost something and is not repaired yet; of any of the others.
-  std::uint64_t document_copies = 0;  ///< On all storage nodes that are up: each document counts once a copy.
+  std::uint64_t buckets_failing = 0;   ///< Merges fail again and again.
+  std::uint64_t buckets_unplaced = 0;  ///< No storage node is named for them; unavailable, too.
+  std::uint64_t nodes_without_space = 0;
+  std::uint64_t buckets_under_replicated = 0;  ///< Served with fewer current replicas than they should have.
+  std::uint64_t document_copies = 0;           ///< On all storage nodes that are up: each document counts once a copy.
   std::uint64_t bytes = 0;
 };
 

@@ -4,6 +4,7 @@
 #include <rapidjson/document.h>
 
 #include "commands.h"
+#include "csv_lines.h"
 #include "fjord/client/connect.h"
 #include "fjord/common/hash.h"
 #include "fjord/mapreduce/passes.h"
@@ -86,16 +87,6 @@ std::string shown(std::string_view json, const char* null, const char* mark) {
     return text.IsString() ? std::string(text.GetString(), text.GetStringLength()) : std::string(json);
   }
   return json.starts_with('{') ? mark + number_of(json) : std::string(json);
-}
-
-std::string csv_cell(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    quoted += c;
-    if (c == '"') quoted += c;
-  }
-  return quoted + "\"";
 }
 
 class Table {
@@ -254,19 +245,13 @@ rpc::JobSpec job_spec_of(const AggregateArgs& args, const AggregateJob& written,
 int aggregate(Connection& connection, const AggregateArgs& args, AggregateJob written) {
   if (const Status status = connection.sync().refresh_schemas(); !status) return report(status);
   const auto plans = written.compile(connection.client().snapshot()->types());
-  if (!plans) {
-    report(plans.error());
-    return kUsage;
-  }
+  if (!plans) return report(plans.error());
   const AggregatePlan& plan = *plans->back();
   rpc::JobSpec job = job_spec_of(args, written, *plans);
   job.shuffle = shuffle_from(args.shuffle);
   job.incremental = args.incremental;
   auto settings = parse_parameters(args.settings);
-  if (!settings) {
-    report(settings.error());
-    return kUsage;
-  }
+  if (!settings) return report(settings.error());
   job.settings = std::move(*settings);
   const auto id = connection.sync().submit_job(job);
   if (!id) return report(id.error());
@@ -286,7 +271,7 @@ int aggregate(Connection& connection, const AggregateArgs& args, AggregateJob wr
     complain_of_passes(ended);
     complain(fmt::format("{} {}: {}; {} documents in {} of {} buckets were read", *id, phase_text(ended.phase),
                          ended.error.to_string(), ended.documents_read, ended.map_tasks_done, ended.map_tasks));
-    return ended.error.is_ok() ? static_cast<int>(kFailed) : exit_code(ended.error);
+    return ended.error.is_ok() ? static_cast<int>(kFailed) : failure_code(ended.error);
   }
   auto rows = rows_of(connection, *reply);
   if (!rows) return report(rows.error());
@@ -294,19 +279,17 @@ int aggregate(Connection& connection, const AggregateArgs& args, AggregateJob wr
   if (const Status status = Table(plan, *rows).write(args.common.output); !status) return report(status);
   complain_of_passes(ended);
   complain(coverage(ended, rows->size()));
-  if (written.passes.back().into.empty()) return kOk;
-  complain(put_text(ended.spec.passes.back(), ended.documents_put, ended.documents_removed).substr(2));
-  return kOk;
+  if (!written.passes.back().into.empty()) {
+    complain(put_text(ended.spec.passes.back(), ended.documents_put, ended.documents_removed).substr(2));
+  }
+  return exit_code_of_done(ended);
 }
 
 }  // namespace
 
 int run_aggregate(const AggregateArgs& args) {
   auto job = job_of(args);
-  if (!job) {
-    report(job.error());
-    return kUsage;
-  }
+  if (!job) return report(job.error());
   auto connection = connect_to(args.common);
   if (!connection) return report(connection.error());
   return aggregate(**connection, args, std::move(*job));

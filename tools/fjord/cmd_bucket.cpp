@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,6 +7,7 @@
 #include <thread>
 
 #include "ask_cluster.h"
+#include "bucket_names.h"
 #include "commands.h"
 #include "json_text.h"
 
@@ -33,21 +33,6 @@ std::string_view name_of(Kind kind) {
       break;
   }
   return "unknown";
-}
-
-std::string name_of(BucketId bucket) { return fmt::format("{:#x}", bucket.raw()); }
-
-/// Errors: InvalidArgument.
-Result<BucketId> bucket_named(std::string_view text) {
-  std::string_view digits = text;
-  if (digits.starts_with("0x")) digits.remove_prefix(2);
-  std::uint64_t raw = 0;
-  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), raw, 16);
-  if (error != std::errc() || end != digits.data() + digits.size() || !BucketId(raw).is_valid()) {
-    return Status(StatusCode::InvalidArgument,
-                  fmt::format("\"{}\" is no bucket; one looks like 0x4000000000000012", text));
-  }
-  return BucketId(raw);
 }
 
 struct Troubles {
@@ -91,7 +76,7 @@ std::string as_text(const Troubles& troubles) {
   std::string text =
       fmt::format("{:<20} {:<12} {:<10} {:<10} {:<10} {}\n", "BUCKET", "WHAT", "MEMBERS", "DAMAGED", "FILLING", "WHY");
   for (const auto& [address, one] : troubles.buckets) {
-    text += fmt::format("{:<20} {:<12} {:<10} {:<10} {:<10} {}\n", name_of(one.bucket), name_of(one.kind),
+    text += fmt::format("{:<20} {:<12} {:<10} {:<10} {:<10} {}\n", bucket_name(one.bucket), name_of(one.kind),
                         nodes_text(one.members), nodes_text(one.damaged), nodes_text(one.filling), one.reason);
   }
   return text;
@@ -107,7 +92,7 @@ std::string as_json(const Troubles& troubles) {
   std::string text;
   for (const auto& [address, one] : troubles.buckets) {
     JsonText json;
-    json.begin_object().key("bucket").text(name_of(one.bucket)).key("what").text(name_of(one.kind));
+    json.begin_object().key("bucket").text(bucket_name(one.bucket)).key("what").text(name_of(one.kind));
     add_nodes(json, "members", one.members);
     add_nodes(json, "damaged", one.damaged);
     add_nodes(json, "filling", one.filling);
@@ -141,7 +126,7 @@ Result<Troubles> chosen(Connection& connection, const std::set<BucketId>& wanted
                                       [&](const auto& one) { return one.second.bucket == bucket; });
     if (!is_there) {
       return Status(StatusCode::NotFound,
-                    name_of(bucket) +
+                    bucket_name(bucket) +
                         " is no bucket of which all replicas have lost something; `fjord bucket list` tells which are");
     }
   }
@@ -211,10 +196,7 @@ int run_bucket_accept_loss(const BucketArgs& args) {
   std::set<BucketId> wanted;
   for (const std::string& text : args.buckets) {
     const Result<BucketId> bucket = bucket_named(text);
-    if (!bucket) {
-      report(bucket.error());
-      return kUsage;
-    }
+    if (!bucket) return report(bucket.error());
     wanted.insert(*bucket);
   }
   auto connection = connect_to(args.common);

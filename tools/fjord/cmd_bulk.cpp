@@ -107,7 +107,7 @@ int run_bulk_update(const BulkArgs& args) {
   const auto any_id = DocumentId::parse(fmt::format("id:any:{}::any", args.type));
   if (!any_id) return report(any_id.error());
   const auto understood = DocumentUpdate::from_json_fields(*types->find(args.type), *any_id, *changes);
-  if (!understood) return report(understood.error());
+  if (!understood) return report_failure(understood.error());
   if (!args.yes || args.dry_run) return count(*bulk, args, "updated");
   return run_bulk(*bulk, args, "update " + *changes,
                   [text = *changes](const std::string& id) { return update_json_operation(id, text); });

@@ -1,9 +1,12 @@
 #include <chrono>
+#include <functional>
 #include <limits>
 #include <unistd.h>
 
 #include "commands.h"
+#include "csv_lines.h"
 #include "document_lines.h"
+#include "end_signal.h"
 #include "export_file.h"
 #include "json_text.h"
 #include "parquet.h"
@@ -41,6 +44,22 @@ Result<VisitRunOptions> visit_options(const ExportArgs& args, const DocumentQuer
   return run;
 }
 
+enum class Format { Lines, Csv, Parquet };
+
+/// By the ending. Errors: InvalidArgument.
+Result<Format> format_of(const std::string& path) {
+  if (is_parquet(path)) return Format::Parquet;
+  std::string_view name = path;
+  if (name.ends_with(".gz")) name.remove_suffix(3);
+  if (name.ends_with(".jsonl") || name.ends_with(".json") || name.ends_with(".ndjson")) return Format::Lines;
+  if (name.ends_with(".csv")) return Format::Csv;
+  return Status(StatusCode::InvalidArgument,
+                path + ": the ending says the format; expected .jsonl, .csv (both also with .gz) or .parquet");
+}
+
+/// Appends what becomes of a docblock to the text; returns the number of documents.
+using Lines = std::function<Result<std::uint64_t>(const std::string& docblock, std::string& text)>;
+
 std::string summary(const ExportFile& file, const VisitRun& run, double seconds) {
   const visitors::VisitProgress progress = run.progress();
   JsonText json;
@@ -50,8 +69,9 @@ std::string summary(const ExportFile& file, const VisitRun& run, double seconds)
   return json.key("seconds").real(seconds, 3).end_object().str();
 }
 
-/// Writes lines of JSON to `path`.
-Status export_lines(Connection& connection, const ExportArgs& args, const std::string& path) {
+/// Writes lines of JSON or CSV to `path`. SIGINT and SIGTERM end it where --resume goes on.
+Status export_lines(Connection& connection, const ExportArgs& args, const std::string& path, bool is_csv,
+                    EndSignal& end_signal) {
   const auto snapshot = connection.client().snapshot();
   FJORD_TRY_ASSIGN(const DocumentQuery query,
                    DocumentQuery::make(args.type, args.selection, args.fields, *snapshot->types()));
@@ -62,9 +82,19 @@ Status export_lines(Connection& connection, const ExportArgs& args, const std::s
   FJORD_TRY_ASSIGN(const std::unique_ptr<ExportFile> file, ExportFile::open(path, mode));
   options.resume = file->resumed();
   if (options.resume.empty()) options.resume = {{.question = options.session.fingerprint(), .done = {}}};
+  Lines append;
+  if (is_csv) {
+    FJORD_TRY_ASSIGN(const CsvLines lines, CsvLines::make(snapshot->types(), args.type, args.fields));
+    FJORD_TRY(file->begin(lines.header()));
+    append = [lines](const std::string& block, std::string& text) { return lines.append(block, text); };
+  } else {
+    append = [lines = DocumentLines(snapshot->types(), query.names)](const std::string& block,
+                                                                     std::string& text) mutable {
+      return lines.append(block, std::numeric_limits<std::uint64_t>::max(), text);
+    };
+  }
   FJORD_TRY(file->save(options.resume));
 
-  DocumentLines lines(snapshot->types(), query.names);
   Progress progress("export", "docs", Progress::when(args.progress));
   std::uint64_t read = file->documents();
   std::string text;
@@ -73,7 +103,7 @@ Status export_lines(Connection& connection, const ExportArgs& args, const std::s
   VisitRunCallbacks callbacks;
   callbacks.on_docblock = [&](const VisitedBucket& bucket, const std::string& block) -> Status {
     text.clear();
-    FJORD_TRY_ASSIGN(const std::uint64_t count, lines.append(block, std::numeric_limits<std::uint64_t>::max(), text));
+    FJORD_TRY_ASSIGN(const std::uint64_t count, append(block, text));
     read += count;
     progress.update(the_run->part_done(), read);
     return file->add(bucket, text, count);
@@ -87,33 +117,52 @@ Status export_lines(Connection& connection, const ExportArgs& args, const std::s
   callbacks.on_bucket_dropped = [&](const VisitedBucket& bucket) { file->drop(bucket); };
   VisitRun run(connection, std::move(options), std::move(callbacks));
   the_run = &run;
+  end_signal.call([&run] { run.interrupt(Status(StatusCode::Cancelled, "interrupted")); });
   const auto start = SteadyClock::now();
   Status status = run.run();
+  end_signal.call(nullptr);
+  if (!status) FJORD_TRY(file->save(run.tokens()));
   status = status ? file->finish() : status.with_context("the export can be continued with --resume");
   print_line(summary(*file, run, std::chrono::duration<double>(SteadyClock::now() - start).count()));
   return status;
 }
 
-Status export_to(const ExportArgs& args) {
-  const bool parquet = is_parquet(args.file);
-  if (parquet) FJORD_TRY(check_parquet());
-  FJORD_TRY_ASSIGN(const auto connection, connect_to(args.common));
-  FJORD_TRY(connection->sync().refresh_schemas());
-  if (!parquet) return export_lines(*connection, args, args.file);
+/// The file that the lines of a Parquet file are kept in until all of them have come.
+Status export_parquet(Connection& connection, const ExportArgs& args, EndSignal& end_signal) {
   const std::string lines = args.file + ".jsonl";
   if (!args.resume && !args.overwrite && ::access(args.file.c_str(), F_OK) == 0) {
     return {StatusCode::AlreadyExists, args.file + " exists; --overwrite replaces it"};
   }
-  FJORD_TRY(export_lines(*connection, args, lines));
-  FJORD_TRY(jsonl_to_parquet(lines, args.file));
+  FJORD_TRY(export_lines(connection, args, lines, false, end_signal));
+  FJORD_TRY(jsonl_to_parquet(lines, args.file, *connection.client().snapshot()->types(), args.fields.empty()));
   ::unlink(lines.c_str());
   return Status::ok();
+}
+
+Status export_to(const ExportArgs& args, Format format, EndSignal& end_signal) {
+  if (format == Format::Parquet) FJORD_TRY(check_parquet());
+  FJORD_TRY_ASSIGN(const auto connection, connect_to(args.common));
+  FJORD_TRY(connection->sync().refresh_schemas());
+  if (format == Format::Parquet) return export_parquet(*connection, args, end_signal);
+  return export_lines(*connection, args, args.file, format == Format::Csv, end_signal);
 }
 
 }  // namespace
 
 int run_export(const ExportArgs& args) {
-  const Status status = export_to(args);
+  const auto format = format_of(args.file);
+  if (!format || (*format == Format::Csv && args.type.empty())) {
+    complain(format ? "a CSV file needs --type: its columns are the fields of one document type; FILE.jsonl and "
+                      "FILE.parquet hold documents of all types"
+                    : format.error().message());
+    return kUsage;
+  }
+  EndSignal end_signal;  // Before there are other threads.
+  const Status status = export_to(args, *format, end_signal);
+  if (status.code() == StatusCode::Cancelled && end_signal.name() != nullptr) {
+    complain(std::string(end_signal.name()) + ": the export can be continued with --resume");
+    return kPartial;
+  }
   return status ? static_cast<int>(kOk) : report(status);
 }
 

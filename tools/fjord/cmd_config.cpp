@@ -4,13 +4,21 @@
 #include "ask_cluster.h"
 #include "commands.h"
 #include "json_text.h"
+#include "setting_names.h"
 
 namespace fjord::cli {
 namespace {
 
 std::string effective(const rpc::Setting& setting) {
-  if (!setting.value.empty()) return setting.value;
-  return setting.default_value.empty() ? "(configuration file)" : setting.default_value;
+  if (!setting.in_force.empty()) return setting.in_force;
+  if (!setting.value.empty()) return setting.value;  // A fleet controller of an earlier version.
+  return setting.default_value.empty() ? "unknown" : setting.default_value;
+}
+
+/// Where the value comes from; a fleet controller of an earlier version does not say.
+std::string source_of(const rpc::Setting& setting) {
+  if (!setting.source.empty()) return setting.source;
+  return setting.value.empty() ? "no node has said" : "live configuration";
 }
 
 std::string bounds(const rpc::Setting& setting) {
@@ -20,7 +28,9 @@ std::string bounds(const rpc::Setting& setting) {
 void add_setting(JsonText& json, const rpc::Setting& setting) {
   json.begin_object().key("name").text(setting.name).key("type").text(setting.type).key("value").text(setting.value);
   json.key("default").text(setting.default_value).key("min").text(setting.min).key("max").text(setting.max);
-  json.key("used_by").text(setting.used_by).key("meaning").text(setting.meaning).end_object();
+  json.key("in_force").text(setting.in_force).key("source").text(setting.source).key("elsewhere").begin_array();
+  for (const std::string& node : setting.elsewhere) json.text(node);
+  json.end_array().key("used_by").text(setting.used_by).key("meaning").text(setting.meaning).end_object();
 }
 
 Result<rpc::GetConfigReply> get(const Common& common) {
@@ -36,6 +46,8 @@ Result<rpc::ChangeConfigReply> make_change(Connection& connection, Duration time
   request.if_version = true;
   for (int attempt = 1;; ++attempt) {
     FJORD_TRY_ASSIGN(const rpc::GetConfigReply seen, ask_cluster(connection, rpc::GetConfig{}, timeout));
+    FJORD_TRY(check_setting_names(seen.settings, request.set));
+    FJORD_TRY(check_setting_names(seen.settings, request.unset));
     request.version = seen.config_version;
     auto reply = ask_cluster(connection, request, timeout);
     if (reply || reply.error().code() != StatusCode::TestAndSetFailed || attempt == attempts) return reply;
@@ -48,10 +60,7 @@ int change(const ConfigArgs& args, rpc::ChangeConfig request) {
   request.who = who_am_i();
   request.dry_run = args.dry_run;
   const auto reply = make_change(**connection, args.common.timeout(), std::move(request));
-  if (!reply) {
-    const int code = report(reply.error());
-    return reply.error().code() == StatusCode::InvalidArgument ? static_cast<int>(kUsage) : code;
-  }
+  if (!reply) return report(reply.error());
   if (args.common.json()) {
     JsonText json;
     json.begin_object().key("config_version").number(reply->config_version).key("changes").begin_array();
@@ -86,9 +95,10 @@ int run_config_list(const ConfigArgs& args) {
     return kOk;
   }
   for (const rpc::Setting& setting : reply->settings) {
-    print_line(fmt::format("{:<36} {}{}", setting.name, effective(setting), setting.value.empty() ? "" : "  *"));
+    print_line(fmt::format("{:<38} {:<12} {}", setting.name, effective(setting), source_of(setting)));
+    for (const std::string& node : setting.elsewhere) print_line("  but " + node);
   }
-  print_line(fmt::format("configuration version {}; * differs from the default", reply->config_version));
+  print_line(fmt::format("configuration version {}", reply->config_version));
   for (const std::string& node : reply->waiting) print_line("pending: " + node + " does not have it yet");
   for (const std::string& error : reply->errors) print_line("refused: " + error);
   return reply->errors.empty() ? kOk : kPartial;
@@ -97,21 +107,23 @@ int run_config_list(const ConfigArgs& args) {
 int run_config_get(const ConfigArgs& args) {
   const auto reply = get(args.common);
   if (!reply) return report(reply.error());
+  if (const Status status = check_setting_names(reply->settings, args.names); !status) return report(status);
   for (const std::string& name : args.names) {
     const auto found = std::find_if(reply->settings.begin(), reply->settings.end(),
                                     [&](const rpc::Setting& setting) { return setting.name == name; });
-    if (found == reply->settings.end()) return report(Status(StatusCode::NotFound, "there is no setting " + name));
     if (args.explain && !args.common.json()) {
-      print_line(fmt::format("{} = {}\n  {}\n  {}, {}; default {}; used by {}", name, effective(*found), found->meaning,
-                             found->type, bounds(*found),
-                             found->default_value.empty() ? "as in the configuration file" : found->default_value,
+      print_line(fmt::format("{} = {} ({})\n  {}\n  {}, {}; default {}; used by {}", name, effective(*found),
+                             source_of(*found), found->meaning, found->type, bounds(*found),
+                             found->default_value.empty() ? "as the machine is" : found->default_value,
                              found->used_by));
+      for (const std::string& node : found->elsewhere) print_line("  but " + node);
     } else if (args.common.json()) {
       JsonText json;
       add_setting(json, *found);
       print_line(json.str());
     } else {
-      print_line(effective(*found));
+      print_line(fmt::format("{}  ({})", effective(*found), source_of(*found)));
+      for (const std::string& node : found->elsewhere) print_line("  but " + node);
     }
   }
   return kOk;
@@ -123,7 +135,7 @@ int run_config_set(const ConfigArgs& args) {
     if (text.find('=') != std::string::npos) {
       request.set.push_back(text);
     } else {
-      return report(Status(StatusCode::InvalidArgument, "\"" + text + "\": expected NAME=VALUE")), kUsage;
+      return report(Status(StatusCode::InvalidArgument, "\"" + text + "\": expected NAME=VALUE"));
     }
   }
   return change(args, std::move(request));

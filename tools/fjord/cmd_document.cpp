@@ -1,3 +1,4 @@
+#include <charconv>
 #include <condition_variable>
 #include <fmt/format.h>
 #include <functional>
@@ -48,11 +49,6 @@ Result<const DocumentType*> type_of(Connection& connection, const DocumentId& id
                 fmt::format("there is no document type \"{}\", which the id \"{}\" names", id.type(), id.str()));
 }
 
-Result<EncodedDocument> encode_fields(Connection& connection, const DocumentId& id, const std::string& fields) {
-  FJORD_TRY_ASSIGN(const DocumentType* type, type_of(connection, id));
-  return fields_from_json(*type, id, fields);
-}
-
 int outcome_exit(const OperationOutcome& outcome) {
   if (outcome.is_ok()) return kOk;
   return outcome.outcome == Outcome::InDoubt ? static_cast<int>(kInDoubt) : exit_code(outcome.status);
@@ -67,6 +63,7 @@ rpc::Durability durability_of(const std::string& text) {
 void add_options(const DocumentArgs& args, rpc::Operation& operation) {
   operation.condition = args.condition;
   operation.create = args.create;
+  operation.required_version = args.if_version;
   operation.token = args.token;
   operation.durability = durability_of(args.durability);
 }
@@ -77,8 +74,36 @@ std::string field_set_of(const std::string& text, const DocumentId& id) {
   return fmt::format("{}:{}", id.type(), text);
 }
 
-void report_failed(const std::string& id, const OperationOutcome& outcome) {
+/// Errors: InvalidArgument.
+Result<std::uint16_t> storage_node_named(std::string_view text) {
+  std::string_view digits = text;
+  if (digits.starts_with("storage.")) digits.remove_prefix(8);
+  std::uint16_t node = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), node);
+  if (error == std::errc() && end == digits.data() + digits.size()) return node;
+  return Status(StatusCode::InvalidArgument,
+                fmt::format("--node {}: not a storage node; expected storage.N, as `fjord status` lists them", text));
+}
+
+/// `document` is a JSON object, as the cluster makes it.
+std::string with_version(std::string document, std::uint64_t version) {
+  if (document.empty() || document.back() != '}') return document;
+  document.pop_back();
+  return fmt::format("{},\"version\":{}}}", document, version);
+}
+
+/// What was compared goes to standard output as JSON, where it is asked for.
+void print_refused(const Common& common, const std::string& id, const OperationOutcome& outcome) {
+  if (!common.json() || outcome.status.code() != StatusCode::TestAndSetFailed) return;
+  JsonText json;
+  json.begin_object().key("id").text(id).key("outcome").text(to_string(outcome.outcome));
+  json.key("reason").text(to_string(outcome.status.code()));
+  print_line(json.key("version").number(outcome.version_us).end_object().str());
+}
+
+void report_failed(const Common& common, const std::string& id, const OperationOutcome& outcome) {
   const bool in_doubt = outcome.outcome == Outcome::InDoubt;
+  print_refused(common, id, outcome);
   report(outcome.status.with_context(id + (in_doubt ? " (in doubt: it may have been applied)" : "")));
 }
 
@@ -87,8 +112,37 @@ void print_written(const Common& common, const std::string& id, const OperationO
   if (!common.json()) return print_line(fmt::format("{} {}", id, what));
   JsonText json;
   json.begin_object().key("id").text(id).key("outcome").text(to_string(outcome.outcome));
-  json.key("existed").boolean(outcome.existed).key("timestamp_us").number(outcome.timestamp_us).end_object();
+  json.key("existed").boolean(outcome.existed).key("timestamp_us").number(outcome.timestamp_us);
+  json.key("version").number(outcome.timestamp_us).end_object();
   print_line(json.str());
+}
+
+/// The id of the command line. With --type an id may leave its type out, "id:shop::1" or "id:shop::n=7:1".
+/// Errors: InvalidId.
+Result<DocumentId> id_of(const DocumentArgs& args, const std::string& text) {
+  const std::size_t colon = text.starts_with("id:") ? text.find(':', 3) : std::string::npos;
+  const bool is_without_type = colon != std::string::npos && text.compare(colon, 2, "::") == 0;
+  if (is_without_type && args.type.empty()) {
+    return Status(StatusCode::InvalidId,
+                  fmt::format("document id \"{}\" has no document type: --type TYPE gives it", text));
+  }
+  if (!is_without_type) {
+    FJORD_TRY_ASSIGN(DocumentId id, DocumentId::parse(text));
+    if (args.type.empty() || id.type() == args.type) return id;
+    return Status(StatusCode::InvalidId,
+                  fmt::format("document id \"{}\" is of type {}, and --type says {}", text, id.type(), args.type));
+  }
+  // What follows is either the modifier, as in "n=7:1" and ":1", or the rest of the id alone.
+  const std::string rest = text.substr(colon + 2);
+  const bool has_modifier = rest.find(':') != std::string::npos;
+  return DocumentId::parse(fmt::format("{}:{}:{}{}", text.substr(0, colon), args.type, has_modifier ? "" : ":", rest));
+}
+
+/// Errors: NotFound for a storage node that is not part of the cluster.
+Status check_node(Connection& connection, std::uint16_t node) {
+  const std::vector<std::string>& addresses = connection.client().snapshot()->info().storage_addresses;
+  if (node < addresses.size() && !addresses[node].empty()) return Status::ok();
+  return Status(StatusCode::NotFound, fmt::format("there is no storage.{} in this cluster", node));
 }
 
 /// Sends all operations at once and waits for their ends.
@@ -127,10 +181,13 @@ int combined_exit(const std::vector<OperationOutcome>& outcomes) {
 Result<std::vector<rpc::Operation>> operations_on(const DocumentArgs& args, rpc::OperationKind kind) {
   std::vector<rpc::Operation> operations;
   for (const std::string& id : args.ids) {
-    FJORD_TRY_ASSIGN(const DocumentId parsed, DocumentId::parse(id));
+    FJORD_TRY_ASSIGN(const DocumentId parsed, id_of(args, id));
     if (kind == rpc::OperationKind::Get) {
       operations.push_back(get_json_operation(parsed.str(), field_set_of(args.fields, parsed)));
       if (args.consistency == "session") operations.back().consistency = rpc::Consistency::Session;
+      if (!args.node.empty()) {
+        FJORD_TRY_ASSIGN(operations.back().node, storage_node_named(args.node));
+      }
     } else {
       operations.push_back(remove_operation(parsed.str()));
       add_options(args, operations.back());
@@ -141,25 +198,27 @@ Result<std::vector<rpc::Operation>> operations_on(const DocumentArgs& args, rpc:
 
 /// Reads the file and sends what `make` makes of id and fields.
 int write_one(const DocumentArgs& args, const char* kind, std::string_view existed, std::string_view made,
-              const std::function<Result<rpc::Operation>(Connection&, const DocumentId&, std::string)>& make) {
-  const auto id = DocumentId::parse(args.id);
+              const std::function<Result<rpc::Operation>(const DocumentType&, const DocumentId&, std::string)>& make) {
+  const auto id = id_of(args, args.id);
   if (!id) return report(id.error());
   const auto file = InputFile::open(args.file);
   if (!file) return report(file.error());
   const auto text = (*file)->read_all(kFileBytesMax);
   if (!text) return report(text.error().with_context((*file)->name()));
   auto fields = fields_of(*text, id->str(), kind);
-  if (!fields) return report(fields.error().with_context((*file)->name()));
+  if (!fields) return report_failure(fields.error().with_context((*file)->name()));
   auto connection = connect_to(args.common);
   if (!connection) return report(connection.error());
   SyncClient client = (*connection)->sync();
   if (Status status = client.refresh_schemas(); !status) return report(status);
-  auto operation = make(**connection, *id, std::move(*fields));
-  if (!operation) return report(operation.error().with_context((*file)->name()));
+  const auto type = type_of(**connection, *id);
+  if (!type) return report(type.error());
+  auto operation = make(**type, *id, std::move(*fields));
+  if (!operation) return report_failure(operation.error().with_context((*file)->name()));
   add_options(args, *operation);
   const OperationOutcome outcome = client.execute(std::move(*operation));
   if (!outcome.is_ok()) {
-    report_failed(id->str(), outcome);
+    report_failed(args.common, id->str(), outcome);
     return outcome_exit(outcome);
   }
   print_written(args.common, id->str(), outcome, outcome.existed ? existed : made);
@@ -170,18 +229,16 @@ int write_one(const DocumentArgs& args, const char* kind, std::string_view exist
 
 int run_put(const DocumentArgs& args) {
   return write_one(args, "put", "replaced", "stored",
-                   [](Connection& connection, const DocumentId& id, std::string fields) -> Result<rpc::Operation> {
-                     FJORD_TRY_ASSIGN(EncodedDocument document, encode_fields(connection, id, fields));
+                   [](const DocumentType& type, const DocumentId& id, std::string fields) -> Result<rpc::Operation> {
+                     FJORD_TRY_ASSIGN(EncodedDocument document, fields_from_json(type, id, fields));
                      return put_operation(id.str(), std::move(document));
                    });
 }
 
 int run_update(const DocumentArgs& args) {
   return write_one(args, "update", "updated", "made",
-                   [](Connection& connection, const DocumentId& id, std::string changes) -> Result<rpc::Operation> {
-                     FJORD_TRY_ASSIGN(const DocumentType* type, type_of(connection, id));
-                     FJORD_TRY_ASSIGN(const DocumentUpdate update,
-                                      DocumentUpdate::from_json_fields(*type, id, changes));
+                   [](const DocumentType& type, const DocumentId& id, std::string changes) -> Result<rpc::Operation> {
+                     FJORD_TRY_ASSIGN(const DocumentUpdate update, DocumentUpdate::from_json_fields(type, id, changes));
                      return update_operation(update);
                    });
 }
@@ -191,10 +248,15 @@ int run_get(const DocumentArgs& args) {
   if (!operations) return report(operations.error());
   auto connection = connect_to(args.common);
   if (!connection) return report(connection.error());
+  if (!operations->empty() && operations->front().node) {
+    const Status status = check_node(**connection, *operations->front().node);
+    if (!status) return report(status);
+  }
   const auto outcomes = execute_all((*connection)->client(), std::move(*operations));
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (outcomes[i].is_ok()) {
-      if (!outcomes[i].json.empty()) print_line(outcomes[i].json);  // Empty for the field set [none].
+      if (outcomes[i].json.empty()) continue;  // For the field set [none].
+      print_line(args.versions ? with_version(outcomes[i].json, outcomes[i].timestamp_us) : outcomes[i].json);
     } else {
       report(outcomes[i].status.with_context(args.ids[i]));
     }
@@ -207,12 +269,19 @@ int run_remove(const DocumentArgs& args) {
   if (!operations) return report(operations.error());
   auto connection = connect_to(args.common);
   if (!connection) return report(connection.error());
+  if (Status status = (*connection)->sync().refresh_schemas(); !status) return report(status);
+  std::vector<std::string> ids;
+  for (const rpc::Operation& operation : *operations) {
+    const auto id = DocumentId::parse(ids.emplace_back(operation.id));
+    const auto type = id ? type_of(**connection, *id) : Result<const DocumentType*>(id.error());
+    if (!type) return report(type.error());
+  }
   const auto outcomes = execute_all((*connection)->client(), std::move(*operations));
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (outcomes[i].is_ok()) {
-      print_written(args.common, args.ids[i], outcomes[i], outcomes[i].existed ? "removed" : "was not there");
+      print_written(args.common, ids[i], outcomes[i], outcomes[i].existed ? "removed" : "was not there");
     } else {
-      report_failed(args.ids[i], outcomes[i]);
+      report_failed(args.common, ids[i], outcomes[i]);
     }
   }
   return combined_exit(outcomes);

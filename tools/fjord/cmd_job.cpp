@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <ctime>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include "commands.h"
@@ -101,6 +103,14 @@ std::string_view state_text(const rpc::JobStatus& job) {
   return job.phase == rpc::JobPhase::Queued ? "queued" : "running";
 }
 
+/// How long there are results.
+std::string kept_text(const rpc::JobStatus& job) {
+  if (job.results_removed) return "removed";
+  if (job.results_until_unix_us == 0) return {};
+  const auto until = static_cast<std::time_t>(job.results_until_unix_us / 1'000'000);
+  return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(until));
+}
+
 std::string as_json(const rpc::JobStatus& job) {
   JsonText json;
   const rpc::JobPass first = mapreduce::passes_of(job.spec).front();
@@ -129,6 +139,8 @@ std::string as_json(const rpc::JobStatus& job) {
   for (const rpc::Parameter& setting : job.settings) json.key(setting.name).text(setting.value);
   json.end_object();
   if (!job.spec.passes.empty()) passes_as_json(job, json);
+  json.key("results_removed").boolean(job.results_removed);
+  json.key("results_until_unix_us").integer(job.results_until_unix_us);
   json.key("submitted_unix_us").integer(job.submitted_unix_us).key("finished_unix_us").integer(job.finished_unix_us);
   json.key("seconds").real(seconds_of(job), 3).end_object();
   return json.str();
@@ -179,6 +191,7 @@ std::string as_text(const rpc::JobStatus& job) {
   }
   text += fmt::format("shuffle      {}, {} bytes spilled to disk\n", shuffle_text(job.shuffle), job.spilled_bytes);
   if (has_ended(job)) text += fmt::format("time         {:.3f} s\n", seconds_of(job));
+  if (const std::string kept = kept_text(job); !kept.empty()) text += fmt::format("kept until   {}\n", kept);
   return text;
 }
 
@@ -203,10 +216,10 @@ Result<rpc::JobStatus> wait_for(Connection& connection, const std::string& id, c
 
 int print_end(const rpc::JobStatus& job, const Common& common) {
   print_line(common.json() ? as_json(job) : as_text(job).substr(0, as_text(job).size() - 1));
-  if (job.phase == rpc::JobPhase::Done) return kOk;
+  if (job.phase == rpc::JobPhase::Done) return exit_code_of_done(job);
   complain(fmt::format("job {} {}{}", job.job_id, phase_text(job.phase),
                        job.error.is_ok() ? "" : ": " + job.error.to_string()));
-  return job.error.is_ok() ? static_cast<int>(kFailed) : exit_code(job.error);
+  return job.error.is_ok() ? static_cast<int>(kFailed) : failure_code(job.error);
 }
 
 Result<rpc::JobSpec> spec_of(const JobArgs& args) {
@@ -257,17 +270,12 @@ int with_cluster(const Common& common, F use) {
 
 int run_job_run(const JobArgs& args) {
   auto spec = spec_of(args);
-  if (!spec) {
-    report(spec.error());
-    return kUsage;
-  }
+  if (!spec) return report(spec.error());
   return with_cluster(args.common, [&](Connection& connection, SyncClient& client) {
     if (!args.then.empty()) {
       if (const Status status = client.refresh_schemas(); !status) return report(status);
-      if (const Status status = chain(args, connection.client().snapshot()->types(), *spec); !status) {
-        report(status);
-        return static_cast<int>(kUsage);
-      }
+      const Status status = chain(args, connection.client().snapshot()->types(), *spec);
+      if (!status) return report(status);
     }
     const auto id = client.submit_job(*spec);
     if (!id) return report(id.error());
@@ -286,16 +294,16 @@ int run_job_list(const JobArgs& args) {
     const auto jobs = client.list_jobs();
     if (!jobs) return report(jobs.error());
     if (!args.common.json()) {
-      print_line(fmt::format("{:<24} {:<12} {:<16} {:<10} {:>12} {:>10} {:>9}", "JOB", "APPLICATION", "TYPE", "PHASE",
-                             "DOCUMENTS", "RESULTS", "SECONDS"));
+      print_line(fmt::format("{:<24} {:<12} {:<16} {:<10} {:>12} {:>8} {:>10} {:>9} {}", "JOB", "APPLICATION", "TYPE",
+                             "PHASE", "DOCUMENTS", "DEAD", "RESULTS", "SECONDS", "KEPT UNTIL"));
     }
     for (const rpc::JobStatus& job : *jobs) {
       print_line(args.common.json()
                      ? as_json(job)
-                     : fmt::format("{:<24} {:<12} {:<16} {:<10} {:>12} {:>10} {:>9.3f}", job.job_id,
+                     : fmt::format("{:<24} {:<12} {:<16} {:<10} {:>12} {:>8} {:>10} {:>9.3f} {}", job.job_id,
                                    mapreduce::passes_of(job.spec).front().application,
                                    mapreduce::passes_of(job.spec).front().document_type, phase_text(job.phase),
-                                   job.documents_read, job.results, seconds_of(job)));
+                                   job.documents_read, job.dead_letters, job.results, seconds_of(job), kept_text(job)));
     }
     return static_cast<int>(kOk);
   });
@@ -336,13 +344,14 @@ int control(const JobArgs& args, rpc::JobAction action, const char* done) {
   request.job_id = args.job;
   request.action = action;
   auto settings = parse_parameters(args.settings);
-  if (!settings) {
-    report(settings.error());
-    return kUsage;
-  }
+  if (!settings) return report(settings.error());
   request.settings = std::move(*settings);
   return with_cluster(args.common, [&](Connection&, SyncClient& client) {
-    if (Status status = client.control_job(request); !status) return report(status);
+    if (Status status = client.control_job(request); !status) {
+      // A setting that cannot be is wrong usage; that the job has ended is not.
+      const auto job = find_job(client, args.job);
+      return job && has_ended(*job) ? report_failure(status) : report(status);
+    }
     print_line(args.common.json()
                    ? JsonText().begin_object().key("job").text(args.job).key(done).boolean(true).end_object().str()
                    : fmt::format("{} {}", done, args.job));
@@ -352,6 +361,28 @@ int control(const JobArgs& args, rpc::JobAction action, const char* done) {
 
 }  // namespace
 
+namespace {
+
+/// Removing much takes longer than a call: one that is asked again waits for what is under way.
+int removal(const JobArgs& args, rpc::JobAction action, const char* done) {
+  constexpr int kCallsMax = 100;
+  rpc::ControlJob request;
+  request.job_id = args.job;
+  request.action = action;
+  return with_cluster(args.common, [&](Connection&, SyncClient& client) {
+    Status status(StatusCode::Timeout, "");
+    for (int i = 0; i < kCallsMax && status.code() == StatusCode::Timeout; ++i) status = client.control_job(request);
+    if (!status) return report_failure(status);
+    print_line(args.common.json()
+                   ? JsonText().begin_object().key("job").text(args.job).key("removed").boolean(true).end_object().str()
+                   : fmt::format("{} {}", done, args.job));
+    return static_cast<int>(kOk);
+  });
+}
+
+}  // namespace
+
+int run_job_remove(const JobArgs& args) { return removal(args, rpc::JobAction::Remove, "removed"); }
 int run_job_pause(const JobArgs& args) { return control(args, rpc::JobAction::Pause, "paused"); }
 int run_job_resume(const JobArgs& args) { return control(args, rpc::JobAction::Resume, "resumed"); }
 int run_job_set(const JobArgs& args) { return control(args, rpc::JobAction::Set, "set"); }
@@ -382,11 +413,12 @@ int run_job_dead_letters(const JobArgs& args) {
 }
 
 int run_job_results(const JobArgs& args) {
+  if (args.remove_results) return removal(args, rpc::JobAction::RemoveResults, "removed results of");
   return with_cluster(args.common, [&](Connection& connection, SyncClient& client) {
     const auto job = find_job(client, args.job);
     if (!job) return report(job.error());
     const auto results = read_results(connection, *job);
-    if (!results) return report(results.error());
+    if (!results) return report_failure(results.error());
     std::string text;
     for (const auto& [key, value] : *results) {
       if (args.common.json()) {

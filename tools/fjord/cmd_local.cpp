@@ -130,17 +130,27 @@ class StartedProcesses {
   std::vector<Process> processes_;
 };
 
-/// Empty if all that should be up is, else the first thing that is not. Nodes that do not run are left out.
+/// True if the node is in the state that an operator wants it in: retired, or taken out for a while. A distributor in
+/// maintenance, and a storage node that is in it for longer than it may be, are down.
+bool is_as_wanted(const rpc::NodeStatus& node) {
+  const auto wants = [&](std::string_view state) { return node.wanted.starts_with(state); };
+  return !node.wanted.empty() && (wants(node.state) || (node.state == "down" && wants("maintenance")));
+}
+
+/// Empty if all that should be up is, else the first thing that is not. Nodes that do not run are left out, and nodes
+/// that an operator has taken out only have to be known again.
 std::string not_ready(const rpc::GetStatusReply& status, const LocalCluster& cluster, const StartedProcesses& started) {
   std::string missing;
-  bool all_run = true;
+  bool all_serve = true;
   for (const rpc::NodeStatus& node : status.nodes) {
     const auto name = ProcessName::parse(node.node);
     if (name && cluster.running(*name) == 0) {
-      all_run = false;
+      all_serve = false;
     } else if (!started.is_current(node)) {
       return node.node + " was started and the fleet controller has not heard of it";
-    } else if (node.state != "up") {
+    } else if (is_as_wanted(node) && node.state != "retired") {
+      all_serve = false;
+    } else if (node.state != "up" && !is_as_wanted(node)) {
       return fmt::format("{} is {}", node.node, node.state);
     } else if (!node.reason.empty()) {
       return fmt::format("{}: {}", node.node, node.reason);
@@ -150,11 +160,11 @@ std::string not_ready(const rpc::GetStatusReply& status, const LocalCluster& clu
       missing = node.node + " has buckets that cannot be served yet";
     }
   }
-  return all_run ? missing : std::string();  // A node that does not run may be the one that has the documents.
+  return all_serve ? missing : std::string();  // A node that does not serve may be the one that has the documents.
 }
 
-/// Waits until every node that runs is up and knows the cluster state. `names` were just started: they have to answer
-/// themselves, and if one ends, that is the error.
+/// Waits until every node that runs is up, or in the state that an operator wants, and knows the cluster state. `names`
+/// were just started: they have to answer themselves, and if one ends, that is the error.
 Status wait_until_served(const LocalCluster& cluster, const std::vector<ProcessName>& names, double timeout_s) {
   const auto deadline = SteadyClock::now() + std::chrono::duration<double>(timeout_s);
   ConnectOptions options;
@@ -189,10 +199,7 @@ int with_node(const LocalArgs& args, F use) {
   const auto cluster = LocalCluster::open(args.directory);
   if (!cluster) return report(cluster.error());
   const auto name = node_of(args, *cluster);
-  if (!name) {
-    const int code = report(name.error());
-    return code == kNotFound ? code : static_cast<int>(kUsage);
-  }
+  if (!name) return report(name.error());
   return use(*cluster, *name);
 }
 
@@ -222,6 +229,53 @@ Result<std::vector<ProcessName>> start_new(const LocalArgs& args) {
     if (!port_taken || attempt == kAttempts) return started.error();
     shape.usual_ports = false;
   }
+}
+
+/// Waits until a process that is no part of the cluster yet answers.
+Status wait_until_answered(const LocalCluster& cluster, Connection& connection, ProcessName name, double timeout_s) {
+  const auto deadline = SteadyClock::now() + std::chrono::duration<double>(timeout_s);
+  StartedProcesses started(cluster, connection, {name});
+  for (;;) {
+    FJORD_TRY(started.check_running());
+    const std::string missing = started.ask();
+    if (missing.empty()) return Status::ok();
+    if (SteadyClock::now() >= deadline) {
+      return {StatusCode::Timeout, fmt::format("after {} s: {}{}", timeout_s, missing, started.silent_log())};
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+/// The cluster chooses the name, under which the process has to be started: an index is never given again.
+Result<ProcessName> add_node(const LocalArgs& args) {
+  FJORD_TRY_ASSIGN(const LocalCluster before, LocalCluster::open(args.directory));
+  FJORD_TRY_ASSIGN(const auto connection, connect(before.addresses()));
+  rpc::ChangeNodes request;
+  request.action = rpc::NodeAction::Add;
+  request.nodes = {"storage"};
+  request.address = "127.0.0.1:0";
+  request.reason = "fjord local add-node";
+  request.who = who_am_i();
+  request.dry_run = true;
+  request.force = true;  // The address of this question is none; nothing is changed.
+  FJORD_TRY_ASSIGN(const rpc::ChangeNodesReply would, change_nodes(*connection, request, seconds(10)));
+  if (would.nodes.size() != 1)
+    return Status(StatusCode::Unknown, "the cluster does not say what it would call the node");
+  FJORD_TRY_ASSIGN(const ProcessName name, ProcessName::parse(would.nodes.front()));
+  FJORD_TRY(LocalCluster::add_storage(args.directory, name));
+  FJORD_TRY_ASSIGN(const LocalCluster cluster, LocalCluster::open(args.directory));
+  if (cluster.running(name) == 0) FJORD_TRY(cluster.start({name}));
+  FJORD_TRY(wait_until_answered(cluster, *connection, name, args.timeout_s));
+  request.address = cluster.config().find(name)->address;
+  request.dry_run = false;
+  request.force = false;
+  FJORD_TRY_ASSIGN(const rpc::ChangeNodesReply reply, change_nodes(*connection, std::move(request), seconds(10)));
+  if (!reply.refusals.empty()) {
+    return Status(StatusCode::TestAndSetFailed,
+                  fmt::format("the cluster refuses {}: {}", name.to_string(), fmt::join(reply.refusals, "; ")));
+  }
+  FJORD_TRY(wait_until_served(cluster, {name}, args.timeout_s));
+  return name;
 }
 
 }  // namespace
@@ -300,26 +354,8 @@ int run_local_restart(const LocalArgs& args) {
 }
 
 int run_local_add_node(const LocalArgs& args) {
-  const auto name = LocalCluster::add_storage(args.directory);
+  const auto name = add_node(args);
   if (!name) return report(name.error());
-  const auto cluster = LocalCluster::open(args.directory);
-  if (!cluster) return report(cluster.error());
-  if (Status status = cluster->start({*name}); !status) return report(status);
-  const auto connection = connect(cluster->addresses());
-  if (!connection) return report(connection.error());
-  rpc::ChangeNodes request;
-  request.action = rpc::NodeAction::Add;
-  request.nodes = {"storage"};
-  request.address = cluster->config().find(*name)->address;
-  request.reason = "fjord local add-node";
-  request.who = who_am_i();
-  const auto reply = change_nodes(**connection, std::move(request), seconds(10));
-  if (!reply) return report(reply.error());
-  if (reply->nodes != std::vector<std::string>{name->to_string()}) {
-    complain(
-        fmt::format("the cluster calls the node {}, the folder {}", fmt::join(reply->nodes, ", "), name->to_string()));
-  }
-  if (Status status = wait_until_served(*cluster, {*name}, args.timeout_s); !status) return report(status);
   print_line(name->to_string());
   return kOk;
 }

@@ -2,6 +2,7 @@
 
 #include "commands.h"
 #include "fjord/client/connect.h"
+#include "fjord/document/garbage_rules.h"
 #include "input_file.h"
 #include "json_text.h"
 
@@ -14,8 +15,9 @@ constexpr std::size_t kSchemaBytesMax = std::size_t{4} << 20;
 Status check_schema(const std::string& file, const std::string& text) {
   const std::vector<std::string> one = {text};
   const auto repo = DocumentTypeRepo::build(one);
-  if (repo || text.find("inherits") != std::string::npos) return Status::ok();
-  return repo.error().with_context(file);
+  if (text.find("inherits") != std::string::npos) return Status::ok();
+  const Status status = repo ? GarbageRules::check(**repo) : repo.error();
+  return status.is_ok() ? status : status.with_context(file);
 }
 
 std::string type_json(const DocumentType& type) {
@@ -46,13 +48,13 @@ int run_schema_deploy(const SchemaArgs& args) {
     if (!file) return report(file.error());
     auto text = (*file)->read_all(kSchemaBytesMax);
     if (!text) return report(text.error().with_context((*file)->name()));
-    if (Status status = check_schema((*file)->name(), *text); !status) return report(status);
+    if (Status status = check_schema((*file)->name(), *text); !status) return report_failure(status);
     schemas.push_back(std::move(*text));
   }
   auto connection = connect_to(args.common);
   if (!connection) return report(connection.error());
   const auto reply = (*connection)->sync().deploy_schemas(std::move(schemas), args.may_drop);
-  if (!reply) return report(reply.error());
+  if (!reply) return report_failure(reply.error());
   for (const std::string& warning : reply->warnings) complain("warning: " + warning);
   if (args.common.json()) {
     JsonText json;

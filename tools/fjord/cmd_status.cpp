@@ -18,9 +18,16 @@ std::string as_json(const rpc::GetStatusReply& status, const ClusterHealth& heal
   json.key("schema_version").number(status.info.schema_version).key("distribution").text(status.info.distribution);
   json.key("buckets").begin_object().key("total").number(health.buckets).key("in_sync").number(health.buckets_in_sync);
   json.key("out_of_sync").number(health.buckets_out_of_sync).key("unavailable").number(health.buckets_unavailable);
+  json.key("under_replicated").number(health.buckets_under_replicated);
   json.key("damaged")
       .number(health.buckets_damaged)
+      .key("failing")
+      .number(health.buckets_failing)
+      .key("unplaced")
+      .number(health.buckets_unplaced)
       .end_object()
+      .key("nodes_without_space")
+      .number(health.nodes_without_space)
       .key("document_copies")
       .number(health.document_copies)
       .key("bytes")
@@ -34,8 +41,11 @@ std::string as_json(const rpc::GetStatusReply& status, const ClusterHealth& heal
         .text(node.slow)
         .key("state_version")
         .number(node.last.state_version);
+    json.key("space_stage").number(node.last.space_stage).key("space").text(node.last.space);
     json.key("buckets").number(node.last.buckets).key("documents").number(node.last.documents);
-    json.key("bytes").number(node.last.bytes).key("answered_us_ago").integer(node.answered_us_ago).end_object();
+    json.key("bytes").number(node.last.bytes).key("answered_us_ago").integer(node.answered_us_ago);
+    json.key("maintenance_us").integer(node.maintenance_us);
+    json.key("maintenance_left_us").integer(node.maintenance_left_us).end_object();
   }
   json.end_array().end_object();
   return json.str() + "\n";
@@ -63,20 +73,14 @@ std::string as_text(const rpc::GetStatusReply& status, const ClusterHealth& heal
 }  // namespace
 
 int run_status(const Common& common) {
-  constexpr int kUnreachable = 2;
+  constexpr int kExitCodesOfLevels[] = {kOk, kPartial, kFailed};
   auto connection = connect_to(common);
-  if (!connection) {
-    report(connection.error());
-    return kUnreachable;
-  }
+  if (!connection) return report(connection.error());
   const auto status = (*connection)->sync().status();
-  if (!status) {
-    report(status.error());
-    return kUnreachable;
-  }
+  if (!status) return report(status.error());
   const ClusterHealth health = health_of(*status);
   print(common.json() ? as_json(*status, health) : as_text(*status, health));
-  return health.level;
+  return kExitCodesOfLevels[health.level];
 }
 
 }  // namespace fjord::cli

@@ -14,6 +14,7 @@
 #include "fjord/tuner/guard_rails.h"
 #include "input_file.h"
 #include "json_text.h"
+#include "setting_names.h"
 #include "tune_change.h"
 #include "tune_cluster.h"
 #include "tune_config.h"
@@ -85,6 +86,15 @@ Result<Described> live_workload(const TuneArgs& args, const LiveCluster& live, c
   return described;
 }
 
+/// Errors: NotFound for a name that no advice is about.
+Status check_only(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    if (tuner::find_knob(name) != nullptr) continue;
+    return Status(StatusCode::NotFound, fmt::format("--only {}: the tuner knows no such setting", name));
+  }
+  return Status::ok();
+}
+
 struct Plan {
   tuner::Workload workload;
   std::vector<tuner::Input> inputs;
@@ -94,6 +104,7 @@ struct Plan {
 
 Result<Plan> make_plan(const TuneArgs& args, const LiveCluster& live) {
   Plan plan;
+  FJORD_TRY(check_only(args.only));
   FJORD_TRY_ASSIGN(const tuner::HardwareProfile profile, profile_of(args));
   FJORD_TRY_ASSIGN(Described described, live_workload(args, live, profile));
   plan.workload = described.workload;
@@ -107,6 +118,16 @@ Result<Plan> make_plan(const TuneArgs& args, const LiveCluster& live) {
   return plan;
 }
 
+/// Errors: InvalidArgument for what is not NAME=VALUE; NotFound.
+Status check_assignments(const std::vector<rpc::Setting>& settings, const std::vector<std::string>& assignments) {
+  for (const std::string& text : assignments) {
+    if (text.find('=') == std::string::npos) {
+      return Status(StatusCode::InvalidArgument, fmt::format("--set {}: expected NAME=VALUE", text));
+    }
+  }
+  return check_setting_names(settings, assignments);
+}
+
 int print_plan(const TuneArgs& args, const Plan& plan) {
   if (args.common.json()) {
     print_line(plan_json(plan.changes, inputs_json(plan.inputs)));
@@ -115,11 +136,6 @@ int print_plan(const TuneArgs& args, const Plan& plan) {
     print(plan_text(plan.changes));
   }
   return kOk;
-}
-
-int usage_or(const Status& error) {
-  const int code = report(error);
-  return error.code() == StatusCode::InvalidArgument ? static_cast<int>(kUsage) : code;
 }
 
 }  // namespace
@@ -142,17 +158,17 @@ int run_tune_example() {
 
 int run_tune_advise(const TuneArgs& args) {
   const auto profile = profile_of(args);
-  if (!profile) return usage_or(profile.error());
+  if (!profile) return report(profile.error());
   Described described;
   if (args.live || args.workload.empty() || !args.metrics.empty() || !args.cluster_config.empty()) {
     const auto live = ask_live(args.common);
     if (!live) return report(live.error());
     auto known = live_workload(args, *live, *profile);
-    if (!known) return usage_or(known.error());
+    if (!known) return report(known.error());
     described = std::move(*known);
   } else {
     const auto workload = workload_of(args);
-    if (!workload) return usage_or(workload.error());
+    if (!workload) return report(workload.error());
     described.workload = *workload;
     described.inputs = inputs_not_measured(true, *workload);
   }
@@ -172,7 +188,7 @@ int run_tune_calibrate(const TuneArgs& args) {
     const auto text = file_text(args.output_file);
     if (!text) return report(text.error());
     const auto before = tuner::parse_profile(*text, args.output_file);
-    if (!before) return usage_or(before.error());
+    if (!before) return report(before.error());
     profile = *before;
   }
   CalibrateOptions options;
@@ -195,7 +211,7 @@ int run_tune_plan(const TuneArgs& args) {
   const auto live = ask_live(args.common);
   if (!live) return report(live.error());
   const auto plan = make_plan(args, *live);
-  if (!plan) return usage_or(plan.error());
+  if (!plan) return report(plan.error());
   return print_plan(args, *plan);
 }
 
@@ -206,9 +222,10 @@ int run_tune_apply(const TuneArgs& args) {
   if (!live) return report(live.error());
   rpc::ChangeConfig request;
   request.set = args.set;
+  if (const Status status = check_assignments(live->config.settings, args.set); !status) return report(status);
   if (args.set.empty()) {
     const auto plan = make_plan(args, *live);
-    if (!plan) return usage_or(plan.error());
+    if (!plan) return report(plan.error());
     print_plan(args, *plan);
     for (const PlannedChange& change : plan->changes.changes) {
       if (change.may_be_applied) request.set.push_back(fmt::format("{}={}", change.knob->name, change.new_text));
@@ -220,7 +237,7 @@ int run_tune_apply(const TuneArgs& args) {
   if (args.watch) return apply_and_watch(args, **connection, id, std::move(request));
   const auto made =
       change_if_unchanged(**connection, args.common.timeout(), std::move(request), live->config.config_version);
-  if (!made) return usage_or(made.error());
+  if (!made) return report(made.error());
   if (!args.common.json()) print_line(fmt::format("applied as {}, configuration version {}", id, *made));
   return kOk;
 }

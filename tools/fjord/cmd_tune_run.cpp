@@ -203,14 +203,14 @@ class Driver {
 
 int run_tune_run(const TuneArgs& args) {
   const auto modes = modes_of(args.controllers);
-  if (!modes) return report(modes.error()), kUsage;
+  if (!modes) return report(modes.error());
   auto addresses = metric_addresses(args.metrics, args.cluster_config);
   if (addresses && addresses->empty()) {
     addresses = Status(StatusCode::InvalidArgument, "tune run needs --metrics or --cluster-config");
   }
-  if (!addresses) return report(addresses.error()), kUsage;
+  if (!addresses) return report(addresses.error());
   const auto objective = tune_objective(args);
-  if (!objective) return report(objective.error()), kUsage;
+  if (!objective) return report(objective.error());
   end_on_signal();
   tuner::PilotOptions options;
   options.modes = *modes;

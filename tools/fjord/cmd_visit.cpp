@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <limits>
@@ -7,16 +8,19 @@
 
 #include "commands.h"
 #include "document_lines.h"
+#include "end_signal.h"
 #include "fjord/client/connect.h"
 #include "fjord/document/docblock.h"
+#include "printed_documents.h"
 #include "progress.h"
 #include "visit_run.h"
 
 namespace fjord::cli {
 namespace {
 
-/// Errors: InvalidArgument for options that do not parse or do not go together; as read_tokens().
-Result<VisitRunOptions> visit_options(const VisitArgs& args, const DocumentQuery& query, std::int64_t now_us) {
+/// Errors: InvalidArgument for options that do not parse or do not go together.
+Result<VisitRunOptions> visit_options(const VisitArgs& args, const DocumentQuery& query,
+                                      const std::vector<visitors::VisitToken>& resume, std::int64_t now_us) {
   VisitRunOptions run;
   visitors::VisitorSessionOptions& options = run.session;
   options.selection = query.selection;
@@ -30,9 +34,10 @@ Result<VisitRunOptions> visit_options(const VisitArgs& args, const DocumentQuery
   options.buckets_at_once = args.buckets_at_once;
   options.include_removed = args.removes;
   options.snapshot = args.snapshot;
-  options.priority = args.priority == "high"     ? rpc::Priority::High
-                     : args.priority == "normal" ? rpc::Priority::Normal
-                                                 : rpc::Priority::Background;
+  const bool is_short = args.priority.empty() && args.limit != 0;
+  options.priority = args.priority == "high"                 ? rpc::Priority::High
+                     : args.priority == "normal" || is_short ? rpc::Priority::Normal
+                                                             : rpc::Priority::Background;
   if (!args.from.empty()) {
     FJORD_TRY_ASSIGN(options.from, parse_time(args.from, now_us));
   }
@@ -43,8 +48,8 @@ Result<VisitRunOptions> visit_options(const VisitArgs& args, const DocumentQuery
     FJORD_TRY_ASSIGN(options.slice, parse_slice(args.slice));
   }
   run.slices = args.slices;
+  run.resume = resume;
   if (!args.resume.empty()) {
-    FJORD_TRY_ASSIGN(run.resume, read_tokens(args.resume));
     if (run.resume.size() != run.slices) {
       return Status(StatusCode::InvalidArgument, fmt::format("{} is of a visit with --slices {}, this one has {}",
                                                              args.resume, run.resume.size(), run.slices));
@@ -53,32 +58,54 @@ Result<VisitRunOptions> visit_options(const VisitArgs& args, const DocumentQuery
   return run;
 }
 
-Result<std::uint64_t> count_entries(const std::string& block) {
+Result<std::uint64_t> count_entries(const std::string& block, const DocumentLines::Filter& is_wanted) {
   std::uint64_t count = 0;
   DocBlockReader reader(block);
-  while (reader.next()) ++count;
+  while (const auto entry = reader.next()) count += !is_wanted || is_wanted(*entry) ? 1 : 0;
   if (!reader.ok()) return Status(StatusCode::Corruption, "a block of documents is malformed");
   return count;
 }
 
-/// Keeps the tokens of a visit in a file, written now and then and at the end.
-class TokenFile {
+/// What a visit that can be resumed has printed. Keeps it in a file, written now and then and at the end. Without a
+/// file nothing is remembered.
+class PrintedSoFar {
  public:
-  explicit TokenFile(std::string path) : path_(std::move(path)) {}
+  /// `is_by_document`: the visitor gives each document once, as itself.
+  PrintedSoFar(std::string path, PrintedDocuments before, bool is_by_document)
+      : path_(std::move(path)),
+        printed_(std::move(before)),
+        is_by_document_(is_by_document && (!path_.empty() || printed_.size() != 0)) {}
 
+  /// Returns the documents of a block that are to be printed, and counts them as printed. Empty: all are.
+  DocumentLines::Filter filter() {
+    if (!is_by_document_) return {};
+    return [this](const EntryView& entry) { return printed_.add(entry.gid); };
+  }
+  void bucket_done(const visitors::PositionRange& range) {
+    if (is_by_document_) printed_.complete(range);
+  }
   /// What is in the tokens has been printed.
-  Status update(const VisitRun& run, bool at_once) {
+  Status save(const VisitRun& run, bool at_once) {
     const auto now = std::chrono::steady_clock::now();
     if (path_.empty() || (!at_once && now < next_)) return Status::ok();
     next_ = now + std::chrono::seconds(1);
     if (std::fflush(stdout) != 0) return {StatusCode::IoError, "standard output cannot be written"};
-    return write_tokens(path_, run.tokens());
+    return VisitProgressFile{run.tokens(), printed_}.write(path_);
   }
 
  private:
   std::string path_;
+  PrintedDocuments printed_;
+  bool is_by_document_;
   std::chrono::steady_clock::time_point next_{};
 };
+
+/// The part of the slice that is in the bucket: slices share the buckets at their borders.
+visitors::PositionRange part_of(const VisitedBucket& visited, std::uint64_t slices, visitors::PositionRange slice) {
+  if (slices > 1) slice = visitors::PositionRange::slice(visited.slice, slices);
+  const visitors::PositionRange whole = visitors::PositionRange::of(visited.bucket);
+  return {std::max(whole.first, slice.first), std::min(whole.last, slice.last)};
+}
 
 /// Blocks of buckets that are not done: of a snapshot, what was given of a bucket may be taken back.
 class HeldBuckets {
@@ -94,71 +121,131 @@ class HeldBuckets {
   std::map<VisitedBucket, std::vector<std::string>> blocks_;
 };
 
-}  // namespace
+/// The callbacks of a visit that prints what it is given.
+class Printer {
+ public:
+  Printer(const VisitArgs& args, std::shared_ptr<const DocumentTypeRepo> types, const DocumentQuery& query,
+          visitors::PositionRange slice, PrintedSoFar so_far)
+      : args_(args),
+        slice_(slice),
+        limit_(args.limit == 0 ? std::numeric_limits<std::uint64_t>::max() : args.limit),
+        lines_(std::move(types), query.names),
+        progress_("visit", "docs", Progress::when(args.show_progress)),
+        so_far_(std::move(so_far)),
+        is_wanted_(so_far_.filter()) {}
 
-int run_visit(const VisitArgs& args) {
-  auto connection = connect_to(args.common);
-  if (!connection) return report(connection.error());
-  if (Status status = (*connection)->sync().refresh_schemas(); !status) return report(status);
-  const auto snapshot = (*connection)->client().snapshot();
-  const auto query = DocumentQuery::make(args.type, args.selection, args.fields, *snapshot->types());
-  if (!query) return report(query.error());
-  auto options = visit_options(args, *query, (*connection)->runtime().clock.wall_now().us);
-  if (!options) {
-    complain(options.error().message());
-    return kUsage;
+  /// `run` is made with them, and lives as long as they are called.
+  VisitRunCallbacks callbacks(VisitRun*& run) {
+    VisitRunCallbacks callbacks;
+    callbacks.on_docblock = [this, &run](const VisitedBucket& bucket, const std::string& block) {
+      if (!args_.snapshot) return print_block(*run, bucket, block);
+      held_.add(bucket, block);
+      return Status::ok();
+    };
+    if (args_.snapshot) callbacks.on_bucket_dropped = [this](const VisitedBucket& bucket) { held_.drop(bucket); };
+    callbacks.on_bucket_done = [this, &run](const VisitedBucket& bucket) {
+      for (const std::string& block : held_.take(bucket)) {
+        if (printed_ < limit_) FJORD_TRY(print_block(*run, bucket, block));
+      }
+      if (printed_ < limit_) so_far_.bucket_done(part_of(bucket, args_.slices, slice_));
+      return so_far_.save(*run, false);
+    };
+    return callbacks;
   }
 
-  DocumentLines lines(snapshot->types(), query->names);
-  std::string text;
-  std::uint64_t printed = 0;
-  Progress progress("visit", "docs", Progress::when(args.show_progress));
-  TokenFile tokens(args.progress_file);
-  const std::uint64_t limit = args.limit == 0 ? std::numeric_limits<std::uint64_t>::max() : args.limit;
-  VisitRun* the_run = nullptr;
-  HeldBuckets held;
-  VisitRunCallbacks callbacks;
-  const auto print_block = [&](const VisitedBucket& bucket, const std::string& block) {
-    text.clear();
-    if (args.count) {
-      FJORD_TRY_ASSIGN(const std::uint64_t some, count_entries(block));
-      printed += some;
-      progress.update(the_run->part_done(), printed);
+  std::uint64_t printed() const { return printed_; }
+  Status save(const VisitRun& run) { return so_far_.save(run, true); }
+
+ private:
+  Status print_block(VisitRun& run, const VisitedBucket& bucket, const std::string& block) {
+    text_.clear();
+    if (args_.count) {
+      FJORD_TRY_ASSIGN(const std::uint64_t some, count_entries(block, is_wanted_));
+      printed_ += some;
+      progress_.update(run.part_done(), printed_);
       return Status::ok();
     }
-    FJORD_TRY_ASSIGN(const std::uint64_t count, lines.append(block, limit - printed, text));
-    print(text);
-    printed += count;
-    progress.update(the_run->part_done(), printed);
-    if (printed == limit) the_run->stop(bucket);
+    FJORD_TRY_ASSIGN(const std::uint64_t count, lines_.append(block, limit_ - printed_, text_, is_wanted_));
+    print(text_);
+    printed_ += count;
+    progress_.update(run.part_done(), printed_);
+    if (printed_ == limit_) run.stop(bucket);
     return Status::ok();
-  };
-  callbacks.on_docblock = [&](const VisitedBucket& bucket, const std::string& block) {
-    if (!args.snapshot) return print_block(bucket, block);
-    held.add(bucket, block);
-    return Status::ok();
-  };
-  if (args.snapshot) callbacks.on_bucket_dropped = [&](const VisitedBucket& bucket) { held.drop(bucket); };
-  callbacks.on_bucket_done = [&](const VisitedBucket& bucket) {
-    for (const std::string& block : held.take(bucket)) {
-      if (printed < limit) FJORD_TRY(print_block(bucket, block));
-    }
-    return tokens.update(*the_run, false);
-  };
-  VisitRun run(**connection, std::move(*options), std::move(callbacks));
-  the_run = &run;
-  const auto start = std::chrono::steady_clock::now();
-  Status status = run.run();
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (args.count && status) print_line(std::to_string(printed));
-  if (const Status kept = tokens.update(run, true); !kept && status) status = kept;
-  if (std::fflush(stdout) != 0 && status) status = Status(StatusCode::IoError, "standard output cannot be written");
+  }
+
+  const VisitArgs& args_;
+  const visitors::PositionRange slice_;
+  const std::uint64_t limit_;
+  DocumentLines lines_;
+  Progress progress_;
+  PrintedSoFar so_far_;
+  const DocumentLines::Filter is_wanted_;
+  HeldBuckets held_;
+  std::string text_;
+  std::uint64_t printed_ = 0;
+};
+
+/// Where the visit keeps how far it is; empty: nowhere.
+const std::string& progress_file(const VisitArgs& args) {
+  return args.progress_file.empty() ? args.resume : args.progress_file;
+}
+
+/// What there is to say when all callbacks have been called. Returns the exit code.
+int finish(const VisitArgs& args, const VisitRun& run, Printer& printer, Status status, const char* signal,
+           double seconds) {
+  if (args.count && status) print_line(std::to_string(printer.printed()));
+  const bool is_interrupted = status.code() == StatusCode::Cancelled && signal != nullptr;
+  const bool may_fail = status.is_ok() || is_interrupted;
+  if (const Status kept = printer.save(run); !kept && may_fail) status = kept;
+  if (std::fflush(stdout) != 0 && may_fail) status = Status(StatusCode::IoError, "standard output cannot be written");
   if (args.explain) {
     const std::string why =
         args.common.json() ? explain_json(run.progress(), seconds) + '\n' : explain_text(run.progress(), seconds);
     std::fputs(why.c_str(), stderr);
   }
+  if (is_interrupted && status.code() == StatusCode::Cancelled) {
+    const std::string& file = progress_file(args);
+    complain(fmt::format("{} after {} documents; {}", signal, printer.printed(),
+                         file.empty() ? "with --progress FILE a visit can be resumed"
+                                      : fmt::format("--resume {} goes on behind them", file)));
+    return kPartial;
+  }
   return status ? static_cast<int>(kOk) : report(status);
+}
+
+int visit(const VisitArgs& args, Connection& connection, VisitProgressFile before, EndSignal& end_signal) {
+  if (Status status = connection.sync().refresh_schemas(); !status) return report(status);
+  const auto snapshot = connection.client().snapshot();
+  const auto query = DocumentQuery::make(args.type, args.selection, args.fields, *snapshot->types());
+  if (!query) return report(query.error());
+  auto options = visit_options(args, *query, before.tokens, connection.runtime().clock.wall_now().us);
+  if (!options) return report(options.error());
+  Printer printer(args, snapshot->types(), *query, options->session.slice,
+                  PrintedSoFar(progress_file(args), std::move(before.printed), args.visitor == "dump"));
+  VisitRun* the_run = nullptr;
+  VisitRun run(connection, std::move(*options), printer.callbacks(the_run));
+  the_run = &run;
+  end_signal.call([&run] { run.interrupt(Status(StatusCode::Cancelled, "interrupted")); });
+  const auto start = std::chrono::steady_clock::now();
+  Status status = run.run();
+  end_signal.call(nullptr);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return finish(args, run, printer, std::move(status), end_signal.name(), seconds);
+}
+
+}  // namespace
+
+int run_visit(const VisitArgs& args) {
+  EndSignal end_signal;  // Before there are other threads.
+  VisitProgressFile before;
+  if (!args.resume.empty()) {
+    auto read = VisitProgressFile::read(args.resume);
+    if (!read) return report(read.error());
+    before = std::move(*read);
+  }
+  auto connection = connect_to(args.common);
+  if (!connection) return report(connection.error());
+  return visit(args, **connection, std::move(before), end_signal);
 }
 
 }  // namespace fjord::cli

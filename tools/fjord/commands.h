@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,7 @@ struct DocumentArgs {
   Common common;
   std::vector<std::string> ids;  ///< get, remove
   std::string id;                ///< put, update
+  std::string type;              ///< Of ids that leave it out; empty: they name it.
   std::string file;
   std::string condition;  ///< put, update, remove
   bool create = false;    ///< put, update
@@ -68,6 +70,9 @@ struct DocumentArgs {
   std::string token;
   std::string fields;  ///< get
   std::string consistency = "default";
+  std::optional<std::uint64_t> if_version;  ///< put, update, remove; 0: only if there is no document
+  bool versions = false;                    ///< get
+  std::string node;                         ///< get: "storage.2", or empty
 };
 int run_put(const DocumentArgs& args);
 int run_update(const DocumentArgs& args);
@@ -94,7 +99,7 @@ struct VisitArgs {
   std::uint32_t visitors_per_node = 4;
   std::uint32_t buckets_per_visitor = 0;
   std::uint32_t buckets_at_once = 1;
-  std::string priority = "background";
+  std::string priority;  ///< Empty: normal with a limit, else background.
   std::string show_progress = "auto";
   bool explain = false;
 };
@@ -167,6 +172,7 @@ struct JobArgs {
   bool incremental = false;
   std::vector<std::string> settings;
   bool wait = false;
+  bool remove_results = false;
   std::string progress = "auto";
 };
 int run_job_run(const JobArgs& args);
@@ -179,6 +185,7 @@ int run_job_resume(const JobArgs& args);
 int run_job_set(const JobArgs& args);
 int run_job_dead_letters(const JobArgs& args);
 int run_job_results(const JobArgs& args);
+int run_job_remove(const JobArgs& args);
 
 struct AggregateArgs {
   Common common;
@@ -209,10 +216,12 @@ struct BucketArgs {
   Common common;
   std::uint64_t lines = 100;
   std::vector<std::string> buckets;
+  std::string id;  ///< show: of a bucket or of a document
   bool all = false;
   bool yes = false;
 };
 int run_bucket_list(const BucketArgs& args);
+int run_bucket_show(const BucketArgs& args);
 int run_bucket_accept_loss(const BucketArgs& args);
 
 struct PlacementArgs {
@@ -247,8 +256,14 @@ int run_node_list(const Common& common);
 struct StateArgs {
   Common common;
   unsigned lines = 20;
+  // Recover.
+  bool from_nodes = false;
+  bool dry_run = false;
+  bool force = false;
+  std::string controller;  ///< Whom to ask; empty: the one that a distributor asks.
 };
 int run_state_log(const StateArgs& args);
+int run_state_recover(const StateArgs& args);
 int run_state_show(const StateArgs& args);
 
 struct ConfigArgs {

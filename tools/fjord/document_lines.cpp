@@ -4,7 +4,6 @@
 #include <charconv>
 #include <fmt/format.h>
 
-#include "fjord/document/docblock.h"
 #include "fjord/document/document.h"
 #include "fjord/document/field_set.h"
 #include "fjord/document/json.h"
@@ -66,12 +65,14 @@ Result<DocumentQuery> DocumentQuery::make(const std::string& type, const std::st
   return query;
 }
 
-Result<std::uint64_t> DocumentLines::append(const std::string& docblock, std::uint64_t limit, std::string& out) {
+Result<std::uint64_t> DocumentLines::append(const std::string& docblock, std::uint64_t limit, std::string& out,
+                                            const Filter& is_wanted) {
   std::uint64_t count = 0;
   DocBlockReader reader(docblock);
   while (count < limit) {
     const auto entry = reader.next();
     if (!entry) break;
+    if (is_wanted && !is_wanted(*entry)) continue;
     ++count;
     if (entry->removed) {
       JsonText line;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "fjord/common/result.h"
+#include "fjord/document/docblock.h"
 #include "fjord/document/document_type.h"
 #include "fjord/visitors/bucket_space.h"
 
@@ -31,8 +33,12 @@ class DocumentLines {
   DocumentLines(std::shared_ptr<const DocumentTypeRepo> types, std::vector<std::string> names, bool timestamps = false)
       : types_(std::move(types)), names_(std::move(names)), timestamps_(timestamps) {}
 
-  /// Appends to `out`, at most `limit` documents. Returns how many. Errors: UnknownType, Corruption.
-  Result<std::uint64_t> append(const std::string& docblock, std::uint64_t limit, std::string& out);
+  using Filter = std::function<bool(const EntryView&)>;
+
+  /// Appends to `out`, at most `limit` documents, of those that `is_wanted` is true for (empty: all). Asks it for no
+  /// more than it takes. Returns how many. Errors: UnknownType, Corruption.
+  Result<std::uint64_t> append(const std::string& docblock, std::uint64_t limit, std::string& out,
+                               const Filter& is_wanted = {});
 
  private:
   std::span<const Field* const> fields_of(const DocumentType& type);

@@ -111,6 +111,20 @@ Status ExportFile::load(Mode mode) {
   return Status::ok();
 }
 
+Status ExportFile::begin(const std::string& header) { return bytes_ == 0 ? append(header) : Status::ok(); }
+
+Status ExportFile::append(const std::string& lines) {
+  if (lines.empty()) return Status::ok();
+  std::string packed;
+  if (packed_) {
+    FJORD_TRY_ASSIGN(packed, pack(lines));
+  }
+  const std::string& out = packed_ ? packed : lines;
+  if (std::fwrite(out.data(), 1, out.size(), file_.get()) != out.size()) return failed("written");
+  bytes_ += out.size();
+  return Status::ok();
+}
+
 Status ExportFile::add(const VisitedBucket& bucket, const std::string& lines, std::uint64_t documents) {
   Spool& spool = spools_[bucket];
   spool.lines += lines;
@@ -131,17 +145,6 @@ Status ExportFile::commit(const VisitedBucket& bucket) {
   if (at == spools_.end()) return Status::ok();
   Spool spool = std::move(at->second);
   spools_.erase(at);
-  const auto append = [&](const std::string& lines) -> Status {
-    if (lines.empty()) return Status::ok();
-    std::string packed;
-    if (packed_) {
-      FJORD_TRY_ASSIGN(packed, pack(lines));
-    }
-    const std::string& out = packed_ ? packed : lines;
-    if (std::fwrite(out.data(), 1, out.size(), file_.get()) != out.size()) return failed("written");
-    bytes_ += out.size();
-    return Status::ok();
-  };
   if (spool.overflow != nullptr) {
     std::rewind(spool.overflow.get());
     std::string piece(kSpoolBytesMax, '\0');

@@ -34,6 +34,8 @@ class ExportFile {
   std::uint64_t documents() const { return documents_; }
   std::uint64_t bytes() const { return bytes_; }
 
+  /// What a new file begins with. A file that goes on has it already.
+  Status begin(const std::string& header);
   Status add(const VisitedBucket& bucket, const std::string& lines, std::uint64_t documents);
   /// The bucket is complete: into the file with it.
   Status commit(const VisitedBucket& bucket);
@@ -57,6 +59,7 @@ class ExportFile {
 
   explicit ExportFile(std::string path);
   Status load(Mode mode);
+  Status append(const std::string& lines);
   Status failed(const char* what) const;
 
   std::string path_;

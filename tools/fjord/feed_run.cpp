@@ -243,6 +243,7 @@ void FeedRun::fail(const Status& status) {
   {
     const std::lock_guard lock(mutex_);
     ++unread_[status.code()];
+    whole_failures_.push_back(status);
   }
   show_error(status.to_string());
 }
@@ -292,7 +293,13 @@ std::string FeedRun::finish() {
 int FeedRun::exit_code() const {
   const std::uint64_t bad = failed_total() + stats_.in_doubt;
   if (bad == 0) return kOk;
-  return stats_.ok > 0 ? kPartial : kFailed;
+  if (stats_.ok > 0) return kPartial;
+  const std::lock_guard lock(mutex_);
+  if (bad != whole_failures_.size()) return kFailed;
+  const int code = failure_code(whole_failures_.front());
+  const bool is_same = std::all_of(whole_failures_.begin(), whole_failures_.end(),
+                                   [&](const Status& status) { return failure_code(status) == code; });
+  return is_same ? code : static_cast<int>(kFailed);
 }
 
 }  // namespace fjord::cli

@@ -44,7 +44,7 @@ class FeedRun {
   void fail(const Status& status);
   /// Waits for all results. Returns the summary as JSON.
   std::string finish();
-  /// 0: all is stored; 5: a part; 1: nothing.
+  /// 0: all is stored; 5: a part; 1: nothing, or the code of what was wrong with all files as a whole.
   int exit_code() const;
 
  private:
@@ -64,6 +64,7 @@ class FeedRun {
   const Clock& clock_;
   mutable std::mutex mutex_;
   std::map<StatusCode, std::uint64_t> unread_ FJORD_GUARDED_BY(mutex_);  ///< Failed before they were submitted.
+  std::vector<Status> whole_failures_ FJORD_GUARDED_BY(mutex_);          ///< What fail() was called with.
   std::uint64_t errors_ FJORD_GUARDED_BY(mutex_) = 0;
   std::vector<std::string> files_ FJORD_GUARDED_BY(mutex_);  ///< A tag is file index << 40 | line.
   std::string input_;

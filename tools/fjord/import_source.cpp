@@ -59,6 +59,24 @@ std::string id_of(const ImportOptions& options, const std::string& user_part) {
   return fmt::format("id:{}:{}::{}", name_space, options.type, user_part);
 }
 
+/// What `fjord export` wrote has whole ids in the column "_id".
+bool is_whole_id(const ImportOptions& options, const std::string& text) {
+  return options.id_field == "_id" &&
+         (text.starts_with("id:") || text.starts_with("doc:") || text.starts_with("userdoc:"));
+}
+
+/// Arrays, weighted sets, maps and structs are JSON text. Errors: those of fields_from_json().
+Result<FieldValue> value_from_json(const DocumentTypeRepo& types, const DocumentType& type, const DocumentId& id,
+                                   const Field& field, const std::string& text) {
+  JsonText object;
+  object.begin_object().key(field.name).raw(text).end_object();
+  FJORD_TRY_ASSIGN(const EncodedDocument encoded, fields_from_json(type, id, object.str()));
+  FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(types, encoded.header, encoded.body));
+  const std::optional<FieldSlice> slice = view.field(field.name);
+  if (slice) return slice->value();
+  return Status(StatusCode::InvalidField, fmt::format("\"{}\" is not a value of {}", text, field.type->name()));
+}
+
 }  // namespace
 
 Result<FieldValue> value_from_text(const DataType& type, const std::string& text) {
@@ -122,11 +140,6 @@ Status CsvImport::read_header(std::vector<std::string>& warnings) {
     for (const Field& field : type_.fields()) {
       if (found == nullptr && lower(field.name) == wanted) found = &field;
     }
-    if (found != nullptr && (is_collection(found->type->tag()) || found->type->tag() == TypeTag::Struct)) {
-      return Status(StatusCode::InvalidField,
-                    fmt::format("line 1: the field {} has the type {}, which a cell cannot hold", found->name,
-                                found->type->name()));
-    }
     if (found == nullptr && !is_id) {
       warnings.push_back(
           fmt::format("{}: the column \"{}\" is no field of {} and is left out", name(), column, type_.name()));
@@ -171,13 +184,21 @@ Result<rpc::Operation> CsvImport::parse(const Record& record) const {
     return Status(StatusCode::InvalidId,
                   fmt::format("column \"{}\", which the id is made of, is empty", columns_[id_column_]));
   }
-  FJORD_TRY_ASSIGN(DocumentId id, DocumentId::parse(id_of(options_, user_part)));
+  FJORD_TRY_ASSIGN(DocumentId id,
+                   DocumentId::parse(is_whole_id(options_, user_part) ? user_part : id_of(options_, user_part)));
+  if (!id.type().empty() && id.type() != type_.name()) {
+    return Status(StatusCode::InvalidId, fmt::format("{} is of the type {}, and rows become documents of type {}",
+                                                     user_part, id.type(), type_.name()));
+  }
   Document document(type_, std::move(id));
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (fields_[i] == nullptr) continue;
-    const bool is_string = fields_[i]->type->tag() == TypeTag::String;
-    if (cells[i].text.empty() && !(is_string && cells[i].quoted)) continue;
-    auto value = value_from_text(*fields_[i]->type, cells[i].text);
+    const TypeTag tag = fields_[i]->type->tag();
+    const bool may_be_empty = tag == TypeTag::String || tag == TypeTag::Raw;
+    if (cells[i].text.empty() && !(may_be_empty && cells[i].quoted)) continue;
+    const bool is_nested = is_collection(tag) || tag == TypeTag::Struct;
+    auto value = is_nested ? value_from_json(*types_, type_, document.id(), *fields_[i], cells[i].text)
+                           : value_from_text(*fields_[i]->type, cells[i].text);
     if (!value) return value.error().with_context(fmt::format("column \"{}\"", columns_[i]));
     if (Status status = document.set(*fields_[i], std::move(*value)); !status) {
       return status.with_context(fmt::format("column \"{}\"", columns_[i]));

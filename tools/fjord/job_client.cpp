@@ -8,6 +8,7 @@
 #include <optional>
 #include <thread>
 
+#include "cli.h"
 #include "fjord/common/random.h"
 
 namespace fjord::cli {
@@ -33,6 +34,13 @@ class Answer {
   std::condition_variable changed_;
   std::optional<T> value_;
 };
+
+/// Read by all passes.
+std::uint64_t documents_of(const rpc::JobStatus& job) {
+  std::uint64_t documents = job.documents_read;
+  for (const rpc::PassStatus& pass : job.passes_done) documents += pass.documents_read;
+  return documents;
+}
 
 }  // namespace
 
@@ -63,6 +71,13 @@ std::string_view phase_text(rpc::JobPhase phase) {
       break;
   }
   return "unknown";
+}
+
+int exit_code_of_done(const rpc::JobStatus& job) {
+  if (job.dead_letters == 0) return kOk;
+  complain(fmt::format("job {} is done without {} of {} documents, on which map() failed: fjord job dead-letters {}",
+                       job.job_id, job.dead_letters, documents_of(job), job.job_id));
+  return kPartial;
 }
 
 std::string_view shuffle_text(rpc::Shuffle shuffle) {

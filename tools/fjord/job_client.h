@@ -12,6 +12,9 @@ bool has_ended(const rpc::JobStatus& job);
 /// "map", "done"
 std::string_view phase_text(rpc::JobPhase phase);
 
+/// The exit code of a job that is done; says so if documents are missing from its results.
+int exit_code_of_done(const rpc::JobStatus& job);
+
 /// "auto", "store" or "direct".
 std::string_view shuffle_text(rpc::Shuffle shuffle);
 rpc::Shuffle shuffle_from(std::string_view text);

@@ -129,22 +129,22 @@ Status LocalCluster::create(const std::string& directory, const LocalShape& shap
   return create_local_config(directory, "cluster.yaml", shape);
 }
 
-Result<ProcessName> LocalCluster::add_storage(const std::string& directory) {
+Status LocalCluster::add_storage(const std::string& directory, ProcessName name) {
   FJORD_TRY_ASSIGN(const LocalCluster cluster, open(directory));
+  if (cluster.config().find(name) != nullptr) return Status::ok();
   const std::size_t before = cluster.config().storage.size();
-  const ProcessName name{config::Role::Storage, static_cast<std::uint16_t>(before)};
   FJORD_TRY_ASSIGN(const std::vector<int> ports, find_free_ports(2));
   const std::string file = cluster.directory_ + "/cluster.yaml";
   std::string yaml = read_text(file);
   if (!yaml.ends_with('\n')) yaml += '\n';
   yaml += fmt::format("  - address: 127.0.0.1:{}\n    http: 127.0.0.1:{}\n    directory: {}\n", ports[0], ports[1],
                       name.to_string());
+  if (name.index != before) yaml += fmt::format("    index: {}\n", name.index);
   const auto parsed = config::parse_config(yaml, file);
   if (!parsed || parsed->storage.size() != before + 1) {
     return Status(StatusCode::InvalidArgument, file + " does not end with the list of storage nodes");
   }
-  FJORD_TRY(write_text(file, yaml));
-  return name;
+  return write_text(file, yaml);
 }
 
 Result<LocalCluster> LocalCluster::open(const std::string& directory) {

@@ -28,9 +28,10 @@ class LocalCluster {
   /// Makes the folder and its cluster.yaml, in place of the one that is there. Errors: IoError.
   static Status create(const std::string& directory, const LocalShape& shape);
   static bool exists(const std::string& directory);
-  /// Adds a storage node with ports and a folder of its own to the cluster.yaml in `directory`. Returns its name.
+  /// Adds the storage node of that name, with ports and a folder of its own, to the cluster.yaml in `directory`. One
+  /// that is there already, as it was added before the cluster refused it, stays as it is.
   /// Errors: InvalidArgument if the file does not end with the list of storage nodes; IoError.
-  static Result<config::ProcessName> add_storage(const std::string& directory);
+  static Status add_storage(const std::string& directory, config::ProcessName name);
 
   const config::ClusterConfig& config() const { return config_; }
   /// What FJORD_CLUSTER should be.

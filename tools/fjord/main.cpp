@@ -2,8 +2,11 @@
 
 #include <cstdlib>
 
+#include "fjord/common/fatal_signals.h"
 #include "fjord/common/log.h"
+#include "fjord/version/version.h"
 #include "options.h"
+#include "options_reference.h"
 
 namespace fjord::cli {
 namespace {
@@ -30,10 +33,12 @@ struct CommandLine {
   StateArgs state;
   ConfigArgs config;
   TuneArgs tune;
+  ReferenceArgs reference;
   Action action;
 
   CommandLine() {
     app.require_subcommand(1);
+    app.set_version_flag("--version", version_text("fjord"), "Prints the version and exits");
     app.footer("\nExample:\n  eval \"$(fjord local start --dir ./cluster)\" && fjord status\n" +
                std::string(kExitCodes));
     add_dev(app, dev, action);
@@ -54,6 +59,7 @@ struct CommandLine {
     add_state(app, state, action);
     add_config(app, config, action);
     add_tune(app, tune, action);
+    add_reference(app, reference, action);
     const char* cluster = std::getenv("FJORD_CLUSTER");
     for (Common* common : {&schema.common, &feed.common, &document.common, &visit.common, &export_.common, &job.common,
                            &status, &plugin, &node.common, &state.common, &config.common, &tune.common,
@@ -67,6 +73,7 @@ struct CommandLine {
 }  // namespace fjord::cli
 
 int main(int argc, char** argv) {
+  fjord::report_fatal_signals("fjord");
   fjord::log::set_level(fjord::log::Level::Error);
   fjord::cli::CommandLine line;
   try {

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 
 #include "commands.h"
@@ -19,6 +21,8 @@ using Action = std::function<int()>;
 
 // What commands share.
 CLI::App* command(CLI::App& parent, const std::string& name, const std::string& what, const std::string& example);
+/// Takes digits for a number from `min` to `max`, and nothing else: without it a negative number becomes a huge one.
+CLI::Validator whole_number(std::uint64_t min = 0, std::uint64_t max = std::numeric_limits<std::uint64_t>::max());
 void add_output(CLI::App& app, std::string& output);
 void add_common(CLI::App& app, Common& common);
 void add_progress(CLI::App& app, std::string& progress);
@@ -45,6 +49,10 @@ void add_subscribe(CLI::App& app, SubscribeArgs& args, Action& action);
 void add_jobs(CLI::App& app, JobArgs& args, Action& action);
 void add_aggregate(CLI::App& app, AggregateArgs& args, Action& action);
 void add_plugins(CLI::App& app, Common& common, Action& action);
+
+// options_reference.cpp: completion scripts and manual pages, of all commands that `app` has then.
+struct ReferenceArgs;
+void add_reference(CLI::App& app, ReferenceArgs& args, Action& action);
 
 // options_tune.cpp: the tuner.
 void add_tune(CLI::App& app, TuneArgs& args, Action& action);

@@ -40,7 +40,9 @@ void add_local(CLI::App& app, LocalArgs& args, Action& action) {
   add_output(*status, args.output);
   CLI::App* kill = add("kill", "Ends one process at once (SIGKILL), to see what happens",
                        "fjord local kill --dir ./cluster storage.2", run_local_kill);
-  CLI::App* restart = add("restart", "Ends one process if it runs, starts it and waits until it serves",
+  CLI::App* restart = add("restart",
+                          "Ends one process if it runs, starts it and waits until it serves, or is in the state that "
+                          "an operator wants, such as maintenance",
                           "fjord local restart --dir ./cluster storage.2", run_local_restart);
   add_timeout(restart);
   CLI::App* more = add("add-node", "Starts one more storage node and makes it part of the cluster",
@@ -75,9 +77,9 @@ void add_status(CLI::App& app, Common& common, Action& action) {
   CLI::App* status = app.add_subcommand("status", "Nodes, state version, buckets in and out of sync");
   status->footer(
       "\nExample:\n  fjord status -o json\n\n"
-      "Exit codes: 0 all well; 1 degraded: a node is down or buckets are out of sync; 2 the cluster cannot be reached "
-      "or has "
-      "buckets that cannot be served");
+      "Exit codes: 0 all well, 1 failed: the cluster cannot be reached or something is not served, 2 usage, 5 "
+      "degraded: "
+      "all is served, but a node is down or buckets are out of sync");
   add_common(*status, common);
   status->callback([&] { action = [&] { return run_status(common); }; });
 }
@@ -169,13 +171,20 @@ void add_nodes(CLI::App& app, NodeArgs& args, Action& action) {
 }
 
 void add_buckets(CLI::App& app, BucketArgs& args, Action& action) {
-  CLI::App* bucket = app.add_subcommand("bucket", "Buckets that are not as they should be");
+  CLI::App* bucket =
+      app.add_subcommand("bucket", "Buckets: which are not as they should be, and what is on their replicas");
   bucket->require_subcommand(1);
   bucket->footer("\nExample:\n  fjord bucket list\n" + std::string(kExitCodes));
   CLI::App* list = command(*bucket, "list", "What is wrong with which buckets, the worst first", "fjord bucket list");
   list->add_option("-n,--lines", args.lines, "At most so many (default: 100)")->check(CLI::Range(1, 1'000'000));
   add_common(*list, args.common);
   list->callback([&] { action = [&] { return run_bucket_list(args); }; });
+  CLI::App* show = command(*bucket, "show", "One bucket: its distributor and what each replica of it holds",
+                           "fjord bucket show id:shop:music::1\n  fjord bucket show 0x4000000000000012");
+  show->add_option("ID", args.id, "Of a bucket, or of a document: its bucket, and its version on each replica")
+      ->required();
+  add_common(*show, args.common);
+  show->callback([&] { action = [&] { return run_bucket_show(args); }; });
   CLI::App* accept =
       command(*bucket, "accept-loss",
               "Gives up what all replicas of a bucket have lost: what is left is all there is from then on",
@@ -195,9 +204,22 @@ void add_state(CLI::App& app, StateArgs& args, Action& action) {
   add_common(*show, args.common);
   show->callback([&] { action = [&] { return run_state_show(args); }; });
   CLI::App* log = command(*state, "log", "What changed, when, why, and who caused it", "fjord state log -n 50 -o json");
-  log->add_option("-n,--lines", args.lines, "The newest so many; 0: all that is kept (default: 20)");
+  log->add_option("-n,--lines", args.lines, "The newest so many; 0: all that is kept (default: 20)")
+      ->check(whole_number(0, std::numeric_limits<unsigned>::max()));
   add_common(*log, args.common);
   log->callback([&] { action = [&] { return run_state_log(args); }; });
+  CLI::App* recover = command(*state, "recover",
+                              "Gives a fleet controller whose records are lost what the nodes know: the newest cluster "
+                              "state, schemas, settings. Documents are not touched",
+                              "fjord state recover --from-nodes --dry-run");
+  recover->add_flag("--from-nodes", args.from_nodes, "Take over what nodes report")->required();
+  recover->add_flag("--dry-run", args.dry_run, "Only show what was found and what would be published");
+  recover->add_flag("--force", args.force, "Although nodes do not answer, which may know something newer");
+  recover
+      ->add_option("--controller", args.controller, "The fleet controller (default: the one that a distributor asks)")
+      ->type_name("HOST:PORT");
+  add_common(*recover, args.common);
+  recover->callback([&] { action = [&] { return run_state_recover(args); }; });
 }
 
 void add_config(CLI::App& app, ConfigArgs& args, Action& action) {
@@ -225,7 +247,7 @@ void add_config(CLI::App& app, ConfigArgs& args, Action& action) {
   set->add_option("NAME=VALUE", args.names, "Settings and their new values")->required();
   CLI::App* revert = add("revert", "Everything as in an earlier version, or as before the last change",
                          "fjord config revert 3", run_config_revert);
-  revert->add_option("VERSION", args.version, "See history (default: the one before)");
+  revert->add_option("VERSION", args.version, "See history (default: the one before)")->check(whole_number(1));
   for (CLI::App* one : {set, unset, revert})
     one->add_flag("--dry-run", args.dry_run, "Only check, and say what changes");
   for (const bool paused : {true, false}) {

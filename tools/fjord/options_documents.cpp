@@ -5,8 +5,10 @@ namespace {
 
 void add_feed_options(CLI::App& app, FeedArgs& args) {
   app.add_option("--errors-shown", args.errors_shown,
-                 "Messages about single records; the rest is counted (default: 100)");
-  app.add_option("--in-flight", args.in_flight, "Operations under way at once, at most (default: 2048)");
+                 "Messages about single records; the rest is counted (default: 100)")
+      ->check(whole_number());
+  app.add_option("--in-flight", args.in_flight, "Operations under way at once, at most (default: 2048)")
+      ->check(whole_number(1));
   app.add_flag("--background", args.background, "Give way to the operations of others when there is too much to do");
   add_progress(app, args.progress);
   add_common(app, args.common);
@@ -15,6 +17,11 @@ void add_feed_options(CLI::App& app, FeedArgs& args) {
 void add_write_options(CLI::App& app, DocumentArgs& args, bool may_create) {
   app.add_option("--condition", args.condition, "Only if this holds for the document as it is stored, else exit code 1")
       ->type_name("CONDITION");
+  app.add_option("--if-version", args.if_version,
+                 "Only if the document has this version, which `get --versions` prints; 0: only if there is none; else "
+                 "exit code 1 and the version that it has")
+      ->check(whole_number())
+      ->type_name("VERSION");
   if (may_create) {
     app.add_flag("--create", args.create, "Go on if there is no document, whatever the condition");
   }
@@ -29,36 +36,42 @@ void add_write_options(CLI::App& app, DocumentArgs& args, bool may_create) {
       ->type_name("TOKEN");
 }
 
+void add_type(CLI::App& app, DocumentArgs& args, bool may_be_bulk) {
+  const std::string what = "Document type of an id that leaves it out, as in id:shop::1";
+  app.add_option("--type", args.type, may_be_bulk ? what + "; with --where: of the documents" : what)
+      ->type_name("TYPE");
+}
+
 /// Of update and remove, for all documents that match at once.
 void add_bulk_options(CLI::App& app, BulkArgs& args) {
   app.add_option("--where", args.where, "All documents of --type that this condition holds for, instead of one")
       ->type_name("CONDITION");
-  app.add_option("--type", args.type, "With --where: their document type")->type_name("TYPE");
   app.add_flag("--dry-run", args.dry_run, "With --where: only count them");
   app.add_flag("--yes", args.yes, "With --where: do it; without, they are counted");
   app.add_option("--progress", args.progress_file, "With --where: keep in this file how far it is")->type_name("FILE");
   app.add_option("--resume", args.resume, "With --where: go on from such a file; no document is changed twice")
       ->type_name("FILE");
-  app.add_option("--in-flight", args.in_flight, "With --where: operations under way at once, at most (default: 2048)");
+  app.add_option("--in-flight", args.in_flight, "With --where: operations under way at once, at most (default: 2048)")
+      ->check(whole_number(1));
 }
 
 /// True if --where was given; checks what goes with it.
-bool is_bulk(const CLI::App& app, const BulkArgs& args) {
+bool is_bulk(const CLI::App& app, const std::string& type) {
   if (app.count("--where") == 0) {
-    for (const char* other : {"--type", "--dry-run", "--yes", "--progress", "--resume", "--in-flight"}) {
+    for (const char* other : {"--dry-run", "--yes", "--progress", "--resume", "--in-flight"}) {
       if (app.count(other) != 0) throw CLI::RequiresError(other, "--where");
     }
     return false;
   }
-  for (const char* other : {"--condition", "--create", "--durability", "--token"}) {
+  for (const char* other : {"--condition", "--if-version", "--create", "--durability", "--token"}) {
     if (app.get_option_no_throw(other) != nullptr && app.count(other) != 0) throw CLI::ExcludesError(other, "--where");
   }
-  if (args.type.empty()) throw CLI::RequiresError("--where", "--type");
+  if (type.empty()) throw CLI::RequiresError("--where", "--type");
   return true;
 }
 
 void add_visitor_options(CLI::App& app, std::uint32_t& visitors_per_node, std::uint32_t& buckets_per_visitor,
-                         std::uint32_t& buckets_at_once, std::string& priority) {
+                         std::uint32_t& buckets_at_once, std::string& priority, const char* default_priority) {
   app.add_option("--visitors-per-node", visitors_per_node, "Visitors at once on each storage node (default: 4)")
       ->check(CLI::Range(1, 64));
   app.add_option("--buckets-per-visitor", buckets_per_visitor,
@@ -67,7 +80,9 @@ void add_visitor_options(CLI::App& app, std::uint32_t& visitors_per_node, std::u
   app.add_option("--buckets-at-once", buckets_at_once, "Buckets that a visitor reads at the same time (default: 1)")
       ->check(CLI::Range(1, 64));
   app.add_option("--priority", priority,
-                 "Which visitors begin first on a storage node that has many: high, normal or background (default)")
+                 std::string("Storage nodes give more of their time to visitors of high priority than to normal ones, "
+                             "and to both more than to background (default: ") +
+                     default_priority + ")")
       ->check(CLI::IsMember({"high", "normal", "background"}))
       ->type_name("CLASS");
 }
@@ -111,6 +126,7 @@ void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& ac
                           "echo '{\"title\": \"Help!\"}' | fjord put id:shop:music::1 -");
   put->add_option("ID", args.id, "Document id")->required();
   put->add_option("FILE", args.file, "JSON file, or - for standard input")->required();
+  add_type(*put, args, false);
   add_write_options(*put, args, true);
   add_common(*put, args.common);
   put->callback([&] { action = [&] { return run_put(args); }; });
@@ -120,11 +136,13 @@ void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& ac
       "  fjord update --where 'music.year > 1965' --type music '{\"old\": {\"assign\": false}}' --yes");
   update->add_option("ID", args.id, "Document id; with --where: the changes, as JSON, a file, or -")->required();
   update->add_option("FILE", args.file, "JSON file, or - for standard input");
+  add_type(*update, args, true);
   add_write_options(*update, args, true);
   add_bulk_options(*update, bulk);
   add_common(*update, args.common);
   update->callback([&, update] {
-    if (is_bulk(*update, bulk)) {
+    if (is_bulk(*update, args.type)) {
+      bulk.type = args.type;
       if (!args.file.empty()) throw CLI::ExcludesError("--where", "FILE");
       bulk.changes = args.id;
       bulk.common = args.common;
@@ -134,30 +152,41 @@ void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& ac
       action = [&] { return run_update(args); };
     }
   });
-  CLI::App* get = command(app, "get", "Prints documents, one line of JSON each", "fjord get id:shop:music::1");
+  CLI::App* get = command(app, "get", "Prints documents, one line of JSON each",
+                          "fjord get id:shop:music::1\n  fjord get id:shop:music::1 --node storage.2 --versions");
   get->add_option("ID", args.ids, "Document ids")->required();
+  add_type(*get, args, false);
   get->add_option("--fields", args.fields, "Only these fields: a,b or [id], [none], [all], TYPE:[document]")
       ->type_name("FIELDS");
   get->add_option("--consistency", args.consistency,
                   "session: only what no crash can undo; waits for writes of the document under way")
       ->check(CLI::IsMember({"default", "session"}))
       ->type_name("WHAT");
+  get->add_flag("--versions", args.versions, "Print each document's version too, for --if-version of a write");
+  get->add_option("--node", args.node,
+                  "Ask the replica on this storage node alone, as in storage.2, whatever the others hold")
+      ->type_name("NODE");
   add_common(*get, args.common);
   get->callback([&] { action = [&] { return run_get(args); }; });
   CLI::App* remove =
       command(app, "remove", "Removes documents, or all that match; one that is not there is no error",
               "fjord remove id:shop:music::1\n  fjord remove --where 'music.year < 1900' --type music --yes");
   remove->add_option("ID", args.ids, "Document ids");
+  add_type(*remove, args, true);
   add_write_options(*remove, args, false);
   add_bulk_options(*remove, bulk);
   add_common(*remove, args.common);
   remove->callback([&, remove] {
-    if (is_bulk(*remove, bulk)) {
+    if (is_bulk(*remove, args.type)) {
+      bulk.type = args.type;
       if (!args.ids.empty()) throw CLI::ExcludesError("--where", "ID");
       bulk.common = args.common;
       action = [&] { return run_bulk_remove(bulk); };
     } else {
       if (args.ids.empty()) throw CLI::RequiredError("ID");
+      if (args.if_version && args.ids.size() > 1) {
+        throw CLI::ValidationError("--if-version", "is the version of one document; give one id");
+      }
       action = [&] { return run_remove(args); };
     }
   });
@@ -186,7 +215,9 @@ void add_visit(CLI::App& app, VisitArgs& args, Action& action) {
   visit->add_flag("--removes", args.removes, "Removed documents too, as {\"remove\": ID}");
   visit->add_flag("--snapshot", args.snapshot,
                   "Each bucket as it was at one moment; printed when all of it has come, and in memory until then");
-  visit->add_option("--limit", args.limit, "End after so many documents");
+  visit->add_option("--limit", args.limit, "End after so many documents, 1 or more (default: all)")
+      ->check(whole_number(1))
+      ->type_name("DOCUMENTS");
   visit->add_flag("--count", args.count,
                   "Only say how many there are; with --fields '[id]' their contents are not read");
   CLI::Option* slices =
@@ -194,10 +225,17 @@ void add_visit(CLI::App& app, VisitArgs& args, Action& action) {
   visit->add_option("--slice", args.slice, "Only one of several slices, 1/4 to 4/4, for clients that share the work")
       ->type_name("K/N")
       ->excludes(slices);
-  visit->add_option("--progress", args.progress_file, "Keep in this file how far the visit is")->type_name("FILE");
-  visit->add_option("--resume", args.resume, "Go on from such a file; what was printed after it was kept comes again")
+  visit
+      ->add_option("--progress", args.progress_file,
+                   "Keep in this file how far the visit is, also when it ends with SIGINT, SIGTERM or --limit")
       ->type_name("FILE");
-  add_visitor_options(*visit, args.visitors_per_node, args.buckets_per_visitor, args.buckets_at_once, args.priority);
+  visit
+      ->add_option("--resume", args.resume,
+                   "Go on from such a file, and keep it up to date. Nothing comes twice, unless the process was "
+                   "killed: then what it printed in its last second does")
+      ->type_name("FILE");
+  add_visitor_options(*visit, args.visitors_per_node, args.buckets_per_visitor, args.buckets_at_once, args.priority,
+                      "normal with --limit, else background");
   visit->add_option("--show-progress", args.show_progress, "auto (on a terminal, after 2 s), always or never")
       ->check(CLI::IsMember({"auto", "always", "never"}))
       ->type_name("WHEN");
@@ -207,9 +245,11 @@ void add_visit(CLI::App& app, VisitArgs& args, Action& action) {
 }
 
 void add_export(CLI::App& app, ExportArgs& args, Action& action) {
-  CLI::App* to = command(app, "export", "Writes all documents that match to a file, which `fjord feed` reads",
-                         "fjord export music.jsonl.gz --type music --selection 'music.year > 1965'");
-  to->add_option("FILE", args.file, "FILE.jsonl, FILE.jsonl.gz or FILE.parquet")->required();
+  CLI::App* to = command(app, "export", "Writes all documents that match to a file, which `fjord import` reads",
+                         "fjord export music.jsonl.gz --type music --selection 'music.year > 1965'\n"
+                         "  fjord export music.csv --type music --fields title,year");
+  to->add_option("FILE", args.file, "FILE.jsonl, FILE.csv (with --type), both also with .gz, or FILE.parquet")
+      ->required();
   to->add_option("--type", args.type, "Only documents of this type")->type_name("TYPE");
   to->add_option("--selection", args.selection, "Only documents that this condition holds for")->type_name("CONDITION");
   to->add_option("--fields", args.fields, "Only these fields: a,b or TYPE:a,b")->type_name("FIELDS");
@@ -219,7 +259,8 @@ void add_export(CLI::App& app, ExportArgs& args, Action& action) {
   CLI::Option* resume = to->add_flag("--resume", args.resume, "Go on with a file that was interrupted");
   to->add_flag("--overwrite", args.overwrite, "Whatever is there")->excludes(resume);
   to->add_flag("--snapshot", args.snapshot, "Each bucket as it was at one moment");
-  add_visitor_options(*to, args.visitors_per_node, args.buckets_per_visitor, args.buckets_at_once, args.priority);
+  add_visitor_options(*to, args.visitors_per_node, args.buckets_per_visitor, args.buckets_at_once, args.priority,
+                      "background");
   add_progress(*to, args.progress);
   add_common(*to, args.common);
   to->callback([&] { action = [&] { return run_export(args); }; });
@@ -228,7 +269,7 @@ void add_export(CLI::App& app, ExportArgs& args, Action& action) {
 void add_subscribe(CLI::App& app, SubscribeArgs& args, Action& action) {
   CLI::App* subscribe =
       command(app, "subscribe", "Prints documents that match, and from then on all that changes, as JSONL",
-              "fjord subscribe --type music --token music.token | python3 search_index.py music.db");
+              "fjord subscribe --type music --token music.token >> music.changes.jsonl");
   subscribe->add_option("--type", args.type, "Only documents of this type")->type_name("TYPE");
   subscribe
       ->add_option("--selection", args.selection,

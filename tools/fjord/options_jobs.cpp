@@ -5,7 +5,8 @@ namespace {
 
 constexpr const char* kSettingsHelp =
     "How the job runs: throttle (bytes a second), throttle_by (sent or delay), dead_letters_max (default 100), "
-    "memory_max, disk_max, sent_max (bytes), cpu_max (seconds), visitors_per_node";
+    "memory_max, disk_max, sent_max (bytes), cpu_max (seconds), visitors_per_node, weight (of its share of the "
+    "storage nodes' time, default 10), priority (normal or background; default: normal for aggregations)";
 
 void add_incremental(CLI::App& app, bool& incremental) {
   app.add_flag("--incremental", incremental,
@@ -64,11 +65,14 @@ void add_jobs(CLI::App& app, JobArgs& args, Action& action) {
       ->type_name("JSON")
       ->allow_extra_args(false);
   add_target(*run, args.into_namespace, args.name);
-  run->add_option("--output-namespace", args.output_namespace, "Namespace of the result documents (default: results)")
+  run->add_option("--output-namespace", args.output_namespace,
+                  "Namespace of the result documents, id:NAMESPACE:fjord_result:n=NUMBER:JOB/KEY (default: results)")
       ->type_name("NAME");
   run->add_option("--visitors-per-node", args.visitors_per_node,
-                  "Tasks at once on a storage node (default: chosen by the system)");
-  run->add_option("--output-buckets", args.output_buckets, "Reduce tasks (default: chosen by the system)");
+                  "Tasks at once on a storage node (default: chosen by the system)")
+      ->check(whole_number(1, std::numeric_limits<unsigned>::max()));
+  run->add_option("--output-buckets", args.output_buckets, "Reduce tasks (default: chosen by the system)")
+      ->check(whole_number(1, std::numeric_limits<unsigned>::max()));
   add_shuffle(*run, args.shuffle);
   add_incremental(*run, args.incremental);
   add_settings(*run, args.settings);
@@ -98,8 +102,11 @@ void add_jobs(CLI::App& app, JobArgs& args, Action& action) {
   set->add_option("SETTING", args.settings, kSettingsHelp)->required()->type_name("K=V");
   add("dead-letters", "Documents that the map function failed on, and why",
       "fjord job dead-letters job-0123456789abcdef -o json", run_job_dead_letters);
-  add("results", "The results of a finished job by rising key", "fjord job results job-0123456789abcdef -o json",
-      run_job_results);
+  CLI::App* results = add("results", "The results of a finished job by rising key",
+                          "fjord job results job-0123456789abcdef -o json", run_job_results);
+  results->add_flag("--remove", args.remove_results, "Print nothing, and remove them; the job stays in the list");
+  add("remove", "Removes a finished job and its results; documents of types that it named (--into) stay",
+      "fjord job remove job-0123456789abcdef", run_job_remove);
 }
 
 void add_aggregate(CLI::App& app, AggregateArgs& args, Action& action) {
@@ -132,7 +139,9 @@ void add_aggregate(CLI::App& app, AggregateArgs& args, Action& action) {
       ->type_name("CONDITION");
   list("--order-by", args.order_by, "Columns to sort by, as in 'count desc' (default: those of the groups)",
        "COLUMN[,COLUMN]");
-  made->add_option("--limit", args.limit, "Only so many rows")->type_name("ROWS");
+  made->add_option("--limit", args.limit, "Only so many rows, 1 or more (default: all)")
+      ->check(whole_number(1))
+      ->type_name("ROWS");
   list("--then", args.then,
        "Another pass over the rows so far, as JSON; what is printed and put is of the last one. Can be repeated",
        "JSON");

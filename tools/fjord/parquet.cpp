@@ -1,11 +1,14 @@
 #include "parquet.h"
 
+#include <csignal>
 #include <fcntl.h>
 #include <initializer_list>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
+
+#include "json_text.h"
 
 extern char** environ;
 
@@ -14,40 +17,66 @@ namespace {
 
 constexpr const char* kCheck = "import pyarrow.parquet";
 
-// A column whose values are not all of one plain kind holds each as JSON text, and says so in the file's schema. Two
-// passes over the lines: which columns there are is known at the end only.
+// Columns have the types of the fields: those of the document types that occur, all of them or (third argument "seen")
+// those with a value. What Parquet has no simple type for, and a field that two document types declare differently, is
+// JSON text, and the column says so. Two passes over the lines: which types there are is known at the end only.
 constexpr const char* kWrite = R"(
-import json, os, sys
+import base64, json, os, sys
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-def rows(path):
-    with open(path, encoding="utf-8") as lines:
+SIMPLE = {"string": pa.string(), "int": pa.int32(), "long": pa.int64(), "byte": pa.int8(), "float": pa.float32(),
+          "double": pa.float64(), "bool": pa.bool_(), "raw": pa.binary()}
+source, target, which, declared = sys.argv[1:5]
+types = json.loads(declared)
+
+def documents():
+    with open(source, encoding="utf-8") as lines:
         for line in lines:
             document = json.loads(line)
             if "put" in document:
-                yield {"_id": document["put"], **document["fields"]}
+                yield document["put"], document.get("type"), document["fields"]
+def type_of(name, said):
+    parts = name.split(":")
+    return said or (parts[2] if parts[0] == "id" and len(parts) > 2 else None)
+# A floating-point number without a fraction is an integer in JSON.
+MAKERS = {"raw": base64.b64decode, "float": float, "double": float}
+def arrow(kinds):
+    kind = next(iter(kinds)) if len(kinds) == 1 else None
+    if kind in SIMPLE:
+        return SIMPLE[kind], MAKERS.get(kind)
+    element = kind[6:-1] if kind and kind.startswith("array<") else None
+    if element in SIMPLE:
+        make = MAKERS.get(element, lambda value: value)
+        return pa.list_(SIMPLE[element]), lambda values: [None if value is None else make(value) for value in values]
+    return None, lambda value: json.dumps(value, ensure_ascii=False)
 
-PLAIN = {bool: pa.bool_(), int: pa.int64(), float: pa.float64(), str: pa.string()}
-source, target = sys.argv[1:3]
-kinds = {"_id": {str}}
-for row in rows(source):
-    for name, value in row.items():
-        kinds.setdefault(name, set()).add(type(value))
-columns = []
-for name, seen in kinds.items():
-    plain = PLAIN.get(next(iter(seen))) if len(seen) == 1 else None
-    columns.append(pa.field(name, plain) if plain else pa.field(name, pa.string(), metadata={"fjord": "json"}))
+occurring, seen = set(), set()
+for name, said, fields in documents():
+    occurring.add(type_of(name, said))
+    seen.update(fields)
+kinds = {}
+for one in sorted(occurring & types.keys()):
+    for field, kind in types[one].items():
+        if which == "all" or field in seen:
+            kinds.setdefault(field, set()).add(kind)
+columns, makers = [pa.field("_id", pa.string())], {}
+for field, its in kinds.items():
+    type, maker = arrow(its)
+    columns.append(pa.field(field, type) if type else pa.field(field, pa.string(), metadata={"fjord": "json"}))
+    makers[field] = maker
 schema = pa.schema(columns, metadata={"fjord": "export"})
-def cell(row, column):
-    value = row.get(column.name)
-    return json.dumps(value, ensure_ascii=False) if value is not None and column.metadata else value
+def cell(row, name):
+    value = row.get(name)
+    maker = makers.get(name)
+    return maker(value) if maker and value is not None else value
 def write(writer, batch):
-    writer.write_table(pa.table([pa.array([cell(row, c) for row in batch], c.type) for c in schema], schema=schema))
+    columns = [pa.array([cell(row, c.name) for row in batch], c.type) for c in schema]
+    writer.write_table(pa.table(columns, schema=schema))
 with pq.ParquetWriter(target + ".new", schema, compression="zstd") as writer:
     batch = []
-    for row in rows(source):
-        batch.append(row)
+    for name, said, fields in documents():
+        batch.append({"_id": name, **fields})
         if len(batch) == 20000:
             write(writer, batch)
             batch = []
@@ -56,10 +85,11 @@ os.replace(target + ".new", target)
 )";
 
 constexpr const char* kRead = R"(
-import decimal, json, sys
+import base64, decimal, json, sys
 import pyarrow.parquet as pq
 
 def plain(value):
+    if isinstance(value, bytes): return base64.b64encode(value).decode()
     if hasattr(value, "isoformat"): return value.isoformat()
     if isinstance(value, decimal.Decimal): return int(value) if value == value.to_integral_value() else float(value)
     raise TypeError(f"there is no field for a value of {type(value).__name__}")
@@ -91,7 +121,15 @@ int run_python(const char* script, std::initializer_list<std::string> arguments,
   posix_spawn_file_actions_init(&actions);
   if (quiet) posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t child = 0;
-  const int failed = ::posix_spawnp(&child, "python3", &actions, nullptr, argv.data(), environ);
+  // Signals that this process waits for itself are not for the child to be deaf to.
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  sigset_t none;
+  sigemptyset(&none);
+  posix_spawnattr_setsigmask(&attributes, &none);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  const int failed = ::posix_spawnp(&child, "python3", &actions, &attributes, argv.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   if (failed != 0) return -1;
   int state = 0;
@@ -110,8 +148,18 @@ Status check_parquet() {
           "use .jsonl or .jsonl.gz"};
 }
 
-Status jsonl_to_parquet(const std::string& jsonl, const std::string& parquet) {
-  if (run_python(kWrite, {jsonl, parquet}, false) == 0) return Status::ok();
+Status jsonl_to_parquet(const std::string& jsonl, const std::string& parquet, const DocumentTypeRepo& types,
+                        bool all_fields) {
+  JsonText declared;
+  declared.begin_object();
+  for (const auto& type : types.types()) {
+    declared.key(type->name()).begin_object();
+    for (const Field& field : type->fields()) declared.key(field.name).text(field.type->name());
+    declared.end_object();
+  }
+  declared.end_object();
+  const std::initializer_list<std::string> arguments = {jsonl, parquet, all_fields ? "all" : "seen", declared.str()};
+  if (run_python(kWrite, arguments, false) == 0) return Status::ok();
   return {StatusCode::IoError, parquet + " cannot be written; the documents are in " + jsonl};
 }
 

@@ -22,7 +22,9 @@ Result<LiveCluster> ask_live(const Common& common) {
 
 std::string live_value(const rpc::GetConfigReply& config, std::string_view name) {
   for (const rpc::Setting& setting : config.settings) {
-    if (setting.name == name) return setting.value.empty() ? setting.default_value : setting.value;
+    if (setting.name != name) continue;
+    if (!setting.value.empty()) return setting.value;
+    return setting.in_force.empty() ? setting.default_value : setting.in_force;
   }
   return "";
 }

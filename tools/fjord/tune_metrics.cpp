@@ -111,7 +111,11 @@ Result<std::vector<std::string>> metric_addresses(const std::string& metrics, co
   std::vector<std::string> addresses;
   for (std::size_t at = 0; at < metrics.size();) {
     const std::size_t end = std::min(metrics.find(',', at), metrics.size());
-    if (end > at) addresses.push_back(metrics.substr(at, end - at));
+    const std::string address = metrics.substr(at, end - at);
+    if (!address.empty() && address.find(':') == std::string::npos) {
+      return Status(StatusCode::InvalidArgument, fmt::format("--metrics: \"{}\": expected host:port", address));
+    }
+    if (!address.empty()) addresses.push_back(address);
     at = end + 1;
   }
   if (!addresses.empty() || cluster_config.empty()) return addresses;

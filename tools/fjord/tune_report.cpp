@@ -34,7 +34,26 @@ std::string formula_inputs_text(const std::vector<Input>& inputs) {
   return text;
 }
 
+std::string milliseconds_text(double seconds) {
+  return seconds < 1e-3 ? fmt::format("{:.2g} ms", 1e3 * seconds) : fmt::format("{:.1f} ms", 1e3 * seconds);
+}
+
+std::string p99_text(const tuner::Effect& effect) {
+  return fmt::format("p99 {} -> {}", milliseconds_text(effect.p99_before_s), milliseconds_text(effect.p99_after_s));
+}
+
+/// From so many times as good on a percentage is hard to read.
+constexpr double kTimesMin = 10;
+
+/// A gain where p99 is over its target before or after is a matter of how far it is over: p99 says more.
 std::string gain_text(const tuner::Effect& effect) {
+  if (!effect.reaches_target) {
+    return fmt::format("{}, which is over the target", p99_text(effect));
+  }
+  if (effect.gain >= kTimesMin) {
+    return fmt::format("{:.0f} times as good ({:.0f} to {:.0f}), {}", effect.gain, effect.low, effect.high,
+                       p99_text(effect));
+  }
   return fmt::format("{:+.1f} % ({:+.1f} to {:+.1f})", 100 * (effect.gain - 1), 100 * (effect.low - 1),
                      100 * (effect.high - 1));
 }
@@ -78,7 +97,8 @@ void add_inputs(JsonText& json, const std::vector<Input>& inputs) {
 void add_effect(JsonText& json, const tuner::Effect& effect) {
   json.key("effect").begin_object().key("gain").real(effect.gain, 4).key("low").real(effect.low, 4);
   json.key("high").real(effect.high, 4).key("sensitive_to").text(tuner::declaration_of(effect.sensitive_to).name);
-  json.end_object();
+  json.key("p99_before_s").real(effect.p99_before_s, 6).key("p99_after_s").real(effect.p99_after_s, 6);
+  json.key("reaches_target").boolean(effect.reaches_target).end_object();
 }
 
 void add_prediction(JsonText& json, std::string_view name, const tuner::Prediction& p) {
@@ -114,7 +134,7 @@ std::string tune_report_text(const tuner::Workload& workload, const Report& repo
                                  tuner::bytes_text(workload.document_bytes), workload.nodes, workload.redundancy);
   text += "under full load, as it is set: " + prediction_text(report.predicted_before) + "\n";
   text += "with this advice:              " + prediction_text(report.predicted_after) + "\n";
-  text += "predicted gain of the objective: " + gain_text(report.effect) + "\n";
+  text += "predicted effect on the objective: " + gain_text(report.effect) + "\n";
   for (const std::string& warning : report.warnings) text += "! " + warning + "\n";
   text += report.advice.empty() ? "\nnothing to change\n" : "\nchanges\n";
   for (const Advice& advice : report.advice) text += advice_text(advice);

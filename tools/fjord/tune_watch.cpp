@@ -133,9 +133,9 @@ int apply_and_watch(const TuneArgs& args, Connection& connection, const std::str
   if (addresses && addresses->empty()) {
     addresses = Status(StatusCode::InvalidArgument, "--watch needs --metrics or --cluster-config");
   }
-  if (!addresses) return report(addresses.error()), kUsage;
+  if (!addresses) return report(addresses.error());
   const auto objective = tune_objective(args);
-  if (!objective) return report(objective.error()), kUsage;
+  if (!objective) return report(objective.error());
   return WatchedApply(args, connection, std::move(*addresses), *objective, id).run(std::move(request));
 }
 

@@ -27,6 +27,7 @@ Status VisitRun::run() {
   connection_.executor().post([this] { start(); });
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return result_.has_value(); });
+  is_over_ = true;  // What interrupt() has posted before comes before what is posted now.
   connection_.executor().post([this] {
     final_progress_ = progress();
     sessions_.clear();
@@ -85,6 +86,12 @@ void VisitRun::end(const Status& status, const VisitedBucket* unfinished) {
 }
 
 void VisitRun::stop(const VisitedBucket& bucket) { end(Status::ok(), &bucket); }
+
+void VisitRun::interrupt(Status why) {
+  const std::lock_guard lock(mutex_);
+  if (is_over_) return;
+  connection_.executor().post([this, why = std::move(why)] { end(why); });
+}
 
 void VisitRun::pause() {
   for (auto& session : sessions_) session->pause();
@@ -155,26 +162,6 @@ Result<std::string> read_small_file(const std::string& path) {
   std::fclose(file);
   if (!ok) return Status(StatusCode::IoError, path + " cannot be read");
   return content;
-}
-
-Status write_tokens(const std::string& path, const std::vector<visitors::VisitToken>& tokens) {
-  std::string text;
-  for (const visitors::VisitToken& token : tokens) text += token.to_text() + '\n';
-  return replace_file(path, text);
-}
-
-Result<std::vector<visitors::VisitToken>> read_tokens(const std::string& path) {
-  FJORD_TRY_ASSIGN(const std::string text, read_small_file(path));
-  std::vector<visitors::VisitToken> tokens;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find('\n', at), text.size());
-    auto token = visitors::VisitToken::parse(std::string_view(text).substr(at, end - at));
-    if (!token) return token.error().with_context(fmt::format("{}:{}", path, tokens.size() + 1));
-    tokens.push_back(std::move(*token));
-    at = end + 1;
-  }
-  if (tokens.empty()) return Status(StatusCode::InvalidArgument, path + " holds no progress token");
-  return tokens;
 }
 
 // --- options and reports ---------------------------------------------------------------------------------------------

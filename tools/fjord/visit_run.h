@@ -39,7 +39,8 @@ struct VisitRunCallbacks {
 };
 
 /// A visit for a command that waits for it.
-/// Threading: run() on the thread of the command; the rest on the connection's executor, or when run() has returned.
+/// Threading: run() on the thread of the command, interrupt() on any; the rest on the connection's executor, or when
+/// run() has returned.
 class VisitRun {
  public:
   VisitRun(Connection& connection, VisitRunOptions options, VisitRunCallbacks callbacks);
@@ -50,6 +51,8 @@ class VisitRun {
   /// Ends the visit early, from a callback about `bucket`, whose documents may not all have been dealt with; run()
   /// returns OK.
   void stop(const VisitedBucket& bucket);
+  /// Ends the visit between two callbacks; run() returns `why`. From any thread.
+  void interrupt(Status why);
   void pause();
   void resume();
   /// Of all slices together.
@@ -76,14 +79,10 @@ class VisitRun {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Status> result_ FJORD_GUARDED_BY(mutex_);
+  bool is_over_ FJORD_GUARDED_BY(mutex_) = false;
   bool settled_ FJORD_GUARDED_BY(mutex_) = false;
 };
 
-/// Tokens of a visit in a file: a line a slice, replaced as a whole.
-/// Errors: IoError with the path.
-Status write_tokens(const std::string& path, const std::vector<visitors::VisitToken>& tokens);
-/// Errors: NotFound; IoError; InvalidArgument with the path and the line.
-Result<std::vector<visitors::VisitToken>> read_tokens(const std::string& path);
 /// Replaces the file, so that after a crash it is the old or the new one. Errors: IoError with the path.
 Status replace_file(const std::string& path, const std::string& content);
 /// Errors: NotFound, IoError with the path.

@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include "fjord/common/clock.h"
+#include "fjord/common/fatal_signals.h"
 #include "fjord/common/log.h"
 #include "fjord/common/random.h"
 #include "fjord/config/cluster_config.h"
 #include "fjord/fleetcontroller/zookeeper_state_store.h"
 #include "fjord/node/node.h"
+#include "fjord/version/version.h"
 
 /// Read by jemalloc. Memory of large blocks (from 2.5 MiB on; docblocks are smaller) goes back to the system when they
 /// are freed, that of others after a second: what one job or one large merge needed must not look like a leak.
@@ -74,6 +76,7 @@ int run(const std::string& file, const std::string& node_text) {
   const auto config = fjord::config::load_config(file);
   if (!config) return fail(config.error(), kUsage);
   fjord::log::set_level(fjord::log::level_from_string(config->log_level));
+  fjord::report_fatal_signals(node_text);
   const sigset_t signals = block_signals();
   auto node = fjord::Node::start(*config, *name, &make_zookeeper_store);
   if (!node) {
@@ -99,6 +102,7 @@ int main(int argc, char** argv) {
   app.add_flag("--help-config{text}", help_format,
                "Lists all keys of the configuration file; =markdown prints the reference page")
       ->check(CLI::IsMember({"text", "markdown"}));
+  app.set_version_flag("--version", fjord::version_text("fjordd"), "Prints the version and exits");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

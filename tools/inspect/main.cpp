@@ -5,6 +5,8 @@
 #include <fmt/core.h>
 #include <memory>
 
+#include "fjord/common/fatal_signals.h"
+#include "fjord/version/version.h"
 #include "report.h"
 
 namespace fjord::inspect {
@@ -78,6 +80,7 @@ int run(bool dump, const std::vector<std::string>& paths, const std::string& for
 }  // namespace fjord::inspect
 
 int main(int argc, char** argv) {
+  fjord::report_fatal_signals("fjord-inspect");
   CLI::App app(
       "Shows and verifies the files of the slotfile engine. PATH is the folder of an engine, a folder with such "
       "folders\n"
@@ -90,6 +93,7 @@ int main(int argc, char** argv) {
       "  fjord-inspect verify /var/lib/fjord/storage-0\n"
       "  fjord-inspect dump -o json /var/lib/fjord/storage-0/buckets/0000001f.slot\n"
       "Exit status: 0 if all is well, 1 if something is damaged or cannot be read, 2 for wrong usage.");
+  app.set_version_flag("--version", fjord::version_text("fjord-inspect"), "Prints the version and exits");
   app.require_subcommand(1);
   std::vector<std::string> paths;
   std::string format = "text";

@@ -113,7 +113,8 @@ class JsonReport {
         member("epoch", bucket.replicas.epoch);
         array("nodes", bucket.replicas.nodes, [&](std::uint16_t node) { writer_.Uint(node); });
       });
-      member("forget_removes_before_us", bucket.forget_removes_before_us);
+      member("forget_removes_before_us", bucket.forgotten.removes.us);
+      member("forget_tokens_before_us", bucket.forgotten.tokens.us);
       flag("damaged", bucket.damaged);
       array("slots", bucket.slots, [&](const SlotReport& slot) { write(slot); });
     });

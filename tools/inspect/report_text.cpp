@@ -63,9 +63,9 @@ class TextReport {
     for (const BucketReport& bucket : structure.buckets) {
       line(depth, "{} uid {}: replica set epoch {} nodes [{}]{}{}", bucket.bucket.to_string(), bucket.uid,
            bucket.replicas.epoch, nodes_of(bucket.replicas),
-           bucket.forget_removes_before_us == 0
-               ? ""
-               : fmt::format(", removes before {} may go", bucket.forget_removes_before_us),
+           bucket.forgotten == spi::Forgotten{} ? ""
+                                                : fmt::format(", removes before {} and tokens before {} are forgotten",
+                                                              bucket.forgotten.removes.us, bucket.forgotten.tokens.us),
            bucket.damaged ? ", damaged" : "");
       for (const SlotReport& slot : bucket.slots) {
         line(depth + 1,

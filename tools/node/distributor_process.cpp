@@ -6,6 +6,7 @@
 #include "fjord/monitoring/metric_http_server.h"
 #include "fjord/node/node.h"
 #include "fjord/scripting/script_application.h"
+#include "health_page.h"
 #include "machine.h"
 #include "plugin_options.h"
 
@@ -95,6 +96,7 @@ class DistributorProcess final : public Node {
   Status start(const config::ClusterConfig& config, config::ProcessName name) {
     distributor::DistributorOptions options;
     options.index = name.index;
+    options.settings_from_file = config.live_settings_given();
     options.fleet_controllers = config.fleet_controller_addresses();
     options.default_timeout = milliseconds(config.operation_timeout_ms);
     options.storage_timeout = milliseconds(config.storage_timeout_ms);
@@ -113,12 +115,7 @@ class DistributorProcess final : public Node {
   std::string http_address() const override { return machine_.http_address(); }
 
  private:
-  Health health(const std::string& name) const {
-    const auto snapshot = node_->snapshots().get();
-    if (snapshot == nullptr)
-      return {false, "initializing", name, 0, {"no cluster state from the fleet controller yet"}};
-    return {true, "up", name, snapshot->state_version(), {}};
-  }
+  Health health(const std::string& name) const { return health_page(name, node_->health()); }
 
   Machine machine_;
   std::unique_ptr<distributor::DistributorNode> node_;

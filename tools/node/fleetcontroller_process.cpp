@@ -3,6 +3,7 @@
 #include "fjord/fleetcontroller/leveldb_state_store.h"
 #include "fjord/monitoring/metric_http_server.h"
 #include "fjord/node/node.h"
+#include "health_page.h"
 #include "machine.h"
 
 namespace fjord {
@@ -24,6 +25,7 @@ class FleetControllerProcess final : public Node {
     options.storage = config.storage_addresses();
     options.distribution = config.distribution();
     options.distribution_bits = static_cast<unsigned>(config.distribution_bits);
+    options.settings_from_file = config.live_settings_given();
     options.name = config.find(name)->address;
     options.poll_interval = milliseconds(config.poll_interval_ms);
     options.poll_timeout = milliseconds(config.poll_timeout_ms);
@@ -32,9 +34,8 @@ class FleetControllerProcess final : public Node {
     FJORD_TRY(open_store(config, name, zookeeper));
     FJORD_TRY_ASSIGN(controller_, fleetcontroller::FleetController::open(options, machine_.runtime(),
                                                                          machine_.transport(), *store_));
-    return machine_.serve(config, name, {controller_.get()}, [node = name.to_string()] {
-      return Health{true, "up", node, 0, {}};
-    });
+    return machine_.serve(config, name, {controller_.get()},
+                          [this, node = name.to_string()] { return health_page(node, controller_->health()); });
   }
 
   const std::string& address() const override { return machine_.address(); }

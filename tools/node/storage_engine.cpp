@@ -73,23 +73,27 @@ storage::ProviderFactory leveldb_factory(const config::ClusterConfig& config, co
 storage::StorageNodeOptions storage_node_options(const config::ClusterConfig& config, std::uint16_t index) {
   storage::StorageNodeOptions options;
   options.index = index;
-  options.directory = config.storage.at(index).directory;
+  options.settings_from_file = config.live_settings_given();
+  options.directory = config.find({config::Role::Storage, index})->directory;
   // Not the engine's: what a client asks for would be no less than that.
   options.durability = durability_of(config);
   return options;
 }
 
-Result<StorageEngine> choose_storage_engine(const config::ClusterConfig& config, const std::string& directory,
-                                            unsigned stripes, Runtime& runtime, Executor& syncs) {
+Result<StorageEngine> choose_storage_engine(const config::ClusterConfig& config, std::uint16_t index,
+                                            const std::string& directory, unsigned stripes, Runtime& runtime,
+                                            Executor& syncs) {
   FJORD_TRY_ASSIGN(const std::optional<unsigned> slotfile, SlotfileProvider::stripes_of(runtime.env, directory));
   FJORD_TRY_ASSIGN(const std::optional<unsigned> leveldb, leveldb_stripes_of(runtime.env, directory));
-  const bool wants_leveldb = config.engine == kLeveldb;
+  const std::string& own = config.find({config::Role::Storage, index})->engine;
+  const std::string key = own.empty() ? "storage_options.engine" : fmt::format("storage[{}].engine", index);
+  const bool wants_leveldb = (own.empty() ? config.engine : own) == kLeveldb;
   if (wants_leveldb ? slotfile.has_value() : leveldb.has_value()) {
     return Status(
         StatusCode::InvalidArgument,
-        fmt::format("{} was made by the engine {}, and storage_options.engine is {}: set it back, or give the "
-                    "node an empty folder, which is filled from the other replicas",
-                    directory, wants_leveldb ? kSlotfile : kLeveldb, config.engine));
+        fmt::format("{} was made by the engine {}, and {} is {}: set it back, or give the node an empty folder, which "
+                    "is filled from the other replicas",
+                    directory, wants_leveldb ? kSlotfile : kLeveldb, key, wants_leveldb ? kLeveldb : kSlotfile));
   }
   const std::optional<unsigned> made_with = wants_leveldb ? leveldb : slotfile;
   if (made_with && *made_with != stripes) {

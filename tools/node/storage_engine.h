@@ -21,10 +21,12 @@ struct StorageEngine {
   std::unique_ptr<SlotfileTunables> tunables;  ///< Null for an engine without.
 };
 
-/// Looks at what is in `directory` already, which keeps its number of stripes. `syncs` is where files are synced in the
+/// The engine of the storage node `index`: what its own section of the configuration says, or else what all have. Looks
+/// at what is in `directory` already, which keeps its number of stripes. `syncs` is where files are synced in the
 /// background. Lifetime: `runtime` and `syncs` outlive the engines.
 /// Errors: InvalidArgument (the folder was made by another engine); those of the engines.
-Result<StorageEngine> choose_storage_engine(const config::ClusterConfig& config, const std::string& directory,
-                                            unsigned stripes, Runtime& runtime, Executor& syncs);
+Result<StorageEngine> choose_storage_engine(const config::ClusterConfig& config, std::uint16_t index,
+                                            const std::string& directory, unsigned stripes, Runtime& runtime,
+                                            Executor& syncs);
 
 }  // namespace fjord

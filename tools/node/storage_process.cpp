@@ -14,6 +14,7 @@
 #include "fjord/storage/slotfile/slotfile_provider.h"
 #include "fjord/storage/storage_node.h"
 #include "fjord/visitors/visitor_service.h"
+#include "health_page.h"
 #include "machine.h"
 #include "plugin_options.h"
 #include "storage_engine.h"
@@ -42,8 +43,8 @@ class StorageProcess final : public Node {
     storage::StorageNodeOptions options = storage_node_options(config, name.index);
     sync_executor_ = runtime.scheduler.make_executor("fjord-sync");
     const unsigned stripes = config.stripes != 0 ? static_cast<unsigned>(config.stripes) : std::min(2U, cpu_count());
-    FJORD_TRY_ASSIGN(engine_,
-                     choose_storage_engine(config, options.directory + "/buckets", stripes, runtime, *sync_executor_));
+    FJORD_TRY_ASSIGN(engine_, choose_storage_engine(config, name.index, options.directory + "/buckets", stripes,
+                                                    runtime, *sync_executor_));
     options.stripes = engine_.stripes;
     FJORD_TRY(set_space_limits(config));
     FJORD_TRY_ASSIGN(node_, storage::StorageNode::open(options, runtime, machine_.transport(), engine_.open));
@@ -94,11 +95,7 @@ class StorageProcess final : public Node {
     return machine_.runtime().tunables.set("storage.visitors_max", config.visitors_max);
   }
 
-  Health health(const std::string& name) const {
-    const std::uint64_t version = node_->state_version();
-    if (version == 0) return {false, "initializing", name, 0, {"no cluster state from the fleet controller yet"}};
-    return {true, "up", name, version, {}};
-  }
+  Health health(const std::string& name) const { return health_page(name, node_->health()); }
 
   static ClientOptions client_options(const config::ClusterConfig& config) {
     ClientOptions options;

@@ -19,6 +19,10 @@ struct ClientOptions {
   Duration default_timeout = seconds(30);
   /// How long one attempt may take before it counts as in doubt and is repeated.
   Duration attempt_timeout = seconds(5);
+  /// When a batch takes longer than this, the distributor tells the outcomes that it knows; the other operations of the
+  /// batch go on, and their outcomes follow. 0: all outcomes of a batch come together, when its last operation has
+  /// ended.
+  Duration partial_answer_after = milliseconds(50);
   /// How long one distributor may take to answer a question about the cluster before the next one is asked.
   Duration cluster_info_timeout = seconds(1);
   /// The wait before the n-th retry is drawn from the upper half of backoff_min * 2^(n-1), at most backoff_max.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,6 +31,8 @@ struct ProcessConfig {
   std::string http;       ///< host:port for /metrics and /health; empty: none.
   std::string directory;  ///< Empty where a role keeps no files.
   double capacity = 1.0;  ///< Storage nodes: relative weight in placement.
+  int index = -1;         ///< Storage nodes: under which the cluster knows it; -1: its place in the list.
+  std::string engine;     ///< Storage nodes: empty: as ClusterConfig::engine.
 };
 
 /// One cluster, as its YAML file describes it. The defaults, ranges and meanings are in the table of keys (keys.cpp),
@@ -84,6 +87,12 @@ struct ClusterConfig {
   std::int64_t frame_bytes_max = 0;
   std::string log_level;
 
+  std::set<std::string> given;  ///< Paths of the keys that the file gives a value for: "storage_options.entries_max".
+
+  /// Names of the live settings for which the file gives the value that they begin with: "storage.entries_max".
+  std::set<std::string> live_settings_given() const;
+  /// The index of the storage node at a place in the list.
+  std::uint16_t storage_index(std::size_t place) const;
   /// Null if the configuration has no such process.
   const ProcessConfig* find(ProcessName name) const;
   /// Fleet controller, distributors, storage nodes.
@@ -91,6 +100,7 @@ struct ClusterConfig {
   /// Text of the DistributionConfig: redundancy and groups.
   std::string distribution() const;
   std::vector<std::string> distributor_addresses() const;
+  /// By index; empty where the list has no node of that index.
   std::vector<std::string> storage_addresses() const;
   std::vector<std::string> fleet_controller_addresses() const;
 };
