@@ -33,6 +33,10 @@ constexpr std::array<std::string_view, kFaultKinds> kNames = {
     "redundancy",
     "bits",
     "limits",
+    "maintenance-long",
+    "cluster-down",
+    "retention",
+    "full-node",
 };
 
 std::string column(unsigned invariant) {
@@ -56,7 +60,7 @@ std::set<FaultKind> all_fault_kinds() {
   return kinds;
 }
 
-bool is_change_of_membership(FaultKind kind) { return kind >= FaultKind::NodeAdd; }
+bool is_change_of_membership(FaultKind kind) { return kind >= FaultKind::NodeAdd && kind != FaultKind::FullNode; }
 
 void Coverage::add(const Coverage& other) {
   for (std::size_t kind = 0; kind < kFaultKinds; ++kind) {

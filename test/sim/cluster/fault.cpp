@@ -172,6 +172,13 @@ class Drawer {
         fault.nodes = {one_of(storage_)};
         fault.amount = static_cast<std::int64_t>(random_.below(40'000));
         break;
+      case FaultKind::FullNode:
+        // From where operators are warned to where everything but removes is refused.
+        fault.nodes = {one_of(storage_)};
+        fault.amount = 84 + static_cast<std::int64_t>(random_.below(17));
+        fault.at /= 3;
+        fault.length = between(6000, 30'000);
+        break;
       case FaultKind::Corruption:
         fault.nodes = {mortal_.front()};
         fault.amount = 1 + static_cast<std::int64_t>(random_.below(4));
@@ -199,6 +206,16 @@ class Drawer {
         break;
       case FaultKind::Maintenance:
         fault.nodes = {one_of(mortal_)};
+        break;
+      case FaultKind::MaintenanceLong:
+        fault.nodes = {one_of(mortal_)};
+        fault.at /= 3;
+        fault.length = between(8000, 40'000);
+        break;
+      case FaultKind::ClusterDown:
+        fault.nodes = {one_of(mortal_)};
+        if (mortal_.size() > 1 && random_.chance(0.5)) fault.nodes = {mortal_[0], mortal_[1]};
+        fault.amount = 40 + below(61);
         break;
       case FaultKind::Capacity:
         fault.nodes = {one_of(storage_)};
@@ -299,7 +316,7 @@ void FaultInjector::stop() {
   for (std::size_t i = 0; i < faults_.size(); ++i) end(i);
   cluster_.restart_everything();
   is_late_possible_ = std::any_of(faults_.begin(), faults_.end(), [](const Fault& fault) {
-    return is_one_of(fault.kind, {FaultKind::Maintenance, FaultKind::NodeRemove});
+    return is_one_of(fault.kind, {FaultKind::Maintenance, FaultKind::MaintenanceLong, FaultKind::NodeRemove});
   });
   if (!is_late_possible_) return;
   cluster_.scheduler().outside().post_after(kLongestDelay, [this] {
@@ -363,10 +380,14 @@ void FaultInjector::begin(std::size_t index) {
       cluster_.limit_disk(fault.nodes.front(), static_cast<std::uint64_t>(fault.amount));
       active.hits = cluster_.refused_for_space(fault.nodes.front());
       break;
+    case FaultKind::FullNode:
+      cluster_.shrink_disk(fault.nodes.front(), static_cast<unsigned>(fault.amount));
+      active.hits = is_under_way(fault) ? 1 : 0;
+      break;
     case FaultKind::Corruption: {
       const auto node =
           static_cast<unsigned>(std::stoul(fault.nodes.front().substr(fault.nodes.front().find('.') + 1)));
-      for (std::int64_t i = 0; i < fault.amount; ++i) active.hits += cluster_.flip_bit_of_storage(node) ? 1 : 0;
+      for (std::int64_t i = 0; i < fault.amount; ++i) active.hits += cluster_.damage_storage(node) ? 1 : 0;
       break;
     }
     case FaultKind::StoreCut:
@@ -471,6 +492,9 @@ void FaultInjector::end(std::size_t index) {
       active.hits = cluster_.refused_for_space(fault.nodes.front()) - active.hits;
       cluster_.free_disk(fault.nodes.front());
       break;
+    case FaultKind::FullNode:
+      cluster_.free_disk(fault.nodes.front());
+      break;
     case FaultKind::StoreCut:
       if (cluster_.alive(fault.nodes.front())) cluster_.controller_records().connect(fault.nodes.front() + ":1");
       break;
@@ -494,7 +518,13 @@ void FaultInjector::change_membership(std::size_t index) {
       remove_node(index);
       break;
     case FaultKind::Maintenance:
+    case FaultKind::MaintenanceLong:
       maintain(index);
+      break;
+    case FaultKind::ClusterDown:
+      change_setting(index,
+                     fmt::format("controller.storage_up_ratio_min={:.2f}", static_cast<double>(fault.amount) / 100));
+      for (const std::string& name : fault.nodes) cluster_.crash(name);
       break;
     case FaultKind::Capacity: {
       rpc::ChangeNodes request;
@@ -511,6 +541,9 @@ void FaultInjector::change_membership(std::size_t index) {
       break;
     case FaultKind::Bits:
       change_setting(index, fmt::format("cluster.distribution_bits={}", fault.amount));
+      break;
+    case FaultKind::Retention:
+      change_setting(index, fmt::format("{}={}ms", fault.nodes.front(), fault.amount));
       break;
     case FaultKind::Limits:
       change_setting(index, fault.amount == 0 ? std::string("maintenance.paused=true")
@@ -535,6 +568,7 @@ void FaultInjector::add_node(std::size_t index) {
   request.action = rpc::NodeAction::Add;
   request.nodes = fault.nodes;
   request.address = name + ":1";
+  request.force = true;  // The address is not tried first: the network may lose the question.
   if (is_storage && !fault.others.empty()) request.group = fault.others.front();
   operator_.change_nodes(std::move(request), [this, index, name](const rpc::ChangeNodesReply& reply) {
     // An answer that got lost: the next one says that it is there.
@@ -597,10 +631,16 @@ void FaultInjector::end_membership(std::size_t index) {
   if (fault.kind == FaultKind::Limits) {
     operator_.change_config(fault.amount == 0 ? "maintenance.paused" : "distributor.bucket_entries_max", {});
   }
+  if (fault.kind == FaultKind::ClusterDown) {
+    operator_.change_config("controller.storage_up_ratio_min", {});
+    for (const std::string& name : fault.nodes) cluster_.restart(name);
+  }
+  if (fault.kind == FaultKind::Retention) operator_.change_config(fault.nodes.front(), {});
   if (!active_[index].accepted) return;
   const std::string& name = fault.nodes.front();
-  if (fault.kind == FaultKind::Maintenance) cluster_.restart(name);
-  if (fault.kind == FaultKind::Maintenance || (fault.kind == FaultKind::NodeRemove && fault.amount != 0)) {
+  const bool is_maintenance = is_one_of(fault.kind, {FaultKind::Maintenance, FaultKind::MaintenanceLong});
+  if (is_maintenance) cluster_.restart(name);
+  if (is_maintenance || (fault.kind == FaultKind::NodeRemove && fault.amount != 0)) {
     bring_back(name);
   }
 }

@@ -19,7 +19,7 @@ struct Fault {
   Duration at{0};  ///< Since the workloads began.
   Duration length{0};
   /// The processes it befalls ("leader": the fleet controller that leads then); network: one side of what is cut; a
-  /// node that is added: of which role.
+  /// node that is added: of which role; retention: the setting.
   std::vector<std::string> nodes;
   std::vector<std::string> others;  ///< Bridge: the processes that both sides reach. Of a node that is added: its rack.
   double rate = 0;                  ///< Probabilities of messages.

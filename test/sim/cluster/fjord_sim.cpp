@@ -10,6 +10,7 @@
 #include <fstream>
 #include <unistd.h>
 
+#include "fjord/common/fatal_signals.h"
 #include "fjord/common/hash.h"
 #include "fjord/common/log.h"
 #include "fjord/sim/scenarios.h"
@@ -195,6 +196,7 @@ int main(int argc, char** argv) {
   arguments.coverage = app.count("--coverage") > 0;
 
   std::signal(SIGABRT, tell_of_abort);
+  fjord::report_fatal_signals("fjord-sim");
   fjord::log::set_level(arguments.log ? fjord::log::Level::Info : fjord::log::Level::Off);
   fjord::Result<ScenarioOptions> options = options_of(arguments, app);
   if (!options) {

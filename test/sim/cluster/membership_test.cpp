@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +59,7 @@ class World {
     rpc::ChangeNodes request;
     request.action = rpc::NodeAction::Add;
     request.nodes = {"storage"};
+    request.force = true;  // The address is not tried first: the network may lose the question.
     request.address = (added_.empty() ? added_ = cluster.add_storage_node() : added_) + ":1";
     operator_.change_nodes(std::move(request), [refused](const rpc::ChangeNodesReply& reply) {
       FJORD_CHECK(reply.status || reply.status.code() == StatusCode::AlreadyExists);
@@ -305,6 +307,68 @@ TEST_CASE("a storage node restarts twice while one state becomes active", "[sim]
   world.cluster.resume(slow);
   world.cluster.network().heal();
   world.run(seconds(4));
+  world.check();
+}
+
+TEST_CASE("nothing is copied while a node is in maintenance for long, and it catches up when it is back", "[sim]") {
+  const std::uint64_t seed = draw_seed(6);
+  CAPTURE(seed);
+  const unsigned redundancy = 1 + static_cast<unsigned>(seed % 3);
+  World world(shape(seed, 5, redundancy));
+  const auto buckets_of = [&](unsigned node) {
+    std::set<BucketId> buckets;
+    for (const auto& [bucket, set] : world.cluster.sets_of("storage." + std::to_string(node))) buckets.insert(bucket);
+    return buckets;
+  };
+  std::vector<std::set<BucketId>> before;
+  for (unsigned node = 0; node < 5; ++node) before.push_back(buckets_of(node));
+  bool refused = true;
+  world.change(rpc::NodeAction::Maintenance, "storage.1", &refused);
+  world.run(seconds(1));
+  CHECK(refused == (redundancy == 1));
+  if (!refused) world.cluster.crash("storage.1");
+  world.run(seconds(40));
+  for (unsigned node = 0; node < 5; ++node) {
+    if (refused || node != 1) CHECK(buckets_of(node) == before[node]);
+  }
+  world.cluster.restart("storage.1");
+  world.change(rpc::NodeAction::Up, "storage.1");
+  world.run(seconds(3));
+  world.check();
+  for (unsigned node = 0; node < 5; ++node) CHECK(buckets_of(node) == before[node]);
+}
+
+TEST_CASE("with too few storage nodes up writes are refused with the reason, and further nodes are marked", "[sim]") {
+  const std::uint64_t seed = draw_seed(4);
+  CAPTURE(seed);
+  World world(shape(seed, 4, 2));
+  bool refused = true;
+  world.set("controller.storage_up_ratio_min=0.9", &refused);
+  world.run(seconds(1));
+  REQUIRE_FALSE(refused);
+  Client& client = world.cluster.add_client();
+  for (const char* node : {"storage.0", "storage.2"}) {
+    world.cluster.crash(node);
+    world.run(seconds(5));
+  }
+  std::size_t done = 0;
+  std::size_t explained = 0;
+  constexpr std::size_t kPuts = 100;
+  for (std::size_t n = 0; n < kPuts; ++n) {
+    client.put_json(id_of(static_cast<unsigned>(n)), R"({"value": "x"})", seconds(3),
+                    [&](const OperationOutcome& outcome) {
+                      ++done;
+                      CHECK(outcome.outcome == Outcome::NotApplied);
+                      const std::string& why = outcome.status.message();
+                      explained += why.find("2 of 4 are up") != std::string::npos &&
+                                           why.find("controller.storage_up_ratio_min") != std::string::npos
+                                       ? 1
+                                       : 0;
+                    });
+  }
+  REQUIRE(world.cluster.run_until([&] { return done == kPuts; }, seconds(10)));
+  CHECK(explained == kPuts);
+  world.set("controller.storage_up_ratio_min", &refused);
   world.check();
 }
 

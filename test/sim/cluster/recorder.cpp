@@ -16,8 +16,14 @@ NetworkObserver::SeeReply Recorder::see_request(const std::string& from, const s
     };
   }
   if (const auto* execute = std::get_if<rpc::Execute>(&request)) return transfers_.see_execute(*execute);
-  if (const auto* sets = std::get_if<rpc::SetReplicaSets>(&request)) return transfers_.see_sets(to, *sets);
-  if (const auto* deletes = std::get_if<rpc::DeleteBuckets>(&request)) return transfers_.see_delete(to, *deletes);
+  if (const auto* sets = std::get_if<rpc::SetReplicaSets>(&request)) {
+    maintenance_.see_sets(to, *sets);
+    return transfers_.see_sets(to, *sets);
+  }
+  if (const auto* deletes = std::get_if<rpc::DeleteBuckets>(&request)) {
+    maintenance_.see_delete(to, *deletes);
+    return transfers_.see_delete(to, *deletes);
+  }
   if (const auto* poll = std::get_if<rpc::Poll>(&request)) {
     see_term(from, poll->info);
     see_state(from, poll->info);
@@ -82,6 +88,7 @@ void Recorder::see_term(const std::string& from, const rpc::ClusterInfo& info) {
 
 void Recorder::note_text(const std::string& from, std::uint64_t version, const std::string& state,
                          const std::string& distribution) {
+  maintenance_.see_state(version, state, distribution);
   const std::string text = state + " | " + distribution;
   const auto [first, is_first] = states_.try_emplace(version, text, from);
   if (is_first || !failure_.empty()) return;

@@ -6,6 +6,7 @@
 
 #include "fault.h"
 #include "fjord/sim/sim_transport.h"
+#include "maintenance_checker.h"
 #include "transfers.h"
 
 namespace fjord::sim {
@@ -16,11 +17,15 @@ namespace fjord::sim {
 /// to.
 class Recorder final : public NetworkObserver {
  public:
-  explicit Recorder(Exposure& exposure) : exposure_(exposure), transfers_(exposure) {}
+  explicit Recorder(Exposure& exposure) : exposure_(exposure), transfers_(exposure), maintenance_(exposure) {}
   SeeReply see_request(const std::string& from, const std::string& to, const rpc::Request& request) override;
   /// Empty, or what was broken.
-  const std::string& failure() const { return failure_.empty() ? transfers_.failure() : failure_; }
+  const std::string& failure() const {
+    if (!failure_.empty()) return failure_;
+    return transfers_.failure().empty() ? maintenance_.failure() : transfers_.failure();
+  }
   TransferChecker& transfers() { return transfers_; }
+  MaintenanceChecker& maintenance() { return maintenance_; }
   /// Terms in which a fleet controller spoke.
   std::size_t terms() const { return terms_.size(); }
 
@@ -38,6 +43,7 @@ class Recorder final : public NetworkObserver {
   std::map<std::uint64_t, std::string> terms_;                               ///< Term to fleet controller.
   std::map<std::uint64_t, std::uint64_t> term_of_state_;  ///< Version to the term in which it was first active.
   TransferChecker transfers_;
+  MaintenanceChecker maintenance_;
   std::string failure_;
 };
 

@@ -25,6 +25,12 @@ struct Plan {
   FaultPlan faults;
 };
 
+/// No node is away by it.
+bool is_calm(FaultKind kind) {
+  using enum FaultKind;
+  return is_change_of_membership(kind) && kind != Maintenance && kind != MaintenanceLong && kind != ClusterDown;
+}
+
 /// Kinds that a workload of docs/testing.md is about.
 std::set<FaultKind> kinds_of_workload(unsigned workload) {
   using enum FaultKind;
@@ -104,17 +110,43 @@ Plan draw_plan(const ScenarioOptions& options, Random& random) {
   plan.calm = random.chance(0.08) && options.faults.empty();
   const std::set<FaultKind> allowed = options.faults.empty() ? all_fault_kinds() : options.faults;
   const std::set<FaultKind> wanted = kinds_of_workload(plan.workload);
+  Random later(
+      mix64(options.seed, 0x6c61746572));  // Of later kinds, so that a seed stands for much the same as before.
   for (const FaultKind kind : allowed) {
-    const bool drawn = random.chance(0.25);
-    const bool fits = !plan.calm || (is_change_of_membership(kind) && kind != FaultKind::Maintenance);
+    if (kind == FaultKind::Retention) continue;  // See draw_retention().
+    const bool drawn = (kind < FaultKind::MaintenanceLong ? random : later).chance(0.25);
+    const bool fits = !plan.calm || is_calm(kind);
     if (fits && (drawn || plan.calm || !options.faults.empty() || wanted.contains(kind))) faults.kinds.insert(kind);
   }
   // Of its own, so that what a seed stood for before stays the same.
   Random feeds(mix64(options.seed, 0x6665656473));
   plan.slices = plan.workload == 9 || feeds.chance(0.2);
   plan.subscribes = plan.workload == 9 || feeds.chance(0.2);
+  plan.shape.watch_space = plan.shape.watch_space || faults.kinds.contains(FaultKind::FullNode);
   plan.shape.power_loss = faults.kinds.contains(FaultKind::PowerLoss);
   return plan;
+}
+
+/// Short retentions from the beginning to the end, shorter than nodes are away: in a quarter of the runs, or in all
+/// when
+/// --faults names the kind.
+void draw_retention(const ScenarioOptions& options, const Plan& plan, std::vector<Fault>& faults) {
+  Random random(mix64(options.seed, 0x726574656e74));
+  const bool is_drawn = options.faults.empty() ? random.chance(0.25) : options.faults.contains(FaultKind::Retention);
+  if (!is_drawn) return;
+  std::vector<std::string> settings = {"documents.remove_retention"};
+  // Other workloads repeat their operations for longer than that, and count on their tokens.
+  if (plan.workload == 9) settings.emplace_back("documents.token_retention");
+  for (std::string& setting : settings) {
+    Fault fault;
+    fault.kind = FaultKind::Retention;
+    fault.number = static_cast<unsigned>(faults.size());
+    fault.at = Duration(random.below(500'000));
+    fault.length = seconds(3600);
+    fault.nodes = {std::move(setting)};
+    fault.amount = 1000 + static_cast<std::int64_t>(random.below(random.chance(0.5) ? 500 : 4000));
+    faults.push_back(std::move(fault));
+  }
 }
 
 std::vector<std::unique_ptr<Workload>> make_workloads(const Plan& plan, const WorkloadContext& context) {
@@ -166,6 +198,7 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   Random random(mix64(options.seed, 0x6368616f73));
   const Plan plan = draw_plan(options, random);
   std::vector<Fault> faults = draw_faults(plan.faults, plan.shape, random);
+  draw_retention(options, plan, faults);
   if (options.only_faults) {
     std::erase_if(faults, [&](const Fault& fault) { return !options.only_faults->contains(fault.number); });
   }
@@ -173,10 +206,12 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   const Duration span = options.span.count() > 0 ? options.span : plan.faults.span;
   result.span = span;
   bool damaged = false;
+  bool forgets = false;
   for (const Fault& fault : faults) {
     result.faults.push_back(describe(fault));
     result.fault_numbers.insert(fault.number);
     damaged = damaged || fault.kind == FaultKind::Corruption;
+    forgets = forgets || fault.kind == FaultKind::Retention;
   }
 
   Exposure exposure;
@@ -186,8 +221,10 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
   cluster.network().set_observer(&recorder);
   cluster.start();
   recorder.transfers().watch(cluster, damaged);
+  recorder.maintenance().watch(cluster);
   WorkloadContext context{cluster, exposure, {}, plan.pause_max, options.strict_reads};
   if (plan.calm) context.transfers = &recorder.transfers();
+  context.forgets = forgets;
   for (unsigned i = 0; i < kClients; ++i) context.clients.push_back(&cluster.add_client());
   std::vector<std::unique_ptr<Workload>> workloads = make_workloads(plan, context);
   FaultInjector injector(cluster, std::move(faults), exposure);
@@ -221,6 +258,7 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
       plan.shape.controllers, recorder.terms(), plan.shape.redundancy, plan.shape.bits,
       plan.shape.sync ? "sync" : "process", plan.shape.distribution.empty() ? "" : ", racks", plan.calm ? ", calm" : "",
       result.faults.size(), injector.exercised(), cluster.network().messages_sent(), cluster.network().messages_lost());
+  if (forgets) result.summary += fmt::format("; {} replicas dropped removes", cluster.replicas_that_forgot());
   for (const auto& workload : workloads) result.summary += "; " + workload->summary();
   result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());
   return result;

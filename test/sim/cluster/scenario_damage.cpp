@@ -7,28 +7,28 @@
 namespace fjord::sim {
 namespace {
 
-/// Flips bits in the files of one storage node, now and then several at once.
+/// Flips bits in the files of one storage node and cuts files off, now and then several at once.
 class Decay {
  public:
   Decay(SimCluster& cluster, unsigned victim) : cluster_(cluster), victim_(victim) {}
   void start() { schedule(); }
   void stop() { stopped_ = true; }
-  unsigned flips() const { return flips_; }
+  unsigned damages() const { return damages_; }
 
  private:
   void schedule() {
     const Duration pause(100'000 + cluster_.random().below(3'000'000));
     cluster_.scheduler().outside().post_after(pause, [this] {
       if (stopped_) return;
-      const std::uint64_t bits = 1 + cluster_.random().below(4);
-      for (std::uint64_t i = 0; i < bits; ++i) flips_ += cluster_.flip_bit_of_storage(victim_) ? 1 : 0;
+      const std::uint64_t times = 1 + cluster_.random().below(4);
+      for (std::uint64_t i = 0; i < times; ++i) damages_ += cluster_.damage_storage(victim_) ? 1 : 0;
       schedule();
     });
   }
 
   SimCluster& cluster_;
   unsigned victim_;
-  unsigned flips_ = 0;
+  unsigned damages_ = 0;
   bool stopped_ = false;
 };
 
@@ -73,9 +73,9 @@ ScenarioResult run_damage(const ScenarioOptions& options) {
   result.trace_hash = cluster.scheduler().trace_hash();
   result.events = cluster.scheduler().events_run();
   result.summary = fmt::format(
-      "{} storage nodes, {} distributors, redundancy {}, {} crashes, {} bits flipped, {} buckets repaired, {} "
+      "{} storage nodes, {} distributors, redundancy {}, {} crashes, {} times damaged, {} buckets repaired, {} "
       "operations ({} in doubt, {} not applied)",
-      shape.storage_nodes, shape.distributors, shape.redundancy, chaos.crashes(), decay.flips(),
+      shape.storage_nodes, shape.distributors, shape.redundancy, chaos.crashes(), decay.damages(),
       cluster.repaired_buckets(), history.events().size(), history.count(Outcome::InDoubt),
       history.count(Outcome::NotApplied));
   result.trace.assign(cluster.scheduler().kept_trace().begin(), cluster.scheduler().kept_trace().end());

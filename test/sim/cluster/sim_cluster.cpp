@@ -347,7 +347,7 @@ void SimCluster::crash_storage(unsigned index) { storage_[index]->crash(); }
 void SimCluster::restart_storage(unsigned index) { storage_[index]->start(); }
 bool SimCluster::storage_alive(unsigned index) const { return storage_[index]->alive(); }
 
-bool SimCluster::flip_bit_of_storage(unsigned index) {
+bool SimCluster::damage_storage(unsigned index) {
   SimEnv& env = storage_[index]->env();
   std::vector<std::string> paths;
   const Result<std::vector<std::string>> files = env.list_directory("/data");
@@ -359,9 +359,15 @@ bool SimCluster::flip_bit_of_storage(unsigned index) {
   std::sort(paths.begin(), paths.end());
   if (paths.empty()) return false;
   const std::string& path = paths[random_.below(paths.size())];
-  const std::uint64_t size = must(must(env.open_random_access(path))->size());
+  const std::unique_ptr<RandomAccessFile> file = must(env.open_random_access(path));
+  const std::uint64_t size = must(file->size());
   if (size == 0) return false;
   const std::uint64_t offset = random_.below(size);
+  // The end of a journal that is cut off cannot be told from one that was never written.
+  if (path.ends_with(".slot") && random_.below(8) == 0) {
+    scheduler_.trace("cut off storage." + std::to_string(index) + " " + path + " " + std::to_string(offset));
+    return file->truncate(offset).is_ok();
+  }
   const int bit = static_cast<int>(random_.below(8));
   scheduler_.trace("flip bit of storage." + std::to_string(index) + " " + path + " " + std::to_string(offset));
   FJORD_CHECK(env.flip_bit(path, offset, bit).is_ok());
@@ -446,6 +452,12 @@ void SimCluster::limit_disk(const std::string& name, std::uint64_t free_bytes) {
   env.set_capacity(env.used_bytes() + free_bytes);
 }
 
+void SimCluster::shrink_disk(const std::string& name, unsigned used_percent) {
+  SimEnv& env = process(name).env();
+  scheduler_.trace(fmt::format("{} % of the disk of {} are used", used_percent, name));
+  env.set_capacity(env.used_bytes() * 100 / used_percent);
+}
+
 void SimCluster::free_disk(const std::string& name) {
   scheduler_.trace("the disk of " + name + " has space again");
   process(name).env().set_capacity(SimEnvOptions{}.capacity_bytes);
@@ -489,6 +501,24 @@ Result<std::vector<spi::EntryMeta>> SimCluster::entries_of(const std::string& na
   StorageProcess* storage = storage_process(name);
   if (storage == nullptr || storage->providers().empty()) return Status(StatusCode::NotFound, name + " is down");
   return storage->provider(bucket).list_entries(bucket);
+}
+
+Result<spi::Forgotten> SimCluster::forgotten_of(const std::string& name, BucketId bucket) {
+  StorageProcess* storage = storage_process(name);
+  if (storage == nullptr || storage->providers().empty()) return Status(StatusCode::NotFound, name + " is down");
+  return storage->provider(bucket).forgotten(bucket);
+}
+
+std::size_t SimCluster::replicas_that_forgot() {
+  std::size_t count = 0;
+  for (unsigned i = 0; i < storage_.size(); ++i) {
+    const std::string name = "storage." + std::to_string(i);
+    for (const auto& [bucket, set] : sets_of(name)) {
+      const Result<spi::Forgotten> forgotten = forgotten_of(name, bucket);
+      count += forgotten && forgotten->checksum != 0 ? 1 : 0;
+    }
+  }
+  return count;
 }
 
 std::vector<std::pair<BucketId, ReplicaSet>> SimCluster::sets_of(const std::string& name) {

@@ -175,9 +175,13 @@ class UpdatesWorkload {
       rpc::Operation operation =
           put_json_operation(id(key), fmt::format(R"({{"count": {}, "last": "{}", "members": [{}"{}"]}})",
                                                   content.count + 1, member, members, member));
-      // A count would not do: what was read may be a version in doubt that is gone by now, and another has its count.
-      operation.condition = fmt::format(R"(tally.last == "{}")", content.last);
-      operation.create = !content.exists;
+      if (cluster_.random().chance(0.5)) {
+        operation.required_version = content.exists ? got.timestamp_us : 0;
+      } else {
+        // A count would not do: what was read may be a version in doubt that is gone by now, and another has its count.
+        operation.condition = fmt::format(R"(tally.last == "{}")", content.last);
+        operation.create = !content.exists;
+      }
       execute(
           key, std::move(operation), [this, key, member, version = content.last](bool applied, const Status& status) {
             Ledger& ledger = ledgers_[key];
@@ -213,6 +217,10 @@ class UpdatesWorkload {
         std::move(copy), timeout,
         [this, key, operation = std::move(operation), done = std::move(done)](OperationOutcome outcome) mutable {
           if (told_) told_(outcome.outcome, kind_of(key) == Kind::TestAndSet);
+          if (outcome.status.code() == StatusCode::TestAndSetFailed && operation.required_version &&
+              *operation.required_version == outcome.version_us) {
+            fail("I5: {} is refused for its version, {}, which is the one required", id(key), outcome.version_us);
+          }
           // Once in doubt, only an answer settles it: that this attempt was not served says nothing about those before.
           const bool is_doubted = !operation.token.empty();
           const StatusCode code = outcome.status.code();

@@ -37,6 +37,7 @@ struct WorkloadContext {
   bool strict_reads = false;
   /// Nothing is broken in this run, so that everything has to be served while data moves (theorem 5.6). Null: it is.
   const TransferChecker* transfers = nullptr;
+  bool forgets = false;  ///< Removes are dropped in this run: a subscriber may have to make its copy anew.
 
   MonotonicTime now() const { return cluster.scheduler().clock().now(); }
   Random& random() const { return cluster.random(); }

@@ -224,6 +224,7 @@ class SubscribeWorkload final : public Workload {
 
   void start() override {
     subscribe();
+    look_later();
     for (unsigned lane = 0; lane < kLanes; ++lane) write(lane);
   }
   void stop() override { stopped_ = true; }
@@ -266,8 +267,8 @@ class SubscribeWorkload final : public Workload {
   }
 
   std::string summary() const override {
-    return fmt::format("subscribe: {} writes, {} changes told, {} restarts, {} buckets begun anew", writes_, told_,
-                       restarts_, begun_anew_);
+    return fmt::format("subscribe: {} writes, {} changes told, {} restarts, {} buckets begun anew, {} times RESYNC",
+                       writes_, told_, restarts_, begun_anew_, resyncs_);
   }
 
  private:
@@ -335,18 +336,32 @@ class SubscribeWorkload final : public Workload {
         Result<visitors::ChangeToken> token = visitors::ChangeToken::parse(token_);
         FJORD_CHECK_MSG(token.has_value(), token.status().to_string());
         options.resume = std::move(*token);
+      } else {
+        copy_.clear();  // Without a position nobody says what was removed meanwhile and is forgotten.
       }
       visitors::ChangeFeedCallbacks callbacks;
       callbacks.on_changes = [this](BucketId, const std::string& block, bool) { take(block); };
       callbacks.on_caught_up = [this] { ++rounds_; };
-      callbacks.on_resync = [this](Timestamp) { fail("I8: RESYNC although no remove was ever forgotten"); };
+      callbacks.on_resync = [this](Timestamp) { on_resync(); };
       callbacks.on_end = [this](const Status& status) { fail("I16: the subscription ended: {}", status.to_string()); };
       feed_ = std::make_unique<visitors::ChangeFeed>(std::move(options), std::move(callbacks), client.transport(),
                                                      snapshots_, context_.cluster.scheduler().clock(),
                                                      context_.random().fork(), client.executor());
       feed_->start();
     });
-    look_later();
+  }
+
+  /// The copy is made anew.
+  void on_resync() {
+    if (!context_.forgets) return fail("I8: RESYNC although no remove was ever forgotten");
+    ++resyncs_;
+    token_.clear();
+    context_.clients.front()->executor().post([this] {
+      token_.clear();                // One may have been kept since.
+      if (feed_ == nullptr) return;  // It is being restarted already.
+      end_feed();
+      subscribe();
+    });
   }
 
   void take(const std::string& block) {
@@ -376,12 +391,14 @@ class SubscribeWorkload final : public Workload {
     const Duration pause(200'000 + context_.random().below(1'500'000));
     context_.cluster.scheduler().outside().post_after(pause, [this] {
       context_.clients.front()->executor().post([this] {
+        if (feed_ == nullptr && stopped_) return;
+        look_later();
         if (feed_ == nullptr) return;
         problem_ = feed_->last_problem().to_string();
-        if (stopped_) return look_later();
+        if (stopped_) return;
         if (context_.random().chance(0.5)) {
           token_ = feed_->token().to_text();
-          return look_later();
+          return;
         }
         ++restarts_;
         end_feed();
@@ -413,6 +430,7 @@ class SubscribeWorkload final : public Workload {
   std::uint64_t told_ = 0;
   std::uint64_t begun_anew_ = 0;
   unsigned restarts_ = 0;
+  unsigned resyncs_ = 0;
   unsigned writing_ = 0;
   int rounds_ = 0;
   bool stopped_ = false;

@@ -30,7 +30,7 @@ enum class FaultKind : unsigned {
   ClockJump,         ///< A wall clock jumps and stays there.
   SlowDisk,          ///< A hundred times slower.
   DiskFull,          ///< Hardly any space is left for a while.
-  Corruption,        ///< Bits flip in files.
+  Corruption,        ///< Bits flip in files, and files are cut off.
   StoreCut,          ///< A fleet controller, mostly the leader, does not reach the store of states.
   NodeAdd,           ///< A storage node or a distributor that nobody knew joins.
   NodeRemove,        ///< A storage node is retired, and removed when it is empty; or taken back.
@@ -39,8 +39,12 @@ enum class FaultKind : unsigned {
   Redundancy,        ///< More or fewer copies.
   Bits,              ///< More or fewer distribution bits.
   Limits,            ///< Buckets are to be split or joined; data is not to be moved for a while.
+  MaintenanceLong,   ///< As Maintenance, for most of the run.
+  ClusterDown,       ///< Storage nodes are away, and with so few the cluster is to be down.
+  Retention,         ///< Removes and tokens are kept for some seconds only.
+  FullNode,  ///< A storage node whose disk is as good as full, beside others that have space, for most of the run.
 };
-inline constexpr std::size_t kFaultKinds = 27;
+inline constexpr std::size_t kFaultKinds = 31;
 /// I1 to I17, and the theorems 5.1 to 5.6 of seed 003.
 inline constexpr unsigned kInvariants = 17 + 6;
 /// The column of theorem 5.n.

@@ -95,8 +95,9 @@ class SimCluster {
   /// Starts the process again. Fine if it is up.
   void restart_storage(unsigned index);
   bool storage_alive(unsigned index) const;
-  /// A bit flips in a slotfile or in the journal of the node, which may be down. False if there is none.
-  bool flip_bit_of_storage(unsigned index);
+  /// A bit flips in a slotfile or in the journal of the node, which may be down, or a slotfile is cut off. False: no
+  /// file.
+  bool damage_storage(unsigned index);
   /// Damaged buckets that were made whole again, over all nodes and their lives.
   std::uint64_t repaired_buckets();
   void crash_distributor(unsigned index);
@@ -127,6 +128,8 @@ class SimCluster {
   void slow_disk(const std::string& name, Duration each, std::uint64_t* hits);
   /// So much is left on its disk, whatever it holds.
   void limit_disk(const std::string& name, std::uint64_t free_bytes);
+  /// The disk is so small that what is on it takes so many percent; 1 to 100.
+  void shrink_disk(const std::string& name, unsigned used_percent);
   void free_disk(const std::string& name);
   /// Writes that its disk had no space for, since it exists.
   std::uint64_t refused_for_space(const std::string& name);
@@ -144,6 +147,9 @@ class SimCluster {
   std::uint64_t life_of(const std::string& name);
   /// Of a storage node. Errors: NotFound if it is down or has no such bucket.
   Result<std::vector<spi::EntryMeta>> entries_of(const std::string& name, BucketId bucket);
+  Result<spi::Forgotten> forgotten_of(const std::string& name, BucketId bucket);
+  /// Replicas on processes that run which have dropped removed entries.
+  std::size_t replicas_that_forgot();
   /// All buckets of a storage node, none if it is down.
   std::vector<std::pair<BucketId, ReplicaSet>> sets_of(const std::string& name);
   /// The client that start() uses, for an operator.
