@@ -12,7 +12,27 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs" / "reference" / "com
 HEAD = """# The command line
 
 Made from `--help` of each program by `test/integration/command_line_page.py`; a test compares. Every command has
-`-h` and `--help` besides. Exit codes of `fjord`: {exit_codes}.
+`-h` and `--help` besides. Exit codes of `fjord`: {exit_codes}. The same mistake gives the same
+one in every command:
+
+| exit code | when |
+|---|---|
+| 0 | All was done. |
+| 1 | The cluster cannot be reached, refuses the call, or fails at it; a condition is false; what a file holds (documents, changes, schemas) is wrong; a job failed. |
+| 2 | No cluster can do it: an unknown command or option, a value out of its bounds, an id, selection, field, address, time or setting's value that is none, or a file that says what to do (a specification, a workload, how far a visit was) and is not understood. |
+| 3 | A document, document type, job, node, setting, file or folder that the command names is not there. |
+| 5 | A part was done; the messages say what was not. |
+| 6 | It took longer than `--timeout` or `--wait`. |
+| 7 | It may have been done: the answer was lost. |
+| 8 | Refused because it could lose documents or make them unavailable, or needs `--yes`. |
+
+`fjord status` exits with 0 if all is well, with 5 if all is served but something is down or out of sync, and with 1 if
+something is not served or the cluster cannot be reached.
+
+`eval "$(fjord completion bash)"` lets a shell complete commands, options and their values (also `zsh` and `fish`), and
+`fjord man node retire | man -l -` shows a manual page. `cmake --install` installs the scripts and the pages.
+
+An option that is a number takes whole numbers within its bounds. `--limit` is 1 or more; without it nothing is left out.
 """
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -124,6 +125,100 @@ class DevTest(unittest.TestCase):
             self.assertIn("healthy", self.fjord(env, "status").out)
             self.stop(process)
 
+    def test_an_id_may_leave_its_type_to_an_option(self):
+        with tempfile.TemporaryDirectory() as folder:
+            process, env = self.start()
+            schema = pathlib.Path(folder) / "music.sd"
+            schema.write_text(self.SCHEMA)
+            self.fjord(env, "schema", "deploy", schema)
+            for short, whole in (("id:a::1", "id:a:music::1"), ("id:a:::1:2", "id:a:music::1:2"), ("id:a::n=7:x", "id:a:music:n=7:x")):
+                with self.subTest(id=short):
+                    put = self.fjord(env, "put", short, "-", "--type", "music", "-o", "json", stdin='{"year": 1}').json()
+                    self.assertEqual((put["id"], put["outcome"]), (whole, "applied"))
+                    self.fjord(env, "update", short, "-", "--type", "music", stdin='{"year": {"increment": 1}}')
+                    self.assertEqual(self.fjord(env, "get", short, "--type", "music").json(), {"put": whole, "fields": {"year": 2}})
+                    self.assertEqual(self.fjord(env, "get", whole).out, self.fjord(env, "get", whole, "--type", "music").out)
+                    self.assertEqual(self.fjord(env, "remove", short, "--type", "music", "-o", "json").json()["id"], whole)
+                    self.fjord(env, "get", whole, code=NOT_FOUND)
+                    for command in ("put", "update"):
+                        without = self.fjord(env, command, short, "-", stdin="{}", code=USAGE)
+                        self.assertIn("--type", without.err)
+                    for command in ("get", "remove"):
+                        self.assertIn("--type", self.fjord(env, command, short, code=USAGE).err)
+            self.assertIn("--type says artist", self.fjord(env, "get", "id:a:music::1", "--type", "artist", code=USAGE).err)
+            self.stop(process)
+
+    def test_the_example_of_subscribe_works_as_it_is_printed(self):
+        example = re.search(r"^Example:\n  (.*)$", help_of("subscribe").out, re.MULTILINE).group(1)
+        with tempfile.TemporaryDirectory() as folder:
+            process, env = self.start()
+            schema = pathlib.Path(folder) / "music.sd"
+            schema.write_text(self.SCHEMA)
+            self.fjord(env, "schema", "deploy", schema)
+            self.fjord(env, "put", "id:a:music::1", "-", stdin='{"year": 1}')
+            changes = pathlib.Path(folder) / "music.changes.jsonl"
+
+            def seen():
+                return [json.loads(line).get("put") for line in changes.read_text().splitlines()] if changes.exists() else []
+
+            def follow():
+                path = f"{harness.BIN}:{os.environ['PATH']}"
+                follower = subprocess.Popen(["sh", "-c", example], cwd=folder, env={**os.environ, **env, "PATH": path},
+                                            start_new_session=True)
+                self.addCleanup(lambda: follower.poll() is None and os.killpg(follower.pid, signal.SIGKILL))
+                return follower
+
+            follower = follow()
+            harness.wait_until(lambda: seen() == ["id:a:music::1"], f"{example} prints what is there")
+            self.fjord(env, "put", "id:a:music::2", "-", stdin='{"year": 2}')
+            harness.wait_until(lambda: seen() == ["id:a:music::1", "id:a:music::2"], f"{example} prints what changes")
+            token = pathlib.Path(folder) / "music.token"
+            before = token.read_text()
+            self.fjord(env, "put", "id:a:music::3", "-", stdin='{"year": 3}')
+            harness.wait_until(lambda: token.read_text() != before and len(seen()) == 3, "the token says so, too")
+            os.killpg(follower.pid, signal.SIGINT)
+            follower.wait(timeout=20)
+            # It goes on where it was.
+            self.fjord(env, "put", "id:a:music::4", "-", stdin='{"year": 4}')
+            follower = follow()
+            harness.wait_until(lambda: seen()[-1] == "id:a:music::4", f"{example} goes on")
+            self.assertLessEqual(len(seen()), 5, "what had been printed came again")
+            os.killpg(follower.pid, signal.SIGINT)
+            follower.wait(timeout=20)
+            self.stop(process)
+
+    def check_ids(self, shape, ids, **parts):
+        """Ids are as a page of the documentation says, where <name> stands for a part."""
+        pattern = re.sub(r"<(\w+)>", lambda name: parts.get(name.group(1), "(.*)"), re.escape(shape))
+        for one in ids:
+            self.assertRegex(one, f"^{pattern}$")
+
+    def test_results_have_the_ids_that_the_pages_name(self):
+        pages = pathlib.Path(__file__).resolve().parents[2] / "docs"
+        with tempfile.TemporaryDirectory() as folder:
+            process, env = self.start()
+            schemas = [pathlib.Path(folder) / "music.sd", pathlib.Path(folder) / "years.sd"]
+            schemas[0].write_text(self.SCHEMA)
+            schemas[1].write_text("document years {\n  field year type int { header }\n  field count type long { header }\n}\n")
+            self.fjord(env, "schema", "deploy", *schemas)
+            self.fjord(env, "feed", "-", stdin="".join(
+                json.dumps({"put": f"id:a:music::{n}", "fields": {"title": "a/b %", "year": n % 3}}) + "\n" for n in range(12)))
+            shape = re.search(r"^    (id:results:fjord_result:.*)$", (pages / "operating" / "jobs.md").read_text(), re.MULTILINE).group(1)
+            for field, key in (("year", "[012]"), ("title", "a/b %25")):
+                job = self.fjord(env, "job", "run", "citycount", "--type", "music", "--param", f"field={field}", "--wait", "-o", "json").json()["job"]
+                found = self.fjord(env, "visit", "--type", "fjord_result", "--selection", f'fjord_result.job == "{job}"').json_lines()
+                printed = self.fjord(env, "job", "results", job, "-o", "json").json_lines()
+                self.assertEqual(sorted((one["fields"]["key"], json.loads(one["fields"]["value"])) for one in found),
+                                 [(one["key"], one["value"]) for one in printed])
+                self.check_ids(shape, [one["put"] for one in found], number="[0-9]+", job=job, key=key)
+            shape = re.search(r"`(id:results:TYPE::.*?)`", (pages / "reference" / "aggregate.md").read_text()).group(1).replace("TYPE", "years")
+            for group, shown in ((["--group-by", "year"], r"\[[012]\]"), ([], r"\[\]")):
+                self.fjord(env, "aggregate", "--type", "music", *group, "count()", "--into", "years", "--name", "all")
+                rows = self.fjord(env, "visit", "--type", "years").json_lines()
+                self.assertEqual(len(rows), 3 if group else 1)
+                self.check_ids(shape, [row["put"] for row in rows], name="all", group=shown)
+            self.stop(process)
+
     def test_a_job_can_be_cancelled(self):
         with tempfile.TemporaryDirectory() as folder:
             process, env = self.start()
@@ -180,6 +275,38 @@ class DevTest(unittest.TestCase):
             harness.wait_until(lambda: {"storage.1": "down"}.items() <= {
                 node["node"]: node["state"] for node in cluster.status()["nodes"]}.items(), "storage.1 is known to be down")
             cluster.local("restart", "storage.0", "--timeout", 20)
+
+    def test_a_node_that_an_operator_took_out_is_restarted(self):
+        with harness.Cluster(storage=3, distributors=1, redundancy=2) as cluster:
+            for action, state in (("maintenance", "maintenance"), ("retire", "retired")):
+                with self.subTest(action=action):
+                    cluster.wait_healthy()
+                    cluster.must("node", action, "storage.1", "--wait", 60)
+                    pids = self.pids(cluster)
+                    cluster.local("restart", "storage.1", "--timeout", 30)
+                    self.assertNotEqual(self.pids(cluster)["storage.1"], pids["storage.1"])
+                    states = {node["node"]: node["state"] for node in cluster.must("node", "list", "-o", "json").json()}
+                    self.assertEqual(states, {"distributor.0": "up", "storage.0": "up", "storage.1": state, "storage.2": "up"})
+                    # So is a node beside it, and the whole cluster.
+                    cluster.local("restart", "storage.2", "--timeout", 30)
+                    cluster.local("start", "--timeout", 30)
+                    cluster.must("node", "up", "storage.1", "--wait", 60)
+
+    def test_a_node_that_is_gone_is_put_in_maintenance_without_a_move(self):
+        with harness.Cluster(storage=3, distributors=1, redundancy=2) as cluster:
+            cluster.deploy(self.SCHEMA)
+            cluster.must("feed", "-", stdin="".join(
+                json.dumps({"put": f"id:a:music::{n}", "fields": {"title": "t"}}) + "\n" for n in range(100)))
+            cluster.kill("storage.1")
+            harness.wait_until(lambda: {"storage.1": "down"}.items() <= {
+                node["node"]: node["state"] for node in cluster.status()["nodes"]}.items(), "storage.1 is known to be down")
+            for action in ("maintenance", "up"):
+                plan = cluster.must("node", action, "storage.1", "--dry-run", "--force", "-o", "json").json()["plan"]
+                self.assertGreater(plan["buckets_total"], 0)
+                self.assertEqual((plan["buckets_moved"], plan["replicas_moved"], plan["bytes"]), (0, 0, 0))
+
+    def pids(self, cluster):
+        return {process["node"]: process["pid"] for process in json.loads(self.local_status(cluster).out)}
 
     def local_status(self, cluster):
         return harness.run_program("fjord", "local", "status", "--dir", cluster.directory, "-o", "json")

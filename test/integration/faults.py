@@ -11,6 +11,7 @@ import pathlib
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -109,6 +110,14 @@ class Processes:
             self.running[name] = subprocess.Popen([str(program), "--config", str(self.folder / "cluster.yaml"), "--node", name],
                                                   stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=prepare)
 
+    def wait_for_port(self, address):
+        host, port = address.rsplit(":", 1)
+
+        def answers():
+            with socket.socket() as probe:
+                return probe.connect_ex((host, int(port))) == 0
+        harness.wait_until(answers, f"somebody listens on {address}")
+
     def add_storage(self):
         """Starts one more storage node and has it added; returns its name."""
         name = f"storage.{len(self.storage)}"
@@ -118,6 +127,7 @@ class Processes:
         self.names.append(name)
         self.storage.append(name)
         self.start(name)
+        self.wait_for_port(self.addresses[name])
         self.must("node", "add", "storage", "--address", self.addresses[name])
         return name
 

@@ -50,7 +50,7 @@ class GarbageTest(unittest.TestCase):
             self.assertEqual(cluster.documents(), expected)
             cluster.wait_healthy()
             self.assertEqual(cluster.must("config", "explain", "maintenance.gc_interval").out.splitlines()[0],
-                             "maintenance.gc_interval = 500ms")
+                             "maintenance.gc_interval = 500ms (live configuration)")
 
 
 if __name__ == "__main__":

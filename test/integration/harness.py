@@ -73,10 +73,10 @@ class Finished:
         return [json.loads(line) for line in self.out.splitlines()]
 
 
-def run_program(name, *arguments, stdin=None, env=None, timeout=120):
+def run_program(name, *arguments, stdin=None, env=None, timeout=120, cwd=None):
     arguments = [str(argument) for argument in arguments]
     completed = subprocess.run([str(BIN / name), *arguments], input=stdin, capture_output=True, text=True, timeout=timeout,
-                               env={**os.environ, **(env or {})})
+                               env={**os.environ, **(env or {})}, cwd=cwd)
     return Finished(arguments, completed)
 
 

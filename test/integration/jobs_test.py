@@ -278,7 +278,7 @@ class JobsTest(unittest.TestCase):
         self.assertIn("state        paused", self.cluster.must("job", "show", job).out)
         again = self.show(job)
         self.assertEqual(again["map_tasks_done"], paused["map_tasks_done"])
-        self.assertEqual(self.cluster.fjord("job", "set", job, "throttle=fast").code, 1)
+        self.assertEqual(self.cluster.fjord("job", "set", job, "throttle=fast").code, harness.USAGE)
         self.cluster.must("job", "set", job, "throttle=8kB", "dead_letters_max=5")
         self.cluster.must("job", "resume", job)
         changed = self.show(job)
@@ -295,14 +295,46 @@ class JobsTest(unittest.TestCase):
                      "value=geonameid", "--param", "missing=error", "--wait", "-o", "json"]
         without = {city["geonameid"] for city in self.cities if city["subcountry"] == ""}
         self.assertGreater(len(without), 0)
-        ended = self.cluster.must(*arguments, "--set", f"dead_letters_max={len(without)}").json()
+        partly = self.cluster.fjord(*arguments, "--set", f"dead_letters_max={len(without)}")
+        self.assertEqual(partly.code, harness.PARTIAL, partly)
+        self.assertIn(f"done without {len(without)} of {len(self.cities)} documents", partly.err)
+        ended = partly.json()
+        self.assertEqual(ended["phase"], "done")
         self.assertEqual(ended["dead_letters"], len(without))
+        self.assertEqual(self.cluster.fjord("job", "watch", ended["job"]).code, harness.PARTIAL)
         listed = self.cluster.must("job", "dead-letters", ended["job"], "-o", "json").json_lines()
         self.assertEqual({line["document"].rsplit(":", 1)[1] for line in listed}, without)
         self.assertIn("it has no subcountry", listed[0]["error"])
         failed = self.cluster.fjord(*arguments, "--set", f"dead_letters_max={len(without) - 1}")
         self.assertNotEqual(failed.code, harness.OK)
         self.assertIn("dead_letters_max", failed.err)
+        all_of_them = self.cluster.fjord(*arguments, "--selection", "city.subcountry == null", "--set", f"dead_letters_max={len(without)}")
+        self.assertEqual(all_of_them.code, harness.FAILED, all_of_them)
+        self.assertIn(f"map() failed on each of the {len(without)} documents", all_of_them.err)
+
+    def test_results_and_jobs_are_removed(self):
+        def results_left():
+            return sum(1 for line in self.cluster.must("visit", "--type", "fjord_result", "--fields", "[id]").out.splitlines() if f":{job}/" in line)
+
+        job = self.cluster.must("job", "run", "citycount", "--type", "city", "--param", "field=country", "--wait", "-o", "json").json()["job"]
+        self.assertGreater(results_left(), 100)
+        shown = self.show(job)
+        self.assertEqual(shown["results_until_unix_us"] - shown["finished_unix_us"], 7 * 24 * 3600 * 10**6)
+        self.assertRegex(self.cluster.must("job", "list").out, job + r".* \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+        self.cluster.must("job", "results", job, "--remove")
+        self.assertEqual(results_left(), 0)
+        self.assertTrue(self.show(job)["results_removed"])
+        self.assertRegex(self.cluster.must("job", "list").out, job + ".* removed")
+        gone = self.cluster.fjord("job", "results", job)
+        self.assertEqual(gone.code, harness.NOT_FOUND, gone)
+        self.cluster.must("job", "remove", job)
+        self.assertEqual(self.cluster.fjord("job", "show", job).code, harness.NOT_FOUND)
+        self.assertEqual(self.cluster.fjord("job", "remove", job).code, harness.NOT_FOUND)
+        running = self.cluster.must("job", "run", "citycount", "--type", "city", "--param", "field=country", "--set", "throttle=500").out.strip()
+        refused = self.cluster.fjord("job", "remove", running)
+        self.assertEqual(refused.code, harness.FAILED, refused)
+        self.assertIn("cancel it first", refused.err)
+        self.cluster.must("job", "cancel", running)
 
 
 if __name__ == "__main__":

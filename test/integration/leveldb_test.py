@@ -1,6 +1,7 @@
 """Storage nodes on LevelDB: feed, read, visit, kill -9, and a folder of one engine under the other."""
 
 import json
+import shutil
 import unittest
 
 import harness
@@ -48,6 +49,34 @@ class LeveldbTest(unittest.TestCase):
             cluster.restart("storage.0")
             cluster.wait_healthy()
             self.assertEqual(cluster.documents(), expected)
+
+    def test_nodes_of_one_cluster_may_have_different_engines(self):
+        with harness.Cluster(storage=3, redundancy=2) as cluster:
+            cluster.deploy(SCHEMA)
+            self.feed(cluster, 1)
+            cluster.wait_healthy()
+            # The folder of one node is made anew by the other engine, and filled from the other replicas.
+            cluster.kill("storage.1")
+            shutil.rmtree(cluster.directory / "storage.1" / "buckets")
+            path = cluster.directory / "cluster.yaml"
+            path.write_text(path.read_text().replace("    directory: storage.1\n", "    directory: storage.1\n    engine: leveldb\n"))
+            cluster.restart("storage.1")
+            cluster.wait_healthy()
+            self.assertTrue((cluster.directory / "storage.1/buckets/leveldb-0/CURRENT").exists())
+            self.assertFalse((cluster.directory / "storage.0/buckets/leveldb-0").exists())
+            # What only the slotfile nodes took while it was away reaches it, and the other way round.
+            for round_, away in ((2, "storage.1"), (3, "storage.0")):
+                cluster.kill(away)
+                self.feed(cluster, round_)
+                cluster.restart(away)
+                cluster.wait_healthy()
+            expected = {f"id:level:item::{i}": fields_of(i, 3) for i in range(DOCUMENTS)}
+            self.assertEqual(cluster.documents(), expected)
+            cluster.kill("storage.0")
+            harness.wait_until(lambda: cluster.fjord("visit", "--count").out.strip() == str(DOCUMENTS), "the others serve alone")
+            self.assertEqual(cluster.documents(), expected)
+            cluster.restart("storage.0")
+            cluster.wait_healthy()
 
     def test_a_folder_of_the_other_engine_is_refused(self):
         with harness.Cluster(storage=1, redundancy=1, settings="storage_options:\n  engine: leveldb\n") as cluster:

@@ -18,6 +18,44 @@ class OperateTest(unittest.TestCase):
             json.dumps({"put": f"id:op:item::{i}", "fields": {"number": i}}) + "\n" for i in range(first, first + DOCUMENTS))
         cluster.must("feed", "-", stdin=lines)
 
+    def held(self, cluster):
+        """Buckets by storage node, once nodes have reported what the cluster has: two of each bucket."""
+        found = {}
+
+        def is_reported():
+            found.clear()
+            for node in cluster.must("node", "list", "-o", "json").json():
+                if node["node"].startswith("storage."):
+                    found[node["node"]] = node["buckets"]
+            total = json.loads(cluster.fjord("status", "-o", "json").out)["buckets"]["total"]
+            return sum(found.values()) == 2 * total
+
+        harness.wait_until(is_reported, "the nodes have reported their buckets")
+        return found
+
+    def test_cluster_that_is_down_says_why_and_goes_on_marking_nodes(self):
+        with harness.Cluster(storage=3, redundancy=2) as cluster:
+            cluster.deploy(SCHEMA)
+            self.feed(cluster, 0)
+            cluster.wait_healthy()
+            cluster.must("config", "set", "controller.storage_up_ratio_min=0.9")
+            refused = cluster.fjord("node", "stop-check", "storage.1")
+            self.assertEqual(refused.code, REFUSED, refused)
+            self.assertIn("the cluster would be down: 2 of 3 storage nodes would be up", refused.out)
+            for node, up in (("storage.1", 2), ("storage.2", 1)):
+                cluster.kill(node)
+                reason = f"{up} of 3 are up"
+                harness.wait_until(lambda: reason in cluster.fjord("status").out, reason)
+            lines = "".join(json.dumps({"put": f"id:op:item::{i}", "fields": {"number": i}}) + "\n" for i in range(100))
+            fed = cluster.fjord("feed", "-", "--timeout", 2, stdin=lines)
+            self.assertNotEqual(fed.code, 0, fed)
+            self.assertNotIn("in doubt", fed.out + fed.err)
+            self.assertIn("controller.storage_up_ratio_min", fed.out + fed.err)
+            for node in ("storage.1", "storage.2"):
+                cluster.restart(node)
+            cluster.wait_healthy()
+            self.feed(cluster, 0)
+
     def test_nodes_settings_and_history(self):
         with harness.Cluster(storage=3, redundancy=2) as cluster:
             cluster.deploy(SCHEMA)
@@ -51,12 +89,21 @@ class OperateTest(unittest.TestCase):
 
             # Out for a while, and only one at a time.
             cluster.must("node", "stop-check", "storage.2")
+            cluster.wait_healthy()
+            held = self.held(cluster)
             cluster.must("node", "maintenance", "storage.2", "--reason", "a new disk", "--wait", 60)
+            self.feed(cluster, 0)  # goes on with the other copies
+            self.assertEqual(self.held(cluster), held)  # Nothing is copied.
+            status = json.loads(cluster.fjord("status", "-o", "json").out)
+            self.assertEqual(status["buckets"]["under_replicated"], held["storage.2"], status)
+            self.assertEqual(status["buckets"]["out_of_sync"], 0, status)
+            self.assertTrue(any("storage.2 is maintenance for" in reason for reason in status["reasons"]), status)
             refused = cluster.fjord("node", "maintenance", "storage.1")
             self.assertEqual(refused.code, REFUSED, refused)
             self.assertIn("storage.2", refused.out)
             cluster.must("node", "up", "storage.2", "--wait", 60)
             cluster.wait_healthy()
+            self.assertEqual(self.held(cluster), held)
             self.assertEqual(cluster.fjord("node", "remove", "storage.2").code, REFUSED)
             self.assertEqual(cluster.fjord("node", "up", "storage.9").code, harness.NOT_FOUND)
 
@@ -65,8 +112,9 @@ class OperateTest(unittest.TestCase):
             bad = cluster.fjord("config", "set", "storage.file_bytes_max=8")
             self.assertEqual(bad.code, harness.USAGE, bad)
             self.assertIn("storage.file_bytes_max", bad.err)
-            self.assertEqual(cluster.must("config", "get", "storage.file_bytes_max").out.strip(), "8MiB")
             harness.wait_until(lambda: not cluster.must("config", "list", "-o", "json").json()["waiting"], "all have it")
+            self.assertEqual(cluster.must("config", "get", "storage.file_bytes_max").out.strip(),
+                             "8MiB  (live configuration)")
             self.assertEqual(cluster.must("config", "list", "-o", "json").json()["errors"], [])
             cluster.must("pause")
             cluster.must("resume")

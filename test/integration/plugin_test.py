@@ -140,7 +140,7 @@ class PluginTest(unittest.TestCase):
         cluster.restart("storage.1")
         cluster.wait_healthy()
         refused = cluster.fjord("job", "run", "word_count", "--type", "page")
-        self.assertEqual(refused.code, harness.FAILED, str(refused))
+        self.assertEqual(refused.code, harness.USAGE, str(refused))
         self.assertIn("word_count was replaced by one with version 2; this node was started with version 1", refused.err)
         cluster.restart("distributor.0")
         harness.wait_until(lambda: "storage.0 has version 1; storage.2 has version 1" in
@@ -169,7 +169,9 @@ class PluginTest(unittest.TestCase):
             sums = {str(digit): sum(i for i in range(2000) if i % 10 == digit and i != 77) for digit in range(10)}
             for how, why in {"throws": "a bad day", "crashes": "signal 6", "loops": "did not return", "leaks": "bad_alloc"}.items():
                 arguments = ["sums", "--type", "item", "--param", f"how={how}", "--param", "at=77", "--wait", "-o", "json"]
-                job = cluster.must("job", "run", *arguments).json()
+                partly = cluster.fjord("job", "run", *arguments)
+                self.assertEqual(partly.code, harness.PARTIAL, partly)
+                job = partly.json()
                 self.assertEqual((job["dead_letters"], job["documents_read"]), (1, 2000), how)
                 self.assertEqual(cluster.results(job["job"]), sums, how)
                 letters = cluster.must("job", "dead-letters", job["job"], "-o", "json").json_lines()
@@ -195,10 +197,10 @@ class PluginTest(unittest.TestCase):
     def check_refused(self, cluster):
         for arguments in (["--visitor", "sample"], ["--visitor", "sample", "--param", "one_in=0"]):
             refused = cluster.fjord("visit", *arguments)
-            self.assertEqual(refused.code, harness.FAILED, str(refused))
+            self.assertEqual(refused.code, harness.USAGE, str(refused))
             self.assertIn("sample needs one parameter", refused.err)
         unknown = cluster.fjord("visit", "--visitor", "samples")
-        self.assertEqual(unknown.code, harness.FAILED, str(unknown))
+        self.assertEqual(unknown.code, harness.USAGE, str(unknown))
         self.assertIn('no visitor "samples"; there are:', unknown.err)
         self.assertIn("sample", unknown.err)
 

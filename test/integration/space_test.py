@@ -14,6 +14,8 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 import harness
 
@@ -98,6 +100,21 @@ class SpaceTest(unittest.TestCase):
         self.assertEqual({id_: fields["text"] for id_, fields in found.items() if "text" in fields},
                          {id_of(number): text for number, text in stored.items()})
 
+    def check_told(self):
+        """Status, exit code, /health and metrics tell of the full disk."""
+        harness.wait_until(lambda: self.cluster.status()["nodes_without_space"] == 1, "status tells of the space")
+        self.assertEqual(self.cluster.fjord("status").code, harness.FAILED)
+        reasons = " ".join(self.cluster.status()["reasons"])
+        self.assertRegex(reasons, r"storage\.0 has no space and refuses puts: .* storage_options\.space_")
+        self.assertIn("every put is refused", reasons)
+        self.assertEqual(self.cluster.must("node", "list").code, 0)
+        http = {process["node"]: process["http"]
+                for process in self.cluster.local("status", "-o", "json").json()}["storage.0"]
+        with self.assertRaises(urllib.error.HTTPError) as refused:
+            urllib.request.urlopen(f"http://{http}/health", timeout=10)
+        self.assertEqual(refused.exception.code, 503)
+        self.assertEqual(json.load(refused.exception)["status"], "no_space")
+
     def run_engine(self, engine):
         self.cluster = harness.Cluster(storage=1, redundancy=1, settings=SETTINGS.format(engine=engine))
         self.addCleanup(shutil.rmtree, self.cluster.folder, ignore_errors=True)  # with the folder that was mounted on
@@ -111,6 +128,7 @@ class SpaceTest(unittest.TestCase):
             print(f"{engine}: {len(stored)} documents beside the ballast; {message}", flush=True)
             self.assertRegex(message, r"NO_SPACE: storage\.0.* takes no writes but removes: .* bytes free; storage_options\.space_")
             self.assertGreater(len(stored), 500)
+            self.check_told()
             self.check_stored(stored)
             for number in list(stored)[:20]:
                 self.cluster.must("remove", id_of(number))
@@ -128,7 +146,7 @@ class SpaceTest(unittest.TestCase):
             # It restarts on the full disk too.
             self.cluster.kill("storage.0")
             self.cluster.restart("storage.0")
-            self.cluster.wait_healthy()
+            harness.wait_until(lambda: self.cluster.status()["buckets"]["unavailable"] == 0, "all is served")
             self.check_stored(stored)
             more, _ = self.fill(200000)  # what opening the engine brought back, if anything
             stored.update(more)

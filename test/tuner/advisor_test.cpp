@@ -237,6 +237,23 @@ TEST_CASE("advisor: an uncertain profile makes the interval wider") {
   CHECK(wide.high / wide.low > narrow.high / narrow.low);
 }
 
+TEST_CASE("advisor: says when the latency target cannot be reached, by which settings ever") {
+  Workload workload = example();
+  workload.latency_target_s = 1e-5;
+  const Report report = advise(workload, HardwareProfile());
+  CHECK_FALSE(report.effect.reaches_target);
+  CHECK(report.effect.p99_after_s > workload.latency_target_s);
+  CHECK(report.effect.p99_before_s > report.effect.p99_after_s);
+  CHECK(std::any_of(report.warnings.begin(), report.warnings.end(), [](const std::string& warning) {
+    return warning.find("the target of 0.01 ms cannot be reached") != std::string::npos;
+  }));
+  for (const Advice& advice : report.advice) CHECK((!advice.effect || !advice.effect->reaches_target));
+  workload.latency_target_s = 0.02;
+  const Report reached = advise(workload, HardwareProfile());
+  CHECK(reached.effect.reaches_target);
+  for (const std::string& warning : reached.warnings) CHECK(warning.find("cannot be reached") == std::string::npos);
+}
+
 TEST_CASE("advisor: settings that do not fit in memory are made to fit") {
   Workload workload = example();
   workload.memory_bytes = 2.0 * (1ULL << 30);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fjord/common/scheduler.h"
+#include "fjord/common/turn_pool.h"
 #include "fjord/sim/sim_scheduler.h"
 
 namespace fjord {
@@ -51,6 +52,58 @@ class SimulatedFixture {
   std::unique_ptr<sim::SimNodeScheduler> node_ = sim_.make_node_scheduler("node");
 };
 
+/// Executors that take turns on two threads, each in a group of its own.
+class TurnFixture {
+ public:
+  Scheduler& scheduler() { return scheduler_; }
+  Clock& clock() { return clock_; }
+  void wait_for(Gate& gate) { gate.wait(); }
+
+ private:
+  class Turns final : public Scheduler {
+   public:
+    explicit Turns(const Clock& clock)
+        : pool_(
+              "turns", clock, threads_, [this](const auto& name) { return threads_.make_executor(name); }, 2) {}
+    std::unique_ptr<Executor> make_executor(const std::string&) override { return pool_.make_executor({++groups_, 1}); }
+
+   private:
+    ThreadScheduler threads_;
+    TurnPool pool_;
+    std::uint64_t groups_ = 0;
+  };
+
+  SystemClock clock_;
+  Turns scheduler_{clock_};
+};
+
+/// The same on one simulated thread.
+class SimulatedTurnFixture {
+ public:
+  Scheduler& scheduler() { return scheduler_; }
+  Clock& clock() { return sim_.clock(); }
+  void wait_for(Gate& gate) {
+    REQUIRE(sim_.run_until([&] { return gate.is_open(); }, seconds(3600)));
+  }
+
+ private:
+  class Turns final : public Scheduler {
+   public:
+    Turns(const Clock& clock, Scheduler& threads)
+        : pool_(
+              "turns", clock, threads, [&threads](const auto& name) { return threads.make_executor(name); }, 1) {}
+    std::unique_ptr<Executor> make_executor(const std::string&) override { return pool_.make_executor({++groups_, 1}); }
+
+   private:
+    TurnPool pool_;
+    std::uint64_t groups_ = 0;
+  };
+
+  sim::SimScheduler sim_{7};
+  std::unique_ptr<sim::SimNodeScheduler> node_ = sim_.make_node_scheduler("node");
+  Turns scheduler_{sim_.clock(), *node_};
+};
+
 /// Posts to an executor when it is destroyed.
 class PostsWhenDestroyed {
  public:
@@ -66,7 +119,9 @@ class PostsWhenDestroyed {
   std::atomic<int>& destroyed_;
 };
 
-#define FJORD_EXECUTOR_CASE(name) TEMPLATE_TEST_CASE("executor: " name, "[executor]", ThreadFixture, SimulatedFixture)
+#define FJORD_EXECUTOR_CASE(name)                                                                   \
+  TEMPLATE_TEST_CASE("executor: " name, "[executor]", ThreadFixture, SimulatedFixture, TurnFixture, \
+                     SimulatedTurnFixture)
 
 FJORD_EXECUTOR_CASE("posts run in the order of posting") {
   TestType fixture;

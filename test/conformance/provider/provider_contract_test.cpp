@@ -465,4 +465,125 @@ TEST_CASE("provider: removed entries are forgotten on permission, and no documen
   }
 }
 
+TEST_CASE("provider: what is forgotten is gone at once for every reader, and what it hid does not come back") {
+  const auto engine = engine_with_bucket();
+  for (int i = 0; i < 8; ++i) apply(engine->provider(), kBucket, test_put(i, 10));
+  engine->checkpoint();
+  settle(engine->provider());
+  for (int i = 0; i < 4; ++i) apply(engine->provider(), kBucket, test_remove(i, static_cast<std::uint64_t>(20 + i)));
+  const bool flushed = GENERATE(true, false);
+  if (flushed) engine->checkpoint();
+  const std::uint64_t checksum = engine->provider().bucket_info(kBucket)->checksum;
+  REQUIRE(engine->provider().forget_removes(kBucket, Timestamp{23}).is_ok());
+  for (int round = 0; round < 3; ++round) {
+    CAPTURE(flushed, round);
+    auto& provider = engine->provider();
+    const BucketInfo info = provider.bucket_info(kBucket).value();
+    CHECK(info.entries == 5);
+    CHECK(info.documents == 4);
+    CHECK(provider.list_entries(kBucket)->size() == 5);
+    CHECK(provider.get(kBucket, test_id(0).gid()).status().code() == StatusCode::NotFound);
+    CHECK(provider.get(kBucket, test_id(3).gid())->removed);
+    const GlobalId gone = test_id(1).gid();
+    DocBlockBuilder block;
+    REQUIRE(provider.read_entries(kBucket, std::span(&gone, 1), block, 1000).value() == 1);
+    CHECK(block.count() == 0);
+    const spi::Forgotten forgotten = provider.forgotten(kBucket).value();
+    CHECK(forgotten.removes.us == 23);
+    CHECK(forgotten.checksum + info.checksum == checksum);
+    const spi::RemovedEntries kept = provider.count_removed(kBucket, {.removes_before = Timestamp{24}}).value();
+    CHECK(kept.removes == 1);
+    CHECK(kept.removes_due == 1);
+    CHECK(kept.oldest_remove.us == 23);
+    if (round == 1) {
+      engine->checkpoint();
+      settle(provider);
+    }
+    engine->reopen();
+  }
+  CHECK(apply(engine->provider(), kBucket, test_put(0, 30, "anew")).status.is_ok());
+  CHECK_FALSE(engine->provider().get(kBucket, test_id(0).gid())->removed);
+}
+
+TEST_CASE("provider: a remove that is older than what is forgotten hides an older document and leaves nothing") {
+  const auto engine = engine_with_bucket();
+  apply(engine->provider(), kBucket, test_put(1, 10));
+  engine->checkpoint();
+  REQUIRE(engine->provider().forget_removes(kBucket, Timestamp{30}).is_ok());
+  CHECK(apply(engine->provider(), kBucket, test_remove(1, 20)).status.is_ok());
+  apply(engine->provider(), kBucket, test_remove(2, 20));
+  for (int round = 0; round < 2; ++round) {
+    CHECK(engine->provider().bucket_info(kBucket)->entries == 0);
+    CHECK(engine->provider().list_entries(kBucket)->empty());
+    engine->checkpoint();
+    settle(engine->provider());
+    engine->reopen();
+  }
+}
+
+TEST_CASE("provider: tokens are forgotten by a time of their own") {
+  const auto engine = engine_with_bucket();
+  const auto token = [](int number, std::uint64_t timestamp_us) {
+    OwnedWrite write = test_remove(number, timestamp_us);
+    write.id = "token:" + write.id;
+    return write;
+  };
+  for (int i = 0; i < 6; ++i) apply(engine->provider(), kBucket, token(i, static_cast<std::uint64_t>(10 + i)));
+  for (int i = 6; i < 9; ++i) apply(engine->provider(), kBucket, test_remove(i, static_cast<std::uint64_t>(4 + i)));
+  spi::RemovedEntries kept =
+      engine->provider()
+          .count_removed(kBucket, {.removes_before = {}, .tokens_before = Timestamp{12}, .tokens_max = 4})
+          .value();
+  CHECK(kept.tokens == 6);
+  CHECK(kept.removes == 3);
+  CHECK(kept.tokens_due == 2);
+  CHECK(kept.surplus_tokens.us == 12);
+  REQUIRE(engine->provider().forget(kBucket, Timestamp{11}, Timestamp{13}).is_ok());
+  engine->reopen();
+  kept = engine->provider().count_removed(kBucket, {}).value();
+  CHECK(kept.tokens == 3);
+  CHECK(kept.removes == 2);
+  CHECK(engine->provider().bucket_info(kBucket)->entries == 5);
+  CHECK(engine->provider().get(kBucket, test_id(0).gid()).status().code() == StatusCode::NotFound);
+}
+
+TEST_CASE("provider: a bucket may come to have forgotten less, and then takes removes again") {
+  const auto engine = engine_with_bucket();
+  apply(engine->provider(), kBucket, test_remove(1, 20));
+  REQUIRE(engine->provider().forget_removes(kBucket, Timestamp{30}).is_ok());
+  const spi::Forgotten less{.removes = Timestamp{5}, .tokens = Timestamp{6}, .checksum = 7};
+  REQUIRE(engine->provider().set_forgotten(kBucket, less).is_ok());
+  apply(engine->provider(), kBucket, test_remove(1, 20));
+  apply(engine->provider(), kBucket, test_remove(2, 4));
+  engine->reopen();
+  CHECK(engine->provider().forgotten(kBucket).value() == less);
+  CHECK(engine->provider().get(kBucket, test_id(1).gid())->removed);
+  CHECK(engine->provider().bucket_info(kBucket)->entries == 1);
+}
+
+TEST_CASE("provider: halves and the whole have forgotten what those have that they were made of") {
+  const auto engine = engine_with_bucket();
+  for (int i = 0; i < 16; ++i) apply(engine->provider(), kBucket, test_remove(i, static_cast<std::uint64_t>(10 + i)));
+  REQUIRE(engine->provider().forget(kBucket, Timestamp{14}, Timestamp{3}).is_ok());
+  REQUIRE(engine->provider().split_bucket(kBucket).is_ok());
+  const auto [low, high] = halves_of(kBucket);
+  std::uint64_t entries = 0;
+  for (const BucketId half : {low, high}) {
+    CHECK(engine->provider().forgotten(half)->removes.us == 14);
+    CHECK(engine->provider().forgotten(half)->tokens.us == 3);
+    entries += engine->provider().bucket_info(half)->entries;
+  }
+  CHECK(entries == 12);
+  REQUIRE(engine->provider().forget_removes(low, Timestamp{20}).is_ok());
+  std::uint64_t sum = 0;
+  for (const BucketId half : {low, high}) {
+    sum += engine->provider().bucket_info(half)->checksum + engine->provider().forgotten(half)->checksum;
+  }
+  REQUIRE(engine->provider().join_buckets(kBucket).is_ok());
+  engine->reopen();
+  CHECK(engine->provider().forgotten(kBucket)->removes.us == 20);
+  CHECK(engine->provider().bucket_info(kBucket)->entries == 6);
+  CHECK(engine->provider().bucket_info(kBucket)->checksum + engine->provider().forgotten(kBucket)->checksum == sum);
+}
+
 }  // namespace fjord::testing

@@ -3,8 +3,9 @@
 
 Usage: client_check.py --gen-dir <output of `thrift --gen py -out`> HOST:PORT   (of any distributor)
 
-Deploys a schema, puts a document as JSON, reads it back, removes it; then sends garbage and a frame that is too long on
-connections of their own and sees that calls on another connection still work. Exits with 0 if all of that holds.
+Deploys a schema, puts a document as JSON, reads it back, removes it; changes one on a condition of its version, and reads
+it from each replica; then sends garbage and a frame that is too long on connections of their own and sees that calls on
+another connection still work. Exits with 0 if all of that holds.
 """
 import argparse
 import json
@@ -71,9 +72,11 @@ class Cluster:
         for _, transport in self.clients.values():
             transport.close()
 
-    def execute(self, operation):
-        """The result of one operation. The client does not compute placement: it asks one distributor after the other."""
-        from fjord_api.ttypes import Execute, GetClusterInfo, StatusCode
+    def execute(self, operation, features=()):
+        """The result of one operation. The client does not compute placement: it asks one distributor after the other.
+
+        `features` are the fields of the operation that a server must know; one that does not refuses the operation."""
+        from fjord_api.ttypes import Execute, ExecuteStrict, GetClusterInfo, StatusCode
 
         transient = (StatusCode.BUSY, StatusCode.WRONG_DISTRIBUTION, StatusCode.UNAVAILABLE, StatusCode.NOT_READY)
         while True:
@@ -86,7 +89,13 @@ class Cluster:
             result = None
             for address in dict.fromkeys(addresses):
                 try:
-                    reply = self.client(address).execute(Execute(state_version=version, operations=[operation]))
+                    batch = Execute(state_version=version, operations=[operation])
+                    if features:
+                        strict = self.client(address).executeStrict(ExecuteStrict(batch=batch, features=list(features)))
+                        require(strict.status.code != StatusCode.NOT_IMPLEMENTED, strict.status.message)
+                        reply = strict.batch
+                    else:
+                        reply = self.client(address).execute(batch)
                 except OSError:
                     self.clients.pop(address, None)
                     continue
@@ -138,6 +147,54 @@ def check_document(address, protocol_name, deadline):
         require(gone.status.code == StatusCode.NOT_FOUND, "the removed document is still there: %s" % gone.status)
         broken = cluster.execute(Operation(kind=OperationKind.GET, id="not an id"))
         require(broken.status.code == StatusCode.INVALID_ID, "a malformed id: %s" % broken.status)
+    finally:
+        cluster.close()
+
+
+def check_versions(address, protocol_name, deadline):
+    """The optimistic loop: read, change, write if nobody has written meanwhile, else again."""
+    from fjord_api.ttypes import Execute, ExecuteStrict, Operation, OperationKind, ShowBucket, StatusCode
+
+    cluster = Cluster(address, protocol_name, deadline)
+    name = "id:check:pycheck::versions"
+
+    def put(year, version):
+        # 0 is a version: that of a document that is not there. None would be any.
+        return cluster.execute(Operation(kind=OperationKind.PUT, id=name, json=json.dumps({"year": year}),
+                                         required_version=version), ["required_version"])
+
+    try:
+        cluster.execute(Operation(kind=OperationKind.REMOVE, id=name))
+        first = put(1, 0)
+        require(first.status.code == StatusCode.OK, "put with required_version 0: %s" % first.status)
+        late = put(2, 0)
+        require(late.status.code == StatusCode.TEST_AND_SET_FAILED, "put on a version that is gone: %s" % late.status)
+        require(late.version_us == first.timestamp_us, "the error tells another version than the one that is there")
+        version = late.version_us
+        for year in (2, 3):
+            done = put(year, version)
+            require(done.status.code == StatusCode.OK, "put on the version that is there: %s" % done.status)
+            version = done.timestamp_us
+        for kind, json_text in ((OperationKind.UPDATE, json.dumps({"year": {"assign": 9}})), (OperationKind.REMOVE, "")):
+            stale = cluster.execute(Operation(kind=kind, id=name, json=json_text, required_version=first.timestamp_us),
+                                    ["required_version"])
+            require(stale.status.code == StatusCode.TEST_AND_SET_FAILED and stale.version_us == version, "%s" % stale)
+
+        view = cluster.client(address).showBucket(ShowBucket(id=name))
+        require(view.status.code == StatusCode.OK and len(view.buckets) == 1, "showBucket: %s" % view.status)
+        require(len(view.buckets[0].replica_set.nodes) == 2, "two replicas: %s" % view)
+        for replica in view.buckets[0].replicas:
+            require(replica.timestamp_us == version and replica.status.code == StatusCode.OK, "a replica: %s" % replica)
+            read = cluster.execute(Operation(kind=OperationKind.GET, id=name, want_json=True, node=replica.node), ["node"])
+            require(read.status.code == StatusCode.OK and read.timestamp_us == version, "of one replica: %s" % read)
+            require(json.loads(read.json)["fields"] == {"year": 3}, "storage.%d has %s" % (replica.node, read.json))
+
+        unknown = ExecuteStrict(batch=Execute(operations=[Operation(kind=OperationKind.REMOVE, id=name)]),
+                                features=["teleport"])
+        refused = cluster.client(address).executeStrict(unknown)
+        require(refused.status.code == StatusCode.NOT_IMPLEMENTED, "an unknown feature: %s" % refused.status)
+        still = cluster.execute(Operation(kind=OperationKind.GET, id=name))
+        require(still.timestamp_us == version, "a batch that was refused has removed the document")
     finally:
         cluster.close()
 
@@ -198,6 +255,8 @@ def main():
         for protocol_name in ("compact", "binary"):
             check_document(arguments.address, protocol_name, deadline)
             print("documents over the %s protocol: ok" % protocol_name)
+            check_versions(arguments.address, protocol_name, deadline)
+            print("versions over the %s protocol: ok" % protocol_name)
         check_hostile(arguments.address)
         print("hostile bytes: ok")
     except Failure as failure:

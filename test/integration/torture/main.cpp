@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "fjord/client/connect.h"
+#include "fjord/common/fatal_signals.h"
 #include "record.h"
 #include "workers.h"
 
@@ -88,6 +89,7 @@ int run(const std::string& cluster, const Options& options, const std::string& l
 }  // namespace
 
 int main(int argc, char** argv) {
+  fjord::report_fatal_signals("fjord-torture");
   CLI::App app(
       "Puts, removes, reads and raises documents of type `item` and keeps the record of what was acknowledged. "
       "Commands on "

@@ -1,0 +1,124 @@
+"""docs/reference/metrics.md, made from the calls in the sources that register metrics; a test compares.
+
+    python3 test/integration/metrics_page.py > docs/reference/metrics.md
+"""
+
+import pathlib
+import re
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "reference" / "metrics.md"
+# Everything that is part of a node; storage nodes have a client for what tasks put.
+FOLDERS = ("client", "common", "distributor", "fleetcontroller", "mapreduce", "monitoring", "plugins", "rpc", "scripting", "storage",
+           "tools/node", "visitors")
+COMPONENTS = {
+    "process": "Every process: itself",
+    "machine": "Every process: its machine",
+    "rpc": "Every process: messages",
+    "fleetcontroller": "Fleet controllers",
+    "distributor": "Distributors",
+    "job": "Jobs: on distributors, and their tasks on storage nodes",
+    "setting": "Every process: settings",
+    "storage": "Storage nodes",
+    "slotfile": "Storage nodes: the slotfile engine",
+    "visitor": "Storage nodes: visits",
+    "client": "Processes with a client: storage nodes, for what tasks put",
+    "plugin": "Processes that plugins run in",
+    "script": "Processes that scripts run in",
+}
+HEAD = """# Metrics
+
+Every process shows its metrics at `http://HOST:PORT/metrics` in the text format of Prometheus, and whether it serves at `/health`. The
+address is the line `http` of the process in the configuration file; `fjord local status` prints it.
+
+A counter only rises and begins with 0 when the process starts. A gauge is a value of now. A histogram has the series
+`NAME_bucket` with the label `le`, `NAME_sum` and `NAME_count`; its bounds double from 16 microseconds to 33 seconds. Times are
+in seconds, sizes in bytes. A metric with labels is shown once for each of their values that has occurred.
+
+Made from the sources by `test/integration/metrics_page.py`; tests compare, also with what a running cluster shows.
+"""
+# Of metrics that are registered in a loop, which adds the labels.
+LABELS = {"fjord_slotfile_sampled_": ["entries_below"], "fjord_slotfile_": ["stripe"]}
+STRING = r'"(?:[^"\\]|\\.)*"'
+CALL = re.compile(rf'(?<![\w"])(counter|gauge|histogram)\(\s*({STRING})\s*,')
+
+
+class Metric:
+    def __init__(self, kind, name, meaning, labels, place):
+        self.kind, self.name, self.meaning, self.labels, self.place = kind, name, meaning, labels, place
+
+
+def end_of_call(text, begin):
+    """The position behind the parenthesis that closes the one before `begin`."""
+    depth, at = 1, begin
+    while depth > 0:
+        string = re.match(STRING, text[at:])
+        at += string.end() if string else 1
+        if not string:
+            depth += {"(": 1, ")": -1}.get(text[at - 1], 0)
+    return at
+
+
+def literal(text):
+    """The value of adjacent string literals at the beginning of `text`; empty if there is none."""
+    parts = re.match(rf"\s*((?:{STRING}\s*)*)", text).group(1)
+    return "".join(part[1:-1] for part in re.findall(STRING, parts)).replace('\\"', '"')
+
+
+def registered():
+    """All registrations, as (metric) objects; one name may occur several times."""
+    found = []
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix not in (".cpp", ".h"):
+                continue
+            text = path.read_text()
+            for call in CALL.finditer(text):
+                name = call.group(2)[1:-1]
+                if not name.startswith("fjord_"):
+                    continue
+                arguments = text[call.end():end_of_call(text, call.end(1) + 1)]
+                labels = next((names for prefix, names in LABELS.items() if name.startswith(prefix)),
+                              re.findall(r'\{\s*"(\w+)"\s*,', arguments))
+                found.append(Metric(call.group(1), name, literal(arguments), labels, f"{path.relative_to(ROOT)}"))
+    return found
+
+
+def metrics():
+    """By name. Registrations of one metric have to agree."""
+    by_name = {}
+    for one in registered():
+        known = by_name.setdefault(one.name, one)
+        if not one.meaning:
+            raise SystemExit(f"{one.place}: the metric {one.name} needs its meaning as a text in the call that registers it")
+        if (known.kind, known.meaning, known.labels) != (one.kind, one.meaning, one.labels):
+            raise SystemExit(f"{one.place} and {known.place} disagree about the metric {one.name}")
+    return by_name
+
+
+def component_of(name):
+    return name.split("_")[1]
+
+
+def page():
+    by_name = metrics()
+    lines = [HEAD]
+    unknown = {component_of(name) for name in by_name} - set(COMPONENTS)
+    if unknown:
+        raise SystemExit(f"metrics_page.py: say in COMPONENTS what these are: {', '.join(sorted(unknown))}")
+    for component, title in COMPONENTS.items():
+        names = sorted(name for name in by_name if component_of(name) == component)
+        if not names:
+            continue
+        lines += [f"## {title}", "", "| metric | kind | labels | meaning |", "|---|---|---|---|"]
+        for name in names:
+            one = by_name[name]
+            labels = ", ".join(f"`{label}`" for label in one.labels)
+            meaning = one.meaning.rstrip(".").replace("|", "\\|")
+            lines.append(f"| `{name}` | {one.kind} | {labels} | {meaning}. |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(page(), end="")
