@@ -7,6 +7,7 @@
 
 #include "benchmarks.h"
 #include "fjord/client/connect.h"
+#include "fjord/common/fatal_signals.h"
 #include "report.h"
 
 namespace {
@@ -32,6 +33,7 @@ int run(const std::string& cluster, const BenchOptions& options, const Benchmark
 }  // namespace
 
 int main(int argc, char** argv) {
+  fjord::report_fatal_signals("fjord-bench");
   CLI::App app(
       "Measures a Fjord cluster that has the schema bench/listing.sd. Prints lines `benchmark metric value unit`; "
       "exits with 1 if an answer is not what was fed. The same --documents and --seed belong to one feed and what "

@@ -40,3 +40,18 @@ install(FILES
   ${PROJECT_BINARY_DIR}/package/fjordConfigVersion.cmake
   ${CMAKE_CURRENT_LIST_DIR}/FjordDependencies.cmake
   DESTINATION ${package_folder})
+
+# What the installed `fjord` says of its commands: completion for three shells, and manual pages.
+install(CODE "
+  set(fjord \"$<TARGET_FILE:fjord>\")
+  set(share \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}\")
+  set(man \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_MANDIR}/man1\")
+  foreach(place bash-completion/completions/fjord zsh/site-functions/_fjord fish/vendor_completions.d/fjord.fish)
+    string(REGEX MATCH \"^[a-z]+\" shell \${place})
+    message(STATUS \"Installing: \${share}/\${place}\")
+    execute_process(COMMAND \${fjord} completion \${shell} OUTPUT_VARIABLE script COMMAND_ERROR_IS_FATAL ANY)
+    file(WRITE \"\${share}/\${place}\" \"\${script}\")
+  endforeach()
+  message(STATUS \"Installing: \${man}\")
+  execute_process(COMMAND \${fjord} man --dir \${man} COMMAND_ERROR_IS_FATAL ANY)"
+  COMPONENT reference)

@@ -86,6 +86,9 @@ Effect effect_of(const Workload& w, const HardwareProfile& profile, const Settin
   };
   Effect effect;
   effect.gain = gain(profile);
+  effect.p99_before_s = predict(w, profile, before).p99_s;
+  effect.p99_after_s = predict(w, profile, after).p99_s;
+  effect.reaches_target = effect.p99_after_s <= w.latency_target_s;
   double up = kModelError * kModelError;
   double down = up;
   double strongest = -1;
@@ -279,8 +282,12 @@ std::vector<std::string> warnings_of(const Workload& w, const HardwareProfile& h
                                    wanted, report.predicted_after.operations_per_s, report.predicted_after.binding));
   }
   if (report.predicted_after.p99_s > w.latency_target_s) {
-    warnings.push_back(fmt::format("the predicted p99 under full load is {:.1f} ms, the target {:.1f} ms",
-                                   1e3 * report.predicted_after.p99_s, 1e3 * w.latency_target_s));
+    warnings.push_back(
+        fmt::format("the target of {:.3g} ms cannot be reached with these settings and nodes: the predicted p99 under "
+                    "full load is {:.3g} ms with this advice, {:.3g} ms as it is set; {} is the limit. Raise "
+                    "operations.latency_target_ms or nodes.count",
+                    1e3 * w.latency_target_s, 1e3 * report.predicted_after.p99_s, 1e3 * report.predicted_before.p99_s,
+                    report.predicted_after.binding));
   }
   const double traffic = w.writes_per_s * seed::put_traffic(static_cast<double>(w.redundancy), w.document_bytes) *
                          seed::kTrafficMargin / static_cast<double>(w.nodes);

@@ -24,7 +24,7 @@ constexpr Knob kKnobs[] = {
     {"storage.index_bytes_max", Live, Bytes, 1, kTiB, false, &Settings::index_bytes_max},
     {"storage.journal_bytes_max", Live, Bytes, 1, kTiB, false, &Settings::journal_bytes_max},
     {"storage.scrub_bytes_per_second", Live, Bytes, 0, kTiB, false, &Settings::scrub_bytes_per_second},
-    {"storage.visitors_max", Live, Count, 1, 100'000, false, &Settings::visitors_max},
+    {"storage.visitors_max", Live, Count, 1, 1024, false, &Settings::visitors_max},
     {"storage_options.docblock_bytes", File, Bytes, 4 * kKiB, 16 * kMiB, false, &Settings::docblock_bytes},
     {"distributor.bucket_bytes_max", Live, Bytes, 1, kTiB, true, &Settings::bucket_bytes_max},
     {"distributor.bucket_entries_max", Live, Count, 1, 1 << 30, true, &Settings::bucket_entries_max},

@@ -39,7 +39,8 @@ def parse_arguments():
         "aggregations on it and on others over the very same documents: DuckDB (over lines of JSON, and over its own "
         "columns) and PostgreSQL. All answers have to be equal, or the exit code is 1. Times are from submitting a query "
         "until its result is readable; systems take turns. The table is printed and written to build/bench-aggregate, "
-        "with the default numbers also to docs/performance.md.")
+        "with the default numbers also to docs/performance.md. Databases and documents lie in a folder in TMPDIR (/tmp), "
+        "which is removed at the end.")
     parser.add_argument("--documents", type=int, default=300_000, metavar="N", help="how many, 25000 or more (300000)")
     parser.add_argument("--seed", type=int, default=1, metavar="N", help="what they are made from (1)")
     parser.add_argument("--repeat", type=int, default=7, metavar="N", help="how often each query runs (7)")
@@ -59,6 +60,13 @@ def parse_arguments():
         if not os.access(arguments.bin / program, os.X_OK):
             parser.error(f"no {program} in {arguments.bin}; ./run bench aggregate builds it")
     return arguments
+
+
+def make_work_folder():
+    """In TMPDIR: PostgreSQL may run as another user, who cannot go through every folder that a checkout may lie in."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="fjord-bench-aggregate."))
+    folder.chmod(0o755)
+    return folder
 
 
 def python_with(packages):
@@ -186,8 +194,7 @@ def main():
     arguments = parse_arguments()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # by way of `finally`
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="run-", dir=OUTPUT))
-    folder.chmod(0o755)  # PostgreSQL may run as another user
+    folder = make_work_folder()
     made = []
     try:
         made = make_systems(arguments, folder)

@@ -37,6 +37,11 @@ def cpu_seconds(pid, with_children=False):
     return sum(map(int, fields[11:15 if with_children else 13])) / os.sysconf("SC_CLK_TCK")
 
 
+def can_enter(folder, user):
+    """True if a process with these arguments of subprocess.run (user, group, extra_groups) may go into the folder."""
+    return subprocess.run(["/bin/sh", "-c", 'cd -- "$1"', "sh", str(folder)], cwd="/", stderr=subprocess.DEVNULL, **user).returncode == 0
+
+
 class Fjord:
     """Three storage nodes, a distributor and a fleet controller, each a process; one copy of each document."""
 
@@ -192,6 +197,9 @@ class Postgres:
         data = self.folder / "data"
         if self.user:
             os.chown(self.folder, pwd.getpwnam(self.user["user"]).pw_uid, self.user["group"])
+            if not can_enter(self.folder, self.user):
+                raise Unavailable(f"PostgreSQL runs as the user {self.user['user']}, who cannot enter {self.folder}; set TMPDIR to a "
+                                  "folder that other users can enter, or leave it out with --without postgresql")
         run([self.programs / "initdb", "--auth", "trust", "--encoding", "UTF8", "--locale", "C", "--username", "bench",
              "--pgdata", data], cwd=self.folder, **self.user)
         with socket.socket() as probe:

@@ -25,6 +25,12 @@ struct Effect {
   double high = 1;
   /// The constant of the profile that the objective depends on most.
   Constant sensitive_to = Constant::RandomReadS;
+  /// p99 under full load. While it is over its target the objective is mostly a matter of how far, so that `gain` can
+  /// be any number; these say then what the change does.
+  double p99_before_s = 0;
+  double p99_after_s = 0;
+  /// p99_after_s is within the workload's target.
+  bool reaches_target = true;
 };
 
 /// A new value for one knob, and everything that led to it.
