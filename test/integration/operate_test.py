@@ -18,19 +18,22 @@ class OperateTest(unittest.TestCase):
             json.dumps({"put": f"id:op:item::{i}", "fields": {"number": i}}) + "\n" for i in range(first, first + DOCUMENTS))
         cluster.must("feed", "-", stdin=lines)
 
-    def held(self, cluster):
-        """Buckets by storage node, once nodes have reported what the cluster has: two of each bucket."""
+    def held(self, cluster, documents):
+        """Buckets by storage node, once the nodes have reported two of each of these documents and of each bucket."""
         found = {}
 
         def is_reported():
             found.clear()
+            stored, total = 0, 0
             for node in cluster.must("node", "list", "-o", "json").json():
                 if node["node"].startswith("storage."):
                     found[node["node"]] = node["buckets"]
-            total = json.loads(cluster.fjord("status", "-o", "json").out)["buckets"]["total"]
-            return sum(found.values()) == 2 * total
+                    stored += node["documents"]
+                elif node["node"].startswith("distributor."):
+                    total += node["buckets"]
+            return stored == 2 * documents and sum(found.values()) == 2 * total
 
-        harness.wait_until(is_reported, "the nodes have reported their buckets")
+        harness.wait_until(is_reported, "the nodes have reported their documents")
         return found
 
     def test_cluster_that_is_down_says_why_and_goes_on_marking_nodes(self):
@@ -90,10 +93,10 @@ class OperateTest(unittest.TestCase):
             # Out for a while, and only one at a time.
             cluster.must("node", "stop-check", "storage.2")
             cluster.wait_healthy()
-            held = self.held(cluster)
+            held = self.held(cluster, 2 * DOCUMENTS)
             cluster.must("node", "maintenance", "storage.2", "--reason", "a new disk", "--wait", 60)
             self.feed(cluster, 0)  # goes on with the other copies
-            self.assertEqual(self.held(cluster), held)  # Nothing is copied.
+            self.assertEqual(self.held(cluster, 2 * DOCUMENTS), held)  # Nothing is copied.
             status = json.loads(cluster.fjord("status", "-o", "json").out)
             self.assertEqual(status["buckets"]["under_replicated"], held["storage.2"], status)
             self.assertEqual(status["buckets"]["out_of_sync"], 0, status)
@@ -103,7 +106,7 @@ class OperateTest(unittest.TestCase):
             self.assertIn("storage.2", refused.out)
             cluster.must("node", "up", "storage.2", "--wait", 60)
             cluster.wait_healthy()
-            self.assertEqual(self.held(cluster), held)
+            self.assertEqual(self.held(cluster, 2 * DOCUMENTS), held)
             self.assertEqual(cluster.fjord("node", "remove", "storage.2").code, REFUSED)
             self.assertEqual(cluster.fjord("node", "up", "storage.9").code, harness.NOT_FOUND)
 

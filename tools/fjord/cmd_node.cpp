@@ -96,16 +96,16 @@ int wait_for(Connection& connection, const NodeArgs& args, const rpc::ChangeNode
 }
 
 std::string list_text(const rpc::GetStatusReply& status) {
-  std::string text = fmt::format("{:<16} {:<22} {:<12} {:<12} {:>8} {:>8} {:>14}  {}\n", "NODE", "ADDRESS", "STATE",
-                                 "GROUP", "CAPACITY", "BUCKETS", "BYTES", "WANTED");
+  std::string text = fmt::format("{:<16} {:<22} {:<12} {:<12} {:>8} {:>8} {:>12} {:>14}  {}\n", "NODE", "ADDRESS", "STATE",
+                                 "GROUP", "CAPACITY", "BUCKETS", "DOCUMENTS", "BYTES", "WANTED");
   for (const rpc::NodeStatus& node : status.nodes) {
     std::string notes = node.wanted;
     const auto note = [&](const std::string& more) { notes += (notes.empty() || more.empty() ? "" : "; ") + more; };
     note(node.reason);
     note(node.slow.empty() ? "" : "slow: " + node.slow);
-    text += fmt::format("{:<16} {:<22} {:<12} {:<12} {:>8} {:>8} {:>14}  {}\n", node.node, node.address, node.state,
+    text += fmt::format("{:<16} {:<22} {:<12} {:<12} {:>8} {:>8} {:>12} {:>14}  {}\n", node.node, node.address, node.state,
                         node.group.empty() ? "-" : node.group, node.capacity.empty() ? "-" : node.capacity,
-                        node.last.buckets, node.last.bytes, notes);
+                        node.last.buckets, node.last.documents, node.last.bytes, notes);
   }
   return text;
 }
@@ -117,7 +117,8 @@ std::string list_json(const rpc::GetStatusReply& status) {
     json.begin_object().key("node").text(node.node).key("address").text(node.address).key("state").text(node.state);
     json.key("group").text(node.group).key("capacity").text(node.capacity).key("wanted").text(node.wanted);
     json.key("reason").text(node.reason).key("slow").text(node.slow).key("buckets").number(node.last.buckets);
-    json.key("bytes").number(node.last.bytes).key("config_version").number(node.last.config_version).end_object();
+    json.key("documents").number(node.last.documents).key("bytes").number(node.last.bytes);
+    json.key("config_version").number(node.last.config_version).end_object();
   }
   json.end_array();
   return json.str() + "\n";

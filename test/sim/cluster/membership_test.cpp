@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "fjord/client/operations.h"
 #include "fjord/common/log.h"
+#include "fjord/fleetcontroller/memory_state_store.h"
 #include "fjord/sim/sim_cluster.h"
 #include "operator.h"
 
@@ -16,6 +19,7 @@ namespace fjord::sim {
 namespace {
 
 constexpr unsigned kDocuments = 40;
+constexpr std::uint16_t kStorageNodesMax = 6;  ///< More than any of these clusters has.
 
 std::string id_of(unsigned n) { return "id:n:item::" + std::to_string(n); }
 
@@ -48,6 +52,10 @@ class World {
     while (now() < end) {
       get(static_cast<unsigned>(random_.below(kDocuments)));
       if (random_.chance(0.3)) put(static_cast<unsigned>(random_.below(kDocuments)));
+      if (random_.chance(0.1)) {
+        get_replica(static_cast<unsigned>(random_.below(kDocuments)),
+                    static_cast<std::uint16_t>(random_.below(kStorageNodesMax)), nullptr);
+      }
       cluster.scheduler().run_for(milliseconds(5));
     }
   }
@@ -88,6 +96,43 @@ class World {
     operator_.change_config(setting, [refused](const rpc::ChangeConfigReply& reply) { *refused = !reply.status; });
   }
   bool operator_is_idle() const { return operator_.is_idle(); }
+  /// Adds the address as a new storage node without trying it first. Returns the name that the cluster gave it.
+  std::string add_address(const std::string& address) {
+    rpc::ChangeNodes request;
+    request.action = rpc::NodeAction::Add;
+    request.nodes = {"storage"};
+    request.force = true;
+    request.address = address;
+    operator_.change_nodes(std::move(request), [](const rpc::ChangeNodesReply& reply) { FJORD_CHECK(reply.status); });
+    REQUIRE(cluster.run_until([&] { return operator_.is_idle(); }, seconds(30)));
+    const rpc::GetStatusReply seen = ask(rpc::GetStatus{});
+    const auto added = std::find_if(seen.nodes.begin(), seen.nodes.end(),
+                                    [&](const rpc::NodeStatus& node) { return node.address == address; });
+    REQUIRE(added != seen.nodes.end());
+    return added->node;
+  }
+  std::string state_of(const std::string& name) {
+    const rpc::GetStatusReply seen = ask(rpc::GetStatus{});
+    for (const rpc::NodeStatus& node : seen.nodes) {
+      if (node.node == name) return node.state;
+    }
+    return "unknown";
+  }
+  /// Repeats the request until it gets an answer whose status is OK.
+  template <typename Q>
+  typename Q::Reply ask(const Q& request) {
+    for (int i = 0; i < 100; ++i) {
+      std::optional<Result<typename Q::Reply>> answer;
+      cluster.admin().call_any(Q(request), seconds(5),
+                               [&](Result<typename Q::Reply> reply) { answer.emplace(std::move(reply)); });
+      REQUIRE(cluster.run_until([&] { return answer.has_value(); }, seconds(30)));
+      if (*answer && (*answer)->status) return **answer;
+      UNSCOPED_INFO((*answer ? (*answer)->status : answer->error()).to_string());
+      cluster.scheduler().run_for(milliseconds(100));
+    }
+    FAIL(Q::kName << " gets no answer");
+    return {};
+  }
 
   /// Everybody is back: all is in sync where it should be, every document is as it was acknowledged.
   void check() {
@@ -100,8 +145,18 @@ class World {
     CHECK(cluster.check_replicas() == "");
     CHECK(cluster.check_documents() == "");
     for (unsigned n = 0; n < kDocuments; ++n) get(n);
+    std::vector<std::vector<std::uint64_t>> replicas(kDocuments);
+    for (unsigned n = 0; n < kDocuments; ++n) {
+      for (std::uint16_t node = 0; node < kStorageNodesMax; ++node) get_replica(n, node, &replicas[n]);
+    }
     cluster.scheduler().run_for(seconds(21));
     CHECK(unanswered_ == 0);
+    for (unsigned n = 0; n < kDocuments; ++n) {
+      INFO(id_of(n));
+      CHECK_FALSE(replicas[n].empty());
+      for (const std::uint64_t version_us : replicas[n]) CHECK(version_us == replicas[n].front());
+      if (!replicas[n].empty()) CHECK(replicas[n].front() >= written_[n]);
+    }
     INFO(stale_example_);
     CHECK(stale_ == 0);
     CHECK(reads_ > 0);
@@ -133,6 +188,18 @@ class World {
                         stale_example_ = id_of(n) + " of " + std::to_string(least) + " was read as " +
                                          outcome.status.to_string() + " " + std::to_string(outcome.timestamp_us);
                       });
+  }
+
+  /// Reads what one storage node holds. `found` gets the version's timestamp if the node has a replica with it.
+  void get_replica(unsigned n, std::uint16_t node, std::vector<std::uint64_t>* found) {
+    ++unanswered_;
+    rpc::Operation read = get_json_operation(id_of(n));
+    read.node = node;
+    client_->execute(std::move(read), seconds(20), [this, found, there = there_](const OperationOutcome& outcome) {
+      if (!*there) return;
+      --unanswered_;
+      if (found != nullptr && outcome.is_ok()) found->push_back(outcome.timestamp_us);
+    });
   }
 
   Random random_;
@@ -369,6 +436,71 @@ TEST_CASE("with too few storage nodes up writes are refused with the reason, and
   REQUIRE(world.cluster.run_until([&] { return done == kPuts; }, seconds(10)));
   CHECK(explained == kPuts);
   world.set("controller.storage_up_ratio_min", &refused);
+  world.check();
+}
+
+TEST_CASE("the fleet controller loses its records, and recovers them from nodes that come and go", "[sim]") {
+  const std::uint64_t seed = draw_seed(12);
+  CAPTURE(seed);
+  World world(shape(seed, 4, 2));
+  bool refused = true;
+  world.set("storage.entries_max=100", &refused);
+  world.change_capacity("storage.3", "2");  // A later state than the first one.
+  world.run(seconds(1) + world.up_to(2000));
+  REQUIRE_FALSE(refused);
+  const std::string away = "storage." + std::to_string(seed % 3);
+  const std::uint64_t known = world.ask(rpc::GetStatus{}).info.state_version;
+
+  world.cluster.crash_controller();
+  world.cluster.controller_records().lose_records();
+  if (seed % 2 == 0) world.cluster.crash("distributor." + std::to_string(seed / 2 % 2));
+  world.run(world.up_to(4000));
+  world.cluster.restart_controller();
+  world.run(world.up_to(1000));
+
+  rpc::RecoverState request{.dry_run = true, .force = false, .who = "simulation"};
+  const rpc::RecoverStateReply dry = world.ask(request);
+  CHECK(dry.state_version >= known);
+  if (seed % 2 == 0) {
+    CHECK_FALSE(dry.refusals.empty());  // The distributor that is away may know of a newer state.
+    request.force = true;
+  } else {
+    CHECK(dry.refusals.empty());
+  }
+  if (seed % 3 == 0) {
+    world.cluster.lose_power(away);
+    request.force = true;
+  }
+  request.dry_run = false;
+  CHECK(world.ask(request).next_version > known);
+  world.run(seconds(5));
+  world.check();
+  const rpc::GetStatusReply after = world.ask(rpc::GetStatus{});
+  CHECK(after.info.state_version > known);
+  CHECK(after.info.config == std::vector<std::string>{"storage.entries_max=100"});
+}
+
+TEST_CASE("a storage process that was started under another index than the cluster's serves nothing", "[sim]") {
+  const std::uint64_t seed = draw_seed(6);
+  CAPTURE(seed);
+  World world(shape(seed, 4, 2));
+  const std::string node = "storage." + std::to_string(seed % 4);
+  world.cluster.crash(node);
+  world.run(seconds(8));  // Its replicas are made anew elsewhere.
+  rpc::ChangeNodes removal;
+  removal.action = rpc::NodeAction::Remove;
+  removal.nodes = {node};
+  removal.force = true;
+  removal.who = "simulation";
+  REQUIRE(world.ask(removal).refusals.empty());
+  const std::string added = world.add_address(node + ":1");
+  CHECK(added == "storage.4");
+  world.cluster.restart(node);
+  world.run(seconds(5));
+  CHECK(world.state_of(added) != "up");
+  removal.nodes = {added};
+  REQUIRE(world.ask(removal).refusals.empty());
+  world.cluster.retire(node);
   world.check();
 }
 
