@@ -149,6 +149,32 @@ const FieldValue* Document::get(const Field& field) const {
   return at != fields_.end() && at->first->id == field.id ? &at->second : nullptr;
 }
 
+std::optional<std::int64_t> Document::integer(std::string_view field_name) const {
+  const FieldValue* const value = get(field_name);
+  if (value == nullptr) return std::nullopt;
+  if (const auto* number = value->get_if<std::int64_t>()) return *number;
+  if (const auto* number = value->get_if<std::int32_t>()) return *number;
+  if (const auto* number = value->get_if<std::int8_t>()) return *number;
+  if (const auto* truth = value->get_if<bool>()) return *truth ? 1 : 0;
+  return std::nullopt;
+}
+
+std::optional<double> Document::number(std::string_view field_name) const {
+  const FieldValue* const value = get(field_name);
+  if (value == nullptr) return std::nullopt;
+  if (const auto* number = value->get_if<double>()) return *number;
+  if (const auto* number = value->get_if<float>()) return *number;
+  const std::optional<std::int64_t> integral = integer(field_name);
+  return integral ? std::optional<double>(static_cast<double>(*integral)) : std::nullopt;
+}
+
+std::optional<std::string_view> Document::text(std::string_view field_name) const {
+  const FieldValue* const value = get(field_name);
+  if (value == nullptr) return std::nullopt;
+  const auto* const text = value->get_if<std::string>();
+  return text == nullptr ? std::nullopt : std::optional<std::string_view>(*text);
+}
+
 bool Document::remove(std::string_view field_name) {
   const Field* field = type_->field(field_name);
   if (field == nullptr) return false;

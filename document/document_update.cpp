@@ -194,6 +194,9 @@ Status DocumentUpdate::add(FieldUpdate update) {
 Status DocumentUpdate::add(std::string_view path, UpdateAction action, FieldValue operand) {
   FJORD_TRY_ASSIGN(FieldUpdate update, parse_update_path(*type_, path));
   update.action = action;
+  if (const auto* const number = operand.get_if<std::int32_t>(); number != nullptr && is_arithmetic(action)) {
+    operand = FieldValue(std::int64_t{*number});  // An integer literal of C++ is an int.
+  }
   update.operand = std::move(operand);
   return add(std::move(update));
 }

@@ -311,7 +311,7 @@ TEST_CASE("update: a change that does not fit is not added") {
   CHECK(update.add("year", UpdateAction::Assign, "x").code() == StatusCode::InvalidField);
   CHECK(update.add("year", UpdateAction::Clear, std::int32_t{1}).code() == StatusCode::InvalidField);
   CHECK(update.add("year", UpdateAction::None).code() == StatusCode::InvalidField);
-  CHECK(update.add("year", UpdateAction::Increment, std::int32_t{1}).code() == StatusCode::InvalidField);
+  CHECK(update.add("year", UpdateAction::Increment, 1.0F).code() == StatusCode::InvalidField);
   CHECK(update.add("year", UpdateAction::Increment, std::nan("")).code() == StatusCode::InvalidField);
   CHECK(update.add("tags", UpdateAction::Remove, "a").code() == StatusCode::InvalidField);
   CHECK(update.add("tags", UpdateAction::Remove, ArrayValue{{std::int32_t{1}}}).code() == StatusCode::InvalidField);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,13 +26,15 @@ struct EncodedDocument {
 
 /// A document under construction, or fully read.
 ///
-/// Lifetime: `type` outlives the document (keep the DocumentTypeRepo it came from).
+/// Lifetime: `type` outlives the document, unless keep() was given the DocumentTypeRepo that it came from.
 class Document {
  public:
   Document(const DocumentType& type, DocumentId id) : type_(&type), id_(std::move(id)) {}
 
   const DocumentType& type() const { return *type_; }
   const DocumentId& id() const { return id_; }
+  /// The document and its copies keep their type alive from now on.
+  void keep(std::shared_ptr<const DocumentTypeRepo> types) { types_ = std::move(types); }
 
   /// Sets or replaces a field. Errors: InvalidField if the type has no such field or the value does not fit it.
   Status set(std::string_view field_name, FieldValue value);
@@ -41,6 +44,12 @@ class Document {
   const FieldValue* get(std::string_view field_name) const;
   const FieldValue* get(const Field& field) const;
   bool has(std::string_view field_name) const { return get(field_name) != nullptr; }
+  /// The value of a field of kind Int, Long, Byte or Bool; empty if it is not set or of another kind.
+  std::optional<std::int64_t> integer(std::string_view field_name) const;
+  /// The same of any number.
+  std::optional<double> number(std::string_view field_name) const;
+  /// The same of a String. A view of the document.
+  std::optional<std::string_view> text(std::string_view field_name) const;
   /// True if the field was set.
   bool remove(std::string_view field_name);
 
@@ -54,6 +63,7 @@ class Document {
   const DocumentType* type_;
   DocumentId id_;
   std::vector<std::pair<const Field*, FieldValue>> fields_;  // sorted by field id
+  std::shared_ptr<const DocumentTypeRepo> types_;            // may be empty
 };
 
 EncodedDocument encode(const Document& document);

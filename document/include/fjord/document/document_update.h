@@ -67,8 +67,8 @@ struct FieldUpdate {
 /// towards zero for integers. A result out of the range of the type, one that is not finite, and a division by zero are
 /// errors (InvalidField).
 ///
-/// Lifetime: `type` outlives the update (keep the DocumentTypeRepo it came from). A value otherwise; may be read from
-/// any thread.
+/// Lifetime: `type` outlives the update, unless keep() was given the DocumentTypeRepo that it came from. A value
+/// otherwise; may be read from any thread.
 class DocumentUpdate {
  public:
   static constexpr std::size_t kFieldUpdatesMax = 10000;
@@ -97,6 +97,8 @@ class DocumentUpdate {
 
   const DocumentType& type() const { return *type_; }
   const DocumentId& id() const { return id_; }
+  /// The update and its copies keep their type alive from now on.
+  void keep(std::shared_ptr<const DocumentTypeRepo> types) { types_ = std::move(types); }
   /// Makes the document if there is none, as if an empty one had been there.
   bool create_if_missing() const { return create_if_missing_; }
   void set_create_if_missing(bool create) { create_if_missing_ = create; }
@@ -105,7 +107,7 @@ class DocumentUpdate {
   /// Adds a change after those before it. Errors: InvalidField that names path, operand and what was expected; nothing
   /// is added then. TooLarge beyond kFieldUpdatesMax.
   Status add(FieldUpdate update);
-  /// The same with the path as in JSON: "year", "charts{no}", "credits[0].name". Errors: as above.
+  /// The same by path: "year", "charts{no}", "credits[0].name". Arithmetic takes an Int for a Long. Errors: as above.
   Status add(std::string_view path, UpdateAction action, FieldValue operand = {});
 
   /// True if applying it can add more than a few bytes to the document; false if it only sets, counts and takes away
@@ -126,6 +128,7 @@ class DocumentUpdate {
   DocumentId id_;
   bool create_if_missing_ = false;
   std::vector<FieldUpdate> updates_;
+  std::shared_ptr<const DocumentTypeRepo> types_;  // may be empty
 };
 
 /// Reads a path from JSON, "charts{no}" or "credits[0].name", into `field` and `path` of an update. Keys of strings may
