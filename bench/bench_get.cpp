@@ -77,7 +77,7 @@ int run_one(Connection& connection, Reads reads) {
 /// Each answer starts the next read. Everything runs on the client's executor, except wait().
 class ManyReads {
  public:
-  ManyReads(Client& client, Reads& reads) : client_(client), reads_(reads) {}
+  ManyReads(AsyncClient& client, Reads& reads) : client_(client), reads_(reads) {}
 
   void start() {
     for (std::size_t i = 0; i < kInFlight; ++i) start_one();
@@ -106,7 +106,7 @@ class ManyReads {
     ended_.notify_one();
   }
 
-  Client& client_;
+  AsyncClient& client_;
   Reads& reads_;
   std::size_t under_way_ = 0;
   std::mutex mutex_;

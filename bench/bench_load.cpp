@@ -27,7 +27,7 @@ std::int64_t since_boot_us(SteadyTime time) {
 /// what it was, how long it took from then on, and how it ended.
 class Load {
  public:
-  Load(Client& client, const ListingGenerator& generator, const BenchOptions& options, std::FILE* out)
+  Load(AsyncClient& client, const ListingGenerator& generator, const BenchOptions& options, std::FILE* out)
       : client_(client),
         generator_(generator),
         options_(options),
@@ -78,7 +78,7 @@ class Load {
     ++ended_;
   }
 
-  Client& client_;
+  AsyncClient& client_;
   const ListingGenerator& generator_;
   const BenchOptions& options_;
   const std::vector<std::uint64_t> expected_;

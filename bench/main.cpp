@@ -19,9 +19,9 @@ using Benchmark = std::function<int(fjord::Connection&, const ListingGenerator&,
 constexpr int kUsage = 2;
 
 int run(const std::string& cluster, const BenchOptions& options, const Benchmark& benchmark) {
-  auto connection = fjord::connect(cluster);
+  auto connection = fjord::open_connection(cluster);
   if (!connection) return fjord::bench::fail(connection.error());
-  fjord::Client& client = (*connection)->client();
+  fjord::AsyncClient& client = (*connection)->client();
   if (fjord::Status status = (*connection)->sync().refresh_schemas(); !status) return fjord::bench::fail(status);
   if (!options.spec.empty()) return fjord::bench::run_query(**connection, options);
   const auto types = client.snapshot()->types();

@@ -19,7 +19,7 @@ namespace fjord {
 class AdminCaller : public std::enable_shared_from_this<AdminCaller> {
  public:
   using AnyDone = UniqueFunction<void(Result<rpc::Reply>)>;
-  using AllDone = UniqueFunction<void(Result<std::vector<Client::Answer>>)>;
+  using AllDone = UniqueFunction<void(Result<std::vector<AsyncClient::Answer>>)>;
 
   AdminCaller(std::shared_ptr<const ClientOptions> options, const Clock& clock, Random random,
               std::shared_ptr<TransportGate> gate, std::shared_ptr<ClusterWatcher> watcher, Executor& executor);
@@ -43,7 +43,7 @@ class AdminCaller : public std::enable_shared_from_this<AdminCaller> {
   };
   struct AllCall {
     AllDone done;
-    std::vector<Client::Answer> answers;
+    std::vector<AsyncClient::Answer> answers;
     std::size_t missing = 0;
   };
 

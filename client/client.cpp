@@ -35,8 +35,8 @@ std::string_view to_string(Outcome outcome) {
   return "unknown";
 }
 
-/// What tasks on the executor may still need when the Client itself is gone.
-struct Client::Parts : std::enable_shared_from_this<Parts> {
+/// What tasks on the executor may still need when the AsyncClient itself is gone.
+struct AsyncClient::Parts : std::enable_shared_from_this<Parts> {
   Parts(ClientOptions client_options, Runtime& runtime, rpc::Transport& transport, Executor& client_executor)
       : options(std::make_shared<const ClientOptions>(std::move(client_options))),
         executor(client_executor),
@@ -76,12 +76,12 @@ struct Client::Parts : std::enable_shared_from_this<Parts> {
   std::shared_ptr<AdminCaller> admin;
 };
 
-Client::Client(ClientOptions options, Runtime& runtime, rpc::Transport& transport, Executor& executor) {
+AsyncClient::AsyncClient(ClientOptions options, Runtime& runtime, rpc::Transport& transport, Executor& executor) {
   FJORD_CHECK_MSG(!options.addresses.empty(), "a client needs the address of a distributor");
   parts_ = std::make_shared<Parts>(std::move(options), runtime, transport, executor);
 }
 
-Client::~Client() {
+AsyncClient::~AsyncClient() {
   parts_->gate->close();
   // The task owns the parts, so that every answer that was posted before it still finds them.
   parts_->executor.post([parts = parts_] {
@@ -91,80 +91,81 @@ Client::~Client() {
   });
 }
 
-void Client::execute(rpc::Operation operation, Duration timeout, OperationDone done) {
+void AsyncClient::execute(rpc::Operation operation, Duration timeout, OperationDone done) {
   parts_->dispatcher->submit(std::move(operation), timeout, std::move(done));
 }
 
-void Client::get(std::string id, Duration timeout, OperationDone done) {
+void AsyncClient::get(std::string id, Duration timeout, OperationDone done) {
   execute(get_operation(std::move(id)), timeout, std::move(done));
 }
-void Client::get_json(std::string id, Duration timeout, OperationDone done) {
+void AsyncClient::get_json(std::string id, Duration timeout, OperationDone done) {
   execute(get_json_operation(std::move(id)), timeout, std::move(done));
 }
-void Client::put(std::string id, EncodedDocument document, Duration timeout, OperationDone done) {
+void AsyncClient::put(std::string id, EncodedDocument document, Duration timeout, OperationDone done) {
   execute(put_operation(std::move(id), std::move(document)), timeout, std::move(done));
 }
-void Client::put_json(std::string id, std::string fields, Duration timeout, OperationDone done) {
+void AsyncClient::put_json(std::string id, std::string fields, Duration timeout, OperationDone done) {
   execute(put_json_operation(std::move(id), std::move(fields)), timeout, std::move(done));
 }
-void Client::update(const DocumentUpdate& update, Duration timeout, OperationDone done) {
+void AsyncClient::update(const DocumentUpdate& update, Duration timeout, OperationDone done) {
   execute(update_operation(update), timeout, std::move(done));
 }
-void Client::update_json(std::string id, std::string changes, Duration timeout, OperationDone done) {
+void AsyncClient::update_json(std::string id, std::string changes, Duration timeout, OperationDone done) {
   execute(update_json_operation(std::move(id), std::move(changes)), timeout, std::move(done));
 }
-void Client::remove(std::string id, Duration timeout, OperationDone done) {
+void AsyncClient::remove(std::string id, Duration timeout, OperationDone done) {
   execute(remove_operation(std::move(id)), timeout, std::move(done));
 }
 
-std::size_t Client::pending() const { return parts_->dispatcher->pending(); }
+std::size_t AsyncClient::pending() const { return parts_->dispatcher->pending(); }
 
-std::shared_ptr<const rpc::ClusterSnapshot> Client::snapshot() const { return parts_->watcher->snapshot(); }
+std::shared_ptr<const rpc::ClusterSnapshot> AsyncClient::snapshot() const { return parts_->watcher->snapshot(); }
 
-const rpc::SnapshotHolder& Client::snapshots() const { return parts_->watcher->snapshots(); }
+const rpc::SnapshotHolder& AsyncClient::snapshots() const { return parts_->watcher->snapshots(); }
 
-void Client::wait_ready(Duration timeout, StatusDone done) {
+void AsyncClient::wait_ready(Duration timeout, StatusDone done) {
   parts_->post([deadline = parts_->deadline(timeout), done = std::move(done)](Parts& parts) mutable {
     parts.watcher->wait({}, deadline, std::move(done));
   });
 }
 
-void Client::refresh_schemas(Duration timeout, StatusDone done) {
+void AsyncClient::refresh_schemas(Duration timeout, StatusDone done) {
   parts_->post([deadline = parts_->deadline(timeout), done = std::move(done)](Parts& parts) mutable {
     parts.watcher->wait({.fresh = true}, deadline, std::move(done));
   });
 }
 
-void Client::wait_schema_version(std::uint64_t version, Duration timeout, StatusDone done) {
+void AsyncClient::wait_schema_version(std::uint64_t version, Duration timeout, StatusDone done) {
   parts_->post([version, deadline = parts_->deadline(timeout), done = std::move(done)](Parts& parts) mutable {
     parts.watcher->wait({.schema_version = version}, deadline, std::move(done));
   });
 }
 
-void Client::take_cluster_info(const rpc::ClusterInfo& info) {
+void AsyncClient::take_cluster_info(const rpc::ClusterInfo& info) {
   if (info.state_version == 0 && info.schema_version == 0) return;
   parts_->post([info](Parts& parts) { parts.watcher->take(info); });
 }
 
-void Client::call_any_request(rpc::Request request, Duration timeout, UniqueFunction<void(Result<rpc::Reply>)> done) {
+void AsyncClient::call_any_request(rpc::Request request, Duration timeout,
+                                   UniqueFunction<void(Result<rpc::Reply>)> done) {
   parts_->post([request = std::move(request), deadline = parts_->deadline(timeout), done = std::move(done)](
                    Parts& parts) mutable { parts.admin->call_any(std::move(request), deadline, std::move(done)); });
 }
 
-void Client::call_all_request(rpc::Request request, Duration timeout,
-                              UniqueFunction<void(Result<std::vector<Answer>>)> done) {
+void AsyncClient::call_all_request(rpc::Request request, Duration timeout,
+                                   UniqueFunction<void(Result<std::vector<Answer>>)> done) {
   parts_->post([request = std::move(request), deadline = parts_->deadline(timeout), done = std::move(done)](
                    Parts& parts) mutable { parts.admin->call_all(std::move(request), deadline, std::move(done)); });
 }
 
-std::string Client::new_job_id() {
+std::string AsyncClient::new_job_id() {
   return fmt::format("job-{:016x}", mix64(parts_->client_id, parts_->jobs.fetch_add(1) + 1));
 }
 
-Executor& Client::executor() const { return parts_->executor; }
-rpc::Transport& Client::transport() const { return parts_->gate->transport(); }
-const Clock& Client::clock() const { return parts_->clock; }
-const ClientOptions& Client::options() const { return *parts_->options; }
-std::uint64_t Client::client_id() const { return parts_->client_id; }
+Executor& AsyncClient::executor() const { return parts_->executor; }
+rpc::Transport& AsyncClient::transport() const { return parts_->gate->transport(); }
+const Clock& AsyncClient::clock() const { return parts_->clock; }
+const ClientOptions& AsyncClient::options() const { return *parts_->options; }
+std::uint64_t AsyncClient::client_id() const { return parts_->client_id; }
 
 }  // namespace fjord

@@ -113,7 +113,7 @@ Dispatcher::Dispatcher(std::shared_ptr<const ClientOptions> options, const Clock
 
 // --- Coming in -------------------------------------------------------------------------------------------------------
 
-void Dispatcher::submit(rpc::Operation operation, Duration timeout, Client::OperationDone done) {
+void Dispatcher::submit(rpc::Operation operation, Duration timeout, AsyncClient::OperationDone done) {
   // The id is parsed and hashed here, on the caller's thread, which spares the one executor that all callers share.
   auto pending = std::make_shared<PendingOperation>();
   Result<DocumentId> id = DocumentId::parse(operation.id);
@@ -588,7 +588,7 @@ void Dispatcher::end(const PendingPtr& ended, Status status, rpc::OperationResul
   }
   pending_.fetch_sub(1, std::memory_order_relaxed);
   pending_bytes_.fetch_sub(operation->size, std::memory_order_relaxed);
-  Client::OperationDone done = std::move(operation->done);
+  AsyncClient::OperationDone done = std::move(operation->done);
   operation->operation = {};
   done(std::move(outcome));
 }

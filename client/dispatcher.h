@@ -54,7 +54,7 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
              std::uint64_t client_id, std::shared_ptr<TransportGate> gate, std::shared_ptr<ClusterWatcher> watcher,
              Executor& executor);
 
-  void submit(rpc::Operation operation, Duration timeout, Client::OperationDone done);
+  void submit(rpc::Operation operation, Duration timeout, AsyncClient::OperationDone done);
   std::size_t pending() const { return pending_.load(std::memory_order_relaxed); }
 
   /// The watcher has another snapshot: what is queued may have another way.

@@ -21,7 +21,7 @@ std::uint64_t FeedStats::failed_total() const {
 
 /// Shared with the callbacks of pending operations, which may outlive the Feeder.
 struct Feeder::State {
-  State(Client& feed_client, Options feed_options)
+  State(AsyncClient& feed_client, Options feed_options)
       : client(feed_client),
         options(std::move(feed_options)),
         window(options.window_operations_min, options.window_operations) {}
@@ -39,7 +39,7 @@ struct Feeder::State {
   void count(const OperationOutcome& outcome, Duration latency, MonotonicTime now) FJORD_REQUIRES(mutex);
   void on_outcome(std::uint64_t tag, std::size_t bytes, MonotonicTime submitted, OperationOutcome outcome);
 
-  Client& client;
+  AsyncClient& client;
   Options options;
 
   std::mutex mutex;
@@ -114,9 +114,9 @@ void Feeder::State::on_outcome(std::uint64_t tag, std::size_t bytes, MonotonicTi
   changed.notify_all();
 }
 
-Feeder::Feeder(Client& client) : Feeder(client, Options{}) {}
+Feeder::Feeder(AsyncClient& client) : Feeder(client, Options{}) {}
 
-Feeder::Feeder(Client& client, Options options) : state_(std::make_shared<State>(client, std::move(options))) {}
+Feeder::Feeder(AsyncClient& client, Options options) : state_(std::make_shared<State>(client, std::move(options))) {}
 
 Feeder::~Feeder() {
   std::unique_lock lock(state_->mutex);

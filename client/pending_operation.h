@@ -26,7 +26,7 @@ struct PendingOperation {
   Status invalid;  ///< Why it cannot be sent at all; else OK.
   MonotonicTime started;
   MonotonicTime deadline;
-  Client::OperationDone done;
+  AsyncClient::OperationDone done;
 
   Place place = Place::Behind;
   bool in_doubt = false;  ///< An attempt was sent, and nothing answered since says whether it was applied.

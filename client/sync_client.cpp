@@ -61,7 +61,7 @@ class SlotWriter {
 
 /// Calls `start(callback)` and waits until the callback was called; empty if it was destroyed instead.
 template <typename T, typename Start>
-std::optional<T> blocking_call(const Client& client, Start start) {
+std::optional<T> blocking_call(const AsyncClient& client, Start start) {
   FJORD_CHECK_MSG(!client.executor().is_current(), "a blocking call on the executor that would end it");
   auto slot = std::make_shared<Slot<T>>();
   start(SlotWriter<T>(slot));
@@ -132,11 +132,11 @@ Result<std::string> SyncClient::submit_job(rpc::JobSpec spec, std::string job_id
 }
 
 Result<std::vector<rpc::JobStatus>> SyncClient::list_jobs(std::string job_id) {
-  FJORD_TRY_ASSIGN(std::vector<Client::Answer> answers,
+  FJORD_TRY_ASSIGN(std::vector<AsyncClient::Answer> answers,
                    call_all_request(rpc::ListJobs{.job_id = job_id, .records = true}));
   std::map<std::string, rpc::JobStatus> found;
   Status error;
-  for (Client::Answer& answer : answers) {
+  for (AsyncClient::Answer& answer : answers) {
     auto* reply = answer.reply ? std::get_if<rpc::ListJobsReply>(&*answer.reply) : nullptr;
     if (reply != nullptr && reply->status) {
       for (rpc::JobStatus& job : reply->jobs) {
@@ -166,8 +166,8 @@ Status SyncClient::cancel_job(std::string job_id) {
 
 Status SyncClient::control_job(rpc::ControlJob request) {
   request.records = false;
-  FJORD_TRY_ASSIGN(std::vector<Client::Answer> answers, call_all_request(request));
-  for (const Client::Answer& answer : answers) {
+  FJORD_TRY_ASSIGN(std::vector<AsyncClient::Answer> answers, call_all_request(request));
+  for (const AsyncClient::Answer& answer : answers) {
     const Status& status = answer.reply ? rpc::status_of(*answer.reply) : answer.reply.error();
     if (status || status.code() == StatusCode::InvalidArgument) return status;
   }
@@ -184,8 +184,8 @@ Result<rpc::Reply> SyncClient::call_any_request(rpc::Request request) {
   return std::move(*reply);
 }
 
-Result<std::vector<Client::Answer>> SyncClient::call_all_request(rpc::Request request) {
-  auto answers = blocking_call<Result<std::vector<Client::Answer>>>(
+Result<std::vector<AsyncClient::Answer>> SyncClient::call_all_request(rpc::Request request) {
+  auto answers = blocking_call<Result<std::vector<AsyncClient::Answer>>>(
       client_, [&](auto done) { client_.call_all_request(std::move(request), timeout_, std::move(done)); });
   if (!answers) return dropped();
   return std::move(*answers);

@@ -1,6 +1,7 @@
 # What `cmake --install` puts together: the programs, and the package that find_package(fjord) finds, with the targets
 #
-#   fjord::connect   the client library and what it stands on
+#   fjord::client    the library for programs: #include <fjord/fjord.h>
+#   fjord::connect   the part of it below: asynchronous, with the messages of the protocol; may change
 #   fjord::plugin    what a plugin sees; the rest it finds in fjord-plugin-host (use fjord_add_plugin)
 
 include(GNUInstallDirs)
@@ -8,9 +9,16 @@ include(CMakePackageConfigHelpers)
 set(package_folder ${CMAKE_INSTALL_LIBDIR}/cmake/fjord)
 
 set(CMAKE_SKIP_INSTALL_ALL_DEPENDENCY ON)
-set(modules common document cluster rpc client rpc_codec rpc_thrift connect)
+set(modules common document cluster rpc client rpc_codec rpc_thrift connect storage_spi visitors tuner job_functions mapreduce
+  library)
 foreach(module IN LISTS modules)
-  set_target_properties(fjord_${module} PROPERTIES EXPORT_NAME ${module})
+  set(export_name ${module})
+  if(module STREQUAL library)
+    set(export_name client)
+  elseif(module STREQUAL client)
+    set(export_name client_core)
+  endif()
+  set_target_properties(fjord_${module} PROPERTIES EXPORT_NAME ${export_name})
   get_target_property(has_headers fjord_${module} HEADER_SETS)
   set(headers "")
   if(has_headers)

@@ -12,7 +12,7 @@ rpc::Operation in_background(rpc::Operation operation) {
   return operation;
 }
 
-Client::OperationDone answer_to(visitors::Mailbox reply_to, DocumentSink::Done done) {
+AsyncClient::OperationDone answer_to(visitors::Mailbox reply_to, DocumentSink::Done done) {
   return [reply_to = std::move(reply_to),
           shared = std::make_shared<DocumentSink::Done>(std::move(done))](OperationOutcome outcome) {
     reply_to.post([shared, status = std::move(outcome.status)] { (*shared)(status); });

@@ -274,7 +274,7 @@ class StoredJobRecords::Impl {
   std::unique_ptr<Executor> client_executor_;
   visitors::Mailbox mailbox_;
   std::map<std::uint64_t, std::unique_ptr<visitors::VisitorSession>> sessions_;
-  Client client_;
+  AsyncClient client_;
   ClientSink sink_;
 };
 

@@ -85,7 +85,7 @@ class Load {
       : timeout_(milliseconds(options.timeout_ms)), connections_(connections) {}
 
   void start_one(std::function<void(const OperationOutcome&)> done) {
-    Client& client = connections_[next_++ % connections_.size()]->client();
+    AsyncClient& client = connections_[next_++ % connections_.size()]->client();
     std::string id = fmt::format("id:load:thing::{}", random_.below(kDocuments));
     if (random_.chance(0.5)) {
       client.get_json(std::move(id), timeout_, [done = std::move(done)](OperationOutcome outcome) { done(outcome); });
@@ -187,7 +187,7 @@ int run(const Options& options) {
   const auto connect_all = [&](const ConnectOptions& how) {
     std::vector<std::unique_ptr<Connection>> connections;
     for (unsigned i = 0; i < options.connections; ++i) {
-      auto connection = connect(options.cluster, how);
+      auto connection = open_connection(options.cluster, how);
       if (!connection) {
         fmt::print(stderr, "fjord-overload: {}\n", connection.error().to_string());
         return std::vector<std::unique_ptr<Connection>>();

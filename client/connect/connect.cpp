@@ -60,11 +60,11 @@ Connection::Connection(ConnectOptions options)
       runtime_{clock_, scheduler_, *bulk_, *env_, random_, metrics_, tunables_},
       executor_(scheduler_.make_executor("fjord-client")),
       transport_(std::make_unique<rpc::ThriftTransport>(options.transport, metrics_)),
-      client_(std::make_unique<Client>(std::move(options.client), runtime_, *transport_, *executor_)) {}
+      client_(std::make_unique<AsyncClient>(std::move(options.client), runtime_, *transport_, *executor_)) {}
 
 Connection::~Connection() = default;
 
-Result<std::unique_ptr<Connection>> connect(const std::vector<std::string>& addresses, ConnectOptions options) {
+Result<std::unique_ptr<Connection>> open_connection(const std::vector<std::string>& addresses, ConnectOptions options) {
   if (addresses.empty()) return Status(StatusCode::InvalidArgument, "no address of a distributor is given");
   for (const std::string& address : addresses) FJORD_TRY(check_address(address));
   options.client.addresses = addresses;
@@ -74,9 +74,9 @@ Result<std::unique_ptr<Connection>> connect(const std::vector<std::string>& addr
   return connection;
 }
 
-Result<std::unique_ptr<Connection>> connect(std::string_view addresses, ConnectOptions options) {
+Result<std::unique_ptr<Connection>> open_connection(std::string_view addresses, ConnectOptions options) {
   FJORD_TRY_ASSIGN(std::vector<std::string> parsed, parse_addresses(addresses));
-  return connect(parsed, std::move(options));
+  return open_connection(parsed, std::move(options));
 }
 
 }  // namespace fjord

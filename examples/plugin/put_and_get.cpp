@@ -20,7 +20,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "put_and_get ADDRESSES ID JSON\n");
     return 2;
   }
-  auto connection = fjord::connect(argv[1]);
+  auto connection = fjord::open_connection(argv[1]);
   if (!connection) return failed(connection.error());
   fjord::SyncClient client = (*connection)->sync();
   const fjord::OperationOutcome put = client.put_json(argv[2], argv[3]);

@@ -45,7 +45,7 @@ class ClientWorld {
     executor = process_->make_executor("client");
     if (options.addresses.empty()) options.addresses = {"d0:1"};
     transport.set_script([this](const rpc::Address& to, rpc::Request& request) { return script(to, request); });
-    client = std::make_unique<Client>(std::move(options), runtime_, transport, *executor);
+    client = std::make_unique<AsyncClient>(std::move(options), runtime_, transport, *executor);
   }
 
   /// Every operation of a batch gets the result of `on_operation`.
@@ -73,7 +73,7 @@ class ClientWorld {
     client->put(id, {"header of " + id, "body"}, timeout, keep(id));
   }
   void get(const std::string& id, Duration timeout = seconds(30)) { client->get(id, timeout, keep(id)); }
-  Client::OperationDone keep(const std::string& id) {
+  AsyncClient::OperationDone keep(const std::string& id) {
     return [this, id](OperationOutcome outcome) { outcomes.emplace_back(id, std::move(outcome)); };
   }
   void run(Duration duration = seconds(60)) { scheduler.run_for(duration); }
@@ -102,7 +102,7 @@ class ClientWorld {
   /// Addresses whose calls end with this status.
   std::map<rpc::Address, Status> dead;
   std::unique_ptr<Executor> executor;
-  std::unique_ptr<Client> client;
+  std::unique_ptr<AsyncClient> client;
   std::vector<std::pair<std::string, OperationOutcome>> outcomes;  // in the order of the callbacks
 
  private:

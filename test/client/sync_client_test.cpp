@@ -39,7 +39,7 @@ struct ThreadWorld {
         }) {
     ClientOptions options;
     options.addresses = {"d0:1"};
-    client = std::make_unique<Client>(options, runtime, transport, *executor);
+    client = std::make_unique<AsyncClient>(options, runtime, transport, *executor);
   }
 
   rpc::Reply standard(rpc::Request& request) {
@@ -64,7 +64,7 @@ struct ThreadWorld {
   Runtime runtime{clock, scheduler, *bulk, env, random, metrics, tunables};
   InstantTransport transport;
   std::unique_ptr<Executor> executor = scheduler.make_executor("client");
-  std::unique_ptr<Client> client;
+  std::unique_ptr<AsyncClient> client;
 };
 
 }  // namespace

@@ -55,16 +55,35 @@ Result<std::vector<rpc::Parameter>> parse_parameters(const std::vector<std::stri
   return parameters;
 }
 
+namespace {
+
+/// Why there is no connection, as people read it.
+Status connection_error(const Status& error, const Common& common) {
+  if (error.code() == StatusCode::InvalidArgument) return error.with_context("--cluster");
+  // Whether the address refuses connections or is silent: the cluster cannot be reached.
+  return Status(StatusCode::Unavailable, fmt::format("no cluster at {}: {}", common.cluster, error.to_string()));
+}
+
+}  // namespace
+
 Result<std::unique_ptr<Connection>> connect_to(const Common& common) {
   ConnectOptions options;
   options.client.default_timeout = common.timeout();
   options.ready_timeout = std::min<Duration>(options.ready_timeout, common.timeout());
-  auto connection = connect(common.cluster, options);
+  auto connection = open_connection(common.cluster, options);
   if (connection) return connection;
-  const Status& error = connection.error();
-  if (error.code() == StatusCode::InvalidArgument) return error.with_context("--cluster");
-  // Whether the address refuses connections or is silent: the cluster cannot be reached.
-  return Status(StatusCode::Unavailable, fmt::format("no cluster at {}: {}", common.cluster, error.to_string()));
+  return connection_error(connection.error(), common);
+}
+
+Client client_of(const Common& common) {
+  ClientSettings settings;
+  settings.timeout = common.timeout();
+  return connect(common.cluster, settings);
+}
+
+Status ready(Client& client, const Common& common) {
+  const Status status = client.ping();
+  return status ? status : connection_error(status, common);
 }
 
 void print_line(const std::string& line) {

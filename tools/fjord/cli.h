@@ -6,6 +6,7 @@
 
 #include "fjord/common/clock.h"
 #include "fjord/common/result.h"
+#include "fjord/library/client.h"
 #include "fjord/rpc/messages.h"
 
 namespace fjord {
@@ -55,6 +56,11 @@ Result<std::vector<rpc::Parameter>> parse_parameters(const std::vector<std::stri
 /// A connection to the cluster of the options, once a distributor has answered. Errors: InvalidArgument for what is no
 /// list of addresses; Unavailable if no distributor answers.
 Result<std::unique_ptr<Connection>> connect_to(const Common& common);
+
+/// A client of the cluster of the options, which connects when it is first used.
+Client client_of(const Common& common);
+/// Waits until a distributor of the client has answered. Errors: as connect_to().
+Status ready(Client& client, const Common& common);
 
 /// One line to standard output, at once.
 void print_line(const std::string& line);

@@ -5,9 +5,7 @@
 
 #include "commands.h"
 #include "csv_lines.h"
-#include "fjord/client/connect.h"
-#include "fjord/common/hash.h"
-#include "fjord/mapreduce/passes.h"
+#include "fjord/library/detail/aggregate_run.h"
 #include "input_file.h"
 #include "job_client.h"
 #include "json_text.h"
@@ -24,7 +22,6 @@ using mapreduce::ColumnKind;
 using mapreduce::KeyedResult;
 
 constexpr std::size_t kSpecBytesMax = std::size_t{1} << 20;
-constexpr std::uint32_t kFirstPageBytes = std::uint32_t{8} << 20;
 
 /// The file, and what the command line says instead: of the first pass, but for --into, which is of the last.
 Result<AggregateJob> job_of(const AggregateArgs& args) {
@@ -67,17 +64,6 @@ Result<AggregateJob> job_of(const AggregateArgs& args) {
   return job;
 }
 
-/// The number of an estimate, which is an object that says how good it is.
-std::string number_of(std::string_view json) {
-  rapidjson::Document estimate;
-  estimate.Parse<rapidjson::kParseFullPrecisionFlag>(json.data(), json.size());
-  if (estimate.HasParseError() || !estimate.IsObject() || !estimate.HasMember("estimate")) return std::string(json);
-  rapidjson::StringBuffer buffer;
-  rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
-  estimate["estimate"].Accept(writer);
-  return {buffer.GetString(), buffer.GetSize()};
-}
-
 /// A cell as people read it. Of an estimate the number alone, with a mark in front.
 std::string shown(std::string_view json, const char* null, const char* mark) {
   if (json == "null") return null;
@@ -86,7 +72,7 @@ std::string shown(std::string_view json, const char* null, const char* mark) {
     text.Parse(json.data(), json.size());
     return text.IsString() ? std::string(text.GetString(), text.GetStringLength()) : std::string(json);
   }
-  return json.starts_with('{') ? mark + number_of(json) : std::string(json);
+  return json.starts_with('{') ? mark + estimate_of(json) : std::string(json);
 }
 
 class Table {
@@ -205,84 +191,48 @@ void complain_of_passes(const rpc::JobStatus& job) {
   }
 }
 
-Result<std::vector<KeyedResult>> rows_of(Connection& connection, rpc::ListJobsReply& reply) {
-  const rpc::JobStatus& job = reply.jobs.front();
-  if (job.shuffle != rpc::Shuffle::Direct || reply.more_results || !reply.status) return read_results(connection, job);
-  std::vector<KeyedResult> rows;
-  rows.reserve(reply.results.size());
-  for (rpc::Parameter& row : reply.results) rows.emplace_back(std::move(row.name), std::move(row.value));
-  return rows;
+Result<AggregateRun> run_of(const AggregateArgs& args, AggregateJob job) {
+  AggregateRun run;
+  run.job = std::move(job);
+  run.into_namespace = args.into_namespace;
+  run.name = args.name;
+  run.shuffle = shuffle_from(args.shuffle);
+  run.incremental = args.incremental;
+  FJORD_TRY_ASSIGN(run.settings, parse_parameters(args.settings));
+  return run;
 }
 
-/// A job of one pass that puts nothing is written as it always was.
-rpc::JobSpec job_spec_of(const AggregateArgs& args, const AggregateJob& written,
-                         const std::vector<std::shared_ptr<const AggregatePlan>>& plans) {
-  std::string text;
-  for (const AggregateSpec& spec : written.passes) text += spec.to_json();
-  const std::string name = args.name.empty() ? fmt::format("{:016x}", hash64(text)) : args.name;
-  rpc::JobSpec job;
-  for (std::size_t i = 0; i < plans.size(); ++i) {
-    const AggregateSpec& spec = written.passes[i];
-    rpc::JobPass pass{mapreduce::kAggregateApplication,
-                      spec.type,
-                      plans[i]->selection(),
-                      {{mapreduce::kAggregateParameter, spec.to_json()}},
-                      {}};
-    if (!spec.into.empty()) pass.into = {spec.into, args.into_namespace, name};
-    job.passes.push_back(std::move(pass));
-  }
-  if (job.passes.size() == 1 && job.passes[0].into.type.empty()) {
-    const rpc::JobPass only = std::move(job.passes[0]);
-    job.passes.clear();
-    job.application = only.application;
-    job.document_type = only.document_type;
-    job.selection = only.selection;
-    job.parameters = only.parameters;
-  }
-  return job;
+Result<AggregateEnd> run_with_progress(ClientCore& core, const AggregateArgs& args, AggregateRun run) {
+  Progress progress("aggregate", "docs", Progress::when(args.progress));
+  const auto passes = static_cast<double>(run.job.passes.size());
+  run.on_progress = [&](const rpc::JobStatus& now) {
+    const double part =
+        now.map_tasks == 0 ? 0 : static_cast<double>(now.map_tasks_done) / static_cast<double>(now.map_tasks);
+    progress.update((static_cast<double>(now.passes_done.size()) + part) / passes, now.documents_read,
+                    std::string(phase_text(now.phase)));
+  };
+  return fjord::run_aggregate(core, std::move(run));
 }
 
-int aggregate(Connection& connection, const AggregateArgs& args, AggregateJob written) {
-  if (const Status status = connection.sync().refresh_schemas(); !status) return report(status);
-  const auto plans = written.compile(connection.client().snapshot()->types());
-  if (!plans) return report(plans.error());
-  const AggregatePlan& plan = *plans->back();
-  rpc::JobSpec job = job_spec_of(args, written, *plans);
-  job.shuffle = shuffle_from(args.shuffle);
-  job.incremental = args.incremental;
-  auto settings = parse_parameters(args.settings);
-  if (!settings) return report(settings.error());
-  job.settings = std::move(*settings);
-  const auto id = connection.sync().submit_job(job);
-  if (!id) return report(id.error());
-  auto reply = [&] {
-    Progress progress("aggregate", "docs", Progress::when(args.progress));
-    return wait_for_job(connection, *id, &job, args.common.timeout(), kFirstPageBytes, [&](const rpc::JobStatus& now) {
-      const double part =
-          now.map_tasks == 0 ? 0 : static_cast<double>(now.map_tasks_done) / static_cast<double>(now.map_tasks);
-      const auto done = static_cast<double>(now.passes_done.size());
-      progress.update((done + part) / static_cast<double>(plans->size()), now.documents_read,
-                      std::string(phase_text(now.phase)));
-    });
-  }();
-  if (!reply) return report(reply.error());
-  const rpc::JobStatus ended = reply->jobs.front();
-  if (ended.phase != rpc::JobPhase::Done) {
-    complain_of_passes(ended);
-    complain(fmt::format("{} {}: {}; {} documents in {} of {} buckets were read", *id, phase_text(ended.phase),
-                         ended.error.to_string(), ended.documents_read, ended.map_tasks_done, ended.map_tasks));
-    return ended.error.is_ok() ? static_cast<int>(kFailed) : failure_code(ended.error);
+int aggregate(ClientCore& core, const AggregateArgs& args, AggregateJob written) {
+  const bool puts = !written.passes.back().into.empty();
+  auto run = run_of(args, std::move(written));
+  if (!run) return report(run.error());
+  const auto end = run_with_progress(core, args, std::move(*run));
+  if (!end) return report(end.error());
+  const rpc::JobStatus& job = end->job;
+  if (job.phase != rpc::JobPhase::Done) {
+    complain_of_passes(job);
+    complain(fmt::format("{} {}: {}; {} documents in {} of {} buckets were read", end->job_id, phase_text(job.phase),
+                         job.error.to_string(), job.documents_read, job.map_tasks_done, job.map_tasks));
+    return job.error.is_ok() ? static_cast<int>(kFailed) : failure_code(job.error);
   }
-  auto rows = rows_of(connection, *reply);
-  if (!rows) return report(rows.error());
-  if (const Status status = plan.arrange(*rows); !status) return report(status);
-  if (const Status status = Table(plan, *rows).write(args.common.output); !status) return report(status);
-  complain_of_passes(ended);
-  complain(coverage(ended, rows->size()));
-  if (!written.passes.back().into.empty()) {
-    complain(put_text(ended.spec.passes.back(), ended.documents_put, ended.documents_removed).substr(2));
-  }
-  return exit_code_of_done(ended);
+  const Status written_out = Table(*end->plans.back(), end->rows).write(args.common.output);
+  if (!written_out) return report(written_out);
+  complain_of_passes(job);
+  complain(coverage(job, end->rows.size()));
+  if (puts) complain(put_text(job.spec.passes.back(), job.documents_put, job.documents_removed).substr(2));
+  return exit_code_of_done(job);
 }
 
 }  // namespace
@@ -290,9 +240,9 @@ int aggregate(Connection& connection, const AggregateArgs& args, AggregateJob wr
 int run_aggregate(const AggregateArgs& args) {
   auto job = job_of(args);
   if (!job) return report(job.error());
-  auto connection = connect_to(args.common);
-  if (!connection) return report(connection.error());
-  return aggregate(**connection, args, std::move(*job));
+  Client client = client_of(args.common);
+  if (const Status status = ready(client, args.common); !status) return report(status);
+  return aggregate(client.core(), args, std::move(*job));
 }
 
 }  // namespace fjord::cli

@@ -1,7 +1,5 @@
-#include <chrono>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <thread>
 
 #include "ask_cluster.h"
 #include "bucket_names.h"
@@ -14,8 +12,6 @@ namespace {
 
 using Role = rpc::ReplicaRole;
 using Trouble = rpc::BucketTroubleKind;
-
-constexpr auto kRetryPause = std::chrono::milliseconds(200);
 
 /// "member", "catching up, damaged", "member, storage.2 does not answer: ...".
 std::string state_of(const rpc::BucketReplica& replica, const rpc::BucketView& view) {
@@ -149,26 +145,6 @@ std::string as_json(const rpc::ShowBucketReply& reply, const std::string& docume
   return text;
 }
 
-/// Asks the owner, until it knows its buckets. Errors: those of the owner; NotFound.
-Result<rpc::ShowBucketReply> ask_owner(Connection& connection, const rpc::ShowBucket& request, Duration timeout) {
-  const auto deadline = std::chrono::steady_clock::now() + std::chrono::microseconds(timeout.count());
-  for (;;) {
-    const auto snapshot = connection.client().snapshot();
-    Result<rpc::ShowBucketReply> reply = Status(StatusCode::Unavailable, "no distributor is up");
-    BucketId bucket = request.bucket;
-    if (!request.id.empty()) {
-      FJORD_TRY_ASSIGN(const DocumentId id, DocumentId::parse(request.id));
-      bucket = snapshot->bucket_of(id.gid());
-    }
-    const auto owner = snapshot->distributor_of(bucket);
-    const auto& addresses = snapshot->info().distributor_addresses;
-    if (owner && *owner < addresses.size()) reply = ask_node(connection, addresses[*owner], request, timeout);
-    if (reply || !is_transient(reply.error().code()) || std::chrono::steady_clock::now() > deadline) return reply;
-    std::this_thread::sleep_for(kRetryPause);
-    (void)connection.sync().refresh_schemas();
-  }
-}
-
 }  // namespace
 
 int run_bucket_show(const BucketArgs& args) {
@@ -183,7 +159,7 @@ int run_bucket_show(const BucketArgs& args) {
   }
   auto connection = connect_to(args.common);
   if (!connection) return report(connection.error());
-  const Result<rpc::ShowBucketReply> reply = ask_owner(**connection, request, args.common.timeout());
+  const Result<rpc::ShowBucketReply> reply = show_bucket(**connection, request, args.common.timeout());
   if (!reply) return report(reply.error());
   print(args.common.json() ? as_json(*reply, request.id) : as_text(*reply, request.id));
   return kOk;

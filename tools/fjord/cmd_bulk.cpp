@@ -1,85 +1,65 @@
-#include <chrono>
 #include <fmt/format.h>
 
-#include "bulk_run.h"
 #include "commands.h"
-#include "fjord/client/operations.h"
-#include "fjord/document/docblock.h"
 #include "fjord/document/document_update.h"
-#include "fjord/document/selection.h"
+#include "fjord/library/bulk.h"
 #include "input_file.h"
 #include "json_text.h"
+#include "progress.h"
+#include "visit_run.h"
 
 namespace fjord::cli {
 namespace {
 
 constexpr std::size_t kChangesBytesMax = std::size_t{16} << 20;
 
-/// What bulk operations have in common.
-struct Bulk {
-  std::unique_ptr<Connection> connection;
-  visitors::VisitorSessionOptions visit;
-};
+constexpr std::uint64_t kFailuresShown = 20;
 
-Result<Bulk> prepare(const BulkArgs& args) {
-  Bulk bulk;
-  FJORD_TRY_ASSIGN(bulk.connection, connect_to(args.common));
-  FJORD_TRY(bulk.connection->sync().refresh_schemas());
-  const auto types = bulk.connection->client().snapshot()->types();
-  if (types->find(args.type) == nullptr) {
-    return Status(StatusCode::UnknownType, fmt::format("there is no document type \"{}\"", args.type));
-  }
-  bulk.visit.selection = fmt::format("({}) and ({})", args.type, args.where);
-  if (const auto parsed = Selection::parse(args.where, *types); !parsed) return parsed.error();
-  bulk.visit.field_set = "[id]";
-  bulk.visit.follow_bits = true;
-  bulk.visit.no_progress_limit = args.common.timeout();
-  return bulk;
+std::string to_json(const BulkSummary& summary) {
+  JsonText json;
+  json.begin_object().key("matched").number(summary.matched).key("applied").number(summary.applied);
+  json.key("skipped").number(summary.skipped).key("in_doubt").number(summary.in_doubt).key("failed").begin_object();
+  for (const auto& [code, count] : summary.failed) json.key(to_string(code)).number(count);
+  return json.end_object().key("seconds").real(summary.seconds, 3).end_object().str();
 }
 
-/// Counts what would be written to.
-int count(Bulk& bulk, const BulkArgs& args, const char* done) {
-  std::uint64_t matched = 0;
-  Progress progress("count", "docs", Progress::when(args.progress));
-  VisitRun* the_run = nullptr;
-  VisitRunCallbacks callbacks;
-  callbacks.on_docblock = [&](const VisitedBucket&, const std::string& block) {
-    DocBlockReader reader(block);
-    while (reader.next()) ++matched;
-    progress.update(the_run->part_done(), matched);
-    return reader.ok() ? Status::ok() : Status(StatusCode::Corruption, "a block of documents is malformed");
+/// Runs `change(options)`, which counts or writes, and prints what became of it.
+template <typename F>
+int run_bulk(const BulkArgs& args, const char* done, F change) {
+  const bool counts = !args.yes || args.dry_run;
+  BulkOptions options;
+  options.type = args.type;
+  options.dry_run = counts;
+  options.in_flight = args.in_flight;
+  if (!args.resume.empty()) {
+    auto cursor = read_small_file(args.resume);
+    if (!cursor) return report(cursor.error());
+    options.resume = std::move(*cursor);
+  }
+  Progress progress(counts ? "count" : "done", "docs", Progress::when(args.progress));
+  options.on_progress = [&](const BulkProgress& now) { progress.update(now.fraction_done, now.written); };
+  if (!args.progress_file.empty()) {
+    options.on_cursor = [&](const std::string& cursor) { return replace_file(args.progress_file, cursor); };
+  }
+  std::uint64_t failures = 0;
+  options.on_failure = [&](const std::string& id, const Status& error) {
+    if (++failures <= kFailuresShown) complain(fmt::format("{}: {}", id, error.to_string()));
   };
-  VisitRunOptions options;
-  options.session = bulk.visit;
-  VisitRun run(*bulk.connection, std::move(options), std::move(callbacks));
-  the_run = &run;
-  if (Status status = run.run(); !status) return report(status);
+  const BulkSummary summary = change(std::move(options));
+  if (!counts) {
+    print_line(to_json(summary));
+    if (!summary.status) return report(summary.status);
+    return summary.failed_total() + summary.in_doubt == 0 ? kOk : kPartial;
+  }
+  if (!summary.status) return report(summary.status);
   if (args.common.json()) {
-    print_line(JsonText().begin_object().key("matched").number(matched).end_object().str());
+    print_line(JsonText().begin_object().key("matched").number(summary.matched).end_object().str());
   } else {
-    print_line(fmt::format("{} documents would be {}", matched, done));
+    print_line(fmt::format("{} documents would be {}", summary.matched, done));
   }
   if (args.dry_run) return kOk;
   complain(fmt::format("nothing was {}: repeat it with --yes", done));
   return kRefused;
-}
-
-int run_bulk(Bulk& bulk, const BulkArgs& args, std::string kind,
-             std::function<rpc::Operation(const std::string&)> make) {
-  BulkRunOptions options;
-  options.visit = bulk.visit;
-  options.make = std::move(make);
-  options.kind = std::move(kind);
-  options.progress_file = args.progress_file;
-  options.resume_file = args.resume;
-  options.in_flight = args.in_flight;
-  options.timeout = args.common.timeout();
-  options.progress = Progress::when(args.progress);
-  BulkRun run(*bulk.connection, std::move(options));
-  const Status status = run.run();
-  print_line(run.result().to_json());
-  if (!status) return report(status);
-  return run.result().failed_total() + run.result().in_doubt == 0 ? kOk : kPartial;
 }
 
 /// The text itself if it begins with a brace, "-" for standard input, or the name of a file.
@@ -89,28 +69,32 @@ Result<std::string> changes_of(const std::string& argument) {
   return file->read_all(kChangesBytesMax);
 }
 
+/// Are these changes of documents of that type? Of a type that is not there nothing is known.
+Status check_changes(Client& client, const std::string& type_name, const std::string& changes) {
+  FJORD_TRY_ASSIGN(const auto types, client.types());
+  const DocumentType* const type = types->find(type_name);
+  if (type == nullptr) return Status::ok();
+  FJORD_TRY_ASSIGN(const DocumentId any_id, DocumentId::parse(fmt::format("id:any:{}::any", type_name)));
+  return DocumentUpdate::from_json_fields(*type, any_id, changes).status();
+}
+
 }  // namespace
 
 int run_bulk_remove(const BulkArgs& args) {
-  auto bulk = prepare(args);
-  if (!bulk) return report(bulk.error());
-  if (!args.yes || args.dry_run) return count(*bulk, args, "removed");
-  return run_bulk(*bulk, args, "remove", [](const std::string& id) { return remove_operation(id); });
+  Client client = client_of(args.common);
+  if (const Status status = ready(client, args.common); !status) return report(status);
+  return run_bulk(args, "removed",
+                  [&](BulkOptions options) { return client.remove_where(args.where, std::move(options)); });
 }
 
 int run_bulk_update(const BulkArgs& args) {
-  auto changes = changes_of(args.changes);
+  const auto changes = changes_of(args.changes);
   if (!changes) return report(changes.error());
-  auto bulk = prepare(args);
-  if (!bulk) return report(bulk.error());
-  const auto types = bulk->connection->client().snapshot()->types();
-  const auto any_id = DocumentId::parse(fmt::format("id:any:{}::any", args.type));
-  if (!any_id) return report(any_id.error());
-  const auto understood = DocumentUpdate::from_json_fields(*types->find(args.type), *any_id, *changes);
-  if (!understood) return report_failure(understood.error());
-  if (!args.yes || args.dry_run) return count(*bulk, args, "updated");
-  return run_bulk(*bulk, args, "update " + *changes,
-                  [text = *changes](const std::string& id) { return update_json_operation(id, text); });
+  Client client = client_of(args.common);
+  if (const Status status = ready(client, args.common); !status) return report(status);
+  if (const Status status = check_changes(client, args.type, *changes); !status) return report_failure(status);
+  return run_bulk(args, "updated",
+                  [&](BulkOptions options) { return client.update_where(args.where, *changes, std::move(options)); });
 }
 
 }  // namespace fjord::cli

@@ -146,7 +146,7 @@ Status check_node(Connection& connection, std::uint16_t node) {
 }
 
 /// Sends all operations at once and waits for their ends.
-std::vector<OperationOutcome> execute_all(Client& client, std::vector<rpc::Operation> operations) {
+std::vector<OperationOutcome> execute_all(AsyncClient& client, std::vector<rpc::Operation> operations) {
   std::mutex mutex;
   std::condition_variable changed;
   std::size_t missing = operations.size();

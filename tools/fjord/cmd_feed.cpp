@@ -19,7 +19,7 @@ using Open = std::function<Result<std::unique_ptr<RecordSource>>(std::unique_ptr
 int run_feeds(const FeedArgs& args, const Open& open) {
   auto connection = connect_to(args.common);
   if (!connection) return report(connection.error());
-  Client& client = (*connection)->client();
+  AsyncClient& client = (*connection)->client();
   if (Status status = (*connection)->sync().refresh_schemas(); !status) return report(status);
   const auto types = client.snapshot()->types();
 

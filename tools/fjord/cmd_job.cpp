@@ -20,17 +20,6 @@ double seconds_of(const rpc::JobStatus& job) {
   return static_cast<double>(job.finished_unix_us - job.submitted_unix_us) / 1e6;
 }
 
-double part_done(const rpc::JobStatus& job) {
-  if (job.phase == rpc::JobPhase::Done) return 1;
-  const auto part = [](std::uint64_t done, std::uint64_t total) {
-    return total == 0 ? 0.0 : static_cast<double>(done) / static_cast<double>(total);
-  };
-  const double of_pass =
-      0.75 * part(job.map_tasks_done, job.map_tasks) + 0.25 * part(job.reduce_tasks_done, job.reduce_tasks);
-  return (static_cast<double>(job.passes_done.size()) + of_pass) /
-         static_cast<double>(mapreduce::passes_of(job.spec).size());
-}
-
 /// The numbers of the pass that is under way or was the last, as those of the passes before it are kept.
 rpc::PassStatus present_pass(const rpc::JobStatus& job) {
   rpc::PassStatus pass;
@@ -127,7 +116,7 @@ std::string as_json(const rpc::JobStatus& job) {
   json.key("bytes_read").number(job.bytes_read).key("tuples").number(job.tuples);
   json.key("tuple_documents").number(job.tuple_documents).key("results").number(job.results);
   json.key("shuffle").text(shuffle_text(job.shuffle)).key("spilled_bytes").number(job.spilled_bytes);
-  json.key("state").text(state_text(job)).key("progress").real(part_done(job), 4);
+  json.key("state").text(state_text(job)).key("progress").real(fraction_done(job), 4);
   json.key("left_seconds").real(static_cast<double>(job.left_us) / 1e6, 3);
   json.key("left_error_seconds").real(static_cast<double>(job.left_error_us) / 1e6, 3);
   json.key("bound_by").text(job.bound_by).key("dead_letters").number(job.dead_letters);
@@ -170,7 +159,7 @@ std::string as_text(const rpc::JobStatus& job) {
     text += fmt::format("reused       {} documents that an earlier run had read\n", job.documents_reused);
   }
   if (!has_ended(job)) {
-    text += fmt::format("progress     {:.1f} %", 100 * part_done(job));
+    text += fmt::format("progress     {:.1f} %", 100 * fraction_done(job));
     if (job.left_us != 0) {
       text += fmt::format(", {:.1f} s +- {:.1f} s left of this phase", static_cast<double>(job.left_us) / 1e6,
                           static_cast<double>(job.left_error_us) / 1e6);
@@ -209,7 +198,7 @@ Result<rpc::JobStatus> wait_for(Connection& connection, const std::string& id, c
   Progress progress("job", "docs", Progress::when(args.progress));
   FJORD_TRY_ASSIGN(auto reply,
                    wait_for_job(connection, id, spec, args.common.timeout(), 0, [&](const rpc::JobStatus& job) {
-                     progress.update(part_done(job), job.documents_read, std::string(phase_text(job.phase)));
+                     progress.update(fraction_done(job), job.documents_read, std::string(phase_text(job.phase)));
                    }));
   return std::move(reply.jobs.front());
 }

@@ -12,7 +12,6 @@
 #include "fjord/client/connect.h"
 #include "json_text.h"
 #include "local_cluster.h"
-#include "node_change.h"
 
 namespace fjord::cli {
 namespace {
@@ -170,7 +169,7 @@ Status wait_until_served(const LocalCluster& cluster, const std::vector<ProcessN
   ConnectOptions options;
   options.ready_timeout = Duration(0);
   options.client.default_timeout = seconds(1);
-  FJORD_TRY_ASSIGN(const auto connection, connect(cluster.addresses(), options));
+  FJORD_TRY_ASSIGN(const auto connection, open_connection(cluster.addresses(), options));
   StartedProcesses started(cluster, *connection, names);
   std::string missing = "no distributor answers";
   while (SteadyClock::now() < deadline) {
@@ -249,7 +248,7 @@ Status wait_until_answered(const LocalCluster& cluster, Connection& connection, 
 /// The cluster chooses the name, under which the process has to be started: an index is never given again.
 Result<ProcessName> add_node(const LocalArgs& args) {
   FJORD_TRY_ASSIGN(const LocalCluster before, LocalCluster::open(args.directory));
-  FJORD_TRY_ASSIGN(const auto connection, connect(before.addresses()));
+  FJORD_TRY_ASSIGN(const auto connection, open_connection(before.addresses()));
   rpc::ChangeNodes request;
   request.action = rpc::NodeAction::Add;
   request.nodes = {"storage"};

@@ -3,10 +3,9 @@
 #include <thread>
 
 #include "ask_cluster.h"
-#include "cluster_health.h"
 #include "commands.h"
+#include "fjord/library/detail/cluster_health.h"
 #include "json_text.h"
-#include "node_change.h"
 
 namespace fjord::cli {
 namespace {
@@ -96,15 +95,15 @@ int wait_for(Connection& connection, const NodeArgs& args, const rpc::ChangeNode
 }
 
 std::string list_text(const rpc::GetStatusReply& status) {
-  std::string text = fmt::format("{:<16} {:<22} {:<12} {:<12} {:>8} {:>8} {:>12} {:>14}  {}\n", "NODE", "ADDRESS", "STATE",
-                                 "GROUP", "CAPACITY", "BUCKETS", "DOCUMENTS", "BYTES", "WANTED");
+  std::string text = fmt::format("{:<16} {:<22} {:<12} {:<12} {:>8} {:>8} {:>12} {:>14}  {}\n", "NODE", "ADDRESS",
+                                 "STATE", "GROUP", "CAPACITY", "BUCKETS", "DOCUMENTS", "BYTES", "WANTED");
   for (const rpc::NodeStatus& node : status.nodes) {
     std::string notes = node.wanted;
     const auto note = [&](const std::string& more) { notes += (notes.empty() || more.empty() ? "" : "; ") + more; };
     note(node.reason);
     note(node.slow.empty() ? "" : "slow: " + node.slow);
-    text += fmt::format("{:<16} {:<22} {:<12} {:<12} {:>8} {:>8} {:>12} {:>14}  {}\n", node.node, node.address, node.state,
-                        node.group.empty() ? "-" : node.group, node.capacity.empty() ? "-" : node.capacity,
+    text += fmt::format("{:<16} {:<22} {:<12} {:<12} {:>8} {:>8} {:>12} {:>14}  {}\n", node.node, node.address,
+                        node.state, node.group.empty() ? "-" : node.group, node.capacity.empty() ? "-" : node.capacity,
                         node.last.buckets, node.last.documents, node.last.bytes, notes);
   }
   return text;

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "cluster_health.h"
 #include "commands.h"
 #include "fjord/client/connect.h"
+#include "fjord/library/detail/cluster_health.h"
 #include "json_text.h"
 
 namespace fjord::cli {

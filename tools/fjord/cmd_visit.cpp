@@ -11,7 +11,7 @@
 #include "end_signal.h"
 #include "fjord/client/connect.h"
 #include "fjord/document/docblock.h"
-#include "printed_documents.h"
+#include "fjord/library/detail/given_documents.h"
 #include "progress.h"
 #include "visit_run.h"
 
@@ -71,7 +71,7 @@ Result<std::uint64_t> count_entries(const std::string& block, const DocumentLine
 class PrintedSoFar {
  public:
   /// `is_by_document`: the visitor gives each document once, as itself.
-  PrintedSoFar(std::string path, PrintedDocuments before, bool is_by_document)
+  PrintedSoFar(std::string path, GivenDocuments before, bool is_by_document)
       : path_(std::move(path)),
         printed_(std::move(before)),
         is_by_document_(is_by_document && (!path_.empty() || printed_.size() != 0)) {}
@@ -90,12 +90,12 @@ class PrintedSoFar {
     if (path_.empty() || (!at_once && now < next_)) return Status::ok();
     next_ = now + std::chrono::seconds(1);
     if (std::fflush(stdout) != 0) return {StatusCode::IoError, "standard output cannot be written"};
-    return VisitProgressFile{run.tokens(), printed_}.write(path_);
+    return replace_file(path_, VisitCursor{run.tokens(), printed_}.to_text());
   }
 
  private:
   std::string path_;
-  PrintedDocuments printed_;
+  GivenDocuments printed_;
   bool is_by_document_;
   std::chrono::steady_clock::time_point next_{};
 };
@@ -213,7 +213,7 @@ int finish(const VisitArgs& args, const VisitRun& run, Printer& printer, Status 
   return status ? static_cast<int>(kOk) : report(status);
 }
 
-int visit(const VisitArgs& args, Connection& connection, VisitProgressFile before, EndSignal& end_signal) {
+int visit(const VisitArgs& args, Connection& connection, VisitCursor before, EndSignal& end_signal) {
   if (Status status = connection.sync().refresh_schemas(); !status) return report(status);
   const auto snapshot = connection.client().snapshot();
   const auto query = DocumentQuery::make(args.type, args.selection, args.fields, *snapshot->types());
@@ -221,7 +221,7 @@ int visit(const VisitArgs& args, Connection& connection, VisitProgressFile befor
   auto options = visit_options(args, *query, before.tokens, connection.runtime().clock.wall_now().us);
   if (!options) return report(options.error());
   Printer printer(args, snapshot->types(), *query, options->session.slice,
-                  PrintedSoFar(progress_file(args), std::move(before.printed), args.visitor == "dump"));
+                  PrintedSoFar(progress_file(args), std::move(before.given), args.visitor == "dump"));
   VisitRun* the_run = nullptr;
   VisitRun run(connection, std::move(*options), printer.callbacks(the_run));
   the_run = &run;
@@ -237,10 +237,12 @@ int visit(const VisitArgs& args, Connection& connection, VisitProgressFile befor
 
 int run_visit(const VisitArgs& args) {
   EndSignal end_signal;  // Before there are other threads.
-  VisitProgressFile before;
+  VisitCursor before;
   if (!args.resume.empty()) {
-    auto read = VisitProgressFile::read(args.resume);
-    if (!read) return report(read.error());
+    const auto text = read_small_file(args.resume);
+    if (!text) return report(text.error());
+    auto read = VisitCursor::parse(*text);
+    if (!read) return report(read.error().with_context(args.resume));
     before = std::move(*read);
   }
   auto connection = connect_to(args.common);

@@ -11,21 +11,10 @@
 #include "fjord/common/result.h"
 #include "fjord/document/docblock.h"
 #include "fjord/document/document_type.h"
+#include "fjord/library/detail/document_query.h"
 #include "fjord/visitors/bucket_space.h"
 
 namespace fjord::cli {
-
-/// What --type, --selection and --fields ask for.
-struct DocumentQuery {
-  std::string selection;           ///< Never empty.
-  std::string field_set;           ///< What the servers can do of --fields: they need to know the type. Empty: nothing.
-  std::vector<std::string> names;  ///< Fields to be cut out here, of whatever type has them; empty: all that came.
-
-  /// Without a type, the documents that jobs keep for themselves are left out. Documents that have none of the fields
-  /// are not. Errors: UnknownType, InvalidField, InvalidSelection.
-  static Result<DocumentQuery> make(const std::string& type, const std::string& selection, const std::string& fields,
-                                    const DocumentTypeRepo& types);
-};
 
 /// Makes lines of JSON of docblocks: {"put": ID, "fields": {...}} and {"remove": ID}, which `fjord feed` reads.
 class DocumentLines {

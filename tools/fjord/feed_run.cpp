@@ -106,7 +106,7 @@ struct FeedRun::Pipeline {
   }
 };
 
-FeedRun::FeedRun(Client& client, const FeedRunOptions& options)
+FeedRun::FeedRun(AsyncClient& client, const FeedRunOptions& options)
     : options_(options),
       start_(client.clock().now()),
       clock_(client.clock()),

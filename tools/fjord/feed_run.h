@@ -33,7 +33,7 @@ struct FeedRunOptions {
 /// cannot be understood or is refused gets a message with file and line, is counted, and the feed goes on.
 class FeedRun {
  public:
-  FeedRun(Client& client, const FeedRunOptions& options);
+  FeedRun(AsyncClient& client, const FeedRunOptions& options);
   ~FeedRun();
 
   /// Reads the file of the options. Errors: InvalidArgument if it is of another input; IoError.

@@ -1,39 +1,11 @@
 #include "job_client.h"
 
-#include <algorithm>
-#include <chrono>
-#include <condition_variable>
 #include <fmt/format.h>
-#include <mutex>
-#include <optional>
-#include <thread>
 
 #include "cli.h"
-#include "fjord/common/random.h"
 
 namespace fjord::cli {
 namespace {
-
-/// Waits for a value that a callback on another thread brings.
-template <typename T>
-class Answer {
- public:
-  void set(T value) {
-    const std::lock_guard lock(mutex_);
-    value_ = std::move(value);
-    changed_.notify_one();
-  }
-  T wait() {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return value_.has_value(); });
-    return std::move(*value_);
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::optional<T> value_;
-};
 
 /// Read by all passes.
 std::uint64_t documents_of(const rpc::JobStatus& job) {
@@ -43,35 +15,6 @@ std::uint64_t documents_of(const rpc::JobStatus& job) {
 }
 
 }  // namespace
-
-bool has_ended(const rpc::JobStatus& job) {
-  return job.phase == rpc::JobPhase::Done || job.phase == rpc::JobPhase::Failed ||
-         job.phase == rpc::JobPhase::Cancelled;
-}
-
-std::string_view phase_text(rpc::JobPhase phase) {
-  switch (phase) {
-    case rpc::JobPhase::Queued:
-      return "queued";
-    case rpc::JobPhase::Map:
-      return "map";
-    case rpc::JobPhase::Reduce:
-      return "reduce";
-    case rpc::JobPhase::Put:
-      return "put";
-    case rpc::JobPhase::CleanUp:
-      return "cleanup";
-    case rpc::JobPhase::Done:
-      return "done";
-    case rpc::JobPhase::Failed:
-      return "failed";
-    case rpc::JobPhase::Cancelled:
-      return "cancelled";
-    case rpc::JobPhase::Unknown:
-      break;
-  }
-  return "unknown";
-}
 
 int exit_code_of_done(const rpc::JobStatus& job) {
   if (job.dead_letters == 0) return kOk;
@@ -88,83 +31,6 @@ std::string_view shuffle_text(rpc::Shuffle shuffle) {
 rpc::Shuffle shuffle_from(std::string_view text) {
   if (text == "direct") return rpc::Shuffle::Direct;
   return text == "store" ? rpc::Shuffle::Store : rpc::Shuffle::Auto;
-}
-
-Result<rpc::ListJobsReply> ask_for_job(Connection& connection, rpc::ListJobs request, Duration timeout) {
-  const std::string id = request.job_id;
-  const Duration wait(request.wait_us);
-  using Answers = std::vector<std::pair<rpc::Address, Result<rpc::ListJobsReply>>>;
-  const auto answer = std::make_shared<Answer<Result<Answers>>>();
-  connection.client().call_all(std::move(request), wait + timeout,
-                               [answer](Result<Answers> answers) { answer->set(std::move(answers)); });
-  FJORD_TRY_ASSIGN(Answers answers, answer->wait());
-  Status error(StatusCode::NotFound, fmt::format("no distributor that is up knows a job \"{}\"", id));
-  rpc::ListJobsReply* best = nullptr;
-  for (auto& [address, reply] : answers) {
-    if (!reply || (!reply->status && reply->jobs.empty())) {
-      error = reply.has_value() ? reply->status : reply.error();
-    } else if (!reply->jobs.empty()) {
-      const bool is_better = best == nullptr || rpc::is_newer(reply->jobs.front(), best->jobs.front());
-      // The process that ran a direct job has its results, and the record perhaps not.
-      const bool has_results = best != nullptr && best->status && !best->results.empty();
-      if (is_better && !(has_results && !reply->status)) best = &*reply;
-    }
-  }
-  if (best == nullptr) return error;
-  return std::move(*best);
-}
-
-Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::string& job, const rpc::JobSpec* spec,
-                                        Duration timeout, std::uint32_t results_bytes_max,
-                                        const std::function<void(const rpc::JobStatus&)>& on_progress) {
-  using SteadyClock = std::chrono::steady_clock;
-  constexpr std::chrono::milliseconds kPauseAfterError{100};
-  auto last_answer = SteadyClock::now();
-  while (true) {
-    rpc::ListJobs request;
-    request.job_id = job;
-    request.wait_us = Duration(milliseconds(500)).count();
-    request.results_bytes_max = results_bytes_max;
-    auto reply = ask_for_job(connection, request, timeout);
-    if (!reply) {
-      request.records = true;
-      reply = ask_for_job(connection, std::move(request), timeout);
-    }
-    if (reply) {
-      last_answer = SteadyClock::now();
-      const rpc::JobStatus& now = reply->jobs.front();
-      if (on_progress) on_progress(now);
-      if (has_ended(now)) return reply;
-      if (!now.live) std::this_thread::sleep_for(kPauseAfterError);  // until somebody goes on with it
-      continue;
-    }
-    if (reply.error().code() == StatusCode::NotFound && spec != nullptr) {
-      if (const auto again = connection.sync().submit_job(*spec, job); again) continue;
-    }
-    if (SteadyClock::now() - last_answer > timeout) return reply.error();
-    std::this_thread::sleep_for(kPauseAfterError);
-  }
-}
-
-Result<std::vector<mapreduce::KeyedResult>> read_results(Connection& connection, const rpc::JobStatus& job) {
-  rpc::SnapshotHolder holder;
-  if (const auto snapshot = connection.client().snapshot(); snapshot != nullptr) {
-    if (const auto updated = holder.update(snapshot->info()); !updated) return updated.error();
-  }
-  Answer<Result<std::vector<mapreduce::KeyedResult>>> answer;
-  std::unique_ptr<mapreduce::JobResults> results;
-  Executor& executor = connection.executor();
-  executor.post([&] {
-    results = std::make_unique<mapreduce::JobResults>(job, connection.transport(), holder, connection.runtime().clock,
-                                                      Random::from_system(), executor);
-    results->start([&](Result<std::vector<mapreduce::KeyedResult>> got) {
-      executor.post([&, got = std::move(got)]() mutable {
-        results.reset();
-        answer.set(std::move(got));
-      });
-    });
-  });
-  return answer.wait();
 }
 
 }  // namespace fjord::cli

@@ -1,16 +1,10 @@
 #pragma once
 
-#include <functional>
-#include <vector>
+#include <string_view>
 
-#include "fjord/client/connect.h"
-#include "fjord/mapreduce/job_results.h"
+#include "fjord/library/detail/job_calls.h"
 
 namespace fjord::cli {
-
-bool has_ended(const rpc::JobStatus& job);
-/// "map", "done"
-std::string_view phase_text(rpc::JobPhase phase);
 
 /// The exit code of a job that is done; says so if documents are missing from its results.
 int exit_code_of_done(const rpc::JobStatus& job);
@@ -18,19 +12,5 @@ int exit_code_of_done(const rpc::JobStatus& job);
 /// "auto", "store" or "direct".
 std::string_view shuffle_text(rpc::Shuffle shuffle);
 rpc::Shuffle shuffle_from(std::string_view text);
-
-/// Asks every distributor for a job, and waits for its end as long as the request says. Errors: NotFound if none of
-/// them knows the job; that of one that did not answer.
-Result<rpc::ListJobsReply> ask_for_job(Connection& connection, rpc::ListJobs request, Duration timeout);
-
-/// Asks until the job has ended, calling `on_progress` now and then. The answer also has results of a job that holds
-/// them, up to about `results_bytes_max` bytes. A job that cannot be asked for is asked for again until `timeout`. One
-/// that nobody knows any more, because it ended with its process before it had a record, is submitted again.
-Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::string& job, const rpc::JobSpec* spec,
-                                        Duration timeout, std::uint32_t results_bytes_max,
-                                        const std::function<void(const rpc::JobStatus&)>& on_progress);
-
-/// The results of a job that is done. Errors: as JobResults.
-Result<std::vector<mapreduce::KeyedResult>> read_results(Connection& connection, const rpc::JobStatus& job);
 
 }  // namespace fjord::cli

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "ask_cluster.h"
-#include "cluster_health.h"
+#include "fjord/library/detail/cluster_health.h"
 
 namespace fjord::cli {
 

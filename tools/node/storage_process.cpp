@@ -107,7 +107,7 @@ class StorageProcess final : public Node {
   Machine machine_;
   // Through these the map and reduce tasks of this node write, like any other client.
   std::unique_ptr<Executor> client_executor_;
-  Client client_;
+  AsyncClient client_;
   mapreduce::ClientSink sink_;
   mapreduce::ApplicationRegistry applications_;
   std::unique_ptr<Executor> sync_executor_;  ///< Syncs the files of all stripes.

@@ -26,17 +26,17 @@ TEST_CASE("a bad address is named with what is wrong", "[connect]") {
   REQUIRE(!parsed);
   CHECK(parsed.error().code() == StatusCode::InvalidArgument);
   CHECK_THAT(parsed.error().message(), Catch::Contains(part) && Catch::Contains(reason));
-  CHECK(connect(text).status().code() == StatusCode::InvalidArgument);
+  CHECK(open_connection(text).status().code() == StatusCode::InvalidArgument);
 }
 
 TEST_CASE("connecting to nobody is refused at once", "[connect]") {
-  REQUIRE(connect(std::vector<std::string>{}).status().code() == StatusCode::InvalidArgument);
+  REQUIRE(open_connection(std::vector<std::string>{}).status().code() == StatusCode::InvalidArgument);
 }
 
 TEST_CASE("a lazy connection is made without any distributor and cleaned up with operations pending", "[connect]") {
   ConnectOptions options;
   options.ready_timeout = Duration(0);
-  auto connection = connect("127.0.0.1:1", std::move(options));
+  auto connection = open_connection("127.0.0.1:1", std::move(options));
   REQUIRE(connection);
   REQUIRE((*connection)->client().snapshot() == nullptr);
   (*connection)->client().get("id:n:t::1", Duration(0), [](OperationOutcome) {});

@@ -72,9 +72,9 @@ int run(const std::string& cluster, const Options& options, const std::string& l
     if (!log) return fail("cannot write " + log_path);
   }
   std::vector<std::unique_ptr<Connection>> connections;
-  std::vector<Client*> clients;
+  std::vector<AsyncClient*> clients;
   for (std::size_t i = 0; i < options.clients; ++i) {
-    auto connection = connect(cluster);
+    auto connection = open_connection(cluster);
     if (!connection) return fail(connection.error().to_string());
     clients.push_back(&(*connection)->client());
     connections.push_back(std::move(*connection));

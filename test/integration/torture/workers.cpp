@@ -49,7 +49,7 @@ std::int64_t now_us() {
 
 }  // namespace
 
-Workers::Workers(const Options& options, std::vector<Client*> clients, Record& record)
+Workers::Workers(const Options& options, std::vector<AsyncClient*> clients, Record& record)
     : options_(options), clients_(std::move(clients)), record_(record), random_(options.seed) {}
 
 Status Workers::make_counters() {

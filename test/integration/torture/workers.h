@@ -33,7 +33,7 @@ struct Options {
 /// Lifetime: `record` and `clients` outlive it.
 class Workers {
  public:
-  Workers(const Options& options, std::vector<Client*> clients, Record& record);
+  Workers(const Options& options, std::vector<AsyncClient*> clients, Record& record);
   ~Workers() { stop(); }
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -50,7 +50,7 @@ class Workers {
   /// Of one thread.
   struct Worker {
     std::size_t number;
-    Client& client;
+    AsyncClient& client;
     Random random;
   };
 
@@ -61,7 +61,7 @@ class Workers {
   Duration draw_timeout(Worker& worker) const;
 
   const Options options_;
-  const std::vector<Client*> clients_;
+  const std::vector<AsyncClient*> clients_;
   Record& record_;
   Random random_;
   std::atomic<std::uint64_t> next_value_ = 1;

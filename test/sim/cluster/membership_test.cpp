@@ -204,7 +204,7 @@ class World {
 
   Random random_;
   Operator operator_{cluster};
-  Client* client_ = nullptr;
+  AsyncClient* client_ = nullptr;
   std::string added_;
   std::vector<std::uint64_t> written_ = std::vector<std::uint64_t>(kDocuments);  ///< Newest timestamp acknowledged.
   unsigned unanswered_ = 0;
@@ -413,7 +413,7 @@ TEST_CASE("with too few storage nodes up writes are refused with the reason, and
   world.set("controller.storage_up_ratio_min=0.9", &refused);
   world.run(seconds(1));
   REQUIRE_FALSE(refused);
-  Client& client = world.cluster.add_client();
+  AsyncClient& client = world.cluster.add_client();
   for (const char* node : {"storage.0", "storage.2"}) {
     world.cluster.crash(node);
     world.run(seconds(5));

@@ -69,7 +69,7 @@ class OperationsWorkload {
     }
   }
 
-  void write(Client& client, const std::string& key, bool put, std::function<void(Outcome)> done) {
+  void write(AsyncClient& client, const std::string& key, bool put, std::function<void(Outcome)> done) {
     MonotonicTime now = cluster_.scheduler().clock().now();
     Duration timeout = seconds(2 + static_cast<std::int64_t>(cluster_.random().below(20)));
     std::string value = put ? fmt::format("v{}", ++values_) : "";
@@ -86,7 +86,7 @@ class OperationsWorkload {
     }
   }
 
-  void read(Client& client, const std::string& key, std::function<void(Outcome)> done) {
+  void read(AsyncClient& client, const std::string& key, std::function<void(Outcome)> done) {
     std::size_t event = history_.begin(History::Kind::Get, key, "", cluster_.scheduler().clock().now());
     client.get(key, seconds(20), [this, event, key, done, &client](OperationOutcome got) {
       Outcome outcome = got.outcome;
@@ -105,7 +105,7 @@ class OperationsWorkload {
 
   SimCluster& cluster_;
   unsigned keys_;
-  std::vector<Client*> clients_;
+  std::vector<AsyncClient*> clients_;
   History history_;
   std::uint64_t values_ = 0;
   std::size_t under_way_ = 0;

@@ -88,7 +88,7 @@ struct OverloadWorld {
   }
 
   SimCluster cluster;
-  std::vector<Client*> clients;
+  std::vector<AsyncClient*> clients;
   std::uint64_t next = 0;
   std::uint64_t applied = 0;
   std::uint64_t busy = 0;

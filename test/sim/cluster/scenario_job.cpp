@@ -135,7 +135,7 @@ struct Query {
 /// Documents that do not change while a job runs, and what a job over them must find.
 class Catalogue {
  public:
-  Catalogue(SimCluster& cluster, Client& client, Random& random)
+  Catalogue(SimCluster& cluster, AsyncClient& client, Random& random)
       : cluster_(cluster), client_(client), random_(random) {}
 
   bool feed(unsigned documents) {
@@ -327,7 +327,7 @@ class Catalogue {
   }
 
   static std::string id_of(unsigned number) { return fmt::format("id:sim:item::{}", number); }
-  void put(unsigned number, Client::OperationDone done) {
+  void put(unsigned number, AsyncClient::OperationDone done) {
     std::string city = fmt::format("city-{}", random_.below(12));
     auto price = static_cast<std::int64_t>(random_.below(2000)) - 500;
     if (random_.chance(0.1)) city.clear();
@@ -354,7 +354,7 @@ class Catalogue {
   }
 
   SimCluster& cluster_;
-  Client& client_;
+  AsyncClient& client_;
   Random& random_;
   /// By number: city, empty if it is not set, and price.
   std::map<unsigned, std::pair<std::string, std::int64_t>> items_;
@@ -369,7 +369,7 @@ struct Heard {
 };
 
 /// All that distributors say of the job now.
-std::vector<rpc::ListJobsReply> ask_all(SimCluster& cluster, Client& client, const std::string& id) {
+std::vector<rpc::ListJobsReply> ask_all(SimCluster& cluster, AsyncClient& client, const std::string& id) {
   std::vector<rpc::ListJobsReply> replies;
   bool answered = false;
   rpc::ListJobs request;
@@ -387,7 +387,7 @@ std::vector<rpc::ListJobsReply> ask_all(SimCluster& cluster, Client& client, con
   return replies;
 }
 
-void control(Client& client, const std::string& id, rpc::JobAction action, bool records) {
+void control(AsyncClient& client, const std::string& id, rpc::JobAction action, bool records) {
   rpc::ControlJob request;
   request.job_id = id;
   request.action = action;
@@ -396,7 +396,7 @@ void control(Client& client, const std::string& id, rpc::JobAction action, bool 
 }
 
 /// Submits the job and follows it to its end; submits it again if nobody knows it. False if it never ended.
-bool run_to_end(SimCluster& cluster, Client& client, const Query& query, bool pauses, MonotonicTime until,
+bool run_to_end(SimCluster& cluster, AsyncClient& client, const Query& query, bool pauses, MonotonicTime until,
                 Heard& heard) {
   rpc::JobStatus& status = heard.status;
   std::string id = client.new_job_id();
@@ -453,7 +453,7 @@ bool run_to_end(SimCluster& cluster, Client& client, const Query& query, bool pa
 
 /// Runs an incremental job several times and changes documents in between; the last run is the caller's. Empty, or what
 /// is wrong.
-std::string run_before(SimCluster& cluster, Client& client, Catalogue& catalogue, const Query& query, bool pauses,
+std::string run_before(SimCluster& cluster, AsyncClient& client, Catalogue& catalogue, const Query& query, bool pauses,
                        MonotonicTime until, std::uint64_t& reused) {
   for (auto rounds = 1 + cluster.random().below(3); rounds > 0; --rounds) {
     Heard heard;
@@ -529,7 +529,7 @@ std::optional<rpc::JobStatus> not_done(const std::vector<rpc::ListJobsReply>& re
 /// Empty if all that distributors say of the job, now that nothing happens any more, is that it is done. If nobody
 /// knows that (it was submitted again, and who ended it, without a record, has died), it may be left at its former
 /// process, paused; then it is done when it has been resumed.
-std::string check_agreement(SimCluster& cluster, Client& client, const rpc::JobStatus& status) {
+std::string check_agreement(SimCluster& cluster, AsyncClient& client, const rpc::JobStatus& status) {
   cluster.run_until_steady(seconds(120));
   cluster.scheduler().run_for(seconds(20));
   std::vector<rpc::ListJobsReply> replies = ask_all(cluster, client, status.job_id);
@@ -584,7 +584,7 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   SimCluster cluster(shape);
   cluster.scheduler().keep_trace(options.keep_trace);
   cluster.start();
-  Client& client = cluster.add_client();
+  AsyncClient& client = cluster.add_client();
 
   ScenarioResult result;
   Catalogue catalogue(cluster, client, random);

@@ -15,7 +15,7 @@ ScenarioResult run_updates(const ScenarioOptions& options) {
   cluster.start();
 
   cluster.network().set_faults(random_faults(random));
-  std::vector<Client*> clients;
+  std::vector<AsyncClient*> clients;
   for (int i = 0; i < 3; ++i) clients.push_back(&cluster.add_client());
   UpdatesWorkload workload(cluster, clients, 3 + static_cast<unsigned>(random.below(13)));
   Chaos chaos(cluster);

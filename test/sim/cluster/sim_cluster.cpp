@@ -279,7 +279,7 @@ class SimCluster::ControllerProcess final : public Process {
 class SimCluster::ClientProcess final : public Process {
  public:
   ClientProcess(SimCluster& cluster, std::size_t index) : Process(cluster, "client." + std::to_string(index)) {}
-  Client& client() { return *client_; }
+  AsyncClient& client() { return *client_; }
 
  protected:
   Status begin() override {
@@ -288,7 +288,7 @@ class SimCluster::ClientProcess final : public Process {
     options.attempt_timeout = cluster_.options_.attempt_timeout;
     options.consistency = cluster_.options_.reads;
     executor_ = life_->scheduler->make_executor("client");
-    client_ = std::make_unique<Client>(options, life_->runtime, *life_->transport, *executor_);
+    client_ = std::make_unique<AsyncClient>(options, life_->runtime, *life_->transport, *executor_);
     return Status::ok();
   }
   void end() override {
@@ -298,7 +298,7 @@ class SimCluster::ClientProcess final : public Process {
 
  private:
   std::unique_ptr<Executor> executor_;
-  std::unique_ptr<Client> client_;
+  std::unique_ptr<AsyncClient> client_;
 };
 
 SimCluster::SimCluster(const SimClusterOptions& options)
@@ -534,9 +534,9 @@ std::vector<std::pair<BucketId, ReplicaSet>> SimCluster::sets_of(const std::stri
   return sets;
 }
 
-Client& SimCluster::admin() { return clients_.front()->client(); }
+AsyncClient& SimCluster::admin() { return clients_.front()->client(); }
 
-Client& SimCluster::add_client() {
+AsyncClient& SimCluster::add_client() {
   clients_.push_back(std::make_unique<ClientProcess>(*this, clients_.size()));
   clients_.back()->start();
   return clients_.back()->client();
@@ -544,7 +544,7 @@ Client& SimCluster::add_client() {
 
 void SimCluster::start() {
   restart_everything();
-  Client& admin = add_client();
+  AsyncClient& admin = add_client();
   bool deployed = false;
   rpc::DeploySchemas request;
   request.schemas = options_.schemas;
@@ -558,7 +558,7 @@ void SimCluster::start() {
 }
 
 bool SimCluster::run_until_steady(Duration limit) {
-  Client& client = clients_.front()->client();
+  AsyncClient& client = clients_.front()->client();
   MonotonicTime end = scheduler_.clock().now() + limit;
   while (scheduler_.clock().now() < end) {
     bool answered = false;

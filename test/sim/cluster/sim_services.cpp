@@ -80,7 +80,7 @@ struct StorageServices::Parts {
   }
 
   std::unique_ptr<Executor> executor;
-  Client client;
+  AsyncClient client;
   mapreduce::ClientSink sink;
   ForgetfulSink forgetful;
   mapreduce::ApplicationRegistry applications;

@@ -87,7 +87,7 @@ struct SlowNodeWorld {
   }
 
   SimCluster cluster;
-  Client* client = nullptr;
+  AsyncClient* client = nullptr;
   std::vector<std::int64_t> reads_us;
   unsigned failed = 0;
   unsigned next_read = 0;

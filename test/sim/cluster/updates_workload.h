@@ -39,7 +39,7 @@ struct Content {
   std::vector<std::string> members;
 };
 
-inline Content content_of(const Client& client, const OperationOutcome& got) {
+inline Content content_of(const AsyncClient& client, const OperationOutcome& got) {
   Content content;
   if (!got.is_ok()) return content;  // Also of a client that has not heard of the cluster yet.
   Result<DocumentView> view = DocumentView::open(*client.snapshot()->types(), got.header, got.body);
@@ -57,7 +57,7 @@ inline Content content_of(const Client& client, const OperationOutcome& got) {
 /// token, by any client, until it is settled.
 class UpdatesWorkload {
  public:
-  UpdatesWorkload(SimCluster& cluster, std::vector<Client*> clients, unsigned keys)
+  UpdatesWorkload(SimCluster& cluster, std::vector<AsyncClient*> clients, unsigned keys)
       : cluster_(cluster), clients_(std::move(clients)), ledgers_(keys) {}
   /// Only what is changed by test-and-set.
   void only_test_and_set() { only_test_and_set_ = true; }
@@ -81,7 +81,7 @@ class UpdatesWorkload {
   std::string check_all() {
     std::size_t left = ledgers_.size();
     for (unsigned key = 0; key < ledgers_.size(); ++key) {
-      Client& client = *clients_.front();
+      AsyncClient& client = *clients_.front();
       client.get(id(key), seconds(30), [this, key, &left, &client](OperationOutcome got) {
         --left;
         if (!got.is_ok() && got.status.code() != StatusCode::NotFound) {
@@ -104,7 +104,7 @@ class UpdatesWorkload {
   Kind kind_of(unsigned key) const {
     return only_test_and_set_ ? Kind::TestAndSet : static_cast<Kind>(key * 3 / ledgers_.size());
   }
-  Client& any_client() { return *clients_[cluster_.random().below(clients_.size())]; }
+  AsyncClient& any_client() { return *clients_[cluster_.random().below(clients_.size())]; }
 
   template <typename... Args>
   void fail(fmt::format_string<Args...> format, Args&&... args) {
@@ -136,7 +136,7 @@ class UpdatesWorkload {
   void look(unsigned key) {
     Ledger& ledger = ledgers_[key];
     const std::uint64_t at_least = ledger.applied;
-    Client& client = any_client();
+    AsyncClient& client = any_client();
     client.get(id(key), seconds(20), [this, key, at_least, &client](OperationOutcome got) {
       const bool answered = got.is_ok() || got.status.code() == StatusCode::NotFound;
       const Content content = content_of(client, got);
@@ -165,7 +165,7 @@ class UpdatesWorkload {
 
   /// Reads the set, adds to it, and puts it back if nobody did meanwhile.
   void test_and_set(unsigned key) {
-    Client& client = any_client();
+    AsyncClient& client = any_client();
     client.get(id(key), seconds(20), [this, key, &client](OperationOutcome got) {
       if (!got.is_ok() && got.status.code() != StatusCode::NotFound) return over();
       const Content content = content_of(client, got);
@@ -264,7 +264,7 @@ class UpdatesWorkload {
   }
 
   SimCluster& cluster_;
-  std::vector<Client*> clients_;
+  std::vector<AsyncClient*> clients_;
   std::vector<Ledger> ledgers_;
   std::function<void(Outcome, bool)> told_;
   Duration pause_max_ = milliseconds(100);

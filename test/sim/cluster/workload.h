@@ -32,7 +32,7 @@ class Workload {
 struct WorkloadContext {
   SimCluster& cluster;
   Exposure& exposure;
-  std::vector<Client*> clients;
+  std::vector<AsyncClient*> clients;
   Duration pause_max = milliseconds(100);  ///< Between two operations of one lane.
   bool strict_reads = false;
   /// Nothing is broken in this run, so that everything has to be served while data moves (theorem 5.6). Null: it is.

@@ -107,7 +107,7 @@ class SliceWorkload final : public Workload {
     };
     callbacks.on_bucket_dropped = [this](BucketId bucket) { spools_.erase(bucket); };
     callbacks.on_finished = [this](const Status& status) { finish(status); };
-    Client& client = *context_.clients.front();
+    AsyncClient& client = *context_.clients.front();
     client.executor().post([this, options, callbacks, &client]() mutable {
       session_ = std::make_unique<visitors::VisitorSession>(
           std::move(options), std::move(callbacks), client.transport(), snapshots_,
@@ -314,7 +314,7 @@ class SubscribeWorkload final : public Workload {
   void write(unsigned lane) {
     if (stopped_) return;
     ++writing_;
-    Client& client = *context_.clients[lane % context_.clients.size()];
+    AsyncClient& client = *context_.clients[lane % context_.clients.size()];
     const auto key = static_cast<unsigned>(context_.random().below(keys_));
     client.execute(next_write(key, false), seconds(4), [this, lane](const OperationOutcome&) {
       --writing_;
@@ -323,7 +323,7 @@ class SubscribeWorkload final : public Workload {
   }
 
   void subscribe() {
-    Client& client = *context_.clients.front();
+    AsyncClient& client = *context_.clients.front();
     client.executor().post([this, &client] {
       visitors::ChangeFeedOptions options;
       options.selection = "trade and trade.city == \"subscribed\"";

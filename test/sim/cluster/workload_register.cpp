@@ -161,7 +161,7 @@ class RegisterWorkload final : public Workload {
   void read(unsigned client, const std::string& key, const Done& done) {
     const std::size_t event = history_.begin(History::Kind::Get, key, "", context_.now());
     history_.at(event).client = client;
-    Client& from = *context_.clients[client];
+    AsyncClient& from = *context_.clients[client];
     // Who only reads is soon back for more, whatever became of the last one: he may be where only some replicas answer.
     const bool is_reader = client + 1 == context_.clients.size() && context_.transfers == nullptr;
     from.get(key, is_reader ? milliseconds(700) : Duration(seconds(20)),
@@ -185,7 +185,7 @@ class RegisterWorkload final : public Workload {
   }
 
   /// "malformed" if the document is not as it was written.
-  static std::string value_of(const Client& client, const std::string& key, const OperationOutcome& got) {
+  static std::string value_of(const AsyncClient& client, const std::string& key, const OperationOutcome& got) {
     Result<DocumentView> view = DocumentView::open(*client.snapshot()->types(), got.header, got.body);
     if (!view || view->id() != key) return "malformed";
     const std::optional<FieldSlice> value = view->field("value");

@@ -77,7 +77,7 @@ class VisitWorkload final : public Workload {
       visitors::VisitorSessionCallbacks callbacks;
       callbacks.on_docblock = [this](BucketId, const std::string& docblock) { take(docblock); };
       callbacks.on_finished = [this](const Status& status) { finish(status); };
-      Client& client = *context_.clients.front();
+      AsyncClient& client = *context_.clients.front();
       session_ = std::make_unique<visitors::VisitorSession>(
           std::move(options), std::move(callbacks), client.transport(), snapshots_,
           context_.cluster.scheduler().clock(), context_.random().fork(), client.executor());
@@ -187,7 +187,7 @@ class JobWorkload final : public Workload {
   void submit() {
     if (stopped_) return;
     ++jobs_;
-    Client& client = *context_.clients.front();
+    AsyncClient& client = *context_.clients.front();
     const std::string id = client.new_job_id();
     rpc::SubmitJob submit;
     submit.job_id = id;
@@ -232,7 +232,7 @@ class JobWorkload final : public Workload {
     context_.exposure.note(9);
     if (status.phase != rpc::JobPhase::Done) return end("failed: " + status.error.to_string());
     FJORD_CHECK(snapshots_.update(context_.clients.front()->snapshot()->info()).has_value());
-    Client& client = *context_.clients.front();
+    AsyncClient& client = *context_.clients.front();
     reader_ = std::make_unique<mapreduce::JobResults>(status, client.transport(), snapshots_,
                                                       context_.cluster.scheduler().clock(), context_.random().fork(),
                                                       client.executor());

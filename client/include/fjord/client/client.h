@@ -35,15 +35,15 @@ namespace fjord {
 /// Lifetime: `runtime`, `transport` and `executor` outlive the client. The destructor does not wait: what is pending
 /// then ends as Cancelled on `executor` (or silently, if the executor is destroyed first), and such a callback must not
 /// use the client, which is gone. The transport is not called any more.
-class Client {
+class AsyncClient {
  public:
   using OperationDone = UniqueFunction<void(OperationOutcome)>;
   using StatusDone = UniqueFunction<void(Status)>;
 
-  Client(ClientOptions options, Runtime& runtime, rpc::Transport& transport, Executor& executor);
-  ~Client();
-  Client(const Client&) = delete;
-  Client& operator=(const Client&) = delete;
+  AsyncClient(ClientOptions options, Runtime& runtime, rpc::Transport& transport, Executor& executor);
+  ~AsyncClient();
+  AsyncClient(const AsyncClient&) = delete;
+  AsyncClient& operator=(const AsyncClient&) = delete;
 
   // --- Documents
 

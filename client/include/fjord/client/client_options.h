@@ -10,7 +10,7 @@
 
 namespace fjord {
 
-/// How a Client behaves; the defaults suit most programs.
+/// How a AsyncClient behaves; the defaults suit most programs.
 struct ClientOptions {
   /// host:port of distributors that are asked for the cluster state. One that answers is enough; the addresses of the
   /// others come with the state. Not empty.

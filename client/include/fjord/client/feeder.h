@@ -47,8 +47,8 @@ class Feeder {
     UniqueFunction<void()> on_room;
   };
 
-  explicit Feeder(Client& client);
-  Feeder(Client& client, Options options);
+  explicit Feeder(AsyncClient& client);
+  Feeder(AsyncClient& client, Options options);
   ~Feeder();
   Feeder(const Feeder&) = delete;
   Feeder& operator=(const Feeder&) = delete;

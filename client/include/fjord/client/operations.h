@@ -8,8 +8,8 @@
 
 namespace fjord {
 
-/// What Client::execute takes. Condition, create, token, durability and field set are members of the operation, to be
-/// set by the caller:
+/// What AsyncClient::execute takes. Condition, create, token, durability and field set are members of the operation, to
+/// be set by the caller:
 ///
 ///     rpc::Operation put = put_operation(id, std::move(document));
 ///     put.condition = "song.version == 7";

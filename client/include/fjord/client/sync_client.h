@@ -8,16 +8,16 @@
 
 namespace fjord {
 
-/// The Client for programs that wait: each call returns when its operation has ended.
+/// The AsyncClient for programs that wait: each call returns when its operation has ended.
 ///
 /// Threading: any thread except the client's executor (checked), several at once.
 /// Lifetime: `client` outlives it and every call.
 class SyncClient {
  public:
   /// Zero as `timeout`, here and in each call: the client's default.
-  explicit SyncClient(Client& client, Duration timeout = Duration(0)) : client_(client), timeout_(timeout) {}
+  explicit SyncClient(AsyncClient& client, Duration timeout = Duration(0)) : client_(client), timeout_(timeout) {}
 
-  Client& client() const { return client_; }
+  AsyncClient& client() const { return client_; }
 
   OperationOutcome execute(rpc::Operation operation);
   OperationOutcome get(std::string id);
@@ -50,7 +50,7 @@ class SyncClient {
   /// InvalidArgument for settings, and if the job has ended.
   Status control_job(rpc::ControlJob request);
 
-  /// Client::call_any, waited for.
+  /// AsyncClient::call_any, waited for.
   template <typename R>
   Result<typename R::Reply> call_any(R request) {
     Result<rpc::Reply> reply = call_any_request(rpc::Request(std::move(request)));
@@ -61,9 +61,9 @@ class SyncClient {
 
  private:
   Result<rpc::Reply> call_any_request(rpc::Request request);
-  Result<std::vector<Client::Answer>> call_all_request(rpc::Request request);
+  Result<std::vector<AsyncClient::Answer>> call_all_request(rpc::Request request);
 
-  Client& client_;
+  AsyncClient& client_;
   Duration timeout_;
 };
 

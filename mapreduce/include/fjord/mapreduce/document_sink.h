@@ -23,12 +23,12 @@ class DocumentSink {
 class ClientSink final : public DocumentSink {
  public:
   /// `timeout` of one operation, retries included.
-  ClientSink(Client& client, Duration timeout) : client_(client), timeout_(timeout) {}
+  ClientSink(AsyncClient& client, Duration timeout) : client_(client), timeout_(timeout) {}
   void put(std::string id, EncodedDocument document, visitors::Mailbox reply_to, Done done) override;
   void remove(std::string id, visitors::Mailbox reply_to, Done done) override;
 
  private:
-  Client& client_;
+  AsyncClient& client_;
   Duration timeout_;
 };
 

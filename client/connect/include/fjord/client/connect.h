@@ -20,24 +20,24 @@
 namespace fjord {
 
 struct ConnectOptions {
-  ClientOptions client;  ///< `addresses` is set by connect().
+  ClientOptions client;  ///< `addresses` is set by open_connection().
   rpc::ThriftTransportOptions transport;
-  /// How long connect() waits for the first answer of a distributor; 0: it does not, and the first call does.
+  /// How long open_connection() waits for the first answer of a distributor; 0: it does not, and the first call does.
   Duration ready_timeout = seconds(5);
 };
 
-/// A Client with everything that it runs on, for programs that have nothing of their own.
+/// A AsyncClient with everything that it runs on, for programs that have nothing of their own.
 ///
 /// Threading: make and destroy it on a thread that is not one of its executors; `client` is for all threads.
 class Connection {
  public:
-  /// Use connect(). `options.client.addresses` is not empty.
+  /// Use open_connection(). `options.client.addresses` is not empty.
   explicit Connection(ConnectOptions options);
   ~Connection();
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  Client& client() { return *client_; }
+  AsyncClient& client() { return *client_; }
   /// Waits at most as long as the client's default timeout in each call.
   SyncClient sync() { return SyncClient(*client_); }
   Runtime& runtime() { return runtime_; }
@@ -58,7 +58,7 @@ class Connection {
   // Destroyed from the last to the first: a transport's calls name the executor, and the client calls the transport.
   std::unique_ptr<Executor> executor_;
   std::unique_ptr<rpc::ThriftTransport> transport_;
-  std::unique_ptr<Client> client_;
+  std::unique_ptr<AsyncClient> client_;
 };
 
 /// "host:port,host:port", with spaces around the parts allowed; an IPv6 host stands in brackets.
@@ -67,8 +67,9 @@ Result<std::vector<std::string>> parse_addresses(std::string_view text);
 
 /// Errors: InvalidArgument for an address that is not host:port; NotReady that names each address and why it did not
 /// answer within `ready_timeout`.
-Result<std::unique_ptr<Connection>> connect(const std::vector<std::string>& addresses, ConnectOptions options = {});
+Result<std::unique_ptr<Connection>> open_connection(const std::vector<std::string>& addresses,
+                                                    ConnectOptions options = {});
 /// With the text that parse_addresses() reads.
-Result<std::unique_ptr<Connection>> connect(std::string_view addresses, ConnectOptions options = {});
+Result<std::unique_ptr<Connection>> open_connection(std::string_view addresses, ConnectOptions options = {});
 
 }  // namespace fjord

@@ -153,10 +153,10 @@ class SimCluster {
   /// All buckets of a storage node, none if it is down.
   std::vector<std::pair<BucketId, ReplicaSet>> sets_of(const std::string& name);
   /// The client that start() uses, for an operator.
-  Client& admin();
+  AsyncClient& admin();
 
   /// A client process of its own; lives as long as the cluster.
-  Client& add_client();
+  AsyncClient& add_client();
 
   /// Deploys the schemas and waits until every distributor serves. Ends the process if that does not happen.
   void start();

@@ -1,0 +1,178 @@
+#include "fjord/library/detail/aggregate_run.h"
+
+#include <charconv>
+#include <fmt/format.h>
+#include <rapidjson/document.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include "fjord/common/hash.h"
+#include "fjord/library/detail/job_calls.h"
+
+namespace fjord {
+
+namespace {
+
+using mapreduce::AggregateColumn;
+using mapreduce::AggregatePlan;
+using mapreduce::AggregateSpec;
+using mapreduce::ColumnKind;
+
+constexpr std::uint32_t kFirstPageBytes = std::uint32_t{8} << 20;
+
+/// A job of one pass that puts nothing is written without passes, as distributors of every version know it.
+rpc::JobSpec job_spec_of(const AggregateRun& run, const std::vector<std::shared_ptr<const AggregatePlan>>& plans) {
+  std::string text;
+  for (const AggregateSpec& spec : run.job.passes) text += spec.to_json();
+  const std::string name = run.name.empty() ? fmt::format("{:016x}", hash64(text)) : run.name;
+  rpc::JobSpec job;
+  for (std::size_t i = 0; i < plans.size(); ++i) {
+    const AggregateSpec& spec = run.job.passes[i];
+    rpc::JobPass pass{mapreduce::kAggregateApplication,
+                      spec.type,
+                      plans[i]->selection(),
+                      {{mapreduce::kAggregateParameter, spec.to_json()}},
+                      {}};
+    if (!spec.into.empty()) pass.into = {spec.into, run.into_namespace, name};
+    job.passes.push_back(std::move(pass));
+  }
+  if (job.passes.size() == 1 && job.passes[0].into.type.empty()) {
+    const rpc::JobPass only = std::move(job.passes[0]);
+    job.passes.clear();
+    job.application = only.application;
+    job.document_type = only.document_type;
+    job.selection = only.selection;
+    job.parameters = only.parameters;
+  }
+  job.shuffle = run.shuffle;
+  job.incremental = run.incremental;
+  job.settings = run.settings;
+  return job;
+}
+
+Cell number_cell(std::string_view json, ColumnKind kind) {
+  const char* const end = json.data() + json.size();
+  if (std::int64_t integer = 0; kind == ColumnKind::Integer) {
+    const auto read = std::from_chars(json.data(), end, integer);
+    if (read.ec == std::errc() && read.ptr == end) return integer;
+  }
+  double number = 0;
+  const auto read = std::from_chars(json.data(), end, number);
+  if (read.ec == std::errc() && read.ptr == end) return number;
+  return Json{std::string(json)};
+}
+
+Cell cell_of(std::string_view json, ColumnKind kind) {
+  if (json == "null") return std::monostate();
+  if (json == "true") return true;
+  if (json == "false") return false;
+  if (json.starts_with('"')) {
+    rapidjson::Document text;
+    text.Parse(json.data(), json.size());
+    if (text.IsString()) return std::string(text.GetString(), text.GetStringLength());
+  }
+  if (kind == ColumnKind::Json || json.starts_with('[')) return Json{std::string(json)};
+  return number_cell(estimate_of(json), kind);
+}
+
+Result<std::vector<std::vector<Cell>>> cells_of(const AggregatePlan& plan,
+                                                const std::vector<mapreduce::KeyedResult>& rows) {
+  std::vector<std::vector<Cell>> cells;
+  cells.reserve(rows.size());
+  for (const auto& [key, row] : rows) {
+    FJORD_TRY_ASSIGN(const std::vector<std::string_view> texts, mapreduce::row_cells(row));
+    if (texts.size() != plan.columns().size()) return Status(StatusCode::Corruption, "a malformed row: " + row);
+    std::vector<Cell>& line = cells.emplace_back();
+    line.reserve(texts.size());
+    for (std::size_t i = 0; i < texts.size(); ++i) line.push_back(cell_of(texts[i], plan.columns()[i].kind));
+  }
+  return cells;
+}
+
+}  // namespace
+
+std::string estimate_of(std::string_view json) {
+  if (!json.starts_with('{')) return std::string(json);
+  rapidjson::Document estimate;
+  estimate.Parse<rapidjson::kParseFullPrecisionFlag>(json.data(), json.size());
+  if (estimate.HasParseError() || !estimate.IsObject() || !estimate.HasMember("estimate")) return std::string(json);
+  rapidjson::StringBuffer buffer;
+  rapidjson::Writer<rapidjson::StringBuffer> writer(buffer);
+  estimate["estimate"].Accept(writer);
+  return {buffer.GetString(), buffer.GetSize()};
+}
+
+std::string to_string(const Cell& cell) {
+  struct Text {
+    std::string operator()(std::monostate) const { return "-"; }
+    std::string operator()(std::int64_t value) const { return fmt::format("{}", value); }
+    std::string operator()(double value) const { return fmt::format("{}", value); }
+    std::string operator()(const std::string& value) const { return value; }
+    std::string operator()(bool value) const { return value ? "true" : "false"; }
+    std::string operator()(const Json& value) const { return value.text; }
+  };
+  return std::visit(Text(), cell);
+}
+
+Result<AggregateEnd> run_aggregate(ClientCore& core, AggregateRun run) {
+  FJORD_TRY(core.refresh());
+  AggregateEnd end;
+  FJORD_TRY_ASSIGN(end.plans, run.job.compile(core.types()));
+  const rpc::JobSpec spec = job_spec_of(run, end.plans);
+  Connection& connection = core.connection();
+  FJORD_TRY_ASSIGN(end.job_id, connection.sync().submit_job(spec));
+  FJORD_TRY_ASSIGN(rpc::ListJobsReply reply, wait_for_job(connection, end.job_id, &spec, core.timeout(run.timeout),
+                                                          kFirstPageBytes, run.on_progress));
+  end.job = reply.jobs.front();
+  if (end.job.phase != rpc::JobPhase::Done) return end;
+  FJORD_TRY_ASSIGN(end.rows, results_of(connection, reply));
+  FJORD_TRY(end.plans.back()->arrange(end.rows));
+  return end;
+}
+
+AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request) {
+  AggregateRun run;
+  AggregateSpec& spec = run.job.passes.emplace_back();
+  spec.type = request.type;
+  spec.selection = request.selection;
+  spec.group_by = request.group_by;
+  spec.aggregates = request.aggregates;
+  spec.having = request.having;
+  spec.order_by = request.order_by;
+  spec.limit = request.limit;
+  spec.into = request.into;
+  run.into_namespace = request.into_namespace;
+  run.name = request.name;
+  run.incremental = request.incremental;
+  for (const auto& [name, value] : request.settings) run.settings.push_back({name, value});
+  run.timeout = request.timeout;
+
+  AggregateResult result;
+  if (request.type.empty()) {
+    result.status = Status(StatusCode::InvalidArgument, "type is empty: expected a document type");
+    return result;
+  }
+  auto end = run_aggregate(core, std::move(run));
+  if (!end) {
+    result.status = end.error();
+    return result;
+  }
+  result.job_id = end->job_id;
+  result.documents_read = end->job.documents_read;
+  result.documents_put = end->job.documents_put;
+  result.documents_removed = end->job.documents_removed;
+  result.buckets = end->job.map_tasks_done;
+  const AggregatePlan& plan = *end->plans.back();
+  for (const AggregateColumn& column : plan.columns()) result.columns.push_back(column.name);
+  if (end->job.phase == rpc::JobPhase::Failed) result.status = end->job.error;
+  if (end->job.phase == rpc::JobPhase::Cancelled) result.status = Status(StatusCode::Cancelled, "the job was cancelled");
+  auto rows = cells_of(plan, end->rows);
+  if (rows) {
+    result.rows = std::move(*rows);
+  } else {
+    result.status = rows.error();
+  }
+  return result;
+}
+
+}  // namespace fjord

@@ -1,0 +1,290 @@
+#include "fjord/library/detail/bulk_run.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "fjord/client/feeder.h"
+#include "fjord/client/operations.h"
+#include "fjord/common/hash.h"
+#include "fjord/document/docblock.h"
+#include "fjord/document/document_format.h"
+#include "fjord/document/document_update.h"
+#include "fjord/document/selection.h"
+#include "visit_stream.h"
+
+namespace fjord {
+
+namespace {
+
+constexpr std::string_view kPrefix = "fjord-bulk-1 ";
+constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
+
+/// The writes of one run. They are started on the thread of the caller and end on the executor.
+class BulkWriter {
+ public:
+  BulkWriter(ClientCore& core, const BulkChange& change, std::string selection, BulkOptions& options, std::string name,
+             visitors::VisitToken token)
+      : change_(change),
+        selection_(std::move(selection)),
+        options_(options),
+        name_(std::move(name)),
+        token_(std::move(token)),
+        feeder_(core.client(), feeder_options()) {}
+
+  void write(BucketId bucket, std::string_view id) {
+    rpc::Operation operation = change_.changes ? update_json_operation(std::string(id), *change_.changes)
+                                               : remove_operation(std::string(id));
+    operation.condition = selection_;
+    operation.token = name_;
+    std::uint64_t tag = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      tag = next_tag_++;
+      under_way_.emplace(tag, Write{std::string(id), bucket});
+      ++buckets_[bucket].writes;
+      ++summary_.matched;
+    }
+    feeder_.submit(std::move(operation), tag);
+  }
+
+  /// All documents of the bucket have been seen.
+  void end_bucket(BucketId bucket) {
+    const std::lock_guard lock(mutex_);
+    buckets_[bucket].visited = true;
+    settle(bucket);
+  }
+
+  void wait() { feeder_.flush(); }
+  BulkSummary summary() const {
+    const std::lock_guard lock(mutex_);
+    return summary_;
+  }
+  std::string cursor() const {
+    const std::lock_guard lock(mutex_);
+    return cursor_text(name_, change_, token_);
+  }
+
+  static std::string kind_of(const BulkChange& change) {
+    return fmt::format("{:016x}", hash64(change.changes ? "update " + *change.changes : std::string("remove")));
+  }
+  static std::string cursor_text(const std::string& name, const BulkChange& change, const visitors::VisitToken& token) {
+    return fmt::format("{}{} {}\n{}\n", kPrefix, name, kind_of(change), token.to_text());
+  }
+
+ private:
+  struct Write {
+    std::string id;
+    BucketId bucket;
+  };
+  struct BucketWrites {
+    std::size_t writes = 0;  ///< Under way.
+    bool visited = false;
+    bool spoilt = false;  ///< A write did not end well.
+  };
+
+  Feeder::Options feeder_options() {
+    Feeder::Options feed;
+    feed.timeout = options_.timeout;
+    feed.priority = rpc::Priority::Background;
+    if (options_.in_flight != 0) feed.window_operations = options_.in_flight;
+    feed.on_result = [this](std::uint64_t tag, const OperationOutcome& outcome) { on_result(tag, outcome); };
+    return feed;
+  }
+
+  void on_result(std::uint64_t tag, const OperationOutcome& outcome) {
+    Write write;
+    bool is_failed = false;
+    {
+      const std::lock_guard lock(mutex_);
+      const auto at = under_way_.find(tag);
+      write = std::move(at->second);
+      under_way_.erase(at);
+      BucketWrites& bucket = buckets_[write.bucket];
+      --bucket.writes;
+      const StatusCode code = outcome.status.code();
+      const bool is_skipped = code == StatusCode::TestAndSetFailed || code == StatusCode::NotFound;
+      if (outcome.outcome == Outcome::Applied) {
+        ++summary_.applied;
+      } else if (outcome.outcome == Outcome::NotApplied && is_skipped) {
+        ++summary_.skipped;
+      } else {
+        is_failed = true;
+        bucket.spoilt = true;
+        ++(outcome.outcome == Outcome::InDoubt ? summary_.in_doubt : summary_.failed[code]);
+      }
+      settle(write.bucket);
+    }
+    if (is_failed && options_.on_failure) options_.on_failure(write.id, outcome.status);
+  }
+
+  /// Counts the bucket as done if it is.
+  void settle(BucketId bucket) FJORD_REQUIRES(mutex_) {
+    const BucketWrites& writes = buckets_.at(bucket);
+    if (!writes.visited || writes.writes != 0) return;
+    // A bucket that was split while it was visited may have writes of its own under way.
+    const bool whole_is_open = std::any_of(buckets_.begin(), buckets_.end(), [&](const auto& other) {
+      return other.first != bucket && other.first.contains(bucket) && (other.second.writes != 0 || other.second.spoilt);
+    });
+    if (!writes.spoilt && !whole_is_open) token_.done.add(visitors::PositionRange::of(bucket));
+    buckets_.erase(bucket);
+  }
+
+  const BulkChange& change_;
+  const std::string selection_;
+  BulkOptions& options_;
+  const std::string name_;
+  mutable std::mutex mutex_;
+  visitors::VisitToken token_ FJORD_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, Write> under_way_ FJORD_GUARDED_BY(mutex_);
+  std::uint64_t next_tag_ FJORD_GUARDED_BY(mutex_) = 1;
+  std::map<BucketId, BucketWrites> buckets_ FJORD_GUARDED_BY(mutex_);
+  BulkSummary summary_ FJORD_GUARDED_BY(mutex_);
+  Feeder feeder_;  ///< Last: its callbacks use the others.
+};
+
+struct BulkStart {
+  std::string name;
+  visitors::VisitToken token;
+};
+
+/// Errors: InvalidArgument.
+Result<BulkStart> start_of(const BulkChange& change, const std::string& resume, std::uint64_t question) {
+  BulkStart start;
+  start.token.question = question;
+  if (resume.empty()) {
+    start.name = fmt::format("bulk-{:016x}", Random::from_system().next());
+    return start;
+  }
+  const Status wrong(StatusCode::InvalidArgument, "resume: it is not the cursor of this change");
+  const std::size_t line_end = resume.find('\n');
+  const std::string expected_end = ' ' + BulkWriter::kind_of(change);
+  const std::string first = resume.substr(0, line_end);
+  if (line_end == std::string::npos || !first.starts_with(kPrefix) || !first.ends_with(expected_end)) return wrong;
+  if (first.size() <= kPrefix.size() + expected_end.size()) return wrong;
+  start.name = first.substr(kPrefix.size(), first.size() - kPrefix.size() - expected_end.size());
+  auto token = visitors::VisitToken::parse(std::string_view(resume).substr(line_end + 1));
+  if (!token) return token.error().with_context("resume");
+  if (token->question != question) return wrong;
+  start.token = std::move(*token);
+  return start;
+}
+
+/// What is visited. Errors: of the request.
+Result<visitors::VisitorSessionOptions> session_of(ClientCore& core, const BulkChange& change,
+                                                   const BulkOptions& options) {
+  FJORD_TRY(core.refresh());
+  const auto types = core.types();
+  const DocumentType* const type = types->find(options.type);
+  if (type == nullptr) {
+    return Status(StatusCode::UnknownType, fmt::format("there is no document type \"{}\"", options.type));
+  }
+  if (const auto parsed = Selection::parse(change.selection, *types); !parsed) return parsed.error();
+  if (change.changes) {
+    FJORD_TRY_ASSIGN(const DocumentId any_id, DocumentId::parse(fmt::format("id:any:{}::any", options.type)));
+    const auto understood = DocumentUpdate::from_json_fields(*type, any_id, *change.changes);
+    if (!understood) return understood.error();
+  }
+  visitors::VisitorSessionOptions session;
+  session.selection = fmt::format("({}) and ({})", options.type, change.selection);
+  session.field_set = "[id]";
+  session.follow_bits = true;
+  session.no_progress_limit = core.timeout(options.timeout);
+  return session;
+}
+
+/// Calls `on_document(bucket, id)` and `on_bucket_end(bucket)`.
+template <typename D, typename B>
+Status for_each_document(VisitStream& stream, D on_document, B on_bucket_end) {
+  VisitItem item;
+  while (stream.pop(item)) {
+    if (item.is_bucket_end) {
+      FJORD_TRY(on_bucket_end(item.from.bucket));
+      continue;
+    }
+    DocBlockReader reader(item.docblock);
+    while (const auto entry = reader.next()) {
+      const std::string_view id = entry->removed ? entry->id : document_id_of_header(entry->header);
+      if (id.empty()) return {StatusCode::Corruption, "a document without an id"};
+      on_document(item.from.bucket, id);
+    }
+    if (!reader.ok()) return {StatusCode::Corruption, "a block of documents is malformed"};
+  }
+  return stream.result();
+}
+
+double fraction_of(const VisitStream& stream) {
+  const visitors::VisitProgress progress = stream.progress();
+  if (progress.buckets_total == 0) return -1;
+  return static_cast<double>(progress.buckets_done) / static_cast<double>(progress.buckets_total);
+}
+
+Status count(VisitStream& stream, const BulkOptions& options, BulkSummary& summary) {
+  const auto tell = [&](BucketId) {
+    if (options.on_progress) options.on_progress({fraction_of(stream), summary.matched});
+    return Status::ok();
+  };
+  return for_each_document(stream, [&](BucketId, std::string_view) { ++summary.matched; }, tell);
+}
+
+Status write_all(VisitStream& stream, BulkWriter& writer, const BulkOptions& options, const Clock& clock) {
+  MonotonicTime next_cursor = clock.now();
+  const auto on_bucket_end = [&](BucketId bucket) {
+    writer.end_bucket(bucket);
+    const BulkSummary now = writer.summary();
+    if (options.on_progress) options.on_progress({fraction_of(stream), now.applied + now.skipped});
+    if (!options.on_cursor || clock.now() < next_cursor) return Status::ok();
+    next_cursor = clock.now() + seconds(1);
+    return options.on_cursor(writer.cursor());
+  };
+  return for_each_document(stream, [&](BucketId bucket, std::string_view id) { writer.write(bucket, id); },
+                           on_bucket_end);
+}
+
+Result<BulkSummary> run(ClientCore& core, const BulkChange& change, BulkOptions& options) {
+  FJORD_TRY(core.wait_ready());
+  FJORD_TRY_ASSIGN(visitors::VisitorSessionOptions session, session_of(core, change, options));
+  FJORD_TRY_ASSIGN(BulkStart start, start_of(change, options.resume, session.fingerprint()));
+  session.resume = start.token;
+  const std::string selection = session.selection;
+  const Clock& clock = core.connection().runtime().clock;
+  const MonotonicTime begun = clock.now();
+  VisitStream stream(core, {std::move(session)}, kBufferBytes);
+  FJORD_TRY(stream.start());
+  BulkSummary summary;
+  if (options.dry_run) {
+    summary.status = count(stream, options, summary);
+    return summary;
+  }
+  BulkWriter writer(core, change, selection, options, std::move(start.name), std::move(start.token));
+  Status status = write_all(stream, writer, options, clock);
+  writer.wait();  // What was found is written, also when the visit failed.
+  summary = writer.summary();
+  summary.cursor = writer.cursor();
+  if (options.on_cursor) {
+    if (const Status kept = options.on_cursor(summary.cursor); !kept && status) status = kept;
+  }
+  summary.status = std::move(status);
+  summary.seconds = std::chrono::duration<double>(clock.now() - begun).count();
+  return summary;
+}
+
+}  // namespace
+
+std::uint64_t BulkSummary::failed_total() const {
+  std::uint64_t total = 0;
+  for (const auto& [code, count] : failed) total += count;
+  return total;
+}
+
+BulkSummary run_bulk(ClientCore& core, const BulkChange& change, BulkOptions options) {
+  Result<BulkSummary> summary = run(core, change, options);
+  if (summary) return std::move(*summary);
+  BulkSummary failed;
+  failed.status = summary.error();
+  return failed;
+}
+
+}  // namespace fjord

@@ -1,0 +1,222 @@
+#include "fjord/library/client.h"
+
+#include <fmt/format.h>
+
+#include "fjord/client/operations.h"
+#include "fjord/library/admin.h"
+#include "fjord/library/aggregate.h"
+#include "fjord/library/bulk.h"
+#include "fjord/library/detail/aggregate_run.h"
+#include "fjord/library/detail/bulk_run.h"
+#include "fjord/library/detail/client_core.h"
+#include "fjord/library/jobs.h"
+#include "fjord/library/subscription.h"
+#include "fjord/library/visit.h"
+
+namespace fjord {
+
+namespace {
+
+/// Sets the state when it is called, or to a value with an error when it is destroyed without a call.
+template <typename T>
+class PendingWriter {
+ public:
+  explicit PendingWriter(std::shared_ptr<detail::PendingState<T>> state) : state_(std::move(state)) {}
+  PendingWriter(PendingWriter&&) noexcept = default;
+  PendingWriter& operator=(PendingWriter&&) = delete;
+  ~PendingWriter() {
+    if (state_ == nullptr) return;
+    T dropped{};
+    dropped.status = Status(StatusCode::Cancelled, "the client was closed");
+    state_->set(std::move(dropped));
+  }
+  void operator()(T value) { std::exchange(state_, nullptr)->set(std::move(value)); }
+
+ private:
+  std::shared_ptr<detail::PendingState<T>> state_;
+};
+
+template <typename T>
+Pending<T> failed(const Status& status) {
+  auto state = std::make_shared<detail::PendingState<T>>(nullptr);
+  T value{};
+  value.status = status;
+  state->set(std::move(value));
+  return Pending<T>(std::move(state));
+}
+
+rpc::Priority wire(ClientPriority priority) { return static_cast<rpc::Priority>(priority); }
+static_assert(static_cast<int>(ClientPriority::Background) == static_cast<int>(rpc::Priority::Background));
+rpc::Durability wire(WriteDurability durability) { return static_cast<rpc::Durability>(durability); }
+static_assert(static_cast<int>(WriteDurability::Sync) == static_cast<int>(rpc::Durability::Sync));
+rpc::Consistency wire(ReadConsistency consistency) { return static_cast<rpc::Consistency>(consistency); }
+static_assert(static_cast<int>(ReadConsistency::Linearizable) == static_cast<int>(rpc::Consistency::Session));
+
+WriteResult write_result(OperationOutcome outcome) {
+  WriteResult result;
+  result.outcome = static_cast<WriteOutcome>(outcome.outcome);
+  result.status = std::move(outcome.status);
+  result.version = Timestamp{outcome.timestamp_us};
+  result.existed = outcome.existed;
+  result.current_version = Timestamp{outcome.version_us};
+  result.idempotency_key = std::move(outcome.token);
+  return result;
+}
+static_assert(static_cast<int>(WriteOutcome::InDoubt) == static_cast<int>(Outcome::InDoubt));
+
+Pending<WriteResult> write(ClientCore& core, rpc::Operation operation, WriteOptions options) {
+  if (!core.address_error()) return failed<WriteResult>(core.address_error());
+  operation.condition = std::move(options.condition);
+  if (options.required_version) operation.required_version = options.required_version->us;
+  operation.create = operation.create || options.create;
+  operation.durability = wire(options.durability);
+  operation.priority = wire(options.priority);
+  operation.token = std::move(options.idempotency_key);
+  auto state = std::make_shared<detail::PendingState<WriteResult>>(&core.connection().executor());
+  core.client().execute(std::move(operation), options.timeout,
+                        [done = PendingWriter<WriteResult>(state)](OperationOutcome outcome) mutable {
+                          done(write_result(std::move(outcome)));
+                        });
+  return Pending<WriteResult>(std::move(state));
+}
+
+/// A field set of names that stand without their type.
+std::string field_set_of(const std::string& id, const std::string& fields) {
+  if (fields.empty() || fields.starts_with('[') || fields.find(':') != std::string::npos) return fields;
+  const auto parsed = DocumentId::parse(id);
+  return parsed ? fmt::format("{}:{}", parsed->type(), fields) : fields;
+}
+
+rpc::Operation read_operation(std::string id, const ReadOptions& options) {
+  std::string fields = field_set_of(id, options.fields);
+  rpc::Operation operation = get_operation(std::move(id), std::move(fields));
+  operation.consistency = wire(options.consistency);
+  operation.priority = wire(options.priority);
+  operation.node = options.node;
+  return operation;
+}
+
+Result<Document> decode(const std::shared_ptr<const DocumentTypeRepo>& types, const OperationOutcome& outcome) {
+  FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*types, outcome.header, outcome.body));
+  FJORD_TRY_ASSIGN(Document document, view.document());
+  document.keep(types);
+  return document;
+}
+
+/// The answer of a get; with a schema that is younger than the client's it asks for the schemas first.
+class DocumentReader {
+ public:
+  DocumentReader(AsyncClient& client, Duration timeout, PendingWriter<ReadResult> done)
+      : client_(client), timeout_(timeout), done_(std::move(done)) {}
+
+  void operator()(OperationOutcome outcome) {
+    if (!outcome.is_ok()) return finish(outcome, outcome.status);
+    Result<Document> document = decode(client_.snapshot()->types(), outcome);
+    if (document || document.error().code() != StatusCode::UnknownType) return finish(outcome, std::move(document));
+    AsyncClient& client = client_;
+    const Duration timeout = timeout_;
+    client.refresh_schemas(timeout, [self = std::move(*this), outcome = std::move(outcome)](const Status& status) mutable {
+      if (!status) return self.finish(outcome, status);
+      self.finish(outcome, decode(self.client_.snapshot()->types(), outcome));
+    });
+  }
+
+ private:
+  void finish(const OperationOutcome& outcome, Result<Document> document) {
+    ReadResult result;
+    result.version = Timestamp{outcome.timestamp_us};
+    result.status = document.status();
+    if (document) result.document = std::move(*document);
+    done_(std::move(result));
+  }
+
+  AsyncClient& client_;
+  Duration timeout_;
+  PendingWriter<ReadResult> done_;
+};
+
+}  // namespace
+
+Client::Client(std::unique_ptr<ClientCore> core) : core_(std::move(core)) {}
+Client::Client(Client&&) noexcept = default;
+Client& Client::operator=(Client&&) noexcept = default;
+Client::~Client() = default;
+
+Client connect(std::string_view addresses, ClientSettings settings) {
+  return Client(std::make_unique<ClientCore>(addresses, settings));
+}
+
+Status Client::ping() { return core_->wait_ready(); }
+
+Pending<ReadResult> Client::get(std::string id, ReadOptions options) {
+  if (!core_->address_error()) return failed<ReadResult>(core_->address_error());
+  auto state = std::make_shared<detail::PendingState<ReadResult>>(&core_->connection().executor());
+  DocumentReader reader(core_->client(), core_->timeout(options.timeout), PendingWriter<ReadResult>(state));
+  core_->client().execute(read_operation(std::move(id), options), options.timeout, std::move(reader));
+  return Pending<ReadResult>(std::move(state));
+}
+
+Pending<JsonResult> Client::get_json(std::string id, ReadOptions options) {
+  if (!core_->address_error()) return failed<JsonResult>(core_->address_error());
+  rpc::Operation operation = read_operation(std::move(id), options);
+  operation.want_json = true;
+  auto state = std::make_shared<detail::PendingState<JsonResult>>(&core_->connection().executor());
+  core_->client().execute(std::move(operation), options.timeout,
+                          [done = PendingWriter<JsonResult>(state)](OperationOutcome outcome) mutable {
+                            done({std::move(outcome.status), std::move(outcome.json), Timestamp{outcome.timestamp_us}});
+                          });
+  return Pending<JsonResult>(std::move(state));
+}
+
+Pending<WriteResult> Client::put(const Document& document, WriteOptions options) {
+  return write(*core_, put_operation(document.id().str(), encode(document)), std::move(options));
+}
+Pending<WriteResult> Client::put_json(std::string id, std::string fields, WriteOptions options) {
+  return write(*core_, put_json_operation(std::move(id), std::move(fields)), std::move(options));
+}
+Pending<WriteResult> Client::update(const DocumentUpdate& update, WriteOptions options) {
+  return write(*core_, update_operation(update), std::move(options));
+}
+Pending<WriteResult> Client::update_json(std::string id, std::string changes, WriteOptions options) {
+  return write(*core_, update_json_operation(std::move(id), std::move(changes)), std::move(options));
+}
+Pending<WriteResult> Client::remove(std::string id, WriteOptions options) {
+  return write(*core_, remove_operation(std::move(id)), std::move(options));
+}
+
+Result<std::shared_ptr<const DocumentTypeRepo>> Client::types() {
+  FJORD_TRY(core_->wait_ready());
+  return core_->types();
+}
+
+Result<Document> Client::new_document(std::string_view id) {
+  FJORD_TRY_ASSIGN(DocumentId parsed, DocumentId::parse(id));
+  FJORD_TRY_ASSIGN(const auto types, core_->types_with(parsed.type()));
+  const DocumentType& type = *types->find(parsed.type());
+  Document document(type, std::move(parsed));
+  document.keep(types);
+  return document;
+}
+
+Result<DocumentUpdate> Client::new_update(std::string_view id) {
+  FJORD_TRY_ASSIGN(DocumentId parsed, DocumentId::parse(id));
+  FJORD_TRY_ASSIGN(const auto types, core_->types_with(parsed.type()));
+  const DocumentType& type = *types->find(parsed.type());
+  DocumentUpdate update(type, std::move(parsed));
+  update.keep(types);
+  return update;
+}
+
+Visit Client::visit(VisitOptions options) { return Visit(*core_, std::move(options)); }
+Subscription Client::subscribe(SubscribeOptions options) { return Subscription(*core_, std::move(options)); }
+AggregateResult Client::aggregate(AggregateRequest request) { return run_aggregate(*core_, request); }
+BulkSummary Client::update_where(std::string selection, std::string changes, BulkOptions options) {
+  return run_bulk(*core_, BulkChange{std::move(selection), std::move(changes)}, std::move(options));
+}
+BulkSummary Client::remove_where(std::string selection, BulkOptions options) {
+  return run_bulk(*core_, BulkChange{std::move(selection), std::nullopt}, std::move(options));
+}
+Jobs Client::jobs() { return Jobs(*core_); }
+Admin Client::admin() { return Admin(*core_); }
+
+}  // namespace fjord

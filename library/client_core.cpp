@@ -1,0 +1,76 @@
+#include "fjord/library/detail/client_core.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace fjord {
+
+namespace {
+
+/// How long a first answer is waited for: an address that is wrong should not look like a slow cluster.
+constexpr Duration kReadyTimeout = seconds(5);
+
+rpc::Priority wire(ClientPriority priority) {
+  switch (priority) {
+    case ClientPriority::High:
+      return rpc::Priority::High;
+    case ClientPriority::Normal:
+      return rpc::Priority::Normal;
+    case ClientPriority::Background:
+      return rpc::Priority::Background;
+    case ClientPriority::Default:
+      break;
+  }
+  return rpc::Priority::Default;
+}
+
+}  // namespace
+
+ClientCore::ClientCore(std::string_view addresses, const ClientSettings& settings) : settings_(settings) {
+  auto parsed = parse_addresses(addresses);
+  if (!parsed) {
+    address_error_ = parsed.error();
+    return;
+  }
+  ConnectOptions options;
+  options.client.addresses = std::move(*parsed);
+  options.client.default_timeout = settings.timeout;
+  options.client.priority = wire(settings.priority);
+  if (settings.consistency == ReadConsistency::Linearizable) options.client.consistency = rpc::Consistency::Session;
+  connection_ = std::make_unique<Connection>(std::move(options));
+}
+
+Status ClientCore::wait_ready() {
+  if (!address_error_) return address_error_;
+  if (client().snapshot() != nullptr) return Status::ok();
+  return SyncClient(client(), std::min(kReadyTimeout, settings_.timeout)).wait_ready();
+}
+
+Status ClientCore::refresh() {
+  FJORD_TRY(wait_ready());
+  return connection_->sync().refresh_schemas();
+}
+
+std::shared_ptr<const DocumentTypeRepo> ClientCore::types() { return client().snapshot()->types(); }
+
+Result<std::shared_ptr<const DocumentTypeRepo>> ClientCore::types_with(std::string_view type) {
+  FJORD_TRY(wait_ready());
+  if (types()->find(type) == nullptr) FJORD_TRY(refresh());
+  auto all = types();
+  if (all->find(type) != nullptr) return all;
+  return Status(StatusCode::UnknownType, fmt::format("there is no document type \"{}\"", type));
+}
+
+Status ClientCore::copy_snapshot(rpc::SnapshotHolder& into) { return into.update(client().snapshot()->info()).status(); }
+
+void run_on(Executor& executor, UniqueFunction<void()> task) {
+  FJORD_CHECK_MSG(!executor.is_current(), "a blocking call on the thread that would end it");
+  Answer<bool> done;
+  executor.post([&] {
+    task();
+    done.set(true);
+  });
+  done.wait();
+}
+
+}  // namespace fjord

@@ -1,0 +1,149 @@
+#include "fjord/library/detail/cluster_health.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "fjord/cluster/cluster_state.h"
+
+namespace fjord {
+namespace {
+
+class Reasons {
+ public:
+  explicit Reasons(ClusterHealth& health) : health_(health) {}
+  void add(int level, std::string reason) {
+    health_.level = std::max(health_.level, level);
+    health_.reasons.push_back(std::move(reason));
+  }
+
+ private:
+  ClusterHealth& health_;
+};
+
+// PollReply::space_stage.
+constexpr std::uint32_t kThrottles = 2;
+constexpr std::uint32_t kRefusesPuts = 3;
+
+/// A full node refuses the puts of its buckets; when all are full, no put is taken at all.
+void add_space(const rpc::GetStatusReply& status, ClusterHealth& health, Reasons& reasons) {
+  std::size_t serving = 0;
+  for (const rpc::NodeStatus& node : status.nodes) {
+    if (!node.node.starts_with("storage.") || (node.state != "up" && node.state != "retired")) continue;
+    ++serving;
+    if (node.last.space_stage >= kRefusesPuts) {
+      ++health.nodes_without_space;
+      reasons.add(2, fmt::format("{} has no space and refuses puts: {}", node.node, node.last.space));
+    } else if (node.last.space_stage > 0) {
+      reasons.add(1, fmt::format("{} {}: {}", node.node,
+                                 node.last.space_stage == kThrottles ? "throttles puts" : "is short of space",
+                                 node.last.space));
+    }
+  }
+  if (serving == 0) reasons.add(2, "no storage node is up: nothing can be served");
+  if (serving > 0 && health.nodes_without_space == serving) {
+    reasons.add(2, "no storage node has space: every put is refused");
+  }
+}
+
+/// Merges that fail once are repeated; those that fail again and again need somebody.
+void add_failing(const rpc::GetStatusReply& status, ClusterHealth& health, Reasons& reasons) {
+  for (const rpc::NodeStatus& node : status.nodes) {
+    if (node.state != "up" || node.last.buckets_failing == 0) continue;
+    health.buckets_failing += node.last.buckets_failing;
+    reasons.add(1, fmt::format("{}: the merges of {} buckets fail again and again, last {}", node.node,
+                               node.last.buckets_failing, node.last.failing));
+  }
+}
+
+void add_unserved(const rpc::GetStatusReply& status, ClusterHealth& health, Reasons& reasons) {
+  for (const rpc::NodeStatus& node : status.nodes) {
+    if (node.state == "up") health.buckets_unplaced += node.last.buckets_unplaced;
+  }
+  if (health.buckets_unplaced > 0) {
+    reasons.add(2, fmt::format("{} buckets have no storage node that they belong on", health.buckets_unplaced));
+  }
+  if (health.buckets > 0 && health.buckets_unavailable >= health.buckets) {
+    reasons.add(2, fmt::format("none of the {} buckets is served", health.buckets));
+  }
+}
+
+std::string time_text(std::int64_t us) {
+  const double s = static_cast<double>(us) / 1e6;
+  if (s < 120) return fmt::format("{:.0f} s", s);
+  return s < 7200 ? fmt::format("{:.0f} min", s / 60) : fmt::format("{:.1f} h", s / 3600);
+}
+
+/// "maintenance for 5 min, counts as down in 55 min"
+std::string state_text(const rpc::NodeStatus& node) {
+  std::string text = node.state;
+  if (node.maintenance_us >= 0) text += " for " + time_text(node.maintenance_us);
+  if (node.maintenance_left_us >= 0) text += ", counts as down in " + time_text(node.maintenance_left_us);
+  return text;
+}
+
+/// Nodes that are retired serve, and stay full if there is no other node.
+void add_nowhere_to_go(const rpc::GetStatusReply& status, Reasons& reasons) {
+  std::size_t retired = 0;
+  for (const rpc::NodeStatus& node : status.nodes) {
+    if (!node.node.starts_with("storage.") || node.state == "down") continue;
+    if (node.state != "retired") return;
+    ++retired;
+  }
+  if (retired == 0) return;
+  reasons.add(1,
+              fmt::format("all {} storage nodes that are there are retired: they go on serving, as there is nowhere to "
+                          "move their buckets to: `fjord node add` or `fjord node up`",
+                          retired));
+}
+
+}  // namespace
+
+ClusterHealth health_of(const rpc::GetStatusReply& status) {
+  ClusterHealth health;
+  Reasons reasons(health);
+  std::size_t distributors_up = 0;
+  for (const rpc::NodeStatus& node : status.nodes) {
+    const bool is_distributor = node.node.starts_with("distributor.");
+    if (node.state != "up" || !node.reason.empty()) {
+      reasons.add(
+          1, fmt::format("{} is {}{}", node.node, state_text(node), node.reason.empty() ? "" : ": " + node.reason));
+      if (node.state != "up") continue;
+    }
+    if (node.last.state_version != status.info.state_version) {
+      reasons.add(1, fmt::format("{} has not taken in state version {} yet", node.node, status.info.state_version));
+    }
+    if (!node.slow.empty()) reasons.add(1, fmt::format("{} is slow: {}", node.node, node.slow));
+    if (is_distributor) {
+      ++distributors_up;
+      health.buckets += node.last.buckets;
+      health.buckets_out_of_sync += node.last.buckets_out_of_sync;
+      health.buckets_unavailable += node.last.buckets_unavailable;
+      health.buckets_damaged += node.last.buckets_damaged;
+      health.buckets_under_replicated += node.last.buckets_under_replicated;
+    } else {
+      health.document_copies += node.last.documents;
+      health.bytes += node.last.bytes;
+    }
+  }
+  const std::uint64_t bad = health.buckets_out_of_sync + health.buckets_unavailable;
+  health.buckets_in_sync = health.buckets > bad ? health.buckets - bad : 0;
+  if (health.buckets_out_of_sync > 0)
+    reasons.add(1, fmt::format("{} buckets are out of sync", health.buckets_out_of_sync));
+  if (health.buckets_under_replicated > 0)
+    reasons.add(1,
+                fmt::format("{} buckets have fewer replicas than they should have", health.buckets_under_replicated));
+  if (health.buckets_damaged > 0)
+    reasons.add(1, fmt::format("{} buckets have a damaged replica: `fjord bucket list`", health.buckets_damaged));
+  if (health.buckets_unavailable > 0)
+    reasons.add(2, fmt::format("{} buckets cannot be served: `fjord bucket list`", health.buckets_unavailable));
+  add_unserved(status, health, reasons);
+  add_space(status, health, reasons);
+  add_failing(status, health, reasons);
+  add_nowhere_to_go(status, reasons);
+  const Result<ClusterState> state = ClusterState::parse(status.info.state);
+  if (state && !state->is_cluster_up()) reasons.add(2, "the cluster is down: " + state->description());
+  if (distributors_up == 0) reasons.add(2, "no distributor is up");
+  return health;
+}
+
+}  // namespace fjord

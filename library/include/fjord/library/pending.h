@@ -1,0 +1,117 @@
+#pragma once
+
+#include <condition_variable>
+#include <coroutine>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "fjord/common/check.h"
+#include "fjord/common/executor.h"
+
+namespace fjord {
+
+namespace detail {
+
+/// Where the result of one operation arrives. Set once; read once.
+template <typename T>
+class PendingState {
+ public:
+  explicit PendingState(const Executor* executor) : executor_(executor) {}
+
+  void set(T value) {
+    std::function<void(T)> then;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!then_) {
+        value_.emplace(std::move(value));
+        changed_.notify_all();
+        return;
+      }
+      then = std::exchange(then_, {});
+    }
+    then(std::move(value));
+  }
+  bool is_set() {
+    const std::lock_guard lock(mutex_);
+    return value_.has_value();
+  }
+  T wait() {
+    std::unique_lock lock(mutex_);
+    // Not when it is set: the executor may be gone with its client.
+    if (!value_ && executor_ != nullptr) {
+      FJORD_CHECK_MSG(!executor_->is_current(), "wait() inside a callback of the same client");
+    }
+    changed_.wait(lock, [this] { return value_.has_value(); });
+    return std::move(*value_);
+  }
+  /// The result, which is_set() has said is there.
+  T take() {
+    const std::lock_guard lock(mutex_);
+    return std::move(*value_);
+  }
+  void then(std::function<void(T)> callback) {
+    std::unique_lock lock(mutex_);
+    if (!value_) {
+      then_ = std::move(callback);
+      return;
+    }
+    T value = std::move(*value_);
+    lock.unlock();
+    callback(std::move(value));
+  }
+
+ private:
+  const Executor* executor_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::optional<T> value_;
+  std::function<void(T)> then_;
+};
+
+}  // namespace detail
+
+/// The result of an operation that has been started. Take it in one of three ways:
+///
+///     ReadResult read = client.get(id);                            // waits
+///     client.get(id).then([](ReadResult read) { ... });            // calls back
+///     ReadResult read = co_await client.get(id);                   // resumes the coroutine
+///
+/// The operation runs whether the result is taken or not.
+///
+/// Threading: callbacks and coroutines run on the client's own thread, or at once if the result is there already. Do
+/// not block in them; waiting for another operation of the same client there ends the process with a message.
+/// Lifetime: the client must exist while a thread waits. When the client is destroyed, what is pending ends as
+/// Cancelled.
+template <typename T>
+class [[nodiscard]] Pending {
+ public:
+  explicit Pending(std::shared_ptr<detail::PendingState<T>> state) : state_(std::move(state)) {}
+
+  /// Waits for the result.
+  T wait() && { return state_->wait(); }
+  operator T() && { return state_->wait(); }  // NOLINT: a blocking call reads like a function
+  /// True if wait() would not wait.
+  bool is_ready() const { return state_->is_set(); }
+  /// Calls `callback` once, with the result.
+  void then(std::function<void(T)> callback) && { state_->then(std::move(callback)); }
+
+  bool await_ready() const { return state_->is_set(); }
+  void await_suspend(std::coroutine_handle<> waiting) {
+    // The coroutine may be resumed, and this object destroyed, before then() returns.
+    const auto state = state_;
+    state->then([this, waiting](T value) {
+      result_.emplace(std::move(value));
+      waiting.resume();
+    });
+  }
+  T await_resume() { return result_ ? std::move(*result_) : state_->take(); }
+
+ private:
+  std::shared_ptr<detail::PendingState<T>> state_;
+  std::optional<T> result_;
+};
+
+}  // namespace fjord

@@ -1,0 +1,245 @@
+#include "fjord/library/subscription.h"
+
+#include <condition_variable>
+#include <deque>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <mutex>
+#include <utility>
+
+#include "fjord/common/thread_annotations.h"
+#include "fjord/document/docblock.h"
+#include "fjord/library/detail/client_core.h"
+#include "fjord/library/detail/document_query.h"
+#include "fjord/visitors/change_feed.h"
+#include "projection.h"
+
+namespace fjord {
+
+namespace {
+
+/// What arrives of a feed: changes of one bucket, or an event.
+struct FeedItem {
+  Change::Kind kind = Change::Kind::Put;
+  std::string docblock;
+  BucketId bucket;
+  visitors::ChangePosition position;           ///< Of the bucket behind the docblock.
+  std::optional<visitors::ChangeToken> token;  ///< CaughtUp: of the whole feed.
+  Timestamp horizon{0};
+};
+
+}  // namespace
+
+class Subscription::Impl {
+ public:
+  Impl(ClientCore& core, const SubscribeOptions& options)
+      : core_(core), buffer_bytes_(options.buffer_bytes), status_(open(options)) {}
+
+  ~Impl() {
+    if (core_.address_error()) run_on(core_.connection().executor(), [this] { feed_.reset(); });
+  }
+
+  const Change* next(std::optional<Duration> timeout) {
+    while (status_.is_ok() && !is_over_) {
+      if (const std::optional<EntryView> entry = reader_.next()) {
+        if (give(*entry)) return &change_;
+        continue;
+      }
+      if (!reader_.ok()) {
+        end(Status(StatusCode::Corruption, "a block of documents is malformed"));
+        continue;
+      }
+      if (is_in_block_) token_.set(item_.bucket, item_.position);
+      is_in_block_ = false;
+      if (!pop(timeout)) return nullptr;
+      if (item_.kind == Change::Kind::Put) {
+        reader_ = DocBlockReader(item_.docblock);
+        is_in_block_ = true;
+        continue;
+      }
+      if (item_.token) token_ = std::move(*item_.token);
+      change_ = Change{item_.kind, {}, nullptr, item_.horizon};
+      if (item_.kind == Change::Kind::Resync) is_over_ = true;
+      return &change_;
+    }
+    return nullptr;
+  }
+
+  void stop() {
+    const std::lock_guard lock(mutex_);
+    if (!end_) end_ = Status(StatusCode::Cancelled, "the subscription was stopped");
+    items_.clear();
+    changed_.notify_one();
+  }
+
+  bool is_over() const { return is_over_ || !status_; }
+  const Status& status() const { return status_; }
+  std::string cursor() const { return token_.to_text(); }
+
+ private:
+  Status open(const SubscribeOptions& options) {
+    FJORD_TRY(core_.refresh());
+    types_ = core_.types();
+    const std::string fields = fmt::format("{}", fmt::join(options.fields, ","));
+    FJORD_TRY_ASSIGN(DocumentQuery query, DocumentQuery::make(options.type, options.selection, fields, *types_));
+    projection_ = Projection(std::move(query.names));
+    visitors::ChangeFeedOptions feed;
+    feed.selection = query.selection;
+    feed.field_set = query.field_set;
+    feed.from_now = options.from_now;
+    feed.poll_interval = options.poll_interval;
+    if (!options.resume.empty()) {
+      auto token = visitors::ChangeToken::parse(options.resume);
+      if (!token) return token.error().with_context("resume");
+      feed.resume = std::move(*token);
+    }
+    token_ = feed.resume.value_or(visitors::ChangeToken(feed.fingerprint()));
+    FJORD_TRY(core_.copy_snapshot(snapshots_));
+    core_.connection().executor().post([this, feed = std::move(feed)]() mutable { start(std::move(feed)); });
+    return Status::ok();
+  }
+
+  void start(visitors::ChangeFeedOptions options) {
+    Connection& connection = core_.connection();
+    visitors::ChangeFeedCallbacks callbacks;
+    // Each in a task of its own: the feed's token contains a block when the callback has returned.
+    callbacks.on_changes = [this](BucketId bucket, std::string block, bool) {
+      core_.connection().executor().post([this, bucket, block = std::move(block)]() mutable {
+        push({Change::Kind::Put, std::move(block), bucket, feed_->token().at(bucket), std::nullopt, {}});
+      });
+    };
+    callbacks.on_caught_up = [this] {
+      core_.connection().executor().post(
+          [this] { push({Change::Kind::CaughtUp, {}, {}, {}, feed_->token(), {}}); });
+    };
+    callbacks.on_resync = [this](Timestamp horizon) {
+      core_.connection().executor().post(
+          [this, horizon] { push({Change::Kind::Resync, {}, {}, {}, std::nullopt, horizon}); });
+    };
+    callbacks.on_end = [this](const Status& status) {
+      core_.connection().executor().post([this, status] { finish(status); });
+    };
+    feed_ = std::make_unique<visitors::ChangeFeed>(std::move(options), std::move(callbacks), connection.transport(),
+                                                   snapshots_, connection.runtime().clock, Random::from_system(),
+                                                   connection.executor());
+    feed_->start();
+  }
+
+  void push(FeedItem item) {
+    const std::lock_guard lock(mutex_);
+    if (end_) return;
+    bytes_ += item.docblock.size();
+    items_.push_back(std::move(item));
+    changed_.notify_one();
+    if (bytes_ > buffer_bytes_ && !std::exchange(paused_, true)) feed_->pause();
+  }
+
+  void finish(const Status& status) {
+    const std::lock_guard lock(mutex_);
+    if (!end_) end_ = status;
+    changed_.notify_one();
+  }
+
+  /// False: nothing came, or it is over.
+  bool pop(std::optional<Duration> timeout) {
+    std::unique_lock lock(mutex_);
+    const auto has_news = [this] { return !items_.empty() || end_.has_value(); };
+    if (!timeout) {
+      changed_.wait(lock, has_news);
+    } else if (!changed_.wait_for(lock, *timeout, has_news)) {
+      return false;
+    }
+    if (items_.empty()) {
+      status_ = *end_;
+      is_over_ = true;
+      return false;
+    }
+    item_ = std::move(items_.front());
+    items_.pop_front();
+    bytes_ -= item_.docblock.size();
+    if (paused_ && bytes_ <= buffer_bytes_ / 2) {
+      paused_ = false;
+      core_.connection().executor().post([this] {
+        if (feed_ != nullptr) feed_->resume();
+      });
+    }
+    return true;
+  }
+
+  /// Makes the change of an entry; false if it ended the subscription.
+  bool give(const EntryView& entry) {
+    change_ = Change{};
+    change_.version = entry.timestamp;
+    if (entry.removed) {
+      change_.kind = Change::Kind::Remove;
+      change_.id = std::string(entry.id);
+      return true;
+    }
+    Result<Document> document = decode(entry);
+    if (!document) {
+      end(document.error());
+      return false;
+    }
+    document_ = std::move(*document);
+    change_.id = document_->id().str();
+    change_.document = &*document_;
+    return true;
+  }
+
+  Result<Document> decode(const EntryView& entry) {
+    auto view = DocumentView::open(*types_, entry.header, entry.body);
+    if (view && view->type() == nullptr) {
+      FJORD_TRY(core_.refresh());
+      types_ = core_.types();
+      view = DocumentView::open(*types_, entry.header, entry.body);
+    }
+    if (!view) return view.error();
+    FJORD_TRY_ASSIGN(Document document, view->document());
+    projection_.apply(document);
+    document.keep(types_);
+    return document;
+  }
+
+  void end(const Status& status) {
+    status_ = status;
+    stop();
+  }
+
+  ClientCore& core_;
+  const std::size_t buffer_bytes_;
+  std::shared_ptr<const DocumentTypeRepo> types_;
+  Projection projection_;
+  rpc::SnapshotHolder snapshots_;
+  std::unique_ptr<visitors::ChangeFeed> feed_;  ///< Of the executor.
+
+  FeedItem item_;
+  DocBlockReader reader_{std::string_view()};
+  std::optional<Document> document_;
+  Change change_;
+  visitors::ChangeToken token_;  ///< Behind the blocks that have been given whole.
+  bool is_in_block_ = false;     ///< `item_` is a block that is being given.
+  bool is_over_ = false;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<FeedItem> items_ FJORD_GUARDED_BY(mutex_);
+  std::size_t bytes_ FJORD_GUARDED_BY(mutex_) = 0;
+  bool paused_ FJORD_GUARDED_BY(mutex_) = false;
+  std::optional<Status> end_ FJORD_GUARDED_BY(mutex_);
+  Status status_;  ///< Last: open() sets the others.
+};
+
+Subscription::Subscription(ClientCore& core, SubscribeOptions options)
+    : impl_(std::make_unique<Impl>(core, options)) {}
+Subscription::Subscription(Subscription&&) noexcept = default;
+Subscription& Subscription::operator=(Subscription&&) noexcept = default;
+Subscription::~Subscription() = default;
+
+const Change* Subscription::next() { return impl_->next(std::nullopt); }
+const Change* Subscription::next_within(Duration timeout) { return impl_->next(timeout); }
+bool Subscription::is_over() const { return impl_->is_over(); }
+const Status& Subscription::status() const { return impl_->status(); }
+std::string Subscription::cursor() const { return impl_->cursor(); }
+void Subscription::stop() { impl_->stop(); }
+
+}  // namespace fjord

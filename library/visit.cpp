@@ -1,0 +1,235 @@
+#include "fjord/library/visit.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <utility>
+
+#include "fjord/document/document.h"
+#include "fjord/library/detail/client_core.h"
+#include "fjord/library/detail/document_query.h"
+#include "fjord/library/detail/given_documents.h"
+#include "projection.h"
+#include "visit_stream.h"
+
+namespace fjord {
+
+namespace {
+
+constexpr std::uint64_t kSlicesMax = 1024;
+
+rpc::Priority wire(ClientPriority priority) {
+  return priority == ClientPriority::Default ? rpc::Priority::Background : static_cast<rpc::Priority>(priority);
+}
+
+/// Errors: InvalidArgument, UnknownType, InvalidField, InvalidSelection.
+Result<visitors::VisitorSessionOptions> session_options(const VisitOptions& options, const DocumentQuery& query) {
+  if (options.slices == 0 || options.slices > kSlicesMax) {
+    return Status(StatusCode::InvalidArgument, fmt::format("slices is {}: expected 1 to {}", options.slices, kSlicesMax));
+  }
+  visitors::VisitorSessionOptions session;
+  session.selection = query.selection;
+  session.field_set = options.ids_only ? "[id]" : query.field_set;
+  session.follow_bits = true;
+  session.include_removed = options.include_removed;
+  session.snapshot = options.snapshot;
+  session.from = options.from;
+  session.to = options.to;
+  session.priority = wire(options.priority);
+  session.visitors_per_node = options.visitors_per_node;
+  session.no_progress_limit = options.no_progress_limit;
+  if (!options.slice) return session;
+  if (options.slices > 1) return Status(StatusCode::InvalidArgument, "slice and slices exclude each other");
+  if (options.slice->count == 0 || options.slice->index >= options.slice->count) {
+    return Status(StatusCode::InvalidArgument,
+                  fmt::format("there is no slice {} of {}", options.slice->index, options.slice->count));
+  }
+  session.slice = visitors::PositionRange::slice(options.slice->index, options.slice->count);
+  return session;
+}
+
+}  // namespace
+
+class Visit::Impl {
+ public:
+  Impl(ClientCore& core, const VisitOptions& options) : core_(core), status_(open(options)) {}
+
+  const Document* next() {
+    while (true) {
+      const std::optional<EntryView> entry = next_entry();
+      if (!entry) return nullptr;
+      if (entry->removed || entry->header.empty()) continue;
+      Result<Document> document = decode(*entry);
+      if (document) {
+        document_ = std::move(*document);
+        return &*document_;
+      }
+      fail(document.error());
+    }
+  }
+
+  std::optional<EntryView> next_entry() {
+    while (status_.is_ok() && !is_over_) {
+      std::optional<EntryView> entry = reader_.next();
+      if (!entry) {
+        if (!reader_.ok()) fail(Status(StatusCode::Corruption, "a block of documents is malformed"));
+        else if (!next_block()) is_over_ = true;
+        continue;
+      }
+      if (before_.size() != 0 && before_.contains(entry->gid)) continue;
+      given_->push_back(entry->gid);
+      version_ = entry->timestamp;
+      return entry;
+    }
+    return std::nullopt;
+  }
+
+  std::string cursor() const {
+    VisitCursor cursor{tokens_, before_};
+    for (const auto& [bucket, gids] : open_buckets_) {
+      for (const GlobalId& gid : gids) cursor.given.add(gid);
+    }
+    return cursor.to_text();
+  }
+
+  VisitStatistics statistics() const {
+    VisitStatistics result;
+    if (stream_ == nullptr) return result;
+    visitors::VisitProgress progress = stream_->progress();
+    result.buckets_total = progress.buckets_total;
+    result.buckets_done = progress.buckets_done;
+    result.buckets_repeated = progress.buckets_repeated;
+    result.documents_read = progress.documents_read;
+    result.documents_matched = progress.documents_matched;
+    result.bytes = progress.docblock_bytes;
+    result.buckets_skipped_by_selection = progress.skipped_by_selection;
+    result.buckets_skipped_by_slice = progress.skipped_by_slice;
+    result.buckets_skipped_as_done = progress.skipped_as_done;
+    result.buckets_by_node = std::move(progress.buckets_by_node);
+    return result;
+  }
+
+  void stop() {
+    if (stream_ != nullptr) stream_->stop(Status(StatusCode::Cancelled, "the visit was stopped"));
+  }
+
+  const Status& status() const { return status_; }
+  Timestamp version() const { return version_; }
+  const std::shared_ptr<const DocumentTypeRepo>& types() const { return types_; }
+
+ private:
+  Status open(const VisitOptions& options) {
+    FJORD_TRY(core_.refresh());
+    types_ = core_.types();
+    const std::string fields = fmt::format("{}", fmt::join(options.fields, ","));
+    FJORD_TRY_ASSIGN(DocumentQuery query, DocumentQuery::make(options.type, options.selection, fields, *types_));
+    FJORD_TRY_ASSIGN(const visitors::VisitorSessionOptions session, session_options(options, query));
+    projection_ = Projection(std::move(query.names));
+    std::vector<visitors::VisitorSessionOptions> sessions(options.slices, session);
+    if (options.slices > 1) {
+      for (std::uint64_t k = 0; k < options.slices; ++k) {
+        sessions[k].slice = visitors::PositionRange::slice(k, options.slices);
+      }
+    }
+    for (const auto& one : sessions) tokens_.push_back({one.fingerprint(), {}});
+    if (!options.resume.empty()) FJORD_TRY(resume(options.resume, sessions));
+    slices_ = sessions.size() > 1 ? 0 : 1;
+    whole_ = session.slice;
+    stream_ = std::make_unique<VisitStream>(core_, std::move(sessions), options.buffer_bytes);
+    return stream_->start();
+  }
+
+  Status resume(const std::string& text, std::vector<visitors::VisitorSessionOptions>& sessions) {
+    auto cursor = VisitCursor::parse(text);
+    if (!cursor) return cursor.error().with_context("resume");
+    if (cursor->tokens.size() != sessions.size()) {
+      return {StatusCode::InvalidArgument, fmt::format("resume: the cursor is of a visit in {} slices, this one has {}",
+                                                       cursor->tokens.size(), sessions.size())};
+    }
+    for (std::size_t k = 0; k < sessions.size(); ++k) {
+      if (cursor->tokens[k].question != tokens_[k].question) {
+        return {StatusCode::InvalidArgument, "resume: the cursor is of a visit with another question"};
+      }
+      sessions[k].resume = cursor->tokens[k];
+    }
+    tokens_ = std::move(cursor->tokens);
+    before_ = std::move(cursor->given);
+    return Status::ok();
+  }
+
+  /// The part of the slice that is in the bucket.
+  visitors::PositionRange part_of(const VisitedBucket& visited) const {
+    const visitors::PositionRange slice =
+        slices_ == 1 ? whole_ : visitors::PositionRange::slice(visited.slice, tokens_.size());
+    const visitors::PositionRange bucket = visitors::PositionRange::of(visited.bucket);
+    return {std::max(bucket.first, slice.first), std::min(bucket.last, slice.last)};
+  }
+
+  /// False at the end.
+  bool next_block() {
+    while (stream_->pop(item_)) {
+      if (!item_.is_bucket_end) {
+        given_ = &open_buckets_[item_.from];
+        reader_ = DocBlockReader(item_.docblock);
+        return true;
+      }
+      open_buckets_.erase(item_.from);
+      if (before_.size() != 0) before_.complete(part_of(item_.from));
+      tokens_[item_.from.slice].done.add(visitors::PositionRange::of(item_.from.bucket));
+    }
+    status_ = stream_->result();
+    return false;
+  }
+
+  Result<Document> decode(const EntryView& entry) {
+    auto view = DocumentView::open(*types_, entry.header, entry.body);
+    if (view && view->type() == nullptr) {
+      FJORD_TRY(core_.refresh());
+      types_ = core_.types();
+      view = DocumentView::open(*types_, entry.header, entry.body);
+    }
+    if (!view) return view.error();
+    FJORD_TRY_ASSIGN(Document document, view->document());
+    projection_.apply(document);
+    document.keep(types_);
+    return document;
+  }
+
+  void fail(const Status& status) {
+    status_ = status;
+    stop();
+  }
+
+  ClientCore& core_;
+  std::shared_ptr<const DocumentTypeRepo> types_;
+  Projection projection_;
+  std::vector<visitors::VisitToken> tokens_;  ///< One for each slice; of what next() has come behind.
+  GivenDocuments before_;                     ///< Given before the resume.
+  std::map<VisitedBucket, std::vector<GlobalId>> open_buckets_;  ///< Given, of buckets that are not complete.
+  std::vector<GlobalId>* given_ = nullptr;                       ///< Of the present block.
+  std::size_t slices_ = 1;
+  visitors::PositionRange whole_;
+  std::unique_ptr<VisitStream> stream_;
+  VisitItem item_;
+  DocBlockReader reader_{std::string_view()};
+  std::optional<Document> document_;
+  Timestamp version_{0};
+  bool is_over_ = false;
+  Status status_;  ///< Last: open() sets the others.
+};
+
+Visit::Visit(ClientCore& core, VisitOptions options) : impl_(std::make_unique<Impl>(core, options)) {}
+Visit::Visit(Visit&&) noexcept = default;
+Visit& Visit::operator=(Visit&&) noexcept = default;
+Visit::~Visit() = default;
+
+const Document* Visit::next() { return impl_->next(); }
+std::optional<EntryView> Visit::next_entry() { return impl_->next_entry(); }
+Timestamp Visit::version() const { return impl_->version(); }
+std::shared_ptr<const DocumentTypeRepo> Visit::types() const { return impl_->types(); }
+const Status& Visit::status() const { return impl_->status(); }
+std::string Visit::cursor() const { return impl_->cursor(); }
+VisitStatistics Visit::statistics() const { return impl_->statistics(); }
+void Visit::stop() { impl_->stop(); }
+
+}  // namespace fjord

@@ -1,0 +1,131 @@
+#include "visit_stream.h"
+
+#include <utility>
+
+namespace fjord {
+
+VisitStream::VisitStream(ClientCore& core, std::vector<visitors::VisitorSessionOptions> sessions,
+                         std::size_t buffer_bytes)
+    : core_(core), buffer_bytes_(buffer_bytes), options_(std::move(sessions)) {}
+
+VisitStream::~VisitStream() {
+  if (!core_.address_error()) return;
+  run_on(core_.connection().executor(), [this] { sessions_.clear(); });
+}
+
+Status VisitStream::start() {
+  FJORD_TRY(core_.copy_snapshot(snapshots_));
+  core_.connection().executor().post([this] { open_sessions(std::exchange(options_, {})); });
+  return Status::ok();
+}
+
+void VisitStream::open_sessions(std::vector<visitors::VisitorSessionOptions> options) {
+  Connection& connection = core_.connection();
+  running_ = options.size();
+  for (std::size_t slice = 0; slice < options.size(); ++slice) {
+    visitors::VisitorSessionCallbacks callbacks = callbacks_of(slice, options[slice].snapshot);
+    sessions_.push_back(std::make_unique<visitors::VisitorSession>(
+        std::move(options[slice]), std::move(callbacks), connection.transport(), snapshots_, connection.runtime().clock,
+        Random::from_system(), connection.executor()));
+  }
+  for (auto& session : sessions_) session->start();
+}
+
+visitors::VisitorSessionCallbacks VisitStream::callbacks_of(std::size_t slice, bool snapshot) {
+  visitors::VisitorSessionCallbacks callbacks;
+  callbacks.on_docblock = [this, slice, snapshot](BucketId bucket, std::string block) {
+    if (snapshot) {
+      held_[{slice, bucket}].push_back(std::move(block));
+    } else {
+      push({{slice, bucket}, false, std::move(block)});
+    }
+  };
+  callbacks.on_bucket_done = [this, slice](BucketId bucket, const std::string&) {
+    if (auto held = held_.extract({slice, bucket}); !held.empty()) {
+      for (std::string& block : held.mapped()) push({{slice, bucket}, false, std::move(block)});
+    }
+    push({{slice, bucket}, true, {}});
+  };
+  if (snapshot) callbacks.on_bucket_dropped = [this, slice](BucketId bucket) { held_.erase({slice, bucket}); };
+  callbacks.on_finished = [this](const Status& status) {
+    if (!status || --running_ == 0) finish(status);
+  };
+  return callbacks;
+}
+
+void VisitStream::push(VisitItem item) {
+  note_progress();
+  const std::lock_guard lock(mutex_);
+  if (result_) return;
+  bytes_ += item.docblock.size();
+  items_.push_back(std::move(item));
+  changed_.notify_one();
+  if (bytes_ <= buffer_bytes_ || std::exchange(paused_, true)) return;
+  for (auto& session : sessions_) session->pause();
+}
+
+void VisitStream::note_progress() {
+  visitors::VisitProgress sum;
+  for (const auto& session : sessions_) {
+    const visitors::VisitProgress one = session->progress();
+    sum.buckets_total += one.buckets_total;
+    sum.buckets_done += one.buckets_done;
+    sum.buckets_repeated += one.buckets_repeated;
+    sum.docblock_bytes += one.docblock_bytes;
+    sum.documents_read += one.documents_read;
+    sum.documents_matched += one.documents_matched;
+    sum.skipped_by_selection += one.skipped_by_selection;
+    sum.skipped_by_slice += one.skipped_by_slice;
+    sum.skipped_as_done += one.skipped_as_done;
+    sum.located = sum.located || one.located;
+    for (const auto& [node, buckets] : one.buckets_by_node) sum.buckets_by_node[node] += buckets;
+  }
+  const std::lock_guard lock(mutex_);
+  progress_ = std::move(sum);
+}
+
+void VisitStream::finish(const Status& status) {
+  note_progress();
+  const std::lock_guard lock(mutex_);
+  if (!result_) result_ = status;
+  changed_.notify_one();
+}
+
+bool VisitStream::pop(VisitItem& item) {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [this] { return !items_.empty() || result_.has_value(); });
+  if (items_.empty()) return false;
+  item = std::move(items_.front());
+  items_.pop_front();
+  bytes_ -= item.docblock.size();
+  if (paused_ && bytes_ <= buffer_bytes_ / 2) {
+    paused_ = false;
+    core_.connection().executor().post([this] {
+      for (auto& session : sessions_) session->resume();
+    });
+  }
+  return true;
+}
+
+Status VisitStream::result() const {
+  const std::lock_guard lock(mutex_);
+  return result_.value_or(Status::ok());
+}
+
+void VisitStream::stop(Status why) {
+  const std::lock_guard lock(mutex_);
+  if (!result_) result_ = std::move(why);
+  items_.clear();
+  bytes_ = 0;
+  changed_.notify_one();
+  core_.connection().executor().post([this] {
+    for (auto& session : sessions_) session->pause();
+  });
+}
+
+visitors::VisitProgress VisitStream::progress() const {
+  const std::lock_guard lock(mutex_);
+  return progress_;
+}
+
+}  // namespace fjord

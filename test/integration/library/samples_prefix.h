@@ -1,0 +1,15 @@
+// What the samples of docs/clients/cpp.md use and do not show.
+#include <cstdint>
+#include <fjord/fjord.h>
+#include <string>
+#include <vector>
+
+void use(const fjord::Document& document);
+void use(const fjord::AggregateResult& result);
+void complain(const fjord::Status& status);
+void save(const std::string& cursor);
+std::string load();
+void store(const fjord::Change& change);
+void forget(const std::string& id);
+void make_the_copy_anew();
+std::string changed(const std::string& json);

@@ -1,0 +1,43 @@
+#include <catch2/catch.hpp>
+
+#include "fjord/fjord.h"
+
+namespace fjord {
+
+TEST_CASE("library: with a malformed address every call fails with the same reason") {
+  Client client = connect("nonsense");
+  CHECK(client.ping().code() == StatusCode::InvalidArgument);
+  const ReadResult read = client.get("id:a:item::1");
+  CHECK(read.status.code() == StatusCode::InvalidArgument);
+  CHECK(read.status.message().find("nonsense") != std::string::npos);
+  const WriteResult written = client.put_json("id:a:item::1", "{}");
+  CHECK(written.status.code() == StatusCode::InvalidArgument);
+  CHECK(written.outcome == WriteOutcome::NotApplied);
+  CHECK(client.new_document("id:a:item::1").status().code() == StatusCode::InvalidArgument);
+  Visit visit = client.visit({});
+  CHECK(visit.next() == nullptr);
+  CHECK(visit.status().code() == StatusCode::InvalidArgument);
+  Subscription changes = client.subscribe({});
+  CHECK(changes.next() == nullptr);
+  CHECK(changes.status().code() == StatusCode::InvalidArgument);
+  CHECK(client.aggregate({.type = "item"}).status.code() == StatusCode::InvalidArgument);
+  CHECK(client.remove_where("true", {.type = "item"}).status.code() == StatusCode::InvalidArgument);
+  CHECK(client.jobs().list().status().code() == StatusCode::InvalidArgument);
+  CHECK(client.admin().status().status().code() == StatusCode::InvalidArgument);
+}
+
+TEST_CASE("library: without a cluster a call ends at its deadline, and the client can be destroyed at once") {
+  ClientSettings settings;
+  settings.timeout = milliseconds(200);
+  Client client = connect("127.0.0.1:1", settings);
+  CHECK(client.ping().code() == StatusCode::NotReady);
+  const WriteResult written = client.put_json("id:a:item::1", "{}");
+  CHECK_FALSE(written.status);
+  CHECK(written.outcome == WriteOutcome::NotApplied);
+  Pending<WriteResult> pending = client.put_json("id:a:item::2", "{}");
+  Client moved = std::move(client);
+  { const Client gone = std::move(moved); }
+  CHECK_FALSE(std::move(pending).wait().status);
+}
+
+}  // namespace fjord

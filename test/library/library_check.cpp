@@ -1,0 +1,290 @@
+// Uses a running cluster through the library alone, and says what is wrong: fjord-library-check HOST:PORT
+// test/integration/library_test.py runs it.
+
+#include <coroutine>
+#include <cstdio>
+#include <exception>
+#include <fmt/format.h>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fjord/fjord.h"
+
+namespace {
+
+using namespace fjord;
+
+constexpr int kDocuments = 3000;
+int failures = 0;
+
+#define CHECK(condition)                                                            \
+  do {                                                                              \
+    if (!(condition)) {                                                             \
+      ++failures;                                                                   \
+      std::fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition); \
+    }                                                                               \
+  } while (false)
+#define CHECK_OK(status_expression)                                                                        \
+  do {                                                                                                     \
+    if (const Status checked = (status_expression); !checked) {                                            \
+      ++failures;                                                                                          \
+      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, checked.to_string().c_str());                 \
+    }                                                                                                      \
+  } while (false)
+
+std::string id_of(int number) { return fmt::format("id:shop:item::{}", number); }
+
+struct Detached {
+  struct promise_type {
+    Detached get_return_object() { return {}; }
+    std::suspend_never initial_suspend() { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+
+/// Writes and reads one document in a coroutine, on the thread of the client.
+Detached write_and_read(Client& client, std::string id, std::shared_ptr<detail::PendingState<std::string>> name) {
+  const WriteResult put = co_await client.put_json(id, R"({"name": "coroutine", "price": 1})");
+  const ReadResult read = co_await client.get(id);
+  name->set(put && read ? std::string(*read->text("name")) : read.status.to_string());
+}
+
+void check_documents(Client& client) {
+  auto item = client.new_document(id_of(0));
+  CHECK_OK(item.status());
+  if (!item) return;
+  CHECK_OK(item->set("name", "tea"));
+  CHECK_OK(item->set("price", 3));
+  const WriteResult put = client.put(*item, {.durability = WriteDurability::Sync});
+  CHECK_OK(put.status);
+  CHECK(put.outcome == WriteOutcome::Applied);
+
+  const ReadResult read = client.get(id_of(0));
+  CHECK_OK(read.status);
+  CHECK(read && read->text("name") == "tea" && read->integer("price") == 3 && read->number("price") == 3.0);
+  CHECK(read.version == put.version);
+  const ReadResult names = client.get(id_of(0), {.fields = "name"});
+  CHECK(names && names->has("name") && !names->has("price"));
+  const JsonResult json = client.get_json(id_of(0));
+  CHECK(json && json.json.find("\"tea\"") != std::string::npos);
+  CHECK(client.get(id_of(-1)).wait().status.code() == StatusCode::NotFound);
+
+  // A write that expects another version is refused, and says which one there is.
+  const WriteResult refused = client.put_json(id_of(0), R"({"price": 4})", {.required_version = Timestamp{1}});
+  CHECK(refused.status.code() == StatusCode::TestAndSetFailed);
+  CHECK(refused.current_version == put.version);
+  CHECK_OK(client.put_json(id_of(0), R"({"price": 4})", {.required_version = put.version}).wait().status);
+  const WriteResult unmet = client.remove(id_of(0), {.condition = "item.price == 3"});
+  CHECK(unmet.status.code() == StatusCode::TestAndSetFailed);
+
+  auto update = client.new_update(id_of(0));
+  CHECK_OK(update.status());
+  if (update) {
+    CHECK_OK(update->add("price", UpdateAction::Increment, 5));
+    const WriteResult updated = client.update(*update);
+    CHECK_OK(updated.status);
+    // The same key again is the same write.
+    const WriteResult again = client.update(*update, {.idempotency_key = updated.idempotency_key});
+    CHECK_OK(again.status);
+    const ReadResult after = client.get(id_of(0), {.consistency = ReadConsistency::Linearizable});
+    CHECK(after && after->integer("price") == 9);
+  }
+  CHECK(client.put_json(id_of(0), R"({"colour": 4})").wait().status.code() == StatusCode::InvalidField);
+
+  const auto name = std::make_shared<detail::PendingState<std::string>>(nullptr);
+  write_and_read(client, id_of(1), name);
+  CHECK(name->wait() == "coroutine");
+  Document kept = *client.get(id_of(1)).wait().document;
+  CHECK(kept.type().name() == "item");
+}
+
+void feed(Client& client) {
+  std::vector<Pending<WriteResult>> puts;
+  for (int n = 0; n < kDocuments; ++n) {
+    puts.push_back(client.put_json(id_of(n), fmt::format(R"({{"name": "n{}", "price": {}}})", n, n % 10)));
+  }
+  for (auto& put : puts) CHECK_OK(std::move(put).wait().status);
+}
+
+void check_visits(Client& client) {
+  for (const std::uint64_t slices : {1U, 3U}) {
+    // Interrupted again and again, each document comes once.
+    std::map<std::string, int> seen;
+    std::string cursor;
+    for (bool is_over = false; !is_over;) {
+      Visit visit = client.visit({.selection = "item.price < 5", .slices = slices, .resume = cursor, .buffer_bytes = 1000});
+      int left = 700;
+      const Document* document = nullptr;
+      while (left-- > 0 && (document = visit.next()) != nullptr) ++seen[document->id().str()];
+      is_over = document == nullptr;
+      CHECK_OK(visit.status());
+      cursor = visit.cursor();
+    }
+    CHECK(seen.size() == kDocuments / 2);
+    for (const auto& [id, times] : seen) CHECK(times == 1);
+  }
+  Visit slice = client.visit({.type = "item", .fields = {"name"}, .slice = VisitSlice{0, 2}});
+  std::size_t in_slice = 0;
+  for (const Document& document : slice) {
+    CHECK(document.has("name") && !document.has("price"));
+    ++in_slice;
+  }
+  CHECK_OK(slice.status());
+  CHECK(in_slice > 0 && in_slice < kDocuments);
+  CHECK(slice.statistics().buckets_done > 0);
+
+  Visit stopped = client.visit({.type = "item"});
+  CHECK(stopped.next() != nullptr);
+  std::thread([&] { stopped.stop(); }).join();
+  while (stopped.next() != nullptr) {
+  }
+  CHECK(stopped.status().code() == StatusCode::Cancelled);
+  Visit wrong = client.visit({.selection = "item.colour == 1"});
+  CHECK(wrong.next() == nullptr && !wrong.status());
+  Visit snapshot = client.visit({.type = "item", .ids_only = true, .snapshot = true});
+  std::size_t ids = 0;
+  while (const auto entry = snapshot.next_entry()) ids += entry->removed ? 0 : 1;
+  CHECK_OK(snapshot.status());
+  CHECK(ids == kDocuments);
+}
+
+void check_aggregation_and_jobs(Client& client) {
+  const AggregateResult rows = client.aggregate({.type = "item",
+                                                 .group_by = {"price"},
+                                                 .aggregates = {"count()", "avg(price) as mean", "min(name) as first"},
+                                                 .order_by = {"price"}});
+  CHECK_OK(rows.status);
+  CHECK((rows.columns == std::vector<std::string>{"price", "count", "mean", "first"}));
+  CHECK(rows.rows.size() == 10);
+  for (std::size_t n = 0; n < rows.rows.size(); ++n) {
+    CHECK(rows.rows[n][0] == Cell(static_cast<std::int64_t>(n)));
+    CHECK(rows.rows[n][1] == Cell(std::int64_t{kDocuments / 10}));
+    CHECK(rows.rows[n][2] == Cell(static_cast<double>(n)));
+    CHECK(std::holds_alternative<std::string>(rows.rows[n][3]));
+  }
+  CHECK(client.aggregate({.type = "nothing"}).status.code() == StatusCode::UnknownType);
+
+  Jobs jobs = client.jobs();
+  const auto id = jobs.submit({.passes = {{.application = "citycount", .type = "item", .parameters = {{"field", "name"}}}}});
+  CHECK_OK(id.status());
+  if (!id) return;
+  const auto ended = jobs.wait(*id);
+  CHECK_OK(ended.status());
+  if (!ended) return;
+  CHECK(ended->state == JobState::Done);
+  CHECK(ended->documents_read == kDocuments);
+  CHECK(ended->fraction_done == 1);
+  const auto results = jobs.results(*id);
+  CHECK_OK(results.status());
+  CHECK(results && results->size() == kDocuments);
+  const auto list = jobs.list();
+  CHECK(list && !list->empty());
+  CHECK(!jobs.cancel("job-none").is_ok());
+  CHECK_OK(jobs.remove(*id));
+  CHECK(jobs.submit({}).status().code() == StatusCode::InvalidArgument);
+}
+
+void check_changes(Client& client) {
+  std::string cursor;
+  std::set<std::string> copy;
+  {
+    Subscription all = client.subscribe({.selection = "item.price == 7"});
+    for (const Change& change : all) {
+      if (change.kind == Change::Kind::CaughtUp) break;
+      if (change.kind != Change::Kind::Put) continue;  // Not selected, or removed.
+      CHECK(change.document->integer("price") == 7);
+      copy.insert(change.id);
+    }
+    CHECK_OK(all.status());
+    cursor = all.cursor();
+  }
+  CHECK(copy.size() == kDocuments / 10);
+
+  const BulkSummary would = client.remove_where("item.price == 7", {.type = "item", .dry_run = true});
+  CHECK_OK(would.status);
+  CHECK(would.matched == kDocuments / 10 && would.applied == 0);
+  std::string half;
+  const BulkSummary updated = client.update_where(
+      "item.price == 8", R"({"price": {"assign": 7}})",
+      {.type = "item", .on_cursor = [&](const std::string& now) { half = now; return Status::ok(); }});
+  CHECK(updated && updated.applied == kDocuments / 10);
+  CHECK(half == updated.cursor);
+  const BulkSummary again =
+      client.update_where("item.price == 8", R"({"price": {"assign": 7}})", {.type = "item", .resume = updated.cursor});
+  CHECK(again && again.matched == 0);
+  CHECK(!client.remove_where("item.price == 8", {.type = "item", .resume = updated.cursor}).status.is_ok());
+  const BulkSummary removed = client.remove_where("item.price == 7 and item.name == \"n7\"", {.type = "item"});
+  CHECK(removed && removed.applied == 1);
+  CHECK(client.update_where("item.price == 8", R"({"colour": {"assign": 7}})", {.type = "item"}).status.code() ==
+        StatusCode::InvalidField);
+
+  Subscription later = client.subscribe({.selection = "item.price == 7", .resume = cursor});
+  for (const Change& change : later) {
+    if (change.kind == Change::Kind::CaughtUp) break;
+    if (change.kind == Change::Kind::Put) copy.insert(change.id);
+    if (change.kind == Change::Kind::Remove) copy.erase(change.id);
+  }
+  CHECK(copy.size() == 2 * kDocuments / 10 - 1);
+  CHECK(!copy.contains(id_of(7)));
+  CHECK(later.next_within(milliseconds(1)) == nullptr || !later.is_over());
+}
+
+void check_administration(Client& client) {
+  Admin admin = client.admin();
+  const auto status = admin.status();
+  CHECK_OK(status.status());
+  if (!status) return;
+  CHECK(status->nodes.size() >= 3);
+  CHECK(status->buckets > 0);
+  const auto changed = admin.set({{"storage.visitors_max", "64"}});
+  CHECK_OK(changed.status());
+  CHECK(changed && changed->size() == 1);
+  CHECK(admin.set({{"storage.visitors_max", "no"}}).status().code() == StatusCode::InvalidArgument);
+  CHECK_OK(admin.set({{"storage.visitors_max", ""}}).status());
+  const auto settings = admin.settings();
+  CHECK(settings && settings->size() > 20);
+  const auto history = admin.history(5);
+  CHECK(history && !history->empty());
+  const auto plan = admin.change_nodes({.action = NodeAction::Retire, .nodes = {"storage.0"}, .force = true});
+  CHECK_OK(plan.status());
+  CHECK(plan && !plan->done && plan->replicas_moved > 0);
+  CHECK(!admin.change_nodes({.action = NodeAction::Retire, .nodes = {"storage.99"}}));
+  const auto buckets = admin.bucket_of(id_of(3));
+  CHECK_OK(buckets.status());
+  CHECK(buckets && buckets->size() == 1);
+  if (buckets && !buckets->empty()) {
+    std::set<std::uint64_t> versions;
+    for (const ReplicaInfo& replica : buckets->front().replicas) versions.insert(replica.document_version_us.value_or(0));
+    CHECK(versions.size() == 1 && !versions.contains(0));
+  }
+  const auto schemas = admin.schemas();
+  CHECK(schemas && !schemas->empty());
+  CHECK(admin.deploy_schemas({"nonsense"}).status().code() == StatusCode::InvalidArgument);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: fjord-library-check HOST:PORT\n");
+    return 2;
+  }
+  Client client = connect(argv[1]);
+  CHECK_OK(client.ping());
+  const auto deployed = client.admin().deploy_schemas(
+      {"document item { field name type string { header } field price type int { header } }"});
+  CHECK_OK(deployed.status());
+  check_documents(client);
+  feed(client);
+  check_visits(client);
+  check_aggregation_and_jobs(client);
+  check_changes(client);
+  check_administration(client);
+  std::printf("%d checks failed\n", failures);
+  return failures == 0 ? 0 : 1;
+}

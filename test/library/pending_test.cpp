@@ -1,0 +1,71 @@
+#include "fjord/library/pending.h"
+
+#include <catch2/catch.hpp>
+#include <coroutine>
+#include <exception>
+#include <memory>
+#include <thread>
+
+namespace fjord {
+namespace {
+
+using State = detail::PendingState<int>;
+
+std::shared_ptr<State> state() { return std::make_shared<State>(nullptr); }
+
+/// A coroutine that runs at once and is awaited by nobody.
+struct Detached {
+  struct promise_type {
+    Detached get_return_object() { return {}; }
+    std::suspend_never initial_suspend() { return {}; }
+    std::suspend_never final_suspend() noexcept { return {}; }
+    void return_void() {}
+    void unhandled_exception() { std::terminate(); }
+  };
+};
+
+Detached store(Pending<int> pending, int& into) { into = co_await std::move(pending); }
+
+}  // namespace
+
+TEST_CASE("pending: a value that is there is taken at once, in each of the three ways") {
+  const auto waited = state();
+  waited->set(1);
+  CHECK(Pending<int>(waited).wait() == 1);
+  const auto called = state();
+  called->set(2);
+  int seen = 0;
+  Pending<int>(called).then([&](int value) { seen = value; });
+  CHECK(seen == 2);
+  const auto awaited = state();
+  awaited->set(3);
+  int stored = 0;
+  store(Pending<int>(awaited), stored);
+  CHECK(stored == 3);
+}
+
+TEST_CASE("pending: a value that comes later ends a wait, calls back and resumes a coroutine") {
+  const auto waited = state();
+  std::thread later([&] { waited->set(1); });
+  const int value = Pending<int>(waited);
+  later.join();
+  CHECK(value == 1);
+
+  const auto called = state();
+  int seen = 0;
+  Pending<int> pending(called);
+  CHECK_FALSE(pending.is_ready());
+  std::move(pending).then([&](int result) { seen = result; });
+  CHECK(seen == 0);
+  called->set(2);
+  CHECK(seen == 2);
+
+  const auto awaited = state();
+  int stored = 0;
+  store(Pending<int>(awaited), stored);
+  CHECK(stored == 0);
+  awaited->set(3);
+  CHECK(stored == 3);
+}
+
+}  // namespace fjord
