@@ -201,8 +201,7 @@ Result<std::vector<BucketReplicas>> Admin::bucket_of(const std::string& document
   FJORD_TRY_ASSIGN(const DocumentId id, DocumentId::parse(document_id));
   rpc::ShowBucket request;
   request.id = id.str();
-  FJORD_TRY_ASSIGN(const rpc::ShowBucketReply reply,
-                   show_bucket(core_->connection(), request, core_->timeout({})));
+  FJORD_TRY_ASSIGN(const rpc::ShowBucketReply reply, show_bucket(core_->connection(), request, core_->timeout({})));
   std::vector<BucketReplicas> buckets;
   for (const rpc::BucketView& view : reply.buckets) {
     BucketReplicas& bucket = buckets.emplace_back();

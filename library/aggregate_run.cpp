@@ -165,7 +165,8 @@ AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request)
   const AggregatePlan& plan = *end->plans.back();
   for (const AggregateColumn& column : plan.columns()) result.columns.push_back(column.name);
   if (end->job.phase == rpc::JobPhase::Failed) result.status = end->job.error;
-  if (end->job.phase == rpc::JobPhase::Cancelled) result.status = Status(StatusCode::Cancelled, "the job was cancelled");
+  if (end->job.phase == rpc::JobPhase::Cancelled)
+    result.status = Status(StatusCode::Cancelled, "the job was cancelled");
   auto rows = cells_of(plan, end->rows);
   if (rows) {
     result.rows = std::move(*rows);

@@ -35,8 +35,8 @@ class BulkWriter {
         feeder_(core.client(), feeder_options()) {}
 
   void write(BucketId bucket, std::string_view id) {
-    rpc::Operation operation = change_.changes ? update_json_operation(std::string(id), *change_.changes)
-                                               : remove_operation(std::string(id));
+    rpc::Operation operation =
+        change_.changes ? update_json_operation(std::string(id), *change_.changes) : remove_operation(std::string(id));
     operation.condition = selection_;
     operation.token = name_;
     std::uint64_t tag = 0;
@@ -226,7 +226,8 @@ Status count(VisitStream& stream, const BulkOptions& options, BulkSummary& summa
     if (options.on_progress) options.on_progress({fraction_of(stream), summary.matched});
     return Status::ok();
   };
-  return for_each_document(stream, [&](BucketId, std::string_view) { ++summary.matched; }, tell);
+  return for_each_document(
+      stream, [&](BucketId, std::string_view) { ++summary.matched; }, tell);
 }
 
 Status write_all(VisitStream& stream, BulkWriter& writer, const BulkOptions& options, const Clock& clock) {
@@ -239,8 +240,8 @@ Status write_all(VisitStream& stream, BulkWriter& writer, const BulkOptions& opt
     next_cursor = clock.now() + seconds(1);
     return options.on_cursor(writer.cursor());
   };
-  return for_each_document(stream, [&](BucketId bucket, std::string_view id) { writer.write(bucket, id); },
-                           on_bucket_end);
+  return for_each_document(
+      stream, [&](BucketId bucket, std::string_view id) { writer.write(bucket, id); }, on_bucket_end);
 }
 
 Result<BulkSummary> run(ClientCore& core, const BulkChange& change, BulkOptions& options) {

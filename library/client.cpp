@@ -115,10 +115,11 @@ class DocumentReader {
     if (document || document.error().code() != StatusCode::UnknownType) return finish(outcome, std::move(document));
     AsyncClient& client = client_;
     const Duration timeout = timeout_;
-    client.refresh_schemas(timeout, [self = std::move(*this), outcome = std::move(outcome)](const Status& status) mutable {
-      if (!status) return self.finish(outcome, status);
-      self.finish(outcome, decode(self.client_.snapshot()->types(), outcome));
-    });
+    client.refresh_schemas(timeout,
+                           [self = std::move(*this), outcome = std::move(outcome)](const Status& status) mutable {
+                             if (!status) return self.finish(outcome, status);
+                             self.finish(outcome, decode(self.client_.snapshot()->types(), outcome));
+                           });
   }
 
  private:

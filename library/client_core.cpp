@@ -61,7 +61,9 @@ Result<std::shared_ptr<const DocumentTypeRepo>> ClientCore::types_with(std::stri
   return Status(StatusCode::UnknownType, fmt::format("there is no document type \"{}\"", type));
 }
 
-Status ClientCore::copy_snapshot(rpc::SnapshotHolder& into) { return into.update(client().snapshot()->info()).status(); }
+Status ClientCore::copy_snapshot(rpc::SnapshotHolder& into) {
+  return into.update(client().snapshot()->info()).status();
+}
 
 void run_on(Executor& executor, UniqueFunction<void()> task) {
   FJORD_CHECK_MSG(!executor.is_current(), "a blocking call on the thread that would end it");

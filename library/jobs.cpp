@@ -29,7 +29,10 @@ rpc::JobSpec spec_of(const JobRequest& request) {
     return spec;
   }
   for (const JobPassRequest& pass : request.passes) {
-    spec.passes.push_back({pass.application, pass.type, pass.selection, parameters_of(pass.parameters),
+    spec.passes.push_back({pass.application,
+                           pass.type,
+                           pass.selection,
+                           parameters_of(pass.parameters),
                            {pass.into.type, pass.into.name_space, pass.into.name}});
   }
   return spec;

@@ -109,12 +109,12 @@ class Subscription::Impl {
       });
     };
     callbacks.on_caught_up = [this] {
-      core_.connection().executor().post(
-          [this] { push({Change::Kind::CaughtUp, {}, {}, {}, feed_->token(), {}}); });
+      core_.connection().executor().post([this] { push({Change::Kind::CaughtUp, {}, {}, {}, feed_->token(), {}}); });
     };
     callbacks.on_resync = [this](Timestamp horizon) {
-      core_.connection().executor().post(
-          [this, horizon] { push({Change::Kind::Resync, {}, {}, {}, std::nullopt, horizon}); });
+      core_.connection().executor().post([this, horizon] {
+        push({Change::Kind::Resync, {}, {}, {}, std::nullopt, horizon});
+      });
     };
     callbacks.on_end = [this](const Status& status) {
       core_.connection().executor().post([this, status] { finish(status); });
@@ -229,8 +229,7 @@ class Subscription::Impl {
   Status status_;  ///< Last: open() sets the others.
 };
 
-Subscription::Subscription(ClientCore& core, SubscribeOptions options)
-    : impl_(std::make_unique<Impl>(core, options)) {}
+Subscription::Subscription(ClientCore& core, SubscribeOptions options) : impl_(std::make_unique<Impl>(core, options)) {}
 Subscription::Subscription(Subscription&&) noexcept = default;
 Subscription& Subscription::operator=(Subscription&&) noexcept = default;
 Subscription::~Subscription() = default;

@@ -25,7 +25,8 @@ rpc::Priority wire(ClientPriority priority) {
 /// Errors: InvalidArgument, UnknownType, InvalidField, InvalidSelection.
 Result<visitors::VisitorSessionOptions> session_options(const VisitOptions& options, const DocumentQuery& query) {
   if (options.slices == 0 || options.slices > kSlicesMax) {
-    return Status(StatusCode::InvalidArgument, fmt::format("slices is {}: expected 1 to {}", options.slices, kSlicesMax));
+    return Status(StatusCode::InvalidArgument,
+                  fmt::format("slices is {}: expected 1 to {}", options.slices, kSlicesMax));
   }
   visitors::VisitorSessionOptions session;
   session.selection = query.selection;
@@ -72,8 +73,10 @@ class Visit::Impl {
     while (status_.is_ok() && !is_over_) {
       std::optional<EntryView> entry = reader_.next();
       if (!entry) {
-        if (!reader_.ok()) fail(Status(StatusCode::Corruption, "a block of documents is malformed"));
-        else if (!next_block()) is_over_ = true;
+        if (!reader_.ok())
+          fail(Status(StatusCode::Corruption, "a block of documents is malformed"));
+        else if (!next_block())
+          is_over_ = true;
         continue;
       }
       if (before_.size() != 0 && before_.contains(entry->gid)) continue;

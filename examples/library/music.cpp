@@ -1,14 +1,14 @@
 // Feeds albums, visits them, counts them by year, and follows their changes.
 
 #include <cstdio>
-#include <fjord/fjord.h>
 #include <string>
 #include <vector>
 
+#include <fjord/fjord.h>
+
 namespace {
 
-constexpr const char* kSchema =
-    "document album { field title type string { header } field year type int { header } }";
+constexpr const char* kSchema = "document album { field title type string { header } field year type int { header } }";
 
 int complain(const char* what, const fjord::Status& status) {
   std::fprintf(stderr, "%s: %s\n", what, status.to_string().c_str());

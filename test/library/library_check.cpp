@@ -27,12 +27,12 @@ int failures = 0;
       std::fprintf(stderr, "%s:%d: %s is false\n", __FILE__, __LINE__, #condition); \
     }                                                                               \
   } while (false)
-#define CHECK_OK(status_expression)                                                                        \
-  do {                                                                                                     \
-    if (const Status checked = (status_expression); !checked) {                                            \
-      ++failures;                                                                                          \
-      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, checked.to_string().c_str());                 \
-    }                                                                                                      \
+#define CHECK_OK(status_expression)                                                         \
+  do {                                                                                      \
+    if (const Status checked = (status_expression); !checked) {                             \
+      ++failures;                                                                           \
+      std::fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, checked.to_string().c_str()); \
+    }                                                                                       \
   } while (false)
 
 std::string id_of(int number) { return fmt::format("id:shop:item::{}", number); }
@@ -117,7 +117,8 @@ void check_visits(Client& client) {
     std::map<std::string, int> seen;
     std::string cursor;
     for (bool is_over = false; !is_over;) {
-      Visit visit = client.visit({.selection = "item.price < 5", .slices = slices, .resume = cursor, .buffer_bytes = 1000});
+      Visit visit =
+          client.visit({.selection = "item.price < 5", .slices = slices, .resume = cursor, .buffer_bytes = 1000});
       int left = 700;
       const Document* document = nullptr;
       while (left-- > 0 && (document = visit.next()) != nullptr) ++seen[document->id().str()];
@@ -170,7 +171,8 @@ void check_aggregation_and_jobs(Client& client) {
   CHECK(client.aggregate({.type = "nothing"}).status.code() == StatusCode::UnknownType);
 
   Jobs jobs = client.jobs();
-  const auto id = jobs.submit({.passes = {{.application = "citycount", .type = "item", .parameters = {{"field", "name"}}}}});
+  const auto id =
+      jobs.submit({.passes = {{.application = "citycount", .type = "item", .parameters = {{"field", "name"}}}}});
   CHECK_OK(id.status());
   if (!id) return;
   const auto ended = jobs.wait(*id);
@@ -209,9 +211,11 @@ void check_changes(Client& client) {
   CHECK_OK(would.status);
   CHECK(would.matched == kDocuments / 10 && would.applied == 0);
   std::string half;
-  const BulkSummary updated = client.update_where(
-      "item.price == 8", R"({"price": {"assign": 7}})",
-      {.type = "item", .on_cursor = [&](const std::string& now) { half = now; return Status::ok(); }});
+  const BulkSummary updated = client.update_where("item.price == 8", R"({"price": {"assign": 7}})",
+                                                  {.type = "item", .on_cursor = [&](const std::string& now) {
+                                                     half = now;
+                                                     return Status::ok();
+                                                   }});
   CHECK(updated && updated.applied == kDocuments / 10);
   CHECK(half == updated.cursor);
   const BulkSummary again =
@@ -259,7 +263,8 @@ void check_administration(Client& client) {
   CHECK(buckets && buckets->size() == 1);
   if (buckets && !buckets->empty()) {
     std::set<std::uint64_t> versions;
-    for (const ReplicaInfo& replica : buckets->front().replicas) versions.insert(replica.document_version_us.value_or(0));
+    for (const ReplicaInfo& replica : buckets->front().replicas)
+      versions.insert(replica.document_version_us.value_or(0));
     CHECK(versions.size() == 1 && !versions.contains(0));
   }
   const auto schemas = admin.schemas();

@@ -1,8 +1,9 @@
 // What the samples of docs/clients/cpp.md use and do not show.
 #include <cstdint>
-#include <fjord/fjord.h>
 #include <string>
 #include <vector>
+
+#include <fjord/fjord.h>
 
 void use(const fjord::Document& document);
 void use(const fjord::AggregateResult& result);

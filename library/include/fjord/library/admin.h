@@ -76,8 +76,8 @@ struct NodeChange {
   std::string capacity = {};            ///< Add, SetCapacity.
   std::string balance_to = {};          ///< Balance: largest ratio of maximum to mean of bytes, "1.02", or "off".
   std::string reason = {};              ///< For the history.
-  bool dry_run = true;             ///< Only say what it would do.
-  bool force = false;              ///< Although it is refused otherwise.
+  bool dry_run = true;                  ///< Only say what it would do.
+  bool force = false;                   ///< Although it is refused otherwise.
 };
 
 /// What a change of nodes does, or would do.
@@ -122,14 +122,14 @@ struct DeployedSchemas {
 
 /// What one replica of a bucket holds.
 struct ReplicaInfo {
-  std::string node;           ///< "storage.2"
-  bool is_member = false;     ///< It counts for reads and writes.
+  std::string node;        ///< "storage.2"
+  bool is_member = false;  ///< It counts for reads and writes.
   bool is_damaged = false;
-  Status status;              ///< Why it did not answer.
+  Status status;  ///< Why it did not answer.
   std::uint64_t documents = 0;
   std::uint64_t entries = 0;  ///< With removes that are remembered.
   std::uint64_t bytes = 0;
-  std::uint64_t checksum = 0;  ///< Equal on replicas that hold the same.
+  std::uint64_t checksum = 0;                        ///< Equal on replicas that hold the same.
   std::optional<std::uint64_t> document_version_us;  ///< Of the document that was asked for, if it is there.
 };
 

@@ -20,11 +20,11 @@ struct AggregateRequest {
   std::vector<std::string> aggregates = {};  ///< "count()", "avg(price) as average"
   std::string having = {};                   ///< A condition on the rows: "count > 5".
   std::vector<std::string> order_by = {};    ///< "count desc"
-  std::uint64_t limit = 0;              ///< 0: none.
+  std::uint64_t limit = 0;                   ///< 0: none.
   std::string into = {};                     ///< A document type: the rows become documents of it.
   std::string into_namespace = {};           ///< Of these documents' ids; empty: "results".
   std::string name = {};                     ///< Part of these ids: runs with one name replace each other's documents.
-  bool incremental = false;             ///< Read only what changed since the last run of the same request.
+  bool incremental = false;                  ///< Read only what changed since the last run of the same request.
   std::map<std::string, std::string> settings = {};  ///< Of the job, such as {"cpu_max", "2"}.
   Duration timeout{0};  ///< How long the cluster may not answer; 0: the client's. The run itself has no limit.
 };

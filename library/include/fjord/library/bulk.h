@@ -18,8 +18,8 @@ struct BulkProgress {
 };
 
 struct BulkOptions {
-  std::string type = {};              ///< Of the documents. Must be given.
-  bool dry_run = false;          ///< Only count what matches.
+  std::string type = {};  ///< Of the documents. Must be given.
+  bool dry_run = false;   ///< Only count what matches.
   /// BulkSummary::cursor of an earlier run of the same change: this one goes on with what is left, and applies nothing
   /// twice.
   std::string resume = {};

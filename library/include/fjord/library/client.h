@@ -69,13 +69,17 @@ class Client {
   Pending<WriteResult> put(const Document& document) { return put(document, WriteOptions()); }
   /// `fields` is a JSON object, {"title": "x", "year": 1999}.
   Pending<WriteResult> put_json(std::string id, std::string fields, WriteOptions options);
-  Pending<WriteResult> put_json(std::string id, std::string fields) { return put_json(std::move(id), std::move(fields), WriteOptions()); }
+  Pending<WriteResult> put_json(std::string id, std::string fields) {
+    return put_json(std::move(id), std::move(fields), WriteOptions());
+  }
   /// Errors: NotFound if there is no document and the update may not make one.
   Pending<WriteResult> update(const DocumentUpdate& update, WriteOptions options);
   Pending<WriteResult> update(const DocumentUpdate& update) { return this->update(update, WriteOptions()); }
   /// `changes` as in a feed: {"sold": {"increment": 1}} (document/FEED.md).
   Pending<WriteResult> update_json(std::string id, std::string changes, WriteOptions options);
-  Pending<WriteResult> update_json(std::string id, std::string changes) { return update_json(std::move(id), std::move(changes), WriteOptions()); }
+  Pending<WriteResult> update_json(std::string id, std::string changes) {
+    return update_json(std::move(id), std::move(changes), WriteOptions());
+  }
   Pending<WriteResult> remove(std::string id, WriteOptions options);
   Pending<WriteResult> remove(std::string id) { return remove(std::move(id), WriteOptions()); }
 

@@ -20,7 +20,7 @@ struct SubscribeOptions {
   std::string type = {};                 ///< Only documents of this type; empty: all types but those of jobs.
   std::vector<std::string> fields = {};  ///< Only these fields; none: all.
   std::string resume = {};               ///< Subscription::cursor() of an earlier one with the same question.
-  bool from_now = false;            ///< Without `resume`: documents that are there already are not given.
+  bool from_now = false;                 ///< Without `resume`: documents that are there already are not given.
   Duration poll_interval = milliseconds(500);
   std::size_t buffer_bytes = std::size_t{16} << 20;  ///< Reading pauses while more than this waits here.
 };
@@ -34,9 +34,9 @@ struct Change {
     Resync,    ///< The cursor is older than the cluster's memory of removes: discard the copy and begin again. Last.
   };
   Kind kind = Kind::Put;
-  std::string id;                          ///< Put and Remove.
-  const Document* document = nullptr;      ///< Put. Valid until the next change is taken.
-  Timestamp version;                       ///< Of the document; Resync: removes before it are forgotten.
+  std::string id;                      ///< Put and Remove.
+  const Document* document = nullptr;  ///< Put. Valid until the next change is taken.
+  Timestamp version;                   ///< Of the document; Resync: removes before it are forgotten.
 };
 
 /// All changes of the documents that a selection matches, at least once, in order for each document. Begins with the

@@ -34,9 +34,9 @@ struct VisitOptions {
   Timestamp to{0};               ///< And not after this one; 0: no limit.
   /// Each bucket as it was at one moment. Documents arrive when their bucket is complete.
   bool snapshot = false;
-  std::uint64_t slices = 1;         ///< This many parts are read at the same time.
-  std::optional<VisitSlice> slice = {};  ///< Only this part, for one of several programs.
-  std::string resume = {};               ///< Visit::cursor() of an earlier visit with the same question.
+  std::uint64_t slices = 1;                           ///< This many parts are read at the same time.
+  std::optional<VisitSlice> slice = {};               ///< Only this part, for one of several programs.
+  std::string resume = {};                            ///< Visit::cursor() of an earlier visit with the same question.
   ClientPriority priority = ClientPriority::Default;  ///< Default: Background.
   std::size_t buffer_bytes = std::size_t{16} << 20;   ///< The visit pauses while more than this waits here.
   std::uint32_t visitors_per_node = 4;

@@ -27,9 +27,9 @@ struct AggregateRun {
 /// Where an aggregation has ended.
 struct AggregateEnd {
   std::string job_id;
-  rpc::JobStatus job;                                           ///< Of the end; done, failed or cancelled.
+  rpc::JobStatus job;                                                  ///< Of the end; done, failed or cancelled.
   std::vector<std::shared_ptr<const mapreduce::AggregatePlan>> plans;  ///< One for each pass.
-  std::vector<mapreduce::KeyedResult> rows;                     ///< Of a job that is done, arranged.
+  std::vector<mapreduce::KeyedResult> rows;                            ///< Of a job that is done, arranged.
 };
 
 /// Compiles, submits and waits. A job that failed is a value; errors of the result are those of the request and of the

@@ -34,8 +34,8 @@ class GivenDocuments {
   std::set<std::pair<std::uint64_t, GlobalId>> gids_;  ///< By position.
 };
 
-/// How far a visit is: what Visit::cursor() and the progress files of `fjord visit` hold. A line for each slice, and one
-/// for the documents given beside them.
+/// How far a visit is: what Visit::cursor() and the progress files of `fjord visit` hold. A line for each slice, and
+/// one for the documents given beside them.
 struct VisitCursor {
   std::vector<visitors::VisitToken> tokens;
   GivenDocuments given;
