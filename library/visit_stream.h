@@ -61,7 +61,7 @@ class VisitStream {
   const std::size_t buffer_bytes_;
   rpc::SnapshotHolder snapshots_;
   std::vector<visitors::VisitorSessionOptions> options_;
-  // Of the executor.
+  // Used on the executor only.
   std::vector<std::unique_ptr<visitors::VisitorSession>> sessions_;
   std::map<VisitedBucket, std::vector<std::string>> held_;  ///< Blocks of snapshots whose buckets are not complete.
   std::size_t running_ = 0;

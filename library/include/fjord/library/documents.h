@@ -48,7 +48,7 @@ struct WriteOptions {
 };
 
 struct ReadOptions {
-  /// Which fields to read: "title,year" of the document's type, or a field set such as "[id]"; empty: all.
+  /// The fields to read: "title,year" of the document's type, or a field set such as "[id]"; empty: all.
   std::string fields = {};
   ReadConsistency consistency = ReadConsistency::Default;
   ClientPriority priority = ClientPriority::Default;

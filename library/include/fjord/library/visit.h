@@ -88,7 +88,7 @@ class Visit {
   std::optional<EntryView> next_entry();
   /// The version of the document that was given last.
   Timestamp version() const;
-  /// Of the documents that this visit gives.
+  /// The types of the documents that this visit gives.
   std::shared_ptr<const DocumentTypeRepo> types() const;
 
   /// OK while the visit goes on, and at its end if everything was read. Cancelled after stop().

@@ -7,7 +7,7 @@
 /// Calls of administration that take more than one message. For the library and the command line.
 namespace fjord {
 
-/// Who gives an order, for the history: user@host.
+/// The author of an order, for the history: user@host.
 std::string who_am_i();
 
 /// Asks the cluster for a change of its nodes. Each attempt says what it has seen of the cluster, so that one that is

@@ -8,7 +8,7 @@
 
 namespace fjord {
 
-/// Which documents, and which of their fields, a visit or a subscription asks for.
+/// The documents, and the fields of them, that a visit or a subscription asks for.
 struct DocumentQuery {
   std::string selection;           ///< Never empty.
   std::string field_set;           ///< Fields that the servers cut out, for which they must know the type. Empty: all.
