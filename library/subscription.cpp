@@ -12,6 +12,7 @@
 #include "fjord/library/detail/client_core.h"
 #include "fjord/library/detail/document_query.h"
 #include "fjord/visitors/change_feed.h"
+#include "decode_entry.h"
 #include "projection.h"
 
 namespace fjord {
@@ -175,7 +176,7 @@ class Subscription::Impl {
       change_.id = std::string(entry.id);
       return true;
     }
-    Result<Document> document = decode(entry);
+    Result<Document> document = decode_entry(core_, types_, projection_, entry);
     if (!document) {
       end(document.error());
       return false;
@@ -184,20 +185,6 @@ class Subscription::Impl {
     change_.id = document_->id().str();
     change_.document = &*document_;
     return true;
-  }
-
-  Result<Document> decode(const EntryView& entry) {
-    auto view = DocumentView::open(*types_, entry.header, entry.body);
-    if (view && view->type() == nullptr) {
-      FJORD_TRY(core_.refresh());
-      types_ = core_.types();
-      view = DocumentView::open(*types_, entry.header, entry.body);
-    }
-    if (!view) return view.error();
-    FJORD_TRY_ASSIGN(Document document, view->document());
-    projection_.apply(document);
-    document.keep(types_);
-    return document;
   }
 
   void end(const Status& status) {

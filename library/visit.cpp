@@ -9,6 +9,7 @@
 #include "fjord/library/detail/client_core.h"
 #include "fjord/library/detail/document_query.h"
 #include "fjord/library/detail/given_documents.h"
+#include "decode_entry.h"
 #include "projection.h"
 #include "visit_stream.h"
 
@@ -60,7 +61,7 @@ class Visit::Impl {
       const std::optional<EntryView> entry = next_entry();
       if (!entry) return nullptr;
       if (entry->removed || entry->header.empty()) continue;
-      Result<Document> document = decode(*entry);
+      Result<Document> document = decode_entry(core_, types_, projection_, *entry);
       if (document) {
         document_ = std::move(*document);
         return &*document_;
@@ -182,20 +183,6 @@ class Visit::Impl {
     }
     status_ = stream_->result();
     return false;
-  }
-
-  Result<Document> decode(const EntryView& entry) {
-    auto view = DocumentView::open(*types_, entry.header, entry.body);
-    if (view && view->type() == nullptr) {
-      FJORD_TRY(core_.refresh());
-      types_ = core_.types();
-      view = DocumentView::open(*types_, entry.header, entry.body);
-    }
-    if (!view) return view.error();
-    FJORD_TRY_ASSIGN(Document document, view->document());
-    projection_.apply(document);
-    document.keep(types_);
-    return document;
   }
 
   void fail(const Status& status) {
