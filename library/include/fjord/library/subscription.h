@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "fjord/common/result.h"
 #include "fjord/library/documents.h"
+#include "fjord/library/next_iterator.h"
 
 namespace fjord {
 
@@ -64,29 +64,7 @@ class Subscription {
   std::string cursor() const;
   void stop();
 
-  class Iterator {
-   public:
-    using iterator_category = std::input_iterator_tag;
-    using value_type = Change;
-    using difference_type = std::ptrdiff_t;
-    using pointer = const Change*;
-    using reference = const Change&;
-
-    Iterator() = default;
-    explicit Iterator(Subscription* of) : of_(of) { ++*this; }
-    const Change& operator*() const { return *change_; }
-    const Change* operator->() const { return change_; }
-    Iterator& operator++() {
-      change_ = of_->next();
-      return *this;
-    }
-    void operator++(int) { ++*this; }
-    friend bool operator==(const Iterator& a, const Iterator& b) { return a.change_ == b.change_; }
-
-   private:
-    Subscription* of_ = nullptr;
-    const Change* change_ = nullptr;
-  };
+  using Iterator = NextIterator<Subscription, Change>;
   Iterator begin() { return Iterator(this); }
   Iterator end() { return {}; }
 

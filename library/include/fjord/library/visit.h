@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include "fjord/common/result.h"
 #include "fjord/document/docblock.h"
 #include "fjord/library/documents.h"
+#include "fjord/library/next_iterator.h"
 
 namespace fjord {
 
@@ -99,29 +99,7 @@ class Visit {
   /// Ends the visit: next() returns null. From any thread, also a signal handler's helper thread.
   void stop();
 
-  class Iterator {
-   public:
-    using iterator_category = std::input_iterator_tag;
-    using value_type = Document;
-    using difference_type = std::ptrdiff_t;
-    using pointer = const Document*;
-    using reference = const Document&;
-
-    Iterator() = default;
-    explicit Iterator(Visit* visit) : visit_(visit) { ++*this; }
-    const Document& operator*() const { return *document_; }
-    const Document* operator->() const { return document_; }
-    Iterator& operator++() {
-      document_ = visit_->next();
-      return *this;
-    }
-    void operator++(int) { ++*this; }
-    friend bool operator==(const Iterator& a, const Iterator& b) { return a.document_ == b.document_; }
-
-   private:
-    Visit* visit_ = nullptr;
-    const Document* document_ = nullptr;
-  };
+  using Iterator = NextIterator<Visit, Document>;
   Iterator begin() { return Iterator(this); }
   Iterator end() { return {}; }
 
