@@ -7,12 +7,12 @@
 #include <mutex>
 #include <utility>
 
+#include "decode_entry.h"
 #include "fjord/common/thread_annotations.h"
 #include "fjord/document/docblock.h"
 #include "fjord/library/detail/client_core.h"
 #include "fjord/library/detail/document_query.h"
 #include "fjord/visitors/change_feed.h"
-#include "decode_entry.h"
 #include "projection.h"
 
 namespace fjord {
@@ -22,10 +22,11 @@ namespace {
 /// What arrives of a feed: changes of one bucket, or an event.
 struct FeedItem {
   Change::Kind kind = Change::Kind::Put;
-  std::string docblock;
-  BucketId bucket;
-  visitors::ChangePosition position;           ///< Of the bucket behind the docblock.
-  std::optional<visitors::ChangeToken> token;  ///< CaughtUp: of the whole feed.
+  std::string docblock = {};
+  BucketId bucket = {};
+  visitors::ChangePosition position = {};           ///< Of the bucket behind the docblock.
+  std::optional<visitors::ChangeToken> token = {};  ///< Of the whole feed, if it caught up or buckets were listed.
+  bool is_told = true;                              ///< False: only the token is new.
   Timestamp horizon{0};
 };
 
@@ -59,6 +60,7 @@ class Subscription::Impl {
         continue;
       }
       if (item_.token) token_ = std::move(*item_.token);
+      if (!item_.is_told) continue;
       change_ = Change{item_.kind, {}, nullptr, item_.horizon};
       if (item_.kind == Change::Kind::Resync) is_over_ = true;
       return &change_;
@@ -106,16 +108,13 @@ class Subscription::Impl {
     // Each in a task of its own: the feed's token contains a block when the callback has returned.
     callbacks.on_changes = [this](BucketId bucket, std::string block, bool) {
       core_.connection().executor().post([this, bucket, block = std::move(block)]() mutable {
-        push({Change::Kind::Put, std::move(block), bucket, feed_->token().at(bucket), std::nullopt, {}});
+        push({.docblock = std::move(block), .bucket = bucket, .position = feed_->token().at(bucket)});
       });
     };
-    callbacks.on_caught_up = [this] {
-      core_.connection().executor().post([this] { push({Change::Kind::CaughtUp, {}, {}, {}, feed_->token(), {}}); });
-    };
+    callbacks.on_listed = [this] { push_token(false); };
+    callbacks.on_caught_up = [this] { push_token(true); };
     callbacks.on_resync = [this](Timestamp horizon) {
-      core_.connection().executor().post([this, horizon] {
-        push({Change::Kind::Resync, {}, {}, {}, std::nullopt, horizon});
-      });
+      core_.connection().executor().post([this, horizon] { push({.kind = Change::Kind::Resync, .horizon = horizon}); });
     };
     callbacks.on_end = [this](const Status& status) {
       core_.connection().executor().post([this, status] { finish(status); });
@@ -124,6 +123,13 @@ class Subscription::Impl {
                                                    snapshots_, connection.runtime().clock, Random::from_system(),
                                                    connection.executor());
     feed_->start();
+  }
+
+  /// Behind all blocks that it contains.
+  void push_token(bool is_caught_up) {
+    core_.connection().executor().post([this, token = feed_->token(), is_caught_up]() mutable {
+      push({.kind = Change::Kind::CaughtUp, .token = std::move(token), .is_told = is_caught_up});
+    });
   }
 
   void push(FeedItem item) {

@@ -115,6 +115,7 @@ class ChangeFeed::Impl : public std::enable_shared_from_this<Impl> {
   bool first_round_ = true;  ///< No round has reached every bucket yet.
   bool troubled_ = false;    ///< Something of this round did not work.
   bool more_ = false;        ///< Something of this round is not read to its end.
+  bool has_noted_ = false;   ///< The token knows of buckets that it did not know of before.
   std::size_t open_ = 0;     ///< Calls of this round that are under way.
   std::uint64_t buckets_ = 0;
   std::uint64_t waiting_ = 0;
@@ -174,7 +175,8 @@ void ChangeFeed::Impl::on_listed(Result<rpc::GetBucketNodesReply> reply) {
     for (const rpc::BucketNode& found : reply->buckets) add(found);
   }
   if (ended_) return;
-  if (--open_ != 0) return;
+  if (std::exchange(has_noted_, false) && callbacks_.on_listed) callbacks_.on_listed();
+  if (ended_ || --open_ != 0) return;
   progress_.buckets = buckets_;
   progress_.waiting = waiting_;
   if (by_node_.empty()) {
@@ -196,9 +198,14 @@ void ChangeFeed::Impl::add(const rpc::BucketNode& found) {
   if (found.epoch == 0) return end(Status(StatusCode::NotImplemented, "a distributor is of a version without changes"));
   rpc::ChangesWanted wanted{.bucket = found.bucket, .epoch = found.epoch, .until_us = found.stable_us};
   ChangePosition position = token_.at(found.bucket);
-  const bool is_new = position == ChangePosition{} && !token_.knows(found.bucket);
+  const bool is_new = !token_.knows_part_of(found.bucket);
   if (is_new && first_round_ && options_.from_now && !options_.resume) {
     position.after_us = found.stable_us;  // Only the checksum is asked for.
+  } else if (is_new && !options_.resume) {
+    // A token that is kept now and resumed later has to say since when this bucket has been read.
+    position.until_us = found.stable_us;
+    token_.set(found.bucket, position);
+    has_noted_ = true;
   } else if (token_.knows(found.bucket) && position.epoch == found.epoch && found.stable_us == position.until_us) {
     return;  // Nothing has happened.
   }
@@ -206,7 +213,7 @@ void ChangeFeed::Impl::add(const rpc::BucketNode& found) {
   wanted.seen_epoch = position.epoch;
   wanted.seen_checksum = position.checksum;
   wanted.seen_horizon_us = position.horizon_us;
-  if (is_new && wanted.after_us != 0) wanted.seen_epoch = found.epoch;
+  if (wanted.after_us != 0 && is_new) wanted.seen_epoch = found.epoch;
   by_node_[found.node].push_back(wanted);
 }
 
@@ -271,8 +278,9 @@ bool ChangeFeed::Impl::take(const rpc::ChangesWanted& wanted, rpc::BucketChanges
   // Two distributors may have named it for a moment: what was read under an older position says nothing new.
   if (!is_first_look(wanted) && token_.at(found.bucket).after_us != wanted.after_us) return true;
   const ChangePosition before = token_.at(found.bucket);
-  // Removes were dropped, since the last look, that are newer than what this subscriber has heard of.
-  const bool is_rise = before.after_us != 0 && found.horizon_us > before.horizon_us;
+  // Removes were dropped, since the last look, that are newer than what this subscriber has heard of. Who goes on from
+  // a token may have been told more than the token says, also of buckets that it does not know.
+  const bool is_rise = !is_first_look(wanted) && found.horizon_us > before.horizon_us;
   if (found.resync || (is_rise && found.horizon_us > before.until_us + 1)) {
     ended_ = true;
     if (callbacks_.on_resync) callbacks_.on_resync(Timestamp{found.horizon_us});

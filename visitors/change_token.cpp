@@ -64,6 +64,12 @@ bool ChangeToken::knows(BucketId bucket) const {
   return it != parts_.end() && it->second.last == range.last;
 }
 
+bool ChangeToken::knows_part_of(BucketId bucket) const {
+  const PositionRange range = PositionRange::of(bucket);
+  const auto behind = parts_.upper_bound(range.last);
+  return behind != parts_.begin() && std::prev(behind)->second.last >= range.first;
+}
+
 void ChangeToken::cut_before(std::uint64_t position) {
   auto it = parts_.lower_bound(position);
   if (it == parts_.begin()) return;

@@ -33,7 +33,9 @@ std::string id_of(int i) { return "id:t:city:n=" + std::to_string(i) + ":" + std
 
 /// A subscriber that keeps a copy of what it is told, and how often it was told.
 struct Subscriber {
-  explicit Subscriber(VisitorWorld& w, ChangeFeedOptions options = {}) : world(w) {
+  explicit Subscriber(VisitorWorld& w, ChangeFeedOptions options = {},
+                      std::function<void(const ChangeFeed&)> on_listed = nullptr)
+      : world(w) {
     options.poll_interval = milliseconds(100);
     visitors::ChangeFeedCallbacks callbacks;
     callbacks.on_changes = [this](BucketId, const std::string& block, bool) {
@@ -53,6 +55,7 @@ struct Subscriber {
         copy[std::string(view->id())] = entry->timestamp.us;
       }
     };
+    if (on_listed) callbacks.on_listed = [this, on_listed] { on_listed(*feed); };
     callbacks.on_caught_up = [this] { ++rounds; };
     callbacks.on_resync = [this](Timestamp t) { resync = t; };
     callbacks.on_end = [this](const Status& s) { end = s; };
@@ -233,6 +236,45 @@ TEST_CASE("a token older than what is kept of removes is answered with RESYNC, a
   CHECK(fresh.copy.size() == 19);
 }
 
+TEST_CASE("who was told more than a resumed token says is told RESYNC when a remove of that is gone") {
+  VisitorWorld world(7, 1, kSchema);
+  for (int i = 0; i < 20; ++i) world.put(city(world, i, "old"));
+  world.remove(id_of(5));
+  world.forget_removes(Timestamp{world.last_timestamp() + 1});  // No first copy needs to know of these.
+  ChangeFeedOptions options;
+  std::optional<ChangeToken> first;
+  Subscriber subscriber(world, options, [&](const ChangeFeed& feed) {
+    if (!first) first = feed.token();
+  });
+  REQUIRE(subscriber.catch_up());
+  REQUIRE_FALSE(subscriber.resync.has_value());
+  CHECK(subscriber.copy.size() == 19);
+
+  SECTION("a token of when nothing was told yet can be resumed") {
+    options.resume = ChangeToken::parse(first->to_text()).value();
+    Subscriber resumed(world, options);
+    REQUIRE(resumed.catch_up());
+    CHECK_FALSE(resumed.resync.has_value());
+    CHECK(resumed.told == 19);
+  }
+  SECTION("but not if something was removed and forgotten since") {
+    options.resume = ChangeToken::parse(first->to_text()).value();
+    world.remove(id_of(3));
+    world.forget_removes(Timestamp{world.last_timestamp() + 1});
+    Subscriber resumed(world, options);
+    REQUIRE(resumed.catch_up());
+    CHECK(resumed.resync.has_value());
+  }
+  SECTION("nor in a bucket that the token does not know") {
+    options.resume = ChangeToken(options.fingerprint());
+    world.remove(id_of(3));
+    world.forget_removes(Timestamp{world.last_timestamp() + 1});
+    Subscriber resumed(world, options);
+    REQUIRE(resumed.catch_up());
+    CHECK(resumed.resync.has_value());
+  }
+}
+
 TEST_CASE("a new subscriber that reads a bucket in many parts is not told RESYNC in the middle") {
   VisitorWorld world(13, 1, kSchema);
   for (int i = 0; i < 60; ++i) world.put(city(world, i, "old"));
@@ -361,6 +403,11 @@ TEST_CASE("positions of split and joined buckets are what is known of their part
   CHECK(token.at(whole) == ChangePosition{150, 0, 16, 150});
   CHECK(token.at(BucketId(3, 3)) == ChangePosition{});  // the other half of it is not known
   CHECK(token.at(BucketId(4, 2)) == ChangePosition{});
+  CHECK(token.knows_part_of(whole));
+  CHECK(token.knows_part_of(low));
+  CHECK(token.knows_part_of(BucketId(3, 3)));
+  CHECK_FALSE(token.knows_part_of(BucketId(4, 2)));
+  CHECK_FALSE(token.knows_part_of(BucketId(4, 5)));
 }
 
 TEST_CASE("a subscription token says the same after it was text, and any change of the text is noticed") {

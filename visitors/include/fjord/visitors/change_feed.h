@@ -48,6 +48,9 @@ struct ChangeFeedCallbacks {
   /// among the selected documents. When it has returned they are in token(). `again`: the bucket is given from its
   /// beginning.
   std::function<void(BucketId, std::string docblock, bool again)> on_changes;
+  /// Nothing new was given, but token() knows of buckets that it did not know of: of which time they were listed. Only
+  /// with that can a token of an unfinished first copy be resumed when removes were dropped before. May be empty.
+  std::function<void()> on_listed;
   /// Every bucket was read up to what was stable when the round began.
   std::function<void()> on_caught_up;
   /// Removes before this time are forgotten, and the subscriber has not been told of all of them: its copy has to be

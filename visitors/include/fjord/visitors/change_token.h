@@ -13,12 +13,13 @@ namespace fjord::visitors {
 
 /// How far a subscriber is in a part of the bucket tree.
 struct ChangePosition {
-  std::uint64_t after_us = 0;  ///< Changes up to here were given.
+  std::uint64_t after_us = 0;  ///< Changes up to here were given; 0: none.
   /// Of the replica set when they were, and the checksum over all that was there up to `after_us`. Zero and zero: not
   /// known, so that it cannot be told whether something came in late.
   std::uint64_t epoch = 0;
   std::uint64_t checksum = 0;
-  /// The bucket was read up to here, which is above `after_us` if no entry was as new as that.
+  /// The bucket was read up to here, which is above `after_us` if no entry was as new as that. If none was given: what
+  /// the subscriber has of this bucket, it has been told after this time.
   std::uint64_t until_us = 0;
   /// Removes before this time were dropped when it was read.
   std::uint64_t horizon_us = 0;
@@ -37,6 +38,8 @@ class ChangeToken {
   ChangePosition at(BucketId bucket) const;
   /// True if the position is of exactly this bucket.
   bool knows(BucketId bucket) const;
+  /// True if the position of any part of this bucket is known.
+  bool knows_part_of(BucketId bucket) const;
   void set(BucketId bucket, const ChangePosition& position);
   std::size_t size() const { return parts_.size(); }
 
