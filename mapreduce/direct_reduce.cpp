@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <iterator>
+#include <mutex>
 
+#include "fjord/common/free_memory.h"
 #include "fjord/common/hash.h"
 
 namespace fjord::mapreduce {
@@ -11,6 +13,8 @@ namespace {
 constexpr unsigned kTableBits = 4;
 /// Fewer tuples or groups are not worth waking other threads up.
 constexpr std::size_t kParallelMin = 1000;
+/// From here on the memory of tables goes back to the system before rows take as much.
+constexpr std::size_t kLargeTables = std::size_t{8} << 20;
 
 /// Where a row is, and the first bytes of its key, which are enough to tell most keys apart.
 struct Place {
@@ -51,7 +55,7 @@ std::vector<Place> merge_all(std::vector<std::vector<Place>> runs, BulkExecutor&
 /// Sorts by key, without a second place for the rows.
 void sort_rows(Rows& rows, std::size_t parts, BulkExecutor& bulk) {
   const auto before = [&rows](const Place& a, const Place& b) {
-    return a.prefix != b.prefix ? a.prefix < b.prefix : rows[a.row].first < rows[b.row].first;
+    return a.prefix != b.prefix ? a.prefix < b.prefix : rows[a.row] < rows[b.row];
   };
   std::vector<std::vector<Place>> runs(parts);
   bulk.for_each(parts, [&](std::size_t part) {
@@ -199,26 +203,23 @@ Result<Rows> DirectReduce::finish(std::size_t bytes_max, std::stop_token stop) {
   tuples_ = {};
   FJORD_TRY(add_group_of_nothing());
   RowBudget budget(bytes_max, std::move(stop));
-  std::vector<std::size_t> begins = {0};
-  for (const auto& table : tables_) begins.push_back(begins.back() + table->groups());
-  Rows rows(begins.back());
-  std::vector<std::size_t> used(tables_.size());
-  FJORD_TRY(for_each_table(rows.size(), [&](std::size_t i) -> Status {
-    const auto places = std::span(rows).subspan(begins[i], begins[i + 1] - begins[i]);
-    auto count = tables_[i]->reduce(application_, budget, places);
+  const bool is_large = table_bytes_ >= kLargeTables;
+  std::size_t groups = 0;
+  for (const auto& table : tables_) groups += table->groups();
+  Rows rows;
+  rows.reserve(groups);
+  std::mutex appending;
+  FJORD_TRY(for_each_table(groups, [&](std::size_t i) -> Status {
+    Rows of_table(tables_[i]->groups());
+    auto count = tables_[i]->reduce(application_, budget, of_table);
+    // Rows and tables are not all there at the same time.
     tables_[i]->clear();
+    if (is_large) return_free_memory();
     if (!count) return count.error();
-    used[i] = *count;
+    const std::lock_guard lock(appending);
+    std::move(of_table.begin(), of_table.begin() + static_cast<std::ptrdiff_t>(*count), std::back_inserter(rows));
     return Status::ok();
   }));
-  // Groups without a row left gaps.
-  std::size_t end = used.front();
-  for (std::size_t i = 1; i < used.size(); ++i) {
-    for (std::size_t row = 0; row < used[i]; ++row, ++end) {
-      if (end != begins[i] + row) rows[end] = std::move(rows[begins[i] + row]);
-    }
-  }
-  rows.resize(end);
   sort_rows(rows, rows.size() >= kParallelMin ? tables_.size() : 1, bulk_);
   FJORD_TRY(application_.arrange(rows));
   return rows;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fjord/common/coding.h"
+#include "fjord/common/free_memory.h"
 #include "fjord/common/hash.h"
 #include "fjord/common/log.h"
 
@@ -16,6 +17,7 @@ namespace {
 /// values:varint value:string*.
 constexpr std::size_t kFrameBytes = std::size_t{64} << 10;
 constexpr std::size_t kFrameHead = 8;
+constexpr std::size_t kLargeTable = std::size_t{4} << 20;
 
 Status damaged(const std::string& path) {
   return Status(StatusCode::Corruption, "groups written to " + path + " cannot be read back");
@@ -188,7 +190,11 @@ GroupStore::GroupStore(Application& application, SpillArea& area, GroupStoreOpti
       // Half, so that there is more room after they have been combined.
       table_(make_accumulator(application, std::move(cancelled), options.memory_bytes / 2)) {}
 
-GroupStore::~GroupStore() = default;
+GroupStore::~GroupStore() {
+  const bool is_large = table_->bytes() >= kLargeTable;
+  table_.reset();
+  if (is_large) return_free_memory();  // The next task of the job makes tuples of another size.
+}
 
 Status GroupStore::keep_within_memory() {
   if (table_->bytes() <= options_.memory_bytes) return Status::ok();

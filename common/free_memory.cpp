@@ -1,0 +1,20 @@
+#include "fjord/common/free_memory.h"
+
+#include <cstddef>
+#include <malloc.h>
+
+/// Of jemalloc, in the programs that are linked with it (fjord_use_jemalloc).
+extern "C" int mallctl(const char* name, void* old_value, std::size_t* old_bytes, void* new_value,
+                       std::size_t new_bytes) __attribute__((weak));
+
+namespace fjord {
+
+void return_free_memory() {
+  if (&mallctl != nullptr) {
+    mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0);  // 4096 is MALLCTL_ARENAS_ALL.
+  } else {
+    ::malloc_trim(0);
+  }
+}
+
+}  // namespace fjord
