@@ -124,7 +124,8 @@ endfunction()
 #
 # Makes one Catch2 program and registers it as one test. main() and <catch2/catch.hpp> (precompiled) are shared by all of
 # them. Sources see test/ as an include folder (#include "support/...") and FJORD_SHARED_DIR as a string. `./run test`
-# leaves out the label `long` unless asked.
+# leaves out the label `long` unless asked. Without LABELS it is `unit` and `quick`: `./run test --quick` runs it, so it
+# takes a few seconds at most; a slower one says LABELS unit.
 function(fjord_test)
   cmake_parse_arguments(PARSE_ARGV 0 ARG "" "NAME;TIMEOUT" "SOURCES;DEPENDS;ARGS;LABELS;ENVIRONMENT")
   if(ARG_UNPARSED_ARGUMENTS OR NOT ARG_NAME OR NOT ARG_SOURCES)
@@ -134,6 +135,9 @@ function(fjord_test)
   add_executable(${ARG_NAME} ${ARG_SOURCES})
   target_link_libraries(${ARG_NAME} PRIVATE fjord_test_main ${ARG_DEPENDS})
   target_precompile_headers(${ARG_NAME} REUSE_FROM fjord_test_main)
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit quick)
+  endif()
   _fjord_finish_test(${ARG_NAME} "${ARG_ARGS}" "${ARG_LABELS}" "${ARG_ENVIRONMENT}" "${ARG_TIMEOUT}")
 endfunction()
 
