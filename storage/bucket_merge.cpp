@@ -77,7 +77,8 @@ void BucketMerge::charge(std::size_t bytes) {
                          MaintenanceBudget::purpose_of(request_.only_moves));
 }
 
-/// Metadata is for free: however slow the node is, a merge that has no more to fetch comes to its end within its time.
+/// Metadata does not use the budget. So a merge that has nothing more to fetch ends within its time limit, however slow
+/// the node is.
 void BucketMerge::next_window() {
   if (Status goes_on = check_goes_on(); !goes_on) {
     finish(std::move(goes_on));
@@ -141,7 +142,7 @@ void BucketMerge::on_page(Result<rpc::ListEntriesReply> page) {
   }
   stripe_.budget_.count_metadata(page->entries.size() * rpc::EntryKey::kBytes);
   if (page->damaged) note_damaged_source();
-  if (page->status.code() == StatusCode::NotFound) {  // The source holds nothing of this bucket.
+  if (page->status.code() == StatusCode::NotFound) {  // The source does not have the bucket.
     source_done();
     return;
   }
@@ -216,7 +217,7 @@ Status BucketMerge::choose_history(const rpc::ListEntriesReply& page) {
     return Status::ok();
   }
   if (is_trusted && (own_forgotten_ != source_forgotten_ || is_damaged)) history_ = History::Source;
-  // Removed entries of the source that are older than what was dropped here are to be here, too.
+  // This replica must also take the source's remove entries that are older than what it has dropped itself.
   spi::Forgotten less = own_forgotten_;
   less.removes = std::min(less.removes, source_forgotten_.removes);
   less.tokens = std::min(less.tokens, source_forgotten_.tokens);
@@ -235,8 +236,9 @@ bool BucketMerge::hides_what_source_has() const {
   });
 }
 
-/// The members have taken before what counts of this replica (merge_primary() of the owner). It is none of them: one
-/// that is has what they have.
+/// Empties the replica and begins again with the source. Nothing that counts is lost: the members have taken this
+/// replica's acknowledged writes before (merge_primary() of the owner). Errors: Corruption if this replica is a member
+/// itself, as a member holds what the other members hold.
 Status BucketMerge::begin_from_nothing() {
   FJORD_TRY_ASSIGN(const ReplicaSet set, stripe_.provider_->replica_set(request_.bucket));
   if (set.epoch == request_.epoch) {
@@ -252,7 +254,7 @@ Status BucketMerge::begin_from_nothing() {
   return Status::ok();
 }
 
-/// It was removed, and everybody who knew of that has forgotten it.
+/// Such a document was removed, and all replicas that knew of the remove have dropped it.
 Status BucketMerge::drop_unknown_to_source() {
   std::vector<GlobalId> gids;
   for (const spi::EntryMeta& ours : own_) {
@@ -264,7 +266,7 @@ Status BucketMerge::drop_unknown_to_source() {
     const Result<std::size_t> done = stripe_.provider_->read_entries(request_.bucket, std::span(gids).subspan(begin),
                                                                      builder, stripe_.options_.merge_block_bytes);
     if (!done && done.error().code() != StatusCode::Corruption) return done.error();
-    begin += done ? *done : 1;  // What cannot be read is gone already.
+    begin += done ? *done : 1;  // An entry that cannot be read is lost already.
     const std::string block = builder.take();
     DocBlockReader reader(block);
     std::vector<spi::Write> writes;
@@ -329,7 +331,7 @@ Status BucketMerge::take_page(rpc::ListEntriesReply page) {
   }
   if (!page.more) return Status::ok();
   if (theirs_.empty()) return {StatusCode::Corruption, "a merge source has more behind an empty window"};
-  // There is less room in the window than we thought: the rest of ours comes with the next one.
+  // The source's window holds fewer groups than ours. Our other entries come with the next window.
   window_end_ = before.first;
   std::erase_if(own_, [&](const spi::EntryMeta& ours) { return spi::group_of(ours.gid) > window_end_; });
   return Status::ok();
@@ -346,7 +348,7 @@ void BucketMerge::plan() {
   }
   std::sort(missing_.begin(), missing_.end());
   lost_tokens_.clear();
-  // What a damaged source does not know, it may have forgotten.
+  // A token that a damaged source does not know may be among its losses.
   if (!request_.decides || is_source_damaged()) return;
   if (is_outsider()) {
     find_lost_adopted();
@@ -355,7 +357,7 @@ void BucketMerge::plan() {
   }
 }
 
-/// Of our versions that are about to lose, the tokens that came with them and that the source does not know.
+/// Finds the tokens that came with our losing versions and that the source does not know.
 void BucketMerge::find_lost_tokens() {
   std::unordered_map<std::uint64_t, GlobalId> losing;  // By the timestamp of our version.
   for (const Missing& entry : missing_) {
@@ -369,9 +371,9 @@ void BucketMerge::find_lost_tokens() {
   }
 }
 
-/// An outsider may lack any token of the members. But one that no member had, and that came with a version which is
-/// about to lose against the outsider's, is as unknown to that version as to the members: whoever made it read from
-/// them.
+/// Finds adopted tokens that this source makes invalid. A non-member replica may lack any token of the members, which
+/// proves nothing. But a token that no member had, and whose document version is about to lose against this source's,
+/// is unknown to the winning version too: the distributor that made that version read from members.
 void BucketMerge::find_lost_adopted() {
   if (adopted_tokens_.empty()) return;
   for (const Missing& entry : missing_) {
@@ -487,7 +489,7 @@ void BucketMerge::send_ask_block() {
 
 void BucketMerge::on_block(Result<rpc::FetchEntriesReply> block) {
   Status status = block ? block->status : block.error();
-  if (status.code() == StatusCode::Busy && block && block->wait_us > 0) {  // The source has a budget of its own.
+  if (status.code() == StatusCode::Busy && block && block->wait_us > 0) {  // The source has its own budget.
     pause(Duration(static_cast<std::int64_t>(std::min<std::uint64_t>(block->wait_us, YieldingRate::kPeriod.count()))),
           &BucketMerge::send_ask_block);
     return;
@@ -510,18 +512,19 @@ void BucketMerge::on_block(Result<rpc::FetchEntriesReply> block) {
   ask_block();
 }
 
-/// True for the token of a write whose document has a newer version here, which was made without it. What an outsider
-/// has of the document may say nothing of that: a later write without a condition reached it, too, or it alone.
+/// True for the token of a write if the document has a newer version here that was made without the token. The version
+/// that a non-member replica has of the document may not show this: a later unconditional write may have reached that
+/// replica too, or only that replica.
 bool BucketMerge::loses(const EntryView& entry) const {
   if (!request_.decides || !entry.removed || !rpc::is_token_entry(entry.id)) return false;
   const std::optional<rpc::TokenEntry> token = rpc::TokenEntry::parse(entry.id);
   if (!token) return false;
   const spi::EntryMeta* ours = find(own_, token->document);
   const spi::EntryMeta* theirs = find(theirs_, token->document);
-  // Members that had it would still have it, or would drop it at once.
+  // A member that had the token would still have it, or would drop it at once.
   if (is_closed(entry.timestamp)) return find(own_, entry.gid) == nullptr;
   if (ours == nullptr || theirs == nullptr) return false;
-  // Members know what was acknowledged, unless they have lost something.
+  // Members know every acknowledged write, unless they are damaged.
   const bool is_unknown = is_outsider() && find(own_, entry.gid) == nullptr && !stripe_.is_damaged(request_.bucket);
   return ours->timestamp > (is_unknown ? entry.timestamp : theirs->timestamp);
 }
@@ -530,7 +533,7 @@ Status BucketMerge::apply_blocks() {
   FJORD_TRY(stripe_.check_space_to_merge());
   std::vector<std::string> blocks = std::exchange(blocks_, {});
   std::vector<spi::Write> writes;
-  std::deque<std::string> cancelled;  // Ids that the writes point to.
+  std::deque<std::string> cancelled;  // Ids that the writes refer to.
   const std::shared_ptr<const rpc::ClusterSnapshot> snapshot = stripe_.snapshots_.get();
   for (const std::string& block : blocks) {
     DocBlockReader reader(block);
@@ -549,7 +552,7 @@ Status BucketMerge::apply_blocks() {
         token.state = rpc::TokenEntry::State::Cancelled;
         cancelled.push_back(token.id());
         writes.back().id = cancelled.back();
-        writes.back().timestamp.us += 1;  // Newer than what it cancels, wherever that is.
+        writes.back().timestamp.us += 1;  // Newer than the token that it cancels, on all replicas.
       } else {
         note_adopted(*entry);
         note_orphan(*entry);
@@ -570,7 +573,7 @@ Status BucketMerge::apply_blocks() {
 }
 
 Status BucketMerge::apply(std::vector<spi::Write>& writes, std::vector<spi::WriteResult>& results) {
-  // What was missing when the windows were compared may have been removed since, and the remove may be dropped.
+  // An entry that was missing when the windows were compared may have been removed since, and the remove dropped.
   FJORD_TRY_ASSIGN(const spi::Forgotten now, stripe_.provider_->forgotten(request_.bucket));
   if (now != own_forgotten_) return {StatusCode::NotReady, "removed entries were dropped here since the merge began"};
   results.assign(writes.size(), {});
@@ -587,12 +590,13 @@ bool BucketMerge::is_refused_for_loss(const spi::Write& write, const spi::WriteR
   return !here && here.error().code() == StatusCode::Corruption;
 }
 
-/// What an intact member has is the newest that was acknowledged, so what was lost here was a write that did not reach
-/// every member and was not acknowledged. The engine takes the older version once it does not wait for the lost one any
-/// more. The stripe still counts the bucket as damaged, until the distributor has compared it.
+/// An intact member has the newest acknowledged version, so a newer version that was lost here did not reach every
+/// member and was not acknowledged. The engine takes the older version once the bucket is no longer marked as damaged.
+/// The stripe counts the bucket as damaged until the distributor has compared the replicas.
 bool BucketMerge::take_refused() {
   if (retaking_ || refused_.empty() || request_.decides || is_outsider() || is_source_damaged()) return false;
-  if (!stripe_.provider_->mark_repaired(request_.bucket)) return false;  // They will be missing from the comparison.
+  // The comparison of the replicas will show the refused entries as missing.
+  if (!stripe_.provider_->mark_repaired(request_.bucket)) return false;
   retaking_ = true;
   own_.clear();
   theirs_.clear();
@@ -611,7 +615,8 @@ void BucketMerge::finish(Status status) {
       status = info.error();
     }
   }
-  if (reply_.entries_copied > 0) stripe_.removed_.count_again(request_.bucket);  // Some may be old.
+  // Some of the fetched entries may be old enough to be dropped.
+  if (reply_.entries_copied > 0) stripe_.removed_.count_again(request_.bucket);
   reply_.status = std::move(status);
   respond_(std::move(reply_));
 }

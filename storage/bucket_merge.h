@@ -12,27 +12,27 @@
 
 namespace fjord::storage {
 
-/// Fetches into one bucket what other replicas have newer, one source after the other and window by window
-/// (spi::list_window): the metadata of both, then the entries that we lack in blocks. Newest timestamp wins, so writes
-/// may go on meanwhile and a repetition goes on where the last one ended. It is OK only if every window of every source
-/// was gone through.
+/// Fetches entries into one bucket that are newer on other replicas. It takes one source after the other and works
+/// window by window (spi::list_window): first it compares the metadata of both replicas, then it fetches the entries
+/// missing here in blocks. The newest timestamp wins, so writes may go on meanwhile, and a repeated merge continues
+/// where the last one ended. The result is OK only if every window of every source was compared.
 ///
-/// Entries of one timestamp were written together, a document and the token of its operation, and are so again here.
-/// They are of one group, so they are in one window.
+/// Entries with the same timestamp, a document and the token of its operation, were written together and are written
+/// together here too. They belong to one group, so they are in one window.
 ///
-/// A token counts only as long as the version it was written with, or one that follows it, is the document's. So if two
-/// replicas have different versions and this one decides (MergeBucket::decides), the tokens of the one that loses are
-/// cancelled if the other does not know them: its writes were made without seeing those.
+/// A token is valid only as long as the document's version is the one it was written with or a successor of that. If
+/// two replicas have different versions and this one decides (MergeBucket::decides), the losing replica's tokens that
+/// the winning replica does not know are cancelled: the winner's writes were made without knowledge of them.
 ///
-/// A replica has dropped removed entries that are older than a time (spi::Forgotten), and then it knows all there is to
-/// know of what was written before: it can tell a document that was removed from one that it never had only by that. So
-/// where two replicas have dropped up to different times, the one that dropped less is no source of what is older. If
-/// it is the receiver, it becomes like its source: what it alone has and what is older goes (docs/design/0013).
+/// A replica that has dropped its remove entries before some time (spi::Forgotten) had complete knowledge of the
+/// writes before it. Only therefore can it tell a removed document from one that it never had. If two replicas have
+/// dropped entries up to different times, the one that dropped less is no source for older entries. If that is the
+/// receiver, it becomes like its source: it removes older entries that only it has (docs/design/0013).
 ///
-/// Memory, whatever the bucket holds and however many sources there are: the metadata of one window of both replicas,
-/// about 200 bytes an entry of StorageNodeOptions::merge_page_entries, and a block of documents. More only for what
-/// cannot be taken apart: the tokens of one document, documents that are larger than a block; and 32 bytes for each
-/// entry that was lost here and is fetched once more.
+/// Memory use is independent of the bucket's size and of the number of sources: the metadata of one window of both
+/// replicas, about 200 bytes for each of StorageNodeOptions::merge_page_entries, and one block of documents. More is
+/// needed only for what cannot be divided, the tokens of one document and documents larger than a block, and 32 bytes
+/// for each entry that was lost here and is fetched a second time.
 ///
 /// Confined to the stripe's executor; keeps itself alive until it has answered.
 class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
@@ -42,6 +42,8 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
  private:
   BucketMerge(StorageNode::Stripe& stripe, rpc::MergeBucket request, rpc::Responder respond);
 
+  /// An entry that the source has newer than this replica. Ordered by its fields, so that entries written together are
+  /// neighbours.
   struct Missing {
     std::uint64_t group = 0;
     std::uint64_t timestamp_us = 0;
@@ -53,32 +55,37 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
     friend auto operator<=>(const Missing&, const Missing&) = default;
   };
 
-  /// What the receiver takes of entries that are older than what either of the two has dropped.
+  /// The treatment of the source's entries that are older than the time up to which either replica has dropped remove
+  /// entries.
   enum class History {
-    Union,   ///< All of it: both have dropped the same, or nobody knows better.
-    Own,     ///< None but tokens: the receiver knows better.
-    Source,  ///< All of it, and what the source does not have goes.
+    Union,   ///< Takes all of them: both replicas have dropped the same, or neither is known to know more.
+    Own,     ///< Takes only tokens: the receiver knows more.
+    Source,  ///< Takes all of them, and removes older entries that the source does not have.
   };
 
   void next_source();
-  /// Compares what both have dropped, with the first page of the source. Errors: NotReady if it changed meanwhile.
+  /// Compares what both replicas have dropped, when the source's page arrives. Errors: NotReady if the source has
+  /// dropped more since its first page.
   Status compare_forgotten(const rpc::ListEntriesReply& page);
+  /// Sets `history_` from what both replicas have dropped, and adapts the receiver's Forgotten to it.
   Status choose_history(const rpc::ListEntriesReply& page);
-  /// Something here is older than what the source has dropped, and newer than what the source has of that document. It
-  /// was never acknowledged; but the engine keeps what is newer, so the replica has to be filled from nothing.
+  /// True if an entry here is older than the time up to which the source has dropped, but newer than the source's
+  /// version of that document. Such an entry was never acknowledged. The engine would keep it, because it is newer, so
+  /// the replica has to be emptied and filled again.
   bool hides_what_source_has() const;
   Status begin_from_nothing();
-  /// Removes what is here, and is older than what the source has dropped, and not there.
+  /// Removes documents here that are older than what the source has dropped and that the source does not have.
   Status drop_unknown_to_source();
   Status take_over_forgotten();
-  /// The receiver knows all there is of that time, and the source does not.
+  /// True if `timestamp` is in the time of which the receiver has complete knowledge and the source does not.
   bool is_closed(Timestamp timestamp) const { return history_ == History::Own && timestamp < own_forgotten_.removes; }
   void next_window();
   void ask_page(const GlobalId* after = nullptr);
   void on_page(Result<rpc::ListEntriesReply> page);
-  /// Errors: Corruption if this is not what was asked for.
+  /// Errors: Corruption if the page does not match the request.
   Status take_page(rpc::ListEntriesReply page);
-  /// A source of an earlier version has no windows: all it holds, and all we do, is one.
+  /// Takes a page of a source of an earlier version, which knows no windows: all its entries and all of ours form one
+  /// window.
   void take_old_page(rpc::ListEntriesReply page);
   void compare_window();
   void plan();
@@ -89,28 +96,30 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   void source_done();
   Status apply_blocks();
   Status apply(std::vector<spi::Write>& writes, std::vector<spi::WriteResult>& results);
-  /// The engine does not take an entry because it lost a newer version of it.
+  /// True if the engine refuses an entry because it has lost a newer version of the document.
   bool is_refused_for_loss(const spi::Write& write, const spi::WriteResult& result);
-  /// True if entries that were refused are now fetched again, to be taken.
+  /// Starts to fetch the refused entries again, so that they are taken. Returns false if there is nothing to fetch
+  /// again.
   bool take_refused();
   bool loses(const EntryView& entry) const;
   void find_lost_tokens();
   void find_lost_adopted();
   void note_adopted(const EntryView& entry);
   void note_orphan(const EntryView& entry);
-  /// Cancels the tokens of a damaged source whose writes it could not give: they are lost.
+  /// Cancels tokens from a damaged source if the documents written with them did not come: those writes are lost.
   Status cancel_orphans();
-  /// Cancels the tokens that came with our version of `document`, which is about to lose.
+  /// Cancels the tokens that came with our version of `document`, which another version is about to replace.
   void cancel_lost_tokens(const GlobalId& document, std::deque<std::string>& ids, std::vector<spi::Write>& writes);
-  /// Of our entry or of the source's, as of the beginning of the window; null if there is none.
+  /// Returns the entry of `gid` as of the beginning of the window; null if there is none.
   static const spi::EntryMeta* find(const std::vector<spi::EntryMeta>& entries, const GlobalId& gid);
   bool is_outsider() const;
-  /// The source said that it has lost something.
+  /// Records that the source has reported damage.
   void note_damaged_source();
   bool is_source_damaged() const;
-  /// OK while whoever asked for this may do so, and is not to be told how far it came.
+  /// OK while the distributor that asked for the merge still owns the bucket, the replica set is not newer than the
+  /// merge, and the time limit is not over. Errors: WrongDistribution, Busy.
   Status check_goes_on() const;
-  /// Does the next step, which moves documents, as soon as the node's budget has something left; or ends the merge.
+  /// Does `step`, which moves documents, as soon as the node's budget allows. Ends the merge if check_goes_on() fails.
   void when_affordable(void (BucketMerge::*step)());
   void pause(Duration wait, void (BucketMerge::*step)());
   void charge(std::size_t bytes);
@@ -122,29 +131,33 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   rpc::Responder respond_;
   std::size_t source_ = 0;
   MonotonicTime deadline_;
-  spi::GroupRange range_;                                    // What is left of the source's turn.
-  std::uint64_t window_end_ = spi::kLastGroup;               // The last group of the window.
-  std::vector<spi::EntryMeta> own_;                          // In the window, by (group, gid).
-  std::vector<spi::EntryMeta> theirs_;                       // The same.
-  std::vector<Missing> missing_;                             // By rising member, so that what was written together is.
-  std::size_t fetched_ = 0;                                  // Of missing_.
-  std::unordered_multimap<GlobalId, GlobalId> lost_tokens_;  // By document.
-  // Those that this merge took from outsiders, by document. Few: nobody was told that their writes were applied.
+  spi::GroupRange range_;                       // Groups of the source that are still to be compared.
+  std::uint64_t window_end_ = spi::kLastGroup;  // The last group of the window.
+  std::vector<spi::EntryMeta> own_;             // Entries of this replica in the window, by (group, gid).
+  std::vector<spi::EntryMeta> theirs_;          // Entries of the source in the window, by (group, gid).
+  // Sorted, so that entries written together are neighbours.
+  std::vector<Missing> missing_;
+  std::size_t fetched_ = 0;                                  // Number of entries of missing_ that are fetched.
+  std::unordered_multimap<GlobalId, GlobalId> lost_tokens_;  // Tokens to cancel, by document.
+  // Tokens that this merge took from non-member replicas, by document. They are few, because their writes were never
+  // acknowledged.
   std::unordered_multimap<GlobalId, GlobalId> adopted_tokens_;
-  // Tokens that this merge took from the source, which is damaged: their documents may not have come with them.
+  // Tokens that this merge took from a damaged source, which may not have given the documents written with them.
   struct Orphan {
     GlobalId document;
     GlobalId token;
     Timestamp timestamp;
   };
   std::vector<Orphan> orphans_;
-  std::vector<std::string> blocks_;  // Fetched and not applied: they end within entries of one timestamp.
-  std::vector<Missing> refused_;     // Entries of the source that the engine did not take.
-  bool retaking_ = false;            // They are in missing_.
+  // Fetched blocks that are not yet applied, because they end between entries of one timestamp.
+  std::vector<std::string> blocks_;
+  // Entries of the source that the engine refused.
+  std::vector<Missing> refused_;
+  bool retaking_ = false;  // True while missing_ holds the refused entries.
   History history_ = History::Union;
-  bool is_first_page_ = true;        // Of the source.
-  spi::Forgotten own_forgotten_;     // As it was when the source's turn began.
-  spi::Forgotten source_forgotten_;  // The same.
+  bool is_first_page_ = true;        // True until the source's first page has arrived.
+  spi::Forgotten own_forgotten_;     // Of this replica, when the merge from this source began.
+  spi::Forgotten source_forgotten_;  // Of the source, when the merge from it began.
   rpc::MergeBucketReply reply_;
 };
 

@@ -8,25 +8,27 @@
 
 namespace fjord::storage {
 
-/// Keeps processors free of visitors and jobs while users' operations come, because a thread that wakes on a processor
-/// of its own is there at once, and one that has to interrupt another is not (docs/experiments/job-foreground.md).
+/// Keeps processors free of visitors and jobs while users' operations come. The reason: a thread that wakes up on an
+/// idle processor runs at once, and a thread that has to interrupt another one does not
+/// (docs/experiments/job-foreground.md).
 ///
-/// Begins with the first period in which kOperationsLeast operations came that somebody waits for, and ends kHold after
-/// the last such. Fewer find their way between jobs as they are: half of them do not notice.
+/// Begins with the first period in which at least kOperationsLeast foreground operations came, and ends kHold after the
+/// last such period. Rarer operations are left to compete with jobs, because half of them are not delayed by them.
 ///
-/// Threading: note() from every thread; end_period() from one alone. Lifetime: `runtime` outlives it.
+/// Threading: note() from any thread; end_period() from one thread. Lifetime: `runtime` outlives it.
 class ForegroundCpus {
  public:
   static constexpr Duration kPeriod = std::chrono::milliseconds(200);
-  static constexpr std::uint64_t kOperationsLeast = 4;  ///< In a period: 20 a second.
+  static constexpr std::uint64_t kOperationsLeast = 4;  ///< Operations in a period: 20 per second.
   static constexpr Duration kHold = std::chrono::seconds(10);
 
   explicit ForegroundCpus(Runtime& runtime);
 
+  /// Counts foreground operations that have arrived.
   void note(std::uint64_t operations) { operations_.fetch_add(operations, std::memory_order_relaxed); }
   /// To be called every kPeriod.
   void end_period(MonotonicTime now);
-  /// Users' operations came lately. By who calls end_period().
+  /// True if users' operations came lately. Threading: only from the thread that calls end_period().
   bool users_come() const { return busy_.has_value(); }
 
  private:
@@ -34,7 +36,8 @@ class ForegroundCpus {
   const Tunable& percent_;
   Gauge& kept_free_;
   std::atomic<std::uint64_t> operations_{0};
-  std::optional<MonotonicTime> busy_;  ///< The end of the last period that had as many.
+  /// End of the last period with at least kOperationsLeast operations; empty if that is kHold ago.
+  std::optional<MonotonicTime> busy_;
 };
 
 }  // namespace fjord::storage

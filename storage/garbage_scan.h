@@ -7,9 +7,9 @@
 
 namespace fjord::storage {
 
-/// Reads a bucket in search of documents that their types do not want to keep (GarbageRules), in steps between which
-/// whatever waits for the stripe has its turn, and no faster than the node's budget for maintenance allows. It changes
-/// nothing: who asked decides with a condition, when it removes them.
+/// Searches a bucket for documents that their types do not keep (GarbageRules). Works in steps, between which the
+/// stripe serves its waiting requests, and within the node's maintenance budget. It changes nothing: the distributor
+/// that asked removes the documents with conditional operations.
 ///
 /// Confined to the stripe's executor; keeps itself alive until it has answered.
 class GarbageScan : public std::enable_shared_from_this<GarbageScan> {
@@ -21,14 +21,14 @@ class GarbageScan : public std::enable_shared_from_this<GarbageScan> {
 
   Status open();
   void step();
-  /// False once there is nothing left to read, or enough was found.
+  /// Returns false once nothing is left to read or enough garbage was found. Errors: those of the iterator.
   Result<bool> read_some();
   void finish(Status status);
 
   StorageNode::Stripe& stripe_;
   rpc::FindGarbage request_;
   rpc::Responder respond_;
-  std::shared_ptr<const rpc::ClusterSnapshot> snapshot_;  // Whose types the rules are of.
+  std::shared_ptr<const rpc::ClusterSnapshot> snapshot_;  // Owns the types that `rules_` refer to.
   GarbageRules rules_;
   std::unique_ptr<spi::DocumentIterator> iterator_;
   rpc::FindGarbageReply reply_;

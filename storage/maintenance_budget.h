@@ -9,54 +9,56 @@
 
 namespace fjord::storage {
 
-/// How many bytes a storage node may move for maintenance, sent and received together: a token bucket without credit.
-/// What was moved is a debt that is paid off at the current rate, and nothing begins before it is. So over any time the
-/// node moves no more than rate x time and, for each merge that was under way, one block.
+/// Limits the bytes per second that a storage node moves for maintenance, sent and received together. It is a token
+/// bucket without credit: moved bytes are a debt that is paid off at the current rate, and nothing new begins before it
+/// is paid. So in any span of time the node moves at most rate x time plus one block for each running merge.
 ///
-/// The rate is a YieldingRate between the tunables maintenance.bytes_per_s_min and maintenance.bytes_per_s. What only
-/// changes its place has, while users' operations come, a second debt besides, at maintenance.moves_bytes_per_s: it can
-/// wait, other than copies that are missing.
-/// Nobody waits in here: who may not go on is told how long, and asks again.
+/// The rate is a YieldingRate between the tunables maintenance.bytes_per_s_min and maintenance.bytes_per_s. Data that
+/// only changes its place has a second debt, at maintenance.moves_bytes_per_s, while users' operations come: unlike
+/// missing replicas, moves can wait.
+/// No call blocks: a caller that may not go on receives the time to wait, and asks again afterwards.
 ///
-/// Threading: every thread, without a lock, but end_period() from one alone. Lifetime: `runtime` outlives it.
+/// Threading: from any thread, without a lock, except end_period(), which one thread calls. Lifetime: `runtime`
+/// outlives it.
 class MaintenanceBudget {
  public:
   enum class Direction { In, Out, Scan };
   enum class Purpose {
-    Safety,  ///< Something is missing or differs, or is garbage.
-    Move,    ///< Nothing is; it gets another place.
+    Safety,  ///< Repairs missing or differing replicas, or removes garbage.
+    Move,    ///< Only moves data to another place.
   };
   static Purpose purpose_of(bool only_moves) { return only_moves ? Purpose::Move : Purpose::Safety; }
 
   explicit MaintenanceBudget(Runtime& runtime);
 
-  /// Foreground operations had to wait for so long until their stripe turned to them.
+  /// Records the time for which foreground operations waited for their stripe.
   void note_foreground(Duration wait) { waits_.add(wait); }
 
-  /// How long until something may be moved; zero: now. Never more than a period, after which the rate may be another.
+  /// Returns the time until data may be moved; zero: now. Never longer than a period, because the rate may change then.
   Duration wait(MonotonicTime now, Purpose purpose) const;
-  /// Something was moved.
+  /// Records moved bytes as debt.
   void charge(MonotonicTime now, std::uint64_t bytes, Direction direction, Purpose purpose);
-  /// Received, which costs nothing.
+  /// Counts received metadata, which does not use the budget.
   void count_metadata(std::uint64_t bytes) { metadata_.add(bytes); }
-  /// Maintenance waited for so long because it was told to.
+  /// Records the time for which maintenance waited because of this budget.
   void note_throttled(Duration waited);
 
-  /// To be called every YieldingRate::kPeriod; whether users' operations come.
+  /// To be called every YieldingRate::kPeriod. `users_come` tells whether users' operations come.
   void end_period(bool users_come);
 
   double bytes_per_s() const { return rate_.load(std::memory_order_relaxed); }
 
  private:
-  /// What was moved and is not paid off. Threading: every thread.
+  /// Moved bytes that are not yet paid off. Threading: from any thread.
   class Debt {
    public:
-    /// How long until it is.
+    /// Returns the time until the debt is paid off.
     Duration left(MonotonicTime now) const;
     void add(MonotonicTime now, std::uint64_t bytes, double bytes_per_s);
 
    private:
-    std::atomic<std::int64_t> paid_us_{std::numeric_limits<std::int64_t>::min()};  ///< When, on the monotonic clock.
+    /// Monotonic time at which the debt is paid off, in µs.
+    std::atomic<std::int64_t> paid_us_{std::numeric_limits<std::int64_t>::min()};
   };
 
   YieldingRate::Limits limits() const;
@@ -70,7 +72,7 @@ class MaintenanceBudget {
   Debt debt_;
   Debt debt_of_moves_;
   std::atomic<bool> users_come_{false};
-  std::atomic<bool> moved_{false};  ///< Since the last period ended.
+  std::atomic<bool> moved_{false};  ///< True if something was moved since the last period ended.
   std::atomic<std::uint64_t> throttled_us_{0};
   Counter& in_;
   Counter& out_;

@@ -7,19 +7,19 @@
 
 namespace fjord::storage {
 
-/// The numbers of messages of which a storage node has refused something that a later copy must not bring about either.
-/// Numbers of one distributor rise (rpc::Apply::number). Memory is bounded: from `remembered` numbers of a distributor
-/// and cluster state on, the lowest is forgotten, and everything up to it counts as refused; whoever sends that again
-/// uses a new number.
+/// The numbers of messages of which a storage node has refused a write that a later duplicate must not apply either.
+/// The numbers of one distributor rise (rpc::Apply::number). Memory is bounded: beyond `remembered` numbers of a
+/// distributor and cluster state the lowest is forgotten, and all numbers up to it count as refused. A sender that
+/// retries such a message uses a new number.
 /// Threading: not thread-safe.
 class RefusedMessages {
  public:
   explicit RefusedMessages(std::size_t remembered = 1024) : remembered_(remembered) {}
 
-  /// 0 is no number.
+  /// Records a refused message. Number 0 means that the message is not numbered, and is ignored.
   void note(std::uint64_t state_version, std::uint16_t distributor, std::uint64_t number);
   bool contains(std::uint64_t state_version, std::uint16_t distributor, std::uint64_t number) const;
-  /// What was sent under an older state is refused anyway.
+  /// Forgets messages sent under states before `state_version`, which are refused anyway.
   void forget_before(std::uint64_t state_version);
 
  private:

@@ -5,7 +5,8 @@
 namespace fjord::storage {
 namespace {
 
-// A pass counts no further bucket once it has looked at so many entries: the stripe serves nothing else meanwhile.
+// A pass counts no further bucket once it has looked at this many entries, because the stripe serves nothing else
+// meanwhile.
 constexpr std::uint64_t kEntriesOfPass = 200'000;
 
 }  // namespace
@@ -53,7 +54,7 @@ void RemovedCensus::judge(const rpc::GetBucketInfo& question, MonotonicTime now,
     if (!found) return;
     show(counted.entries, -1);
     counted = {.entries = *found, .at = now, .is_valid = true};
-    // What comes later is newer than all that is here now.
+    // Entries that come later are newer than everything stored at this time.
     const Timestamp later{report.info.max_timestamp_us + 1};
     counted.entries.oldest_remove = std::min(counted.entries.oldest_remove, later);
     counted.entries.oldest_token = std::min(counted.entries.oldest_token, later);

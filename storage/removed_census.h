@@ -10,9 +10,9 @@
 
 namespace fjord::storage {
 
-/// What the buckets of a stripe keep of removed entries: for metrics, and to tell the owner of a bucket when there is
-/// something to drop. A bucket is counted when it is first asked about, after entries were dropped, and at intervals.
-/// In between the oldest entry of the last count is at least as old as the oldest that there is.
+/// Counts the remove entries in the buckets of a stripe, for metrics and to tell the owner of a bucket when it has
+/// some to drop. A bucket is counted when it is first asked about, after entries were dropped, and at intervals.
+/// Between two counts the oldest time found by the last one is a lower bound for the oldest remove entry.
 ///
 /// Threading: confined to the stripe. Lifetime: provider and registry outlive it.
 class RemovedCensus {
@@ -20,11 +20,13 @@ class RemovedCensus {
   RemovedCensus(MetricRegistry& registry, spi::PersistenceProvider& provider, Duration interval);
   ~RemovedCensus();
 
-  /// Sets BucketReport::may_forget and surplus_tokens_us. A bucket that is not counted yet waits for the next pass once
-  /// enough entries were looked at in this one.
+  /// Sets BucketReport::may_forget and surplus_tokens_us. A bucket that is due for a count waits for the next pass once
+  /// this pass has looked at enough entries.
   void judge(const rpc::GetBucketInfo& question, MonotonicTime now, rpc::BucketReport& report);
+  /// Makes the bucket due for a count.
   void count_again(BucketId bucket);
-  /// All buckets were asked about; `here` are those that exist.
+  /// Ends a pass in which all buckets were asked about. `here` lists the existing buckets, sorted; the others are
+  /// forgotten.
   void end_pass(const std::vector<BucketId>& here);
 
  private:
@@ -42,7 +44,7 @@ class RemovedCensus {
   Gauge& removes_due_;
   Gauge& tokens_due_;
   std::map<BucketId, Counted> counted_;
-  std::uint64_t looked_at_ = 0;  ///< Entries, in this pass.
+  std::uint64_t looked_at_ = 0;  ///< Number of entries looked at in this pass.
 };
 
 }  // namespace fjord::storage

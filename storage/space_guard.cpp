@@ -11,7 +11,7 @@ namespace {
 constexpr std::array kStages = {SpaceStage::Warn, SpaceStage::Throttle, SpaceStage::RefuseExternal,
                                 SpaceStage::RefuseAll};
 
-/// A throttled node refuses at least some puts, and lets some through.
+/// Bounds of the refused percentage while throttling: the node refuses at least some puts and accepts some.
 constexpr double kRefusedLeast = 5;
 constexpr double kRefusedMost = 95;
 
@@ -43,7 +43,8 @@ double reserve_of(SpaceStage stage, const SpaceLimits& limits) {
   return stage == SpaceStage::RefuseExternal ? 2 * reserve : 0;
 }
 
-/// `inside`: whether it is in the stage already, which has to be left by more than it was entered.
+/// True if the measured space belongs to `stage` or a later one. `inside`: the stage is in force already; then
+/// hysteresis applies.
 bool belongs_to(SpaceStage stage, bool inside, const SpaceInfo& space, const SpaceLimits& limits) {
   const double slack = inside ? static_cast<double>(limits.hysteresis_percent) : 0;
   if (percent_used(space) >= static_cast<double>(percent_of(stage, limits)) - slack) return true;

@@ -10,9 +10,10 @@ namespace fjord::storage {
 namespace {
 
 constexpr Duration kInterval = std::chrono::seconds(1);
-/// A byte of a put may take several on the disk before the next measurement: in the journal, in a file, in a rewrite.
+/// Bytes on disk that one byte of a put may take before the next measurement: in the journal, in a slotfile, in a
+/// rewrite.
 constexpr std::uint64_t kBytesOfByte = 4;
-/// And so much of the reserve is taken each time at least, so that the limit is reached and not only approached.
+/// Part of the reserve that the budget is never below. So the limit is really reached instead of only approached.
 constexpr std::int64_t kPartOfReserve = 16;
 
 const Tunable& percent(TunableRegistry& tunables, std::string name, std::int64_t default_value, std::string help) {

@@ -11,28 +11,29 @@
 
 namespace fjord::storage {
 
-/// What a stripe has to know of the space.
+/// The state of the disk as the stripes need it.
 struct SpaceState {
   SpaceStage stage = SpaceStage::Normal;
-  unsigned refused_percent = 0;  ///< Of the puts, while throttling.
-  /// Of puts that the node takes until the next measurement: what else could come too late on a fast disk.
+  unsigned refused_percent = 0;  ///< Percent of the puts to refuse while throttling.
+  /// Bytes of puts that may be accepted until the next measurement. Without this bound a fast disk could pass a limit
+  /// between two measurements.
   std::uint64_t budget_bytes = std::numeric_limits<std::uint64_t>::max();
-  std::string reason;  ///< What was measured, and the setting that it ran into.
+  std::string reason;  ///< The measured values and the setting that was exceeded.
 
-  /// OK, or NoSpace that names the node.
+  /// OK if writes from clients are accepted. Errors: NoSpace, naming the node.
   Status check_external(const std::string& node) const;
-  /// For what comes from other replicas.
+  /// OK if entries from other replicas are accepted. Errors: NoSpace, naming the node.
   Status check_merge(const std::string& node) const;
 };
 
-/// Measures the space of a node's folder every second and tells whoever has to know. The limits are tunables,
-/// storage.space_*, which count from the next measurement. A folder that cannot be asked leaves the stage as it is.
+/// Measures the space of a node's folder every second and reports it through `tell`. The limits are the tunables
+/// storage.space_*, read at each measurement. The stage stays as it is while the measurement fails.
 ///
-/// Threading: has an executor of its own, on which `tell` is called; a file system that hangs holds up nothing else.
+/// Threading: has its own executor, on which `tell` is called, so that a hanging file system holds up nothing else.
 /// Lifetime: `runtime` outlives it.
 class SpaceMonitor {
  public:
-  /// `node` is what messages call it. Nothing is measured without a directory.
+  /// `node` is the node's name in messages. Nothing is measured if `directory` is empty.
   SpaceMonitor(std::string directory, std::string node, Runtime& runtime, std::function<void(const SpaceState&)> tell);
 
  private:
@@ -55,7 +56,7 @@ class SpaceMonitor {
   Gauge& free_bytes_;
   Counter& failures_;
   SpaceGuard guard_;
-  std::unique_ptr<Executor> executor_;  // Last: its tasks use all of the above.
+  std::unique_ptr<Executor> executor_;  // Last: its tasks use all members above.
 };
 
 }  // namespace fjord::storage

@@ -11,8 +11,8 @@
 namespace fjord::storage {
 namespace {
 
-/// Collects what each stripe says; the last one answers. Stripes write to places of their own, so only the count is
-/// shared.
+/// Collects the results of all stripes into one reply; the last stripe to finish sends it. Each stripe writes to places
+/// of its own in the reply, so only the counter is shared between threads.
 template <typename ReplyType>
 struct Join {
   Join(std::size_t parts, rpc::Responder responder) : left(parts), respond(std::move(responder)) {}
@@ -178,7 +178,8 @@ void StorageNode::apply(rpc::Apply request, rpc::Responder respond) {
   }
 }
 
-/// Writes are done however late: another replica may have done them.
+/// Refuses the gets of a batch that waited longer than its time limit. Late writes are applied nevertheless, because
+/// another replica may have applied them.
 void StorageNode::refuse_late_gets(const rpc::Apply& request, std::vector<std::uint32_t>& indexes,
                                    std::vector<rpc::OperationResult>& results) const {
   std::erase_if(indexes, [&](std::uint32_t i) {
@@ -193,7 +194,7 @@ void StorageNode::get_bucket_info(rpc::GetBucketInfo request, rpc::Responder res
     explicit Collected(std::size_t parts) : reports(parts), statuses(parts) {}
     std::vector<std::vector<rpc::BucketReport>> reports;
     std::vector<Status> statuses;
-    SpaceState space;  ///< As the first stripe knows it.
+    SpaceState space;  ///< As known to the first stripe.
   };
   auto collected = std::make_shared<Collected>(stripes_.size());
   auto left = std::make_shared<std::atomic<std::size_t>>(stripes_.size());
@@ -281,8 +282,8 @@ Status StorageNode::learn(const rpc::Poll& request) {
     version_before_ = std::max(version_before_, request.info.state_version);
   FJORD_TRY(told_.update(request.info).status());
   const std::shared_ptr<const rpc::ClusterSnapshot> told = told_.get();
-  // A state that speaks of an earlier process of this node says that it has not missed anything. It may have lost
-  // what was not synced, so nobody may read here before the distributors know that it was away.
+  // A state that still counts an earlier process of this node as up does not show its restart. The node may have lost
+  // writes that were not synced, so it serves nothing before the distributors know of the restart.
   const std::uint64_t up_since = told->state().node(NodeId::storage(options_.index)).up_since_version;
   if (state_version() == 0 && up_since != 0 && up_since <= version_before_) return Status::ok();
   return snapshots_.update(told->info()).status();
@@ -304,7 +305,7 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
     std::vector<Status> health;
     std::atomic<std::size_t> left;
   };
-  // The answer goes through every stripe: a node whose stripes stand still is not well.
+  // Every stripe takes part in the answer, because a node with a blocked stripe is not healthy.
   auto collected = std::make_shared<Collected>(stripes_.size());
   auto answer = std::make_shared<rpc::Responder>(std::move(respond));
   for (std::size_t s = 0; s < stripes_.size(); ++s) {
@@ -315,7 +316,7 @@ void StorageNode::poll(rpc::Poll request, rpc::Responder respond) {
       std::shared_ptr<const rpc::ClusterSnapshot> snapshot = told_.get();
       rpc::PollReply reply;
       for (const Status& health : collected->health) {
-        if (!health) reply.status = health;  // a disk that failed: not up any more
+        if (!health) reply.status = health;  // The disk failed: the node no longer counts as up.
       }
       reply.node_state = "s:u";
       reply.incarnation = incarnation_;

@@ -13,7 +13,7 @@ namespace fjord::storage {
 
 namespace {
 
-/// Nothing is due sooner than that once there is nothing left to do at once.
+/// The shortest pause before the next maintenance step when the engine has nothing more to do at once.
 constexpr Duration kMaintenanceLeast = std::chrono::milliseconds(1);
 
 }  // namespace
@@ -82,12 +82,12 @@ Status StorageNode::Stripe::check_owner(std::uint64_t version, std::uint16_t dis
 void StorageNode::Stripe::apply(const rpc::Apply& request, MonotonicTime posted,
                                 const std::vector<std::uint32_t>& indexes, std::vector<rpc::OperationResult>& results) {
   if (request.in_background < request.operations.size()) budget_.note_foreground(clock_.now() - posted);
-  // Operations on one bucket stay in order; writes go to the engine as one run, over as many buckets as there are.
+  // Operations on one bucket stay in order. Writes go to the engine as one batch over all buckets.
   std::vector<std::uint32_t> order = indexes;
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return request.operations[a].bucket.raw() < request.operations[b].bucket.raw();
   });
-  // Somebody may have been told that it was not applied.
+  // A write of the first message may have been reported as not applied, so a duplicate must not apply it.
   const bool is_copy = refused_messages_.contains(request.state_version, request.distributor, request.number);
   for (std::size_t begin = 0; begin < order.size();) {
     BucketId bucket = request.operations[order[begin]].bucket;
@@ -100,8 +100,10 @@ void StorageNode::Stripe::apply(const rpc::Apply& request, MonotonicTime posted,
   settle_refused(request, order, results);
 }
 
-/// "No space" says that the write is not here and will not come: an earlier copy of it may have been applied, and a
-/// later one may find space. A later copy of one that came too early may find that everything is there.
+/// Settles writes that failed for lack of space, and remembers messages of which a write was refused. NO_SPACE promises
+/// that the write is not stored and never will be. Both can be untrue: an earlier duplicate of the message may have
+/// been applied, so the stored version is looked up; and a later duplicate may find space, so the message's number is
+/// remembered. The number is also remembered after NOT_READY, because a later duplicate may find the bucket ready.
 void StorageNode::Stripe::settle_refused(const rpc::Apply& request, std::span<const std::uint32_t> indexes,
                                          std::vector<rpc::OperationResult>& results) {
   bool is_refused = false;
@@ -133,7 +135,8 @@ void StorageNode::Stripe::flush_writes(const rpc::Apply& request, std::vector<rp
   write_indexes_.clear();
 }
 
-/// Does a step of the engine's background work, and comes back: behind the requests that wait if there is more to do.
+/// Does one step of the engine's background work and schedules the next: behind the waiting requests if more work is
+/// due at once, otherwise after a pause.
 void StorageNode::Stripe::maintain() {
   const spi::Maintenance left = provider_->maintain(clock_.now());
   if (!health_reported_ && !provider_->health()) {
@@ -185,17 +188,17 @@ void StorageNode::Stripe::apply_bucket(const rpc::Apply& request, bool is_copy, 
   for (std::uint32_t i : indexes) {
     const rpc::StorageOperation& operation = request.operations[i];
     if (operation.epoch < epoch) {
-      // The set was changed since this was sent: a late message must not reach one replica only.
+      // The replica set has changed since this was sent. A delayed message must not change a single replica.
       results[i].status = Status(StatusCode::WrongDistribution, "sent under an older replica set");
       metrics_.refused.add();
     } else if (operation.kind == rpc::OperationKind::Get) {
-      // Operations are in the order of their buckets: only the last ones can be on this one.
+      // Operations are sorted by bucket, so only the last collected writes can be on this bucket.
       if (!write_indexes_.empty() && request.operations[write_indexes_.back()].bucket == bucket) {
         flush_writes(request, results);
       }
       read(operation, results[i]);
     } else if (is_copy) {
-      // What became of it the first time is not known any more, so nothing is said about that.
+      // The outcome of the first message is no longer known, so the answer says only that this one is refused.
       results[i].status = Status(StatusCode::NotReady, "a copy of a message that was refused");
       metrics_.refused.add();
     } else if (operation.kind == rpc::OperationKind::Put || operation.kind == rpc::OperationKind::Remove) {
@@ -286,7 +289,7 @@ void StorageNode::Stripe::read(const rpc::StorageOperation& operation, rpc::Oper
   }
   const bool removed = found && found->removed;
   if (is_damaged(operation.bucket) && (!operation.even_damaged || removed)) {
-    // Where it is not known what was lost, an older version may have come to light, or an older remove.
+    // The newest version may be among the losses, so that an older version or an older remove is found instead.
     result = {};
     result.status =
         Status(StatusCode::Corruption, operation.bucket.to_string() + " is damaged here; another replica knows");
@@ -301,7 +304,7 @@ void StorageNode::Stripe::read_token(const rpc::StorageOperation& operation, rpc
     if (found.error().code() != StatusCode::NotFound) result.status = found.error();
     return;
   }
-  DocBlockBuilder block;  // A get does not tell the id, in which the rest is.
+  DocBlockBuilder block;  // A get does not return the id, which contains the other fields of the token entry.
   const GlobalId gids[] = {operation.token_gid};
   Result<std::size_t> done = provider_->read_entries(operation.bucket, gids, block, 1);
   if (!done) {
@@ -319,7 +322,8 @@ void StorageNode::Stripe::read_token(const rpc::StorageOperation& operation, rpc
 Status StorageNode::Stripe::compare(const rpc::StorageOperation& operation, const ReplicaSet& set) {
   const bool is_member = set.epoch == operation.epoch && set.contains(options_.index);
   Result<spi::StoredDocument> found = provider_->get(operation.bucket, operation.gid, spi::Parts::HeaderOnly);
-  if (!found && found.error().code() == StatusCode::Corruption) return found.error();  // Waiting would not help.
+  // The sender's retry would not help.
+  if (!found && found.error().code() == StatusCode::Corruption) return found.error();
   if (!found && found.error().code() != StatusCode::NotFound) {
     return {StatusCode::NotReady, "the version here cannot be read: " + found.error().to_string()};
   }
@@ -333,7 +337,8 @@ Status StorageNode::Stripe::compare(const rpc::StorageOperation& operation, cons
 
 Status StorageNode::Stripe::check_space(const rpc::StorageOperation& operation) {
   if (operation.kind == rpc::OperationKind::Remove) return Status::ok();
-  if (operation.is_elsewhere) return check_space_to_merge();  // It would come with the next merge.
+  // A merge would bring this write from another replica anyway, so the limits for merges apply.
+  if (operation.is_elsewhere) return check_space_to_merge();
   const std::string node = "storage." + std::to_string(options_.index);
   if (Status status = space_.check_external(node); !status) {
     metrics_.no_space.add();
@@ -402,7 +407,7 @@ Result<std::vector<rpc::BucketReport>> StorageNode::Stripe::bucket_info(const rp
 Status StorageNode::Stripe::set_replica_set(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry) {
   FJORD_TRY(check_owner(request.state_version, request.distributor, entry.bucket));
   if (is_deleted_since(request, entry)) return Status::ok();
-  // A set that leaves this node out is news for a replica that is here, and no reason to make one.
+  // A set without this node is stored only if the replica exists; it is no reason to create one.
   bool left_out = entry.replica_set.epoch != 0 && !entry.replica_set.contains(options_.index);
   const auto is_here = static_cast<bool>(provider_->replica_set(entry.bucket));
   if (left_out && !is_here) return Status::ok();
@@ -411,7 +416,7 @@ Status StorageNode::Stripe::set_replica_set(const rpc::SetReplicaSets& request, 
   }
   FJORD_TRY(provider_->create_bucket(entry.bucket));
   FJORD_TRY_ASSIGN(ReplicaSet old, provider_->replica_set(entry.bucket));
-  // A replica that is being filled (epoch 0) keeps what it was a member of before; a late copy changes nothing.
+  // A replica that is catching up (epoch 0) keeps its earlier set. A duplicate that arrives late changes nothing.
   if (entry.replica_set.epoch <= old.epoch) return Status::ok();
   if (old.epoch == 0 && !entry.replica_set.contains(options_.index)) return Status::ok();
   if (entry.repaired) mark_if_repaired(entry);
@@ -420,7 +425,8 @@ Status StorageNode::Stripe::set_replica_set(const rpc::SetReplicaSets& request, 
   return Status::ok();
 }
 
-/// A replica that cannot do it holds more than the others, which its owner sees in what it answers, and merges it.
+/// Drops remove entries as `entry` says. A replica that fails to do so reports more entries than the others; the owner
+/// notices this and merges it.
 void StorageNode::Stripe::forget(const rpc::BucketReplicaSet& entry) {
   if (entry.forget_removes_before_us == 0 && entry.forget_tokens_before_us == 0) return;
   const Status done = provider_->forget(entry.bucket, Timestamp{entry.forget_removes_before_us},
@@ -468,7 +474,7 @@ Status StorageNode::Stripe::delete_replica(std::uint64_t state_version, BucketId
     deleted_version_ = state_version;
     deleted_.clear();
   }
-  // The bucket was told the set that leaves it out before it is deleted, so every earlier message has no higher epoch.
+  // The bucket receives the set that leaves it out before it is deleted, so no earlier message has a higher epoch.
   if (Result<ReplicaSet> set = provider_->replica_set(bucket)) deleted_[bucket] = set->epoch;
   FJORD_TRY(provider_->delete_bucket(bucket));
   take_damaged();
@@ -482,8 +488,8 @@ Status StorageNode::Stripe::check_epoch(BucketId bucket, std::uint64_t epoch) co
   return {StatusCode::WrongDistribution, "sent under an older replica set of " + bucket.to_string()};
 }
 
-/// Placement and ownership follow so many bits. Distributors split buckets before a state with more comes into force,
-/// but not those of a node that was away meanwhile.
+/// Placement and ownership require buckets of at least `bits` bits. Distributors split buckets before a state with more
+/// distribution bits comes into force, but they cannot reach a node that is away at that time.
 Status StorageNode::Stripe::split_to(unsigned bits) {
   if (split_to_ >= bits) return Status::ok();
   for (bool found = true; found;) {
@@ -545,7 +551,8 @@ rpc::BucketReport StorageNode::Stripe::report_of(BucketId bucket) {
   return report;
 }
 
-/// The newest entry may be one that was dropped; later writes have to be newer all the same.
+/// Adds the dropped times to the report. The newest entry may be among the dropped ones, so `max_timestamp_us` covers
+/// them: later writes have to be newer than these too.
 void StorageNode::Stripe::add_forgotten(rpc::BucketReport& report) const {
   const Result<spi::Forgotten> forgotten = provider_->forgotten(report.bucket);
   if (!forgotten) return;
@@ -589,7 +596,7 @@ rpc::JoinBucketsReply StorageNode::Stripe::join(const rpc::JoinBuckets& request)
     const Result<ReplicaSet> low_set = provider_->replica_set(low);
     const Result<ReplicaSet> high_set = provider_->replica_set(high);
     if (low_set && high_set) {
-      // With different sets nobody could say later what the whole holds.
+      // If the sets of the halves differ, the content of the joined bucket could not be described by one set.
       if (*low_set != *high_set || low_set->epoch > request.epoch) {
         return {StatusCode::WrongDistribution, "the halves of " + request.parent.to_string() +
                                                    " have other replica sets than the one this was sent under"};
@@ -609,7 +616,7 @@ rpc::JoinBucketsReply StorageNode::Stripe::join(const rpc::JoinBuckets& request)
 }
 
 void StorageNode::Stripe::merge(rpc::MergeBucket request, rpc::Responder respond) {
-  // Whether there is space is asked when there is something to write: a full replica that lacks nothing is in sync.
+  // The space is checked only when there is something to write: a full replica that lacks nothing is in sync.
   Status owner = check_owner(request.state_version, request.distributor, request.bucket);
   if (owner && request.epoch != 0) owner = check_epoch(request.bucket, request.epoch);
   if (!owner) {
@@ -658,7 +665,7 @@ rpc::ListEntriesReply StorageNode::Stripe::list_entries(const rpc::ListEntries& 
   return reply;
 }
 
-/// For nodes of an earlier version.
+/// Lists by gid, for nodes of an earlier version.
 Result<spi::EntryWindow> StorageNode::Stripe::list_by_gid(const rpc::ListEntries& request, std::size_t limit) {
   FJORD_TRY_ASSIGN(const std::vector<spi::EntryMeta> all, provider_->list_entries(request.bucket));
   auto begin = all.begin();

@@ -44,7 +44,7 @@ struct StripeMetrics {
   Histogram& remove_seconds;
 };
 
-/// The buckets of one stripe. Confined to its executor; all calls below run on it.
+/// The buckets of one stripe and their engine. Confined to the stripe's executor: all calls below run on it.
 class StorageNode::Stripe {
  public:
   Stripe(const StorageNodeOptions& options, Runtime& runtime, rpc::Transport& transport,
@@ -54,16 +54,17 @@ class StorageNode::Stripe {
   Executor& executor() { return *executor_; }
   spi::PersistenceProvider& provider() { return *provider_; }
 
-  /// Executes the operations named by `indexes`, which have waited since `posted`, and writes their results into
-  /// `results` at the same places.
+  /// Executes the operations at `indexes` of `request` and writes each result to the same index of `results`. `posted`
+  /// is the time at which the operations began to wait for this executor.
   void apply(const rpc::Apply& request, MonotonicTime posted, const std::vector<std::uint32_t>& indexes,
              std::vector<rpc::OperationResult>& results);
   Result<std::vector<rpc::BucketReport>> bucket_info(const rpc::GetBucketInfo& request);
   Status set_replica_set(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry);
-  /// Nothing if the bucket is not here.
+  /// The bucket's current content; an empty BucketInfo if the bucket is not on this node.
   BucketInfo content_of(BucketId bucket);
   Status delete_bucket(const rpc::DeleteBuckets& request, BucketId bucket);
-  /// Late messages of that cluster state about a set that the replica was a member of do not make it again.
+  /// Deletes the bucket and remembers its epoch, so that late messages of the same cluster state, sent while the
+  /// replica was still a member, do not create it again.
   Status delete_replica(std::uint64_t state_version, BucketId bucket);
   rpc::SplitBucketReply split(const rpc::SplitBucket& request);
   rpc::JoinBucketsReply join(const rpc::JoinBuckets& request);
@@ -72,7 +73,7 @@ class StorageNode::Stripe {
   rpc::ListEntriesReply list_entries(const rpc::ListEntries& request);
   rpc::FetchEntriesReply fetch_entries(const rpc::FetchEntries& request);
 
-  /// From now on.
+  /// Sets the space stage and limits that apply from now on.
   void set_space(SpaceState space) {
     space_ = std::move(space);
     put_bytes_ = 0;
@@ -84,8 +85,8 @@ class StorageNode::Stripe {
     std::uint64_t buckets = 0;
     std::uint64_t documents = 0;
     std::uint64_t bytes = 0;
-    std::uint64_t damaged = 0;  ///< Buckets.
-    unsigned min_bits = 0;      ///< The fewest that a bucket uses; 0: no bucket.
+    std::uint64_t damaged = 0;  ///< Number of damaged buckets.
+    unsigned min_bits = 0;      ///< The smallest number of bits used by a bucket; 0 if there is no bucket.
   };
   Totals totals();
   Status health() const { return provider_->health(); }
@@ -94,23 +95,26 @@ class StorageNode::Stripe {
   friend class BucketMerge;
   friend class GarbageScan;
 
-  /// OK if `distributor` may change `bucket` under cluster state `version`.
+  /// OK if `distributor` owns `bucket` under cluster state `version` and this is the state in use. Errors: NotReady if
+  /// this node's state is older; WrongDistribution otherwise.
   Status check_owner(std::uint64_t version, std::uint16_t distributor, BucketId bucket) const;
-  /// OK if `bucket` is not there, or with a replica set that is not newer than `epoch`.
+  /// OK if `bucket` does not exist or its replica set is not newer than `epoch`. Errors: WrongDistribution.
   Status check_epoch(BucketId bucket, std::uint64_t epoch) const;
-  /// Splits what uses fewer bits.
+  /// Splits all buckets that use fewer than `bits` bits. Errors: those of the engine.
   Status split_to(unsigned bits);
-  /// Those of the buckets that are here, and in place of the others what is here of them with more or fewer bits.
+  /// Returns the buckets of `asked` that exist here. For each of the others it returns the existing buckets that
+  /// contain it or that it contains.
   std::vector<BucketId> present_parts(const std::vector<BucketId>& asked) const;
-  /// True if a bucket is here that the bucket contains or is contained in, and that is not the bucket itself.
+  /// True if another bucket exists here that contains `bucket` or that `bucket` contains.
   bool overlaps_another(BucketId bucket) const;
-  /// What replaces `before` has lost what that had lost.
+  /// Marks the buckets of `after` as damaged if one of `before`, which they replace, was damaged.
   void inherit_damage(std::initializer_list<BucketId> before, std::initializer_list<BucketId> after);
   rpc::BucketReport report_of(BucketId bucket);
   void add_forgotten(rpc::BucketReport& report) const;
-  /// Drops removed entries as the owner says, which has seen that all members hold the same.
+  /// Drops remove entries up to the times in `entry`. The owner sends these times only when all members hold the same
+  /// content.
   void forget(const rpc::BucketReplicaSet& entry);
-  /// A late copy of a message that was sent before the bucket was deleted.
+  /// True for a delayed or duplicate message that was sent before the bucket was deleted.
   bool is_deleted_since(const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& entry) const;
   void apply_bucket(const rpc::Apply& request, bool is_copy, std::span<const std::uint32_t> indexes,
                     std::vector<rpc::OperationResult>& results);
@@ -119,19 +123,20 @@ class StorageNode::Stripe {
   void flush_writes(const rpc::Apply& request, std::vector<rpc::OperationResult>& results);
   Result<spi::EntryWindow> list_by_gid(const rpc::ListEntries& request, std::size_t limit);
   void maintain();
-  /// Learns from the engine which buckets are damaged.
+  /// Fetches from the engine which buckets were newly found damaged.
   void take_damaged();
-  /// As of now: what a call of the engine met just before counts.
+  /// True if the bucket is damaged, including damage that the last call of the engine has found.
   bool is_damaged(BucketId bucket);
-  /// The bucket is whole again, if it holds what an intact replica does.
+  /// Ends the bucket's damaged state if it holds the same content as an intact replica.
   void mark_if_repaired(const rpc::BucketReplicaSet& entry);
   void write_run(const rpc::Apply& request, std::span<const std::uint32_t> run,
                  std::vector<rpc::OperationResult>& results);
   void read(const rpc::StorageOperation& operation, rpc::OperationResult& result);
   void read_token(const rpc::StorageOperation& operation, rpc::OperationResult& result);
-  /// OK if what is here is what the sender read before it decided on this write.
+  /// OK if the stored version is the one that the sender read before it decided on this conditional write, or is this
+  /// write itself, or is older and this replica is not a member of `set`.
   Status compare(const rpc::StorageOperation& operation, const ReplicaSet& set);
-  /// OK if there is space for it: removes always go through, and so does a part of the puts while throttling.
+  /// OK if there is space for the operation. Removes are always allowed, and while throttling a share of the puts.
   Status check_space(const rpc::StorageOperation& operation);
   Status check_space_to_merge();
   spi::Durability durability_of(const rpc::StorageOperation& operation) const;
@@ -143,23 +148,24 @@ class StorageNode::Stripe {
   MaintenanceBudget& budget_;
   StripeMetrics metrics_;
   std::unique_ptr<spi::PersistenceProvider> provider_;
-  /// Buckets deleted under cluster state `deleted_version_`, with the epoch that they had. Messages of older states are
-  /// refused anyway.
+  /// Buckets deleted under cluster state `deleted_version_`, each with its epoch at that time. Older entries are not
+  /// needed, because messages of older states are refused anyway.
   std::map<BucketId, std::uint64_t> deleted_;
   std::uint64_t deleted_version_ = 0;
-  RefusedMessages refused_messages_;  ///< In which a write was refused for a reason that passes.
-  /// Have lost something and are not marked as repaired. The engine keeps it over restarts.
+  /// Numbers of messages of which a write was refused for a temporary reason.
+  RefusedMessages refused_messages_;
+  /// Buckets that have lost something and are not marked as repaired. The engine keeps this across restarts.
   std::set<BucketId> damaged_;
-  std::vector<spi::Write> writes_;  // Kept between calls for their capacity.
+  std::vector<spi::Write> writes_;  // A member only to reuse its capacity.
   std::vector<spi::WriteResult> write_results_;
   std::vector<std::uint32_t> write_indexes_;
   bool health_reported_ = false;
-  unsigned split_to_ = 0;  ///< No bucket uses fewer bits.
+  unsigned split_to_ = 0;  ///< No bucket uses fewer bits than this.
   RemovedCensus removed_;
   SpaceState space_;
-  std::uint64_t put_bytes_ = 0;         ///< Of the puts taken since the space was measured.
-  unsigned refused_share_ = 0;          ///< Of a put, in percent, which is still to be refused.
-  std::unique_ptr<Executor> executor_;  // Last: its tasks use all of the above.
+  std::uint64_t put_bytes_ = 0;         ///< Bytes of the puts accepted since the space was last measured.
+  unsigned refused_share_ = 0;          ///< Refused puts that are still due, in hundredths of a put.
+  std::unique_ptr<Executor> executor_;  // Last: its tasks use all members above.
 };
 
 }  // namespace fjord::storage

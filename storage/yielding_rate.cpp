@@ -7,10 +7,10 @@ namespace fjord::storage {
 namespace {
 
 constexpr double kQuantile = 0.95;
-constexpr double kRise = 1.0 / 32;  // Of the ceiling, each period: from nothing to all in 6.4 s.
-constexpr double kStart = 0.25;     // Of the ceiling.
-constexpr double kLearn = 1.0 / 8;  // Of the difference between wait and baseline, each period.
-constexpr double kDead = 0.9;       // Of the limit: between this and the limit the rate stays.
+constexpr double kRise = 1.0 / 32;  // Part of the ceiling, per period: from zero to the ceiling takes 6.4 s.
+constexpr double kStart = 0.25;     // Part of the ceiling.
+constexpr double kLearn = 1.0 / 8;  // Part of the difference between wait and baseline, per period.
+constexpr double kDead = 0.9;       // Part of the limit: between this and the limit the rate stays.
 constexpr unsigned kForgetAfter = 25;
 
 double start_rate(const YieldingRate::Limits& limits, double floor) {
@@ -30,7 +30,7 @@ unsigned WaitCounts::step_of(std::uint64_t us) {
   return std::min((doublings - 1) * kSteps + step, kSteps * kDoublings - 1);
 }
 
-/// Waits of the step are shorter than that.
+/// Returns the bound in µs that all waits of the step are below.
 std::uint64_t WaitCounts::end_of(unsigned step) {
   if (step < kSteps) return step + 1;
   const unsigned doublings = step / kSteps + 1;

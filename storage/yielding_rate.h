@@ -9,16 +9,18 @@
 
 namespace fjord::storage {
 
-/// How long foreground operations waited for their turn in a period: counts in steps of a fifth of the value.
-/// Threading: every thread.
+/// Histogram of the times for which foreground operations waited for their turn in a period. Each step is about a fifth
+/// of its value wide.
+/// Threading: from any thread.
 class WaitCounts {
  public:
   void add(Duration wait);
-  /// That 95 % of those since the last call did not exceed, and forgets them; empty if there were none.
+  /// Returns the wait that 95 % of the operations since the last call did not exceed, and resets the counts. Empty if
+  /// there were no operations.
   std::optional<Duration> take_quantile();
 
  private:
-  static constexpr unsigned kSteps = 4;  ///< Of each doubling.
+  static constexpr unsigned kSteps = 4;  ///< Steps for each doubling of the wait.
   static constexpr unsigned kDoublings = 32;
   static unsigned step_of(std::uint64_t us);
   static std::uint64_t end_of(unsigned step);
@@ -26,18 +28,19 @@ class WaitCounts {
   std::array<std::atomic<std::uint32_t>, kSteps * kDoublings> counts_{};
 };
 
-/// How fast maintenance may move data: half as fast after each period in which users waited longer than they do without
-/// it, a little faster after each other one (AIMD). With w, what 95 % of the foreground operations of a period waited
-/// for their turn at most, and b, the *baseline* of that:
+/// The rate at which maintenance may move data. It is halved after each period in which maintenance makes users wait
+/// longer than they do without it, and rises a little after the other periods (AIMD). Let w be the wait that 95 % of
+/// the foreground operations of a period did not exceed, and b its *baseline*:
 ///
 ///     limit = 2 b + 2 ms
 ///     w > limit and something was moved     rate = max(floor, rate / 2)
 ///     w <= 0.9 limit, or no operations      rate = min(ceiling, rate + ceiling / 32)
 ///     nothing was moved, at the floor, or w < b     b = min(25 ms, b + (w - b) / 8)
 ///
-/// So the baseline follows what users wait while maintenance does not matter. If they wait as long at the floor, it is
-/// not maintenance that they wait for, and the rate rises again; but with a queue of more than 52 ms it never does.
-/// After 5 s without anything to move the rate is a quarter of the ceiling, from which whatever comes next begins.
+/// So the baseline follows the users' wait at times when maintenance does not matter. If they wait as long while
+/// maintenance is at the floor, maintenance is not the cause, and the rate rises again. With a wait of more than 52 ms
+/// it never rises, because b is at most 25 ms. After 5 s in which nothing was moved, the rate is reset to a quarter of
+/// the ceiling, where the next work begins.
 ///
 /// A pure state machine on periods of kPeriod.
 class YieldingRate {
@@ -47,12 +50,12 @@ class YieldingRate {
   static constexpr Duration kBaselineMax = std::chrono::milliseconds(25);
 
   struct Limits {
-    std::uint64_t floor = 1;  ///< Bytes per second, as all rates; above the ceiling it counts as the ceiling.
+    std::uint64_t floor = 1;  ///< Bytes per second, like all rates; a floor above the ceiling counts as the ceiling.
     std::uint64_t ceiling = 1;
   };
   struct Period {
-    std::optional<Duration> wait;  ///< w; empty: no foreground operations.
-    bool moved = false;            ///< Maintenance moved something.
+    std::optional<Duration> wait;  ///< The wait w; empty if there were no foreground operations.
+    bool moved = false;            ///< True if maintenance moved something.
   };
 
   explicit YieldingRate(const Limits& limits);
@@ -60,7 +63,7 @@ class YieldingRate {
 
   double bytes_per_s() const { return rate_; }
   Duration baseline() const { return Duration(static_cast<std::int64_t>(baseline_us_)); }
-  /// Longer waits than this make it slower.
+  /// The wait above which the rate is halved.
   Duration limit() const { return 2 * baseline() + kSlack; }
 
  private:

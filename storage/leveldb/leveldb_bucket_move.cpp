@@ -14,7 +14,7 @@ Status no_bit_left(BucketId bucket) {
 
 }  // namespace
 
-/// Garbage until the end, so that a crash in between leaves nothing behind.
+/// Marks a new uid as garbage until the end of the move, so that a crash leaves nothing behind.
 Status BucketMove::reserve_uid(std::uint64_t uid) {
   batch_.Put(slice(settings_key()), slice(encode(Settings{.next_uid = engine_.next_uid_})));
   batch_.Put(slice(garbage_key(uid)), leveldb::Slice());
@@ -40,7 +40,7 @@ Status BucketMove::add_target(BucketId id, const ReplicaSet& replicas) {
     if (from.back()->catalog.damaged) target.bucket.catalog.damaged = true;
   }
   spi::Forgotten& forgotten = target.bucket.catalog.forgotten;
-  if (sources_.size() == 1) forgotten.checksum = 0;  // A split: each half has a part of it, and nobody knows which.
+  if (sources_.size() == 1) forgotten.checksum = 0;  // After a split the halves' parts of the checksum are unknown.
   for (const BucketId source : sources_) {
     const spi::Forgotten& of_source = engine_.find(source)->catalog.forgotten;
     forgotten.removes = std::max(forgotten.removes, of_source.removes);
@@ -54,7 +54,8 @@ Status BucketMove::add_target(BucketId id, const ReplicaSet& replicas) {
   return Status::ok();
 }
 
-/// Walks all of them by rising gid; of several versions the newest counts, and of equal ones the first.
+/// Copies the entries of all buckets in `from`, by rising gid. Of several versions the newest is taken; of equal ones
+/// the first.
 Status BucketMove::copy(const std::vector<const Bucket*>& from, Target& target) {
   std::vector<Scan> scans;
   for (const Bucket* bucket : from) {

@@ -9,14 +9,14 @@
 
 namespace fjord::leveldb_store {
 
-/// Replaces buckets by others that have their entries: a split or a join. The entries are copied to keys of new uids
-/// in batches that nobody sees, and one batch at the end makes the new uids count and the old ones garbage; so it is as
-/// slow as writing all entries again, and happens as a whole or not at all. Used once, within a call of the engine.
+/// Replaces buckets by others that take over their entries: a split or a join. Copies the entries to keys of new uids
+/// in batches that readers do not see. A final batch makes the new uids valid and the old ones garbage. So a move is as
+/// slow as writing all entries again, and atomic. Used once, within a call of the engine.
 class BucketMove {
  public:
   BucketMove(Engine& engine, std::vector<BucketId> sources) : engine_(engine), sources_(std::move(sources)) {}
 
-  /// `replicas` is what `target` gets if it is not there yet; if it is, its entries are kept.
+  /// Adds a bucket to be made. If `target` exists, it keeps its entries and replica set; otherwise it gets `replicas`.
   Status add_target(BucketId target, const ReplicaSet& replicas);
   Status finish();
 

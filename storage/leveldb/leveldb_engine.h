@@ -14,17 +14,18 @@
 namespace fjord::leveldb_store {
 
 struct Bucket {
-  std::uint64_t incarnation = 0;  ///< Tells a bucket from one of the same id that was deleted.
+  std::uint64_t incarnation = 0;  ///< Distinguishes a bucket from a deleted one with the same id.
   CatalogEntry catalog;
   BucketInfo info;
-  std::uint64_t dead_bytes = 0;  ///< Deleted or replaced since its range was compacted; LevelDB has them on the disk.
+  /// Bytes deleted or replaced since the bucket's range was compacted; LevelDB still has them on disk.
+  std::uint64_t dead_bytes = 0;
 };
 
-/// The provider. In memory is what describes the buckets; all else is asked of LevelDB.
+/// The provider. Descriptions of buckets are in memory; everything else is read from LevelDB.
 class Engine final : public spi::PersistenceProvider {
  public:
   Engine(std::unique_ptr<Store> store, const LeveldbOptions& options) : store_(std::move(store)), options_(options) {}
-  /// Reads the catalog, and of every entry what bucket infos are made of.
+  /// Reads the catalog, and the heads of all entries to compute the bucket infos.
   Status load();
 
   std::vector<BucketId> list_buckets() const override;
@@ -56,9 +57,9 @@ class Engine final : public spi::PersistenceProvider {
   Store& store() { return *store_; }
   Bucket* find(BucketId bucket);
   const Bucket* find(BucketId bucket) const { return const_cast<Engine*>(this)->find(bucket); }
-  /// Damage was met among the heads of the bucket's entries: what is left is counted anew.
+  /// Handles damage among the heads of a bucket's entries: counts the remaining entries again.
   void note_damage(BucketId id, Bucket& bucket);
-  /// The parts of an entry cannot be read: it goes, so that the bucket's information says that it is missing.
+  /// Removes an entry whose parts cannot be read, so that the bucket's info shows that it is missing.
   void lose_entry(BucketId id, Bucket& bucket, const GlobalId& gid, const EntryHead& head);
 
  private:
@@ -72,7 +73,7 @@ class Engine final : public spi::PersistenceProvider {
   bool syncs(spi::Durability durability) const {
     return durability == spi::Durability::Sync || options_.durability == spi::Durability::Sync;
   }
-  /// A change of the catalog, durable with the next sync at the latest.
+  /// Writes a change of the catalog. It is durable with the next sync at the latest.
   Status commit(leveldb::WriteBatch& batch) { return store_->write(batch, syncs(options_.change_durability)); }
   Status put_catalog(BucketId id, const CatalogEntry& catalog);
   Status load_catalog();
@@ -81,11 +82,11 @@ class Engine final : public spi::PersistenceProvider {
   Result<Counted> count_entries(std::uint64_t uid);
   void stage(const spi::Write& write, spi::WriteResult& result, Batch& batch);
   Result<std::optional<EntryHead>> head_of(BucketId id, Bucket& bucket, const GlobalId& gid);
-  /// The value of a part, whose length has to be right. Errors: Corruption, IoError.
+  /// Reads a part, which must have the given length. Errors: Corruption, IoError.
   Status read_part(std::uint64_t uid, Kind kind, const GlobalId& gid, std::size_t length, std::string& value);
   Status add_entry(BucketId id, Bucket& bucket, const GlobalId& gid, DocBlockBuilder& into);
   void report_damage(BucketId id);
-  /// True if there is more to do.
+  /// Deletes some garbage. Returns true if there is more.
   Result<bool> collect_garbage();
   struct Dropped {
     leveldb::WriteBatch changes;
@@ -93,7 +94,7 @@ class Engine final : public spi::PersistenceProvider {
     std::uint64_t bytes = 0;
     BucketInfo left;
   };
-  /// Counts what the bucket loses if all that `forgotten` covers is dropped.
+  /// Counts the entries that the bucket loses if everything that `forgotten` covers is dropped.
   Result<Dropped> find_forgotten(Bucket& bucket, const spi::Forgotten& forgotten);
   Status drop_forgotten(BucketId id, Bucket& bucket, const spi::Forgotten& forgotten, Dropped dropped);
   bool compact_some();
@@ -101,19 +102,20 @@ class Engine final : public spi::PersistenceProvider {
   std::unique_ptr<Store> store_;
   const LeveldbOptions options_;
   std::map<BucketId, Bucket> buckets_;
-  std::set<std::uint64_t> garbage_;  ///< Their entries are to be deleted.
+  std::set<std::uint64_t> garbage_;  ///< Uids whose entries are to be deleted.
   std::uint64_t next_uid_ = 1;
   std::uint64_t incarnations_ = 0;
   std::vector<BucketId> damaged_;
-  std::string got_header_;  ///< What the latest get() gave.
+  std::string got_header_;  ///< Result of the latest get().
   std::string got_body_;
   std::string garbage_cursor_;
-  std::uint64_t garbage_bytes_ = 0;     ///< Deleted of the uid in work.
-  std::vector<std::uint64_t> emptied_;  ///< Uids whose entries are deleted and still on the disk.
+  std::uint64_t garbage_bytes_ = 0;  ///< Bytes deleted of the uid that is being deleted.
+  /// Uids whose entries are deleted and still on disk.
+  std::vector<std::uint64_t> emptied_;
 };
 
 void add_to(BucketInfo& info, const GlobalId& gid, const EntryHead& head);
-/// Leaves max_timestamp_us, which a later or another entry may have.
+/// Does not change max_timestamp_us, because other entries may have that timestamp.
 void take_from(BucketInfo& info, const GlobalId& gid, const EntryHead& head);
 void delete_entry(leveldb::WriteBatch& batch, std::uint64_t uid, const GlobalId& gid, const EntryHead& head);
 Status no_bucket(BucketId bucket);

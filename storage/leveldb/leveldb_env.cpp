@@ -112,7 +112,7 @@ void FileFailures::reset() {
   last_ = Status::ok();
 }
 
-/// Logs, tables, manifests while they are written. Threading: one user at a time.
+/// Logs, tables and manifests while they are written. Threading: one user at a time.
 class EnvAdapter::AppendedFile final : public leveldb::WritableFile {
  public:
   AppendedFile(EnvAdapter& adapter, std::string path, std::unique_ptr<fjord::RandomAccessFile> file,
@@ -266,7 +266,7 @@ leveldb::Status EnvAdapter::GetFileSize(const std::string& path, std::uint64_t* 
 leveldb::Status EnvAdapter::RenameFile(const std::string& from, const std::string& to) {
   const Status status = env_.rename(from, to);
   if (!status) return report(status);
-  // CURRENT names the manifest: the old one is removed once the new one is in use.
+  // CURRENT names the manifest. LevelDB removes the old one once the new one is in use.
   if (const Status synced = env_.sync_directory(folder_of(to)); !synced) {
     failures_.note_in_doubt(synced.with_context("a sync failed"));
     return leveldb::Status::IOError(synced.message());

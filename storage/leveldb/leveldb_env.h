@@ -11,14 +11,15 @@
 
 namespace fjord::leveldb_store {
 
-/// What the file system refused, for a leveldb::Status does not tell a full disk or a failed sync from other failures.
-/// Threading: every thread.
+/// Remembers which operations the file system refused, because a leveldb::Status does not distinguish a full disk or a
+/// failed sync from other failures.
+/// Threading: from any thread.
 class FileFailures {
  public:
   void note(const Status& status);
-  /// A sync failed, or what a failed write left could not be taken back: what the files hold is unknown.
+  /// Records that a sync failed, or that a failed write could not be undone: the content of the files is unknown.
   void note_in_doubt(const Status& status);
-  /// OK, or the last failure since reset().
+  /// The last failure since reset(), or OK.
   Status last() const;
   Status in_doubt() const;
   void reset();
@@ -31,11 +32,11 @@ class FileFailures {
 
 /// Lets LevelDB work on the files of an Env. Time and threads are those of the system.
 ///
-/// What it does beyond passing calls on: a log that was ended without a sync is synced before the next one is, so that
-/// a record never survives a loss of power without those before it; the name of a file is durable after its first sync;
-/// what a failed write left behind is cut off again.
+/// It passes calls on, with three additions. A log that was closed without a sync is synced before the next log is, so
+/// that a record never survives a loss of power without its predecessors. The name of a file is durable after its first
+/// sync. The remains of a failed write are cut off.
 ///
-/// Threading: every thread. Lifetime: `env` outlives it.
+/// Threading: from any thread. Lifetime: `env` outlives it.
 class EnvAdapter final : public leveldb::EnvWrapper {
  public:
   explicit EnvAdapter(fjord::Env& env);
@@ -54,7 +55,7 @@ class EnvAdapter final : public leveldb::EnvWrapper {
   leveldb::Status RemoveDir(const std::string& path) override;
   leveldb::Status GetFileSize(const std::string& path, std::uint64_t* size) override;
   leveldb::Status RenameFile(const std::string& from, const std::string& to) override;
-  /// There is one user of the folder already.
+  /// Does not lock, because the caller ensures that the folder has one user.
   leveldb::Status LockFile(const std::string& path, leveldb::FileLock** lock) override;
   leveldb::Status UnlockFile(leveldb::FileLock* lock) override;
 
@@ -71,13 +72,13 @@ class EnvAdapter final : public leveldb::EnvWrapper {
     std::string path;
     std::unique_ptr<fjord::RandomAccessFile> file;
   };
-  std::vector<EndedLog> ended_logs_ FJORD_GUARDED_BY(ended_mutex_);  ///< Not synced, oldest first.
+  std::vector<EndedLog> ended_logs_ FJORD_GUARDED_BY(ended_mutex_);  ///< Closed logs that are not synced, oldest first.
 };
 
-/// The folder that a file or folder is in.
+/// Returns the parent folder of a file or folder.
 std::string folder_of(const std::string& path);
 
-/// What LevelDB has to say about itself goes to the debug log.
+/// Makes a logger that writes LevelDB's messages to the debug log.
 std::unique_ptr<leveldb::Logger> make_log_adapter();
 
 }  // namespace fjord::leveldb_store

@@ -11,7 +11,7 @@
 #include "fjord/document/timestamp.h"
 #include "fjord/storage/spi/persistence_provider.h"
 
-/// Keys and values; what they mean: README.md, "Format".
+/// Keys and values, described in README.md under "Format".
 namespace fjord::leveldb_store {
 
 inline constexpr std::uint16_t kFormatVersion = 1;
@@ -21,19 +21,19 @@ struct Settings {
   std::uint64_t next_uid = 1;
 };
 
-/// What is written down of a bucket beside its entries.
+/// The stored description of a bucket.
 struct CatalogEntry {
-  std::uint64_t uid = 0;  ///< Its entries' keys have it. Never given twice.
+  std::uint64_t uid = 0;  ///< Part of the keys of the bucket's entries. Never assigned twice.
   ReplicaSet replicas;
   spi::Forgotten forgotten;
   bool damaged = false;
 };
 
-/// What is written down of an entry beside its parts.
+/// The stored description of an entry, without its parts.
 struct EntryHead {
   Timestamp timestamp;
   bool removed = false;
-  std::uint32_t header_bytes = 0;  ///< Of a removed entry: of its id.
+  std::uint32_t header_bytes = 0;  ///< Bytes of the header; of the id for a remove entry.
   std::uint32_t body_bytes = 0;
 };
 
@@ -44,7 +44,7 @@ std::string catalog_prefix();
 std::string catalog_key(BucketId bucket);
 std::string garbage_prefix();
 std::string garbage_key(std::uint64_t uid);
-/// Of all keys of a bucket's entries, or of those of a kind.
+/// Prefix of all keys of a bucket's entries, or of those of one kind.
 std::string entries_prefix(std::uint64_t uid);
 std::string entries_prefix(std::uint64_t uid, Kind kind);
 std::string entry_key(std::uint64_t uid, Kind kind, const GlobalId& gid);
@@ -53,11 +53,11 @@ std::string encode(const Settings& settings);
 std::string encode(const CatalogEntry& entry);
 std::string encode(const EntryHead& head);
 
-/// Nothing: not what encode() makes.
+/// These return nothing if the value is not one that encode() makes.
 std::optional<Settings> decode_settings(std::string_view value);
 std::optional<CatalogEntry> decode_catalog_entry(std::string_view value);
 std::optional<EntryHead> decode_head(std::string_view value);
-/// Of a whole key of the kind.
+/// These take a whole key of the kind.
 BucketId bucket_of_key(std::string_view key);
 std::uint64_t uid_of_garbage_key(std::string_view key);
 GlobalId gid_of_key(std::string_view key);

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kKeysPerStep = 1000;
 constexpr Duration kIdle = std::chrono::seconds(1);
-/// Less is left to LevelDB's own compactions.
+/// Fewer dead bytes than these are left to LevelDB's own compactions.
 constexpr std::uint64_t kDeadBytesLeast = 1 << 20;
 
 bool too_large(const spi::Write& write) {
@@ -24,7 +24,7 @@ bool too_large(const spi::Write& write) {
          write.id.size() > spi::kPartBytesMax;
 }
 
-/// What is stored as the entry's header: a removed entry keeps its id there.
+/// Returns the stored header of a write; for a remove that is the id.
 std::string_view header_of(const spi::Write& write) { return write.remove ? write.id : write.header; }
 
 }  // namespace
@@ -285,10 +285,10 @@ void Engine::report_damage(BucketId id) {
 }
 
 void Engine::note_damage(BucketId id, Bucket& bucket) {
-  if (bucket.catalog.damaged) return;  // and its information says so
+  if (bucket.catalog.damaged) return;  // The bucket's info says so already.
   report_damage(id);
   bucket.catalog.damaged = true;
-  // If it cannot be written down now, the next start finds the damage again.
+  // If this write fails, the next start finds the damage again.
   static_cast<void>(put_catalog(id, bucket.catalog));
   if (const Result<Counted> counted = count_entries(bucket.catalog.uid)) bucket.info = counted->info;
 }
@@ -299,7 +299,7 @@ void Engine::lose_entry(BucketId id, Bucket& bucket, const GlobalId& gid, const 
   leveldb::WriteBatch batch;
   batch.Put(slice(catalog_key(id)), slice(encode(bucket.catalog)));
   delete_entry(batch, bucket.catalog.uid, gid, head);
-  if (!commit(batch)) return;  // it stays as it is until the next read of it
+  if (!commit(batch)) return;  // Then the entry stays until it is next read.
   take_from(bucket.info, gid, head);
   if (head.timestamp.us < bucket.info.max_timestamp_us) return;
   if (const Result<Counted> counted = count_entries(bucket.catalog.uid)) bucket.info = counted->info;
@@ -309,8 +309,8 @@ void Engine::lose_entry(BucketId id, Bucket& bucket, const GlobalId& gid, const 
 
 struct Engine::Batch {
   leveldb::WriteBatch changes;
-  /// What the batch has made of entries so far.
-  std::map<std::pair<std::uint64_t, GlobalId>, std::optional<EntryHead>> heads;  ///< Empty: it is gone.
+  /// State of the entries after the staged part of the batch.
+  std::map<std::pair<std::uint64_t, GlobalId>, std::optional<EntryHead>> heads;  ///< Empty: the entry is gone.
   std::map<Bucket*, BucketInfo> infos;
   std::map<Bucket*, std::uint64_t> dead_bytes;
   bool empty() const { return heads.empty(); }
@@ -326,7 +326,7 @@ void Engine::apply(std::span<const spi::Write> writes, std::span<spi::WriteResul
   }
   if (batch.empty()) return;
   if (const Status status = store_->write(batch.changes, syncs(durability)); !status) {
-    // Also those that an entry of this batch superseded: they would be there without it.
+    // Includes writes that an entry of this batch superseded: without it they would have been stored.
     for (spi::WriteResult& result : results) {
       if (result.status) result = {.status = status};
     }
@@ -391,7 +391,7 @@ void Engine::stage(const spi::Write& write, spi::WriteResult& result, Batch& bat
   batch.heads[{uid, write.gid}] = head;
 }
 
-/// Nothing: not there, or lost.
+/// Returns the head of the entry; nothing if it is not stored or is lost.
 Result<std::optional<EntryHead>> Engine::head_of(BucketId id, Bucket& bucket, const GlobalId& gid) {
   std::string value;
   const Status status = store_->get(entry_key(bucket.catalog.uid, Kind::Head, gid), value);
@@ -468,7 +468,7 @@ Status Engine::for_each_entry(BucketId id, const std::function<void(const spi::E
     sink({.gid = gid_of_key(scan.key()), .timestamp = head->timestamp, .removed = head->removed});
   }
   const Status status = scan.status();
-  // What is left is of use: it tells what to fetch from other replicas.
+  // The remaining entries are useful: they show what to fetch from other replicas.
   if (corrupt || status.code() == StatusCode::Corruption) {
     note_damage(id, *bucket);
     return Status::ok();
@@ -483,7 +483,7 @@ Result<std::size_t> Engine::read_entries(BucketId id, std::span<const GlobalId> 
   std::size_t done = 0;
   for (; done < gids.size() && (done == 0 || into.size() < max_bytes); ++done) {
     if (const Status status = add_entry(id, *bucket, gids[done], into); !status) {
-      if (done > 0) break;  // what is there first; the next call begins with this one
+      if (done > 0) break;  // The entries read so far are returned first. The next call begins with this entry.
       return status;
     }
   }
@@ -523,7 +523,8 @@ spi::Maintenance Engine::maintain(MonotonicTime now) {
   return {.more = *more || compact_some(), .next_in = kIdle};
 }
 
-/// LevelDB compacts where writes go, not where much was deleted. One bucket at a time, when that is worth it.
+/// Compacts one bucket in which enough was deleted. LevelDB itself compacts where writes go, not where much was
+/// deleted.
 bool Engine::compact_some() {
   if (!emptied_.empty()) {
     store_->compact(entries_prefix(emptied_.back()));
@@ -542,7 +543,7 @@ bool Engine::compact_some() {
 Result<bool> Engine::collect_garbage() {
   const std::uint64_t uid = *garbage_.begin();
   FJORD_TRY_ASSIGN(Scan scan, store_->scan(entries_prefix(uid)));
-  // Behind what was deleted last, which LevelDB would have to pass over each time.
+  // Begins after the keys deleted last, which LevelDB would have to skip each time.
   if (std::string_view(garbage_cursor_).starts_with(entries_prefix(uid))) scan.seek(garbage_cursor_);
   leveldb::WriteBatch batch;
   for (int i = 0; i < kKeysPerStep && scan.valid(); ++i, scan.next()) {

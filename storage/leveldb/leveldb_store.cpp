@@ -11,7 +11,8 @@ namespace {
 
 constexpr int kFilterBitsPerKey = 10;
 constexpr Duration kRetryAfter = std::chrono::seconds(1);
-/// Opening again writes a table from the log and begins a new log; it is not tried before there is place for that.
+/// Free space needed to open the database again, in write buffers: opening writes a table from the log and begins a new
+/// log.
 constexpr std::uint64_t kBuffersToOpen = 4;
 
 Status from_leveldb(const leveldb::Status& status) {
@@ -69,8 +70,8 @@ Result<std::unique_ptr<Store>> Store::open(Env& env, const LeveldbOptions& optio
   FJORD_TRY(env.sync_directory(options.directory));
   Status status = store->open_database();
   if (status.code() == StatusCode::Corruption) {
-    // Mostly the end of the log after a loss of power. LevelDB cannot tell which writes are missing: what is left is
-    // taken in, and every bucket counts as damaged.
+    // Usually the end of the log, after a loss of power. LevelDB does not tell which writes are missing, so the
+    // readable part is used and every bucket counts as damaged.
     log::error("leveldb", "{}; opened without what cannot be read", status.to_string());
     leveldb::Options lenient = store->database_options();
     lenient.paranoid_checks = false;
@@ -95,7 +96,7 @@ Status Store::open_database() {
   return opened.ok() ? Status::ok() : from(opened).with_context(path_);
 }
 
-/// With what the files said, of which LevelDB passes on no more than a text.
+/// Converts a status, using the failure that the files reported, because LevelDB passes on only its text.
 Status Store::from(const leveldb::Status& status) const {
   if (status.ok()) return Status::ok();
   const Status failure = const_cast<EnvAdapter&>(adapter_).failures().last();
@@ -121,7 +122,7 @@ Status Store::write(leveldb::WriteBatch& batch, bool sync) {
     return sync ? Status(StatusCode::Timeout, "in doubt: " + health_.message()) : health_;
   }
   refusal_ = from(written);
-  if (refusal_.code() == StatusCode::Corruption) {  // found by a compaction: it would be found again
+  if (refusal_.code() == StatusCode::Corruption) {  // A compaction found it and would find it again.
     health_ = Status(StatusCode::IoError, path_ + " takes no writes any more: " + refusal_.message());
     log::error("leveldb", "{}", health_.to_string());
     return health_;
@@ -143,7 +144,7 @@ void Store::recover(MonotonicTime now) {
 
 void Store::compact(const std::string& prefix) {
   if (db_ == nullptr || is_refusing()) return;
-  const std::string end = prefix + std::string(32, '\xff');  // behind every key with the prefix
+  const std::string end = prefix + std::string(32, '\xff');  // After every key with the prefix.
   const leveldb::Slice first = slice(prefix);
   const leveldb::Slice last = slice(end);
   db_->CompactRange(&first, &last);

@@ -18,19 +18,19 @@ namespace fjord::leveldb_store {
 inline leveldb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
 inline std::string_view view(const leveldb::Slice& bytes) { return {bytes.data(), bytes.size()}; }
 
-/// The keys with a prefix, in order. What cannot be read is passed over; `status` tells of it.
-/// Lifetime: ends before the store is written to by recover(), so within one call of the engine.
+/// Iterates over the keys with a prefix, in order. Unreadable keys are skipped; `status` reports them.
+/// Lifetime: ends before recover() opens the store again, so within one call of the engine.
 class Scan {
  public:
   Scan(std::unique_ptr<leveldb::Iterator> at, std::string prefix);
-  /// At the first key not before `key`, which has the prefix.
+  /// Moves to the first key not before `key`, which must have the prefix.
   void seek(std::string_view key) { at_->Seek(slice(key)); }
   bool valid() const { return at_->Valid() && view(at_->key()).starts_with(prefix_); }
   void next() { at_->Next(); }
   std::string_view key() const { return view(at_->key()); }
   std::string_view value() const { return view(at_->value()); }
-  /// The value of `key`, for keys that mostly rise from call to call. Good until the next call. Errors: NotFound,
-  /// Corruption, IoError.
+  /// Returns the value of `key`. Fast if the keys mostly rise from call to call. Valid until the next call. Errors:
+  /// NotFound, Corruption, IoError.
   Result<std::string_view> find(std::string_view key);
   /// Errors: Corruption, IoError.
   Status status() const;
@@ -42,7 +42,7 @@ class Scan {
 
 class Store;
 
-/// What is in the store now, to be read as long as it is not opened again.
+/// The current content of the store, readable until the store is opened again.
 /// Lifetime: the store outlives it.
 class StoreSnapshot {
  public:
@@ -58,32 +58,32 @@ class StoreSnapshot {
   const leveldb::Snapshot* const snapshot_;
 };
 
-/// One LevelDB database. LevelDB refuses all writes after a failed one, until it was opened again; `recover` does
-/// that once there is space. After a failed sync nothing opens it again but a restart.
+/// One LevelDB database. LevelDB refuses all writes after a failed one until it is opened again; `recover` opens it
+/// again once there is space. After a failed sync only a restart opens it again.
 class Store {
  public:
   /// Errors: Corruption, NoSpace, IoError.
   static Result<std::unique_ptr<Store>> open(Env& env, const LeveldbOptions& options);
   ~Store();
 
-  /// Applies the batch or nothing of it. Errors: NoSpace, IoError (nothing was applied); Timeout (a sync failed: it may
-  /// be there after a restart).
+  /// Applies the whole batch or nothing. Errors: NoSpace, IoError (nothing was applied); Timeout (a sync failed: the
+  /// batch may be there after a restart).
   Status write(leveldb::WriteBatch& batch, bool sync);
   /// Errors: NotFound, Corruption, IoError.
   Status get(std::string_view key, std::string& value);
-  /// At the first key. `keep` leaves the blocks that are read in the cache. Errors: IoError; NotReady (the database was
-  /// opened again since the snapshot).
+  /// Starts a scan at the first key with `prefix`. `keep` leaves the blocks read in the cache. Errors: IoError;
+  /// NotReady (the database was opened again since the snapshot).
   Result<Scan> scan(std::string prefix, bool keep = false, const StoreSnapshot* snapshot = nullptr);
-  /// Takes what was deleted or replaced below `prefix` off the disk. Takes as long as it takes.
+  /// Frees the disk space of deleted and replaced values with `prefix`. Blocks until this is done.
   void compact(const std::string& prefix);
   /// OK unless a sync failed.
   Status health() const;
-  /// The log had parts that could not be read, so every bucket may lack writes.
+  /// True if parts of the log could not be read, so that every bucket may lack writes.
   bool lost_writes() const { return lost_writes_; }
 
-  /// Tries to write again after a failure; not more often than each second.
+  /// Tries to write again after a failure, at most once a second.
   void recover(MonotonicTime now);
-  /// Waits for recover().
+  /// True if writes are refused until recover() succeeds.
   bool is_refusing() const { return !refusal_.is_ok(); }
 
  private:
@@ -99,13 +99,13 @@ class Store {
   std::unique_ptr<leveldb::Logger> log_;
   std::unique_ptr<leveldb::Cache> cache_;
   std::unique_ptr<const leveldb::FilterPolicy> filter_;
-  Status refusal_;  ///< Why nothing is written until recover() has opened the database again.
+  Status refusal_;  ///< The reason why nothing is written until recover() has opened the database again.
   Status health_;
   MonotonicTime retry_at_;
   bool lost_writes_ = false;
-  std::uint64_t opened_ = 0;  ///< How often.
+  std::uint64_t opened_ = 0;  ///< Number of times that the database was opened.
   friend class StoreSnapshot;
-  std::unique_ptr<leveldb::DB> db_;  ///< Last: uses the others.
+  std::unique_ptr<leveldb::DB> db_;  ///< Last: uses the other members.
 };
 
 }  // namespace fjord::leveldb_store

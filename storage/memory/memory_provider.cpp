@@ -28,7 +28,7 @@ struct Entry {
 using Entries = std::map<GlobalId, Entry>;
 
 struct Bucket {
-  std::uint64_t incarnation = 0;  ///< Tells a bucket from one of the same id that was deleted.
+  std::uint64_t incarnation = 0;  ///< Distinguishes a bucket from a deleted one with the same id.
   ReplicaSet set;
   spi::Forgotten forgotten;
   Entries entries;
@@ -89,7 +89,7 @@ class MemoryIterator final : public spi::DocumentIterator {
   const spi::EntryFilter filter_;
   std::optional<Entries> snapshot_;
   bool started_ = false;
-  GlobalId last_;  ///< The last one that was looked at, once started.
+  GlobalId last_;  ///< The last id looked at, once started.
 };
 
 class MemoryProvider final : public spi::PersistenceProvider {
@@ -268,14 +268,14 @@ class MemoryProvider final : public spi::PersistenceProvider {
     return Status(StatusCode::InvalidArgument, bucket.to_string() + " uses all bits that there are");
   }
 
-  /// The bucket, made with `set` if it is not there.
+  /// Returns the bucket; creates it with `set` if it does not exist.
   Bucket& taking_over(BucketId bucket, const ReplicaSet& set) {
     const auto [at, made] = buckets_.try_emplace(bucket);
     if (made) at->second = {.incarnation = ++incarnations_, .set = set, .forgotten = {}, .entries = {}};
     return at->second;
   }
 
-  /// Drops what is due and returns the sum of the hashes.
+  /// Drops the entries that `bucket.forgotten` covers. Returns the sum of their hashes.
   static std::uint64_t drop_forgotten(Bucket& bucket) {
     std::uint64_t sum = 0;
     std::erase_if(bucket.entries, [&](const auto& item) {
@@ -287,7 +287,7 @@ class MemoryProvider final : public spi::PersistenceProvider {
     return sum;
   }
 
-  /// What one of the buckets that it was made of has dropped, it has.
+  /// Makes the bucket drop what one of its sources has dropped.
   static void inherit_forgotten(Bucket& bucket, const spi::Forgotten& of_source, bool is_whole) {
     bucket.forgotten.removes = std::max(bucket.forgotten.removes, of_source.removes);
     bucket.forgotten.tokens = std::max(bucket.forgotten.tokens, of_source.tokens);

@@ -11,11 +11,11 @@
 
 namespace fjord::slotfile {
 
-/// A blocking piece of work, such as a sync, that runs once: on another executor, or where somebody waits for it.
-/// Threading: from anywhere.
+/// A blocking piece of work, such as a sync, that runs once: on another executor, or on a thread that waits for it.
+/// Threading: from any thread.
 class BackgroundJob {
  public:
-  /// Runs `work` on `executor`; with null at once, here.
+  /// Starts `work` on `executor`; runs it at once on this thread if `executor` is null.
   static std::shared_ptr<BackgroundJob> start(Executor* executor, std::function<Status()> work) {
     auto job = std::make_shared<BackgroundJob>(std::move(work));
     if (executor == nullptr) {
@@ -32,18 +32,18 @@ class BackgroundJob {
     const std::lock_guard lock(mutex_);
     return state_ == State::Done;
   }
-  /// Runs it here if nobody has begun with it, else waits until it is done.
+  /// Runs the work on this thread if it has not begun; otherwise waits until it is done.
   void join() {
     run();
     std::unique_lock lock(mutex_);
     done_.wait(lock, [&] { return state_ == State::Done; });
   }
-  /// The same, and what came of it.
+  /// Like join(), and returns the result of the work.
   Status wait() {
     join();
     return status_;
   }
-  /// It will not begin any more; if it has begun, waits until it is done.
+  /// Prevents the work from beginning. If it has begun, waits until it is done.
   void cancel() {
     std::unique_lock lock(mutex_);
     if (state_ == State::Waiting) state_ = State::Done;

@@ -14,11 +14,12 @@
 
 namespace fjord::slotfile {
 
-/// A feature of a catalog: tokens are marked in metadata entries, and buckets say up to when they have dropped tokens,
-/// too.
+/// Feature bit of a catalog: tokens are marked in metadata entries, and buckets record the time up to which they have
+/// dropped tokens.
 inline constexpr std::uint16_t kFeatureForgotten = 1;
 
-/// Which entries of a file count: a file may have had other users, whose documents were deleted since.
+/// A reference to a file as stored: only the entries of `bucket` in the given cells count. The file may contain
+/// documents of other, deleted buckets.
 struct FileShare {
   std::uint32_t number = 0;
   BucketId bucket;
@@ -26,17 +27,19 @@ struct FileShare {
   std::uint8_t end_cell = 0;
 };
 
-/// A slot as it is written down.
+/// A slot as stored.
 struct SlotRecord {
   std::uint8_t first_cell = 0;
-  std::uint8_t depth = 0;        ///< It has the 64 >> depth cells from the first on.
-  BucketInfo info;               ///< Right unless the journal has writes for the slot.
-  std::uint64_t live_bytes = 0;  ///< What its newest versions take in files; the same.
+  std::uint8_t depth = 0;  ///< The slot has the 64 >> depth cells from first_cell on.
+  BucketInfo info;         ///< Correct unless the journal has writes for the slot.
+  /// Bytes of the newest versions in files; correct unless the journal has writes for the slot.
+  std::uint64_t live_bytes = 0;
   std::vector<FileShare> files;
 };
 
 struct BucketRecord {
-  std::uint64_t uid = 0;  ///< Never given twice, so that a bucket made anew is not taken for the one that was deleted.
+  /// Never assigned twice, so that a new bucket is not taken for a deleted one.
+  std::uint64_t uid = 0;
   BucketId id;
   ReplicaSet replicas;
   spi::Forgotten forgotten;
@@ -44,20 +47,20 @@ struct BucketRecord {
   std::vector<SlotRecord> slots;
 };
 
-/// After a split or join the journal still has writes for the bucket that was.
+/// The successors of a split or joined bucket, for which the journal may still have writes.
 struct Heirs {
   std::uint64_t uid = 0;
-  std::uint64_t lsn = 0;  ///< Of the edit.
-  /// Each got the documents that belong to it; it may be gone by now itself.
+  std::uint64_t lsn = 0;  ///< Lsn of the split or join.
+  /// Each successor got the documents that belong to it. A successor may have been deleted since.
   std::vector<std::pair<std::uint64_t, BucketId>> buckets;
 };
 
-/// A change of the engine's structure: everything that a record of the journal needs to be atomic.
+/// A change of the engine's structure. It is one journal record, so that it is atomic.
 struct Edit {
   std::vector<std::uint64_t> removed;
-  std::vector<BucketRecord> buckets;  ///< New, or replacing the one of the same uid.
+  std::vector<BucketRecord> buckets;  ///< New buckets, or new versions of those with the same uid.
   std::vector<Heirs> heirs;
-  std::map<std::uint32_t, std::uint64_t> file_sizes;  ///< By number: how much of each file is on the device.
+  std::map<std::uint32_t, std::uint64_t> file_sizes;  ///< By file number: bytes of each file that are on the device.
   std::uint64_t next_uid = 1;
   std::uint32_t next_file = 1;
 };
@@ -65,10 +68,10 @@ std::string encode_edit(const Edit& edit);
 /// Errors: Corruption.
 Result<Edit> decode_edit(std::string_view bytes);
 
-/// The structure as a whole, as of record `lsn` of the journal. Written anew at each checkpoint, in two copies.
+/// The whole structure, as of record `lsn` of the journal. Each checkpoint writes it, in two copies.
 struct Catalog {
   std::uint64_t lsn = 0;
-  std::uint64_t first_segment = 0;                ///< Of the journal; what is older is in slotfiles.
+  std::uint64_t first_segment = 0;                ///< The oldest journal segment needed; older ones are in slotfiles.
   std::map<std::uint64_t, BucketRecord> buckets;  ///< By uid.
   std::map<std::uint64_t, Heirs> heirs;
   std::map<std::uint32_t, std::uint64_t> file_sizes;
@@ -81,15 +84,15 @@ std::string encode_catalog(const Catalog& catalog, unsigned stripe, unsigned str
 
 struct LoadedCatalog {
   bool found = false;
-  bool damaged_copy = false;  ///< One of the two could not be read.
+  bool damaged_copy = false;  ///< True if one of the two copies could not be read.
   std::uint16_t features = 0;
   unsigned stripes = 1;
   Catalog catalog;
 };
-/// One copy. Errors: Corruption; NotImplemented (newer format).
+/// Decodes one copy. Errors: Corruption; NotImplemented (newer format).
 Result<LoadedCatalog> decode_catalog(std::string_view bytes, unsigned stripe);
-/// The newer of the two copies that can be read. Errors: Corruption (there is one and none can be read);
-/// NotImplemented (newer format); IoError.
+/// Loads the newer readable copy. Errors: Corruption (copies exist and none can be read); NotImplemented (newer
+/// format); IoError.
 Result<LoadedCatalog> load_catalog(EngineContext& context);
 /// Writes both copies durably, one after the other. Threading: from any thread.
 Status save_catalog(Env& env, const std::string& directory, unsigned stripe, const std::string& encoded);

@@ -172,8 +172,9 @@ Status Engine::set_forgotten(BucketId bucket, const spi::Forgotten& forgotten) {
   return keep_forgotten(*found, before);
 }
 
-/// What is hidden from now on stays in the index and in files until its slot is written anew: there it hides older
-/// versions of its document. Returns the sum of the hashes of what is hidden.
+/// Sets what the bucket has dropped. Hidden entries stay in the index and in files until their slot is rewritten,
+/// because there they hide older versions of their documents. Returns the sum of the hashes of the entries hidden by
+/// this call.
 Result<std::uint64_t> Engine::change_forgotten(Bucket& bucket, const spi::Forgotten& forgotten) {
   const bool brings_back = forgotten.removes < bucket.forgotten.removes || forgotten.tokens < bucket.forgotten.tokens;
   if (brings_back && rewrite_ != nullptr && rewrite_uid_ == bucket.uid) abandon_rewrite();
@@ -196,7 +197,7 @@ Result<std::uint64_t> Engine::change_forgotten(Bucket& bucket, const spi::Forgot
   return hidden;
 }
 
-/// Writes down what the bucket has dropped, or takes it back.
+/// Makes the bucket's changed Forgotten durable; restores `before` if that fails.
 Status Engine::keep_forgotten(Bucket& bucket, const spi::Forgotten& before) {
   Bucket* const changed = &bucket;
   const Status status = commit(edit_of(std::span(&changed, 1)));
@@ -234,7 +235,7 @@ Status Engine::load(Slot& slot) {
 
 void Engine::evict_indexes() {
   Slot* slot = loaded_.oldest();
-  // Never the one that was used last: it is in use.
+  // Never unloads the index used last, because it is in use.
   while (context_.stats.index_bytes > context_.options.limits.index_bytes_max && slot != nullptr &&
          slot != loaded_.newest()) {
     Slot* next = loaded_.newer(*slot);
@@ -260,7 +261,7 @@ Status Engine::mark_repaired(BucketId bucket) {
   if (found == nullptr) return no_bucket(bucket);
   const bool was_damaged = found->is_damaged();
   for (const auto& slot : found->slots) {
-    // What cannot be read in its files would be found again when they are loaded again.
+    // Without a rewrite the unreadable entries would be found again when the files are next loaded.
     slot->wants_rewrite = slot->wants_rewrite || slot->is_damaged();
     slot->clear_damage();
   }
@@ -292,14 +293,14 @@ void Engine::apply(std::span<const spi::Write> writes, std::span<spi::WriteResul
   const bool sync = durability == Durability::Sync || context_.options.durability == Durability::Sync;
   active_ = true;
   ++context_.changes;
-  // To time all of them would cost as much as a lookup does.
+  // Timing every batch would cost as much as a lookup does.
   constexpr unsigned kBatchesASample = 8;
   if (context_.options.clock != nullptr && ++batches_ % kBatchesASample == 0) sample_.emplace(context_.options.clock);
   write_batch(writes, results, sync);
   if (sample_) count_sample();
 }
 
-/// Each put took what its own search did, and as much of the rest of the batch as every other.
+/// Adds the sample to the statistics. Each put counts its own search and an equal share of the rest of the batch.
 void Engine::count_sample() {
   std::uint64_t searches = 0;
   for (const Sample::Put& put : sample_->puts) searches += put.search_us;
@@ -320,7 +321,8 @@ void Engine::count_sample() {
   sample_.reset();
 }
 
-/// Loads the slot for a write. The search is timed where a sample is taken; staging finds its result in the cache.
+/// Loads the slot for a write. In a sample it also measures the search for the id, which staging then finds in the
+/// processor's cache.
 Status Engine::find_place(Slot& slot, const GlobalId& gid) {
   if (!sample_) return load_for_operation(slot);
   const Stopwatch watch(context_.options.clock);
@@ -402,7 +404,7 @@ void Engine::take_back_all(std::span<spi::WriteResult> results, const Status& wh
   staged_.clear();
 }
 
-/// Before writes are taken in: that neither memory nor the journal grows beyond its bounds.
+/// Makes room before a batch is staged, so that neither held memory nor the journal exceeds its limits.
 Status Engine::make_place_for_writes(std::span<const spi::Write> writes) {
   FJORD_TRY(health());
   const SlotfileLimits& limits = context_.options.limits;
@@ -411,14 +413,14 @@ Status Engine::make_place_for_writes(std::span<const spi::Write> writes) {
   }
   Status status;
   if (context_.stats.held_bytes > limits.held_bytes_max) {
-    std::uint64_t wanted = 0;  // no more than that, for this batch has to wait for it
+    std::uint64_t wanted = 0;  // No more than this is flushed, because the batch has to wait for it.
     for (const spi::Write& write : writes) wanted += write.header.size() + write.body.size();
     status = flush_for_memory(limits.held_bytes_max - std::min(wanted, limits.held_bytes_max / 2));
   }
   if (status && journal_.bytes() > 2 * limits.journal_bytes_max) status = checkpoint();
   if (status) return status;
   FJORD_TRY(health());
-  // Removes have some more room: they are what gives space back.
+  // Removes may exceed the limit, because they give space back.
   const bool only_removes = std::all_of(writes.begin(), writes.end(), [](const spi::Write& w) { return w.remove; });
   if (only_removes && context_.stats.held_bytes <= 2 * limits.held_bytes_max) return Status::ok();
   return status;
@@ -514,7 +516,8 @@ Result<std::size_t> Engine::read_entries(BucketId bucket, std::span<const Global
   std::size_t done = 0;
   for (; done < gids.size() && (done == 0 || into.size() < max_bytes); ++done) {
     if (const Status status = add_entry(*found, gids[done], into); !status) {
-      if (done > 0) break;  // what is there first; the next call begins with this one and says it
+      // The entries read so far are returned first. The next call begins with this entry and reports the error.
+      if (done > 0) break;
       return status;
     }
   }

@@ -25,8 +25,8 @@ struct Bucket {
   std::uint64_t uid = 0;
   ReplicaSet replicas;
   spi::Forgotten forgotten;
-  bool damaged = false;                      ///< Known from an earlier life.
-  std::vector<std::unique_ptr<Slot>> slots;  ///< By their first cell; together they cover all cells.
+  bool damaged = false;                      ///< Damage known from an earlier process.
+  std::vector<std::unique_ptr<Slot>> slots;  ///< Sorted by first cell; together they cover all cells.
   std::array<Slot*, kCells> by_cell{};
 
   Slot& slot_for(const GlobalId& gid) const { return *by_cell[cell_of(gid)]; }
@@ -38,10 +38,10 @@ struct Bucket {
 
 class SlotfileIterator;
 
-/// The engine of one stripe. What it does is in several files: engine.cpp (the contract), engine_recovery.cpp
-/// (opening), engine_checkpoint.cpp (background work), engine_structure.cpp (splits and joins).
+/// The engine of one stripe. Its code is in several files: engine.cpp (the contract), engine_recovery.cpp (opening),
+/// engine_checkpoint.cpp (background work), engine_structure.cpp (splits and joins).
 ///
-/// Threading: confined to its executor, but for the jobs it gives to the background.
+/// Threading: confined to its executor, except the jobs that it gives to the background executor.
 class Engine final : public SlotfileProvider {
  public:
   Engine(Env& env, const SlotfileOptions& options) : context_(env, options), journal_(context_) {
@@ -88,9 +88,9 @@ class Engine final : public SlotfileProvider {
   // For iterators.
   EngineContext& context() { return context_; }
   Bucket* find(BucketId bucket) const;
-  /// Loads the slot's index, and drops others if they are too many. Errors: IoError.
+  /// Loads the slot's index, and unloads others if the indexes take too much memory. Errors: IoError.
   Status load(Slot& slot);
-  /// Remembers that the bucket is damaged, to be told by take_damaged().
+  /// Notes that the bucket is damaged, so that take_damaged() returns it.
   void note_damage(Bucket& bucket);
 
  private:
@@ -102,7 +102,7 @@ class Engine final : public SlotfileProvider {
   };
   enum class Phase { None, Flush, Sync, Save };
 
-  /// The batch that is being written, if its puts are timed.
+  /// Measurements of the batch that is being written, if its puts are timed.
   struct Sample {
     explicit Sample(const Clock* clock) : whole(clock) {}
     struct Put {
@@ -117,7 +117,7 @@ class Engine final : public SlotfileProvider {
   bool is_ours(BucketId bucket) const {
     return (bucket.raw() & (context_.options.stripes - 1)) == context_.options.stripe;
   }
-  /// load() for an operation on one document: what it waits for is counted.
+  /// Like load(), for an operation on one document: counts the lookup and the time that it waits.
   Status load_for_operation(Slot& slot);
   void write_batch(std::span<const spi::Write> writes, std::span<spi::WriteResult> results, bool sync);
   void stage_all(std::span<const spi::Write> writes, std::span<spi::WriteResult> results);
@@ -197,37 +197,41 @@ class Engine final : public SlotfileProvider {
   std::uint32_t next_file_ = 0;
   Status health_;
   std::vector<BucketId> damaged_;
-  std::set<std::uint64_t> overfull_;  ///< Uids of buckets in which a slot may have become too large.
+  /// Uids of buckets in which a slot may have become too large.
+  std::set<std::uint64_t> overfull_;
 
-  // A batch that is being written.
+  // State of the batch that is being written.
   std::vector<StagedWrite> staged_;
   std::optional<Sample> sample_;
   unsigned batches_ = 0;
   std::string journal_meta_;
   std::vector<std::string_view> journal_parts_;
 
-  // The checkpoint that is under way.
+  // State of the checkpoint that is running.
   Phase phase_ = Phase::None;
   std::uint64_t checkpoint_segment_ = 0;
   std::uint64_t checkpoint_lsn_ = 0;
-  std::uint64_t flush_cursor_ = 0;  ///< uid
+  std::uint64_t flush_cursor_ = 0;  ///< Uid of the bucket to flush next.
   std::uint64_t memory_cursor_ = 0;
   std::vector<std::pair<std::shared_ptr<SlotFile>, std::uint64_t>> to_sync_;
-  std::size_t synced_begin_ = 0;  ///< What the job is about, in to_sync_.
+  /// Range in to_sync_ of the files that the current job syncs: [synced_begin_, synced_end_).
+  std::size_t synced_begin_ = 0;
   std::size_t synced_end_ = 0;
   Journal::SyncTicket journal_ticket_;
   std::shared_ptr<BackgroundJob> job_;
   MonotonicTime retry_at_;
-  std::vector<std::shared_ptr<SlotFile>> retired_;         ///< No slot refers to them; removed once that is durable.
-  std::vector<std::shared_ptr<SlotFile>> retired_before_;  ///< The same, known to the catalog that is being saved.
+  /// Files that no slot refers to; removed once that is durable.
+  std::vector<std::shared_ptr<SlotFile>> retired_;
+  /// Files that no slot refers to, according to the catalog that is being saved.
+  std::vector<std::shared_ptr<SlotFile>> retired_before_;
   std::uint64_t retired_bytes_ = 0;
 
   std::unique_ptr<SlotRewriter> rewrite_;
   std::uint64_t rewrite_uid_ = 0;
   std::shared_ptr<BackgroundJob> rewrite_job_;
-  bool active_ = false;        ///< Somebody wrote or read since the last maintain().
-  MonotonicTime quiet_since_;  ///< When that was so last.
-  MonotonicTime begun_at_;     ///< When the last checkpoint of the background began.
+  bool active_ = false;        ///< True if there was a write or read since the last maintain().
+  MonotonicTime quiet_since_;  ///< Time of the last maintain() that found `active_` set.
+  MonotonicTime begun_at_;     ///< Time at which the last background checkpoint began.
   bool short_of_space_ = false;
 
   std::unique_ptr<spi::DocumentIterator> scrub_;

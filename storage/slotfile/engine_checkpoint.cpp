@@ -10,22 +10,22 @@ namespace fjord::slotfile {
 
 namespace {
 
-/// A step of background work moves about this much, so that other work waits some milliseconds at most.
+/// Bytes that a step of background work moves approximately, so that other work waits some milliseconds at most.
 constexpr std::uint64_t kStepBytes = 1 << 20;
-/// A run has about that many bytes at most, for the same reason.
+/// Approximate maximum bytes of a run, for the same reason.
 constexpr std::uint64_t kRunBytes = 2 << 20;
-/// What is dead in a file is no matter below this.
+/// Fewer dead bytes in a file than these are ignored.
 constexpr std::uint64_t kDeadBytesLeast = kFileHeaderBytes + 8 * kRunFrameBytes;
-/// A slot is written anew if of its entries more than one in so many are removed ones that are forgotten.
+/// A slot is rewritten if more than one in this number of its entries is a dropped remove entry.
 constexpr std::uint64_t kForgottenPart = 4;
 constexpr std::uint64_t kForgottenPartIdle = 16;
 constexpr std::size_t kSyncFilesMax = 128;
 constexpr std::size_t kFilesOfSlotMax = 8;
 constexpr Duration kIdle = std::chrono::seconds(1);
-/// After nobody wrote or read for that long, what is only in the journal goes to its place, if it is worth it.
+/// Time without writes and reads after which the content of the journal is written to slotfiles, if it is large enough.
 constexpr Duration kQuiet = std::chrono::milliseconds(50);
 constexpr std::uint64_t kWorthACheckpoint = 1 << 20;
-/// On a full disk they do not wait for quiet and are worth it however small they are, but not more often than that.
+/// On a full disk checkpoints do not wait for a quiet moment and have no minimum size, but they keep this distance.
 constexpr Duration kBetweenUrgentCheckpoints = std::chrono::seconds(1);
 constexpr Duration kBetweenMetrics = std::chrono::seconds(2);
 constexpr Duration kWhileSyncing = std::chrono::milliseconds(2);
@@ -78,7 +78,7 @@ spi::Maintenance Engine::maintain(MonotonicTime now) {
   return {.more = more, .next_in = kIdle};
 }
 
-/// Takes over limits that were changed, and tells the statistics now and then.
+/// Applies changed limits, and reports the statistics at intervals.
 void Engine::follow_settings(MonotonicTime now) {
   if (context_.options.tunables != nullptr) {
     const SlotfileLimits limits = context_.options.tunables->of_stripe(context_.options.stripes);
@@ -97,8 +97,8 @@ bool Engine::wants_checkpoint() const {
          retired_bytes_ > limits.journal_bytes_max / 2;
 }
 
-/// Whether the disk is so full that a checkpoint cannot wait. Files go with it, and removes get into slotfiles, whose
-/// slots are not written anew before.
+/// True if the disk is so full that a checkpoint cannot wait. A checkpoint removes unused files and writes removes to
+/// slotfiles; slots with held entries cannot be rewritten.
 bool Engine::gives_space_back(MonotonicTime now) const {
   return short_of_space_ && now >= begun_at_ + kBetweenUrgentCheckpoints &&
          (context_.stats.held_bytes > 0 || retired_bytes_ > 0);
@@ -116,7 +116,7 @@ Status Engine::begin_checkpoint() {
   return Status::ok();
 }
 
-/// From the beginning to the end, here and now.
+/// Runs a complete checkpoint in this call.
 Status Engine::checkpoint() {
   FJORD_TRY(health());
   while (phase_ != Phase::None) {
@@ -146,7 +146,7 @@ Status Engine::step_checkpoint() {
 }
 
 Status Engine::flush_some(std::uint64_t bytes_max) {
-  // What is being rewritten cannot be flushed before that is over.
+  // A slot that is being rewritten can be flushed only after the rewrite.
   if (rewrite_ != nullptr && rewrite_->slot().to_flush != 0) {
     if (rewrite_job_ != nullptr) rewrite_job_->join();
     return step_rewrite();
@@ -156,7 +156,7 @@ Status Engine::flush_some(std::uint64_t bytes_max) {
   for (; at != by_uid_.end(); ++at) {
     Bucket& bucket = *at->second;
     flush_cursor_ = at->first;
-    // A step that ends before the bucket is done comes back to it.
+    // A step that ends before the bucket is flushed continues with it.
     for (const auto& slot : bucket.slots) {
       while (slot->to_flush != 0 && !slot->rewriting) {
         if (context_.stats.flushed_bytes - before >= bytes_max) return Status::ok();
@@ -171,7 +171,7 @@ Status Engine::flush_some(std::uint64_t bytes_max) {
   return Status::ok();
 }
 
-/// Flushes until no more than `goal` bytes are held, whatever the checkpoint is at.
+/// Flushes until at most `goal` bytes are held, independently of a checkpoint.
 Status Engine::flush_for_memory(std::uint64_t goal) {
   for (std::size_t seen = 0; seen <= by_uid_.size() && context_.stats.held_bytes > goal; ++seen) {
     auto at = by_uid_.upper_bound(memory_cursor_);
@@ -183,7 +183,7 @@ Status Engine::flush_for_memory(std::uint64_t goal) {
       }
     }
   }
-  // What is left is being rewritten: that has to come to its end.
+  // The remaining entries belong to a slot that is being rewritten, so the rewrite has to finish first.
   while (rewrite_ != nullptr && context_.stats.held_bytes > context_.options.limits.held_bytes_max) {
     if (rewrite_job_ != nullptr) rewrite_job_->join();
     FJORD_TRY(step_rewrite());
@@ -203,7 +203,7 @@ Status Engine::flush_slot(Bucket& bucket, Slot& slot) {
   return Status::ok();
 }
 
-/// What was written to before is synced, some files at a time.
+/// Takes over the result of the last sync job and starts the next one, with some of the files to sync.
 Status Engine::sync_some() {
   if (job_ != nullptr) {
     const Status status = std::exchange(job_, nullptr)->wait();
@@ -217,10 +217,10 @@ Status Engine::sync_some() {
   std::vector<std::shared_ptr<RandomAccessFile>> handles;
   for (; synced_end_ < to_sync_.size() && handles.size() < kSyncFilesMax; ++synced_end_) {
     SlotFile& file = *to_sync_[synced_end_].first;
-    if (file.users == 0) continue;  // retired since
+    if (file.users == 0) continue;  // Retired since.
     auto handle = file.file().share();
     if (!handle) {
-      synced_end_ = synced_begin_;  // those before it are not synced either
+      synced_end_ = synced_begin_;  // The files before it in this group are not synced either.
       return handle.error();
     }
     handles.push_back(std::move(*handle));
@@ -269,7 +269,7 @@ Status Engine::save() {
   retired_.clear();
   journal_ticket_ = journal_.begin_sync();
   phase_ = Phase::Save;
-  // The journal first: without its end the catalog would be ahead of it.
+  // The journal is synced first, because a catalog must not be ahead of it.
   job_ = BackgroundJob::start(context_.options.background,
                               [encoded = encode_catalog(catalog, context_.options.stripe, context_.options.stripes),
                                files = journal_ticket_.files, &env = context_.env,
@@ -289,7 +289,7 @@ Status Engine::finish_checkpoint() {
   }
   journal_.end_sync(std::exchange(journal_ticket_, {}));
   journal_.retire(checkpoint_segment_);
-  // The journal begins behind these changes: it has no writes for the buckets that were.
+  // The journal begins after these splits and joins, so it has no writes for the replaced buckets.
   std::erase_if(heirs_, [&](const auto& heirs) { return heirs.second.lsn < checkpoint_lsn_; });
   for (const auto& file : retired_before_) {
     retired_bytes_ -= file->size();
@@ -300,7 +300,7 @@ Status Engine::finish_checkpoint() {
   return Status::ok();
 }
 
-/// Worth it while nothing else is to be done, or at any time.
+/// True if the slot is worth rewriting: if `idle`, by limits for times when nothing else is to be done.
 bool Engine::needs_rewrite(const Slot& slot, bool idle) const {
   if (slot.files().empty() || !slot.held().empty()) return false;
   const std::uint64_t size = slot.files_bytes();
@@ -309,7 +309,7 @@ bool Engine::needs_rewrite(const Slot& slot, bool idle) const {
   const std::uint64_t entries = slot.info().entries + slot.forgotten_entries();
   if (slot.forgotten_entries() * (idle ? kForgottenPartIdle : kForgottenPart) > entries) return true;
   const bool shared = std::any_of(slot.files().begin(), slot.files().end(), [](const auto& f) { return f->users > 1; });
-  // Shared files are alive in other slots too: they cost reading time, not space.
+  // The dead space of a shared file is in use by other slots: it costs reading time, not space.
   if (shared) return idle ? size > live + live / 4 : size / 3 > live;
   const std::uint64_t dead = size > live ? size - live : 0;
   const std::uint64_t limit = context_.options.limits.dead_percent_max;
@@ -395,7 +395,7 @@ bool Engine::scrub_some(MonotonicTime now) {
   });
   context_.stats.scrubbed_bytes += bytes;
   scrub_next_ = now + Duration(static_cast<std::int64_t>(bytes * 1'000'000 / rate));
-  if (!more || !*more) scrub_.reset();  // what does not verify is in quarantine now, and counted
+  if (!more || !*more) scrub_.reset();  // Unverified entries are now in quarantine and counted.
   return false;
 }
 

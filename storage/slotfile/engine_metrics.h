@@ -7,8 +7,8 @@
 
 namespace fjord::slotfile {
 
-/// The engine's statistics as metrics, with the stripe as label. Those of sampled puts are sums of all stripes, with
-/// the class of the slotfile as label.
+/// Reports the engine's statistics as metrics labelled with the stripe. Metrics of sampled puts are sums over all
+/// stripes, labelled with the class of the slotfile.
 class EngineMetrics {
  public:
   EngineMetrics(MetricRegistry& registry, unsigned stripe);

@@ -32,18 +32,19 @@ Status Engine::open_all() {
     loaded.catalog.next_file = 0;
     FJORD_TRY(context_.env.sync_directory(parent_of(context_.options.directory)));
   }
-  // Two times: what there is follows from the edits, and then each write finds its place in it.
+  // Two passes: the edits determine the buckets and slots, then each write finds its place in them.
   FJORD_TRY(replay_edits(loaded));
   FJORD_TRY(build(loaded.catalog));
   FJORD_TRY(replay_writes(loaded.catalog.first_segment, loaded.catalog.heirs));
   FJORD_TRY(journal_.rewrite_replayed());
   const Status started = journal_.start(std::max(journal_.last_lsn(), loaded.catalog.lsn) + 1);
-  // A full disk can be read. The journal begins with the first record for which there is space.
+  // A store on a full disk can be read. The journal begins with the first record for which there is space.
   if (!started && (started.code() != StatusCode::NoSpace || !loaded.found)) return started;
-  // What is read from now on must not be gone after a loss of power.
+  // Data that is read from now on must survive a loss of power.
   if (context_.options.syncs_changes()) FJORD_TRY(journal_.sync());
   FJORD_TRY(remove_leftovers());
-  // The first catalog says how many stripes there are; the first of this version keeps earlier programs out.
+  // The first catalog records the number of stripes. The first catalog of this version keeps earlier programs from
+  // opening the store.
   if (!loaded.found) FJORD_TRY(checkpoint());
   if (loaded.found && loaded.features != kFeatureForgotten) {
     const Status saved = checkpoint();
@@ -55,11 +56,11 @@ Status Engine::open_all() {
 Status Engine::replay_edits(LoadedCatalog& loaded) {
   const std::uint64_t known = loaded.catalog.lsn;
   const auto visit = [&](const Journal::Record& record) -> Status {
-    // Whether all of it is there decides here already what is lost and what was never finished.
+    // Decoding the writes here already tells lost records from those that were never finished.
     if (record.type == RecordType::Writes) {
       FJORD_TRY_ASSIGN(const std::vector<JournalWrite> writes, decode_writes(record.meta, record.parts));
       for (const JournalWrite& write : writes) {
-        // Of a bucket whose edit may be lost: no other one may come to be called so while this record is there.
+        // The bucket's edit may be lost. No other bucket may get this uid while this record exists.
         loaded.catalog.next_uid = std::max(loaded.catalog.next_uid, write.uid + 1);
       }
       return Status::ok();
@@ -107,7 +108,7 @@ Status Engine::build(const Catalog& catalog) {
       bucket->slots.push_back(std::move(slot));
     }
     bucket->index_cells();
-    // The edit that replaced an older one of the same id was lost.
+    // The edit that removed the older bucket of the same id was lost.
     const Bucket* const older = find(record.id);
     if (older != nullptr) by_uid_.erase(older->uid);
     if (bucket->damaged && older == nullptr) damaged_.push_back(bucket->id);
@@ -131,18 +132,18 @@ Status Engine::replay_write_record(const Journal::Record& record) {
   FJORD_TRY_ASSIGN(const std::vector<JournalWrite> writes, decode_writes(record.meta, record.parts));
   for (const JournalWrite& write : writes) {
     Bucket* bucket = find_heir(write.uid, write.entry.gid);
-    if (bucket == nullptr) continue;  // deleted later
+    if (bucket == nullptr) continue;  // Deleted later.
     Slot& slot = bucket->slot_for(write.entry.gid);
     FJORD_TRY(load(slot));
     slot.stage_stored(write.entry, write.header, write.body, bucket->damaged || slot.is_damaged());
     if (context_.stats.held_bytes <= context_.options.limits.held_bytes_max) continue;
     const Status status = flush_slot(*bucket, slot);
-    if (!status && status.code() != StatusCode::NoSpace) return status;  // on a full disk it stays in memory
+    if (!status && status.code() != StatusCode::NoSpace) return status;  // On a full disk the writes stay in memory.
   }
   return Status::ok();
 }
 
-/// The bucket of that uid, or the one that a document in it has come to be in since. Null if it was deleted.
+/// Returns the bucket with this uid, or its successor that contains `gid`. Null if it was deleted.
 Bucket* Engine::find_heir(std::uint64_t uid, const GlobalId& gid) const {
   if (const auto found = by_uid_.find(uid); found != by_uid_.end()) return found->second;
   const auto heirs = heirs_.find(uid);
@@ -153,7 +154,7 @@ Bucket* Engine::find_heir(std::uint64_t uid, const GlobalId& gid) const {
   return nullptr;
 }
 
-/// Files that nothing refers to: of a change that was interrupted, or that were to be removed.
+/// Removes slotfiles that nothing refers to: left by an interrupted change, or due to be removed.
 Status Engine::remove_leftovers() {
   std::set<std::uint32_t> known;
   for (const auto& [uid, bucket] : by_uid_) {
@@ -167,7 +168,8 @@ Status Engine::remove_leftovers() {
     const std::optional<std::uint32_t> number = parse_slotfile_name(name);
     const bool ours = number && *number % context_.options.stripes == context_.options.stripe;
     if (!ours || known.contains(*number)) continue;
-    // First what says that it is not needed: the life before may not have synced that.
+    // The journal shows that the file is not needed. It is synced first, because the previous process may not have done
+    // so.
     if (!std::exchange(durable, true)) FJORD_TRY(journal_.sync());
     FJORD_TRY(context_.env.remove_file(context_.path(name)));
     ++context_.stats.leftovers_removed;

@@ -42,7 +42,7 @@ Bucket* Engine::adopt(std::unique_ptr<Bucket> bucket) {
   return raw;
 }
 
-/// Takes a bucket out, and what only it referred to.
+/// Removes a bucket from memory and retires the files that only it referred to.
 void Engine::drop(Bucket& bucket) {
   if (rewrite_ != nullptr && rewrite_uid_ == bucket.uid) abandon_rewrite();
   std::vector<std::shared_ptr<SlotFile>> files;
@@ -54,7 +54,7 @@ void Engine::drop(Bucket& bucket) {
   retire_files(files);
 }
 
-/// Those of the files that no slot refers to any more are removed when the next catalog says so.
+/// Retires the files that no slot refers to any more. They are removed once a catalog without them is saved.
 void Engine::retire_files(std::span<const std::shared_ptr<SlotFile>> files) {
   std::set<std::uint32_t> seen;
   for (const auto& file : files) {
@@ -67,17 +67,17 @@ void Engine::retire_files(std::span<const std::shared_ptr<SlotFile>> files) {
 bool Engine::wants_split(const Bucket& bucket, const Slot& slot) const {
   const SlotfileLimits& limits = context_.options.limits;
   if (bucket.slots.size() >= limits.slotfiles_max || slot.depth() == kCellBits || slot.info().entries < 2) return false;
-  if (slot.rewriting) return false;  // the next time
-  // What is held is copied by a split: it had better be written first, unless that never comes to an end.
+  if (slot.rewriting) return false;  // Tried again later.
+  // A split copies held entries, so they should be flushed first, unless the slot grows too fast for that.
   constexpr std::uint64_t kHeldBytesMost = 8 << 20;
   const bool urgent = slot.info().entries / 4 > limits.entries_max || slot.live_bytes() / 4 > limits.file_bytes_max;
   if (slot.held().bytes() > kHeldBytesMost && !urgent) return false;
-  // Documents that would not fit beside others anyway are no reason: splitting does not help them.
+  // Documents so large that they do not fit beside others are no reason, because splitting does not help them.
   return slot.info().entries > limits.entries_max ||
          (slot.live_bytes() > limits.file_bytes_max && slot.live_bytes() / slot.info().entries < limits.file_bytes_max);
 }
 
-/// The indexes of the slots of these cells are loaded and stay.
+/// Loads the indexes of the slots in these cells and pins them.
 Status Engine::prepare(Bucket& bucket, unsigned first_cell, unsigned end_cell) {
   for (const auto& slot : bucket.slots) {
     if (slot->end_cell() <= first_cell || slot->first_cell() >= end_cell) continue;
@@ -88,7 +88,7 @@ Status Engine::prepare(Bucket& bucket, unsigned first_cell, unsigned end_cell) {
   return Status::ok();
 }
 
-/// A new slot that refers to the files of the sources and has those of their entries that are its own, held ones too.
+/// Makes a slot that refers to the files of the sources, with all entries, held ones included, that belong to it.
 std::unique_ptr<Slot> Engine::combine(std::span<Bucket* const> sources, BucketId id, unsigned first_cell,
                                       unsigned depth, const spi::Forgotten& forgotten) {
   auto made = std::make_unique<Slot>(context_, loaded_, id, first_cell, depth);
@@ -129,7 +129,7 @@ std::unique_ptr<Bucket> Engine::combine_all(std::span<Bucket* const> sources, Bu
     made->damaged = made->damaged || source->damaged;
     made->forgotten.removes = std::max(made->forgotten.removes, source->forgotten.removes);
     made->forgotten.tokens = std::max(made->forgotten.tokens, source->forgotten.tokens);
-    // The part of the sum that belongs to a half is not known.
+    // The half's part of the checksum is unknown.
     const bool is_whole = source->id.used_bits() >= id.used_bits();
     if (is_whole) made->forgotten.checksum += source->forgotten.checksum;
   }
@@ -137,7 +137,7 @@ std::unique_ptr<Bucket> Engine::combine_all(std::span<Bucket* const> sources, Bu
     made->slots.push_back(combine(sources, id, cell, depth, made->forgotten));
   }
   made->index_cells();
-  // What only one of them had dropped is dropped now, too.
+  // Entries that only one of the sources had dropped are now dropped too.
   const bool is_join = std::all_of(sources.begin(), sources.end(),
                                    [&](const Bucket* source) { return source->id.used_bits() > id.used_bits(); });
   if (!is_join) return made;
@@ -146,7 +146,7 @@ std::unique_ptr<Bucket> Engine::combine_all(std::span<Bucket* const> sources, Bu
   return made;
 }
 
-/// The slots of these cells are replaced by others of that depth.
+/// Replaces the slots in these cells by slots of the given depth.
 Status Engine::replace_slots(Bucket& bucket, unsigned first_cell, unsigned end_cell, unsigned depth) {
   FJORD_TRY(prepare(bucket, first_cell, end_cell));
   Bucket* const source = &bucket;
@@ -171,7 +171,7 @@ Status Engine::replace_slots(Bucket& bucket, unsigned first_cell, unsigned end_c
   return status;
 }
 
-/// A slot that a batch made too large is split before it grows much further: the split takes as long as it is large.
+/// Splits a slot that a batch made too large, before it grows further: the time of a split rises with its size.
 bool Engine::split_some_slot() {
   while (!overfull_.empty()) {
     const auto found = by_uid_.find(*overfull_.begin());
@@ -186,13 +186,13 @@ bool Engine::split_some_slot() {
   return false;
 }
 
-/// In two; the next step goes on if that is not enough.
+/// Splits a slot in two. The next step splits it further if necessary.
 Status Engine::split_slot(Bucket& bucket, const Slot& slot) {
   ++context_.stats.splits;
   return replace_slots(bucket, slot.first_cell(), slot.end_cell(), slot.depth() + 1);
 }
 
-/// Two neighbours that have become small are one again.
+/// Joins two neighbouring slots that have become small.
 bool Engine::join_some_slots() {
   const SlotfileLimits& limits = context_.options.limits;
   for (const auto& [uid, bucket] : by_uid_) {
@@ -212,7 +212,8 @@ bool Engine::join_some_slots() {
   return false;
 }
 
-/// The buckets `sources` are replaced by `targets`, which have all their entries between them. One edit, hence atomic.
+/// Replaces the buckets `sources` by `targets`, which together contain all their entries. Atomic, because it is one
+/// edit.
 Status Engine::replace_buckets(std::span<Bucket* const> sources, std::span<const BucketId> targets) {
   unsigned depth = 0;
   for (Bucket* source : sources) {

@@ -9,8 +9,8 @@ namespace fjord::slotfile {
 
 class CachedFile;
 
-/// For whoever asks for a document or a bucket NotFound means that there is none. A path that is not there is no such
-/// answer, but an error of the machine.
+/// Turns NotFound for a path into IoError. For callers that ask for a document or bucket, NotFound would mean that it
+/// does not exist; a missing file is a fault of the machine instead.
 inline Status io_error_if_gone(const Status& status) {
   return status.code() == StatusCode::NotFound ? Status(StatusCode::IoError, status.message()) : status;
 }
@@ -20,7 +20,7 @@ Result<T> io_error_if_gone(Result<T> result) {
   return result;
 }
 
-/// Keeps at most `limit` files open and closes the one used longest ago.
+/// Keeps at most `limit` files open and closes the least recently used one.
 /// Threading: confined to its engine. Lifetime: outlives its CachedFiles; `env` outlives it.
 class FileCache {
  public:
@@ -52,12 +52,12 @@ class CachedFile {
   CachedFile(const CachedFile&) = delete;
   CachedFile& operator=(const CachedFile&) = delete;
 
-  /// The pointer is good until get() of another file of the cache, or close(). Errors: Corruption if the file is gone;
-  /// those of opening.
+  /// Opens the file if necessary. The pointer is valid until the next get() of another file of the cache, or close().
+  /// Errors: Corruption if the file is missing; those of opening.
   Result<RandomAccessFile*> get();
-  /// The same, kept open by whoever holds it.
+  /// Like get(), but the file stays open as long as the caller holds the pointer.
   Result<std::shared_ptr<RandomAccessFile>> share();
-  /// Makes it, empty.
+  /// Creates the file, empty.
   Status create();
   void close();
   const std::string& path() const { return path_; }

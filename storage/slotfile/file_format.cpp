@@ -26,7 +26,7 @@ template <typename T>
 std::optional<T> parse_hex(std::string_view text, std::size_t digits) {
   if (text.size() != digits) return std::nullopt;
   for (char c : text) {
-    if (c >= 'A' && c <= 'F') return std::nullopt;  // one name for one number
+    if (c >= 'A' && c <= 'F') return std::nullopt;  // Only lower-case digits, so that each number has one name.
   }
   T value{};
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);

@@ -68,7 +68,7 @@ Result<FileHeader> decode_header_copy(std::string_view copy) {
   return header;
 }
 
-/// Nothing if the checksum, a reserved bit or a position is wrong, or if it is the entry of another slotfile.
+/// Returns nothing if the checksum, a reserved bit or a position is wrong, or if the entry belongs to another slotfile.
 std::optional<Entry> decode_entry(const FileHeader& header, std::uint64_t index, std::string_view bytes) {
   const std::uint64_t seed = mix64(header.bucket.raw(), (std::uint64_t{header.slot} << 40) | index);
   if (load_fixed<std::uint32_t>(bytes.data() + kEntryBytes - kChecksumBytes) !=
@@ -92,7 +92,7 @@ std::optional<Entry> decode_entry(const FileHeader& header, std::uint64_t index,
   return reserved_bits || !fits || !of_slot ? std::nullopt : std::optional(entry);
 }
 
-/// The same after turning back the one bit whose flip explains the checksum.
+/// Decodes an entry after correcting the one flipped bit that explains the wrong checksum.
 std::optional<Entry> repair_entry(const FileHeader& header, std::uint64_t index, std::string_view bytes) {
   std::string copy(bytes);
   for (std::size_t bit = 0; bit < kEntryBytes * 8; ++bit) {
@@ -161,8 +161,8 @@ Result<EntryList> read_entries(const RandomAccessFile& file, const FileHeader& h
   std::string bytes(std::min(header.entry_capacity, there) * kEntryBytes, '\0');
   FJORD_TRY_ASSIGN(const std::size_t got, file.read(entries_begin(), bytes));
   EntryList list;
-  std::unordered_map<GlobalId, Entry> newest;  // the list is sorted below
-  std::uint64_t unreadable = 0;                // since the last valid entry: lost if another one follows
+  std::unordered_map<GlobalId, Entry> newest;  // The list is sorted below.
+  std::uint64_t unreadable = 0;                // Since the last valid entry; lost if another entry follows.
   for (std::uint64_t index = 0; index < got / kEntryBytes; ++index) {
     const std::string_view stored = std::string_view(bytes).substr(index * kEntryBytes, kEntryBytes);
     if (stored.find_first_not_of('\0') == std::string_view::npos) {
@@ -177,8 +177,8 @@ Result<EntryList> read_entries(const RandomAccessFile& file, const FileHeader& h
       if (entry->timestamp_us > known.timestamp_us) known = *entry;
       continue;
     }
-    // A write that was cut leaves one end of an entry empty; anything else was acknowledged once, and what it replaced
-    // must not come back.
+    // An interrupted write leaves one end of an entry empty. Any other invalid entry was acknowledged, so the version
+    // that it replaced must not come back.
     ++unreadable;
     if (stored.front() == 0 || stored.back() == 0) continue;
     list.lost += std::exchange(unreadable, 0);

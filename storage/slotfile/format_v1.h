@@ -11,11 +11,11 @@
 #include "fjord/document/bucket_id.h"
 #include "fjord/document/document_id.h"
 
-/// Reading of format version 1, for the import: a folder for each bucket, with a manifest and 2^k slotfiles whose
-/// regions had fixed sizes. The text is test/data/slotfile/v1/README.md. Nothing here writes.
+/// Reads format version 1, for the import: a folder for each bucket, with a manifest and 2^k slotfiles whose regions
+/// had fixed sizes. The format is described in test/data/slotfile/v1/README.md. Nothing here writes.
 namespace fjord::slotfile::v1 {
 
-/// The root of a bucket: which files are its slotfiles.
+/// The manifest of a bucket, which names its slotfiles.
 struct Manifest {
   BucketId bucket;
   std::uint32_t generation = 0;
@@ -46,11 +46,11 @@ struct Entry {
   std::uint32_t body_position = 0;
   std::uint32_t header_length = 0;
   std::uint32_t body_length = 0;
-  bool removed = false;  ///< Then the header part is the document id.
+  bool removed = false;  ///< If true, the header part is the document id.
 };
 struct EntryList {
-  std::vector<Entry> newest;  ///< Of each document id.
-  std::uint64_t lost = 0;     ///< Entries that may have been acknowledged and cannot be read.
+  std::vector<Entry> newest;  ///< The newest entry of each document id.
+  std::uint64_t lost = 0;     ///< Number of entries that may have been acknowledged and cannot be read.
 };
 /// Errors: IoError.
 Result<EntryList> read_entries(const RandomAccessFile& file, const FileHeader& header);
@@ -59,13 +59,13 @@ Result<std::string> read_part(const RandomAccessFile& file, const FileHeader& he
 
 inline constexpr std::string_view kManifestName = "manifest";
 
-/// "4000000000000012"
+/// For example "4000000000000012".
 std::optional<BucketId> parse_bucket_name(std::string_view name);
 struct SlotfileName {
   std::uint32_t generation = 0;
   std::uint32_t slot = 0;
 };
-/// "00000001-03.slot": generation and slot, hexadecimal.
+/// For example "00000001-03.slot": generation and slot, hexadecimal.
 std::string slotfile_name(SlotfileName name);
 std::optional<SlotfileName> parse_slotfile_name(std::string_view name);
 

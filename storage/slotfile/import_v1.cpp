@@ -14,14 +14,14 @@ namespace {
 
 constexpr std::string_view kImportedSuffix = ".imported";
 constexpr std::string_view kDamagedSuffix = ".damaged";
-/// Written by version 1 itself when a bucket was deleted.
+/// Version 1 gave this suffix to the folder of a deleted bucket.
 constexpr std::string_view kDeletedSuffix = ".deleted";
 constexpr std::size_t kBatchBytes = 1 << 20;
 constexpr std::size_t kBatchWrites = 1024;
-/// So much is imported between two checkpoints, each of which writes the whole catalog.
+/// Bytes imported between two checkpoints, each of which writes the whole catalog.
 constexpr std::uint64_t kBytesPerCheckpoint = 256 << 20;
 
-/// One bucket on its way from its old folder into the engine.
+/// Imports one bucket from its old folder into the engine.
 class BucketImport {
  public:
   BucketImport(Engine& engine, BucketId id, std::string directory)
@@ -32,14 +32,14 @@ class BucketImport {
     FJORD_TRY(read_manifest(names));
     for (unsigned slot = 0; found_ && slot < (1U << manifest_.slot_bits); ++slot) FJORD_TRY(import_slotfile(slot));
     FJORD_TRY(write_batch());
-    // Without a manifest and without entries it was being made: nobody was told that it is there.
+    // Without a manifest and entries the bucket was being made, and its creation was never acknowledged.
     if (!has_manifest_ && bytes_ == 0 && damage_ == 0) return Status::ok();
     FJORD_TRY(engine_.create_bucket(id_));
     if (damage_ != 0) {
       mark_damaged();
     } else {
-      // Nobody else has written to it: what a loss of power took from the journal during an earlier import is here
-      // again.
+      // Only the import has written to this bucket, so it has now brought back what a loss of power took from the
+      // journal during an earlier import.
       FJORD_TRY(engine_.mark_repaired(id_));
     }
     return engine_.set_replica_set(id_, manifest_.replicas);
@@ -55,7 +55,7 @@ class BucketImport {
     std::string body;
   };
 
-  /// Counts in one of the engine's statistics.
+  /// Reports damage and counts it in one of the engine's statistics.
   void note(std::uint64_t& count, const std::string& what) {
     ++count;
     ++damage_;
@@ -82,9 +82,9 @@ class BucketImport {
     return find_generation(names);
   }
 
-  /// Without a manifest: the newest generation of which all slotfiles are there.
+  /// Used without a manifest: finds the newest generation of which all slotfiles exist.
   Status find_generation(const std::vector<std::string>& names) {
-    std::map<std::uint32_t, std::pair<unsigned, unsigned>> generations;  // slot bits, and how many there are
+    std::map<std::uint32_t, std::pair<unsigned, unsigned>> generations;  // Slot bits, and the number of slotfiles.
     for (const std::string& name : names) {
       const std::optional<v1::SlotfileName> parsed = v1::parse_slotfile_name(name);
       if (!parsed) continue;
@@ -172,7 +172,7 @@ class BucketImport {
 
   void mark_damaged() {
     Bucket& bucket = *engine_.find(id_);
-    bucket.damaged = true;  // durable with the replica set
+    bucket.damaged = true;  // Becomes durable together with the replica set.
     for (const auto& slot : bucket.slots) slot->set_lost_entries();
     engine_.note_damage(bucket);
   }
@@ -182,7 +182,7 @@ class BucketImport {
   const BucketId id_;
   const std::string directory_;
   bool has_manifest_ = false;
-  bool found_ = false;  ///< There is a generation that can be read.
+  bool found_ = false;  ///< True if a readable generation exists.
   v1::Manifest manifest_;
   std::vector<Pending> pending_;
   std::uint64_t pending_bytes_ = 0;
@@ -215,8 +215,8 @@ class Import {
   }
 
  private:
-  /// An old folder goes when what was in it is durable. Should it come back after a loss of power, documents that were
-  /// deleted since would come back with it: hence the sync before anybody can write.
+  /// Renames and removes old folders whose content is durable. Syncs the renaming before writes are possible: a folder
+  /// that came back after a loss of power would bring back documents that were deleted since.
   Status finish_some() {
     if (done_.empty()) return Status::ok();
     FJORD_TRY(engine_.checkpoint());
@@ -235,7 +235,7 @@ class Import {
 
   Engine& engine_;
   EngineContext& context_;
-  std::vector<std::pair<std::string, std::string_view>> done_;  ///< Old folders, and what they are to be called.
+  std::vector<std::pair<std::string, std::string_view>> done_;  ///< Old folders with their new suffixes.
   std::uint64_t bytes_ = 0;
 };
 

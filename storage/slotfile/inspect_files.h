@@ -11,10 +11,10 @@
 #include "journal_format.h"
 #include "slot_file.h"
 
-/// Reading of single files for the inspection; the whole folder is slotfile_inspect.cpp.
+/// Inspects single files; slotfile_inspect.cpp inspects the whole folder.
 namespace fjord::slotfile {
 
-/// Where findings go.
+/// Collects findings.
 class FindingSink {
  public:
   explicit FindingSink(std::vector<InspectFinding>& findings) : findings_(findings) {}
@@ -33,54 +33,54 @@ class FindingSink {
 StructureReport report_of(const Catalog& catalog);
 StructureReport report_of(const Edit& edit);
 
-/// A record that verifies, with the views into what was read.
+/// A verified record; its views refer to the bytes read.
 struct FoundRecord {
   std::uint64_t offset = 0;
   RecordHeader header;
   std::optional<Edit> edit;
   std::vector<JournalWrite> writes;
 };
-/// Where the reading of the journal has come to, from segment to segment.
+/// The reader's position in the journal, across segments.
 struct JournalCursor {
   struct Broken {
     std::string path;
     std::uint64_t offset = 0;
   };
-  std::optional<std::uint64_t> last_lsn;  ///< Of the record before; nothing if nobody knows.
-  std::optional<Broken> broken;           ///< A record that does not verify, with none behind it so far.
+  std::optional<std::uint64_t> last_lsn;  ///< Lsn of the record before; nothing if unknown.
+  std::optional<Broken> broken;  ///< A record that failed verification, if no valid one was found after it so far.
 
-  /// Moves on to `lsn`, of a record or the first one of a segment that begins there. False if it is not behind the
-  /// last.
+  /// Advances to `lsn`, of a record or of the first record of a segment that begins there. Returns false if it is not
+  /// after the last one.
   bool arrive(std::uint64_t lsn, const std::string& path, std::uint64_t offset, FindingSink& sink);
   void settle(bool number_was_used_again, FindingSink& sink);
-  /// At the end of the last segment.
+  /// To be called at the end of the last segment.
   void finish(FindingSink& sink) const;
 };
-/// Gives each valid record to `visit`, in order. Segments come in the order of their numbers. `last`: there is none
-/// after it, and its making may have been interrupted. Errors: NotFound, IoError.
+/// Reads a segment and gives each valid record to `visit`, in order. Segments must come in the order of their numbers.
+/// `last` tells that no segment follows, so that its creation may have been interrupted. Errors: NotFound, IoError.
 Result<SegmentReport> inspect_segment(Env& env, const std::string& path, std::optional<std::uint64_t> number, bool last,
                                       JournalCursor& cursor, FindingSink& sink,
                                       const std::function<void(const FoundRecord&)>& visit);
 
-/// A slotfile in two steps: first its entries, which say what the newest versions are, and then its parts.
+/// Inspects a slotfile in two steps: first its entries, which determine the newest versions, then its parts.
 class SlotfileInspection {
  public:
-  /// `counted`: how much of it the catalog knows of; nothing: all of it.
+  /// `counted`: bytes of the file that the catalog counts; nothing: all of them.
   SlotfileInspection(std::string path, std::optional<std::uint32_t> number, std::optional<std::uint64_t> counted,
                      FindingSink& sink)
       : sink_(sink), counted_(counted), number_(number) {
     report_.path = std::move(path);
   }
 
-  /// Reads headers, frames and entries. An entry in the report has its state only where that does not depend on others:
-  /// Bad and Void. Errors: NotFound, IoError.
+  /// Reads headers, frames and entries. The report contains the state of an entry only if it does not depend on other
+  /// entries: Bad or Void. Errors: NotFound, IoError.
   Status read_entries(Env& env);
-  /// Calls `judge` for each of the other entries, which sets state and bucket. Then verifies its parts.
-  /// Errors: IoError.
+  /// Calls `judge` for each of the other entries, which sets state and bucket, and then verifies its parts. Errors:
+  /// IoError.
   Status read_parts(Env& env, const std::function<void(EntryReport&, const MetaEntry&)>& judge, bool keep_entries);
 
   std::uint32_t number() const { return report_.number; }
-  /// Each valid entry that is not void.
+  /// Calls `visit` for each valid entry that is not void.
   void for_each(const std::function<void(const MetaEntry&)>& visit) const;
   SlotfileReport take() { return std::move(report_); }
 

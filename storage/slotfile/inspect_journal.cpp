@@ -31,7 +31,7 @@ BucketReport report_of(const BucketRecord& bucket) {
 
 HeirsReport report_of(const Heirs& heirs) { return {.uid = heirs.uid, .lsn = heirs.lsn, .buckets = heirs.buckets}; }
 
-/// The header with the one bit turned back whose flip explains its checksum.
+/// Returns the header after correcting the one flipped bit that explains the wrong checksum.
 std::optional<RecordHeader> repair_header(std::string_view stored, std::uint64_t segment, std::uint64_t offset) {
   std::string bytes(stored);
   for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
@@ -60,7 +60,7 @@ class SegmentInspection {
         offset += header->bytes();
         continue;
       }
-      // Only where a record should be: what is left over from other segments is no concern.
+      // Checked only where a record is expected; remains of earlier segments do not matter.
       if (offset == expected_ && !header && repair_header(bytes, report_.number, offset)) {
         sink_.problem(report_.path, offset, "a record's header has a flipped bit");
         gap_told_ = true;
@@ -124,7 +124,7 @@ class SegmentInspection {
   FindingSink& sink_;
   const std::function<void(const FoundRecord&)>& visit_;
   ReadWindow window_;
-  std::uint64_t expected_ = kSegmentHeaderBytes;  ///< Where the next record begins, if there is one.
+  std::uint64_t expected_ = kSegmentHeaderBytes;  ///< Offset at which the next record begins, if there is one.
   bool gap_told_ = false;
 };
 
@@ -151,7 +151,8 @@ StructureReport report_of(const Catalog& catalog) {
   return report;
 }
 
-/// If the next record has its number, a broken one was never there for anybody.
+/// Reports a broken record: a note if the next record has its number, because then it was never acknowledged; otherwise
+/// a problem.
 void JournalCursor::settle(bool number_was_used_again, FindingSink& sink) {
   if (!broken) return;
   if (number_was_used_again) {
@@ -202,7 +203,7 @@ Result<SegmentReport> inspect_segment(Env& env, const std::string& path, std::op
     sink.problem(path, 0, found.error().message());
     if (!number) return report;
   } else if (number && found->number != *number) {
-    // The last one may be an old one that had been given its new name and nothing more.
+    // The last segment may be an old one that was renamed but not yet written.
     const std::string what = fmt::format("the header is that of segment {}", found->number);
     last ? sink.note(path, 0, what) : sink.problem(path, 0, what);
     return report;

@@ -35,13 +35,13 @@ const NewestVersions::OfSlot* NewestVersions::owner(std::uint32_t file, const Gl
   return nullptr;
 }
 
-/// The bucket of that uid, or the one that has its documents now. Null if it was deleted.
+/// Returns the bucket with this uid, or its successor that contains `gid`. Null if it was deleted.
 const BucketRecord* NewestVersions::heir(std::uint64_t uid, const GlobalId& gid) const {
   if (const auto found = buckets_.find(uid); found != buckets_.end()) return &found->second;
   const auto heirs = heirs_.find(uid);
   if (heirs == heirs_.end()) return nullptr;
   for (const auto& [next, id] : heirs->second.buckets) {
-    // A bucket is made after those that it replaces; anything else would lead in circles.
+    // A bucket is newer than those that it replaces. Anything else would lead to a cycle.
     if (next > uid && bucket_of(gid, id.used_bits()) == id) return heir(next, gid);
   }
   return nullptr;

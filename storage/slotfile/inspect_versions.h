@@ -14,9 +14,9 @@
 
 namespace fjord::slotfile {
 
-/// Which version of each document counts, as an engine would find it: from the catalog, all entries of slotfiles and
-/// all writes of the journal. Add all of them, then ask. Without a structure, or with one that refers to no files, ids
-/// count by themselves.
+/// Finds out which version of each document counts, as an engine would: from the catalog, all entries of slotfiles and
+/// all writes of the journal. All of them must be added before the first question. Without a structure, or with one
+/// that refers to no files, entries are compared by id alone.
 class NewestVersions {
  public:
   void set_structure(const Catalog& catalog);
@@ -27,11 +27,11 @@ class NewestVersions {
   void add_entry(std::uint32_t file, const MetaEntry& entry);
   void add_write(std::uint64_t uid, const GlobalId& gid, std::uint64_t timestamp_us);
 
-  /// Sets state and bucket.
+  /// Sets state and bucket of the report. All entries and writes must have been added.
   void judge(std::uint32_t file, const MetaEntry& entry, EntryReport& report);
   void judge_write(std::uint64_t uid, EntryReport& report) const;
-  /// After all entries were judged: whether each slot has what the catalog says. Slots with writes in the journal are
-  /// passed over: what the catalog says is not the last word there.
+  /// Compares what was found in each slot with the catalog. To be called after all entries were judged. Slots with
+  /// writes in the journal are skipped, because the catalog is out of date for them.
   void compare_with_catalog(const std::string& catalog_path, FindingSink& sink) const;
 
  private:
@@ -43,7 +43,7 @@ class NewestVersions {
     bool in_journal = false;
   };
   struct Share {
-    std::size_t slot;  ///< In slots_.
+    std::size_t slot;  ///< Index in slots_.
     FileShare share;
   };
   struct Key {
@@ -60,10 +60,10 @@ class NewestVersions {
 
   std::map<std::uint64_t, BucketRecord> buckets_;
   std::map<std::uint64_t, Heirs> heirs_;
-  std::vector<OfSlot> slots_;                               ///< Those of a bucket beside each other.
+  std::vector<OfSlot> slots_;                               ///< The slots of one bucket are neighbours.
   std::map<std::uint64_t, std::size_t> first_slot_;         ///< By uid.
   std::map<std::uint32_t, std::vector<Share>> shares_;      ///< By file.
-  std::unordered_map<Key, std::uint64_t, KeyHash> newest_;  ///< Timestamps; never walked through.
+  std::unordered_map<Key, std::uint64_t, KeyHash> newest_;  ///< Newest timestamps; never iterated.
 };
 
 }  // namespace fjord::slotfile

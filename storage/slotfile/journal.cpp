@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kSpareMax = 1;
 constexpr std::uint64_t kScanBytes = 256 << 10;
 
-/// How many of the bytes are passed over before a record may begin.
+/// Returns the number of bytes to skip before a record can begin.
 std::size_t bytes_before_magic(std::string_view bytes) {
   std::size_t at = 0;
   while (at + sizeof(kRecordMagic) <= bytes.size() && load_fixed<std::uint32_t>(bytes.data() + at) != kRecordMagic) {
@@ -25,7 +25,7 @@ std::size_t bytes_before_magic(std::string_view bytes) {
   return std::min(at, bytes.size() / kRecordAlignment * kRecordAlignment);
 }
 
-/// The number of the first record that was put into the segment. Nothing: it is damaged, or its making was interrupted.
+/// Returns the lsn of the segment's first record; nothing if the segment header is damaged or was never completed.
 Result<std::optional<std::uint64_t>> first_lsn_of(std::string_view bytes, std::uint64_t number) {
   const Result<SegmentHeader> found = decode_segment_header(bytes);
   if (!found && found.error().code() == StatusCode::NotImplemented) return found.error();
@@ -39,16 +39,16 @@ Result<Journal::ReplayResult> Journal::replay(std::uint64_t first, const std::fu
   segments_.clear();
   unsynced_.clear();
   replayed_ends_.clear();
-  for (const std::string& name : names) {  // sorted, and so are the numbers in them
+  for (const std::string& name : names) {  // Sorted by name, and therefore by number.
     const auto number = parse_journal_name(name, context_.options.stripe);
     if (!number) continue;
     segment_ = std::max(segment_, *number);
     if (*number >= first) {
       segments_.push_back({*number, 0});
     } else {
-      // Not to be used again: if it lost its last name with the power, it may hold records of a segment that this life
-      // will have a number for.
-      static_cast<void>(context_.env.remove_file(context_.path(name)));  // or the next time
+      // Not reused: after a loss of power undoes its last renaming, it may hold records of a number that this process
+      // will assign to a segment.
+      static_cast<void>(context_.env.remove_file(context_.path(name)));  // If this fails, the next start removes it.
     }
   }
   ReplayResult result;
@@ -66,11 +66,11 @@ Status Journal::replay_segment(std::uint64_t number, const std::function<Status(
                                ReplayResult& result) {
   const std::string path = context_.path(journal_name(context_.options.stripe, number));
   FJORD_TRY_ASSIGN(const std::shared_ptr<RandomAccessFile> file, context_.env.open_random_access(path));
-  unsynced_.emplace_back(number, file);  // nobody knows whether the life before synced it
+  unsynced_.emplace_back(number, file);  // It is unknown whether the previous process synced it.
   FJORD_TRY_ASSIGN(const std::uint64_t size, file->size());
   ReadWindow window;
   FJORD_TRY_ASSIGN(std::string_view bytes, window.read(*file, 0, kSegmentHeaderBytes, size));
-  // Records say themselves which segment they are of: without its header they are as good.
+  // Records contain the number of their segment, so they can be used without the segment's header.
   FJORD_TRY_ASSIGN(const std::optional<std::uint64_t> first_lsn, first_lsn_of(bytes, number));
   if (first_lsn && !result.begun) {
     result.begun = true;
@@ -81,7 +81,7 @@ Status Journal::replay_segment(std::uint64_t number, const std::function<Status(
     FJORD_TRY_ASSIGN(bytes, window.read(*file, offset, kRecordHeaderBytes, size));
     const std::optional<RecordHeader> header = decode_record_header(bytes, number, offset);
     if (!header || offset + header->bytes() > size) {
-      // Behind a broken record there may be others; at the end of the journal there are none.
+      // There may be intact records after a broken one, but not at the end of the journal.
       offset += kRecordAlignment;
       FJORD_TRY_ASSIGN(bytes, window.read(*file, offset, std::min(size - offset, kScanBytes), size));
       offset += bytes_before_magic(bytes);
@@ -101,7 +101,7 @@ Status Journal::replay_segment(std::uint64_t number, const std::function<Status(
     if (std::exchange(result.begun, true)) {
       result.lost_records += header->lsn - result.last_lsn - 1;
     } else if (at != kSegmentHeaderBytes) {
-      ++result.lost_records;  // at least
+      ++result.lost_records;  // At least one is lost.
     }
     result.last_lsn = header->lsn;
     result.bytes += header->bytes();
@@ -155,7 +155,7 @@ Status Journal::start(std::uint64_t next_lsn) {
     file_ = std::move(before);
     return io_error_if_gone(status);
   }
-  // What follows may build on it: it is synced together with the first that is.
+  // Later records may depend on this segment, so the next sync includes it.
   if (before != nullptr && synced_position_ < position_) {
     context_.start_writeback(before);
     unsynced_.emplace_back(segment_, std::move(before));
@@ -196,7 +196,8 @@ Status Journal::append(RecordType type, std::string_view meta, std::span<const s
   return sync_it ? sync() : Status::ok();
 }
 
-/// A new segment costs a sync of the folder: where records are large, it should have room for some of them.
+/// Makes later segments larger if records are large: a new segment costs a sync of the folder, so it should have room
+/// for several records.
 void Journal::grow_segments_for(std::uint64_t record_bytes) {
   constexpr std::uint64_t kRecords = 8;
   const std::uint64_t least = context_.options.journal_segment_bytes;
@@ -204,11 +205,11 @@ void Journal::grow_segments_for(std::uint64_t record_bytes) {
   segment_bytes_ = std::clamp(std::max(segment_bytes_, record_bytes * kRecords), least, most);
 }
 
-/// A record that was reported as failed must not be found by a replay.
+/// Overwrites a failed record, so that a replay does not find it.
 Status Journal::take_back(Status why) {
   const std::string zeros(kRecordHeaderBytes, '\0');
   Status status = file_->write(position_, zeros);
-  // On a full disk there may be no room for zeros behind the end of the file; less of a file needs none.
+  // On a full disk there may be no room for zeros at the end of the file. Truncating the file needs none.
   if (status.code() == StatusCode::NoSpace) status = file_->truncate(position_);
   if (!status) {
     health_ = status.with_context("a broken journal record could not be taken back; closed until the next start");
@@ -246,7 +247,7 @@ Journal::SyncTicket Journal::begin_sync() const {
 
 void Journal::end_sync(const SyncTicket& ticket) {
   std::erase_if(unsynced_, [&](const auto& older) { return older.first < ticket.segment; });
-  // The names are made durable by whoever asked.
+  // The caller has made the segments' names durable.
   if (ticket.segment != segment_) return;
   name_durable_ = true;
   synced_position_ = std::max(synced_position_, ticket.position);

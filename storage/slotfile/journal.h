@@ -13,7 +13,8 @@
 
 namespace fjord::slotfile {
 
-/// What is acknowledged and not yet in slotfiles: segments of records in the order in which things happened.
+/// The acknowledged writes and edits that are not yet in slotfiles and catalog: segments of records in the order in
+/// which they happened.
 ///
 /// Threading: confined to its engine. Lifetime: the context outlives it.
 class Journal {
@@ -25,37 +26,38 @@ class Journal {
     std::string_view parts;
   };
   struct ReplayResult {
-    bool begun = false;  ///< It is known which record is the first one, or one was found.
+    bool begun = false;  ///< True if the first record's number is known, or a record was found.
     std::uint64_t last_lsn = 0;
-    std::uint64_t end = 0;  ///< Of the last record in the segment that was replayed last.
+    std::uint64_t end = 0;  ///< End of the last record in the segment replayed last.
     std::uint64_t bytes = 0;
     std::uint64_t records = 0;
-    /// Records that are missing before others that are there: more than the end of what was being written is lost.
+    /// Number of records missing before intact ones: more than an unfinished end is lost.
     std::uint64_t lost_records = 0;
   };
 
   explicit Journal(EngineContext& context) : context_(context), segment_bytes_(context.options.journal_segment_bytes) {}
 
-  /// Gives all valid records of the segments from `first` on, in order, to `visit`, which says whether it could use
-  /// them. Errors: IoError, and those of `visit`; NotImplemented for a newer format.
+  /// Gives all valid records of the segments from `first` on to `visit`, in order. `visit` returns Corruption for a
+  /// record that it cannot use. Errors: IoError; other errors of `visit`; NotImplemented for a newer format.
   Result<ReplayResult> replay(std::uint64_t first, const std::function<Status(const Record&)>& visit);
 
-  /// Writes what was replayed once more, in its place, so that the next sync is about it whatever came of those of the
-  /// life before: one that failed may have left it in memory only, where the system takes it for written. Errors:
-  /// IoError.
+  /// Writes the replayed bytes again in their place, so that the next sync certainly covers them. After a failed sync
+  /// of the previous process the system may keep them in memory only and treat them as written. Errors: IoError.
   Status rewrite_replayed();
 
-  /// Begins a new segment; records are numbered from `next_lsn` on. Errors: NoSpace, IoError.
+  /// Begins a new segment whose records are numbered from `next_lsn` on. Errors: NoSpace, IoError.
   Status start(std::uint64_t next_lsn);
-  /// The same, behind what is there.
+  /// Begins a new segment after the current one. Errors: NoSpace, IoError.
   Status rotate() { return start(next_lsn_); }
 
-  /// Appends a record and, where asked, syncs. The meta part is checksummed here, the pieces of the second part check
-  /// themselves. On NoSpace and IoError there is no such record; Timeout: a sync failed, and it may be there or not.
+  /// Appends a record, and syncs it if `sync` is true. `meta` gets a checksum here; the pieces of `parts` contain their
+  /// own. Errors: NoSpace, IoError (the record is not in the journal); Timeout (a sync failed: the record may be there
+  /// or not).
   Status append(RecordType type, std::string_view meta, std::span<const std::string_view> parts, bool sync);
-  /// Makes everything appended so far durable. Errors: Timeout; see health().
+  /// Makes all appended records durable. Errors: Timeout; see health().
   Status sync();
-  /// What another thread has to sync so that everything appended so far is durable, and the note that it did.
+  /// The files that another thread has to sync to make all appended records durable. end_sync() records that this was
+  /// done.
   struct SyncTicket {
     std::vector<std::shared_ptr<RandomAccessFile>> files;
     std::uint64_t segment = 0;
@@ -63,14 +65,14 @@ class Journal {
   };
   SyncTicket begin_sync() const;
   void end_sync(const SyncTicket& ticket);
-  /// Not OK once a sync failed or a broken record could not be taken back; nothing is appended any more then.
+  /// Not OK after a failed sync, or if a broken record could not be undone. Nothing is appended from then on.
   const Status& health() const { return health_; }
 
   std::uint64_t last_lsn() const { return next_lsn_ - 1; }
   std::uint64_t segment() const { return segment_; }
-  /// In all segments from the oldest one that is kept.
+  /// Bytes in all segments that are kept.
   std::uint64_t bytes() const;
-  /// Gives up the segments before `segment`; one of them is kept to be used again.
+  /// Releases the segments before `segment`; one of them is kept for reuse.
   void retire(std::uint64_t segment);
 
  private:
@@ -89,10 +91,10 @@ class Journal {
   std::vector<Segment> segments_;  ///< Oldest first; the last is the current one.
   std::vector<std::string> spare_;
   std::shared_ptr<RandomAccessFile> file_;
-  std::vector<std::uint64_t> replayed_ends_;  ///< Where the last record of each replayed segment ends.
-  std::vector<std::pair<std::uint64_t, std::shared_ptr<RandomAccessFile>>> unsynced_;  ///< Older segments, by number.
+  std::vector<std::uint64_t> replayed_ends_;  ///< End of the last record of each replayed segment.
+  std::vector<std::pair<std::uint64_t, std::shared_ptr<RandomAccessFile>>> unsynced_;  ///< Older segments by number.
   std::uint64_t segment_ = 0;
-  std::uint64_t segment_bytes_;  ///< When it is that long, the next one begins.
+  std::uint64_t segment_bytes_;  ///< A segment of this size is full.
   std::uint64_t position_ = 0;
   std::uint64_t synced_position_ = 0;
   std::uint64_t next_lsn_ = 1;

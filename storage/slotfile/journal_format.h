@@ -8,7 +8,7 @@
 
 #include "file_format.h"
 
-/// Constants and codecs of journal segments; the text is storage/FORMAT.md. Changing anything here changes the format.
+/// Constants and codecs of journal segments, described in storage/FORMAT.md. Any change here changes the format.
 namespace fjord::slotfile {
 
 inline constexpr std::uint32_t kSegmentMagic = 0x534a4a46;  // "FJJS"
@@ -24,13 +24,13 @@ constexpr std::uint64_t record_aligned(std::uint64_t n) { return (n + kRecordAli
 
 struct SegmentHeader {
   std::uint64_t number = 0;
-  std::uint64_t first_lsn = 0;  ///< Of the first record that was put into it.
+  std::uint64_t first_lsn = 0;  ///< Lsn of the first record in the segment.
 };
 std::string encode_segment_header(const SegmentHeader& header);
 /// Errors: Corruption; NotImplemented for another version or an unknown feature.
 Result<SegmentHeader> decode_segment_header(std::string_view bytes);
 
-/// A record: this header, the meta part, the second part, zeros up to a multiple of kRecordAlignment.
+/// A record consists of this header, the meta part, the second part, and zeros up to a multiple of kRecordAlignment.
 struct RecordHeader {
   RecordType type = RecordType::Writes;
   std::uint64_t lsn = 0;
@@ -40,20 +40,20 @@ struct RecordHeader {
 
   std::uint64_t bytes() const { return kRecordHeaderBytes + record_aligned(std::uint64_t{meta_bytes} + parts_bytes); }
 };
-/// `offset` is that of the record in segment `segment`.
+/// `offset` is the record's own offset in segment `segment`.
 void append_record_header(std::string& out, const RecordHeader& header, std::uint64_t segment, std::uint64_t offset);
 std::optional<RecordHeader> decode_record_header(std::string_view bytes, std::uint64_t segment, std::uint64_t offset);
 
-/// One write out of a record of type Writes, and its parts as they are stored.
+/// One write in a record of type Writes, with its parts in stored form.
 struct JournalWrite {
-  std::uint64_t uid = 0;  ///< Of the bucket.
+  std::uint64_t uid = 0;  ///< Uid of the bucket.
   MetaEntry entry;        ///< Without positions.
   std::string_view header;
   std::string_view body;
 };
-/// Writes kWriteMetaBytes.
+/// Writes kWriteMetaBytes bytes to `into`.
 void encode_write_meta(std::uint64_t uid, const MetaEntry& entry, char* into);
-/// The views point into `parts`. Errors: Corruption, if anything does not verify.
+/// The views refer to `parts`. Errors: Corruption if anything fails verification.
 Result<std::vector<JournalWrite>> decode_writes(std::string_view meta, std::string_view parts);
 
 }  // namespace fjord::slotfile

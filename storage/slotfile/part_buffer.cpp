@@ -6,7 +6,7 @@ namespace fjord::slotfile {
 
 namespace {
 
-/// The first piece: most slots hold little.
+/// Capacity of the first chunk. It is small, because most slots hold little.
 constexpr std::size_t kLeastBytes = 4096;
 
 }  // namespace

@@ -7,13 +7,13 @@
 
 namespace fjord::slotfile {
 
-/// Large pieces of memory that are used again: fresh pages from the system cost as much as writing to them.
+/// Keeps large pieces of memory for reuse, because fresh pages from the system cost as much as writing to them.
 /// Threading: confined to its engine.
 class ChunkPool {
  public:
   static constexpr std::size_t kChunkBytes = 1 << 20;
 
-  /// Empty, with room for `capacity` bytes.
+  /// Returns an empty string with room for `capacity` bytes.
   std::string take(std::size_t capacity) {
     std::string chunk;
     if (capacity == kChunkBytes && !spare_.empty()) {
@@ -34,8 +34,8 @@ class ChunkPool {
   std::vector<std::string> spare_;
 };
 
-/// Document parts one behind the other, as they will be in a file, in pieces of memory that do not move while it grows.
-/// Positions count all bytes; a part is never cut in two.
+/// Document parts one after the other, as they will be in a file. They are in pieces of memory that do not move while
+/// the buffer grows. Positions count all bytes; a part is never divided between pieces.
 ///
 /// Threading: confined to its engine. Lifetime: the pool outlives it.
 class PartBuffer {
@@ -46,13 +46,13 @@ class PartBuffer {
   PartBuffer& operator=(const PartBuffer&) = delete;
 
   std::uint64_t size() const { return chunks_.empty() ? 0 : end() - dropped_; }
-  /// What the next part is appended to, at the end, with up to `room` bytes.
+  /// Returns the string to which the next part is to be appended, with room for `room` bytes.
   std::string& open(std::size_t room);
   void append(std::string_view part) { open(part.size()).append(part); }
   std::string_view view(std::uint64_t position, std::size_t length) const;
-  /// Takes the parts behind `size` off again.
+  /// Removes the parts after the first `size` bytes.
   void shrink(std::uint64_t size);
-  /// Takes the first `count` bytes off; what follows them has position 0 then.
+  /// Removes the first `count` bytes; the byte after them then has position 0.
   void drop_front(std::uint64_t count);
   void clear();
   /// Appends the first `count` bytes to `pieces`, in order.
@@ -60,14 +60,14 @@ class PartBuffer {
 
  private:
   struct Chunk {
-    std::uint64_t begin;  ///< That of the first one is 0.
-    std::string bytes;    ///< Never beyond its capacity.
+    std::uint64_t begin;  ///< Position of the first byte; 0 for the first chunk.
+    std::string bytes;    ///< Never grows beyond its capacity.
   };
   std::uint64_t end() const { return chunks_.back().begin + chunks_.back().bytes.size(); }
 
   ChunkPool* pool_;
   std::vector<Chunk> chunks_;
-  std::uint64_t dropped_ = 0;  ///< Of the first chunk.
+  std::uint64_t dropped_ = 0;  ///< Bytes removed at the front of the first chunk.
 };
 
 }  // namespace fjord::slotfile

@@ -9,13 +9,13 @@
 
 namespace fjord::slotfile {
 
-/// What append_compressed() needs room for besides the bytes.
+/// Room that append_compressed() needs in addition to the bytes.
 inline constexpr std::size_t kCompressedExtraBytes = sizeof(std::uint32_t);
 
-/// Appends `bytes` to `into`, compressed as wanted if that makes them smaller by as much as is wanted: their plain
-/// length as u32, and the compressed bytes. Returns what was done.
+/// Appends `bytes` to `into`, compressed as wanted if that saves as much as is wanted. Compressed form: the plain
+/// length as u32, then the compressed bytes. Returns the compression used.
 spi::Compression append_compressed(std::string& into, std::string_view bytes, const PartCompression& wanted);
-/// The inverse; `into` loses its previous content. Errors: Corruption.
+/// Reverses append_compressed(). `into` loses its previous content. Errors: Corruption.
 Status decompress(std::string_view stored, spi::Compression compression, std::string& into);
 
 }  // namespace fjord::slotfile

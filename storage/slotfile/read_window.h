@@ -10,19 +10,19 @@
 
 namespace fjord::slotfile {
 
-/// Reads ranges of a file that rise, with few long calls: what was read ahead is kept for the next range.
-/// Lifetime: a view is good until the next call.
+/// Reads rising ranges of a file with few long reads: bytes read ahead are kept for the next range.
+/// Lifetime: a view is valid until the next call.
 class ReadWindow {
  public:
   static constexpr std::uint64_t kBytesMax = 1 << 20;
 
-  /// Uses `buffer` of kBytesMax bytes (or null) instead of one of its own.
+  /// Uses `buffer`, which has kBytesMax bytes or is null, instead of an own one.
   void lend(std::unique_ptr<char[]> buffer) {
     capacity_ = buffer == nullptr ? 0 : kBytesMax;
     buffer_ = std::move(buffer);
     size_ = 0;
   }
-  /// Gives up its buffer if that has kBytesMax bytes; else null.
+  /// Gives up the buffer and returns it if it has kBytesMax bytes; else returns null.
   std::unique_ptr<char[]> take_back() {
     size_ = 0;
     const bool usual_size = std::exchange(capacity_, 0) == kBytesMax;
@@ -34,11 +34,11 @@ class ReadWindow {
   bool contains(std::uint64_t begin, std::uint64_t length) const {
     return size_ != 0 && begin >= begin_ && begin + length <= begin_ + size_;
   }
-  /// One past the last byte that was read.
+  /// Offset one past the last byte read.
   std::uint64_t end() const { return begin_ + size_; }
 
-  /// The bytes [begin, begin + length), shorter only at the end of the file. If it has to read, it reads on towards
-  /// `ahead_end`, up to kBytesMax in all.
+  /// Returns the bytes [begin, begin + length); fewer only at the end of the file. If they are not in the buffer, it
+  /// reads on to `ahead_end`, but no more than kBytesMax in all.
   Result<std::string_view> read(const RandomAccessFile& file, std::uint64_t begin, std::uint64_t length,
                                 std::uint64_t ahead_end) {
     if (!contains(begin, length)) {

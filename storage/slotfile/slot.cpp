@@ -73,7 +73,7 @@ void Slot::add_file(FileRef ref) {
   files_.push_back(std::move(ref));
 }
 
-/// What of a reference of another slot is this slot's too.
+/// Returns the part of `from`, a reference of another slot, that this slot covers.
 FileRef Slot::part_of(const FileRef& from) const {
   return {.file = from.file,
           .bucket = from.bucket.used_bits() > bucket_.used_bits() ? from.bucket : bucket_,
@@ -81,7 +81,7 @@ FileRef Slot::part_of(const FileRef& from) const {
           .end_cell = std::min(from.end_cell, end_cell())};
 }
 
-/// True if the last file is this slot's alone, whatever of it, and has room.
+/// True if all entries of the last file belong to this slot alone and `bytes` more fit into it.
 bool Slot::may_append(std::uint64_t bytes) const {
   return !files_.empty() && !files_.back().missing && files_.back()->users == 1 &&
          files_.back() == whole(files_.back().file) && files_.back()->size() + bytes <= kFileBytesMax;
@@ -126,7 +126,7 @@ Status Slot::load() {
   if (index_ != nullptr) return Status::ok();
   auto index = std::make_unique<SlotIndex>();
   index->reserve(info_.entries);
-  // In the order in which they were made: an entry that cannot be read is known to be newer than those before it.
+  // In the order in which the files were made, so that an unreadable entry is known to be newer than those before it.
   std::vector<std::uint16_t> order(files_.size());
   std::iota(order.begin(), order.end(), std::uint16_t{0});
   std::sort(order.begin(), order.end(), [&](auto a, auto b) { return files_[a]->number() < files_[b]->number(); });
@@ -154,8 +154,8 @@ Status Slot::load() {
 void Slot::ask_for_lists() {
   for (const FileRef& ref : files_) {
     const Result<RandomAccessFile*> file = ref->file().get();
-    if (!file) return;  // whoever reads will say it
-    // The first run has all of it if the file was written anew.
+    if (!file) return;  // The next reader reports it.
+    // If the file was rewritten, its first run contains all entries.
     const std::uint64_t lists = kFileHeaderBytes + kRunFrameBytes + info_.entries * kEntryBytes;
     (*file)->will_need(0, std::min(lists, ref->size()));
   }
@@ -168,7 +168,7 @@ Status Slot::load_file(std::uint16_t ordinal, SlotIndex& index) {
     if (!ref.covers(found.gid)) return;
     const std::uint32_t number = index.find(found.gid);
     if (!valid) {
-      // What was written before it is replaced by what is lost.
+      // The lost entry replaced the one that was written before it.
       if (number != SlotIndex::kNone) index.erase(number);
       quarantine_.emplace_back(found.gid, 0);
       return;
@@ -234,7 +234,7 @@ void Slot::put_entry(std::uint32_t number, MetaEntry entry) {
 
 namespace {
 
-/// Appends a part with its checksum; returns its length and how it was compressed.
+/// Appends a part with its checksum. Returns its length and compression, as in MetaEntry.
 std::uint32_t append_part(PartBuffer& run, std::string_view bytes, const PartCompression& wanted, std::uint64_t seed) {
   if (bytes.empty()) return 0;
   std::string& to = run.open(bytes.size() + kCompressedExtraBytes + kPartChecksumBytes);
@@ -317,12 +317,12 @@ std::string_view Slot::held_part(const MetaEntry& entry, Part part) const {
   return run.view(entry.position(part), stored_bytes(entry.length(part)));
 }
 
-/// The oldest of what is held.
+/// The oldest part of the held run.
 struct Slot::Prefix {
   std::size_t staged = 0;
   std::uint64_t header_bytes = 0;
   std::uint64_t body_bytes = 0;
-  std::vector<std::uint32_t> numbers;  ///< Of the entries that are still the newest of their id.
+  std::vector<std::uint32_t> numbers;  ///< Numbers of the entries that are still the newest of their id.
 };
 
 Slot::Prefix Slot::first_held(std::uint64_t bytes_max) const {
@@ -357,7 +357,7 @@ Status Slot::flush(std::uint64_t bytes_max, const std::function<std::shared_ptr<
 
 namespace {
 
-/// What lies behind one another becomes one piece.
+/// Appends a piece, or extends the last piece if the new one follows it directly in memory.
 void add_piece(std::vector<std::string_view>& pieces, std::string_view piece) {
   if (!pieces.empty() && pieces.back().data() + pieces.back().size() == piece.data()) {
     pieces.back() = {pieces.back().data(), pieces.back().size() + piece.size()};
@@ -368,7 +368,7 @@ void add_piece(std::vector<std::string_view>& pieces, std::string_view piece) {
 
 }  // namespace
 
-/// Writes the run; the entries have their positions in the file then.
+/// Writes the run, and sets the positions of `entries` to those in the file.
 Status Slot::append_prefix(const Prefix& prefix, std::vector<MetaEntry>& entries,
                            const std::function<std::shared_ptr<SlotFile>()>& make_file) {
   std::vector<std::string_view> headers;
@@ -379,7 +379,7 @@ Status Slot::append_prefix(const Prefix& prefix, std::vector<MetaEntry>& entries
   if (entries.size() == prefix.staged) {
     held_.headers.list(prefix.header_bytes, headers);
     held_.bodies.list(prefix.body_bytes, bodies);
-  } else {  // without those between them that were replaced
+  } else {  // Leaves out the entries that were replaced.
     frame.header_bytes = frame.body_bytes = 0;
     for (MetaEntry& entry : entries) {
       const std::string_view header = held_part(entry, Part::Header);

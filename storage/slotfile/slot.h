@@ -14,14 +14,14 @@
 
 namespace fjord::slotfile {
 
-/// Writes that are in the journal and not yet in a slotfile, laid out as the run that they will become.
+/// The writes of a slot that are in the journal and not yet in a slotfile, laid out as the run that they will become.
 struct HeldRun {
   struct Staged {
-    std::uint32_t number;  ///< In the index.
+    std::uint32_t number;  ///< Number of the entry in the index.
     std::uint32_t header_position;
     std::uint32_t body_position;
 
-    /// False if the entry was replaced since, or written.
+    /// False if the entry was replaced or written to a file since.
     bool is(const MetaEntry& entry) const {
       return entry.held() && entry.header_position == header_position && entry.body_position == body_position;
     }
@@ -36,13 +36,13 @@ struct HeldRun {
   std::uint64_t bytes() const { return headers.size() + bodies.size() + staged.size() * kEntryBytes; }
 };
 
-/// A file, and which of its entries are meant.
+/// A reference to a file, restricted to some of its entries.
 struct FileRef {
   std::shared_ptr<SlotFile> file;
   BucketId bucket;
   unsigned first_cell = 0;
   unsigned end_cell = kCells;
-  bool missing = false;  ///< There is no such file any more.
+  bool missing = false;  ///< True if the file no longer exists.
 
   SlotFile* operator->() const { return file.get(); }
   bool covers(const GlobalId& gid) const {
@@ -54,7 +54,7 @@ struct FileRef {
 
 class Slot;
 
-/// The slots whose indexes are in memory, the one used last first.
+/// The slots whose indexes are in memory, most recently used first.
 class LoadedSlots {
  public:
   void touch(Slot& slot);
@@ -83,49 +83,50 @@ class Slot {
   unsigned first_cell() const { return first_cell_; }
   unsigned end_cell() const { return first_cell_ + (kCells >> depth_); }
   unsigned depth() const { return depth_; }
-  /// True if it is this slot's.
+  /// True if documents with this id belong to this slot.
   bool covers(const GlobalId& gid) const { return whole(nullptr).covers(gid); }
   SlotRecord record() const;
 
   const BucketInfo& info() const { return info_; }
-  /// What the newest versions take in files, held ones included.
+  /// Bytes of the newest versions in files, including held ones.
   std::uint64_t live_bytes() const { return live_bytes_; }
   std::uint64_t files_bytes() const;
   const std::vector<FileRef>& files() const { return files_; }
   void add_file(FileRef ref);
-  /// For a slot that is read from the catalog.
+  /// Sets the info read from the catalog.
   void set_info(const BucketInfo& info, std::uint64_t live_bytes);
-  /// From now on removed entries that it covers are neither counted nor visible. If that changes what is there, the
-  /// index is loaded. Returns by how much the checksum became less.
+  /// Hides the remove entries that `forgotten` covers: they are no longer counted or visible. Requires a loaded index
+  /// if this changes the visible entries. Returns by how much the checksum decreased.
   std::uint64_t set_forgotten(const spi::Forgotten& forgotten);
   bool is_forgotten(const MetaEntry& entry) const {
     return entry.removed() && forgotten_.covers(entry.timestamp(), entry.is_token());
   }
-  /// True for an entry of the index that readers get.
+  /// True for an index entry that readers may see.
   bool is_visible(const MetaEntry& entry) const { return entry.file != MetaEntry::kGone && !is_forgotten(entry); }
-  /// find() of the index, for readers.
+  /// Returns the number of the entry of `gid` if readers may see it, else SlotIndex::kNone.
   std::uint32_t find_visible(const GlobalId& gid) const {
     const std::uint32_t number = index_->find(gid);
     return number == SlotIndex::kNone || is_forgotten(index_->at(number)) ? SlotIndex::kNone : number;
   }
-  /// Dropped entries in the index as last loaded, and since then: they are still in files.
+  /// Number of dropped entries that are still in the index and in files.
   std::uint64_t forgotten_entries() const { return forgotten_entries_; }
 
   bool is_loaded() const { return index_ != nullptr; }
-  /// Reads the metadata of its files. What damage it meets is counted and told by damage(). Errors: IoError.
+  /// Loads the index from the metadata in the files. Damage is counted in the statistics and makes is_damaged() true.
+  /// Errors: IoError.
   Status load();
-  /// Has the system read what load() will need.
+  /// Asks the system to read in advance what load() will need.
   void ask_for_lists();
-  /// Frees the index; nothing is held.
+  /// Frees the index. Requires that nothing is held.
   void unload();
   SlotIndex& index() { return *index_; }
-  /// Another one whenever numbers in the index may mean something else.
+  /// Changes whenever numbers in the index may mean other entries.
   std::uint64_t index_serial() const { return index_serial_; }
   std::uint64_t index_bytes() const { return index_ == nullptr ? 0 : index_->memory_bytes(); }
 
   const HeldRun& held() const { return held_; }
 
-  /// What is needed to take a staged write back.
+  /// The state needed to take a staged write back.
   struct Undo {
     Slot* slot;
     std::uint32_t number;
@@ -135,69 +136,73 @@ class Slot {
     std::uint64_t headers;
     std::uint64_t bodies;
   };
-  /// Takes a write in, if it is newer than what is there; it is loaded. True if it was, with `undo` filled.
+  /// Adds a write to the held run if it is newer than the stored entry. Requires a loaded index. Returns true and fills
+  /// `undo` if it was newer.
   bool stage(const spi::Write& write, spi::WriteResult& result, Undo& undo);
-  /// The same for parts as they are stored, from the journal. With `replaces_equal` also instead of the same version in
-  /// a file, which may be damaged. False if nothing changed.
+  /// Like stage(), for parts in stored form, from the journal. With `replaces_equal` the write also replaces the same
+  /// version in a file, which may be damaged. Returns false if nothing changed.
   bool stage_stored(MetaEntry entry, std::string_view header, std::string_view body, bool replaces_equal);
-  /// The latest stage() that was not taken back.
+  /// Undoes the latest stage() that was not taken back.
   void take_back(const Undo& undo);
-  /// The parts of a held entry with their checksums.
+  /// Returns a part of a held entry, including its checksum.
   std::string_view held_part(const MetaEntry& entry, Part part) const;
 
-  /// Appends what is held, the oldest first and up to about `bytes_max`, as a run to the last file, if that is this
-  /// slot's alone and has room, else to one that `make_file` gives. Errors: NoSpace, IoError; then it is still held.
+  /// Appends held entries as a run to a file, oldest first and up to about `bytes_max`. The file is the last one, if it
+  /// belongs to this slot alone and has room; otherwise a new one from `make_file`. Errors: NoSpace, IoError; the
+  /// entries are then still held.
   Status flush(std::uint64_t bytes_max, const std::function<std::shared_ptr<SlotFile>()>& make_file);
 
-  /// Brings the index into the order of the files, so that whoever goes through the documents has no sorting to do.
-  /// Numbers change. Left out while something is held or the slot is being rewritten.
+  /// Sorts the index by position in the files, so that readers of all documents need not sort. Numbers change. Does
+  /// nothing while entries are held or the slot is being rewritten.
   void sort_index();
 
-  /// For a new slot: an empty index, and entries of other slots with the files that they are in.
+  /// Makes an empty index for a new slot. adopt() then adds entries of other slots together with their files.
   void make_index(std::uint64_t expected_entries);
   void adopt(MetaEntry entry, const FileRef& from);
-  /// Takes over what another slot holds and is this slot's.
+  /// Stages the held entries of another slot that belong to this slot.
   void adopt_held(const Slot& other);
   void inherit_damage(const Slot& other);
 
-  /// Reads, verifies and decompresses. The view is of memory of the slot, of a mapped file or of `buffer`, and good
-  /// until the next call of the engine. An entry that does not verify is put in quarantine. Errors: Corruption,
-  /// IoError.
+  /// Reads, verifies and decompresses a part. The view refers to memory of the slot, to a mapped file or to `buffer`,
+  /// and is valid until the next call of the engine. An entry that fails verification is put in quarantine. Errors:
+  /// Corruption, IoError.
   Result<std::string_view> read_part(std::uint32_t number, Part part, std::string& buffer);
-  /// Says that the entry is about to be read; see SlotFile::read_ahead().
+  /// Announces that the entry is about to be read; see SlotFile::read_ahead().
   unsigned read_ahead(const MetaEntry& entry, bool body) {
     return entry.held() ? 0 : files_[entry.file]->read_ahead(entry, body);
   }
-  /// Takes an entry out of the index and remembers its id: nobody may be told that it does not exist.
+  /// Takes an entry out of the index and remembers its id, so that no reader is told that it does not exist.
   void quarantine(std::uint32_t number);
-  /// And with it, if its file was cut off, all entries that the file does not have any more: a merge would take them
-  /// for there.
+  /// Quarantines the entry. If its file was truncated, also quarantines all entries in the missing part, which a merge
+  /// would otherwise take for present.
   void quarantine_with_cut_off(std::uint32_t number);
-  /// Takes out a removed entry for good.
+  /// Removes a dropped remove entry from the index for good.
   void forget(std::uint32_t number);
-  /// Nothing is known about the id because of damage.
+  /// True if damage makes it unknown whether the id exists.
   bool is_uncertain(const GlobalId& gid) const;
-  /// False again once newer or equal versions of what was lost are here.
+  /// True while entries are lost: until newer or equal versions of them are here or, for lost metadata, until
+  /// clear_damage().
   bool is_damaged();
   void clear_damage();
   void set_lost_entries() { lost_entries_ = true; }
 
-  /// A rewrite put live entries in `file`: it replaces all others.
+  /// Ends a rewrite that has copied the live entries into `file`, which replaces all other files.
   void replace_files(std::shared_ptr<SlotFile> file);
 
   // For the engine's bookkeeping.
-  std::size_t to_flush = 0;  ///< How many of the held writes, from the oldest, the checkpoint is yet to write.
+  std::size_t to_flush = 0;  ///< Number of held writes, from the oldest, that the checkpoint has still to write.
   bool rewriting = false;
   bool wants_rewrite = false;
-  bool pinned = false;  ///< Its index is not dropped.
+  bool pinned = false;  ///< True if its index must not be unloaded.
   bool damage_reported = false;
-  bool adopting_info = false;  ///< While the journal is replayed the catalog's info is no news.
+  /// True while the journal is replayed: then a difference from the catalog's info is no damage.
+  bool adopting_info = false;
 
  private:
   friend class LoadedSlots;
 
   void account(const MetaEntry& entry, bool add);
-  /// All of a file, as far as it can be this slot's.
+  /// Returns a reference to all entries of a file that can belong to this slot.
   FileRef whole(std::shared_ptr<SlotFile> file) const { return {std::move(file), bucket_, first_cell_, end_cell()}; }
   FileRef part_of(const FileRef& from) const;
   bool may_append(std::uint64_t bytes) const;
@@ -223,8 +228,8 @@ class Slot {
   std::unique_ptr<SlotIndex> index_;
   std::uint64_t index_serial_ = 0;
   HeldRun held_;
-  std::vector<std::pair<GlobalId, std::uint64_t>> quarantine_;  ///< Ids and the timestamps of what was lost.
-  bool lost_entries_ = false;                                   ///< Metadata that nobody can read any more.
+  std::vector<std::pair<GlobalId, std::uint64_t>> quarantine_;  ///< Ids of the lost entries with their timestamps.
+  bool lost_entries_ = false;                                   ///< True if metadata was lost for good.
   Slot* newer_ = nullptr;
   Slot* older_ = nullptr;
   bool linked_ = false;

@@ -30,7 +30,7 @@ Result<std::optional<RunFrame>> SlotFile::frame_at(std::uint64_t offset, std::ui
   return decode_run_frame(bytes, magic, number_, offset);
 }
 
-/// The run that ends at `end`, by its trailer.
+/// Returns the frame of the run that ends at `end`, read from its trailer; nothing if it is not valid.
 Result<std::optional<RunFrame>> SlotFile::frame_before(std::uint64_t end) {
   if (end < kFileHeaderBytes + 2 * kRunFrameBytes) return std::optional<RunFrame>();
   FJORD_TRY_ASSIGN(std::optional<RunFrame> frame, frame_at(end - kRunFrameBytes, kRunTrailerMagic));
@@ -49,7 +49,7 @@ Result<SlotFile::Corrupt> SlotFile::walk(const std::function<void(const MetaEntr
     offset += frame->bytes();
   }
   if (offset >= size_) return corrupt;
-  // A frame cannot be read: what lies behind it is found from the end.
+  // A frame cannot be read. The runs after it are found from the end of the file.
   std::vector<std::pair<std::uint64_t, RunFrame>> behind;
   std::uint64_t end = size_;
   while (end > offset) {
@@ -75,7 +75,7 @@ Status SlotFile::walk_run(const RunFrame& frame, std::uint64_t offset,
                      context_.metadata_window.read(*file, begin, count * kEntryBytes, begin + count * kEntryBytes));
     for (std::uint64_t i = 0; i < count; ++i) {
       const std::string_view stored = bytes.substr(std::min<std::size_t>(bytes.size(), i * kEntryBytes), kEntryBytes);
-      if (stored.size() < kEntryBytes) {  // the file has become shorter
+      if (stored.size() < kEntryBytes) {  // The file was truncated.
         ++corrupt.entries;
         continue;
       }
@@ -141,7 +141,7 @@ std::uint64_t SlotFile::size_on_disk() {
 Result<std::string_view> SlotFile::mapped() {
   FJORD_TRY_ASSIGN(RandomAccessFile * file, file_.get());
   if (!context_.options.map_files) return std::string_view();
-  // A file that somebody cut off must not be touched where it ends.
+  // A file that was truncated must not be read through the mapping beyond its end.
   if (checked_size_ < size_) {
     FJORD_TRY_ASSIGN(checked_size_, file->size());
     if (checked_size_ < size_) return std::string_view();
@@ -178,19 +178,19 @@ unsigned SlotFile::read_ahead(const MetaEntry& entry, bool body) {
   const Result<std::string_view> all = mapped();
   if (!all || all->empty()) return 0;
   const Result<RandomAccessFile*> file = file_.get();
-  if (!file) return 0;  // whoever reads will say it
+  if (!file) return 0;  // The next reader reports it.
   const unsigned weight = large ? 1 : cold.weight();
   const bool header_resident = (*file)->is_resident(entry.header_position, header_bytes);
   const bool body_resident = (*file)->is_resident(entry.body_position, body_bytes);
   cold.note(header_resident && body_resident);
   if (!header_resident) {
-    // Headers are small and close to one another: a block of them takes the medium hardly longer than one.
+    // Headers are small and close together: reading a block of them takes the medium hardly longer than reading one.
     constexpr std::uint64_t kBlock = 64 << 10;
     const std::uint64_t begin = entry.header_position / kBlock * kBlock;
     const std::uint64_t end = std::max(begin + kBlock, entry.header_position + header_bytes);
     (*file)->will_need(begin, std::min(end, size_) - begin);
   }
-  // A single page is read as soon as it is touched, without a call before.
+  // A single page is read when it is touched; requesting it first would gain nothing.
   constexpr std::uint64_t kPage = 4096;
   const bool one_page = entry.body_position / kPage == (entry.body_position + body_bytes) / kPage;
   if (!body_resident && !(one_page && header_resident)) (*file)->will_need(entry.body_position, body_bytes);

@@ -7,7 +7,8 @@
 namespace fjord::slotfile {
 
 std::size_t SlotIndex::home(const GlobalId& gid) const {
-  // Multiplicative hashing: some of the bits are the same for all documents of a slot, the product's high ones not.
+  // Multiplicative hashing, because some of the bits are the same for all documents of a slot, but not the product's
+  // high bits.
   return static_cast<std::size_t>(((gid.hash_bits() ^ gid.location_bits()) * 0x9e3779b97f4a7c15ULL) >> shift_);
 }
 

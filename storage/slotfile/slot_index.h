@@ -8,8 +8,8 @@
 
 namespace fjord::slotfile {
 
-/// The newest metadata entry of each document id in one slot: the entries in a row, and an open addressing table of
-/// their numbers. About 50 bytes an entry. Numbers stay the same until the index is destroyed.
+/// The newest metadata entry of each document id in one slot: an array of entries, and an open-addressing table of
+/// their numbers. Takes about 50 bytes for each entry. Numbers stay the same until the index is sorted or destroyed.
 ///
 /// Threading: confined to its slot.
 class SlotIndex {
@@ -17,28 +17,28 @@ class SlotIndex {
   static constexpr std::uint32_t kNone = 0xffffffff;
 
   void reserve(std::size_t count);
-  /// The number of the entry, or kNone; entries that were taken out are not found.
+  /// Returns the number of the entry, or kNone. Erased entries are not found.
   std::uint32_t find(const GlobalId& gid) const {
     const std::uint32_t number = find_any(gid);
     return number == kNone || entries_[number].file == MetaEntry::kGone ? kNone : number;
   }
-  /// The id is not found. Returns the entry's number.
+  /// Adds an entry whose id is not in the index. Returns its number.
   std::uint32_t insert(const MetaEntry& entry);
-  /// Takes the entry out; its number is not used for another id.
+  /// Erases the entry. Its number is not used for another id.
   void erase(std::uint32_t number) {
     entries_[number].file = MetaEntry::kGone;
     --live_;
   }
 
-  /// Orders the entries by file and position, without those that were taken out; numbers change. False if they were in
-  /// this order, and nothing changed.
+  /// Removes the erased entries and sorts the others by file and position, which changes numbers. Returns false if they
+  /// were sorted already and nothing changed.
   bool sort();
 
   MetaEntry& at(std::uint32_t number) { return entries_[number]; }
   const MetaEntry& at(std::uint32_t number) const { return entries_[number]; }
-  /// Those that were taken out are among them, with file kGone.
+  /// Includes erased entries, with file kGone.
   std::span<const MetaEntry> entries() const { return entries_; }
-  /// Without those that were taken out.
+  /// Number of entries without erased ones.
   std::size_t size() const { return live_; }
   std::size_t memory_bytes() const {
     return entries_.capacity() * sizeof(MetaEntry) + table_.capacity() * sizeof(std::uint32_t);
@@ -50,7 +50,7 @@ class SlotIndex {
   void place(std::uint32_t number);
 
   std::vector<MetaEntry> entries_;
-  std::vector<std::uint32_t> table_;  ///< Numbers or kNone; a power of two, at most three quarters full.
+  std::vector<std::uint32_t> table_;  ///< Numbers or kNone; size a power of two, at most three quarters full.
   unsigned shift_ = 64;               ///< 64 - log2(table size)
   std::size_t live_ = 0;
 };

@@ -11,7 +11,7 @@ namespace fjord::slotfile {
 
 namespace {
 
-/// Shorter gaps between wanted parts are read over.
+/// Gaps between wanted parts up to this size are read too, instead of beginning a new read.
 constexpr std::uint64_t kGapBytesMax = 32 << 10;
 constexpr std::uint64_t kWriteBytes = 1 << 20;
 
@@ -114,7 +114,7 @@ Result<std::string_view> SlotRewriter::stored_part(std::size_t i, Part part) {
   return window_.read(*file, entry.position(part), length, ahead);
 }
 
-/// Where a read that begins with this part should end.
+/// Returns the offset at which a read that begins with this part should end.
 std::uint64_t SlotRewriter::read_ahead(std::size_t i, Part part) const {
   const std::uint64_t begin = old_[i].position(part);
   std::uint64_t end = begin + stored_bytes(old_[i].length(part));

@@ -9,25 +9,26 @@
 
 namespace fjord::slotfile {
 
-/// Copies the newest versions of a slot into a new file, in small steps, while the slot serves reads and takes writes.
-/// The slot is marked `rewriting`, which keeps it from being flushed and split meanwhile.
+/// Copies the newest versions of a slot into a new file, in small steps, while the slot serves reads and writes. The
+/// slot is marked `rewriting`, so that it is not flushed or split meanwhile.
 ///
 /// Threading: confined to its engine. Lifetime: the slot outlives it.
 class SlotRewriter {
  public:
-  /// `fresh` is made anew; removed entries that are forgotten are left out.
+  /// `fresh` becomes the new file. Dropped remove entries are left out.
   SlotRewriter(EngineContext& context, Slot& slot, std::shared_ptr<SlotFile> fresh);
-  /// Gives up what was not finished.
+  /// Discards an unfinished rewrite.
   ~SlotRewriter();
   SlotRewriter(const SlotRewriter&) = delete;
   SlotRewriter& operator=(const SlotRewriter&) = delete;
 
   Slot& slot() { return slot_; }
-  /// Copies about `bytes_max` bytes. True when all of it is written (and not yet synced). Errors: NoSpace, IoError.
+  /// Copies about `bytes_max` bytes. Returns true when everything is written (and not yet synced). Errors: NoSpace,
+  /// IoError.
   Result<bool> step(std::uint64_t bytes_max);
   SlotFile& fresh() { return *fresh_; }
   bool is_empty() const { return entries_.empty(); }
-  /// The slot refers to the new file from now on. Returns those that it does not refer to any more.
+  /// Makes the slot refer to the new file. Returns the files that it referred to before.
   std::vector<std::shared_ptr<SlotFile>> finish();
 
  private:
@@ -45,8 +46,8 @@ class SlotRewriter {
   std::shared_ptr<SlotFile> fresh_;
   Phase phase_ = Phase::Headers;
   std::vector<std::uint32_t> numbers_;
-  std::vector<MetaEntry> old_;      ///< As they were in the index.
-  std::vector<MetaEntry> entries_;  ///< As they are in the new file.
+  std::vector<MetaEntry> old_;      ///< The entries as in the index when the rewrite began.
+  std::vector<MetaEntry> entries_;  ///< The entries as in the new file.
   std::vector<std::pair<std::uint32_t, MetaEntry>> forgotten_;
   RunFrame frame_;
   std::size_t at_ = 0;

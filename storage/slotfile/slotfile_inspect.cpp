@@ -20,7 +20,7 @@ namespace slotfile {
 
 namespace {
 
-/// The catalog's file names have no parser in the engine, which knows what it wants to open.
+/// A parsed catalog file name. The engine needs no such parser, because it knows the names that it opens.
 struct CatalogName {
   unsigned stripe = 0;
   unsigned copy = 0;
@@ -35,7 +35,7 @@ std::optional<CatalogName> parse_catalog_name(std::string_view name) {
   return std::nullopt;
 }
 
-/// The stripe of a segment's name.
+/// Returns the stripe in a segment's name; nothing for other names.
 std::optional<unsigned> stripe_of_journal_name(std::string_view name) {
   constexpr std::string_view kPrefix = "journal-";
   unsigned stripe = 0;
@@ -70,7 +70,7 @@ EntryReport report_of_write(const JournalWrite& write, std::uint64_t offset) {
   return report;
 }
 
-/// Everything of one stripe in a folder.
+/// Inspects all files of one stripe in a folder.
 class StripeInspection {
  public:
   StripeInspection(Env& env, const std::string& directory, unsigned stripe, unsigned stripes,
@@ -121,7 +121,7 @@ class StripeInspection {
       stripes_ = loaded->stripes;
       catalog_ = std::move(loaded->catalog);
     }
-    // A new engine has none yet.
+    // A new engine has no catalog yet.
     for (const std::string& path : missing) {
       if (any) sink_.problem(path, 0, "this copy of the catalog is missing");
     }
@@ -181,7 +181,7 @@ class StripeInspection {
         sink_.note(path_of(name), 0, "nothing refers to this file; it is removed at the next start");
         continue;
       }
-      // Without any catalog nobody knows which of them count: then they are looked at one by one.
+      // Without a catalog it is unknown which bytes count, so each entry is checked by itself.
       const std::optional<std::uint64_t> counted = found_ ? std::optional(catalog_.file_sizes[*number]) : std::nullopt;
       SlotfileInspection& file = files.emplace_back(path_of(name), *number, counted, sink_);
       FJORD_TRY(file.read_entries(env_));
@@ -201,7 +201,7 @@ class StripeInspection {
     return Status::ok();
   }
 
-  /// In the order in which they were read.
+  /// Sets the states of the writes, in the order in which they were read.
   void judge_writes() {
     std::size_t at = 0;
     for (SegmentReport& segment : report_.segments) {
@@ -216,7 +216,7 @@ class StripeInspection {
   const InspectOptions& options_;
   FindingSink& sink_;
   StripeReport report_;
-  bool found_ = false;  ///< There is a catalog that can be read.
+  bool found_ = false;  ///< True if a readable catalog exists.
   unsigned stripes_;
   Catalog catalog_;
   std::vector<std::tuple<std::uint64_t, GlobalId, std::uint64_t>> journal_writes_;
@@ -280,7 +280,7 @@ Status read_one_slotfile(Env& env, const std::string& path, std::string_view nam
                          StripeReport& stripe, FindingSink& sink) {
   SlotfileInspection file(path, parse_slotfile_name(name), std::nullopt, sink);
   FJORD_TRY(file.read_entries(env));
-  NewestVersions versions;  // without a structure: by document id alone
+  NewestVersions versions;  // Has no structure, so entries are compared by document id alone.
   file.for_each([&](const MetaEntry& entry) { versions.add_entry(file.number(), entry); });
   const auto judge = [&](EntryReport& report, const MetaEntry& entry) { versions.judge(file.number(), entry, report); };
   FJORD_TRY(file.read_parts(env, judge, options.entries));

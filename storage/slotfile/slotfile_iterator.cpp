@@ -12,10 +12,10 @@ namespace fjord::slotfile {
 
 namespace {
 
-/// Reading over a gap of this size costs less than a call more.
+/// Reading over a gap of this size costs less than another call.
 constexpr std::uint64_t kGapBytesMax = 64 << 10;
 
-/// How far ahead of itself it has mapped files read.
+/// Bytes of mapped files that are requested in advance.
 constexpr std::uint64_t kAskBytes = 8 << 20;
 
 constexpr std::size_t kBuffersKept = 8;
@@ -55,12 +55,13 @@ Result<bool> SlotfileIterator::next(DocBlockBuilder& into, std::size_t max_bytes
     const std::size_t count = into.count();
     const LostPages lost;
     into.add(entry);
-    if (lost.any()) into.rewind(size, count);  // hand_over() says it
+    if (lost.any()) into.rewind(size, count);  // hand_over() reports the error.
     return into.size() < max_bytes;
   });
 }
 
-/// What was verified may be gone by the time that it is read again.
+/// Gives an entry to the sink. Verified bytes of a mapped file may be gone by the time they are read again, which is
+/// reported as Corruption.
 Result<SlotfileIterator::Given> SlotfileIterator::hand_over(const EntryView& entry, const Sink& sink) {
   const LostPages lost;
   const bool go_on = sink(entry);
@@ -81,7 +82,7 @@ Result<bool> SlotfileIterator::visit(const Sink& sink) {
   Result<bool> more = advance(sink, given);
   if (more) return more;
   failure_ = more.error();
-  if (given) return true;  // what is there first; the next call says it
+  if (given) return true;  // The entries given so far are returned first; the next call reports the error.
   return failure_;
 }
 
@@ -158,7 +159,7 @@ Status SlotfileIterator::start_slot() {
   slot.sort_index();
   pending_.clear();
   at_ = 0;
-  const bool whole = slot.first_cell() == next_cell_;  // else the first cells were given before slots were joined
+  const bool whole = slot.first_cell() == next_cell_;  // If false, the first cells were given before slots were joined.
   const std::span<const MetaEntry> entries = slot.index().entries();
   pending_.reserve(slot.index().size());
   for (std::uint32_t number = 0; number < entries.size(); ++number) {
@@ -181,8 +182,8 @@ Status SlotfileIterator::start_slot() {
   return Status::ok();
 }
 
-/// Asks the selection about some documents at once, by their headers alone. The bodies of those that match are asked
-/// for then, so that the medium works on all of them and not on one after the other.
+/// Applies the selection to some documents in advance, by their headers alone. The bodies of those that match are then
+/// requested together, so that the medium works on all of them at the same time.
 void SlotfileIterator::look_ahead() {
   constexpr std::size_t kDocuments = 512;
   const std::size_t end = std::min(at_ + kDocuments, pending_.size());
@@ -198,7 +199,7 @@ void SlotfileIterator::look_at(std::size_t i) {
   const MetaEntry& entry = pending_[i].entry;
   matches_[i] = Matches::Unknown;
   if (entry.removed() || entry.held() || entry.header_length() == 0) return;
-  // What cannot be read now is met again, and reported, when its turn comes.
+  // An unreadable header is met again, and reported, when it is its turn.
   const Result<std::string_view> stored = stored_part(entry, Part::Header);
   if (!stored || mapped_.empty() || !verify_part(entry, Part::Header, *stored)) return;
   const Result<std::string_view> header = plain(entry, Part::Header, stored->substr(0, entry.header_length()));
@@ -211,14 +212,15 @@ void SlotfileIterator::look_at(std::size_t i) {
   if (!resident) handle_->will_need(entry.body_position, bytes);
 }
 
-/// Has the beginning of what will be asked of the next slot read while the second half of this one is worked on.
+/// Requests the first data of the next slot while the second half of this one is processed.
 void SlotfileIterator::ask_for_next_slot() {
-  if (next_cell_ >= kCells || on_corruption_ == OnCorruption::Skip) return;  // the scrub is slow on purpose
+  if (next_cell_ >= kCells || on_corruption_ == OnCorruption::Skip) return;  // The scrub is slow on purpose.
   Slot& next = *bucket_->by_cell[next_cell_];
   constexpr std::uint64_t kIndexBytesOfEntry = 64;
   const std::uint64_t index_bytes = context_.stats.index_bytes + next.info().entries * kIndexBytesOfEntry;
-  if (!next.is_loaded() && index_bytes > context_.options.limits.index_bytes_max) return;  // it would push out others
-  if (!engine_.load(next)) return;                                                         // said when its turn comes
+  // Loading it would unload others.
+  if (!next.is_loaded() && index_bytes > context_.options.limits.index_bytes_max) return;
+  if (!engine_.load(next)) return;  // Reported when it is its turn.
   for (std::uint16_t ordinal = 0; ordinal < next.files().size(); ++ordinal) {
     const Result<RandomAccessFile*> file = next.files()[ordinal]->file().get();
     if (!file) return;
@@ -251,11 +253,11 @@ Result<SlotfileIterator::Given> SlotfileIterator::give(const Sink& sink) {
   moved_ = now->timestamp_us != listed.timestamp_us || listed.held();
   if (!moved_) return give_entry(listed, sink);
   if (!filter_.wants(now->timestamp(), now->removed())) return Given::Nothing;
-  const MetaEntry copy = *now;  // reading may put it in quarantine
+  const MetaEntry copy = *now;  // A copy, because reading may put the entry in quarantine.
   return give_entry(copy, sink);
 }
 
-/// The current entry in the index; null if there is none any more.
+/// Returns the current entry as it is in the index; null if it is no longer there.
 Result<const MetaEntry*> SlotfileIterator::as_it_is_now() {
   const Pending& pending = pending_[at_];
   Slot& slot = bucket_->slot_for(pending.entry.gid);
@@ -301,7 +303,7 @@ Result<std::string_view> SlotfileIterator::part(const MetaEntry& entry, Part par
   FJORD_TRY_ASSIGN(std::string_view stored, stored_part(entry, part));
   bool is_right = verify_part(entry, part, stored);
   if (!is_right && !mapped_.empty() && !entry.held()) {
-    mapped_ = {};  // pages that were gone are zeros; a call says what the file has
+    mapped_ = {};  // Missing pages of a mapping are zeros. A read call returns the content of the file.
     FJORD_TRY_ASSIGN(stored, stored_part(entry, part));
     is_right = verify_part(entry, part, stored);
   }
@@ -314,7 +316,7 @@ Result<std::string_view> SlotfileIterator::part(const MetaEntry& entry, Part par
   return plain(entry, part, stored.substr(0, length - kPartChecksumBytes));
 }
 
-/// With its checksum, which is yet to be verified.
+/// Returns the part with its checksum, which is not yet verified.
 Result<std::string_view> SlotfileIterator::stored_part(const MetaEntry& entry, Part part) {
   const std::uint64_t begin = entry.position(part);
   const std::uint64_t length = stored_bytes(entry.length(part));
@@ -350,7 +352,7 @@ Status SlotfileIterator::open_file_of(const MetaEntry& entry) {
   return Status::ok();
 }
 
-/// Lets the system read what is mapped and will be touched soon: page by page it would wait for each.
+/// Asks the system to read mapped data that will be used soon. Otherwise the iterator would wait for each page.
 void SlotfileIterator::ask_for(Side& side, const MetaEntry& entry, Part part) {
   const std::uint64_t begin = entry.position(part);
   const std::uint64_t end = begin + stored_bytes(entry.length(part));
@@ -363,14 +365,15 @@ void SlotfileIterator::ask_for(Side& side, const MetaEntry& entry, Part part) {
   const std::uint64_t from = std::max(begin, side.asked_end);
   const std::uint64_t to = std::min(std::max(from, end) + kAskBytes, side.last_end);
   side.asked_end = std::max(to, end);
-  // Asking for what is there already costs a look at each page.
+  // Requesting data that is in memory already costs a check of each page.
   constexpr std::uint64_t kBetweenSamples = 256 << 10;
   bool resident = true;
   for (std::uint64_t at = from; resident && at < to; at += kBetweenSamples) resident = handle_->is_resident(at, 1);
   if (!resident) handle_->will_need(from, to - from);
 }
 
-/// Of an entry that was replaced, or was in memory, when the list was made: `entry` is as it is now.
+/// Reads a part of an entry that was in memory when the list was made, or was replaced since. `entry` is its current
+/// state.
 Result<std::string_view> SlotfileIterator::moved_part(const MetaEntry& entry, Part part) {
   Slot& slot = bucket_->slot_for(entry.gid);
   Side& side = sides_[part == Part::Header ? 0 : 1];
@@ -384,7 +387,7 @@ Result<std::string_view> SlotfileIterator::plain(const MetaEntry& entry, Part pa
   return std::string_view(side.held);
 }
 
-/// Puts in quarantine what does not verify, unless it was replaced meanwhile.
+/// Quarantines an entry that failed verification, unless it was replaced meanwhile.
 void SlotfileIterator::report(const MetaEntry& entry) {
   ++context_.stats.corrupt_reads;
   if (bucket_ == nullptr) return;
@@ -397,8 +400,8 @@ void SlotfileIterator::report(const MetaEntry& entry) {
   engine_.note_damage(*bucket_);
 }
 
-/// Where the next read should end. Without a selection the list says what will be asked for. With one, bodies are asked
-/// for here and there: it reads on twice as far each time that the last reading on was of use.
+/// Returns the offset at which the next read should end. Without a selection the list determines the wanted parts. With
+/// one, bodies are wanted here and there, so the distance doubles each time that the last reading ahead was useful.
 std::uint64_t SlotfileIterator::read_ahead(const MetaEntry& entry, Part part) {
   const std::uint64_t begin = entry.position(part);
   const std::uint64_t length = stored_bytes(entry.length(part));

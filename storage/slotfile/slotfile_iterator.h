@@ -11,11 +11,11 @@
 
 namespace fjord::slotfile {
 
-/// Goes through the cells of a bucket, slot by slot, and through each slot in the order of its files, with reads of up
-/// to 1 MiB. What a slot holds is listed once, when its turn comes; files do not change and are kept until then, so
-/// that splits, joins and rewrites in between do not matter. Each document is looked up again before it is given: it
-/// may have been replaced or removed. A snapshot lists all slots at once instead, copies what is held, and looks up
-/// nothing: 48 bytes an entry, and what the bucket has in memory only.
+/// Walks through the cells of a bucket slot by slot, and through each slot in the order of its files, with reads of up
+/// to 1 MiB. The entries of a slot are listed once, when its turn comes. Files do not change and are kept until then,
+/// so splits, joins and rewrites in between do no harm. Each document is looked up again before it is given, because it
+/// may have been replaced or removed. A snapshot instead lists all slots at once, copies what is held in memory, and
+/// looks up nothing. It takes 48 bytes for each entry, plus the held data.
 class SlotfileIterator final : public spi::DocumentIterator {
  public:
   enum class OnCorruption { Fail, Skip };
@@ -24,7 +24,7 @@ class SlotfileIterator final : public spi::DocumentIterator {
                    OnCorruption on_corruption = OnCorruption::Fail);
   ~SlotfileIterator() override;
 
-  /// Once, before anything else: lists what there is now. Errors: IoError, Corruption.
+  /// Lists the current content. To be called once, before anything else. Errors: IoError, Corruption.
   Status take_snapshot();
 
   Result<bool> next(DocBlockBuilder& into, std::size_t max_bytes) override;
@@ -36,17 +36,20 @@ class SlotfileIterator final : public spi::DocumentIterator {
 
   struct Side {
     ReadWindow window;
-    std::string held;             ///< A part that was compressed, or could not be mapped.
-    std::uint64_t ahead = 0;      ///< How far it pays to read on; see read_ahead().
-    std::uint64_t asked_end = 0;  ///< Of a mapped file: up to here the system knows what is needed.
-    std::uint64_t last_end = 0;   ///< One past the last part of the list in the open file.
+    std::string held;  ///< A part that was compressed, or could not be mapped.
+    /// Number of bytes that are worth reading at once; see read_ahead().
+    std::uint64_t ahead = 0;
+    /// End of the range of a mapped file that the system was asked to read.
+    std::uint64_t asked_end = 0;
+    /// Offset one past the last listed part in the open file.
+    std::uint64_t last_end = 0;
   };
 
   Result<bool> advance(const Sink& sink, bool& given);
   Status start_slot();
   bool start_listed();
   void copy_held();
-  /// What the list says is so now, or is to be given as if it were.
+  /// True if the list is up to date, or is a snapshot.
   bool is_list_valid() const { return is_snapshot_ || changes_ == context_.changes; }
   Status open_file_of(const MetaEntry& entry);
   void ask_for(Side& side, const MetaEntry& entry, Part part);
@@ -77,7 +80,8 @@ class SlotfileIterator final : public spi::DocumentIterator {
   const bool looks_ahead_;
   unsigned next_cell_ = 0;
 
-  Bucket* bucket_ = nullptr;  ///< During next(); null if it is gone, which only a snapshot outlives.
+  /// Valid during next(). Null if the bucket is gone, which only a snapshot survives.
+  Bucket* bucket_ = nullptr;
   struct Pending {
     MetaEntry entry;
     std::uint32_t number;
@@ -87,20 +91,24 @@ class SlotfileIterator final : public spi::DocumentIterator {
     std::vector<FileRef> files;
   };
   const bool is_snapshot_;
-  std::deque<Listed> listed_;  ///< The slots of a snapshot that are yet to be given.
-  std::string held_copy_;      ///< Parts that a snapshot found in memory; positions of held entries count in it.
+  std::deque<Listed> listed_;  ///< The slots of a snapshot that are still to be given.
+  /// Parts that a snapshot found in memory; positions of held entries refer to it.
+  std::string held_copy_;
   std::vector<Pending> pending_;
-  Slot* slot_ = nullptr;           ///< Where pending_ is from, as long as
-  std::uint64_t slot_serial_ = 0;  ///< its index has this number.
-  std::uint64_t changes_ = 0;      ///< The list is what the index says as long as nothing has changed since.
-  bool moved_ = false;             ///< The current entry is not where the list says.
-  std::vector<FileRef> files_;     ///< Of pending_.
+  /// The slot of pending_; valid as long as its index has the serial number slot_serial_.
+  Slot* slot_ = nullptr;
+  std::uint64_t slot_serial_ = 0;
+  /// EngineContext::changes when the list was last found up to date.
+  std::uint64_t changes_ = 0;
+  bool moved_ = false;          ///< True if the current entry is not where the list says.
+  std::vector<FileRef> files_;  ///< The files of pending_.
   std::size_t at_ = 0;
-  /// What a selection says of the entries before looked_end_, as far as it is known.
+  /// Results of the selection for the entries before looked_end_, as far as known.
   enum class Matches : std::uint8_t { Unknown, No, Yes };
   std::vector<Matches> matches_;
   std::size_t looked_end_ = 0;
-  std::uint16_t open_file_ = MetaEntry::kGone;  ///< Of files_: the one that the windows, or mapped_, are of.
+  /// Index in files_ of the file that the windows, or mapped_, refer to.
+  std::uint16_t open_file_ = MetaEntry::kGone;
   std::shared_ptr<RandomAccessFile> handle_;
   std::string_view mapped_;
   Status failure_;

@@ -17,7 +17,7 @@ struct Keyed {
   }
 };
 
-/// Keeps the first entries of those that it is shown.
+/// Keeps the first entries of the range, in the order of (group, gid), from all that are added.
 class Selector {
  public:
   Selector(const GroupRange& range, std::size_t max_entries) : range_(range), max_(max_entries), prune_at_(2 * max_) {}
@@ -36,7 +36,7 @@ class Selector {
   EntryWindow take() {
     std::sort(kept_.begin(), kept_.end());
     std::size_t end = std::min(max_, kept_.size());
-    if (end < kept_.size()) {  // Not within a group.
+    if (end < kept_.size()) {  // The window must not end within a group.
       while (end > 0 && kept_[end - 1].group == kept_[end].group) --end;
       if (end == 0) end = end_of_first_group();
     }
@@ -48,7 +48,7 @@ class Selector {
   }
 
  private:
-  /// Drops what stands behind the group of the entry that would be the last.
+  /// Drops the entries of all groups after the one in which the window ends at the latest.
   void prune() {
     const auto middle = kept_.begin() + static_cast<std::ptrdiff_t>(max_);
     std::nth_element(kept_.begin(), middle, kept_.end());
@@ -67,7 +67,7 @@ class Selector {
   const GroupRange range_;
   const std::size_t max_;
   std::size_t prune_at_;
-  std::uint64_t last_ = kLastGroup;  ///< Groups behind it do not come into the window.
+  std::uint64_t last_ = kLastGroup;  ///< Groups after this one are not part of the window.
   std::vector<Keyed> kept_;
   bool more_ = false;
 };

@@ -25,32 +25,34 @@ struct SpaceState;
 
 struct StorageNodeOptions {
   std::uint16_t index = 0;
-  /// How many executors share the buckets; a power of two. May change between starts.
+  /// Number of executors that share the buckets; a power of two. May change between starts.
   unsigned stripes = 2;
-  /// A window of a merge: so many entries of both replicas are compared at once.
+  /// Maximum number of entries in one window of a merge, for each of the two replicas compared.
   std::uint32_t merge_page_entries = 20'000;
-  /// One block of a merge's documents.
+  /// Maximum bytes of documents in one block of a merge.
   std::uint32_t merge_block_bytes = 256U << 10;
-  /// When a write counts as done whose client does not say.
+  /// Durability of writes for which the client asks for none.
   spi::Durability durability = spi::Durability::Process;
-  /// Where the engine's files are: when its file system fills up, the node takes less and less. Empty: not looked at.
+  /// Folder of the engine's files. When its file system fills up, the node accepts fewer and fewer writes. Empty: the
+  /// free space is not watched.
   std::string directory = {};
-  /// How long a peer may take for one page or block of a merge.
+  /// Time that a peer may take for one page or block of a merge.
   Duration peer_timeout = seconds(10);
-  /// How often the removed entries of a bucket are counted, beside each time that some are dropped.
+  /// Interval at which the remove entries of a bucket are counted. They are also counted after some were dropped.
   Duration count_removed_interval = seconds(600);
-  /// Names of settings that the configuration file gives a value for.
+  /// Names of the settings to which the configuration file gives a value.
   std::set<std::string> settings_from_file = {};
 };
 
-/// What a storage node says of itself, for /health.
+/// State of a storage node as reported on /health.
 struct StorageNodeHealth {
   std::uint64_t state_version = 0;
-  std::string state;  ///< Of this node in the cluster state: "up", "down", ...; empty: there is no state yet.
-  /// Why the fleet controller's polls are refused: it takes this process for another node. Empty: it does not.
+  std::string state;  ///< State of this node in the cluster state: "up", "down", ...; empty before there is one.
+  /// Reason why the node refuses the fleet controller's polls: they are addressed to a node of another name. Empty: the
+  /// name is right.
   std::string misnamed;
   std::uint32_t space_stage = 0;  ///< As PollReply::space_stage.
-  std::string space;              ///< What was measured and the limit; empty in the normal stage.
+  std::string space;              ///< The measured space and the limit exceeded; empty in the normal stage.
   std::uint64_t damaged_buckets = 0;
 };
 
@@ -58,9 +60,10 @@ struct StorageNodeHealth {
 using ProviderFactory =
     std::function<Result<std::unique_ptr<spi::PersistenceProvider>>(unsigned stripe, unsigned stripes)>;
 
-/// Holds buckets: applies what distributors send, reports what it has, fetches what it lacks from peers.
+/// Holds buckets: applies the writes that distributors send, reports the content of buckets, and fetches missing
+/// entries from other replicas.
 ///
-/// Threading: `handle` and `on_stripe` from anywhere; a bucket is touched on its stripe's executor alone.
+/// Threading: `handle` and `on_stripe` from any thread; a bucket is touched only on its stripe's executor.
 /// Lifetime: `runtime` and `transport` outlive it; nothing calls it once its destructor has begun.
 class StorageNode final : public rpc::Service, public spi::BucketAccess {
  public:
@@ -72,19 +75,19 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   bool handle(rpc::Request& request, rpc::Responder& respond) override;
   void on_stripe(BucketId bucket, UniqueFunction<void(spi::PersistenceProvider&)> task) override;
 
-  /// What this node acts upon; null until there is a state that speaks of this process.
+  /// The cluster state by which this node acts; null until a state counts this process as started.
   const rpc::SnapshotHolder& snapshots() const { return snapshots_; }
 
-  /// Cluster state version in use; 0 before there is one.
+  /// Version of the cluster state in use; 0 before there is one.
   std::uint64_t state_version() const;
 
-  /// Threading: from anywhere.
+  /// Threading: from any thread.
   StorageNodeHealth health() const;
 
  private:
   class Stripe;
-  friend class BucketMerge;  // Works for a stripe.
-  friend class GarbageScan;  // The same.
+  friend class BucketMerge;  // Works on behalf of a stripe.
+  friend class GarbageScan;  // Works on behalf of a stripe.
   StorageNode(const StorageNodeOptions& options, Runtime& runtime);
 
   std::size_t stripe_of(BucketId bucket) const { return bucket.raw() & (stripes_.size() - 1); }
@@ -95,8 +98,8 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   void set_replica_sets(rpc::SetReplicaSets request, rpc::Responder respond);
   void delete_buckets(rpc::DeleteBuckets request, rpc::Responder respond);
   void poll(rpc::Poll request, rpc::Responder respond);
-  /// Takes in what the fleet controller says. Errors: InvalidArgument if it means another node; those of
-  /// ClusterSnapshot::update.
+  /// Takes over the cluster state and schemas that a poll carries. Errors: InvalidArgument if the poll is addressed to
+  /// another node; those of SnapshotHolder::update.
   Status learn(const rpc::Poll& request);
   rpc::GetClusterInfoReply cluster_info() const;
   void set_space(const SpaceState& space);
@@ -106,20 +109,21 @@ class StorageNode final : public rpc::Service, public spi::BucketAccess {
   Clock& clock_;
   std::uint64_t incarnation_;
   Gauge& damaged_buckets_;
-  const std::string name_;  ///< "storage.2"
+  const std::string name_;  ///< For example "storage.2".
   mutable std::mutex learning_;
-  std::string misnamed_ FJORD_GUARDED_BY(learning_);  ///< As StorageNodeHealth has it.
+  std::string misnamed_ FJORD_GUARDED_BY(learning_);  ///< StorageNodeHealth::misnamed
   std::uint32_t space_stage_ FJORD_GUARDED_BY(learning_) = 0;
   std::string space_ FJORD_GUARDED_BY(learning_);
   std::atomic<std::uint64_t> damaged_ = 0;
-  std::uint64_t version_before_ FJORD_GUARDED_BY(learning_) = 0;  ///< The newest before it was heard of this process.
-  rpc::SnapshotHolder told_;                                      ///< By the fleet controller.
+  /// Newest state version received before the fleet controller knew this process by its incarnation.
+  std::uint64_t version_before_ FJORD_GUARDED_BY(learning_) = 0;
+  rpc::SnapshotHolder told_;  ///< The newest cluster state received from the fleet controller, whether in use or not.
   rpc::SnapshotHolder snapshots_;
   rpc::LiveSettings settings_;
   std::unique_ptr<MaintenanceBudget> budget_;
   std::unique_ptr<ForegroundCpus> foreground_cpus_;
   std::vector<std::unique_ptr<Stripe>> stripes_;
-  std::unique_ptr<SpaceMonitor> space_monitor_;  // Last: it tells the stripes.
+  std::unique_ptr<SpaceMonitor> space_monitor_;  // Last: it calls the stripes.
 };
 
 }  // namespace fjord::storage

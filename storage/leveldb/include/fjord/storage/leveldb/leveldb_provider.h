@@ -11,33 +11,35 @@
 namespace fjord {
 
 struct LeveldbOptions {
-  /// Holds one LevelDB database for each stripe, `leveldb-<stripe>`; made if it is missing. What it is in has to be
-  /// there already.
+  /// Folder with one LevelDB database for each stripe, `leveldb-<stripe>`; created if it is missing. Its parent folder
+  /// must exist.
   std::string directory;
-  /// This engine serves the buckets with (raw() & (stripes - 1)) == stripe. The number of stripes of a folder never
-  /// changes.
+  /// This engine serves only the buckets with (raw() & (stripes - 1)) == stripe. The number of stripes of a folder
+  /// never changes.
   unsigned stripe = 0;
   unsigned stripes = 1;  ///< A power of two, at most 256.
-  /// The least that writes get, whatever they ask for.
+  /// Minimum durability of writes, whatever they ask for.
   spi::Durability durability = spi::Durability::Process;
-  /// The least that changes of buckets get: replica sets, splits, what is deleted. Never less than `durability`.
+  /// Minimum durability of changes of buckets: replica sets, splits, deletions. Never less than `durability`.
   spi::Durability change_durability = spi::Durability::Process;
-  std::size_t cache_bytes = std::size_t{64} << 20;         ///< Memory for blocks of tables.
-  std::size_t write_buffer_bytes = std::size_t{16} << 20;  ///< Written and not yet in a table; twice that at most.
+  std::size_t cache_bytes = std::size_t{64} << 20;  ///< Memory for cached blocks of tables.
+  /// Memory for writes that are not yet in a table; LevelDB uses up to twice that.
+  std::size_t write_buffer_bytes = std::size_t{16} << 20;
   int open_files_max = 1000;
 };
 
-/// The same contract on LevelDB, the yardstick of the engines. Keys and values: storage/leveldb/README.md.
+/// Opens an engine that implements the contract on LevelDB, as the yardstick for the other engines. Keys and values:
+/// storage/leveldb/README.md.
 ///
-/// Threading: like every provider; LevelDB compacts on a thread of its own, so it is not for simulations.
-/// Lifetime: `env` outlives it, and has to stand calls from that thread. Whoever opens it sees to it that nobody else
-/// has the folder open.
+/// Threading: like every provider; LevelDB compacts on a thread of its own, so the engine is not for simulations.
+/// Lifetime: `env` outlives it and must allow calls from that thread. The caller ensures that the folder is open only
+/// once.
 /// Errors: InvalidArgument (options, another number of stripes), Corruption, NotImplemented (a newer format), NoSpace,
 /// IoError.
 Result<std::unique_ptr<spi::PersistenceProvider>> open_leveldb_provider(Env& env, const LeveldbOptions& options);
 
-/// With how many stripes the folder was made; nothing if it is not one of this engine. Errors: as of
-/// open_leveldb_provider().
+/// Returns the number of stripes with which the folder was made; nothing if this engine did not make it. Errors: those
+/// of open_leveldb_provider().
 Result<std::optional<unsigned>> leveldb_stripes_of(Env& env, const std::string& directory);
 
 }  // namespace fjord

@@ -6,8 +6,8 @@
 
 namespace fjord {
 
-/// The model of the provider contract: everything in ordered maps, nothing on disk. The oracle of the other engines'
-/// tests, and the engine of simulations that are not about disks.
+/// Makes the model of the provider contract, which keeps everything in ordered maps and nothing on disk. The tests of
+/// other engines compare with it, and simulations that do not test disks use it.
 ///
 /// Threading: like every provider. Durability: none; its content ends with it.
 std::unique_ptr<spi::PersistenceProvider> make_memory_provider();

@@ -16,13 +16,13 @@
 
 namespace fjord {
 
-/// Reading of an engine's files for people and tools: changes nothing, repairs nothing, tells everything. Not to be
-/// used on the files of a running engine if the answer is to be exact. The files: storage/FORMAT.md.
+/// Reads an engine's files for people and tools, without changing or repairing anything. The report is exact only if no
+/// engine runs on the files. Their format: storage/FORMAT.md.
 
-/// Something worth knowing about a place in a file.
+/// A remarkable place in a file.
 struct InspectFinding {
   enum class Severity {
-    Note,     ///< No harm: what a crash or an interrupted change leaves behind.
+    Note,     ///< Harmless: left behind by a crash or an interrupted change.
     Problem,  ///< Damage.
   };
   Severity severity = Severity::Problem;
@@ -30,31 +30,31 @@ struct InspectFinding {
   std::uint64_t offset = 0;
   std::string what;
 };
-/// "<path>: offset 64: the checksum is wrong".
+/// Returns for example "<path>: offset 64: the checksum is wrong".
 std::string to_string(const InspectFinding& finding);
 
-/// What became of a metadata entry in a slotfile, or of a write in the journal.
+/// The state of a metadata entry in a slotfile, or of a write in the journal.
 enum class EntryState {
-  Newest,     ///< The version that counts.
-  Replaced,   ///< There is a newer one of the same document.
-  Forgotten,  ///< A removed entry that its bucket has dropped; it goes when its slot is written anew.
-  Unused,     ///< Of a bucket that was deleted, or that is in other files now.
-  Void,       ///< Its document could not be read when the file was written anew.
+  Newest,     ///< The newest version of the document.
+  Replaced,   ///< A newer version of the same document exists.
+  Forgotten,  ///< A remove entry that its bucket has dropped; it disappears when its slot is rewritten.
+  Unused,     ///< Belongs to a bucket that was deleted or has other files now.
+  Void,       ///< Its document could not be read when the file was rewritten.
   Bad,        ///< The checksum is wrong; an acknowledged write may be lost.
 };
 /// "newest", "replaced", "forgotten", "unused", "void", "bad".
 std::string_view to_string(EntryState state);
 
 struct EntryReport {
-  std::uint64_t offset = 0;  ///< In a slotfile: of the entry. In the journal: of the record.
+  std::uint64_t offset = 0;  ///< Offset of the entry in a slotfile, or of the record in the journal.
   EntryState state = EntryState::Newest;
   BucketId bucket;  ///< Unknown (no bits) if the state is Unused, Void or Bad.
   GlobalId gid;
   std::uint64_t timestamp_us = 0;
   bool removed = false;
-  std::string id;                     ///< Document id, where it could be read.
-  std::uint64_t header_position = 0;  ///< In the file; nothing for writes in the journal.
-  std::uint32_t header_length = 0;    ///< As stored, hence compressed, without the checksum.
+  std::string id;                     ///< Document id; empty if it could not be read.
+  std::uint64_t header_position = 0;  ///< Position in the file; 0 for writes in the journal.
+  std::uint32_t header_length = 0;    ///< Bytes as stored: compressed, without the checksum.
   spi::Compression header_compression = spi::Compression::None;
   std::uint64_t body_position = 0;
   std::uint32_t body_length = 0;
@@ -74,12 +74,12 @@ struct SlotfileReport {
   std::uint32_t number = 0;
   BucketId made_for;
   std::uint64_t bytes = 0;
-  std::uint64_t counted_bytes = 0;  ///< What the catalog knows of; the rest is in the journal too, or means nothing.
-  std::uint64_t live_bytes = 0;     ///< Of the newest versions, with their metadata.
+  std::uint64_t counted_bytes = 0;  ///< Bytes that the catalog counts. The rest is in the journal too, or is unused.
+  std::uint64_t live_bytes = 0;     ///< Bytes of the newest versions, including their metadata.
   std::vector<RunReport> runs;
 };
 
-/// Which entries of a slotfile a slot uses: those of the bucket, in cells [first_cell, end_cell).
+/// The part of a slotfile that a slot uses: the entries of `bucket` in the cells [first_cell, end_cell).
 struct ShareReport {
   std::uint32_t number = 0;
   BucketId bucket;
@@ -89,7 +89,7 @@ struct ShareReport {
 struct SlotReport {
   unsigned first_cell = 0;
   unsigned end_cell = 0;
-  BucketInfo info;  ///< Without what the journal adds.
+  BucketInfo info;  ///< As in the catalog, without the writes in the journal.
   std::uint64_t live_bytes = 0;
   std::vector<ShareReport> files;
 };
@@ -101,18 +101,18 @@ struct BucketReport {
   bool damaged = false;
   std::vector<SlotReport> slots;
 };
-/// Which buckets have the documents of one that was split or joined.
+/// The buckets that took over the documents of the split or joined bucket `uid`.
 struct HeirsReport {
   std::uint64_t uid = 0;
   std::uint64_t lsn = 0;
   std::vector<std::pair<std::uint64_t, BucketId>> buckets;
 };
-/// What a catalog, or a record of the journal that changes it, says.
+/// The content of a catalog, or of a journal record that changes it.
 struct StructureReport {
   std::vector<BucketReport> buckets;
-  std::vector<std::uint64_t> removed;  ///< uids
+  std::vector<std::uint64_t> removed;  ///< Uids of removed buckets.
   std::vector<HeirsReport> heirs;
-  std::vector<std::pair<std::uint32_t, std::uint64_t>> file_sizes;  ///< By number.
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> file_sizes;  ///< Size by file number.
   std::uint64_t next_uid = 0;
   std::uint32_t next_file = 0;
 };
@@ -131,22 +131,22 @@ struct RecordReport {
   std::uint64_t lsn = 0;
   std::uint64_t write_count = 0;
   std::vector<EntryReport> writes;      ///< Empty if InspectOptions says so.
-  std::optional<StructureReport> edit;  ///< Then there are no writes.
+  std::optional<StructureReport> edit;  ///< If present, there are no writes.
 };
 struct SegmentReport {
   std::string path;
   std::uint64_t number = 0;
-  bool needed = true;  ///< False: what is in it is in slotfiles, and it waits to be written to again.
+  bool needed = true;  ///< False if its content is in slotfiles, and it waits to be used again.
   std::uint64_t bytes = 0;
-  std::uint64_t used_bytes = 0;  ///< Up to the end of the last record.
+  std::uint64_t used_bytes = 0;  ///< Bytes up to the end of the last record.
   std::vector<RecordReport> records;
 };
 
 struct StripeReport {
   unsigned stripe = 0;
-  std::vector<CatalogReport> catalogs;  ///< Those of the two copies that can be read.
+  std::vector<CatalogReport> catalogs;  ///< The readable ones of the two copies.
   std::vector<SegmentReport> segments;  ///< Oldest first.
-  StructureReport structure;            ///< The newer catalog with what the journal changed in it.
+  StructureReport structure;            ///< The newer catalog with the changes in the journal applied.
   std::vector<SlotfileReport> slotfiles;
 };
 
@@ -159,16 +159,16 @@ struct StoreReport {
 };
 
 struct InspectOptions {
-  /// False leaves out the entries of slotfiles and the writes of the journal, to save memory; all of them are read and
-  /// verified all the same. About 100 bytes are needed for each document in either case.
+  /// False: leaves out the entries of slotfiles and the writes of the journal to save memory. They are read and
+  /// verified nevertheless. In either case about 100 bytes are needed for each document.
   bool entries = true;
 };
 
-/// Reads the folder of an engine, all its stripes, and verifies every checksum in it. Damage is in `findings`; what
-/// lies behind it is read as far as possible. Errors: NotFound, IoError.
+/// Reads the folder of an engine with all its stripes, and verifies every checksum. Damage is reported in `findings`;
+/// data after a damaged place is read as far as possible. Errors: NotFound, IoError.
 Result<StoreReport> inspect_store(Env& env, const std::string& directory, const InspectOptions& options = {});
-/// The same for a single file of whatever kind, without its catalog: then all of a slotfile counts. Errors: NotFound,
-/// IoError; InvalidArgument (no file of an engine).
+/// Reads a single file of any kind without its catalog, so that the whole of a slotfile counts. Errors: NotFound,
+/// IoError; InvalidArgument (not a file of an engine).
 Result<StoreReport> inspect_store_file(Env& env, const std::string& path, const InspectOptions& options = {});
 
 }  // namespace fjord

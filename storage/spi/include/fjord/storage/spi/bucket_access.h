@@ -7,8 +7,8 @@
 
 namespace fjord::spi {
 
-/// The way to a storage node's buckets for services that run beside it, such as visitors.
-/// Threading: from anywhere. Lifetime: the storage node outlives every service that was given it.
+/// Gives services that run beside the storage node, such as visitors, access to its buckets.
+/// Threading: callable from any thread. Lifetime: the storage node outlives every service that holds this.
 class BucketAccess {
  public:
   virtual ~BucketAccess() = default;

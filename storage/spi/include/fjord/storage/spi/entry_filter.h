@@ -7,24 +7,28 @@
 
 namespace fjord::spi {
 
-/// What IterateOptions ask of one entry; every engine decides with it, so that all mean the same.
-/// Threading: confined to its owner. Lifetime: shares the options' types and selection.
+/// Decides which entries an iteration gives, according to its IterateOptions. Every engine uses this class, so that
+/// the options mean the same everywhere.
+/// Threading: confined to its owner. Lifetime: shares ownership of the options' types and selection.
 class EntryFilter {
  public:
-  /// A selection needs the types.
+  /// Requires `options.types` if there is a selection.
   explicit EntryFilter(const IterateOptions& options);
 
-  /// By what the metadata says alone: time range, and whether removed entries are wanted.
+  /// True if the metadata of an entry passes the filter: its timestamp is in the range, and remove entries are
+  /// wanted if it is one.
   bool wants(Timestamp timestamp, bool removed) const;
-  /// True if there is a selection to ask, which `matches` does.
+  /// True if entries have to pass `matches` too.
   bool has_selection() const { return options_.selection != nullptr; }
-  /// True if `matches` has to be given the body.
+  /// True if `matches` needs the body.
   bool selects_on_body() const;
-  /// A document whose header cannot be read does not match: it is nobody's answer to a question about its fields.
+  /// True if the document passes the selection. A document whose header cannot be read does not match, because its
+  /// fields are unknown.
   bool matches(std::string_view header, std::string_view body) const;
 
   bool wants_body() const { return options_.parts == Parts::All; }
-  /// The part of a header that is handed out: all of it, or up to the end of the id.
+  /// Returns the part of a header that is handed out: all of it, or with Parts::IdOnly its beginning up to the end of
+  /// the id.
   std::string_view project(std::string_view header) const;
 
  private:

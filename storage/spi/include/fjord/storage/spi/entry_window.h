@@ -10,16 +10,16 @@
 
 namespace fjord::spi {
 
-/// What a document and the tokens of its operations have in common, and hardly anything else: the narrowest bucket
-/// that it is in. Groups are in the order of the bucket tree.
+/// Returns the sort key of the narrowest bucket that can hold `gid`. A document and the idempotency tokens of its
+/// operations have the same group, which hardly any other document shares. Groups are ordered like the bucket tree.
 std::uint64_t group_of(const GlobalId& gid);
 
-/// No group comes after it.
+/// The highest group.
 inline constexpr std::uint64_t kLastGroup = std::numeric_limits<std::uint64_t>::max();
 
-/// The groups behind `after` up to `last`, both ends of them as group_of() has them.
+/// The groups after `after` up to and including `last`, in terms of group_of().
 struct GroupRange {
-  bool from_start = true;  ///< Ignore `after`.
+  bool from_start = true;  ///< If true, `after` is ignored and the range begins at the first group.
   std::uint64_t after = 0;
   std::uint64_t last = kLastGroup;
 
@@ -27,12 +27,13 @@ struct GroupRange {
 };
 
 struct EntryWindow {
-  std::vector<EntryMeta> entries;  ///< By rising (group, gid).
-  bool more = false;               ///< There are entries in the range behind these.
+  std::vector<EntryMeta> entries;  ///< Sorted by (group, gid).
+  bool more = false;               ///< True if the range holds more entries after these.
 };
 
-/// The first whole groups of the range that have `max_entries` entries together at most; the first one even if it has
-/// more. Looks at all entries of the bucket, but keeps about twice as many as it returns in memory.
+/// Returns the first groups of the range, each of them whole: as many as have at most `max_entries` entries together,
+/// and at least one group, however large. Looks at all entries of the bucket, but keeps only about twice as many in
+/// memory as it returns.
 /// Errors: those of PersistenceProvider::for_each_entry.
 Result<EntryWindow> list_window(PersistenceProvider& provider, BucketId bucket, const GroupRange& range,
                                 std::size_t max_entries);
