@@ -13,7 +13,7 @@ namespace fjord::mapreduce {
 namespace {
 
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
-/// Values that are combined many at a time go to the application in pieces of about so many bytes.
+/// Approximate bytes of values per BatchFunctions::combine() call.
 constexpr std::size_t kCombineTogether = std::size_t{512} << 10;
 
 class TableSource final : public TupleSource {
@@ -36,7 +36,7 @@ class TableSource final : public TupleSource {
   std::size_t at_ = 0;
 };
 
-/// The tuples could not be had.
+/// A source that fails because the tuples could not be made.
 class FailedSource final : public TupleSource {
  public:
   explicit FailedSource(Status why) : why_(std::move(why)) {}
@@ -46,9 +46,9 @@ class FailedSource final : public TupleSource {
   Status why_;
 };
 
-/// What applications emit, in a TupleTable. That of an application which combines many values at a time holds those
-/// that wait for it; all are combined before they come out, so that the tuples do not depend on when that was done
-/// before.
+/// The tuples that an application emits, in a TupleTable. With BatchFunctions the table also holds values that wait to
+/// be combined. All are combined before tuples come out, so that the tuples do not depend on earlier calls of
+/// combine().
 class TableAccumulator final : public Accumulator, private Emitter {
  public:
   TableAccumulator(Application& application, std::function<bool()> cancelled, std::size_t combine_from)
@@ -58,7 +58,7 @@ class TableAccumulator final : public Accumulator, private Emitter {
         combine_from_min_(combine_from) {}
 
   Status map(const DocumentView& document) override {
-    // Nothing of a document counts if map() fails on it.
+    // The tuples of a document are dropped if map() fails on it.
     emitted_.clear();
     emitted_tuples_ = 0;
     FJORD_TRY(application_.map(document, *this));
@@ -127,7 +127,7 @@ class TableAccumulator final : public Accumulator, private Emitter {
     BatchFunctions* const batches = application_.batches();
     if (batches == nullptr || !combines_) return Status::ok();
     auto combined = std::make_unique<TupleTable>(application_, kNoLimit);
-    std::vector<std::vector<std::string_view>> values;  // of keys that have several
+    std::vector<std::vector<std::string_view>> values;  // of keys with several values
     std::vector<std::string_view> keys;
     std::size_t bytes = 0, before = 0, after = 0;
     const auto flush = [&]() -> Status {
@@ -158,7 +158,7 @@ class TableAccumulator final : public Accumulator, private Emitter {
       if (bytes >= kCombineTogether) FJORD_TRY(flush());
     }
     if (!keys.empty()) FJORD_TRY(flush());
-    combines_ = before == 0 || after < before;  // else it never does
+    combines_ = before == 0 || after < before;  // false: the application does not combine
     table_ = std::move(combined);
     combine_from_ = combines_ ? std::max(combine_from_min_, 2 * table_->bytes()) : kNoLimit;
     return Status::ok();
@@ -168,9 +168,9 @@ class TableAccumulator final : public Accumulator, private Emitter {
   std::function<bool()> is_cancelled_;
   std::unique_ptr<TupleTable> table_;
   std::uint64_t tuples_ = 0;
-  std::string emitted_;  ///< By map() for the present document.
+  std::string emitted_;  ///< Emitted by map() for the current document.
   std::uint64_t emitted_tuples_ = 0;
-  bool combines_ = true;  ///< As far as is known: the application has a combine() that does something.
+  bool combines_ = true;  ///< False once combine() has proved to do nothing.
   const std::size_t combine_from_min_;
   std::size_t combine_from_ = combine_from_min_;
 };

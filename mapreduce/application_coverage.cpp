@@ -10,12 +10,12 @@ namespace {
 
 constexpr Duration kAnswerTimeout = seconds(3);
 
-/// The answers so far.
+/// The answers received so far.
 struct Coverage {
   std::string name;
   std::string version;
   std::size_t waiting = 0;
-  std::map<std::uint16_t, std::string> problems;  ///< By storage node.
+  std::map<std::uint16_t, std::string> problems;  ///< Problem per storage node.
   UniqueFunction<void(Status)> done;
 
   void finish() {
@@ -28,7 +28,7 @@ struct Coverage {
   }
 };
 
-/// Why a node that answers so cannot run its tasks; empty: it can.
+/// Returns why the node with this answer cannot run tasks of the job; empty if it can.
 std::string problem_of(const rpc::ListPluginsReply& reply, const Coverage& wanted) {
   std::string refused;
   for (const rpc::PluginLibrary& library : reply.libraries) {

@@ -1,5 +1,5 @@
-// The built-in applications but for fieldstats. The first four are those of the experiments that the default settings
-// of jobs and visitors come from.
+// The built-in applications except fieldstats. The first four are those of the experiments that the default settings of
+// jobs and visitors come from [VDS 2007, appendices A to D].
 
 #include "applications.h"
 
@@ -14,7 +14,7 @@
 namespace fjord::mapreduce {
 namespace {
 
-/// The document at the cost of so many square roots. The result is used, so that the compiler cannot leave it out.
+/// Costs `iterations` square roots per document. The result is used, so that the compiler cannot remove the loop.
 class SquareRoots {
  public:
   Status configure(const ApplicationParameters& parameters) {
@@ -33,7 +33,7 @@ class SquareRoots {
 
  private:
   std::int64_t iterations_ = 0;
-  volatile double sink_ = 0;  // a write to it is something the program does
+  volatile double sink_ = 0;  // the compiler must keep a volatile write
 };
 
 class Noop final : public Application {
@@ -58,7 +58,7 @@ class HeavyCpu final : public Application {
   SquareRoots roots_;
 };
 
-/// Counts documents by the text of a field. A value is a count, as eight bytes.
+/// Counts documents by the text of a field. A tuple's value is a count in eight bytes.
 class CityCount : public Application {
  public:
   Status configure(const ApplicationParameters& parameters, const DocumentType& type) override {

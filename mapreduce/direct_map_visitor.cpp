@@ -6,9 +6,9 @@
 namespace fjord::mapreduce {
 namespace {
 
-/// Buckets that are read together share one table, so that a group is sent once for all of them and not once for each.
-/// They are a unit: what is sent counts for the runner when it has heard that all of them are done, so a bucket is only
-/// said to be done when the last of them is, and if one fails, all are read again.
+/// Buckets that are read together share one table, so that a group is sent once for all of them. They form a unit: the
+/// runner counts their tuples only when all of them are done. So the visitor reports its buckets done only with the
+/// last one, and if one fails, all are read again.
 class DirectMapVisitor final : public visitors::Visitor {
  public:
   DirectMapVisitor(std::shared_ptr<TaskContext> shared, visitors::VisitContext& context, TaskSpec spec,
@@ -72,7 +72,7 @@ class DirectMapVisitor final : public visitors::Visitor {
     is_broken_ = false;
   }
 
-  /// What is in the table goes out now, and the table begins anew.
+  /// Sends the tuples in the table and empties it.
   Status ship() {
     TupleDocuments pieces(table_->drain(0), shared_->options.chunk_bytes);
     for (;;) {
@@ -105,13 +105,13 @@ class DirectMapVisitor final : public visitors::Visitor {
   std::shared_ptr<TaskContext> shared_;
   visitors::VisitContext& context_;
   TaskSpec spec_;
-  std::unique_ptr<MapInput> input_;  ///< Before the application, whose types it holds.
+  std::unique_ptr<MapInput> input_;  ///< Declared before the application, whose types it owns.
   std::unique_ptr<Application> application_;
   std::unique_ptr<Accumulator> table_;
   BatchSize batch_;
 
-  // The unit.
-  BucketId carrier_;  ///< What is sent goes under the name of this bucket.
+  // State of the current unit.
+  BucketId carrier_;  ///< Chunks are sent under this bucket's name.
   std::uint64_t unit_ = 0;
   std::uint64_t chunks_ = 0;
   std::uint64_t sent_bytes_ = 0;

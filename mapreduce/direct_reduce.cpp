@@ -11,12 +11,12 @@ namespace fjord::mapreduce {
 namespace {
 
 constexpr unsigned kTableBits = 4;
-/// Fewer tuples or groups are not worth waking other threads up.
+/// Least number of tuples or groups for which other threads are used.
 constexpr std::size_t kParallelMin = 1000;
-/// From here on the memory of tables goes back to the system before rows take as much.
+/// Bytes of tables from which freed memory is returned to the system before rows need as much.
 constexpr std::size_t kLargeTables = std::size_t{8} << 20;
 
-/// Where a row is, and the first bytes of its key, which are enough to tell most keys apart.
+/// The index of a row and the first bytes of its key, which distinguish most keys.
 struct Place {
   std::uint64_t prefix;
   std::uint32_t row;
@@ -30,7 +30,7 @@ std::uint64_t prefix_of(std::string_view key) {
   return prefix;
 }
 
-/// Merges neighbours until one is left.
+/// Merges neighbouring runs until one is left.
 template <typename Before>
 std::vector<Place> merge_all(std::vector<std::vector<Place>> runs, BulkExecutor& bulk, const Before& before) {
   while (runs.size() > 1) {
@@ -52,7 +52,7 @@ std::vector<Place> merge_all(std::vector<std::vector<Place>> runs, BulkExecutor&
   return std::move(runs.front());
 }
 
-/// Sorts by key, without a second place for the rows.
+/// Sorts rows by key without a second copy of the rows.
 void sort_rows(Rows& rows, std::size_t parts, BulkExecutor& bulk) {
   const auto before = [&rows](const Place& a, const Place& b) {
     return a.prefix != b.prefix ? a.prefix < b.prefix : rows[a.row] < rows[b.row];
@@ -68,7 +68,7 @@ void sort_rows(Rows& rows, std::size_t parts, BulkExecutor& bulk) {
   std::vector<Place> order = merge_all(std::move(runs), bulk, before);
   for (std::size_t first = 0; first < order.size(); ++first) {
     if (order[first].row == first) continue;
-    // A cycle of rows, of which each goes where the one before it was.
+    // Moves a cycle of rows, each to the place of the one before it.
     Rows::value_type saved = std::move(rows[first]);
     std::size_t at = first;
     while (order[at].row != first) {
@@ -91,7 +91,7 @@ DirectReduce::DirectReduce(Application& application, BulkExecutor& bulk, bool co
     tables_.push_back(std::move(own));
     while (tables_.size() < (std::size_t{1} << table_bits_)) tables_.push_back(application.make_accumulator());
   } else {
-    tables_.push_back(make_accumulator(application));  // uses the application, which is for one thread
+    tables_.push_back(make_accumulator(application));  // it calls the application, which only one thread may use
   }
   tuples_.resize(tables_.size());
 }
@@ -111,7 +111,7 @@ Status DirectReduce::for_each_table(std::size_t work, const std::function<Status
 Status DirectReduce::on_chunk(BucketId bucket, std::string bytes) {
   FJORD_TRY_ASSIGN(const TupleChunk chunk, TupleChunk::decode(bytes));
   if (count_at_once_) FJORD_TRY(add(bytes));
-  // The same bucket under another unit was begun again: what its former one has sent will not be completed.
+  // A carrier with another unit was restarted: its earlier unit will not be completed.
   for (auto it = units_.begin(); it != units_.end();) {
     const auto current = it++;
     if (current->second.carrier == bucket && current->first != chunk.unit && current->second.done.empty()) {
@@ -161,7 +161,7 @@ Status DirectReduce::add(std::string_view chunk) {
 }
 
 Status DirectReduce::on_bucket(BucketId bucket, const TaskReport& report) {
-  if (report.unit == 0) {  // nothing is there
+  if (report.unit == 0) {  // the bucket is empty
     count(report);
     return Status::ok();
   }
@@ -212,7 +212,7 @@ Result<Rows> DirectReduce::finish(std::size_t bytes_max, std::stop_token stop) {
   FJORD_TRY(for_each_table(groups, [&](std::size_t i) -> Status {
     Rows of_table(tables_[i]->groups());
     auto count = tables_[i]->reduce(application_, budget, of_table);
-    // Rows and tables are not all there at the same time.
+    // Frees each table early, so that not all rows and tables are in memory together.
     tables_[i]->clear();
     if (is_large) return_free_memory();
     if (!count) return count.error();

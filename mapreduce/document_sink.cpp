@@ -6,7 +6,7 @@
 namespace fjord::mapreduce {
 namespace {
 
-/// Users' operations go before those of jobs.
+/// Gives an operation background priority: users' operations take precedence.
 rpc::Operation in_background(rpc::Operation operation) {
   operation.priority = rpc::Priority::Background;
   return operation;

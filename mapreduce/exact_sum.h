@@ -9,24 +9,25 @@
 
 namespace fjord::mapreduce {
 
-/// The exact sum of any number of doubles: one integer in units of the smallest double (2^-1074), wide enough for the
-/// largest one 2^64 times. So the result does not depend on the order of additions, and neither does its encoding.
+/// The exact sum of doubles: one integer in units of the smallest double (2^-1074), wide enough for 2^64 times the
+/// largest double. So neither the result nor its encoding depends on the order of additions.
 ///
-/// Infinities and NaN are kept as flags, as IEEE arithmetic would have them in any order.
+/// Infinities and NaN are kept as flags and give the result of IEEE arithmetic, which is the same in any order.
 class ExactSum {
  public:
   void add(double value);
   void add(const ExactSum& other);
-  /// Takes out what was added before. False, and nothing done, if either is not finite: how often is not known.
+  /// Subtracts a sum that was added before. Returns false and changes nothing if either sum is not finite, because the
+  /// number of infinities and NaNs is not known.
   bool subtract(const ExactSum& other);
-  /// value * 2^exponent; exponent from -1074 to 0.
+  /// Adds value * 2^exponent; exponent from -1074 to 0.
   void add_scaled(__int128 value, int exponent);
-  /// The double nearest to the sum (ties to even); infinity if it is beyond the range of finite doubles.
+  /// Returns the double nearest to the sum (ties to even); infinity if the sum is beyond the finite doubles.
   double value() const;
 
-  /// Few bytes for sums of numbers of similar size. One sum has one encoding.
+  /// Appends the encoding, which is short for sums of numbers of similar size. A sum has exactly one encoding.
   void append_to(std::string& out) const;
-  /// False if the bytes are malformed.
+  /// Reads an encoded sum. Returns false if the bytes are malformed.
   bool read(ByteReader& in);
 
   friend bool operator==(const ExactSum&, const ExactSum&) = default;
@@ -43,9 +44,9 @@ class ExactSum {
   std::uint8_t flags_ = 0;
 };
 
-/// numerator / denominator, correctly rounded. `denominator` > 0.
+/// Returns numerator / denominator, correctly rounded. `denominator` > 0.
 double divide_rounded(__int128 numerator, std::uint64_t denominator);
-/// All digits.
+/// Returns all decimal digits of `value`.
 std::string int128_text(__int128 value);
 
 }  // namespace fjord::mapreduce

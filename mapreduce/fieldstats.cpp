@@ -15,7 +15,7 @@ namespace {
 
 using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 
-/// Count, sum, minimum and maximum of integers: 40 bytes, updated where they lie.
+/// Count, sum, minimum and maximum of integers: 40 bytes, updated in place.
 struct IntegerStats {
   static constexpr std::size_t kBytes = 40;
 
@@ -57,7 +57,7 @@ struct IntegerStats {
   }
 };
 
-/// The same of doubles. The sum is exact, so its bytes depend on the values alone and not on their order.
+/// Count, sum, minimum and maximum of doubles. The sum is exact, so its bytes do not depend on the order of the values.
 struct DoubleStats {
   std::uint64_t count = 0;
   double min = std::numeric_limits<double>::infinity();
@@ -67,7 +67,7 @@ struct DoubleStats {
 
   void add(double value) {
     ++count;
-    if (value == 0) value = 0;  // one zero, so that the bytes do not tell which of two equal ones came first
+    if (value == 0) value = 0;  // makes -0 and 0 the same, so that the bytes do not depend on the order
     any_nan = any_nan || std::isnan(value);
     if (!std::isnan(value)) {
       min = std::min(min, value);

@@ -13,8 +13,8 @@
 namespace fjord::mapreduce {
 namespace {
 
-/// A file is a row of frames: length:u32 checksum:u32 bytes. A frame holds whole tuples: destination:varint key:string
-/// values:varint value:string*.
+/// A file is a sequence of frames: length:u32 checksum:u32 bytes. A frame holds whole tuples: destination:varint
+/// key:string values:varint value:string*.
 constexpr std::size_t kFrameBytes = std::size_t{64} << 10;
 constexpr std::size_t kFrameHead = 8;
 constexpr std::size_t kLargeTable = std::size_t{4} << 20;
@@ -32,7 +32,7 @@ Result<std::string> SpillArea::new_path() {
   return directory_ + "/groups-" + std::to_string(next_.fetch_add(1));
 }
 
-/// A file of tuples in order. Errors while reading end it.
+/// A file of sorted tuples. After a read error nothing more may be read.
 struct GroupStore::Run final : TupleSource {
   Run(Env& file_env, std::string file_path) : env(file_env), path(std::move(file_path)) {}
   ~Run() override {
@@ -99,14 +99,14 @@ struct GroupStore::Run final : TupleSource {
   std::string path;
   std::unique_ptr<RandomAccessFile> file;
   std::string frame;
-  std::string_view rest;  ///< Of the frame.
+  std::string_view rest;  ///< Unread part of the frame.
   std::uint64_t at = 0;
   std::uint64_t end = 0;
 };
 
 namespace {
 
-/// Several sources in order become one; what they say of the same key is put together.
+/// Merges sorted sources into one; values of the same key are combined.
 class MergingSource final : public TupleSource {
  public:
   MergingSource(std::vector<TupleSource*> sources, std::unique_ptr<TupleSource> owned,
@@ -146,7 +146,7 @@ class MergingSource final : public TupleSource {
   struct Head {
     TupleSource* source = nullptr;
     Tuple tuple;
-    bool is_given = true;  ///< Its tuple was used, or there is none yet.
+    bool is_given = true;  ///< The tuple was returned, or none has been read.
     bool is_over = false;
   };
 
@@ -187,13 +187,13 @@ GroupStore::GroupStore(Application& application, SpillArea& area, GroupStoreOpti
     : application_(application),
       area_(area),
       options_(options),
-      // Half, so that there is more room after they have been combined.
+      // Half of the memory, so that combining frees room before the limit.
       table_(make_accumulator(application, std::move(cancelled), options.memory_bytes / 2)) {}
 
 GroupStore::~GroupStore() {
   const bool is_large = table_->bytes() >= kLargeTable;
   table_.reset();
-  if (is_large) return_free_memory();  // The next task of the job makes tuples of another size.
+  if (is_large) return_free_memory();  // the next task makes tuples of other sizes
 }
 
 Status GroupStore::keep_within_memory() {

@@ -12,18 +12,18 @@
 
 namespace fjord::mapreduce {
 
-/// A folder for what tasks cannot keep in memory.
-/// Threading: every thread. Lifetime: `env` outlives it.
+/// A directory for groups that tasks cannot keep in memory.
+/// Threading: callable from any thread. Lifetime: `env` outlives it.
 class SpillArea {
  public:
-  /// An empty `directory`: there is none, and tasks fail instead.
+  /// An empty `directory` means that there is none; tasks that need it fail.
   SpillArea(Env& env, std::string directory) : env_(env), directory_(std::move(directory)) {}
 
   bool is_there() const { return !directory_.empty(); }
-  /// Removes what an earlier process left.
+  /// Removes the files that an earlier process left.
   Status clean();
   Env& env() { return env_; }
-  /// A name that nobody has. Errors: those of making the folder.
+  /// Returns an unused path. Errors: those of creating the directory.
   Result<std::string> new_path();
 
  private:
@@ -33,17 +33,17 @@ class SpillArea {
 };
 
 struct GroupStoreOptions {
-  std::size_t memory_bytes = 0;    ///< The groups in memory together; a single group may need more.
-  std::uint64_t spill_bytes = 0;   ///< What may lie on disk.
-  std::uint32_t destinations = 1;  ///< The order in which tuples come out: by destination, then by key.
-  bool lose_spills = false;        ///< Wrong on purpose: forgets what it has written to disk.
+  std::size_t memory_bytes = 0;    ///< Limit for all groups in memory; a single group may exceed it.
+  std::uint64_t spill_bytes = 0;   ///< Limit for groups on disk.
+  std::uint32_t destinations = 1;  ///< Tuples come out sorted by destination, then by key.
+  bool lose_spills = false;        ///< Fault injection: drops what was written to disk.
 };
 
-/// The groups of one task: in memory up to a limit; beyond it the table is written to disk in the order in which tuples
-/// come out and begun anew, and in the end table and files are merged. So the tuples that come out depend only on what
-/// went in. The files are read back with checksums and removed with this object.
+/// The groups of one task. They are in memory up to a limit; beyond it the table is written to disk in output order and
+/// emptied, and at the end table and files are merged. So the tuples that come out depend only on those that went in.
+/// The files have checksums and are removed with this object.
 ///
-/// Threading: confined. Lifetime: what it is given outlives it.
+/// Threading: confined. Lifetime: all arguments of the constructor outlive it.
 class GroupStore {
  public:
   GroupStore(Application& application, SpillArea& area, GroupStoreOptions options,
@@ -53,9 +53,11 @@ class GroupStore {
   GroupStore& operator=(const GroupStore&) = delete;
 
   Accumulator& table() { return *table_; }
-  /// After each addition to the table. Errors: TooLarge that names the setting; those of writing.
+  /// Called after each addition to the table. Writes the table to disk if it exceeds the limit. Errors: TooLarge that
+  /// names the setting; those of writing.
   Status keep_within_memory();
-  /// All tuples; nothing is added after that. The source does not outlive this object. Errors: those of reading.
+  /// Returns all tuples; nothing may be added afterwards. The source must not outlive this object. Errors: those of
+  /// reading.
   Result<std::unique_ptr<TupleSource>> finish();
   std::uint64_t spilled_bytes() const { return spilled_bytes_; }
 

@@ -14,10 +14,10 @@ namespace {
 constexpr std::size_t kMergedAtOnce = 256;
 constexpr std::size_t kPartialBytesMax = std::size_t{1} << 30;
 
-/// A document that was read, with what map made of it.
+/// A document that was read, with the tuples that map made of it.
 struct FreshDocument {
   spi::EntryMeta meta;
-  std::size_t at = 0;  ///< In FreshDocuments::tuples.
+  std::size_t at = 0;  ///< Position in FreshDocuments::tuples.
   std::size_t bytes = 0;
   bool is_dead = false;
 };
@@ -35,19 +35,19 @@ struct FreshDocuments {
 /// One bucket of the unit.
 struct BucketWork {
   std::shared_ptr<BucketPartial> known;
-  std::uint64_t serial = 0;  ///< Of what is known, 0: nothing.
+  std::uint64_t serial = 0;  ///< Serial of `known` when the bucket began; 0: none.
   std::shared_ptr<PartialReader> reader;
   FreshDocuments fresh;
   std::uint64_t read = 0;      ///< Documents given to map.
-  bool is_lost = false;        ///< What map made of them is in the table already, and not here.
-  bool is_incomplete = false;  ///< What is known is not all that the bucket had at any time.
-  bool is_updated = false;     ///< What is known is as of now.
+  bool is_lost = false;        ///< Tuples of fresh documents are merged into the table and not kept.
+  bool is_incomplete = false;  ///< `known` does not match the bucket's content at any time.
+  bool is_updated = false;     ///< `known` was updated to what was read.
 
   bool may_be_kept() const { return known != nullptr && !(is_updated && (is_lost || is_incomplete)); }
   TaskReport report;
 };
 
-/// The tuples of another source, but for those of some keys.
+/// The tuples of another source except those of the given keys.
 class SourceWithout final : public TupleSource {
  public:
   SourceWithout(std::unique_ptr<TupleSource> source, const std::set<std::string, std::less<>>& keys)
@@ -64,7 +64,7 @@ class SourceWithout final : public TupleSource {
   const std::set<std::string, std::less<>>& keys_;
 };
 
-/// Different for all jobs that compute anything else.
+/// Returns a text that identifies what the job computes; other computations have other texts.
 std::string query_text(const TaskSpec& spec) {
   std::string text;
   for (const std::string* part : {&spec.application, &spec.document_type, &spec.incremental}) put_string(text, *part);
@@ -75,9 +75,9 @@ std::string query_text(const TaskSpec& spec) {
   return text;
 }
 
-/// Buckets that are read together are a unit, as in direct_map_visitor.cpp. Of each, what changed since it was read for
-/// an earlier job of the same is read, and all of it the first time. What map makes of a document is kept by itself, so
-/// that it can be taken out of the groups again when the document changes.
+/// Buckets that are read together form a unit, as in direct_map_visitor.cpp. The first job reads all documents of a
+/// bucket; later jobs with the same query read only those that have changed. The tuples of each document are kept
+/// separately, so that they can be taken out of the groups when the document changes.
 class IncrementalMapVisitor final : public visitors::Visitor {
  public:
   IncrementalMapVisitor(std::shared_ptr<TaskContext> shared, visitors::VisitContext& context, TaskSpec spec,
@@ -163,7 +163,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     table_->clear();
   }
 
-  /// What is known is not changed before the unit's end.
+  /// Puts the partials back into the cache. They are unchanged before the unit's end.
   void give_back() {
     for (auto& [bucket, work] : works_) {
       if (work.may_be_kept()) shared_->partials.put(query_, bucket, work.known);
@@ -196,7 +196,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     return fresh_bytes_ > memory() ? overflow() : Status::ok();
   }
 
-  /// The same for many documents, a batch after the other.
+  /// As map(), for many documents in batches.
   Status map_many(BucketWork& work, std::span<FreshDocument> documents, std::span<const DocumentView> views) {
     while (!views.empty()) {
       const std::uint64_t tuples = table_->tuples();
@@ -239,7 +239,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     return Status::ok();
   }
 
-  /// More is read than can be kept: from here on the unit is as one of a job that is not incremental.
+  /// Called when more is read than can be kept. From then on the unit is processed as in a job that is not incremental.
   Status overflow() {
     is_overflown_ = true;
     for (auto& [bucket, work] : works_) {
@@ -251,14 +251,14 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     return Status::ok();
   }
 
-  /// An iterator may give a document again that changes meanwhile: the last one counts.
+  /// Keeps only the last version of each document: an iterator may return a document again if it changes meanwhile.
   static void drop_repeated(FreshDocuments& fresh) {
     std::unordered_set<GlobalId> seen;
     bool any = false;
     for (auto it = fresh.documents.rbegin(); it != fresh.documents.rend(); ++it) {
       if (seen.insert(it->meta.gid).second) continue;
       it->bytes = 0;
-      it->meta.removed = true;  // marks it
+      it->meta.removed = true;  // marks it as repeated
       any = true;
     }
     if (!any) return;
@@ -277,7 +277,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     FJORD_TRY(for_each_alone(tuples, [this](auto key, auto value) { return merge_later(key, value); }));
     return merge_batch();
   }
-  /// Key and value stay until merge_batch().
+  /// `key` and `value` must stay valid until merge_batch().
   Status merge_later(std::string_view key, std::string_view value) {
     batch_.push_back({hash64(key), key, value});
     return batch_.size() == kMergedAtOnce ? merge_batch() : Status::ok();
@@ -324,14 +324,14 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     return Status::ok();
   }
 
-  /// The unit has the groups of what is known now.
+  /// True if `unit` has the groups of the buckets' present content.
   bool is_unchanged(const UnitPartial& unit) const {
     return follows(unit) && std::all_of(works_.begin(), works_.end(), [](const auto& one) {
              return one.second.reader->found() == PartialReader::Found::Same;
            });
   }
 
-  /// The unit has the groups of what was known when its buckets were begun, and how they changed is known.
+  /// True if `unit` has the groups of the partials with which its buckets began, and all changes since are known.
   bool follows(const UnitPartial& unit) const {
     return unit.serials.size() == works_.size() &&
            std::equal(works_.begin(), works_.end(), unit.serials.begin(), [](const auto& one, const auto& serial) {
@@ -340,7 +340,8 @@ class IncrementalMapVisitor final : public visitors::Visitor {
            });
   }
 
-  /// With `before`, what changed goes in and out of its groups; else all groups are made of what is known of documents.
+  /// Makes and sends the groups of a changed unit. With `before` the changes are applied to its groups; otherwise all
+  /// groups are made from the partials of the buckets.
   Status finish_changed(const UnitPartial* before, const std::vector<BucketId>& buckets) {
     if (before != nullptr) {
       for (const std::string& piece : before->groups) {
@@ -363,7 +364,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     for (auto& [bucket, work] : works_) update(work, retract, add);
     FJORD_TRY(status);
     std::vector<std::string> groups;
-    if (before != nullptr && doubtful_.size() * 2 > table_->groups()) {  // all is less trouble than most
+    if (before != nullptr && doubtful_.size() * 2 > table_->groups()) {  // rebuilding all is cheaper
       table_->clear();
       doubtful_.clear();
       before = nullptr;
@@ -380,7 +381,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     return Status::ok();
   }
 
-  /// What is known of the bucket becomes what is there now.
+  /// Updates the partial of a bucket to its present content.
   void update(BucketWork& work, const std::function<void(std::string_view)>& retract,
               const std::function<void(std::string_view)>& add) {
     if (work.reader->found() == PartialReader::Found::Same) return;
@@ -398,7 +399,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
       change.mapped = !document.is_dead;
       change.tuples = work.fresh.of(document);
     }
-    // Somebody else may have it: then it stays as it is.
+    // A partial that another visitor also holds stays unchanged there.
     if (work.known.use_count() != 1) work.known = std::make_shared<BucketPartial>(*work.known);
     work.known->apply(changes, retract, add);
     work.known->serial = shared_->partials.new_serial();
@@ -423,7 +424,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
         if (!given.contains(entry.gid)) partial->add(entry, false, {});
       }
     }
-    // Without all of its entries it would not be known which others there were.
+    // A partial is complete only if it and the dead letters account for the bucket's whole content.
     const ContentVersion made{partial->version().entries + of_dead.entries,
                               partial->version().checksum + of_dead.checksum};
     work.is_incomplete = !is_complete || made != work.reader->content();
@@ -444,7 +445,7 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     return Status::ok();
   }
 
-  /// All groups of the table but the doubtful ones.
+  /// Appends all groups of the table except the doubtful ones.
   Status drain(std::vector<std::string>& groups) {
     TupleDocuments pieces(std::make_unique<SourceWithout>(table_->drain(0), doubtful_), shared_->options.chunk_bytes);
     for (;;) {
@@ -454,7 +455,8 @@ class IncrementalMapVisitor final : public visitors::Visitor {
     }
   }
 
-  /// Groups whose extremes, or all of whose documents, may be gone: from the documents that are there.
+  /// Rebuilds the doubtful groups, whose extremes or all of whose documents may be gone, from the tuples of the
+  /// documents that are there.
   Status make_doubtful_anew() {
     table_->clear();
     const auto doubtful = std::exchange(doubtful_, {});
@@ -541,10 +543,10 @@ class IncrementalMapVisitor final : public visitors::Visitor {
   std::uint64_t query_;
   BatchSize batch_size_;
   std::vector<HashedTuple> batch_;
-  std::set<std::string, std::less<>> doubtful_;  ///< Keys of groups that the table has wrong.
+  std::set<std::string, std::less<>> doubtful_;  ///< Keys of groups that are invalid in the table.
 
-  // The unit.
-  BucketId carrier_;  ///< What is sent goes under the name of this bucket.
+  // State of the current unit.
+  BucketId carrier_;  ///< Chunks are sent under this bucket's name.
   std::uint64_t unit_ = 0;
   std::uint64_t chunks_ = 0;
   std::uint64_t sent_bytes_ = 0;

@@ -50,7 +50,7 @@ void JobKeeper::on_written(const rpc::JobStatus& record, const Status& status) {
     written(record.revision);
     return;
   }
-  // Whatever went wrong, the record says how it is: the write may have been done, too.
+  // After any error the stored record is read: the write may have been applied.
   const bool was_refused = status.code() == StatusCode::TestAndSetFailed;
   records_.read(record.job_id, mailbox_, [weak = weak_from_this(), record, was_refused](Result<rpc::JobStatus> found) {
     if (const auto self = weak.lock()) self->on_read(record, was_refused, std::move(found));
@@ -70,7 +70,7 @@ void JobKeeper::on_read(const rpc::JobStatus& wanted, bool was_refused, Result<r
     on_lost(*found);
     return;
   }
-  // Who asks for something writes the next revision, too, and leaves the rest as it was.
+  // A process that requests something also writes the next revision, but leaves all other fields unchanged.
   const bool is_written =
       is_mine && !was_refused && found->revision == wanted.revision &&
       std::tie(found->phase, found->outcome, found->run, found->resume, found->paused, found->cancel_wanted,
@@ -86,7 +86,7 @@ void JobKeeper::on_read(const rpc::JobStatus& wanted, bool was_refused, Result<r
 }
 
 void JobKeeper::written(std::uint64_t revision) {
-  const auto self = shared_from_this();  // one of these may let go of the keeper
+  const auto self = shared_from_this();  // a callback may release the keeper
   revision_ = revision;
   writing_ = false;
   failures_ = 0;
@@ -115,7 +115,7 @@ void JobKeeper::save_rows(JobRows rows, UniqueFunction<void(Status)> done) {
 void JobKeeper::write_rows(std::shared_ptr<RowsCall> call) {
   records_.write_rows(call->job, call->rows, mailbox_, [weak = weak_from_this(), call](const Status& status) {
     const auto self = weak.lock();
-    if (self == nullptr || !self->callbacks_.current) return;  // the job is another one's
+    if (self == nullptr || !self->callbacks_.current) return;  // another process owns the job
     if (!may_go_away(status)) return call->written(status);
     if (call->failures == 0)
       log::warning("job", "{}: the results wait for the store: {}", call->job, status.to_string());

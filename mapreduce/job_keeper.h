@@ -10,29 +10,30 @@
 
 namespace fjord::mapreduce {
 
-/// For what may be put as often as one likes: trying again is right.
+/// True if an idempotent operation that failed so should be retried.
 inline bool may_go_away(const Status& status) {
   return is_transient(status.code()) || status.code() == StatusCode::Timeout;
 }
 
-/// Keeps the record of one job that this process owns up to date: one write after the other, each on the condition that
-/// nobody has written in between. Who else writes either asks for something (a pause, a cancel, settings), which is
-/// taken over, or has taken the job over, which ends the keeper.
+/// Keeps the record of a job that this process owns up to date. It writes one revision after the other, each on the
+/// condition that the stored revision is the one it knows. Another writer of the record either requests something (a
+/// pause, a cancel, settings), which on_wanted reports, or has taken the job over, which ends the keeper.
 ///
-/// Threading: confined to `executor`. Lifetime: destroying it ends it without a word; `records`, `clock` and `executor`
-/// outlive it.
+/// Threading: confined to `executor`. Lifetime: destroying it ends it without a callback; `records`, `clock` and
+/// `executor` outlive it.
 class JobKeeper : public std::enable_shared_from_this<JobKeeper> {
  public:
   struct Callbacks {
-    /// What the record should say; owner, owner_id and epoch are those of this process.
+    /// Returns the content of the next record; owner, owner_id and epoch are those of this process.
     std::function<rpc::JobStatus()> current;
-    /// Somebody has asked for what is in `record`: paused, cancel_wanted, settings.
+    /// Another process has requested what `record` contains: paused, cancel_wanted, settings.
     std::function<void(const rpc::JobStatus& record)> on_wanted;
-    /// Another process owns the job, as `record` says. Nothing is called after that.
+    /// Another process owns the job, as `record` says. No callback is called after this one.
     std::function<void(const rpc::JobStatus& record)> on_lost;
   };
 
-  /// `revision` of the record as it is; 0: there is none. `ignores_owners`: wrong on purpose; goes on whoever owns it.
+  /// `revision` is that of the stored record; 0: there is none. `ignores_owners` is a fault injection: the keeper
+  /// continues although another process owns the job.
   JobKeeper(JobRecords& records, visitors::Mailbox mailbox, Clock& clock, Executor& executor, Callbacks callbacks,
             std::uint64_t revision, bool ignores_owners = false)
       : records_(records),
@@ -44,20 +45,19 @@ class JobKeeper : public std::enable_shared_from_this<JobKeeper> {
         ignores_owners_(ignores_owners),
         confirmed_(clock.now()) {}
 
-  /// Or will have one: the first write is under way.
+  /// True if the job has a record or its first write is in flight.
   bool has_record() const { return revision_ != 0 || writing_; }
-  /// For how long nothing has shown that this process owns the job: since the last write that succeeded began.
+  /// Time for which the ownership of this process is unconfirmed: since the start of the last write that succeeded.
   Duration unconfirmed() const { return clock_.now() - confirmed_; }
-  /// Writes the record as it is now; `then` (may be empty) is called when that has been written. What cannot be written
-  /// is tried again, for ever.
+  /// Writes the current content and then calls `then` (may be empty). A failed write is retried without end.
   void save(std::function<void()> then);
-  /// Writes results beside the record. An error that may go away is tried again, for ever. Errors: others of a put.
+  /// Writes results beside the record. A transient error or a timeout is retried without end. Errors: others of a put.
   void save_rows(JobRows rows, UniqueFunction<void(Status)> done);
-  /// Reads them. The same; errors: NotFound, others of a get.
+  /// Reads the results beside the record, with the same retries. Errors: NotFound, others of a get.
   void load_rows(UniqueFunction<void(Result<JobRows>)> done);
 
  private:
-  /// An attempt to read or write rows that is repeated, on its own, until its result stays.
+  /// A read or write of rows that is retried until it succeeds or fails for good.
   struct RowsCall;
   void write();
   void on_written(const rpc::JobStatus& record, const Status& status);
@@ -80,8 +80,8 @@ class JobKeeper : public std::enable_shared_from_this<JobKeeper> {
   unsigned failures_ = 0;
   MonotonicTime confirmed_;
   MonotonicTime write_began_;
-  std::vector<std::function<void()>> now_;    ///< Wait for the write that is under way.
-  std::vector<std::function<void()>> later_;  ///< For the next one.
+  std::vector<std::function<void()>> now_;    ///< Callbacks for the write in flight.
+  std::vector<std::function<void()>> later_;  ///< Callbacks for the next write.
 };
 
 }  // namespace fjord::mapreduce

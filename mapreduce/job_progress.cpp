@@ -28,7 +28,8 @@ JobProgress::Left JobProgress::left(std::uint64_t done, std::uint64_t total, Mon
   const auto open = static_cast<double>(total - done);
   const double elapsed = static_cast<double>(((is_paused_ ? paused_ : now) - started_).count());
   const double each = elapsed / ended;
-  // The mean of `ended` tasks is known to 1/sqrt(ended) of it; the sum of `open` ones adds sqrt(open) tasks.
+  // The mean over `ended` tasks has the relative error 1/sqrt(ended); the sum over `open` tasks varies by sqrt(open)
+  // tasks.
   const double error = each * std::sqrt(open * open / ended + open);
   return {Duration(static_cast<std::int64_t>(std::ceil(each * open))), Duration(static_cast<std::int64_t>(error))};
 }

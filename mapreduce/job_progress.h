@@ -6,18 +6,19 @@
 
 namespace fjord::mapreduce {
 
-/// How fast the tasks of a phase end, and what follows for those that are left. Time in which the job was paused does
+/// Estimates the remaining time of a phase from the rate at which its tasks end. Time in which the job is paused does
 /// not count.
 ///
 /// Threading: confined.
 class JobProgress {
  public:
   struct Left {
-    Duration time{0};   ///< 0: not known.
-    Duration error{0};  ///< Standard deviation, if the times of tasks are as different as they are by chance.
+    Duration time{0};  ///< Remaining time; 0: unknown.
+    /// Standard deviation of `time` if that of a task's time equals its mean.
+    Duration error{0};
   };
 
-  /// A phase in which `done` tasks are done already.
+  /// Begins a phase in which `done` tasks are already done.
   void begin(std::uint64_t done, MonotonicTime now);
   void pause(MonotonicTime now);
   void resume(MonotonicTime now);

@@ -21,7 +21,8 @@ constexpr int kRecord = 1;
 constexpr int kRows = 2;
 constexpr Duration kTimeout = seconds(5);
 
-/// Whoever writes a record reads it when in doubt; tokens beside a document that is written all the time would be many.
+/// Switches idempotency keys off. The writer of a record reads it when the outcome of a write is unknown, and a
+/// document that is written all the time would collect many keys.
 ClientOptions without_tokens(ClientOptions options) {
   options.make_tokens = false;
   return options;
@@ -30,12 +31,13 @@ ClientOptions without_tokens(ClientOptions options) {
 std::string record_id(const std::string& job) {
   return "id:fjord:fjord_job:n=" + std::to_string(kRecordLocation) + ":" + job;
 }
-/// Elsewhere: results of many jobs do not belong into the bucket that is looked through all the time.
+/// Results have a location of their own: the bucket of all records is scanned often and must stay small.
 std::string rows_id(const std::string& job) {
   return "id:fjord:fjord_job:n=" + std::to_string(hash64(job) >> 1) + ":" + job + "/rows";
 }
 
-/// An answer to listJobs, as it goes over the wire: extensible, and every reader of the one reads the other.
+/// Encodes the content as an answer to listJobs in wire format. The format can be extended, and every reader of such
+/// answers can read it.
 std::string packed(rpc::ListJobsReply content) {
   return rpc::encode_reply({rpc::ListJobs::kName, 0, rpc::WireProtocol::Compact}, rpc::Reply(std::move(content)));
 }
@@ -101,7 +103,7 @@ Result<rpc::JobStatus> status_in(Result<rpc::ListJobsReply> content) {
 
 }  // namespace
 
-/// Sessions are confined to `executor_`; all else is from anywhere.
+/// Threading: sessions are confined to `executor_`; all else is callable from any thread.
 class StoredJobRecords::Impl {
  public:
   Impl(ClientOptions options, Runtime& runtime, rpc::Transport& transport)
@@ -121,7 +123,7 @@ class StoredJobRecords::Impl {
 
   DocumentSink& sink() { return sink_; }
 
-  /// `f(Status, types)`, now or on the client's executor.
+  /// Calls `f(Status, types)`, at once or later on the client's executor.
   template <typename F>
   void with_types(F f) {
     if (const auto snapshot = client_.snapshot(); snapshot != nullptr && snapshot->types()->find(kJobType) != nullptr) {
@@ -155,7 +157,7 @@ class StoredJobRecords::Impl {
         });
   }
 
-  /// `done(Result<ListJobsReply>)`
+  /// Reads the document `id` and passes its content to `done`.
   void get(std::string id, visitors::Mailbox reply_to, Done<Result<rpc::ListJobsReply>> done) {
     with_types([this, id = std::move(id), reply_to = std::move(reply_to),
                 done = std::make_shared<Done<Result<rpc::ListJobsReply>>>(std::move(done))](const Status& ready,
@@ -290,7 +292,7 @@ void StoredJobRecords::read(std::string job, visitors::Mailbox reply_to, Done<Re
 
 void StoredJobRecords::write(rpc::JobStatus record, std::uint64_t expected, visitors::Mailbox reply_to,
                              Done<Status> done) {
-  // Without a document no condition holds, and with one this does not: it is made, or was there.
+  // With `expected` 0 no stored record satisfies the condition, so the put succeeds only if it creates the document.
   const std::string condition =
       std::string(kJobType) + ".revision == " + (expected == 0 ? std::string("-1") : std::to_string(expected));
   const std::string id = record_id(record.job_id);

@@ -62,7 +62,7 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
     visitors::VisitorSessionOptions options;
     options.selection = std::string(kResultType) + ".job == \"" + job_.job_id + "\"";
     options.buckets.emplace(buckets.begin(), buckets.end());
-    options.follow_bits = true;  // With more bits since, no node may have all of an output bucket.
+    options.follow_bits = true;  // if bits were added since, an output bucket may be spread over nodes
     visitors::VisitorSessionCallbacks callbacks;
     callbacks.on_docblock = [this](BucketId, const std::string& block) { take(block); };
     callbacks.on_finished = [this](Status status) { finish(std::move(status)); };
@@ -72,7 +72,7 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
   }
 
  private:
-  /// The next page of results that a distributor holds.
+  /// Asks a distributor for the next page of results that it holds.
   void ask() {
     if (at_address_ == addresses_.size()) {
       executor_.post([weak = weak_from_this()] {
@@ -94,7 +94,7 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
   void on_page(Result<rpc::ListJobsReply> reply) {
     const Status status = reply ? reply->status : reply.error();
     if (!status || reply->jobs.empty()) {
-      // Some other distributor runs it; but of one that does not answer, nothing is known.
+      // A distributor without the job is skipped. One that did not answer is asked up to kTriesMax more times.
       if (!status) reason_ = status;
       const bool is_lost = !status && tries_++ < kTriesMax && is_transient(status.code());
       if (!is_lost) {
@@ -134,7 +134,7 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
     const auto done = std::move(done_);
     if (status && malformed_) status = Status(StatusCode::Corruption, "malformed result documents");
     if (!std::is_sorted(results_.begin(), results_.end())) std::sort(results_.begin(), results_.end());
-    // A bucket may have been read twice.
+    // A bucket that was read twice gives duplicates.
     const auto has_same_key = [](const KeyedResult& a, const KeyedResult& b) { return a.first == b.first; };
     results_.erase(std::unique(results_.begin(), results_.end(), has_same_key), results_.end());
     if (status && results_.size() != job_.results) {
@@ -156,7 +156,7 @@ class JobResults::Impl : public std::enable_shared_from_this<Impl> {
   Executor& executor_;
   Done done_;
   std::vector<KeyedResult> results_;
-  std::vector<rpc::Address> addresses_;  ///< Direct: distributors to ask.
+  std::vector<rpc::Address> addresses_;  ///< Direct shuffle: the distributors to ask.
   std::size_t at_address_ = 0;
   unsigned tries_ = 0;
   Status reason_{StatusCode::NotFound, "no distributor holds the results of the job any more"};

@@ -18,8 +18,8 @@ constexpr std::uint32_t kOutputBucketsMin = 4;
 constexpr std::uint32_t kOutputBucketsMax = 16;
 constexpr unsigned kBeginAnewMax = 5;
 constexpr std::uint32_t kBucketsOfUnitMax = 64;     // as many as a visitor reads at once
-constexpr Duration kUsagePoll = milliseconds(100);  // how often a job with cpu_max hears what its tasks have used
-constexpr std::uint32_t kThrottledVisitors = 2;     // what they send too much is little then
+constexpr Duration kUsagePoll = milliseconds(100);  // poll interval for the processor time of a job with cpu_max
+constexpr std::uint32_t kThrottledVisitors = 2;     // keeps overshoot small
 constexpr std::uint32_t kThrottledUnitBuckets = 4;
 
 std::string job_selection(const char* type, const std::string& job) {
@@ -32,7 +32,7 @@ std::string joined(const std::vector<std::uint64_t>& numbers) {
   return text;
 }
 
-/// Errors: Corruption.
+/// Parses what joined() wrote. Errors: Corruption.
 Result<std::vector<std::uint64_t>> numbers_in(const std::string& text) {
   std::vector<std::uint64_t> numbers;
   for (const char *at = text.data(), *end = at + text.size(); at < end; ++at) {
@@ -93,7 +93,7 @@ void JobRunner::cancel() {
   if (outcome_ != rpc::JobPhase::Done || job_.phase == rpc::JobPhase::CleanUp) return;
   outcome_ = rpc::JobPhase::Cancelled;
   job_.error = cancelled();
-  if (begins_anew_) return;  // It is being stopped.
+  if (begins_anew_) return;  // The job is already being stopped.
   stop();
 }
 
@@ -146,9 +146,9 @@ void JobRunner::abandon() {
 
 // --- What a phase needs
 
-/// Two output buckets a node keep every node busy in reduce; fewer than 16 keep the documents between map and reduce,
-/// one for each pair of input and output bucket, from becoming many and small. A job keeps what it once had: there may
-/// be documents of it.
+/// Chooses the output buckets. Two per node keep every node busy in reduce. More than 16 would make the tuple
+/// documents, one for each pair of input and output bucket, many and small. A job keeps the output buckets it has,
+/// because they may contain its documents.
 void JobRunner::choose_output() {
   if (job_.output_buckets != 0) return set_output();
   const auto snapshot = environment_.snapshot.get();
@@ -251,7 +251,8 @@ void JobRunner::start_session(visitors::VisitorSessionOptions options, visitors:
   session_->start();
 }
 
-/// With a share of less than one task on each node there are pauses, too. What only reads waits for nothing else.
+/// Returns the pause before the next task begins if the foreground leaves jobs less than their full share. Visits that
+/// only read wait for nothing else.
 Duration JobRunner::wait_for_share(MonotonicTime now) {
   const std::int64_t share = environment_.share_percent;
   const Duration pause = share >= 100 ? Duration(0) : milliseconds(10) * (100 / std::max<std::int64_t>(1, share) - 1);
@@ -278,7 +279,7 @@ std::function<void()> JobRunner::if_alive(std::function<void()> then) {
   };
 }
 
-/// A phase that can be paused: what begins it is called again to go on with it.
+/// Begins a phase that can be paused; resume() calls `phase` again to continue it.
 void JobRunner::in_phase(std::function<void()> phase) {
   between_ = false;
   phase_ = std::move(phase);
@@ -293,7 +294,7 @@ void JobRunner::commit(std::function<void()> then) {
   callbacks_.commit(if_alive(std::move(then)));
 }
 
-/// What was mapped stays in the record together with its numbers.
+/// Ends mapping but keeps its cursor, so that the record names the mapped buckets that its counts include.
 void JobRunner::end_mapping() {
   if (std::exchange(maps_, false)) resume_ = session_->token();
 }
@@ -308,7 +309,7 @@ void JobRunner::take_dead_letters(const TaskReport& report) {
 void JobRunner::start() {
   const bool has_begun = job_.bits != 0;
   if (!choose_pass()) return;
-  // Its former process may have been further than the record says.
+  // The former owner may have done more than the record says.
   if (has_begun && job_.phase != rpc::JobPhase::CleanUp) note_strays();
   if (job_.cancel_wanted) {
     outcome_ = rpc::JobPhase::Cancelled;
@@ -321,7 +322,7 @@ void JobRunner::start() {
   }
 }
 
-/// False if the job cannot run any more as it could when it was submitted.
+/// Plans the current pass. Returns false and ends the job if it can no longer run as it was submitted.
 bool JobRunner::choose_pass() {
   snapshot_ = environment_.snapshot.get();
   const std::size_t pass = job_.passes_done.size();
@@ -337,7 +338,7 @@ bool JobRunner::choose_pass() {
     return false;
   }
   direct_.reset();
-  plan_.application.reset();  // before its types
+  plan_.application.reset();  // must be destroyed before its types
   plan_ = std::move(*plan);
   application_ = plan_.application.get();
   spec_.application = plan_.pass.application;
@@ -352,7 +353,7 @@ bool JobRunner::choose_pass() {
 }
 
 void JobRunner::choose_shuffle() {
-  if (job_.shuffle != rpc::Shuffle::Auto) return;  // it has begun elsewhere
+  if (job_.shuffle != rpc::Shuffle::Auto) return;  // an earlier owner has chosen
   job_.shuffle = job_.spec.shuffle;
   if (job_.shuffle == rpc::Shuffle::Auto) {
     const bool is_incremental = job_.spec.incremental && job_.passes_done.empty();
@@ -365,22 +366,23 @@ void JobRunner::begin() {
   job_.bits = environment_.snapshot.get()->distribution_bits();
   job_.phase = rpc::JobPhase::Map;
   resume_.reset();
-  job_.resume.clear();  // what was mapped in an earlier run or pass, if the job was taken over then
+  // The cursor of an earlier run or pass, if the job was taken over in it.
+  job_.resume.clear();
   lost_.clear();
   progress_.begin(0, environment_.clock.now());
   if (job_.shuffle == rpc::Shuffle::Direct) {
     map_direct(std::nullopt);
     return;
   }
-  // Who takes the job over has to name tuple documents as they are named from now on, and to remove them.
+  // The record must be written first: a new owner must use the same names of tuple documents and remove them.
   choose_output();
   commit([this] {
     if (outcome_ == rpc::JobPhase::Done) in_phase([this] { map(); });
   });
 }
 
-/// As the record says. False if that cannot be: what a direct job had is gone with its process, and with other
-/// distribution bits there are other tasks.
+/// Continues as the record says. Returns false if that is impossible: a direct job has lost its groups with its
+/// process, or the distribution bits differ, so that the tasks are others.
 bool JobRunner::go_on() {
   if (job_.output_buckets == 0) return false;
   set_output();
@@ -505,7 +507,7 @@ void JobRunner::finish_direct() {
   if (!lost_.empty()) {
     std::sort(lost_.begin(), lost_.end());
     between_ = true;
-    // Not from inside the session's callback: it is about to be replaced.
+    // Deferred: the session is about to be replaced and must not be on the stack.
     environment_.executor.post(if_alive([this] {
       if (outcome_ == rpc::JobPhase::Done) map_direct(std::exchange(lost_, {}));
     }));
@@ -516,8 +518,8 @@ void JobRunner::finish_direct() {
     return;
   }
   job_.phase = rpc::JobPhase::Reduce;
-  // Groups of an aggregation become rows in a moment. On another thread the rows could not take the memory of the
-  // groups: the allocator keeps what is freed for the thread that had it.
+  // Groups of an aggregation become rows quickly, so this thread does it. On another thread the rows could not reuse
+  // the memory of the groups: the allocator keeps freed memory for the thread that had it.
   if (application_->is_aggregation()) {
     on_direct_reduced(direct_->finish(static_cast<std::size_t>(memory_limit())));
   } else {
@@ -525,13 +527,13 @@ void JobRunner::finish_direct() {
   }
 }
 
-/// Functions of users may take long: meanwhile the job can be asked about and cancelled. What it needs stays until it
-/// ends, also when nobody waits for it any more.
+/// Reduces on another thread: functions of users may take long, and the job must answer calls meanwhile. The reduction
+/// owns what it needs until it ends, even if its result is no longer needed.
 void JobRunner::reduce_elsewhere() {
   between_ = true;
   reduction_ = std::stop_source();
   struct Reduction {
-    std::shared_ptr<const rpc::ClusterSnapshot> snapshot;  ///< Holds the types of the application.
+    std::shared_ptr<const rpc::ClusterSnapshot> snapshot;  ///< Owns the types that the application uses.
     std::shared_ptr<Application> application;
     std::unique_ptr<DirectReduce> direct;
   };
@@ -561,7 +563,8 @@ void JobRunner::on_direct_reduced(Result<Rows> rows) {
   }
 }
 
-/// The groups do not fit here. What was counted is forgotten: the documents are read once more.
+/// Restarts the job through the store because its groups do not fit into this process. All counts are reset, and the
+/// documents are read again.
 void JobRunner::switch_to_store() {
   log::info("job", "{}: {} groups and more are too many for one process; it goes on through the store", job_.job_id,
             job_.map_tasks_done);
@@ -594,7 +597,7 @@ visitors::VisitorSessionOptions JobRunner::map_options() const {
   TaskSpec spec = spec_;
   spec.dead_letters_max = static_cast<std::uint32_t>(settings_.dead_letters_max);
   spec.expected_documents.clear();
-  spec.puts_results = true;  // what reduce puts is none of its business
+  spec.puts_results = true;  // map tasks need not know what reduce puts
   spec.puts_rows = false;
   spec.into = {};
   auto options = session_options(kMapVisitor);
@@ -652,7 +655,7 @@ void JobRunner::reduce() {
   in_phase([this] { run_reduce(); });
 }
 
-/// From its beginning, also if it had begun before: results are overwritten with the same bytes.
+/// Runs reduce from its beginning, even if it had begun before: results are overwritten with the same bytes.
 void JobRunner::run_reduce() {
   const unsigned bits = environment_.snapshot.get()->distribution_bits();
   std::set<BucketId> buckets;
@@ -675,7 +678,8 @@ void JobRunner::run_reduce() {
       std::move(options),
       [this](const TaskReport& report) {
         ++job_.reduce_tasks_done;
-        // A bucket that its distributor knows nothing of comes without a report; then tuples are lost.
+        // A bucket that its distributor does not know has an empty report. Its tuples are lost, which on_finished
+        // detects.
         reduced_documents_ += report.documents;
         job_.results += report.results;
         if (!spec_.into.type.empty()) job_.documents_put += report.results;
@@ -699,8 +703,8 @@ void JobRunner::run_reduce() {
       });
 }
 
-/// The record says how the job ends before the first tuple document is removed: who takes it over then goes on with
-/// removing, and does not miss tuples.
+/// Writes the outcome to the record before the first tuple document is removed. A new owner then continues removing and
+/// does not miss tuples.
 void JobRunner::finish_store(rpc::JobPhase outcome) {
   job_.phase = rpc::JobPhase::CleanUp;
   job_.outcome = outcome;
@@ -708,7 +712,7 @@ void JobRunner::finish_store(rpc::JobPhase outcome) {
   commit([this] { clean_up(); });
 }
 
-/// Of all runs and passes.
+/// Removes the tuple documents of all runs and passes.
 void JobRunner::clean_up() {
   job_.phase = rpc::JobPhase::CleanUp;
   const std::vector<BucketId> buckets = output_buckets();
@@ -738,8 +742,8 @@ void JobRunner::fail(const Status& status) {
   stop();
 }
 
-/// Tasks are named after buckets, which more distribution bits cut into smaller ones: a bucket that had not been read
-/// by then is nowhere as a whole any more.
+/// True if a restart may help because the distribution bits have changed. Tasks are named after buckets, which more
+/// bits split: a bucket that had not been read by then no longer exists as a whole.
 bool JobRunner::may_begin_anew(const Status& status) const {
   return is_transient(status.code()) && environment_.snapshot.get()->distribution_bits() != job_.bits &&
          job_.run - job_.pass_run < kBeginAnewMax;
@@ -751,7 +755,7 @@ void JobRunner::stop() {
   reduction_.request_stop();
   end_mapping();
   if (pumps_) return;
-  // Not from inside the session's callback: it is about to be replaced.
+  // Deferred: the session is about to be replaced and must not be on the stack.
   if (session_ == nullptr) {
     environment_.executor.post(if_alive([this] { stopped(); }));
   } else {
@@ -770,7 +774,7 @@ void JobRunner::stopped() {
   }
 }
 
-/// What an earlier run has put is removed with the rest in the end.
+/// Restarts the pass. Clean-up removes the documents of earlier runs with the others.
 void JobRunner::begin_anew() {
   log::info("job", "{} begins anew", job_.job_id);
   begins_anew_ = false;

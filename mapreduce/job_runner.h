@@ -22,7 +22,7 @@
 
 namespace fjord::mapreduce {
 
-/// What a runner works with. Lifetime: all of it outlives the runner.
+/// The dependencies of a runner. Lifetime: all of them outlive the runner.
 struct RunnerEnvironment {
   const JobServiceOptions& options;
   Clock& clock;
@@ -33,61 +33,61 @@ struct RunnerEnvironment {
   std::uint64_t task_memory_bytes;
   std::uint64_t job_memory_bytes;
   const ApplicationRegistry& applications;
-  const std::int64_t& share_percent;  ///< Of the tasks that it could run; less while the foreground is slow.
+  /// Percentage of its tasks that the job may run; below 100 while foreground operations are slow.
+  const std::int64_t& share_percent;
   JobRecords& records;
-  visitors::Mailbox mailbox;  ///< Of the executor.
-  /// Runs a task that may take long on a thread that runs nothing else meanwhile, so that `executor` can always answer.
+  visitors::Mailbox mailbox;  ///< Posts to `executor`.
+  /// Runs a long task on a thread that runs nothing else meanwhile, so that `executor` stays free to answer calls.
   std::function<void(Task)> run_long;
 };
 
 struct RunnerCallbacks {
-  /// Done, failed or cancelled; may destroy the runner.
+  /// The job is done, failed or cancelled. The callback may destroy the runner.
   std::function<void()> on_finished;
-  /// The job's record has to say what status() does before `then` may be called. What is not called any more: the job
-  /// has another owner.
+  /// Writes status() to the job's record and then calls `then`. If `then` is never called, the job has another owner.
   std::function<void(std::function<void()> then)> commit;
-  /// Nobody else can own the job by now.
+  /// True if no other process can own the job at this time.
   std::function<bool()> is_owner;
-  /// Results beside the record, as JobKeeper writes and reads them.
+  /// Write and read the results beside the record, as JobKeeper does.
   std::function<void(JobRows rows, UniqueFunction<void(Status)> done)> save_rows;
   std::function<void(UniqueFunction<void(Result<JobRows>)> done)> load_rows;
 };
 
-/// Takes one job through its passes, and each pass through its phases: map, reduce, and, if its rows become documents
-/// that stay, put. At the end of the last pass comes clean-up. With the direct shuffle the runner itself reduces, as
-/// map tasks end, and nothing is put; if that needs more memory than the job may take and the shuffle is the system's
-/// choice, the job begins anew through the store. It also begins anew when the distribution bits change and a phase
-/// cannot be finished because of that, with tuple documents of another name.
+/// Runs one job through its passes, and each pass through its phases: map, reduce and, if its rows become lasting
+/// documents, put. Clean-up follows the last pass. With the direct shuffle the runner itself reduces while map tasks
+/// end, and nothing is put. If that needs more memory than the job may use and the shuffle was not set by the user, the
+/// job restarts through the store. It also restarts, with new names for tuple documents, when the distribution bits
+/// change and a phase cannot be finished because of that.
 ///
 /// Threading: confined to the environment's executor. Lifetime: destroying it stops the job without cleaning up.
 class JobRunner {
  public:
-  /// `job` has id and spec, or is the job's record: then it goes on from there.
+  /// `job` is a new job with id and spec, or the record of a job that the runner continues.
   JobRunner(rpc::JobStatus job, RunnerEnvironment environment, Random random, RunnerCallbacks callbacks);
   ~JobRunner() { reduction_.request_stop(); }
   JobRunner(const JobRunner&) = delete;
   JobRunner& operator=(const JobRunner&) = delete;
 
   void start();
-  /// Ends the job as Cancelled; the documents between map and reduce are removed first.
+  /// Ends the job as Cancelled, after the tuple documents are removed.
   void cancel();
-  /// Tasks that are under way are given up; resume() goes on with the buckets that are not done.
+  /// Abandons the running tasks. resume() continues with the buckets that are not done.
   void pause();
   void resume();
-  /// In force at once.
+  /// Applies settings at once.
   void apply(std::vector<rpc::Parameter> settings);
-  /// The environment's share_percent has changed.
+  /// Must be called when the environment's share_percent has changed.
   void share_changed();
-  /// The executor is gone: does nothing any more, not even when destroyed.
+  /// Called when the executor is gone: the runner does nothing from then on, not even in its destructor.
   void abandon();
-  /// The phase is Done, Failed or Cancelled once on_finished was called.
+  /// The state of the job. Its phase is Done, Failed or Cancelled once on_finished was called.
   rpc::JobStatus status() const;
-  /// The same as a record, from which another process can go on.
+  /// The state of the job as a record from which another process can continue.
   rpc::JobStatus record() const;
   bool is_paused() const { return job_.paused; }
-  /// Documents that stay are being put or removed, or may be.
+  /// True while the job may put or remove lasting documents.
   bool puts_documents() const;
-  /// Of a job that is done and was reduced here; take_rows() once.
+  /// True if the job is done and its rows are in this runner. take_rows() may be called once.
   bool has_rows() const { return has_rows_; }
   JobRows take_rows() { return std::move(rows_); }
 
@@ -139,7 +139,7 @@ class JobRunner {
   void end();
   std::string bound_by() const;
 
-  // What makes one pass of several, and documents of rows (job_runner_passes.cpp).
+  // Passes, and rows that become documents (job_runner_passes.cpp).
   bool puts_rows() const;
   bool takes_some() const;
   std::vector<BucketId> output_buckets() const;
@@ -173,54 +173,55 @@ class JobRunner {
   RunnerCallbacks callbacks_;
   JobSettings settings_;
   TaskSpec spec_;
-  std::shared_ptr<const rpc::ClusterSnapshot> snapshot_;  ///< Of the start: holds the types of the application.
+  /// Snapshot at the start of the pass; owns the types that the application uses.
+  std::shared_ptr<const rpc::ClusterSnapshot> snapshot_;
   PassPlan plan_;
-  Application* application_ = nullptr;  ///< That of the plan.
+  Application* application_ = nullptr;  ///< The application of `plan_`.
   std::unique_ptr<DirectReduce> direct_;
-  std::stop_source reduction_;  ///< Of the groups of `direct_`, elsewhere.
+  std::stop_source reduction_;  ///< Stops the reduction that runs on another thread.
   JobRows rows_;
   bool has_rows_ = false;
   std::unique_ptr<visitors::VisitorSession> session_;
-  std::function<void()> phase_;                 ///< Begins the present phase, or goes on with it.
-  std::optional<visitors::VisitToken> resume_;  ///< Of a map phase that was begun before.
-  std::vector<BucketId> lost_;                  ///< Direct: buckets that are to be read once more.
-  std::uint64_t repeated_before_ = 0;           ///< In the phases before this one.
+  std::function<void()> phase_;                 ///< Begins or resumes the current phase.
+  std::optional<visitors::VisitToken> resume_;  ///< Cursor of a map phase to resume.
+  std::vector<BucketId> lost_;                  ///< Direct: buckets that must be read again.
+  std::uint64_t repeated_before_ = 0;           ///< Repeated tasks of the pass's earlier sessions.
   std::uint64_t reduced_documents_ = 0;
   rpc::JobPhase outcome_ = rpc::JobPhase::Done;
-  bool begins_anew_ = false;  ///< As soon as its tasks have stopped.
-  bool between_ = false;      ///< One phase has ended, and the next has not begun.
-  bool maps_ = false;         ///< The session is that of a map phase through the store.
+  bool begins_anew_ = false;  ///< The job restarts as soon as its tasks have stopped.
+  bool between_ = false;      ///< No phase runs: one has ended and the next has not begun.
+  bool maps_ = false;         ///< The session runs a map phase through the store.
   JobProgress progress_;
   JobThrottle throttle_;
-  std::uint64_t busy_before_us_ = 0;  ///< When the phase began here.
+  std::uint64_t busy_before_us_ = 0;  ///< `job_.busy_us` when the phase began in this process.
   struct {
     std::uint64_t busy_us = 0;
     std::uint64_t processor_us = 0;
-  } before_direct_;  ///< What the job had used when `direct_` began to count.
+  } before_direct_;  ///< Times of the job when `direct_` began to count.
   MonotonicTime phase_began_;
   MonotonicTime last_begin_;
   MonotonicTime waits_until_;
-  std::uint64_t repeated_noted_ = 0;       ///< Of the session.
-  std::uint64_t processor_before_us_ = 0;  ///< Used when the session began.
-  /// Until then documents may be put that nobody asks for any more.
+  std::uint64_t repeated_noted_ = 0;       ///< Repeated buckets of the session that were noted.
+  std::uint64_t processor_before_us_ = 0;  ///< Processor time used before the session began.
+  /// Until this time puts of abandoned tasks may be in flight.
   std::optional<MonotonicTime> strays_until_;
 
-  // Put.
+  // The put phase.
   struct Settling {
-    std::uint64_t round = 0;  ///< Of so many; each is about a part of all ids.
+    std::uint64_t round = 0;  ///< Current round; each handles a share of all ids.
     std::uint64_t rounds = 1;
     std::uint64_t rows = 0;
-    std::set<std::string> pages;   ///< That have been read.
-    std::vector<GlobalId> wanted;  ///< Rising: documents that have to be there.
+    std::set<std::string> pages;   ///< Ids of pages that have been read.
+    std::vector<GlobalId> wanted;  ///< Ids of documents that must exist, rising.
     std::vector<bool> found;
     std::vector<std::string> stale;
     std::size_t stale_bytes = 0;
-    bool again = false;  ///< There are more stale ones than are remembered.
+    bool again = false;  ///< More obsolete documents exist than `stale` holds.
   };
   Settling settling_;
-  std::set<std::string> collected_;  ///< Pages that have been read.
+  std::set<std::string> collected_;  ///< Ids of pages that collect() has read.
   std::shared_ptr<SinkPump> pump_;
-  bool pumps_ = false;  ///< Something is being put or removed here: what ends the phase waits for it.
+  bool pumps_ = false;  ///< `pump_` puts or removes documents; the end of the phase waits for it.
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 

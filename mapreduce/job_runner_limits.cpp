@@ -1,4 +1,4 @@
-// What a job may take, and what keeps it from being faster.
+// Limits of a job, and what bounds its speed.
 
 #include <algorithm>
 #include <fmt/core.h>
@@ -9,11 +9,11 @@
 namespace fjord::mapreduce {
 namespace {
 
-constexpr double kBusyShare = 0.6;  // of the tasks' time, above which processors are the limit
+constexpr double kBusyShare = 0.6;  // share of the tasks' time above which processors are the bottleneck
 
 }  // namespace
 
-/// What the job may take in all. Errors: TooLarge; InvalidArgument for dead letters.
+/// Checks the limits of the job as a whole. Errors: TooLarge; InvalidArgument for dead letters.
 Status JobRunner::check_limits() const {
   if (job_.dead_letters > settings_.dead_letters_max) {
     return too_many_dead_letters(settings_.dead_letters_max, job_.dead_letter_list.back().error);
@@ -29,7 +29,7 @@ Status JobRunner::check_limits() const {
   return check("cpu_max", processor_us() / 1'000'000, settings_.cpu_max, "used so many seconds of processors:");
 }
 
-/// With what tasks have used that have not ended, or that were given up.
+/// Returns the processor time in microseconds, including that of running and of abandoned tasks.
 std::uint64_t JobRunner::processor_us() const {
   if (session_ == nullptr) return job_.processor_us;
   return std::max(job_.processor_us, processor_before_us_ + session_->progress().processor_us);

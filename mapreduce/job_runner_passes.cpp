@@ -1,4 +1,4 @@
-// The part of the runner that makes one pass of several, and documents of rows.
+// The part of the runner for jobs of several passes and for rows that become documents.
 
 #include <algorithm>
 #include <fmt/core.h>
@@ -19,7 +19,7 @@ constexpr std::size_t kPageBytesMax = std::size_t{1} << 20;
 constexpr std::size_t kPumpOutstanding = 32;
 constexpr unsigned kPumpTriesMax = 20;
 constexpr Duration kPumpAgain = milliseconds(500);
-constexpr std::uint64_t kBytesOfId = 32;  // what an id that has to be there takes while it is looked for
+constexpr std::uint64_t kBytesOfId = 32;  // memory per id of a document that must exist
 
 std::string of_job(const std::string& job) { return fmt::format("{}.job == \"{}\"", kTuplesType, job); }
 
@@ -38,13 +38,13 @@ std::size_t bytes_of(const JobRows& rows) {
 
 // --- What the pass reads and puts
 
-/// Its rows are wanted by the next pass, or become documents.
+/// True if the next pass reads the rows, or they become documents.
 bool JobRunner::puts_rows() const { return !plan_.is_last || !plan_.pass.into.type.empty(); }
 
-/// Which of them, is decided here.
+/// True if the runner decides which of the rows remain (a limit).
 bool JobRunner::takes_some() const { return puts_rows() && application_->is_limited(); }
 
-/// The buckets of all destinations. Not of the task spec, which is about one destination in a direct map phase.
+/// Returns the buckets of all destinations. `spec_` does not have them: in a direct map phase it has one destination.
 std::vector<BucketId> JobRunner::output_buckets() const {
   const unsigned bits = environment_.snapshot.get()->distribution_bits();
   std::set<BucketId> buckets;
@@ -63,7 +63,8 @@ std::string JobRunner::input_selection() const {
   return selection;
 }
 
-/// A pass reads exactly what the one before has put. Errors: Corruption.
+/// Checks that the pass read exactly what the one before it put, and that map() did not fail on all documents. Errors:
+/// Corruption; InvalidArgument.
 Status JobRunner::check_input() const {
   const std::uint64_t failed = job_.dead_letters - in_passes_done(&rpc::PassStatus::dead_letters);
   if (failed > 0 && failed == job_.documents_read) {
@@ -78,7 +79,7 @@ Status JobRunner::check_input() const {
                                                     job_.passes_done.size() + 1, job_.documents_read, put));
 }
 
-/// What reduce tasks put. Rows of which some will be taken are no results yet.
+/// Sets what reduce tasks put. Rows that a limit may drop are not results yet.
 void JobRunner::set_outputs() {
   spec_.puts_rows = puts_rows();
   spec_.puts_all = takes_some();
@@ -92,9 +93,9 @@ std::uint64_t JobRunner::in_passes_done(std::uint64_t rpc::PassStatus::*number) 
   return sum;
 }
 
-// --- From reduce to rows that are written down
+// --- From reduce to pages of rows
 
-/// No map task has made a tuple. The result that there is of no documents needs no store: it goes the direct way.
+/// Ends reduce if no map task made a tuple. A result without documents (tuple_of_nothing) is made in this process.
 void JobRunner::reduce_nothing() {
   if (!application_->tuple_of_nothing()) {
     reduced();
@@ -118,7 +119,7 @@ void JobRunner::reduced() {
     return;
   }
   if (job_.shuffle == rpc::Shuffle::Direct) {
-    // Who takes the job over has to know where pages may be, before there are any.
+    // A new owner must know where pages may be before the first one is put.
     choose_output();
     commit([this] {
       if (outcome_ == rpc::JobPhase::Done) write_pages();
@@ -138,7 +139,7 @@ void JobRunner::reduced() {
   });
 }
 
-/// Of a visit whose documents come here.
+/// Options of a visit that returns documents to the runner.
 visitors::VisitorSessionOptions JobRunner::reading_options() const {
   auto options = session_options("dump");
   options.deduplicate = true;
@@ -146,7 +147,7 @@ visitors::VisitorSessionOptions JobRunner::reading_options() const {
   return options;
 }
 
-/// Reads all rows that were written down, and keeps those that the application does not cut off.
+/// Reads all pages and keeps the rows that the application's limit leaves.
 void JobRunner::collect(std::function<void()> then) {
   rows_.clear();
   collected_.clear();
@@ -182,7 +183,7 @@ void JobRunner::take_rows_of(const std::string& docblock) {
       ++settling_.rows;
       return Status::ok();
     });
-    // What is cut off now would be cut off in the end.
+    // Rows that are dropped now would also be dropped at the end.
     if (status && bytes_of(rows_) > memory_limit()) status = application_->arrange(rows_);
     if (status && bytes_of(rows_) > memory_limit()) {
       status = Status(StatusCode::TooLarge, fmt::format("the rows that the limit leaves need more than {} bytes; the "
@@ -212,7 +213,7 @@ void JobRunner::on_collected(std::function<void()> then) {
   }));
 }
 
-/// Rows are written down before the first of them becomes a document: whoever goes on puts the same.
+/// Writes the rows as pages before the first row becomes a document, so that a new owner puts the same rows.
 void JobRunner::write_pages() {
   job_.results = rows_.size();
   const std::size_t page_bytes =
@@ -239,7 +240,8 @@ void JobRunner::write_pages() {
       0, [this] { pages_written(); });
 }
 
-/// Puts or removes what `next` gives, from its beginning again if that fails for a reason that may go away.
+/// Puts or removes what `next` returns. After a transient error or a timeout it starts again with a fresh copy of
+/// `next`.
 void JobRunner::pump(std::function<Result<bool>(SinkOperation&)> next, unsigned tries, std::function<void()> then) {
   between_ = true;
   pumps_ = outcome_ == rpc::JobPhase::Done && !begins_anew_;
@@ -273,13 +275,13 @@ void JobRunner::pump(std::function<Result<bool>(SinkOperation&)> next, unsigned 
         return next(operation);
       },
       [this, ended](const Status& status) {
-        // Not inside the pump, which is about to be replaced.
+        // Deferred: the pump is about to be replaced and must not be on the stack.
         environment_.executor.post(if_alive([ended, status] { ended(status); }));
       });
   pump_->start();
 }
 
-/// The rows of the pass are there for good.
+/// Called when all pages of the pass are written.
 void JobRunner::pages_written() {
   if (plan_.pass.into.type.empty()) {
     finish_pass();
@@ -291,9 +293,9 @@ void JobRunner::pages_written() {
   });
 }
 
-// --- Rows become documents that stay
+// --- Rows become lasting documents
 
-/// With the store shuffle, reduce tasks have put what they made, unless there was more to decide.
+/// Puts rows as documents. With the store shuffle reduce tasks have already put them, unless a limit drops rows.
 void JobRunner::put() {
   job_.phase = rpc::JobPhase::Put;
   settling_ = Settling();
@@ -349,8 +351,8 @@ void JobRunner::run_put() {
       });
 }
 
-/// Every row has its document, and documents of an earlier job of the same name that are no rows of this one are
-/// removed. Which are which is told by their ids, of which one round compares as many as fit into memory.
+/// Checks that every row has its document, and removes documents of an earlier job with the same target that are not
+/// rows of this one. It compares document ids; each round compares as many as fit into memory.
 void JobRunner::settle() {
   const std::uint64_t fit = std::max<std::uint64_t>(1, memory_limit() / 2 / kBytesOfId);
   const std::uint64_t round = settling_.round;
@@ -474,7 +476,7 @@ bool JobRunner::puts_documents() const {
   return !plan_.pass.into.type.empty() && (job_.phase == rpc::JobPhase::Reduce || job_.phase == rpc::JobPhase::Put);
 }
 
-/// Tasks are given up, or pumps, that had begun to put or remove documents that stay.
+/// Notes that tasks or pumps that put or remove lasting documents were abandoned.
 void JobRunner::note_strays() {
   if (!plan_.pass.into.type.empty()) strays_until_ = environment_.clock.now() + environment_.options.strays_max;
 }
@@ -484,8 +486,8 @@ void JobRunner::note_repeated() {
   if (repeated_noted_ != before) note_strays();
 }
 
-/// What a task that was given up still puts are rows of this job. As soon as the job is done another one may put newer
-/// rows under the same names.
+/// Ends the pass, but first waits for puts of abandoned tasks. They put rows of this job; once the job has ended,
+/// another job may put newer rows under the same ids.
 void JobRunner::finish_pass() {
   if (strays_until_ > environment_.clock.now()) {
     between_ = true;
@@ -508,7 +510,7 @@ void JobRunner::finish_pass() {
     finish_store(rpc::JobPhase::Done);
     return;
   }
-  // Clean-up removes the pages: who takes the job over then finds the rows beside the record.
+  // Clean-up removes the pages. A new owner then finds the rows beside the record.
   between_ = true;
   callbacks_.save_rows(rows_, [this, alive = std::weak_ptr<int>(alive_)](const Status& status) {
     if (alive.expired() || outcome_ != rpc::JobPhase::Done || begins_anew_) return;
@@ -517,7 +519,8 @@ void JobRunner::finish_pass() {
   });
 }
 
-/// Taken over in clean-up: what finish_pass() wrote down is what this process answers with.
+/// For a job that was taken over in clean-up: reads the rows that finish_pass() stored, so that this process can return
+/// them.
 void JobRunner::read_kept_rows() {
   if (outcome_ != rpc::JobPhase::Done || job_.shuffle != rpc::Shuffle::Direct) {
     clean_up();
@@ -531,7 +534,7 @@ void JobRunner::read_kept_rows() {
   });
 }
 
-/// Everything below the name of the run is of the pass: the next one has another run.
+/// Records the pass as done and begins the next one. Each pass has its own run, so that their documents never mix.
 void JobRunner::next_pass() {
   const rpc::JobStatus now = status();
   rpc::PassStatus done;

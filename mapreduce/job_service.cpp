@@ -109,7 +109,7 @@ void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder resp
   }
   if (options_.refresh_snapshot) options_.refresh_snapshot();
   const auto snapshot = snapshot_.get();
-  // What a process hears first may only say who leads.
+  // The first snapshot may only name the leading fleet controller.
   if (snapshot == nullptr || snapshot->state_version() == 0)
     return answer(Status(StatusCode::NotReady, "this distributor has no cluster state yet"));
   const std::vector<rpc::JobPass> passes = passes_of(request.spec);
@@ -159,7 +159,7 @@ void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder resp
   }
   submitting_[request.job_id].emplace_back(request.spec, std::move(respond));
   save(request.job_id, [this, id = request.job_id] {
-    if (!is_over(jobs_.at(id).status.phase)) queue_.push_back(id);  // cancelled meanwhile
+    if (!is_over(jobs_.at(id).status.phase)) queue_.push_back(id);  // not if cancelled meanwhile
     for (auto& [spec, waiting] : std::exchange(submitting_[id], {})) waiting(rpc::SubmitJobReply{Status::ok(), id});
     submitting_.erase(id);
     start_queued();
@@ -208,7 +208,7 @@ void JobService::Impl::control(const rpc::ControlJob& request, UniqueFunction<vo
     return done(is_fine ? Status::ok() : Status(StatusCode::InvalidArgument, "the job has ended"));
   }
   if (Status status = apply(job, request.job_id, request); !status) return done(std::move(status));
-  // Of a job that ends by this, and of one that may still end without ever having a record, nothing need be written.
+  // Nothing is written for a cancelled job, which ends now, or for a job that may end without ever getting a record.
   const bool is_kept = request.action != rpc::JobAction::Cancel && (job.keeper->has_record() || job.status.paused);
   if (!is_kept) return done(Status::ok());
   save(request.job_id,
@@ -240,7 +240,7 @@ Status JobService::Impl::apply(Job& job, const std::string& id, const rpc::Contr
         job.runner->cancel();
       } else if (job.status.bits != 0) {
         std::erase(queue_, id);
-        start(id);  // it has begun, so there is something to remove
+        start(id);  // it has begun, so its documents must be removed
       } else {
         std::erase(queue_, id);
         job.status.phase = rpc::JobPhase::Cancelled;
@@ -258,7 +258,8 @@ Status JobService::Impl::apply(Job& job, const std::string& id, const rpc::Contr
                 "remove_results");
 }
 
-/// Whoever owns it sees it at its next write, and whoever takes it over at once.
+/// Writes a request into the record of another process's job. The owner sees it at its next write, a new owner when it
+/// takes the job over.
 void JobService::Impl::control_record(const rpc::ControlJob& request, UniqueFunction<void(Status)> done) {
   auto shared = std::make_shared<UniqueFunction<void(Status)>>(std::move(done));
   records_.read(request.job_id, mailbox_, [this, request, shared](Result<rpc::JobStatus> found) {
@@ -336,14 +337,14 @@ void JobService::Impl::wanted(const std::string& id, const rpc::JobStatus& recor
     request.job_id = id;
     request.action = action;
     request.settings = record.settings;
-    (void)apply(job, id, request).is_ok();  // it was checked when it was asked for
+    (void)apply(job, id, request).is_ok();  // validated when it was requested
   };
   if (record.settings != job.status.settings) control(rpc::JobAction::Set);
   if (record.paused != job.status.paused) control(record.paused ? rpc::JobAction::Pause : rpc::JobAction::Resume);
   if (record.cancel_wanted && !job.status.cancel_wanted) control(rpc::JobAction::Cancel);
 }
 
-/// Another process runs it: nothing is left of it here.
+/// Drops a job that another process has taken over.
 void JobService::Impl::lost(const std::string& id, const rpc::JobStatus& record) {
   metrics_.lost.add();
   auto node = jobs_.extract(id);
@@ -361,7 +362,7 @@ void JobService::Impl::lost(const std::string& id, const rpc::JobStatus& record)
   }
   for (auto& [number, waiter] : job.waiters) waiter.respond(rpc::ListJobsReply{});
   if (job.runner != nullptr) {
-    // What is on the stack may be inside it.
+    // Deferred: the runner may be on the stack.
     executor_->post([runner = std::shared_ptr<JobRunner>(std::move(job.runner))] {});
   }
   start_queued();
@@ -413,14 +414,14 @@ void JobService::Impl::start(const std::string& id) {
                                       [this](Task task) { run_long(std::move(task)); }};
   RunnerCallbacks callbacks;
   callbacks.on_finished = [this, id, number] {
-    // Not inside the runner that is about to be destroyed.
+    // Deferred: the runner is about to be destroyed and must not be on the stack.
     mailbox_.post([this, id, number] {
       if (find(id, number) != nullptr) on_finished(id);
     });
   };
   callbacks.commit = [this, id, number](std::function<void()> then) {
-    if (find(id, number) == nullptr) return;  // it was lost
-    // Later, as it may come from inside a session's callback, and what it waits for may be there already.
+    if (find(id, number) == nullptr) return;  // the job was lost
+    // `then` is posted, so that it never runs inside a callback of a session or of the keeper.
     save(id, [this, then = std::move(then)] { executor_->post(then); });
   };
   callbacks.is_owner = [this, id, number] {
@@ -438,14 +439,16 @@ void JobService::Impl::start(const std::string& id) {
   guard_later();
 }
 
-/// Before the lease has run out, by the time between two looks.
+/// True if another process may take the job over soon: the ownership is unconfirmed for the lease less one renew
+/// interval.
 bool JobService::Impl::may_be_lost(const Job& job) const {
   return job.keeper->has_record() && job.keeper->unconfirmed() + options_.renew_interval >= options_.lease;
 }
 
-/// Another process may take the job over soon, or has. When that one is done, yet another job may put newer rows under
-/// the names of this one's documents, and what this process still put would replace them. So it puts no more until the
-/// record says that it owns the job, and then goes on from the record.
+/// Stops a runner that puts documents, because another process may have taken the job over or may do so soon. When that
+/// process has ended the job, yet another job may put newer rows under the ids of this job's documents, and late puts
+/// of this process would replace them. This process puts no more until a write of the record succeeds, and then
+/// continues from the record.
 void JobService::Impl::stand_down(const std::string& id, Job& job) {
   log::warning("job", "{}: its record could not be written for {:.1f} s; until it can, no documents are put", id,
                static_cast<double>(job.keeper->unconfirmed().count()) / 1e6);
@@ -469,7 +472,7 @@ void JobService::Impl::on_finished(const std::string& id) {
   job.status.epoch = epoch;
   job.status.cancel_wanted = cancel_wanted;
   if (job.status.phase == rpc::JobPhase::Done && job.runner->has_rows()) keep_rows(job);
-  // The runner's record is still what counts for a write that is under way; it is destroyed on its own time.
+  // This call was posted, so the runner is not on the stack. From here on the record is made of job.status.
   job.runner.reset();
   over(id, job);
   start_queued();
@@ -487,7 +490,7 @@ void JobService::Impl::over(const std::string& id, Job& job) {
   for (auto& [number, waiter] : std::exchange(job.waiters, {})) waiter.respond(answer_to(waiter.request));
   finished_.push_back(id);
   if (job.keeper->has_record()) {
-    // Who reads that the job is done looks for its results.
+    // A client that sees the job done reads its results, so they are stored before the record says so.
     if (job.has_rows && job.row_bytes <= options_.recorded_rows_bytes) {
       job.are_rows_on_the_way = true;
       job.keeper->save_rows(job.rows, [this, id, number = job.number](const Status& status) {
@@ -511,7 +514,7 @@ void JobService::Impl::forget_oldest() {
   finished_.pop_front();
 }
 
-// --- Now and then
+// --- Timers
 
 void JobService::Impl::renew_later() {
   executor_->post_after(options_.renew_interval, [this] {
@@ -530,7 +533,7 @@ void JobService::Impl::guard_later() {
   executor_->post_after(seconds(1), [this] { guard(); });
 }
 
-/// The foreground's p99 of the last second decides how many of their tasks jobs may run.
+/// Adjusts the share of their tasks that jobs may run to the foreground's 99th percentile latency of the last second.
 void JobService::Impl::guard() {
   guarding_ = false;
   const std::optional<double> p99 = foreground_.end();

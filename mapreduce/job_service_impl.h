@@ -47,7 +47,7 @@ struct JobMetrics {
   Gauge& share;
 };
 
-/// Confined to `executor_`, but for the first lines of handle().
+/// Threading: confined to `executor_`, except post().
 class JobService::Impl {
  public:
   Impl(const JobServiceOptions& options, Runtime& runtime, rpc::Transport& transport, rpc::SnapshotHolder& snapshot,
@@ -62,7 +62,7 @@ class JobService::Impl {
   }
 
   void post(Task task) { mailbox_.post(std::move(task)); }
-  /// `covered`: so many passes have applications of which storage nodes were asked whether they have them.
+  /// `covered`: number of passes, from the first, whose applications the storage nodes were already asked about.
   void submit(const rpc::SubmitJob& request, rpc::Responder respond, std::size_t covered = 0);
   void list(const rpc::ListJobs& request, rpc::Responder respond);
   void control(const rpc::ControlJob& request, UniqueFunction<void(Status)> done);
@@ -73,17 +73,18 @@ class JobService::Impl {
     rpc::Responder respond;
   };
   struct Job {
-    rpc::JobStatus status;  ///< While there is a runner, its status counts.
+    rpc::JobStatus status;  ///< Not current while there is a runner: then the runner's status counts.
     std::unique_ptr<JobRunner> runner;
-    std::shared_ptr<JobKeeper> keeper;  ///< Of its record, if it gets one.
-    std::uint64_t number = 0;           ///< Of no other job of this process, also none with the same id.
+    std::shared_ptr<JobKeeper> keeper;  ///< Keeps the job's record, if the job gets one.
+    std::uint64_t number = 0;           ///< Unique in this process, even among jobs with the same id.
     JobRows rows;
     std::size_t row_bytes = 0;
     bool has_rows = false;
-    bool are_rows_on_the_way = false;  ///< To where its record is, which does not say yet that it is done.
+    /// Results are being stored beside the record, which says "done" only after that.
+    bool are_rows_on_the_way = false;
     std::map<std::uint64_t, Waiter> waiters;
   };
-  /// What a scan saw of another process's job.
+  /// State of another process's job at the last scan.
   struct Seen {
     std::uint64_t epoch = 0;
     std::uint64_t revision = 0;
@@ -95,11 +96,11 @@ class JobService::Impl {
   rpc::ListJobsReply answer_to(const rpc::ListJobs& request) const;
   void list_records(const rpc::ListJobs& request, rpc::Responder respond);
   void read_record(const rpc::ListJobs& request, rpc::Responder respond);
-  /// It ended here, and if its results are anywhere, then beside its record.
+  /// True if results of the job, which ended here, can only be stored beside its record.
   static bool has_kept_rows(const Job& job);
   void read_kept_rows(const rpc::ListJobs& request, rpc::Responder respond);
   static void add_rows(const rpc::ListJobs& request, const JobRows& rows, rpc::ListJobsReply& reply);
-  /// Leaves out what was not asked for, and says how long results are kept.
+  /// Removes what `request` did not ask for, and sets the time until which results are kept.
   void prepare(const rpc::ListJobs& request, rpc::JobStatus& status) const;
   rpc::JobStatus status_of(const Job& job) const;
   void keep_rows(Job& job);
@@ -107,10 +108,10 @@ class JobService::Impl {
 
   // Jobs.
   Job& add(rpc::JobStatus status, bool is_recorded);
-  /// What its record should say.
+  /// Returns the content that the job's record should have.
   rpc::JobStatus record_of(const Job& job) const;
   void make_keeper(const std::string& id, Job& job, std::uint64_t revision);
-  /// Null if that job is not here any more.
+  /// Returns null if that job is not here any more.
   Job* find(const std::string& id, std::uint64_t number);
   void save(const std::string& id, std::function<void()> then = {});
   void wanted(const std::string& id, const rpc::JobStatus& record);
@@ -120,7 +121,7 @@ class JobService::Impl {
   std::size_t running() const;
   void start_queued();
   void start(const std::string& id);
-  /// Runs a task that may take long on a thread of its own.
+  /// Runs a long task on a thread of its own.
   void run_long(Task task);
   bool may_be_lost(const Job& job) const;
   void stand_down(const std::string& id, Job& job);
@@ -128,7 +129,7 @@ class JobService::Impl {
   void over(const std::string& id, Job& job);
   void forget_oldest();
 
-  // Jobs of others.
+  // Jobs of other processes.
   void scan_later(Duration wait);
   void scan();
   void on_scanned(const Records& records);
@@ -167,8 +168,8 @@ class JobService::Impl {
   Tunable& results_retention_;
   HistogramPeriod foreground_;
   std::unique_ptr<Executor> executor_;
-  std::vector<std::unique_ptr<Executor>> long_executors_;  ///< As many as run_long() had tasks at once.
-  std::vector<Executor*> idle_executors_;                  ///< Those that have no task.
+  std::vector<std::unique_ptr<Executor>> long_executors_;  ///< One per task that run_long() ran at the same time.
+  std::vector<Executor*> idle_executors_;                  ///< Members of `long_executors_` without a task.
   visitors::Mailbox mailbox_;
   const std::uint64_t own_id_;
   std::map<std::string, Job> jobs_;
@@ -177,13 +178,13 @@ class JobService::Impl {
   std::deque<std::string> finished_;
   std::map<std::string, Seen> seen_;
   std::set<std::string> taking_;
-  /// An ended job that is being removed, or its results are.
+  /// An ended job that is being removed, entirely or only its results.
   struct Removal {
     std::vector<UniqueFunction<void(Status)>> waiting;
     std::unique_ptr<visitors::VisitorSession> session;
   };
   std::map<std::string, Removal> removals_;
-  std::set<std::string> expired_;  ///< Of which the results are known to be removed.
+  std::set<std::string> expired_;  ///< Jobs whose results are known to be removed.
   std::uint64_t next_number_ = 1;
   std::uint64_t next_waiter_ = 1;
   std::size_t rows_bytes_ = 0;

@@ -11,7 +11,7 @@
 namespace fjord::mapreduce {
 namespace {
 
-/// The index in "distributor.3".
+/// Returns the index in a name such as "distributor.3".
 std::optional<std::uint16_t> index_of(const std::string& name) {
   const std::size_t dot = name.find('.');
   std::uint16_t index = 0;
@@ -86,7 +86,7 @@ void JobService::Impl::add_rows(const rpc::ListJobs& request, const JobRows& row
   std::uint64_t at = request.results_from;
   for (; at < rows.size(); ++at) {
     const auto& [key, value] = rows[static_cast<std::size_t>(at)];
-    bytes += key.size() + value.size() + sizeof(rpc::Parameter);  // rows are short, so that counts
+    bytes += key.size() + value.size() + sizeof(rpc::Parameter);  // rows are short, so the overhead matters
     if (bytes > request.results_bytes_max && !reply.results.empty()) break;
     reply.results.push_back({key, value});
   }
@@ -130,7 +130,7 @@ void JobService::Impl::read_record(const rpc::ListJobs& request, rpc::Responder 
   });
 }
 
-/// A job whose runner has ended is not over before its results can be asked for.
+/// Returns the status of a job. A job whose runner has ended is in clean-up until its results can be read.
 rpc::JobStatus JobService::Impl::status_of(const Job& job) const {
   rpc::JobStatus status = job.runner == nullptr ? job.status : job.runner->status();
   if (job.runner != nullptr && is_over(status.phase)) status.phase = rpc::JobPhase::CleanUp;
@@ -141,7 +141,7 @@ rpc::JobStatus JobService::Impl::status_of(const Job& job) const {
   return status;
 }
 
-/// The results of `job` are kept; older ones go if there are too many.
+/// Keeps the results of `job` in memory and drops those of the oldest jobs if all together exceed the limit.
 void JobService::Impl::keep_rows(Job& job) {
   job.rows = job.runner->take_rows();
   job.has_rows = true;
@@ -159,10 +159,10 @@ void JobService::Impl::forget_rows(Job& job) {
   job.has_rows = false;
 }
 
-// --- Jobs of others
+// --- Jobs of other processes
 
 void JobService::Impl::scan_later(Duration wait) {
-  // Not all distributors at once.
+  // A random delay keeps distributors from scanning at the same time.
   executor_->post_after(wait + Duration(random_.below(static_cast<std::uint64_t>(wait.count()) / 4 + 1)),
                         [this] { scan(); });
 }
@@ -196,9 +196,9 @@ void JobService::Impl::on_scanned(const Records& records) {
   expire(records);
 }
 
-/// A client that found nobody who ran its job has submitted it again, and it has ended here without a record; but its
-/// former process lives, and wrote one. That one lets go of it at its next write. If the record cannot be written now,
-/// it will be seen again.
+/// Ends the record of a job that has ended here without one. Its client found no owner and submitted the job again to
+/// this process; but its former process is alive and wrote a record. The former process drops the job at its next
+/// write. If this write fails, the next scan repeats it.
 void JobService::Impl::end_elsewhere(const rpc::JobStatus& record, const Job& job) {
   log::info("job", "{} has ended here; {} is told to let go of it", record.job_id, record.owner);
   rpc::JobStatus ended = record_of(job);
@@ -213,8 +213,8 @@ void JobService::Impl::end_elsewhere(const rpc::JobStatus& record, const Job& jo
   });
 }
 
-/// Its process has ended, as far as one can know: another life of this one, or down, or silent. If that is wrong, the
-/// former owner notices at its next write that it is not the owner any more.
+/// True if the job's process seems to have ended: it is an earlier incarnation of this process, down, or silent for the
+/// lease. If it is alive, it notices at its next write that it is no longer the owner.
 bool JobService::Impl::has_no_owner(const rpc::JobStatus& record) {
   if (record.owner == options_.name) {
     if (record.owner_id != own_id_) return true;
@@ -228,7 +228,7 @@ bool JobService::Impl::has_no_owner(const rpc::JobStatus& record) {
 void JobService::Impl::take_over(const std::string& id, std::uint64_t revision) {
   if (!taking_.insert(id).second) return;
   records_.read(id, mailbox_, [this, id, revision](Result<rpc::JobStatus> found) {
-    // A process that has just begun may not have the schemas yet.
+    // A process that has just started may not have the schemas yet.
     const bool is_free = found && found->revision == revision && found->finished_unix_us == 0 && !jobs_.contains(id) &&
                          snapshot_.get()->types()->find(passes_of(found->spec).front().document_type) != nullptr;
     if (!is_free) {
@@ -241,7 +241,7 @@ void JobService::Impl::take_over(const std::string& id, std::uint64_t revision) 
     ++record.epoch;
     ++record.taken_over;
     ++record.revision;
-    // If the answer is lost, this process owns a job that it does not run, until the lease has run out.
+    // If the answer is lost, this process owns a job that it does not run until the lease expires.
     records_.write(record, revision, mailbox_, [this, id, record](const Status& status) {
       taking_.erase(id);
       if (status && !jobs_.contains(id)) taken(record);

@@ -1,4 +1,4 @@
-// The part of the service that removes ended jobs and their results: when it is told to, and when these are old.
+// The part of the service that removes ended jobs and their results, on request or when they have expired.
 
 #include <algorithm>
 #include <set>
@@ -11,7 +11,7 @@
 namespace fjord::mapreduce {
 namespace {
 
-/// Removals at once in a process that nobody has asked for.
+/// Concurrent removals of expired jobs and results in one process.
 constexpr std::size_t kRemovalsMax = 4;
 
 Status not_ended(const std::string& job) {
@@ -31,7 +31,7 @@ void JobService::Impl::remove(const rpc::ControlJob& request, UniqueFunction<voi
   const auto [removal, is_new] = removals_.try_emplace(id);
   removal->second.waiting.push_back(std::move(done));
   if (!is_new) return;
-  if (known != jobs_.end() && !known->second.keeper->has_record()) {  // it was short, and nothing of it is stored
+  if (known != jobs_.end() && !known->second.keeper->has_record()) {  // short jobs have nothing stored
     remove_rest(known->second.status, whole, Status::ok());
     return;
   }
@@ -42,7 +42,7 @@ void JobService::Impl::remove(const rpc::ControlJob& request, UniqueFunction<voi
   });
 }
 
-/// First the record says so: nobody takes half of the results for all of them.
+/// Marks the results as removed in the record first, so that no reader takes a part of them for all.
 void JobService::Impl::mark_removed(rpc::JobStatus record, bool whole) {
   if (record.results_removed) return remove_results(record, whole);
   record.results_removed = true;
@@ -53,7 +53,7 @@ void JobService::Impl::mark_removed(rpc::JobStatus record, bool whole) {
   });
 }
 
-/// For a job that failed, too: reduce tasks may have put some.
+/// Removes the result documents. A failed job may also have some, put by its reduce tasks.
 void JobService::Impl::remove_results(const rpc::JobStatus& record, bool whole) {
   if (const auto known = jobs_.find(record.job_id); known != jobs_.end()) {
     known->second.status.results_removed = true;
@@ -80,7 +80,7 @@ void JobService::Impl::remove_results(const rpc::JobStatus& record, bool whole) 
   options.no_progress_limit = options_.no_progress_limit;
   visitors::VisitorSessionCallbacks callbacks;
   callbacks.on_finished = [this, record, whole](const Status& status) {
-    // Not from inside the session, which is about to be destroyed.
+    // Deferred: the session is about to be destroyed and must not be on the stack.
     executor_->post([this, record, whole, status] { remove_rest(record, whole, status); });
   };
   auto& session = removals_.at(record.job_id).session;
@@ -126,7 +126,8 @@ void JobService::Impl::removed(const std::string& id, const Status& status) {
   for (auto& done : removal.mapped().waiting) done(status);
 }
 
-/// The process that ran the job and may have its results in memory. If that is not up, the same one for all that are.
+/// True if this process has to remove the expired job or results: it ran the job and may have the results in memory. If
+/// the owner is down, a hash of the id chooses one of the distributors that are up.
 bool JobService::Impl::is_responsible_for(const std::string& id, const std::string& owner) const {
   const auto snapshot = snapshot_.get();
   std::vector<std::string> up;
@@ -138,7 +139,7 @@ bool JobService::Impl::is_responsible_for(const std::string& id, const std::stri
   return !up.empty() && up[hash64(id) % up.size()] == options_.name;
 }
 
-/// Results that are older than they are kept, and all of the jobs that are too many, the oldest ones.
+/// Removes results older than the retention time, and the oldest jobs beyond the number of records that are kept.
 void JobService::Impl::expire(const Records& records) {
   std::vector<const rpc::JobStatus*> ended;
   for (const rpc::JobStatus& record : records) {

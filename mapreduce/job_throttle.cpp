@@ -10,7 +10,7 @@ namespace {
 
 constexpr Duration kFirstTask = seconds(1);
 constexpr Duration kFirstTaskLook = milliseconds(20);
-constexpr Duration kWaitMax = seconds(5);  // a rate that is raised meanwhile takes effect at once anyway
+constexpr Duration kWaitMax = seconds(5);  // longest single wait; then the caller asks again
 
 Duration seconds_of(double s) { return Duration(static_cast<std::int64_t>(std::ceil(std::clamp(s, 0.0, 1e9) * 1e6))); }
 
@@ -29,7 +29,7 @@ void TokenBucket::set_rate(std::uint64_t bytes_per_s, MonotonicTime now) {
   const double before = rate_;
   rate_ = static_cast<double>(bytes_per_s);
   filled_ = now;
-  // A debt is time that has to pass; at another rate the same bytes take another time.
+  // A debt stays the same number of bytes: at another rate it takes another time.
   if (before <= 0 || rate_ <= 0) tokens_ = rate_ * in_seconds(kBurst);
   tokens_ = std::min(tokens_, rate_ * in_seconds(kBurst));
 }
@@ -80,7 +80,7 @@ Duration JobThrottle::wait(std::size_t buckets, MonotonicTime now) {
   asked_.reset();
   if (rate_ == 0) return Duration(0);
   Duration wait = by_ == JobSettings::ThrottleBy::Sent ? bucket_.wait(now) : next_ - now;
-  // What tasks will send is not known before the first has ended: until then there is one a second.
+  // Until the first task has ended it is unknown how much tasks send: one begins per second.
   const bool is_known = buckets_done_ > 0 || !begun_ || now - *begun_ >= kFirstTask;
   if (wait <= Duration(0) && !is_known) wait = kFirstTaskLook;
   if (wait > Duration(0)) {

@@ -8,21 +8,21 @@
 #include "fjord/common/metrics.h"
 #include "job_settings.h"
 
-/// What makes a job slower than it could be: a rate that was asked for, and the foreground.
-/// Threading of all: confined to the owner.
+/// Limits on the speed of jobs: a rate that the user set, and the latency of foreground operations.
+/// Threading of all classes: confined to the owner.
 namespace fjord::mapreduce {
 
-/// Lets so many bytes a second pass, counted after they were sent: what is sent too much is waited for. After a pause
-/// at most the bytes of `kBurst` pass at once.
+/// A token bucket for bytes per second. Bytes are counted after they were sent: a sender that exceeds the rate waits
+/// afterwards. After a pause at most the bytes of `kBurst` pass at once.
 class TokenBucket {
  public:
   static constexpr Duration kBurst = milliseconds(500);
 
-  /// 0: everything passes.
+  /// 0: no limit.
   void set_rate(std::uint64_t bytes_per_s, MonotonicTime now);
-  /// Less than nothing: it was less than had been counted.
+  /// Counts bytes that were sent. Negative: gives back an over-estimate.
   void sent(double bytes, MonotonicTime now);
-  /// How long until something may be sent; 0: now.
+  /// Returns the time until the next bytes may be sent; 0: now.
   Duration wait(MonotonicTime now);
 
  private:
@@ -33,47 +33,47 @@ class TokenBucket {
   MonotonicTime filled_;
 };
 
-/// When the next tasks of a job may begin so that it keeps to its rate.
+/// Decides when the next tasks of a job may begin so that the job keeps to its rate.
 ///
-/// By what is sent: a token bucket over the bytes that ended tasks say they have put or sent; of those that have not
-/// ended, what tasks have sent in the mean. By delay: seed 6.4.3, a
-/// pause of T_tot / (R * |B|) before each bucket, where T_tot / |B| is what the buckets so far have cost on the wire
-/// (seed 6.4.1, put_traffic) or, before the first has ended, what `bucket_bytes_guess` says.
+/// By bytes sent: a token bucket over the bytes that ended tasks report as put or sent. A task that has not ended
+/// counts with the mean of the ended ones. By delay [VDS 2007, 6.4.3]: a pause of T_tot / (R * |B|) before each bucket,
+/// where T_tot / |B| is the mean wire traffic of the buckets so far (put_traffic, [VDS 2007, 6.4.1]). Until the first
+/// task has ended, both let one task begin per second.
 class JobThrottle {
  public:
   void set(std::uint64_t bytes_per_s, JobSettings::ThrottleBy by, MonotonicTime now);
   bool is_on() const { return rate_ > 0; }
 
-  /// A task over one bucket has ended: bytes of tuples that it sent, in so many documents, to so many copies (0: not
-  /// put, but sent to the runner).
+  /// Counts the ended task of one bucket. It sent `bytes` bytes of tuples in `documents` documents to `copies` replicas
+  /// each (0: not put, but sent to the runner).
   void bucket_done(std::uint64_t bytes, std::uint64_t documents, unsigned copies, MonotonicTime now);
-  /// How long to wait before so many buckets may begin; 0: they begin now.
+  /// Returns how long `buckets` buckets must wait before they begin. 0: they begin now and are counted.
   Duration wait(std::size_t buckets, MonotonicTime now);
-  /// Seed 6.4.3 for the buckets so far.
+  /// The pause before each bucket [VDS 2007, 6.4.3], computed from the buckets so far; 0 before the first has ended.
   Duration bucket_delay() const;
-  /// Time that was waited so far.
+  /// Total time waited.
   Duration waited() const { return waited_; }
 
  private:
   std::uint64_t rate_ = 0;
   JobSettings::ThrottleBy by_ = JobSettings::ThrottleBy::Sent;
   TokenBucket bucket_;
-  double traffic_ = 0;       ///< Of the buckets that are done.
-  double sent_ = 0;          ///< The same without what the wire adds.
-  double open_ = 0;          ///< What was counted for buckets that are not done,
-  double buckets_open_ = 0;  ///< and how many they are.
+  double traffic_ = 0;       ///< Wire traffic of ended buckets in bytes.
+  double sent_ = 0;          ///< Tuples that ended buckets sent, in bytes.
+  double open_ = 0;          ///< Bytes counted in advance for buckets that have not ended.
+  double buckets_open_ = 0;  ///< Number of those buckets.
   std::uint64_t buckets_done_ = 0;
-  std::optional<MonotonicTime> begun_;  ///< The last time.
+  std::optional<MonotonicTime> begun_;  ///< When buckets last began.
   MonotonicTime next_;                  ///< By delay: when the next bucket may begin.
   std::optional<MonotonicTime> asked_;
   Duration waited_{0};
 };
 
-/// Quantiles of what a histogram observed in a period.
+/// Quantiles of a histogram's observations in a period.
 class HistogramPeriod {
  public:
   explicit HistogramPeriod(const Histogram& histogram) : histogram_(histogram) { end(); }
-  /// Seconds; nothing if nothing was observed since the last call.
+  /// Ends the period and returns its quantile in seconds; nullopt if it had no observations.
   std::optional<double> end(double quantile = 0.99);
 
  private:

@@ -7,7 +7,7 @@
 namespace fjord::mapreduce {
 namespace {
 
-/// One input bucket: its documents become tuples, its tuples documents.
+/// The task of one input bucket: documents become tuples, and tuples become tuple documents.
 struct MapTask {
   MapTask(Application& application, TaskContext& shared, const visitors::VisitContext& context,
           std::uint32_t destinations)
@@ -66,7 +66,7 @@ class MapVisitor final : public visitors::Visitor {
         shared_->sink, context_.mailbox(), shared_->options.writes_outstanding,
         [this, bucket, &task](SinkOperation& operation) { return next(bucket, task, operation); },
         [this, bucket, answer = std::move(done)](const Status& status) {
-          const auto node = tasks_.extract(bucket);  // ends with this function: the pump is still on the stack
+          const auto node = tasks_.extract(bucket);  // destroyed after this call: the pump is on the stack
           answer({status, status ? node.mapped()->report.encode() : std::string()});
         },
         [&context = context_] { return context.turn_is_over(); });
@@ -104,7 +104,7 @@ class MapVisitor final : public visitors::Visitor {
   std::shared_ptr<TaskContext> shared_;
   visitors::VisitContext& context_;
   TaskSpec spec_;
-  std::unique_ptr<MapInput> input_;  ///< Before the application, whose types it holds.
+  std::unique_ptr<MapInput> input_;  ///< Declared before the application, whose types it owns.
   std::unique_ptr<Application> application_;
   std::shared_ptr<const DocumentTypeRepo> types_;
   BatchSize batch_;

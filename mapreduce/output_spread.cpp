@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t kPlaces = 64;
 constexpr std::uint64_t kLocations = 0x7fff'ffff'ffff'ffff;
 
-/// Of the busiest node: replicas, and buckets that it is the first to hold.
+/// Load of a node: number of replicas, and of buckets whose first ideal node it is.
 using Burden = std::pair<unsigned, unsigned>;
 
 Burden burden_of(const rpc::ClusterSnapshot& snapshot, std::uint64_t base, std::uint32_t buckets) {

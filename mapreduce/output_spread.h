@@ -7,12 +7,13 @@
 
 namespace fjord::mapreduce {
 
-/// Location of output bucket 0 of a job that has `buckets` of them, one location after the other: of 64 places that
-/// follow from the name `job`, the one whose busiest storage node has the fewest replicas to write, and then the fewest
-/// buckets to reduce, which the first node of a bucket does. By chance alone one of three nodes has four of six buckets
-/// every other time.
+/// Returns the location of output bucket 0 of a job with `buckets` output buckets; the others have the following
+/// locations. The function compares 64 candidates derived from the name `job`. It takes the one whose busiest storage
+/// node has the fewest replicas to write, and among equals the fewest buckets to reduce, which the first node of a
+/// bucket does. With a single random candidate, one of three nodes would have four of six buckets every other time.
 ///
-/// The low bits are zero, so the locations lie in different buckets as long as there are bits enough.
+/// The low bits of the location are zero, so the locations are in different buckets if there are enough distribution
+/// bits.
 std::uint64_t spread_output(const rpc::ClusterSnapshot& snapshot, std::uint32_t buckets, std::string_view job);
 
 }  // namespace fjord::mapreduce

@@ -50,7 +50,7 @@ std::uint64_t PartialCache::query(const std::string& text, const std::shared_ptr
   query.used = ++uses_;
   if (query.number == 0 || query.types != types) {
     forget(query);
-    query.number = ++numbers_;  // what is still under way for the other types is not put here
+    query.number = ++numbers_;  // entries taken for the former types are not put back
     query.types = types;
   }
   return query.number;
@@ -83,9 +83,9 @@ bool PartialCache::make_room(const Query& query, std::size_t bytes) {
 bool PartialCache::put(std::uint64_t number, BucketId bucket, const std::shared_ptr<BucketPartial>& partial) {
   const std::lock_guard lock(mutex_);
   Query* const query = find(number);
-  if (query == nullptr) return true;  // nobody will ask
+  if (query == nullptr) return true;  // no job will ask for it
   const std::size_t bytes = partial->bytes();
-  // The other half is for partials without documents, which are much smaller.
+  // The other half of the limit is reserved for partials without documents, which are much smaller.
   const bool is_too_much =
       partial->has_documents() && query->bytes + bytes > static_cast<std::size_t>(limit_.value()) / 2;
   if (is_too_much || !make_room(*query, bytes)) return false;

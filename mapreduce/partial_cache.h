@@ -15,21 +15,22 @@
 
 namespace fjord::mapreduce {
 
-/// What the incremental jobs of a process left behind for the next run of the same: in memory, within the tunable
-/// mapreduce.incremental_bytes. What is taken is not there until it is put back.
+/// The data that incremental jobs of a process keep for the next run of the same query. It is in memory, within the
+/// tunable mapreduce.incremental_bytes. Taking an entry removes it until it is put back.
 ///
-/// Threading: any thread. Lifetime: tunables and metrics outlive it.
+/// Threading: callable from any thread. Lifetime: `limit` and `registry` outlive it.
 class PartialCache {
  public:
   PartialCache(Tunable& limit, MetricRegistry& registry);
 
-  /// The number of a query, from what is computed (a text that tells it apart from all others) over which types. Other
-  /// types: what was left by the query before is forgotten.
+  /// Returns the number of a query. `text` identifies what it computes, `types` the document types. If the types have
+  /// changed, everything kept for the query is dropped and it gets a new number.
   std::uint64_t query(const std::string& text, const std::shared_ptr<const DocumentTypeRepo>& types);
 
-  /// Null if nothing is known.
+  /// Returns null if nothing is kept.
   std::shared_ptr<BucketPartial> take(std::uint64_t query, BucketId bucket);
-  /// False if there is no room, and nothing was changed; other queries' partials make room, least used ones first.
+  /// Keeps a partial. Returns false and changes nothing of this query if there is no room. Partials of other queries
+  /// are dropped to make room, least recently used first.
   bool put(std::uint64_t query, BucketId bucket, const std::shared_ptr<BucketPartial>& partial);
   std::shared_ptr<const UnitPartial> take_unit(std::uint64_t query, const std::vector<BucketId>& buckets);
   bool put_unit(std::uint64_t query, const std::vector<BucketId>& buckets, std::shared_ptr<const UnitPartial> unit);

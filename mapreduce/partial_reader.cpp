@@ -8,7 +8,8 @@ namespace {
 using visitors::BucketOnNode;
 using visitors::PositionRange;
 
-/// A document here and there costs more to read than many one after the other.
+/// The whole bucket is read if more than 1 / kChangedPartMax of it has changed: single documents cost more to read than
+/// many in sequence.
 constexpr std::uint64_t kChangedPartMax = 4;
 
 bool are_too_many(const DocumentChanges& changes, const ContentVersion& now) {
@@ -61,7 +62,7 @@ PartialReader::PartialReader(std::shared_ptr<const BucketPartial> known, bool tr
 Result<bool> PartialReader::next(const BucketOnNode& bucket, DocBlockBuilder& block, std::size_t bytes_max) {
   if (step_ == Step::Begin) FJORD_TRY(begin(bucket));
   if (step_ == Step::Changes) {
-    // A bucket that has met damage meanwhile may lack what is asked for.
+    // A bucket that was damaged meanwhile may lack documents that are to be read.
     FJORD_TRY_ASSIGN(const bool damaged, is_damaged(bucket));
     if (damaged) return Status(StatusCode::Corruption, "the bucket has lost entries; another replica may have them");
     for (; at_ < to_read_.size(); ++at_) {
@@ -110,8 +111,8 @@ Status PartialReader::begin(const BucketOnNode& bucket) {
   return Status::ok();
 }
 
-/// Takes the entries that are newer than all known ones for the changes. False if that does not account for the whole
-/// difference, as when another replica has brought something older.
+/// Takes the entries that are newer than all known ones as the changes. Returns false if these do not account for the
+/// whole difference, for example because another replica has brought an older entry.
 Result<bool> PartialReader::find_newer(const BucketOnNode& bucket, const ContentVersion& now) {
   ContentVersion expected = known_->version();
   for (const BucketId part : bucket.parts) {
@@ -129,8 +130,8 @@ Result<bool> PartialReader::find_newer(const BucketOnNode& bucket, const Content
   return !are_too_many(changes_, now) && expected == now;
 }
 
-/// Compares all entries with what is known. False if too much changed, or if a document is older than it was or not
-/// there any more, although nobody removed it.
+/// Finds the changes by comparing all entries. Returns false if too much changed, or if a document is older than before
+/// or gone without a remove.
 Result<bool> PartialReader::find_changes(const BucketOnNode& bucket, const ContentVersion& now) {
   changes_.clear();
   const std::vector<PartialDocument>& before = known_->documents();

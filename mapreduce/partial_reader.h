@@ -11,32 +11,34 @@
 
 namespace fjord::mapreduce {
 
-/// Reads of a bucket what changed since a partial was made, or all of it if there is none, too much changed, or the
-/// bucket does not look as what it was would have become.
+/// Reads the documents of a bucket that changed since a partial was made. It reads the whole bucket if there is no
+/// partial, too much has changed, or the change is not plausible (an entry is older than before, or gone without a
+/// remove).
 ///
-/// Threading: as BucketReader; the questions once next() has answered false.
+/// Threading: as BucketReader; the accessors may be called once next() has returned false.
 class PartialReader final : public visitors::BucketReader {
  public:
   enum class Found {
-    Same,     ///< Nothing changed and nothing was read.
-    Changed,  ///< What changed was read.
-    All,      ///< All of it was read.
+    Same,     ///< Nothing changed; nothing was read.
+    Changed,  ///< The changes were read.
+    All,      ///< The whole bucket was read.
   };
 
-  /// `known`: what is known from before; may be null. `trust`: wrong on purpose, takes the bucket for unchanged.
+  /// `known` is the partial of an earlier run; may be null. `trust` is a fault injection: the bucket counts as
+  /// unchanged.
   PartialReader(std::shared_ptr<const BucketPartial> known, bool trust);
 
   Result<bool> next(const visitors::BucketOnNode& bucket, DocBlockBuilder& block, std::size_t bytes_max) override;
   void close() override;
 
   Found found() const { return found_; }
-  /// What the bucket had when it was begun.
+  /// Content of the bucket when reading began.
   const ContentVersion& content() const { return before_; }
-  /// Changed: documents that are not as they were, those that were not given among them, as they were when they were
-  /// looked at.
+  /// Found::Changed: all changed documents, including those that next() did not return, each with the version last
+  /// seen.
   DocumentChanges& changes() { return changes_; }
-  /// All: the bucket's entries, or none of them if all were given; nothing if it changed while it was read, so that it
-  /// is not known what was not given.
+  /// Found::All: all entries of the bucket, or an empty list if all of them were read as documents. nullopt if the
+  /// bucket changed during reading, so that the entries that were not read are unknown.
   std::optional<std::vector<spi::EntryMeta>>& entries() { return entries_; }
 
  private:

@@ -38,7 +38,7 @@ void ContentVersion::subtract(const GlobalId& gid, Timestamp timestamp, bool rem
 }
 
 std::size_t BucketPartial::home(const GlobalId& gid) const {
-  // Some bits of the hash are the same in all of a bucket, those of the product that are taken are not.
+  // Some bits of the hash are equal in all documents of a bucket; the bits taken from the product are not.
   return static_cast<std::size_t>((gid.hash_bits() ^ gid.location_bits()) * 0x9e3779b97f4a7c15ULL >> 32) &
          (index_.size() - 1);
 }

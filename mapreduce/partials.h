@@ -17,11 +17,12 @@
 #include "fjord/document/timestamp.h"
 #include "fjord/storage/spi/persistence_provider.h"
 
-/// What an incremental job remembers of a bucket (docs/design/0011-incremental-refresh.md).
+/// The data that an incremental job keeps about a bucket (docs/design/0011-incremental-refresh.md).
 namespace fjord::mapreduce {
 
-/// Which versions of which documents a bucket has: equal ones are, on all replicas, the same content. The sum of 64
-/// bits for each (spi::entry_hash), so that it does not depend on the order, nor on how the bucket is split.
+/// Identifies the document versions in a bucket: equal values mean equal content, on all replicas. The checksum is the
+/// sum of a 64-bit hash of each entry (spi::entry_hash), so it depends neither on the order of entries nor on how the
+/// bucket is split.
 struct ContentVersion {
   std::uint64_t entries = 0;
   std::uint64_t checksum = 0;
@@ -31,7 +32,8 @@ struct ContentVersion {
   friend bool operator==(const ContentVersion&, const ContentVersion&) = default;
 };
 
-/// What is quickly said of the keys of a document's tuples: of a single one some bits of its hash, else nothing.
+/// A fingerprint of the key of a document's tuples: some bits of its hash if there is a single tuple, else no
+/// information.
 class KeyMark {
  public:
   static KeyMark of(std::string_view key);
@@ -40,57 +42,57 @@ class KeyMark {
 
  private:
   friend class KeyMarks;
-  std::uint16_t bits_ = 0;  ///< 0: may be any.
+  std::uint16_t bits_ = 0;  ///< 0: any keys.
 };
 
-/// A set of keys, of which it is quickly said for most others that they are not in it.
+/// A set of keys that quickly excludes most keys which are not in it.
 class KeyMarks {
  public:
   void add(std::string_view key) { has_.set(KeyMark::of(key).bits_); }
-  /// Whether one of the tuples may have a key of the set.
+  /// False if no tuple with this fingerprint has a key in the set. True may be wrong.
   bool may_contain(KeyMark mark) const { return mark.bits_ == 0 || has_.test(mark.bits_); }
 
  private:
   std::bitset<std::size_t{1} << 16> has_;
 };
 
-/// One version of one document, and what map made of it.
+/// One version of a document, with the tuples that map made of it.
 struct PartialDocument {
   GlobalId gid;
   bool removed = false;
-  bool mapped = false;  ///< It was given to map; else it is removed, or does not match.
+  bool mapped = false;  ///< The document was mapped. False: it is removed or not selected.
   KeyMark keys;
   Timestamp timestamp;
-  std::uint32_t at = 0;  ///< Its tuples, in BucketPartial::tuples().
+  std::uint32_t at = 0;  ///< Position of its tuples in BucketPartial::tuples_.
   std::uint32_t bytes = 0;
 
   spi::EntryMeta meta() const { return {gid, timestamp, removed}; }
 };
 
-/// What became of a document since a partial was made.
+/// Change of a document since a partial was made.
 struct DocumentChange {
   static constexpr std::uint32_t kNew = 0xffffffff;
 
   spi::EntryMeta meta;
-  std::uint32_t number = kNew;  ///< In BucketPartial::documents().
-  bool gone = false;            ///< It is not to be remembered: not there any more, or map failed on it.
-  bool mapped = false;          ///< With these tuples:
+  std::uint32_t number = kNew;  ///< Index in BucketPartial::documents().
+  bool gone = false;            ///< The document must be dropped: it no longer exists, or map failed on it.
+  bool mapped = false;          ///< The document was mapped to `tuples`.
   std::string_view tuples = {};
 };
 using DocumentChanges = std::unordered_map<GlobalId, DocumentChange>;
 
-/// What map made of the documents of one bucket, each by itself, with their versions: a function of the content that
-/// version() tells. Documents that map failed on are not in it, so that they are always read again.
+/// The tuples that map made of each document of one bucket, with the documents' versions. They are a function of the
+/// content that version() identifies. Documents that map failed on are left out, so that every run reads them again.
 ///
-/// Threading: const ones from anywhere; else confined.
+/// Threading: const objects are readable from any thread; others are confined.
 class BucketPartial {
  public:
-  /// Made of what was read.
+  /// Adds a document that was read.
   void add(const spi::EntryMeta& meta, bool mapped, std::string_view tuples);
-  /// Calls `retract(tuples)` for what was and is not any more, `add(tuples)` for what is new.
+  /// Applies `changes`. Calls `retract(tuples)` for tuples of old versions and `add(tuples)` for those of new ones.
   void apply(const DocumentChanges& changes, const std::function<void(std::string_view)>& retract,
              const std::function<void(std::string_view)>& add);
-  /// Only the tuples of all documents together, `merged`, are kept: good as long as nothing changes.
+  /// Keeps only `merged`, the merged tuples of all documents. They are valid as long as the bucket does not change.
   void reduce_to(std::string merged);
 
   const ContentVersion& version() const { return version_; }
@@ -98,13 +100,13 @@ class BucketPartial {
   /// Empty after reduce_to().
   const std::vector<PartialDocument>& documents() const { return documents_; }
   bool has_documents() const { return !is_reduced_; }
-  /// Its number in documents(), or DocumentChange::kNew.
+  /// Returns the index in documents(), or DocumentChange::kNew.
   std::uint32_t find(const GlobalId& gid) const;
   std::string_view tuples_of(const PartialDocument& document) const {
     return std::string_view(tuples_).substr(document.at, document.bytes);
   }
-  /// Calls `f(tuples)` for all of them, one or more documents at a time; with `keys` at least for those that have one
-  /// of these.
+  /// Calls `f(tuples)` for the tuples of all documents, of one or more documents per call. With `keys`, documents
+  /// without a key in the set may be skipped.
   template <typename F>
   Status for_each_tuples(const KeyMarks* keys, F f) const {
     if (is_reduced_) return f(std::string_view(tuples_));
@@ -114,10 +116,10 @@ class BucketPartial {
     }
     return Status::ok();
   }
-  std::uint64_t mapped() const { return mapped_; }  ///< How many documents were given to map.
+  std::uint64_t mapped() const { return mapped_; }  ///< Number of documents that were mapped.
   std::size_t bytes() const;
 
-  std::uint64_t serial = 0;  ///< Of this state of it, in its process.
+  std::uint64_t serial = 0;  ///< Identifies this state of the partial in its process.
 
  private:
   void place(PartialDocument& document, bool mapped, std::string_view tuples);
@@ -127,7 +129,7 @@ class BucketPartial {
   void make_index(std::size_t documents);
 
   std::vector<PartialDocument> documents_;
-  std::vector<std::uint32_t> index_;  ///< Numbers of documents by open addressing, three quarters full at most.
+  std::vector<std::uint32_t> index_;  ///< Indexes of documents by open addressing, at most three quarters full.
   std::string tuples_;
   std::size_t garbage_ = 0;
   ContentVersion version_;
@@ -136,15 +138,16 @@ class BucketPartial {
   bool is_reduced_ = false;
 };
 
-/// The groups of buckets that were read together, of certain states of their partials.
+/// The merged groups of buckets that were read together, for given states of their partials.
 struct UnitPartial {
-  std::vector<std::pair<BucketId, std::uint64_t>> serials;  ///< By rising bucket.
-  std::vector<std::string> groups;                          ///< As for_each_tuple() reads them, in any order.
+  std::vector<std::pair<BucketId, std::uint64_t>> serials;  ///< Serials of the partials, by rising bucket.
+  std::vector<std::string> groups;                          ///< Pieces that for_each_tuple() reads, in any order.
 
   std::size_t bytes() const;
 };
 
-/// Calls `f(key, value)` for tuples as Accumulator::map_alone() appends them, until it fails.
+/// Calls `f(key, value)` for tuples in the form of Accumulator::map_alone() until a call fails. Errors: Corruption;
+/// those of `f`.
 template <typename F>
 Status for_each_alone(std::string_view tuples, F f) {
   ByteReader in(tuples);

@@ -57,7 +57,7 @@ Status in_pass(const Status& status, std::size_t pass, std::size_t passes) {
   return passes == 1 ? status : status.with_context(fmt::format("pass {}", pass + 1));
 }
 
-/// Where the rows of a pass go. Errors: as check_passes().
+/// Checks the target of a pass's rows. Errors: as check_passes().
 Status check_target(const PassPlan& plan, const DocumentTypeRepo& types, const std::string& first_type) {
   const rpc::RowTarget& into = plan.pass.into;
   if (into.type.empty()) return Status::ok();
@@ -84,7 +84,7 @@ Status check_target(const PassPlan& plan, const DocumentTypeRepo& types, const s
   return check_row_target(*plan.application->columns(), *type);
 }
 
-/// All passes up to `last`. Errors: as check_passes().
+/// Plans all passes up to index `last` and returns the last plan. Errors: as check_passes().
 Result<PassPlan> plan_passes(const rpc::JobSpec& spec, const std::string& job_id, std::size_t last,
                              const ApplicationRegistry& applications,
                              const std::shared_ptr<const DocumentTypeRepo>& types) {
@@ -122,7 +122,7 @@ Result<PassPlan> plan_passes(const rpc::JobSpec& spec, const std::string& job_id
     auto application = applications.create(next.pass.application, next.pass.parameters, *type, next.types.get());
     if (!application) return in_pass(application.error(), i, passes.size());
     next.application = std::move(*application);
-    plan.application.reset();  // before its types
+    plan.application.reset();  // must be destroyed before its types
     plan = std::move(next);
   }
   return plan;
@@ -187,7 +187,7 @@ Status check_passes(const rpc::JobSpec& spec, const std::string& job_id, const A
         plan.reads_rows ? Selection::parse(plan.pass.selection, *plan.types, *plan.types->find(plan.pass.document_type))
                         : Selection::parse(plan.pass.selection, *plan.types);
     if (!selection) return in_pass(selection.error(), i, count);
-    // A pass that is begun again, perhaps elsewhere, has to find the same.
+    // A pass that restarts, perhaps in another process, must select the same documents.
     if (count > 1 && selection->needs_now()) {
       return in_pass(invalid("what a job of several passes selects cannot depend on now()"), i, count);
     }

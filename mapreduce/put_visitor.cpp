@@ -7,7 +7,7 @@
 namespace fjord::mapreduce {
 namespace {
 
-/// The rows in one output bucket, and where the pump is.
+/// The task of one output bucket: its pages, and the progress of the pump.
 struct PutTask {
   struct Page {
     std::uint32_t destination = 0;
@@ -15,12 +15,12 @@ struct PutTask {
   };
   std::vector<Page> pages;
   std::unordered_set<GlobalId> seen;
-  std::vector<SinkOperation> ready;  ///< Of the last page.
+  std::vector<SinkOperation> ready;  ///< Operations of the current page.
   TaskReport report;
   std::shared_ptr<SinkPump> pump;
 };
 
-/// Puts each row as a document that stays, as a result, or both.
+/// Puts each row as a lasting document, as a result, or both.
 class PutVisitor final : public visitors::Visitor {
  public:
   PutVisitor(std::shared_ptr<TaskContext> shared, visitors::VisitContext& context, TaskSpec spec,
@@ -52,7 +52,7 @@ class PutVisitor final : public visitors::Visitor {
         shared_->sink, context_.mailbox(), shared_->options.writes_outstanding,
         [this, &task](SinkOperation& operation) { return next(task, operation); },
         [this, bucket, answer = std::move(done)](const Status& status) {
-          const auto node = tasks_.extract(bucket);  // ends with this function: the pump is still on the stack
+          const auto node = tasks_.extract(bucket);  // destroyed after this call: the pump is on the stack
           answer({status, status ? node.mapped().report.encode() : std::string()});
         },
         [&context = context_] { return context.turn_is_over(); });
@@ -96,7 +96,7 @@ class PutVisitor final : public visitors::Visitor {
   std::shared_ptr<TaskContext> shared_;
   visitors::VisitContext& context_;
   TaskSpec spec_;
-  std::shared_ptr<const DocumentTypeRepo> input_types_;  ///< Of the application.
+  std::shared_ptr<const DocumentTypeRepo> input_types_;  ///< Types that the application uses.
   std::unique_ptr<Application> application_;
   std::shared_ptr<const DocumentTypeRepo> types_;
   std::map<BucketId, PutTask> tasks_;

@@ -16,20 +16,20 @@ struct Destination {
   std::uint64_t documents = 0;
 };
 
-/// One output bucket; several destinations may lie in it.
+/// The task of one output bucket, which may contain several destinations.
 struct ReduceTask {
   std::map<std::uint32_t, Destination> destinations;
-  std::unordered_set<GlobalId> seen;  ///< A document that is written again meanwhile may be given twice.
+  std::unordered_set<GlobalId> seen;  ///< Documents read; one that is overwritten meanwhile may come twice.
   TaskReport report;
   std::shared_ptr<SinkPump> pump;
 
-  // Where the pump is.
+  // The progress of the pump.
   std::map<std::uint32_t, Destination>::iterator at;
-  std::unique_ptr<TupleSource> tuples;  ///< Of that destination; null: not begun.
-  std::optional<KeyReducer> reducer;    ///< Of these.
+  std::unique_ptr<TupleSource> tuples;  ///< Tuples of destination `at`; null: not begun.
+  std::optional<KeyReducer> reducer;    ///< Reduces `tuples`.
   RowPage page;
-  std::uint32_t pages = 0;          ///< Of that destination.
-  std::deque<SinkOperation> ready;  ///< To be put before the next key is reduced.
+  std::uint32_t pages = 0;          ///< Pages of destination `at` so far.
+  std::deque<SinkOperation> ready;  ///< Operations to send before the next key is reduced.
 };
 
 class ReduceVisitor final : public visitors::Visitor {
@@ -100,7 +100,7 @@ class ReduceVisitor final : public visitors::Visitor {
     });
   }
 
-  /// Exactly the documents that the map tasks have put: then the result is exact.
+  /// Checks that exactly the documents that map tasks put are there, which makes the result exact. Errors: Corruption.
   Status check_complete(BucketId bucket, const ReduceTask& task) const {
     for (std::uint32_t destination = 0; destination < spec_.output_buckets; ++destination) {
       if (spec_.bucket(destination, bucket.used_bits()) != bucket) continue;
@@ -117,7 +117,7 @@ class ReduceVisitor final : public visitors::Visitor {
     return Status::ok();
   }
 
-  /// Reduces keys until there is something to put, or the turn is over.
+  /// Reduces keys until there is an operation to send or the turn is over.
   Result<bool> next(ReduceTask& task, SinkOperation& operation) {
     const BusyTime busy(*shared_, spec_, context_, task.report);
     for (;;) {
@@ -183,7 +183,7 @@ class ReduceVisitor final : public visitors::Visitor {
   std::shared_ptr<TaskContext> shared_;
   visitors::VisitContext& context_;
   TaskSpec spec_;
-  std::shared_ptr<const DocumentTypeRepo> input_types_;  ///< Of the application.
+  std::shared_ptr<const DocumentTypeRepo> input_types_;  ///< Types that the application uses.
   std::unique_ptr<Application> application_;
   std::shared_ptr<const DocumentTypeRepo> types_;
   std::map<BucketId, std::unique_ptr<ReduceTask>> tasks_;

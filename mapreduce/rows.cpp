@@ -21,7 +21,7 @@ void write_text(Writer& json, std::string_view text) {
   json.String(text.data(), static_cast<rapidjson::SizeType>(text.size()));
 }
 
-/// The number of an estimate, which is an object that says how good it is.
+/// Returns the number of an estimate, an object that also has its error. Other JSON is returned unchanged.
 std::string number_of(std::string_view json) {
   rapidjson::Document estimate;
   estimate.Parse<rapidjson::kParseNumbersAsStringsFlag>(json.data(), json.size());

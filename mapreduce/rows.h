@@ -16,27 +16,28 @@
 #include "sink_pump.h"
 #include "task.h"
 
-/// Results of a pass as what the next one reads, and as documents that stay.
+/// Rows of a pass as input of the next pass, and as lasting documents.
 namespace fjord::mapreduce {
 
-/// A row as a document of `type`, which check_row_target() found right. Errors: Corruption for what is no row;
-/// InvalidField for a value that the field does not hold.
+/// Converts a row to a document of `type`, which check_row_target() has accepted. Errors: Corruption if `row` is
+/// malformed; InvalidField for a value that its field does not hold.
 Result<EncodedDocument> row_document(const std::vector<AggregateColumn>& columns, const DocumentType& type,
                                      const DocumentId& id, std::string_view row);
 
-/// The fields of a row that come to be part of `id`: JSON object of all columns that have a value. Errors: Corruption.
+/// Returns the fields of a row as a JSON object with all columns that have a value. Errors: Corruption.
 Result<std::string> row_fields(const std::vector<AggregateColumn>& columns, std::string_view row);
 
-/// The id of the document that a row is put as. Errors: InvalidId.
+/// Returns the id of the document that a row is stored as. Errors: InvalidId.
 Result<DocumentId> row_target_id(const rpc::RowTarget& into, std::string_view key);
 
-/// What puts a row as a document that stays (spec.into), and a result. Errors: as row_document(); InvalidId.
+/// row_operation() makes the put of a row as a lasting document (spec.into), result_operation() the put of a result.
+/// Errors: as row_document(); InvalidId.
 Result<SinkOperation> row_operation(const TaskSpec& spec, const Application& application, const DocumentTypeRepo& types,
                                     std::string_view key, std::string_view row);
 Result<SinkOperation> result_operation(const TaskSpec& spec, const DocumentTypeRepo& types, const std::string& id,
                                        std::string_view key, std::string value);
 
-/// Collects rows into the text of a page, which is what a tuple document holds.
+/// Collects rows into a page, the content of a tuple document.
 class RowPage {
  public:
   void add(std::string_view key, std::string_view row);
@@ -48,21 +49,21 @@ class RowPage {
   std::string tuples_;
 };
 
-/// The document of a page. Errors: those of Document::set().
+/// Makes the document of a page and stores its id in `id`. Errors: those of Document::set().
 Result<EncodedDocument> page_document(const TaskSpec& spec, const DocumentTypeRepo& types, bool is_whole,
                                       std::uint32_t destination, std::uint32_t counter, std::string page,
                                       std::string& id);
 
 /// Reads the rows of the pass before as documents of the type "row".
 ///
-/// Threading: confined. Lifetime: views that it gives live during the call.
+/// Threading: confined. Lifetime: the views passed to `take` are valid during the call.
 class RowReader {
  public:
   /// Errors: InvalidSelection.
   static Result<std::unique_ptr<RowReader>> open(const TaskSpec& spec, std::shared_ptr<const DocumentTypeRepo> types);
 
   using Take = std::function<Status(std::size_t bytes, bool is_selected, const DocumentView& row)>;
-  /// `page` is a tuple document. Errors: Corruption; those of `take`.
+  /// Calls `take` for each row of `page`, a tuple document. Errors: Corruption; those of `take`.
   Status for_each(const DocumentView& page, const Take& take) const;
 
  private:

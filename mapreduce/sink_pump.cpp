@@ -43,7 +43,8 @@ void SinkPump::fill_later() {
 void SinkPump::on_done(const std::string& id, const Status& status) {
   --outstanding_;
   if (!status && error_) {
-    // The write path has retried for long; for the task that is a failure like others, not a bucket to wait for.
+    // The client has already retried for its whole timeout. A transient code would make the visitor wait for the
+    // bucket, but this is a failure of the task.
     const StatusCode code = is_transient(status.code()) ? StatusCode::Timeout : status.code();
     error_ = Status(code, status.message()).with_context("writing " + id);
     exhausted_ = true;

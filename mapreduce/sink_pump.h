@@ -12,22 +12,22 @@ namespace fjord::mapreduce {
 
 struct SinkOperation {
   std::string id;
-  std::optional<EncodedDocument> document;  ///< Absent: remove.
+  std::optional<EncodedDocument> document;  ///< Absent: a remove.
 };
 
-/// Draws operations from a source and keeps several of them on their way, so that only those are in memory.
+/// Takes operations from a source and keeps several of them in flight, so that only those are in memory.
 ///
-/// Threading: confined to the executor behind the mailbox. Lifetime: destroying it stops it without a word; `sink`
+/// Threading: confined to the executor behind the mailbox. Lifetime: destroying it stops it without a callback; `sink`
 /// outlives it.
 class SinkPump : public std::enable_shared_from_this<SinkPump> {
  public:
-  /// Fills in the next operation; false: there are no more. True without an id: there is none yet. Not called again
-  /// after false or an error.
+  /// Fills in the next operation and returns true; returns false if there are no more. True without an id: the next
+  /// operation is not ready yet. Not called again after false or an error.
   using Next = UniqueFunction<Result<bool>(SinkOperation&)>;
   using Done = UniqueFunction<void(Status)>;
   using TurnIsOver = std::function<bool()>;
 
-  /// Once `turn_is_over`, what is left to be drawn is drawn by a later task.
+  /// When `turn_is_over()` returns true, a later task on the executor takes the remaining operations.
   SinkPump(DocumentSink& sink, visitors::Mailbox mailbox, std::size_t outstanding_max, Next next, Done done,
            TurnIsOver turn_is_over = {})
       : sink_(sink),
@@ -37,7 +37,8 @@ class SinkPump : public std::enable_shared_from_this<SinkPump> {
         done_(std::move(done)),
         turn_is_over_(std::move(turn_is_over)) {}
 
-  /// `done` is called when everything is acknowledged, or with the first error when nothing is outstanding any more.
+  /// Starts the operations. `done` is called when all are acknowledged, or with the first error as soon as none is in
+  /// flight.
   void start() { fill(); }
 
  private:

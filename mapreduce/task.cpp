@@ -18,10 +18,10 @@ namespace fjord::mapreduce {
 namespace {
 
 constexpr std::uint8_t kReportVersion = 1;
-constexpr std::uint8_t kLongReportVersion = 2;       // with the fields from spilled_bytes to unit_chunks
-constexpr std::uint8_t kFullReportVersion = 3;       // with those up to dead_letters
-constexpr std::uint8_t kReuseReportVersion = 4;      // with `reused`
-constexpr std::uint8_t kProcessorReportVersion = 5;  // with all
+constexpr std::uint8_t kLongReportVersion = 2;       // adds spilled_bytes to unit_chunks
+constexpr std::uint8_t kFullReportVersion = 3;       // adds sent_bytes to dead_letters
+constexpr std::uint8_t kReuseReportVersion = 4;      // adds `reused`
+constexpr std::uint8_t kProcessorReportVersion = 5;  // adds `processor_us`
 constexpr std::size_t kDeadLetterErrorMax = 300;
 constexpr std::uint8_t kChunkVersion = 1;
 constexpr std::string_view kApplicationPrefix = "application.";
@@ -33,7 +33,7 @@ bool parse_number(std::string_view text, std::uint64_t& into) {
   return error == std::errc() && end == text.data() + text.size();
 }
 
-/// Those parameters that only jobs with passes or with documents that stay have. False: it is none of them.
+/// Takes a parameter of passes, lasting documents or processor time. Returns false if it is another parameter.
 bool take_pass_parameter(const rpc::Parameter& parameter, TaskSpec& spec, bool& ok) {
   const std::string& value = parameter.value;
   if (parameter.name == "reads_rows" || parameter.name == "once" || parameter.name == "counts_processors") {
@@ -82,7 +82,7 @@ std::string percent_encoded(std::string_view key, bool escape_high) {
   return text;
 }
 
-/// The length of the UTF-8 character at the front, 0 if it is none.
+/// Returns the length of the UTF-8 character at the beginning; 0 if it is malformed.
 std::size_t utf8_length(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned char first = byte(0);
@@ -104,7 +104,7 @@ bool is_plain_utf8(std::string_view text) {
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);
     if (length == 0 || static_cast<unsigned char>(text[0]) < 0x20 || text[0] == 0x7f) return false;
-    // The control characters U+0080 to U+009F.
+    // Control characters U+0080 to U+009F.
     if (length == 2 && text[0] == '\xc2' && static_cast<unsigned char>(text[1]) < 0xa0) return false;
     text.remove_prefix(length);
   }
@@ -126,7 +126,7 @@ std::string printable_key(std::string_view key) {
 std::string key_in_id(std::string_view key) {
   std::string text = percent_encoded(key, !is_plain_utf8(key));
   if (text.size() <= kKeyInIdMax) return text;
-  // A long key is told from others by its hash; what is left of it is for people.
+  // The hash identifies a long key; its beginning is for people.
   std::size_t cut = 256;
   while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xc0) == 0x80) --cut;
   return text.substr(0, cut) + fmt::format("%~{:016x}{:016x}", hash64(key, 1), hash64(key, 2));
@@ -261,7 +261,7 @@ std::string TaskReport::encode() const {
 
 Result<TaskReport> TaskReport::decode(std::string_view encoded) {
   TaskReport report;
-  if (encoded.empty()) return report;  // a bucket that holds nothing
+  if (encoded.empty()) return report;  // an empty bucket
   ByteReader in(encoded);
   const auto version = in.fixed<std::uint8_t>();
   const bool known = version >= kReportVersion && version <= kProcessorReportVersion;
@@ -296,7 +296,7 @@ Result<TaskReport> TaskReport::decode(std::string_view encoded) {
 
 namespace {
 
-/// Exceptions of an application's own code tell of the document, too; a lack of memory does not.
+/// Turns an exception of the application into an error of the document, except lack of memory, which is the task's.
 template <typename F>
 Status caught(F map) {
   try {
@@ -358,7 +358,7 @@ Result<std::optional<TupleDocuments::Block>> TupleDocuments::next() {
   block.tuples.reserve(std::min(bytes_max_, kReserved));
   block.tuples.push_back(static_cast<char>(kTuplesVersion));
   while (!is_over_ && tuple_.destination == destination) {
-    // As many values as fit, and one in any case when the document is empty.
+    // As many values as fit, but at least one per document.
     const std::vector<std::string_view>& values = tuple_.values;
     std::size_t size = block.tuples.size() + tuple_.key.size() + 10;
     std::size_t end = at_value_;
@@ -414,11 +414,11 @@ bool is_json(const std::string& text) {
   return !reader.Parse<rapidjson::kParseValidateEncodingFlag>(stream, nothing).IsError();
 }
 
-/// Keys that go to an application together: so many, or about so many bytes.
+/// Most keys and approximate bytes per BatchFunctions::reduce() call.
 constexpr std::size_t kReduceKeys = 1000;
 constexpr std::size_t kReduceBytes = std::size_t{512} << 10;
 
-/// Tuples that outlive their source's next step.
+/// Copies of tuples, which outlive the next step of their source.
 class KeptTuples {
  public:
   void add(const Tuple& tuple) {
@@ -430,7 +430,7 @@ class KeptTuples {
     }
   }
   bool is_full() const { return lengths_.size() >= kReduceKeys || bytes_.size() >= kReduceBytes; }
-  /// Nothing is added after that.
+  /// Returns all tuples; nothing may be added afterwards.
   const std::vector<KeyedValues>& all() {
     std::string_view rest = bytes_;
     const auto take = [&rest](std::size_t length) {
@@ -450,7 +450,7 @@ class KeptTuples {
 
  private:
   std::string bytes_;
-  std::vector<std::pair<std::size_t, std::vector<std::size_t>>> lengths_;  ///< Of each key, and its values.
+  std::vector<std::pair<std::size_t, std::vector<std::size_t>>> lengths_;  ///< Lengths of each key and of its values.
   std::vector<std::vector<std::string_view>> values_;
   std::vector<KeyedValues> all_;
 };
@@ -469,7 +469,7 @@ Result<std::optional<std::string>> reduce_key(Application& application, const Tu
     return status.with_context("key " + printable_key(tuple.key));
   }
   if (result.count == 0) return std::optional<std::string>();
-  // Rows of aggregations are written by a JSON writer.
+  // A JSON writer made the rows of aggregations, so they need no check.
   if (result.count > 1 || (!application.is_aggregation() && !is_json(result.value))) return no_result(tuple.key);
   return std::optional<std::string>(std::move(result.value));
 }

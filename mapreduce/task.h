@@ -16,7 +16,7 @@
 #include "fjord/mapreduce/aggregate_spec.h"
 #include "fjord/rpc/messages.h"
 
-/// What the runner and the tasks of a job agree on.
+/// The data that the runner of a job and its tasks exchange: task parameters, task reports and the form of tuples.
 namespace fjord::mapreduce {
 
 inline constexpr const char* kMapVisitor = "mapreduce.map";
@@ -27,7 +27,7 @@ inline constexpr const char* kTuplesType = "fjord_tuples";
 inline constexpr const char* kResultType = "fjord_result";
 inline constexpr std::uint8_t kTuplesVersion = 1;
 
-/// What a task has to know of its job. Travels as the parameters of a visitor.
+/// The parameters of a task. They travel as the parameters of a visitor.
 struct TaskSpec {
   std::string job;
   std::string application;
@@ -35,29 +35,30 @@ struct TaskSpec {
   std::string output_namespace;
   std::uint64_t output_base = 0;
   std::uint32_t output_buckets = 0;
-  std::vector<rpc::Parameter> parameters;         ///< Of the application.
-  std::vector<std::uint64_t> expected_documents;  ///< Reduce: tuple documents by destination.
-  bool direct = false;                            ///< Map: tuples go to the runner, and are not put.
-  /// Times that map was begun anew: tuple documents of another run are those of another job.
+  std::vector<rpc::Parameter> parameters;         ///< Parameters of the application.
+  std::vector<std::uint64_t> expected_documents;  ///< Reduce: number of tuple documents per destination.
+  bool direct = false;                            ///< Map: tuples are sent to the runner and not put.
+  /// Number of restarts of map and of passes before this one. It is part of the tuple documents' ids, so that runs
+  /// never mix.
   std::uint32_t run = 0;
-  std::uint32_t dead_letters_max = 0;  ///< Map: so many documents may fail in one task.
-  /// Direct map: the selection of the visit, if what map makes of documents is to be kept for the next job of the same,
-  /// and what one before has kept to be used. Empty: no.
+  std::uint32_t dead_letters_max = 0;  ///< Map: number of documents that may fail in one task.
+  /// Incremental jobs (direct map): the selection of the visit. The task reuses what an earlier job with the same query
+  /// kept and keeps its own for the next one. Empty: the job is not incremental.
   std::string incremental = {};
-  /// Map: a document that is given twice counts once, as the one that put it may be putting it again.
+  /// Map: a document that is read twice counts once. A former owner may put the documents again while they are read.
   bool once = false;
-  // What it reads, if these are rows of the pass before.
+  // The rows of the pass before, if the task reads rows.
   bool reads_rows = false;
-  std::vector<AggregateColumn> columns = {};  ///< Of them; none: key and value.
-  std::string row_selection = {};             ///< Map: which of them.
-  // What reduce and put tasks put; a result for each key (of the last pass), rows for the next pass and for the runner,
-  // documents that stay.
+  std::vector<AggregateColumn> columns = {};  ///< Columns of the rows; empty: key and value.
+  std::string row_selection = {};             ///< Map: selects rows.
+  // Outputs of reduce and put tasks: a result per key (last pass), rows for the next pass or the runner, lasting
+  // documents.
   bool puts_results = true;
   bool puts_rows = false;
-  bool puts_all = false;  ///< The rows are all there are, of which the runner will take some.
+  bool puts_all = false;  ///< `puts_rows` covers all rows; the runner selects some of them later.
   rpc::RowTarget into = {};
-  bool counts_processors = false;  ///< Reports say how long processors worked. Versions before refuse the task.
-  /// Of the application, as ApplicationInfo has it. A node with another one refuses the task.
+  bool counts_processors = false;  ///< Reports contain the processor time. Nodes of older releases refuse such a task.
+  /// Version of the application (ApplicationInfo::version). A node that has another version refuses the task.
   std::string version = {};
 
   std::vector<rpc::Parameter> to_parameters() const;
@@ -65,50 +66,51 @@ struct TaskSpec {
   static Result<TaskSpec> from_parameters(const std::vector<rpc::Parameter>& parameters);
 
   std::uint64_t location(std::uint32_t destination) const { return output_base + destination; }
-  /// The bucket, with that many bits, that holds what belongs to `destination`. used_bits <= 32.
+  /// The bucket with `used_bits` bits that holds the documents of `destination`. `used_bits` is at most 32.
   BucketId bucket(std::uint32_t destination, unsigned used_bits) const {
     return BucketId(used_bits, location(destination));
   }
-  /// The job as tuple documents name it, with the run.
+  /// The value of the field `job` of tuple documents: the job id, followed by the run if it is not 0.
   std::string tuples_job() const { return run == 0 ? job : job + "/" + std::to_string(run); }
-  /// The same for rows that reduce has made; `is_whole`: before some of them are taken.
+  /// The value of the field `job` of pages of rows. `is_whole`: pages of all rows, before the runner selects some.
   std::string rows_job(bool is_whole) const { return job + "/" + std::to_string(run) + (is_whole ? "/all" : "/rows"); }
   std::string tuples_id(BucketId source, std::uint32_t destination, std::uint32_t counter) const;
   std::string result_id(std::string_view key, std::uint32_t destination) const;
 };
 
-/// How a task went: the result string of its bucket.
+/// The outcome of a task for one bucket. Travels as the bucket's result string.
 struct TaskReport {
   std::uint64_t documents = 0;
   std::uint64_t bytes = 0;
   std::uint64_t tuples = 0;
   std::uint64_t results = 0;
-  std::map<std::uint32_t, std::uint64_t> tuple_documents;  ///< By destination.
+  std::map<std::uint32_t, std::uint64_t> tuple_documents;  ///< Number of tuple documents put, by destination.
   std::uint64_t spilled_bytes = 0;
-  // Direct: buckets that a visitor read together are one unit, whose tuples count when all of its buckets are done.
-  std::uint64_t unit = 0;  ///< Not 0, and of no other unit of the job; 0: the bucket is for itself.
+  // Direct: the buckets that a visitor reads together form a unit. Its tuples count once all of its buckets are done.
+  std::uint64_t unit = 0;  ///< Id of the unit, unique in the job; 0: the bucket belongs to no unit.
   std::uint64_t unit_buckets = 0;
-  std::uint64_t unit_chunks = 0;              ///< Sent before the first bucket was said to be done.
-  std::uint64_t sent_bytes = 0;               ///< Of tuples that were put or sent; of a unit in one of its buckets.
-  std::uint64_t busy_us = 0;                  ///< Time in map or reduce.
-  std::uint64_t processor_us = 0;             ///< Of it, processors worked; 0: not asked for.
-  std::vector<rpc::DeadLetter> dead_letters;  ///< Documents that map failed on; they are among `documents`.
-  std::uint64_t reused = 0;                   ///< Documents among `documents` that an earlier job had read.
+  std::uint64_t unit_chunks = 0;   ///< Chunks of the unit. All are sent before its first bucket is reported done.
+  std::uint64_t sent_bytes = 0;    ///< Bytes of tuples put or sent; one bucket of a unit has the sum.
+  std::uint64_t busy_us = 0;       ///< Time in map or reduce, microseconds.
+  std::uint64_t processor_us = 0;  ///< Processor time in map or reduce, microseconds; 0: not counted.
+  std::vector<rpc::DeadLetter> dead_letters;  ///< Documents that map failed on; `documents` includes them.
+  std::uint64_t reused = 0;                   ///< Documents in `documents` that only an earlier job read.
 
   std::string encode() const;
   /// Errors: Corruption.
   static Result<TaskReport> decode(std::string_view bytes);
 };
 
-/// The key as it stands in a result's field and id: as it is if it is UTF-8 without control characters (in an id also
-/// without %), else with percent signs. Different keys stay different.
+/// printable_key() is the key in a result's field, key_in_id() the key in its id. A key of UTF-8 without control
+/// characters (in an id also without %) is unchanged; other keys are percent-encoded. key_in_id() replaces the end of a
+/// long key by a hash. Different keys stay different.
 std::string printable_key(std::string_view key);
 std::string key_in_id(std::string_view key);
 bool is_plain_utf8(std::string_view text);
-/// Letters, digits, dot, minus and underscore, at most 64.
+/// True for 1 to 64 letters, digits, dots, minuses and underscores.
 bool is_plain_name(std::string_view text);
 
-/// Cuts sorted tuples into documents of about `bytes_max`, destination by destination.
+/// Cuts tuples that are sorted by destination into documents of about `bytes_max` bytes.
 class TupleDocuments {
  public:
   TupleDocuments(std::unique_ptr<TupleSource> source, std::size_t bytes_max)
@@ -119,7 +121,7 @@ class TupleDocuments {
     std::uint32_t counter = 0;
     std::string tuples;
   };
-  /// Nothing at the end. Errors: those of the source.
+  /// Returns the tuples of the next document, or nullopt at the end. Errors: those of the source.
   Result<std::optional<Block>> next();
 
  private:
@@ -135,22 +137,23 @@ class TupleDocuments {
   std::uint32_t counter_ = 0;
 };
 
-/// Has `table` take the document. If map() fails on it, which tells of the document and not of the task, it becomes a
-/// dead letter and that is OK, unless there are spec.dead_letters_max in the report. Errors: then InvalidArgument that
-/// says so (map()'s own if none may fail); TooLarge, Cancelled and what may go away by itself.
+/// Maps one document into `table`. If map() fails because of the document and not because of the task, the document
+/// becomes a dead letter and the call returns OK. Errors: InvalidArgument if the report already has
+/// `spec.dead_letters_max` dead letters (map()'s own error if that limit is 0); TooLarge, Cancelled, IoError, Timeout
+/// and transient errors, which are those of the task.
 Status map_or_set_aside(Accumulator& table, const DocumentView& document, const TaskSpec& spec, TaskReport& report);
 
-/// The same for a document by itself: Accumulator::map_alone().
+/// As map_or_set_aside(), with Accumulator::map_alone().
 Status map_alone_or_set_aside(Accumulator& table, const DocumentView& document, const TaskSpec& spec,
                               TaskReport& report, std::string& tuples);
 
-/// What map_or_set_aside() does with `status`, which is what map() said of the document.
+/// Handles `status`, which map() returned for the document, as map_or_set_aside() does.
 Status or_set_aside(const Status& status, const DocumentView& document, const TaskSpec& spec, TaskReport& report);
 
-/// The error of a job with more dead letters than `limit`. InvalidArgument.
+/// The error of a job with more dead letters than `limit`: InvalidArgument. `last` is the error of the last one.
 Status too_many_dead_letters(std::uint64_t limit, const std::string& last);
 
-/// Calls `f(key, value)` for the tuples of one document until one fails. Errors: Corruption; those of `f`.
+/// Calls `f(key, value)` for the tuples of one document until a call fails. Errors: Corruption; those of `f`.
 template <typename F>
 Status for_each_tuple(std::string_view tuples, F f) {
   ByteReader in(tuples);
@@ -168,7 +171,7 @@ Status for_each_tuple(std::string_view tuples, F f) {
   return Status::ok();
 }
 
-/// What a direct map task sends: which unit the tuples are of, and they.
+/// A message of a direct map task: tuples and the unit they belong to.
 struct TupleChunk {
   std::uint64_t unit = 0;
   std::string_view tuples;
@@ -178,18 +181,18 @@ struct TupleChunk {
   static Result<TupleChunk> decode(std::string_view bytes);
 };
 
-/// The result of one key: nothing, or a JSON value. Errors: those of JobFunctions::reduce(), with the key;
-/// InvalidArgument if the application gives more than one result, or none that is JSON.
+/// Returns the result of one key, a JSON value, or nullopt if it has none. Errors: those of JobFunctions::reduce(),
+/// with the key; InvalidArgument if the application emits more than one result, or a result that is not JSON.
 Result<std::optional<std::string>> reduce_key(Application& application, const Tuple& tuple);
 
-/// Reduces the keys of a source one after the other, or many at a time if the application has that.
-/// Lifetime: what it is given outlives it.
+/// Reduces the keys of a source, one by one, or in batches if the application has BatchFunctions. Lifetime:
+/// `application` and `source` outlive it.
 class KeyReducer {
  public:
   KeyReducer(Application& application, TupleSource& source)
       : application_(application), source_(source), batches_(application.batches()) {}
 
-  /// The next key that has a result, and that, a JSON value; false at the end. Errors: those of the source and of
+  /// Finds the next key that has a result and stores both; returns false at the end. Errors: those of the source and of
   /// reduce_key().
   Result<bool> next(std::string& key, std::string& json);
 
@@ -200,7 +203,7 @@ class KeyReducer {
   TupleSource& source_;
   BatchFunctions* batches_;
   Tuple tuple_;
-  std::deque<std::pair<std::string, std::string>> ready_;  ///< Of reduce_many(): keys with results.
+  std::deque<std::pair<std::string, std::string>> ready_;  ///< Keys and results that reduce_many() made.
   bool is_over_ = false;
 };
 

@@ -34,7 +34,7 @@ struct TaskMetrics {
   Counter& reused;
 };
 
-/// What all tasks of a process share.
+/// State that all tasks of a process share.
 struct TaskContext {
   TaskContext(const ApplicationRegistry& known, DocumentSink& documents, TaskOptions chosen, Runtime& runtime);
 
@@ -57,7 +57,7 @@ struct TaskContext {
             .lose_spills = options.sabotage.lose_spills};
   }
   bool counts_processors(const TaskSpec& spec) const { return spec.counts_processors && options.counts_processors; }
-  /// Of no other unit, whichever node and process makes it.
+  /// Returns a number that identifies a unit across all nodes and processes (a hash of a random seed and a counter).
   std::uint64_t new_unit() { return mix64(unit_seed, units.fetch_add(1) + 1) | 1; }
 };
 
@@ -66,12 +66,12 @@ class MapInput;
 Result<std::unique_ptr<visitors::Visitor>> make_map_visitor(std::shared_ptr<TaskContext> shared,
                                                             visitors::VisitContext& context,
                                                             const visitors::Parameters& parameters);
-/// Map tasks whose tuples go to the runner (direct_map_visitor.cpp).
+/// Makes the visitor of map tasks that send their tuples to the runner (direct_map_visitor.cpp).
 std::unique_ptr<visitors::Visitor> make_direct_map_visitor(std::shared_ptr<TaskContext> shared,
                                                            visitors::VisitContext& context, TaskSpec spec,
                                                            std::unique_ptr<MapInput> input,
                                                            std::unique_ptr<Application> application);
-/// The same with what was left by an earlier job (incremental_map_visitor.cpp).
+/// Makes the visitor of direct map tasks that reuse what an earlier job kept (incremental_map_visitor.cpp).
 std::unique_ptr<visitors::Visitor> make_incremental_map_visitor(std::shared_ptr<TaskContext> shared,
                                                                 visitors::VisitContext& context, TaskSpec spec,
                                                                 std::unique_ptr<Application> application);
@@ -81,19 +81,21 @@ Result<std::unique_ptr<visitors::Visitor>> make_reduce_visitor(std::shared_ptr<T
 Result<std::unique_ptr<visitors::Visitor>> make_remove_visitor(std::shared_ptr<TaskContext> shared,
                                                                visitors::VisitContext& context,
                                                                const visitors::Parameters& parameters);
-/// Rows become documents (put_visitor.cpp).
+/// Makes the visitor that puts rows as documents (put_visitor.cpp).
 Result<std::unique_ptr<visitors::Visitor>> make_put_visitor(std::shared_ptr<TaskContext> shared,
                                                             visitors::VisitContext& context,
                                                             const visitors::Parameters& parameters);
 
-/// The types of what the application of a task reads. Errors: InvalidArgument.
+/// Returns the types of the documents or rows that the application of a task reads. Errors: InvalidArgument.
 Result<std::shared_ptr<const DocumentTypeRepo>> input_types(const TaskSpec& spec,
                                                             const visitors::VisitContext& context);
-/// A configured application for a task. Errors: UnknownType; those of ApplicationRegistry::create.
+/// Returns a configured application for a task. Errors: UnknownType; those of ApplicationRegistry::check_version and
+/// ApplicationRegistry::create.
 Result<std::unique_ptr<Application>> make_application(const TaskContext& shared, const TaskSpec& spec,
                                                       const DocumentTypeRepo& types);
 
-/// Adds the time that it lives to the report of a task, and that which processors worked if that is wanted, too.
+/// Measures a turn of a task: its destructor adds the object's lifetime to `report.busy_us` and, if the task counts
+/// processors, the processor time of the thread to `report.processor_us`.
 class BusyTime {
  public:
   BusyTime(const TaskContext& shared, const TaskSpec& spec, visitors::VisitContext& context, TaskReport& report)
@@ -113,7 +115,7 @@ class BusyTime {
   BusyTime(const BusyTime&) = delete;
   BusyTime& operator=(const BusyTime&) = delete;
 
-  /// It is time to stop: to let others have a turn, or to say what was used.
+  /// True when the task should pause, so that other tasks get a turn or its processor time is reported.
   bool is_over() const {
     return context_.turn_is_over() || (counts_processors_ && clock_.now() - start_ >= TurnPool::kTurn);
   }
@@ -127,14 +129,14 @@ class BusyTime {
   Duration worked_;
 };
 
-/// How many documents an application with batches is given together, so that they take about a turn.
+/// Chooses how many documents an application with batches gets per call, so that a call takes about one turn.
 class BatchSize {
  public:
   explicit BatchSize(const Clock& clock) : clock_(clock) {}
 
   std::size_t documents() const { return documents_; }
   void begin() { began_ = clock_.now(); }
-  /// So many documents have been mapped since begin().
+  /// `documents` documents have been mapped since begin().
   void end(std::size_t documents) {
     const Duration took = clock_.now() - began_;
     if (took > TurnPool::kTurn) {
@@ -154,9 +156,9 @@ class BatchSize {
   MonotonicTime began_;
 };
 
-/// Calls `f(EntryView, DocumentView)` for the documents of a block from the byte `from` on until one fails or, behind a
-/// document, `stop()`. Returns the byte behind the last of them. Errors: Corruption; those of `f`; Cancelled once
-/// nobody wants the visit any more.
+/// Calls `f(EntryView, DocumentView)` for the documents of a block from byte `from` on, until a call fails or `stop()`
+/// returns true after a document. Returns the position behind the last document visited. Errors: Corruption; those of
+/// `f`; Cancelled once the visit is cancelled.
 template <typename F, typename Stop>
 Result<std::size_t> for_some_documents(std::string_view docblock, std::size_t from,
                                        const visitors::VisitContext& context, F f, Stop stop) {
@@ -174,13 +176,13 @@ Result<std::size_t> for_some_documents(std::string_view docblock, std::size_t fr
   return docblock.size();
 }
 
-/// The same for all documents of a block.
+/// As for_some_documents(), for all documents of a block.
 template <typename F>
 Status for_each_document(std::string_view docblock, const visitors::VisitContext& context, F f) {
   return for_some_documents(docblock, 0, context, std::move(f), [] { return false; }).status();
 }
 
-/// What map is given: the documents that are visited, or the rows in them.
+/// The input of map: the visited documents, or the rows in them.
 ///
 /// Threading: confined to the executor of its task.
 class MapInput {
@@ -189,10 +191,10 @@ class MapInput {
   static Result<std::unique_ptr<MapInput>> open(const TaskSpec& spec, const visitors::VisitContext& context);
 
   const DocumentTypeRepo& types() const { return *types_; }
-  /// A row is good during the call only.
+  /// True if the input is rows. The view of a row is valid only during the call.
   bool has_rows() const { return rows_ != nullptr; }
-  /// Counts all in `report`, and calls `f(DocumentView)` for those that are selected until one fails or it is time to
-  /// `stop()`. Returns and errors: as for_some_documents().
+  /// Counts all documents or rows in `report` and calls `f(DocumentView)` for the selected ones, until a call fails or
+  /// `stop()` returns true. Returns and errors: as for_some_documents().
   template <typename F, typename Stop>
   Result<std::size_t> for_some(BucketId bucket, std::string_view docblock, std::size_t from,
                                const visitors::VisitContext& context, TaskReport& report, F f, Stop stop) {
@@ -211,26 +213,26 @@ class MapInput {
     };
     return for_some_documents(docblock, from, context, one, stop);
   }
-  /// The bucket will be begun anew, if it comes again.
+  /// Drops what is known about a bucket that has ended or was abandoned.
   void forget(BucketId bucket) { seen_.erase(bucket); }
 
  private:
   std::shared_ptr<const DocumentTypeRepo> types_;
-  std::unique_ptr<RowReader> rows_;  ///< Null: it reads documents.
+  std::unique_ptr<RowReader> rows_;  ///< Null: the input is documents.
   bool once_ = false;
   std::map<BucketId, std::unordered_set<GlobalId>> seen_;
 };
 
-/// The part of a bucket that is mapped next: the documents of a block from the byte `from` on.
+/// The documents to map next: those of a block of `bucket` from byte `from` on.
 struct MapStep {
   BucketId bucket;
   std::string_view docblock;
   std::size_t from = 0;
 };
 
-/// Has `table` take documents, by map_or_set_aside() or many at a time, until the turn is over, and counts them in the
-/// report; `f()` after each step. Returns the byte of the block behind the last of them. Errors: those of
-/// MapInput::for_some() and map_or_set_aside().
+/// Maps documents into `table` until the turn is over, one by one with map_or_set_aside() or in batches, and counts
+/// them in the report. Calls `f()` after each document or batch. Returns the position in the block behind the last
+/// document mapped. Errors: those of MapInput::for_some(), map_or_set_aside() and `f`.
 template <typename F>
 Result<std::size_t> map_documents(MapInput& input, const MapStep& step, Accumulator& table,
                                   const visitors::VisitContext& context, const TaskSpec& spec, TaskReport& report,

@@ -9,7 +9,8 @@
 namespace fjord::mapreduce {
 namespace {
 
-/// Runs an AggregatePlan as an application: its accumulator maps, reduce() makes a row of a group's partial results.
+/// Runs an AggregatePlan as an application: its accumulator maps documents, and reduce() makes a row from a group's
+/// partial results.
 class AggregateApplication final : public Application {
  public:
   explicit AggregateApplication(GroupTableSabotage sabotage) : sabotage_(sabotage) {}
@@ -56,7 +57,7 @@ class AggregateApplication final : public Application {
   bool is_aggregation() const override { return true; }
   const std::vector<AggregateColumn>* columns() const override { return &plan_->columns(); }
   bool is_limited() const override { return plan_->limit() != 0; }
-  /// Without groups all documents are one group, also where there are none, as in SQL.
+  /// Without `group_by` all documents form one group, which has a row even without documents, as in SQL.
   std::optional<std::pair<std::string, std::string>> tuple_of_nothing() const override {
     if (plan_->group_count() != 0) return std::nullopt;
     char* const group = reinterpret_cast<char*>(group_.get());

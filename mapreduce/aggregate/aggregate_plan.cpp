@@ -15,11 +15,11 @@
 
 namespace fjord::mapreduce {
 
-/// A condition on rows, as a selection on documents of a type that is made for it: its fields are the columns.
+/// A condition on rows. It is a selection on documents of a type made for it, whose fields are the columns.
 struct AggregatePlan::Having {
   std::shared_ptr<const DocumentTypeRepo> types;
   const DocumentType* type = nullptr;
-  std::vector<const Field*> fields;  ///< By column; null where a column cannot be asked for.
+  std::vector<const Field*> fields;  ///< One per column; null for a column that conditions cannot use.
   Selection selection;
 };
 
@@ -46,7 +46,7 @@ std::string lowercase(std::string_view text) {
   return result;
 }
 
-/// Words that mean something else in a selection.
+/// True for words that have another meaning in a selection.
 bool is_reserved(std::string_view name) {
   const std::string word = lowercase(name);
   for (const char* reserved : {"and", "or", "not", "true", "false", "null", "id", "now", kRowType}) {
@@ -67,7 +67,7 @@ std::string without_spaces(std::string_view text) {
   return left;
 }
 
-/// "quantile(0.5, price)" to "quantile_0_5_price".
+/// Makes a column name of an expression, such as "quantile_0_5_price" of "quantile(0.5, price)".
 std::string name_from(std::string_view text) {
   std::string name;
   for (const char c : text) {
@@ -90,7 +90,7 @@ struct Named {
   std::optional<std::string> name;
 };
 
-/// "E AS name" or "name=E".
+/// Splits "E AS name" or "name=E" into expression and name.
 Named split_name(std::string_view text) {
   text = trimmed(text);
   const std::size_t equals = text.find('=');
@@ -108,14 +108,14 @@ Named split_name(std::string_view text) {
   return {trimmed(before.substr(0, before.size() - 2)), std::string(text.substr(last + 1))};
 }
 
-/// The end of what is in quotes from `at` on; past the text if they are not closed.
+/// Returns the end of the quoted text that begins at `at`; the end of `text` if the quotes are not closed.
 std::size_t end_of_quoted(std::string_view text, std::size_t at) {
   const char quote = text[at++];
   while (at < text.size() && text[at] != quote) at += text[at] == '\\' ? 2 : 1;
   return std::min(at + 1, text.size());
 }
 
-/// A call of a function that begins at `at`, as "avg( price )"; empty if there is none.
+/// Returns the function call that begins at `at`, such as "avg( price )"; empty if there is none.
 std::string_view call_at(std::string_view text, std::size_t at) {
   std::size_t end = at;
   while (end < text.size() && is_name(text.substr(at, end + 1 - at))) ++end;
@@ -134,7 +134,7 @@ std::string_view call_at(std::string_view text, std::size_t at) {
   return {};
 }
 
-/// What the parser of selections says, without the word "selection" in front.
+/// Returns the message of the selection parser without its leading "selection, ".
 std::string place_of(const Status& error) {
   constexpr std::string_view kPrefix = "selection, ";
   std::string text(error.message());
@@ -234,7 +234,7 @@ class AggregateCompiler {
     return Status::ok();
   }
 
-  /// A field's own name is enough for a column.
+  /// Removes the type's name in front of fields: column names need only the field's name.
   std::string without_type(std::string_view expression) const {
     const std::string prefix = type_.name() + ".";
     std::string text(expression);
@@ -268,7 +268,7 @@ class AggregateCompiler {
     return Status::ok();
   }
 
-  /// The expression among the arguments; the rest goes into `aggregate`.
+  /// Returns the argument that is an expression; stores the constant argument in `aggregate`.
   static Result<std::string> take_arguments(const std::string& where, const std::vector<std::string>& arguments,
                                             AggregatePlan::Aggregate& aggregate) {
     using F = AggregateFunction;
@@ -375,7 +375,7 @@ class AggregateCompiler {
     return known;
   }
 
-  /// By its name, or by the text it was computed from, as in "count()".
+  /// Finds a column by its name, or by the text of its expression, such as "count()".
   std::optional<std::size_t> find_column(std::string_view name) const {
     for (std::size_t i = 0; i < plan_->columns_.size(); ++i) {
       const AggregateColumn& column = plan_->columns_[i];
@@ -409,7 +409,7 @@ class AggregateCompiler {
     return Status::ok();
   }
 
-  /// "count() > 3" to "count > 3": columns under the name that a condition can ask for.
+  /// Replaces calls by column names, as conditions need: "count() > 3" becomes "count > 3".
   std::string with_column_names(std::string_view text) const {
     std::string named;
     for (std::size_t at = 0; at < text.size();) {
@@ -472,7 +472,7 @@ namespace {
 
 Status no_row() { return Status(StatusCode::Corruption, "malformed row of an aggregation"); }
 
-/// An estimate is an object that says how good it is; what counts is its first member.
+/// Returns the plain value of a cell. An estimate is an object with its error; its first member is the value.
 const rapidjson::Value& plain(const rapidjson::Value& value) {
   return value.IsObject() && value.MemberCount() > 0 ? value.MemberBegin()->value : value;
 }
@@ -494,7 +494,7 @@ Result<bool> AggregatePlan::passes_having(std::string_view row) const {
       case ColumnKind::Integer:
         if (value.IsInt64()) {
           FJORD_TRY(document.set(*field, value.GetInt64()));
-        } else if (value.IsNumber()) {  // beyond 64 bits: what is compared with is smaller in any case
+        } else if (value.IsNumber()) {  // beyond 64 bits: larger in magnitude than any constant of the condition
           FJORD_TRY(document.set(*field, value.GetDouble() > 0 ? INT64_MAX : INT64_MIN));
         }
         break;
@@ -522,10 +522,10 @@ Result<bool> AggregatePlan::passes_having(std::string_view row) const {
 
 namespace {
 
-/// The texts of cells, once they are no views of the row.
+/// Texts of cells that contain escapes and so cannot be views of the row.
 using Texts = std::deque<std::string>;
 
-/// What a cell is ordered by. Errors: Corruption.
+/// Returns the value by which a cell is ordered. Errors: Corruption.
 Result<ScalarView> scalar_of(std::string_view cell, ColumnKind kind, Texts& texts) {
   ScalarView value;
   if (cell.empty()) return no_row();
@@ -573,7 +573,7 @@ Status AggregatePlan::arrange(std::vector<std::pair<std::string, std::string>>& 
   std::vector<Order> order = order_;
   for (std::size_t i = 0; i < groups_.size(); ++i) order.push_back({i, false});
   const std::size_t width = order.size();
-  std::vector<ScalarView> values;  // of one row after the other
+  std::vector<ScalarView> values;  // row after row
   values.reserve(rows.size() * width);
   Texts texts;
   for (const auto& [key, row] : rows) {

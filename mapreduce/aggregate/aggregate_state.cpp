@@ -15,7 +15,7 @@ using F = AggregateFunction;
 
 Status malformed() { return Status(StatusCode::Corruption, "malformed partial result of an aggregation"); }
 
-/// An integer of 128 bits that is aligned as one of 64.
+/// A 128-bit integer with the alignment of a 64-bit one.
 struct Integer128 {
   std::uint64_t low = 0;
   std::int64_t high = 0;
@@ -30,19 +30,19 @@ struct Integer128 {
   }
 };
 
-/// Nothing but integers is added.
+/// For sums of integers only: rejects fractions.
 struct NoFractions {
   static constexpr bool kIsThere = false;
   static bool add(double) { return false; }
   static __int128 units() { return 0; }
 };
 
-/// Numbers of usual size as multiples of 2^-64.
+/// The sum of numbers of usual size as a multiple of 2^-64.
 struct Fractions {
   static constexpr bool kIsThere = true;
   Integer128 sum;
 
-  /// False, and nothing added, if the number or the sum does not fit.
+  /// Returns false and adds nothing if the number or the sum does not fit.
   bool add(double number) {
     constexpr double kLimit = 0x1p40;
     if (!(std::fabs(number) < kLimit)) return false;
@@ -56,8 +56,8 @@ struct Fractions {
   __int128 units() const { return sum.get(); }
 };
 
-/// A sum that does not depend on the order. Integers apart; numbers of usual size in `small`; only the rest needs the
-/// wide sum.
+/// A sum that does not depend on the order of additions. Integers are summed in `integers`, numbers of usual size in
+/// `small`, all others in the slower `wide`.
 template <typename Small>
 struct SumState {
   static constexpr int kFixedExponent = -64;
@@ -82,8 +82,9 @@ struct SumState {
     }
     return *wide;
   }
-  bool has_fractions() const { return wide != nullptr || small.units() != 0; }  ///< They may come to 0.
-  /// Of what is no integer.
+  /// True if `wide` or `small` holds a sum of numbers that are not integers. The sum in `wide` may be 0.
+  bool has_fractions() const { return wide != nullptr || small.units() != 0; }
+  /// Returns the sum of the numbers that are not integers.
   ExactSum fractions() const {
     ExactSum sum;
     if (wide != nullptr) sum = *wide;
@@ -140,7 +141,7 @@ using IntegerSum = SumState<NoFractions>;
 using NumberSum = SumState<Fractions>;
 
 struct ExtremeState {
-  ScalarView value;  ///< A text is that of `text`.
+  ScalarView value;  ///< If it is a text, a view of `text`.
   std::string* text = nullptr;
 
   void set(const ScalarView& to, std::size_t& heap) {
@@ -165,12 +166,12 @@ struct ExtremeState {
   }
 };
 
-/// A sketch that is made when the first value comes.
+/// A sketch that is made when the first value arrives.
 template <typename Sketch>
 struct Lazy {
   Sketch* sketch = nullptr;
 
-  /// Calls `f` with the sketch and counts what that makes it grow.
+  /// Calls `f` with the sketch and adds the sketch's growth in bytes to `heap`.
   template <typename Function>
   bool change(std::size_t& heap, Function f) {
     if (sketch == nullptr) {
@@ -189,7 +190,7 @@ using QuantileState = Lazy<QuantileSketch>;
 using HistogramState = Lazy<HistogramCounts>;
 using TopState = Lazy<ValueCounts>;
 
-/// Calls `f` with a null pointer of the type of the aggregate's state.
+/// Calls `f` with a null pointer whose type is that of the aggregate's state.
 template <typename Function>
 decltype(auto) with_state(const AggregatePlan::Aggregate& aggregate, Function f) {
   switch (aggregate.function) {
@@ -259,7 +260,7 @@ Status merge_sketch(const AggregatePlan::Aggregate& aggregate, Lazy<Sketch>& sta
   return fits ? Status::ok() : too_many(aggregate);
 }
 
-/// A sketch that is left without values goes, as if there never had been one.
+/// Subtracts a sketch. An empty sketch is deleted, so that the state equals one that never had a value.
 template <typename Sketch>
 bool retract_sketch(Lazy<Sketch>& state, ByteReader& in, std::size_t& heap) {
   Sketch other;
@@ -272,7 +273,7 @@ bool retract_sketch(Lazy<Sketch>& state, ByteReader& in, std::size_t& heap) {
   return true;
 }
 
-/// Calls `f` with the state of a sum or mean.
+/// Calls `f` with the state of a sum or an average.
 template <typename State, typename Function>
 decltype(auto) with_sum(const AggregatePlan::Aggregate& aggregate, State* state, Function f) {
   return aggregate.is_integer ? f(at<IntegerSum>(state)) : f(at<NumberSum>(state));
@@ -517,7 +518,7 @@ bool AggregateStates::retract_one(const AggregatePlan::Aggregate& aggregate, cha
       return with_sum(aggregate, state, [&](auto& sum) { return sum.retract(in, heap); });
     case F::Min:
     case F::Max: {
-      // One that is not the extreme leaves it as it is. What comes after the extreme is not known.
+      // A value other than the extreme does not change it. The value next to the extreme is unknown.
       ScalarView value;
       if (!read_scalar(in, value)) return false;
       return value.kind == ScalarView::Kind::Absent || compare(value, at<ExtremeState>(state).value) != 0;
@@ -536,7 +537,7 @@ bool AggregateStates::retract_one(const AggregatePlan::Aggregate& aggregate, cha
     case F::Top:
       return retract_sketch(at<TopState>(state), in, heap);
     default:
-      return false;  // hashes of different values, without their counts
+      return false;  // a DistinctSketch has no counts of its values
   }
 }
 

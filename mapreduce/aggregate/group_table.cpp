@@ -20,7 +20,7 @@ constexpr std::size_t kWaitingMax = 16;
 
 std::size_t aligned(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-/// Keys are short, mostly: a call for each would cost more than the comparison.
+/// Compares keys. Most are short, so that a call of memcmp would cost more than the comparison.
 bool is_equal(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   if (a.size() > sizeof(std::uint64_t)) return a == b;
@@ -33,7 +33,7 @@ bool is_equal(std::string_view a, std::string_view b) {
   return left == right;
 }
 
-/// Sums, counts and extremes of numbers.
+/// True if all aggregates are counts, sums, averages or extremes of numbers: adding to them cannot fail.
 bool can_wait(const AggregatePlan& plan) {
   using F = AggregateFunction;
   return std::all_of(plan.aggregates().begin(), plan.aggregates().end(), [&](const AggregatePlan::Aggregate& one) {
@@ -47,11 +47,11 @@ bool can_wait(const AggregatePlan& plan) {
 
 }  // namespace
 
-/// Followed by the states and then by the key.
+/// Header of a group's record; the states and then the key follow it.
 struct alignas(kAlignment) GroupTable::Record {
   std::uint64_t hash;
   std::uint32_t key_bytes;
-  std::uint32_t key_offset;  ///< From the record's beginning.
+  std::uint32_t key_offset;  ///< Bytes from the record's beginning.
 };
 
 GroupTable::GroupTable(std::shared_ptr<const AggregatePlan> plan, GroupTableSabotage sabotage)
@@ -89,7 +89,7 @@ char* GroupTable::allocate(std::size_t bytes) {
   bytes = aligned(bytes);
   if (bytes > free_bytes_) {
     const std::size_t chunk = std::max(bytes, std::clamp(chunk_bytes_, kChunkMin, kChunkMax));
-    chunks_.push_back(std::make_unique_for_overwrite<char[]>(chunk));  // aligned as operator new does: to 16
+    chunks_.push_back(std::make_unique_for_overwrite<char[]>(chunk));  // operator new aligns to 16
     chunk_bytes_ += chunk;
     free_ = chunks_.back().get();
     free_bytes_ = chunk;
@@ -169,14 +169,15 @@ bool GroupTable::retract(std::string_view key, std::string_view value) {
   char* const states = find(key, hash64(key));
   const std::optional<std::uint64_t> documents = states_.documents(states);
   if (documents) has_retracted_ = true;
-  if (documents == 1) {  // Nothing is left, whatever the other aggregates know. What was on the heap goes on counting.
+  // The group becomes empty, whatever its other aggregates are. Their heap bytes stay counted.
+  if (documents == 1) {
     states_.destroy(states);
     states_.construct(states);
     return true;
   }
   if (!states_.retract(states, value, heap_bytes_)) return false;
   if (documents) return true;
-  // States without values may be those of no document at all.
+  // States without values may belong to a group without documents.
   encoded_.clear();
   states_.encode(states, encoded_);
   if (encoded_empty_.empty()) {
@@ -294,7 +295,7 @@ Status write_key_values(const AggregatePlan& plan, std::string_view key, JsonWri
 
 Result<std::size_t> GroupTable::reduce(Application&, RowBudget& budget, std::span<Rows::value_type> rows) {
   settle();
-  std::vector<Slot>().swap(slots_);  // rows take memory in their place
+  std::vector<Slot>().swap(slots_);  // makes room for the rows
   std::size_t used = 0;
   rapidjson::StringBuffer buffer;
   JsonWriter json(buffer);
@@ -304,7 +305,7 @@ Result<std::size_t> GroupTable::reduce(Application&, RowBudget& budget, std::spa
     json.Reset(buffer);
     json.StartArray();
     FJORD_TRY(write_key_values(*plan_, key_of(*record), json));
-    std::string key(buffer.GetString(), buffer.GetSize());  // the row begins as its key does
+    std::string key(buffer.GetString(), buffer.GetSize());  // a row begins with its key
     key.push_back(']');
     states_.write(states_of(record), json);
     json.EndArray();

@@ -14,11 +14,11 @@ struct GroupTableSabotage {
   bool forget_null_groups = false;
 };
 
-/// The groups of an aggregation: open addressing over records in an arena, each with a key and the states of the
-/// aggregates. A document of a known group allocates nothing, unless a sketch grows.
+/// The groups of an aggregation: open addressing over records in an arena. Each record has a key and the states of the
+/// aggregates. A document of a known group allocates nothing unless a sketch grows.
 ///
-/// Tables are larger than the caches next to a processor, so what a document or tuple needs of them is asked for ahead
-/// of time: some documents wait, with their keys and the values that go into their group, until there are a few.
+/// Tables are larger than processor caches, so the table prefetches memory: a few documents wait, with their keys and
+/// the values for their groups, until they are added together.
 class GroupTable final : public Accumulator {
  public:
   explicit GroupTable(std::shared_ptr<const AggregatePlan> plan, GroupTableSabotage sabotage = {});
@@ -38,11 +38,11 @@ class GroupTable final : public Accumulator {
   std::unique_ptr<TupleSource> drain(std::uint32_t destinations) override;
   Result<std::size_t> reduce(Application& application, RowBudget& budget, std::span<Rows::value_type> rows) override;
 
-  /// The row of a group as a JSON array: the values of its key, then those of its aggregates. Errors: Corruption if the
-  /// key is malformed.
+  /// Writes the row of a group as a JSON array: the values of its key, then those of its aggregates. Errors: Corruption
+  /// if the key is malformed.
   static Status write_row(const AggregatePlan& plan, const AggregateStates& states, std::string_view key,
                           const char* group, std::string& row);
-  /// The values of a key as a JSON array. Errors: Corruption.
+  /// Writes the values of a key as a JSON array. Errors: Corruption.
   static Status write_key(const AggregatePlan& plan, std::string_view key, std::string& text);
 
  private:
@@ -51,12 +51,12 @@ class GroupTable final : public Accumulator {
   struct Record;
   struct Slot {
     std::uint64_t hash = 0;
-    Record* record = nullptr;  ///< Null: free.
+    Record* record = nullptr;  ///< Null: the slot is free.
   };
-  /// A document whose values are in `waiting_inputs_`.
+  /// A waiting document; its values are in `inputs_`.
   struct Waiting {
     std::uint64_t hash = 0;
-    std::uint32_t key_begin = 0;  ///< In `keys_`.
+    std::uint32_t key_begin = 0;  ///< Position in `keys_`.
     std::uint32_t key_bytes = 0;
   };
   class Source;
@@ -64,11 +64,11 @@ class GroupTable final : public Accumulator {
     char bytes[16];
   };
 
-  /// Appends the key to `keys_` and the values that go into its group to `inputs`. False: the document is left out.
+  /// Appends the document's key to `keys_` and the values for its group to `inputs`. False: the document is left out.
   bool evaluate(const DocumentView& document, ScalarView* inputs);
-  /// The states of the group of that key, made if there is none.
+  /// Returns the states of the group with that key; creates the group if there is none.
   char* find(std::string_view key, std::uint64_t hash);
-  // Inlined always: g++ takes a call of a function that does nothing but prefetch for one without effect.
+  // Always inlined: g++ removes calls of a function that only prefetches, as it takes them to have no effect.
   [[gnu::always_inline]] void prefetch_slot(std::uint64_t hash) const {
     if (!slots_.empty()) __builtin_prefetch(&slots_[hash & (slots_.size() - 1)]);
   }
@@ -79,7 +79,7 @@ class GroupTable final : public Accumulator {
     __builtin_prefetch(record);
     __builtin_prefetch(record + kCacheLine);
   }
-  /// Documents that wait go into their groups.
+  /// Adds the waiting documents to their groups.
   void settle();
   char* states_of(Record* record) const;
   static std::string_view key_of(const Record& record);
@@ -89,7 +89,7 @@ class GroupTable final : public Accumulator {
   std::shared_ptr<const AggregatePlan> plan_;
   GroupTableSabotage sabotage_;
   AggregateStates states_;
-  std::vector<Slot> slots_;  ///< A power of two.
+  std::vector<Slot> slots_;  ///< The size is a power of two.
   std::vector<Record*> records_;
   std::vector<std::unique_ptr<char[]>> chunks_;
   char* free_ = nullptr;
@@ -97,14 +97,15 @@ class GroupTable final : public Accumulator {
   std::size_t chunk_bytes_ = 0;
   std::size_t heap_bytes_ = 0;
   std::uint64_t documents_ = 0;
-  bool has_retracted_ = false;  ///< There may be groups without documents, and it can be told which.
+  bool has_retracted_ = false;  ///< Groups without documents may exist and can be recognised.
 
   ValueExpression::Scratch scratch_;
-  bool may_wait_;  ///< Adding to the states cannot fail and needs no text of the document.
+  bool may_wait_;  ///< Adding to the states cannot fail and keeps no text of the document.
   std::vector<Waiting> waiting_;
-  std::vector<ScalarView> inputs_;  ///< Of the documents that wait, one after the other, and of the one that comes.
+  /// Values of the waiting documents, one document after the other, and of the next document.
+  std::vector<ScalarView> inputs_;
   std::string keys_;
-  std::unique_ptr<Aligned[]> alone_;  ///< Room for the states of one document.
+  std::unique_ptr<Aligned[]> alone_;  ///< Memory for the states of one document.
   std::string encoded_;
   std::string encoded_empty_;
 };

@@ -10,7 +10,7 @@ enum Tag : std::uint8_t { kAbsent = 0, kInteger = 1, kDouble = 2, kString = 3 };
 
 int sign(std::strong_ordering order) { return order < 0 ? -1 : order > 0 ? 1 : 0; }
 
-/// Exact; `number` is no integer of 64 bits and not NaN.
+/// Compares exactly. `number` is neither NaN nor equal to a 64-bit integer.
 int compare_mixed(std::int64_t integer, double number) {
   if (number >= 0x1p63) return -1;
   if (number < -0x1p63) return 1;
@@ -80,7 +80,7 @@ bool read_scalar(ByteReader& in, ScalarView& value) {
     case kDouble:
       value.kind = ScalarView::Kind::Double;
       value.number = in.fixed<double>();
-      // Only what put_scalar() writes: one value has one form.
+      // Accepts only what put_scalar() writes: each value has one form.
       return in.ok() && !std::isnan(value.number) && canonical(value).kind == ScalarView::Kind::Double;
     case kString:
       value.kind = ScalarView::Kind::String;
@@ -133,7 +133,7 @@ std::int64_t read_signed(ByteReader& in) {
 }
 
 void put_int128(std::string& out, __int128 value) {
-  // The low half, and the high one as the difference to what the sign of the low one says: mostly a zero.
+  // The low half as a signed number, then what remains above it, which is usually zero.
   const auto low = static_cast<std::int64_t>(value);
   put_signed(out, low);
   put_signed(out, static_cast<std::int64_t>((value - low) >> 64));

@@ -7,25 +7,26 @@
 #include "fjord/common/coding.h"
 #include "fjord/document/value_expression.h"
 
-/// Single values as aggregates and group keys see them.
+/// Single values in the form in which aggregates and group keys use them.
 namespace fjord::mapreduce {
 
 using JsonWriter = rapidjson::Writer<rapidjson::StringBuffer>;
 
-/// Equal values in one form: a floating-point number that is an integer of 64 bits becomes one.
+/// Returns the canonical form of a value, which is the same for equal values: a floating-point number that equals a
+/// 64-bit integer becomes that integer.
 ScalarView canonical(ScalarView value);
-/// An order of all canonical values: absent, numbers by value, texts by their bytes.
+/// Compares canonical values: absent before numbers (by value) before texts (by their bytes). Returns -1, 0 or 1.
 int compare(const ScalarView& a, const ScalarView& b);
 double as_double(const ScalarView& number);
 
-/// One encoding for one canonical value.
+/// Appends the encoding of a canonical value; each value has one encoding.
 void put_scalar(std::string& out, const ScalarView& value);
-/// False if the bytes are malformed. The text is a view of them.
+/// Returns false if the bytes are malformed. A text is a view of them.
 bool read_scalar(ByteReader& in, ScalarView& value);
 
-/// A number that JSON does not have is the text "Infinity" or "-Infinity".
+/// Writes infinities as the texts "Infinity" and "-Infinity", and NaN as null.
 void write_number(JsonWriter& json, double number);
-/// `is_bool`: integers are true and false.
+/// `is_bool`: integers are written as true or false.
 void write_scalar(JsonWriter& json, const ScalarView& value, bool is_bool);
 
 void put_signed(std::string& out, std::int64_t value);

@@ -11,7 +11,7 @@
 namespace fjord::mapreduce {
 namespace {
 
-/// Adds to the count of `key` in a vector of pairs by rising key.
+/// Adds to the count of `key` in a vector of pairs sorted by key.
 template <typename Key>
 void add_sorted(std::vector<std::pair<Key, std::uint64_t>>& counts, Key key, std::uint64_t count) {
   if (!counts.empty() && counts.back().first < key) {
@@ -27,7 +27,7 @@ void add_sorted(std::vector<std::pair<Key, std::uint64_t>>& counts, Key key, std
   }
 }
 
-/// Takes from the count of `key`, which goes when nothing is left. False if there is less.
+/// Subtracts from the count of `key` and removes the key when its count is 0. Returns false if the count is too small.
 template <typename Key, typename Less>
 bool subtract_sorted(std::vector<std::pair<Key, std::uint64_t>>& counts, const Key& key, std::uint64_t count,
                      Less less) {
@@ -39,7 +39,7 @@ bool subtract_sorted(std::vector<std::pair<Key, std::uint64_t>>& counts, const K
   return true;
 }
 
-// The two series of Ertl's estimator for HyperLogLog (arXiv 1702.01284), which needs no table of corrections.
+// The two series of Ertl's estimator for HyperLogLog (arXiv 1702.01284), which needs no correction tables.
 double ertl_sigma(double x) {
   if (x == 1) return std::numeric_limits<double>::infinity();
   double y = 1;

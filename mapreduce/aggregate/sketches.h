@@ -8,17 +8,18 @@
 
 #include "scalar.h"
 
-/// Aggregates that need more than a few numbers. The state of each is a function of the multiset of values alone, not
-/// of the order in which they were added and merged, and so are its bytes.
+/// Aggregates whose state is more than a few numbers. The state of each, and its encoding, depends only on the multiset
+/// of values, not on the order of additions and merges.
 namespace fjord::mapreduce {
 
-/// How many different values there are: the values' hashes (128 bits) while they are few, beyond that HyperLogLog.
+/// The number of different values: exact from 128-bit hashes of up to kExactMax values, beyond that estimated by
+/// HyperLogLog.
 class DistinctSketch {
  public:
   static constexpr std::size_t kExactMax = 1024;
   static constexpr unsigned kIndexBits = 12;
   static constexpr std::size_t kRegisters = std::size_t{1} << kIndexBits;
-  /// 1.04 / sqrt(registers): the standard deviation of the estimate, relative.
+  /// Relative standard deviation of the estimate: 1.04 / sqrt(registers).
   static constexpr double kError = 1.04 / 64;
 
   void add(const ScalarView& value);
@@ -36,12 +37,12 @@ class DistinctSketch {
   void count(const Hash& hash);
   void to_registers();
 
-  std::vector<Hash> hashes_;  // rising
+  std::vector<Hash> hashes_;  // ascending
   std::vector<std::uint8_t> registers_;
 };
 
-/// The value of a rank: all values with their counts while few of them are different, beyond that counts of buckets
-/// that each span 1/128 of a power of two.
+/// The value at a rank: exact from values and their counts up to kExactMax different values, beyond that from counts of
+/// buckets that each span 1/128 of a power of two.
 class QuantileSketch {
  public:
   static constexpr std::size_t kExactMax = 512;
@@ -49,12 +50,14 @@ class QuantileSketch {
 
   void add(const ScalarView& number, std::uint64_t count = 1);
   void add(const QuantileSketch& other);
-  /// Takes out what was added before. False if that cannot be undone: which values there were is not known any more.
+  /// Subtracts a sketch that was added before. Returns false if that is impossible because the values are no longer
+  /// known.
   bool subtract(const QuantileSketch& other);
   bool is_exact() const { return !has_buckets_; }
   bool is_empty() const { return count_ == 0; }
   std::uint64_t count() const { return count_; }
-  /// The smallest value so that a part of at least `fraction` of all is not greater. Absent if there are none.
+  /// Returns the smallest value such that at least the share `fraction` of all values is not greater. Absent if there
+  /// are no values.
   ScalarView quantile(double fraction) const;
   void append_to(std::string& out) const;
   bool read(ByteReader& in);
@@ -68,24 +71,24 @@ class QuantileSketch {
   void add_bucket(std::int32_t bucket, std::uint64_t count);
   void to_buckets();
 
-  std::vector<std::pair<ScalarView, std::uint64_t>> values_;     // rising
-  std::vector<std::pair<std::int32_t, std::uint64_t>> buckets_;  // rising
+  std::vector<std::pair<ScalarView, std::uint64_t>> values_;     // ascending
+  std::vector<std::pair<std::int32_t, std::uint64_t>> buckets_;  // ascending
   bool has_buckets_ = false;
   std::uint64_t count_ = 0;
 };
 
-/// Counts of values by floor(value / width).
+/// Counts of values per bin floor(value / width).
 class HistogramCounts {
  public:
   static constexpr std::size_t kBinsMax = 65536;
 
-  /// False, and nothing added, if there would be more than kBinsMax bins.
+  /// Returns false and adds nothing if there would be more than kBinsMax bins.
   bool add(const ScalarView& number, const ScalarView& width);
   bool add(const HistogramCounts& other);
-  /// Takes out what was added before. False if it is not there.
+  /// Subtracts counts that were added before. Returns false if some of them are missing.
   bool subtract(const HistogramCounts& other);
   bool is_empty() const { return bins_.empty(); }
-  /// An array of {"from","to","count"} by rising bin.
+  /// Writes an array of {"from","to","count"} by rising bin.
   void write(JsonWriter& json, const ScalarView& width) const;
   void append_to(std::string& out) const;
   bool read(ByteReader& in);
@@ -94,21 +97,22 @@ class HistogramCounts {
  private:
   bool add_bin(std::int64_t bin, std::uint64_t count);
 
-  std::vector<std::pair<std::int64_t, std::uint64_t>> bins_;  // rising
+  std::vector<std::pair<std::int64_t, std::uint64_t>> bins_;  // ascending
 };
 
-/// Every value with its count.
+/// Counts of all different values.
 class ValueCounts {
  public:
   static constexpr std::size_t kValuesMax = 65536;
 
-  /// False, and nothing added, if there would be more than kValuesMax values.
+  /// Returns false and adds nothing if there would be more than kValuesMax values.
   bool add(const ScalarView& value);
   bool add(const ValueCounts& other);
-  /// Takes out what was added before. False if it is not there.
+  /// Subtracts counts that were added before. Returns false if some of them are missing.
   bool subtract(const ValueCounts& other);
   bool is_empty() const { return counts_.empty(); }
-  /// The `k` most frequent values, as an array of {"value","count"}; of equal frequency the smaller value first.
+  /// Writes the `k` most frequent values as an array of {"value","count"}; of equally frequent values the smaller one
+  /// first.
   void write(JsonWriter& json, std::size_t k, bool is_bool) const;
   void append_to(std::string& out) const;
   bool read(ByteReader& in);

@@ -9,7 +9,7 @@ namespace {
 
 std::string quoted(std::string_view text) { return "\"" + std::string(text.substr(0, 100)) + "\""; }
 
-/// "a (int), b (string)".
+/// Returns the fields of the wanted types, such as "a (int), b (string)".
 std::string list_fields(const DocumentType& type, bool (*is_wanted)(TypeTag)) {
   std::string list;
   for (const Field& field : type.fields()) {

@@ -14,44 +14,46 @@
 /// Declarative aggregation: what `fjord aggregate` computes. The page for users is docs/reference/aggregate.md.
 namespace fjord::mapreduce {
 
-/// Name of the application that computes an AggregateSpec, and of its only parameter, the specification as JSON.
+/// Name of the application that computes an AggregateSpec, and of its only parameter: the specification as JSON.
 inline constexpr const char* kAggregateApplication = "aggregate";
 inline constexpr const char* kAggregateParameter = "spec";
 
-/// An aggregation as it is written, nothing of it checked.
+/// An aggregation as the user wrote it, unchecked.
 struct AggregateSpec {
   std::string type;
-  std::string selection;                ///< Empty: all documents of the type.
-  std::vector<std::string> group_by;    ///< "city", "price / 100 AS hundred"; none: all documents are one group.
-  std::vector<std::string> aggregates;  ///< "count()", "avg(price) AS average", "average=avg(price)"
-  std::string having;                   ///< A condition on columns of the result.
-  std::vector<std::string> order_by;    ///< "average desc", "-average", "city"
-  std::uint64_t limit = 0;              ///< 0: none.
-  std::string into;                     ///< Document type that the results are put as; empty: they are not.
+  std::string selection;  ///< Empty: all documents of the type.
+  /// For example "city" or "price / 100 AS hundred". Empty: all documents form one group.
+  std::vector<std::string> group_by;
+  std::vector<std::string> aggregates;  ///< For example "count()", "avg(price) AS average" or "average=avg(price)".
+  std::string having;                   ///< Condition on columns of the result; empty: none.
+  std::vector<std::string> order_by;    ///< For example "average desc", "-average" or "city".
+  std::uint64_t limit = 0;              ///< Largest number of rows; 0: no limit.
+  std::string into;  ///< Type of the documents that rows are stored as; empty: rows are not stored as documents.
 
+  /// Parses a JSON object such as
   /// {"type":"listing","selection":"price > 10","group_by":["city"],"aggregates":["count()"],"having":"count > 1",
-  /// "order_by":["count desc"],"limit":10,"into":"city_count"}; only "type" must be there.
-  /// Errors: InvalidArgument that names the member, or the position in the text.
-  /// With `needs_type` false, as of a pass after the first, "type" may be missing.
+  /// "order_by":["count desc"],"limit":10,"into":"city_count"}. Only "type" is required, and not even that if
+  /// `needs_type` is false (for a pass after the first). Errors: InvalidArgument that names the member, or the position
+  /// in the text.
   static Result<AggregateSpec> from_json(std::string_view json, bool needs_type = true);
   std::string to_json() const;
   friend bool operator==(const AggregateSpec&, const AggregateSpec&) = default;
 };
 
-/// "a,b(c,d)" to "a" and "b(c,d)": commas inside parentheses, brackets, braces and quotes do not count.
+/// Splits "a,b(c,d)" into "a" and "b(c,d)": commas inside parentheses, brackets, braces and quotes do not separate.
 std::vector<std::string> split_list(std::string_view text);
 
-/// The cells of a row, which is a JSON array as JobResults gives it: the JSON text of each. Views of `row`.
-/// Errors: Corruption.
+/// Returns the JSON text of each cell of a row, which is a JSON array as JobResults returns it. The results are views
+/// of `row`. Errors: Corruption.
 Result<std::vector<std::string_view>> row_cells(std::string_view row);
 
-/// The id under which a row is put as a document: of the same job name and group it is the same.
+/// Returns the id of the document that a row is stored as. Rows with equal job name and group have equal ids.
 std::string row_document_id(std::string_view name_space, std::string_view type, std::string_view job,
                             std::string_view key);
 
 enum class AggregateFunction : std::uint8_t { Count, Sum, Avg, Min, Max, Distinct, Quantile, Histogram, Top };
 
-/// What a column of the result holds.
+/// Type of the values in a column of the result.
 enum class ColumnKind : std::uint8_t {
   Integer,
   Number,
@@ -66,42 +68,45 @@ struct AggregateColumn {
   std::string text;  ///< The expression in its canonical form.
 };
 
-/// A specification compiled against the types of a cluster.
+/// An aggregation compiled against the document types of a cluster.
 ///
-/// Threading: immutable, readable from any thread. Lifetime: independent of the types.
+/// Threading: immutable, readable from any thread. Lifetime: independent of the types it was compiled against.
 class AggregatePlan {
  public:
   struct Aggregate {
     AggregateFunction function = AggregateFunction::Count;
-    int input = -1;        ///< Index into inputs(); -1: count() of documents.
-    ScalarView parameter;  ///< Of quantile, histogram and top.
-    bool is_bool = false;  ///< Of the input.
+    int input = -1;  ///< Index into inputs(); -1: count() of documents.
+    /// Constant argument: the fraction of quantile, the bin width of histogram, the row count of top.
+    ScalarView parameter;
+    bool is_bool = false;  ///< Whether the input is a bool.
     bool is_integer = false;
   };
 
-  /// Errors: InvalidArgument, InvalidSelection, InvalidField and UnknownType that say which part of the specification,
-  /// the column in it, what stands there and what was expected.
+  /// Compiles and checks a specification. Errors: InvalidArgument, InvalidSelection, InvalidField and UnknownType; the
+  /// message names the part of the specification, the column in it, the text found there and what was expected.
   static Result<std::shared_ptr<const AggregatePlan>> compile(const AggregateSpec& spec, const DocumentTypeRepo& types);
 
-  /// Groups first, then aggregates.
+  /// Columns of the result: groups first, then aggregates.
   const std::vector<AggregateColumn>& columns() const { return columns_; }
   std::size_t group_count() const { return groups_.size(); }
   const std::vector<ValueExpression>& groups() const { return groups_; }
-  /// The arguments of aggregates, each different expression once.
+  /// Arguments of the aggregates; equal expressions occur once.
   const std::vector<ValueExpression>& inputs() const { return inputs_; }
   const std::vector<Aggregate>& aggregates() const { return aggregates_; }
   /// True if an expression needs the body part of documents.
   bool needs_body() const { return needs_body_; }
   bool has_having() const { return having_ != nullptr; }
-  /// The selection in its canonical form, with the type before each field, for any part of Fjord; may be empty.
+  /// The selection in canonical form. Each field has its type in front, so that any part of Fjord can parse it. May be
+  /// empty.
   const std::string& selection() const { return selection_; }
   std::uint64_t limit() const { return limit_; }
   bool is_ordered() const { return !order_.empty(); }
 
-  /// Rows are JSON arrays with a value for each column. Errors: Corruption if `row` is none.
+  /// Tells whether a row passes the `having` condition; true if there is none. `row` is a JSON array with one value per
+  /// column. Errors: Corruption if it is not.
   Result<bool> passes_having(std::string_view row) const;
-  /// Sorts rows (key and JSON array) by what was asked for, then by the values of their groups, and cuts off what is
-  /// beyond the limit. Doing it twice changes nothing. Errors: Corruption.
+  /// Sorts rows (key and JSON array) by `order_by`, then by the values of their groups, and drops the rows beyond the
+  /// limit. A second call changes nothing. Errors: Corruption.
   Status arrange(std::vector<std::pair<std::string, std::string>>& rows) const;
 
  private:

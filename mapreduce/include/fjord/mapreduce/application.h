@@ -17,7 +17,7 @@
 #include "fjord/mapreduce/job_functions.h"
 #include "fjord/rpc/messages.h"
 
-/// What a MapReduce application implements. The whole of one that counts documents by city:
+/// The interface of a MapReduce application. A complete application that counts documents by city:
 ///
 ///     class CityCount final : public Application {
 ///      public:
@@ -38,7 +38,7 @@
 ///       std::string scratch_;
 ///     };
 ///
-/// (citycount itself adds combine(), so that a task sends one tuple a city instead of one a document.)
+/// (The built-in citycount also has combine(), so that a task sends one tuple per city instead of one per document.)
 namespace fjord::mapreduce {
 
 class Accumulator;
@@ -50,75 +50,83 @@ struct KeyedValues {
   std::span<const std::string_view> values;
 };
 
-/// What became of the first documents of those that were given.
+/// Outcome of mapping a batch: some documents from its beginning, at least one.
 struct MappedDocuments {
   struct Failed {
     std::size_t document = 0;
     Status why;
   };
-  std::size_t documents = 0;   ///< So many; at least one.
-  std::vector<Failed> failed;  ///< By rising number.
-  std::uint64_t tuples = 0;    ///< Emitted by the others, before they were combined.
-  std::string emitted;         ///< Keys and values in turn, as put_string() writes them, in any order.
-  /// Of map_apart(): where in `emitted` the tuples of each document end, which follow those of the one before.
+  std::size_t documents = 0;   ///< Number of documents that were processed.
+  std::vector<Failed> failed;  ///< Documents that map() failed on, by rising index.
+  std::uint64_t tuples = 0;    ///< Tuples that the other documents emitted, before combining.
+  std::string emitted;         ///< Keys and values alternately, each as put_string() writes it, in any order.
+  /// map_apart() only: for each document, the position in `emitted` where its tuples end. They begin where those of the
+  /// document before it end.
   std::vector<std::size_t> ends = {};
 
-  /// Appends `ends` and `emitted`, and takes them again: all that is left of `in`. False if that is malformed.
+  /// put_apart() appends `ends` and `emitted` to `out`. take_apart() reads them back from the rest of `in`, for
+  /// `documents` documents, and returns false if the bytes are malformed.
   void put_apart(std::string& out) const;
   bool take_apart(ByteReader& in);
 };
 
-/// The functions of an application that runs in another process, where a call costs more than what most of them
-/// compute: for many documents or keys at a time. The same as JobFunctions otherwise.
+/// The functions of an application that runs in another process. A call to it costs more than most functions compute,
+/// so each call takes many documents or keys. Otherwise these functions are those of JobFunctions.
 class BatchFunctions {
  public:
   virtual ~BatchFunctions() = default;
 
-  /// As many documents as make a good batch; the others are given again. Tuples of a key may come combined. Errors:
-  /// those of the task; what tells of a document is in `failed`.
+  /// Maps documents from the beginning of `documents`, as many as make a good batch; the caller passes the others
+  /// again. Tuples of one key may already be combined. Errors: those of the task. A failure of a single document is in
+  /// MappedDocuments::failed.
   virtual Result<MappedDocuments> map(std::span<const DocumentView> documents,
                                       const std::function<bool()>& cancelled) = 0;
-  /// The same with the tuples of each document by themselves, and not combined. Unless it is overridden, of one
-  /// document.
+  /// As map(), but the tuples of each document are separate and not combined. The default maps one document per call.
   virtual Result<MappedDocuments> map_apart(std::span<const DocumentView> documents,
                                             const std::function<bool()>& cancelled);
-  /// Merges the values of each key as far as the application does, and gives what is left to `on_value(index, value)`,
-  /// by rising index.
+  /// Merges the values of each key as far as the application can, and passes the remaining ones to `on_value(index,
+  /// value)`, by rising index of the key.
   virtual Status combine(std::span<const KeyedValues> keys,
                          const std::function<void(std::size_t, std::string_view)>& on_value) = 0;
-  /// The result of each key, if it has one. Errors: those of JobFunctions::reduce(), with the key.
+  /// Returns the result of each key, or nothing for a key without a result. Errors: those of JobFunctions::reduce(),
+  /// with the key.
   virtual Result<std::vector<std::optional<std::string>>> reduce(std::span<const KeyedValues> keys) = 0;
 };
 
-/// What the engine runs: the functions of a job, and what it may ask about them. One object a task.
+/// An application as the job engine runs it: the functions of a job, and questions about them. Each task has its own
+/// object.
 ///
 /// Threading: confined to the executor of its task.
 class Application : public JobFunctions {
  public:
-  /// Before anything else; `type` is that of the input documents and outlives this object. Also called when a job is
-  /// submitted, so an error (InvalidArgument, InvalidField) is the answer to that.
+  /// Called before any other function. `type` is the type of the input documents and outlives this object. The job
+  /// service also calls it when a job is submitted and answers the submission with its error (InvalidArgument,
+  /// InvalidField).
   virtual Status configure(const ApplicationParameters& parameters, const DocumentType& type) = 0;
 
-  /// True: results are rows of an aggregation, which belong to whoever asked and not into the store.
+  /// True: results are rows of an aggregation. By default they are returned to the caller and not stored.
   virtual bool is_aggregation() const { return false; }
-  /// Something that takes documents in place of map() and combine(), for applications of Fjord itself; null: nothing.
+  /// Makes an accumulator that takes documents in place of map() and combine(); only for applications of Fjord itself.
+  /// Null: the engine calls map() and combine().
   virtual std::unique_ptr<Accumulator> make_accumulator();
-  /// The columns of its results, if these are rows: JSON arrays with a value for each. Null: they are not.
+  /// The columns of the results, if the results are rows (JSON arrays with one value per column). Null: they are not
+  /// rows.
   virtual const std::vector<AggregateColumn>* columns() const { return nullptr; }
-  /// True: arrange() cuts results off, so that which there are follows from all of them.
+  /// True: arrange() drops results, so the final results are known only when all results are there.
   virtual bool is_limited() const { return false; }
-  /// A tuple that there is whatever was read: reduce() gives a result for its key even of no documents. Merging it with
-  /// others of the key changes nothing. Nothing: of no documents there are no results.
+  /// A tuple whose key has a result even if no documents were read, such as a count of all documents. Merging it with
+  /// other tuples of the key changes nothing. nullopt: there are no results without documents.
   virtual std::optional<std::pair<std::string, std::string>> tuple_of_nothing() const { return std::nullopt; }
-  /// The same functions for many at a time, if that is better; null: they are called one by one. Lives as long as this.
+  /// The functions in batch form, if the application prefers that. Null: functions are called for one document or key
+  /// at a time. Lives as long as this object.
   virtual BatchFunctions* batches() { return nullptr; }
-  /// A key as people and documents are shown it; different keys stay different.
+  /// The text of a key for users and result documents. Different keys have different texts.
   virtual Result<std::string> key_text(std::string_view key) const { return std::string(key); }
-  /// Sorts and cuts all results of a job (key and value), where that is part of what was asked for.
+  /// Sorts all results of a job (key and value) and drops those beyond the limit, if the application has a limit.
   virtual Status arrange(std::vector<std::pair<std::string, std::string>>& /*results*/) const { return Status::ok(); }
 };
 
-/// One that works in batches; a single document or key is a batch of one.
+/// An application that works in batches. A single document or key is a batch of one.
 class BatchApplication : public Application, public BatchFunctions {
  public:
   using BatchFunctions::map;
@@ -131,26 +139,26 @@ class BatchApplication : public Application, public BatchFunctions {
 
 struct ApplicationInfo {
   std::string name;
-  std::string help;  ///< For users: what it computes and what a result looks like.
+  std::string help;  ///< Text for users: what the application computes and what a result looks like.
   std::vector<ParameterInfo> parameters;
   std::function<std::unique_ptr<Application>()> make;
-  /// Of an application that does not come with Fjord: all nodes of a job must have the same. Empty: it is built in.
+  /// Version of an application that does not come with Fjord: all nodes of a job must have the same. Empty: built in.
   std::string version = {};
 };
 
-/// The applications that a process knows. Filled before it is shared; read from every thread after that.
+/// The applications that a process knows. Threading: filled before it is shared; readable from any thread after that.
 class ApplicationRegistry {
  public:
-  /// A name is given once.
+  /// The name must be new.
   void add(ApplicationInfo info);
-  /// Null if there is none.
+  /// Returns null if there is none.
   const ApplicationInfo* find(std::string_view name) const;
-  /// By name.
+  /// Sorted by name.
   std::vector<const ApplicationInfo*> all() const;
-  /// That an application that is known has this version. Errors: InvalidArgument that names both.
+  /// OK if the application is unknown here or has this version. Errors: InvalidArgument that names both versions.
   Status check_version(std::string_view name, std::string_view version) const;
-  /// A configured application. Errors: InvalidArgument for an unknown application, an unknown, missing or ill-formed
-  /// parameter (the message lists those there are); what configure() says.
+  /// Returns a configured application. Errors: InvalidArgument if the application is unknown, or a parameter is
+  /// unknown, missing or given twice (the message lists the known ones); errors of configure().
   Result<std::unique_ptr<Application>> create(std::string_view name, const std::vector<rpc::Parameter>& parameters,
                                               const DocumentType& type, const DocumentTypeRepo* types = nullptr) const;
 
@@ -158,13 +166,13 @@ class ApplicationRegistry {
   std::map<std::string, ApplicationInfo, std::less<>> applications_;
 };
 
-/// Wrong on purpose, so that tests can be seen to notice it.
+/// Fault injection: faults that tests switch on to show that they detect them.
 struct ApplicationSabotage {
-  bool average_of_averages = false;  ///< Aggregation: averages are merged as if each had the same number of values.
-  bool forget_null_groups = false;   ///< Aggregation: documents without a value of the key are left out.
+  bool average_of_averages = false;  ///< Aggregation: averages are merged as if each covered equally many values.
+  bool forget_null_groups = false;   ///< Aggregation: documents without a value of the group key are dropped.
 };
 
-/// noop, heavycpu, citycount, heavycity, fieldstats, aggregate.
+/// Adds noop, heavycpu, citycount, heavycity, fieldstats and aggregate.
 void add_builtin_applications(ApplicationRegistry& registry, ApplicationSabotage sabotage = {});
 
 }  // namespace fjord::mapreduce

@@ -10,7 +10,8 @@
 namespace fjord::mapreduce {
 
 /// Where tasks put their documents: the cluster's ordinary write path, with its retries.
-/// Threading: from anywhere; `done` runs once on the executor behind `reply_to`, or never if that is gone.
+/// Threading: callable from any thread; `done` runs once on the executor behind `reply_to`, or never if that mailbox is
+/// closed.
 class DocumentSink {
  public:
   using Done = UniqueFunction<void(Status)>;
@@ -19,10 +20,10 @@ class DocumentSink {
   virtual void remove(std::string id, visitors::Mailbox reply_to, Done done) = 0;
 };
 
-/// Through a client. Lifetime: `client` outlives it.
+/// A sink that writes through a client. Lifetime: `client` outlives it.
 class ClientSink final : public DocumentSink {
  public:
-  /// `timeout` of one operation, retries included.
+  /// `timeout` is that of one operation, retries included.
   ClientSink(AsyncClient& client, Duration timeout) : client_(client), timeout_(timeout) {}
   void put(std::string id, EncodedDocument document, visitors::Mailbox reply_to, Done done) override;
   void remove(std::string id, visitors::Mailbox reply_to, Done done) override;

@@ -19,9 +19,10 @@ namespace fjord::mapreduce {
 /// Key and JSON value.
 using JobRows = std::vector<std::pair<std::string, std::string>>;
 
-/// Where jobs are written down, so that they do not depend on one process (docs/design/0010-durable-jobs.md).
+/// The records of jobs. With a record a job does not depend on one process (docs/design/0010-durable-jobs.md).
 ///
-/// Threading: from anywhere; `done` runs once on the executor behind `reply_to`, or never if that is gone.
+/// Threading: callable from any thread; `done` runs once on the executor behind `reply_to`, or never if that mailbox is
+/// closed.
 class JobRecords {
  public:
   template <typename T>
@@ -29,28 +30,29 @@ class JobRecords {
 
   virtual ~JobRecords() = default;
 
-  /// Errors: NotFound; Corruption; those of a get.
+  /// Reads the record of a job. Errors: NotFound; Corruption; those of a get.
   virtual void read(std::string job, visitors::Mailbox reply_to, Done<Result<rpc::JobStatus>> done) = 0;
-  /// Makes `record` the job's record if that has revision `expected` now; 0: if there is none. Errors: TestAndSetFailed
-  /// if it has another one; those of a put, after which the record may be either.
+  /// Replaces the job's record by `record` if the stored revision is `expected`; 0: if there is no record. Errors:
+  /// TestAndSetFailed if the stored revision differs; those of a put, after which either record may be the stored one.
   virtual void write(rpc::JobStatus record, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) = 0;
   virtual void remove(std::string job, std::uint64_t expected, visitors::Mailbox reply_to, Done<Status> done) = 0;
-  /// All records; with `whole` false only what their headers say: job, owner, owner_id, epoch, revision,
-  /// finished_unix_us. Errors: those of a visit.
+  /// Lists all records. With `whole` false only the fields in document headers are set: job, owner, owner_id, epoch,
+  /// revision, finished_unix_us. Errors: those of a visit.
   virtual void list(bool whole, visitors::Mailbox reply_to, Done<Result<std::vector<rpc::JobStatus>>> done) = 0;
 
-  /// Results of a job, beside its record.
+  /// Results of a job, stored beside its record.
   virtual void write_rows(std::string job, const JobRows& rows, visitors::Mailbox reply_to, Done<Status> done) = 0;
   virtual void read_rows(std::string job, visitors::Mailbox reply_to, Done<Result<JobRows>> done) = 0;
   virtual void remove_rows(std::string job, visitors::Mailbox reply_to, Done<Status> done) = 0;
 
-  /// Where whoever runs a job puts documents of it. Lives as long as the records.
+  /// The sink for documents that the runner of a job puts. Lives as long as the records.
   virtual DocumentSink& sink() = 0;
 };
 
-/// As documents of type fjord_job in the store itself. All records are in one bucket, so that they are found.
+/// Records as documents of type fjord_job in the store itself. All records are in one bucket, so that one visit finds
+/// them.
 ///
-/// Threading: as JobRecords; it has an executor of its own. Lifetime: `runtime` and `transport` outlive it.
+/// Threading: as JobRecords; it has executors of its own. Lifetime: `runtime` and `transport` outlive it.
 class StoredJobRecords final : public JobRecords {
  public:
   StoredJobRecords(ClientOptions options, Runtime& runtime, rpc::Transport& transport);

@@ -18,15 +18,15 @@ namespace fjord::mapreduce {
 /// A key and its result as JSON.
 using KeyedResult = std::pair<std::string, std::string>;
 
-/// Reads the results of a job that is done, from the store or from the distributor that ran it.
+/// Reads the results of a finished job, from the store or from the distributor that ran it.
 ///
-/// Threading: confined to `executor`. Lifetime: destroying it ends the reading without a callback; may be done inside
+/// Threading: confined to `executor`. Lifetime: destroying it ends the reading without a callback and is allowed inside
 /// `done`. `transport`, `snapshot` and `clock` outlive it.
 class JobResults {
  public:
-  /// By rising key. Errors: those of a visit; InvalidArgument if the job is not done; Corruption if there are not as
-  /// many results as the job put (somebody removed some);
-  /// NotFound if the distributor that held them is gone or has forgotten them.
+  /// Receives the results by rising key. Errors: those of a visit; InvalidArgument if the job is not done; NotFound if
+  /// its results were removed, or the distributor that held them is gone or has dropped them; Corruption if the number
+  /// of results differs from the number that the job put (some were removed or are malformed).
   using Done = UniqueFunction<void(Result<std::vector<KeyedResult>>)>;
 
   JobResults(rpc::JobStatus job, rpc::Transport& transport, rpc::SnapshotHolder& snapshot, Clock& clock, Random random,

@@ -14,51 +14,56 @@
 
 namespace fjord::mapreduce {
 
-/// Wrong on purpose, so that tests can be seen to notice it.
+/// Fault injection: faults that tests switch on to show that they detect them.
 struct JobSabotage {
-  bool count_repeated_twice = false;        ///< Direct: tuples of buckets that are read again count again.
-  bool ignore_owners = false;               ///< A job goes on although another process has taken it over.
-  bool count_again_after_takeover = false;  ///< Who takes a job over maps buckets again that the record counts.
-  bool lose_dead_letters = false;           ///< Who takes a job over forgets them.
+  bool count_repeated_twice = false;        ///< Direct: tuples of a bucket that is read again count twice.
+  bool ignore_owners = false;               ///< A job continues although another process has taken it over.
+  bool count_again_after_takeover = false;  ///< A new owner maps buckets again that the record already counts.
+  bool lose_dead_letters = false;           ///< A new owner drops the dead letters of the record.
 };
 
 struct JobServiceOptions {
-  unsigned running_max = 4;       ///< Others are queued.
-  unsigned finished_kept = 1000;  ///< Jobs whose status is still told after they ended.
-  unsigned task_tries_max = 5;    ///< A task that fails so often fails its job.
-  /// What the tuples of all tasks on one storage node may take together: bounds the visitors per node of a job that
-  /// does not say how many it wants.
+  unsigned running_max = 4;       ///< Jobs that run at once; further jobs are queued.
+  unsigned finished_kept = 1000;  ///< Ended jobs whose status is kept in memory.
+  unsigned task_tries_max = 5;    ///< Failures of one task after which its job fails.
+  /// Memory in bytes that the tuples of all tasks of one job may take on one storage node. It bounds the visitors per
+  /// node of a job that does not set their number.
   std::uint64_t node_memory_bytes = std::uint64_t{1} << 30;
   unsigned visitors_per_node_max = 16;
-  unsigned direct_visitors_per_node = 2;  ///< Of jobs with the direct shuffle that do not say how many they want.
+  unsigned direct_visitors_per_node = 2;  ///< Limit for direct jobs that do not set their number.
   Duration no_progress_limit = seconds(60);
-  /// VisitorSessionOptions::backup_after of all tasks.
+  /// VisitorSessionOptions::backup_after for all tasks.
   Duration backup_after = seconds(2);
-  std::uint64_t results_kept_bytes = std::uint64_t{512} << 20;  ///< Of ended jobs; the oldest go first.
-  Duration wait_max = seconds(30);                              ///< How long listJobs waits for the end of a job.
+  /// Results of ended jobs in memory; the oldest are dropped first.
+  std::uint64_t results_kept_bytes = std::uint64_t{512} << 20;
+  Duration wait_max = seconds(30);  ///< Longest wait of listJobs for the end of a job.
 
-  std::string name = "distributor.0";  ///< Of the process, as cluster states count it.
-  /// A direct job gets a record if it takes longer than this; until then it is lost with its process.
+  std::string name = "distributor.0";  ///< Name of this process, with its index in the cluster state.
+  /// A direct job that runs longer than this gets a record. A shorter one is lost if its process ends.
   Duration record_after = milliseconds(200);
-  Duration renew_interval = seconds(3);  ///< How often the record of a job that runs is written.
-  /// A job whose record has not changed for so long has no owner any more.
+  Duration renew_interval = seconds(3);  ///< Interval between writes of a running job's record.
+  /// A job has no owner any more if its record has not changed for this time.
   Duration lease = seconds(10);
-  /// Puts and removes of a task that was given up, or of a former process, may be under way for so long. A job whose
-  /// rows become documents is not done before: another one may put newer rows there as soon as it is.
+  /// Longest time that puts and removes of an abandoned task, or of a former owner, are in flight. A job that abandoned
+  /// a task while its rows became documents waits this long before it ends: from then on another job may put newer rows
+  /// under the same ids.
   Duration strays_max = kPutTaskIdleMax + kTaskPutTimeout;
-  Duration scan_interval = seconds(3);                         ///< How often jobs without an owner are looked for.
-  std::uint64_t recorded_rows_bytes = std::uint64_t{1} << 20;  ///< Results of a direct job up to this are recorded.
-  std::size_t records_kept = 1000;                             ///< Of ended jobs, in the whole cluster.
-  std::function<void()> refresh_snapshot = {};                 ///< Called before the cluster state is looked at.
+  Duration scan_interval = seconds(3);  ///< Interval between searches for jobs without an owner.
+  /// Largest results of a direct job that are stored beside its record.
+  std::uint64_t recorded_rows_bytes = std::uint64_t{1} << 20;
+  std::size_t records_kept = 1000;              ///< Records of ended jobs that the cluster keeps.
+  std::function<void()> refresh_snapshot = {};  ///< Called before the cluster state is read.
   JobSabotage sabotage = {};
 };
 
-/// Runs jobs: submitJob, listJobs, cancelJob, controlJob. A job has a record in the store, unless it is direct and
-/// short, and goes on elsewhere if this process ends; jobs of other processes that have ended go on here. Results of
-/// direct jobs are in the memory of this process, and beside the record if they are few. Declares the tunables
-/// mapreduce.job_memory_bytes and mapreduce.foreground_p99_target_ms.
+/// Runs jobs: submitJob, listJobs, cancelJob, controlJob. A job has a record in the store unless it is direct and
+/// short. With a record it continues in another process if this one ends, and this service takes over the jobs of ended
+/// processes. Results of direct jobs are in the memory of this process, and also beside the record if they are small.
+/// Declares the tunables mapreduce.job_memory_bytes, mapreduce.foreground_p99_target_ms and
+/// mapreduce.results_retention.
 ///
-/// Threading: handle() from anywhere; all else on an executor of its own. Lifetime: everything it is given outlives it.
+/// Threading: handle() may be called from any thread; all else runs on the service's own executor. Lifetime: everything
+/// passed to the constructor outlives it.
 class JobService final : public rpc::Service {
  public:
   JobService(const JobServiceOptions& options, Runtime& runtime, rpc::Transport& transport,
@@ -72,8 +77,8 @@ class JobService final : public rpc::Service {
   std::unique_ptr<Impl> impl_;
 };
 
-/// OK if a job of that id and spec could be run with these types. Errors name the parameter or field and what is known:
-/// InvalidArgument, UnknownType, InvalidField, InvalidSelection.
+/// OK if a job with this id and specification can run with these types. Errors: InvalidArgument, UnknownType,
+/// InvalidField, InvalidSelection; the message names the parameter or field and the known ones.
 Status check_job(const std::string& job_id, const rpc::JobSpec& spec, const ApplicationRegistry& applications,
                  const std::shared_ptr<const DocumentTypeRepo>& types);
 

@@ -9,40 +9,41 @@
 
 namespace fjord::mapreduce {
 
-/// Wrong on purpose, so that tests can be seen to notice it.
+/// Fault injection: faults that tests switch on to show that they detect them.
 struct TaskSabotage {
-  bool lose_spills = false;     ///< What a task wrote to disk is forgotten.
-  bool stale_partials = false;  ///< Incremental: a bucket is taken for unchanged.
-  bool keep_retracted = false;  ///< Incremental: what documents were before they changed goes on counting.
+  bool lose_spills = false;     ///< Tuples that a task spilled to disk are lost.
+  bool stale_partials = false;  ///< Incremental: changed buckets count as unchanged.
+  bool keep_retracted = false;  ///< Incremental: the old versions of changed documents are still counted.
 };
 
-/// A task that puts documents which stay ends when nobody has asked for it for so long; its puts may be under way for
-/// kTaskPutTimeout longer. A job that gave such a task up waits as long before it is done
-/// (JobServiceOptions::strays_max).
+/// A task that puts lasting documents (RowTarget) is destroyed when its client has not polled it for this time. Its
+/// puts may be in flight for kTaskPutTimeout longer. A job that abandoned such a task waits for both times before it
+/// ends (JobServiceOptions::strays_max).
 inline constexpr Duration kPutTaskIdleMax = seconds(10);
-/// Of the client behind the sink.
+/// Timeout of one operation of the client behind the sink.
 inline constexpr Duration kTaskPutTimeout = seconds(20);
 
 struct TaskOptions {
-  std::size_t tuple_document_bytes = std::size_t{4} << 20;  ///< Tuples are cut into documents of about this size.
-  std::size_t writes_outstanding = 32;                      ///< Puts and removes of one task under way at once.
-  /// A folder of their own for groups that do not fit into memory; emptied at the start. Empty: such tasks fail.
+  std::size_t tuple_document_bytes = std::size_t{4} << 20;  ///< Approximate size of one tuple document.
+  std::size_t writes_outstanding = 32;                      ///< Puts and removes that one task has in flight.
+  /// Directory for groups that do not fit into memory; used by nothing else and emptied at the start. Empty: tasks that
+  /// need it fail.
   std::string spill_directory = {};
-  std::size_t chunk_bytes = std::size_t{512} << 10;  ///< Tuples that go to the runner are cut into pieces of this size.
-  /// Tasks say how long processors have worked for them, where the job asks for it. Not where time is simulated.
+  std::size_t chunk_bytes = std::size_t{512} << 10;  ///< Direct shuffle: approximate size of one chunk of tuples.
+  /// Tasks report the processor time they used if their job asks for it. False where time is simulated.
   bool counts_processors = false;
   TaskSabotage sabotage = {};
 };
 
-/// Adds the visitors "mapreduce.map", "mapreduce.reduce" and "mapreduce.remove", which do the tasks of jobs on a
-/// storage node, and declares the tunables mapreduce.task_memory_bytes, mapreduce.task_spill_bytes and
+/// Registers the visitors "mapreduce.map", "mapreduce.reduce", "mapreduce.put" and "mapreduce.remove", which run the
+/// tasks of jobs on a storage node. Declares the tunables mapreduce.task_memory_bytes, mapreduce.task_spill_bytes and
 /// mapreduce.incremental_bytes.
 ///
 /// Lifetime: `applications`, `sink` and `runtime` outlive the registry's users.
 void add_task_visitors(visitors::VisitorRegistry& registry, const ApplicationRegistry& applications, DocumentSink& sink,
                        Runtime& runtime, const TaskOptions& options);
 
-/// mapreduce.task_memory_bytes: the most that the groups of one task take in memory.
+/// The tunable mapreduce.task_memory_bytes: the largest memory of the groups of one task.
 Tunable& task_memory_tunable(TunableRegistry& tunables);
 
 }  // namespace fjord::mapreduce
