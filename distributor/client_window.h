@@ -10,29 +10,29 @@
 
 namespace fjord::distributor {
 
-/// Recognises copies of writes: each client numbers its operations and says below which number all are settled. Memory
-/// is bounded by the clients' windows. `Waiter` is what is kept for a copy that arrives while the first is under way.
-/// Confined to the distributor's executor.
+/// Deduplication windows: recognise duplicates of writes. Each client numbers its operations and says below which
+/// number all are settled, which bounds the memory. A `Waiter` is kept for each duplicate that arrives while the first
+/// is under way. Confined to the distributor's executor.
 template <typename Waiter>
 class ClientWindows {
  public:
   enum class State {
     Pending,
     InDoubt,
-    Refused,  ///< Certainly not applied; a newer attempt may be.
+    Refused,  ///< Certainly not applied; a newer attempt may still be.
     Settled,
   };
   struct Token {
     State state = State::Pending;
-    std::uint32_t attempt = 0;       ///< The newest that was let in.
-    std::uint64_t timestamp_us = 0;  ///< Given to the write; kept so that a repetition is the same write.
-    Status status;                   ///< When settled or refused.
+    std::uint32_t attempt = 0;       ///< The newest attempt received.
+    std::uint64_t timestamp_us = 0;  ///< Timestamp of the write; a repetition gets the same one.
+    Status status;                   ///< The outcome, if Settled or Refused.
     bool existed = false;
-    std::uint64_t version_us = 0;  ///< With TestAndSetFailed.
+    std::uint64_t version_us = 0;  ///< Stored version, if the outcome is TestAndSetFailed.
     std::vector<Waiter> waiters;
   };
 
-  /// Says that all operations of `client` below `first_unsettled` are settled.
+  /// Drops the records of `client` below `first_unsettled`: the client has settled all those operations.
   void advance(std::uint64_t client, std::uint64_t first_unsettled, MonotonicTime now) {
     Window& window = windows_[client];
     window.last_seen = now;
@@ -41,19 +41,19 @@ class ClientWindows {
     window.tokens.erase(window.tokens.begin(), window.tokens.lower_bound(first_unsettled));
   }
 
-  /// True for an operation that its client has settled: a late copy.
+  /// True if the client has settled the operation, which makes this one a late duplicate.
   bool is_settled_copy(std::uint64_t client, std::uint64_t sequence) const {
     auto window = windows_.find(client);
     return window != windows_.end() && sequence < window->second.first;
   }
 
-  /// The token of an operation, made Pending if it is new (`second` tells).
+  /// The record of an operation; a new one is Pending. `second` is true if it is new.
   std::pair<Token*, bool> find_or_add(std::uint64_t client, std::uint64_t sequence) {
     auto [it, added] = windows_[client].tokens.try_emplace(sequence);
     return {&it->second, added};
   }
 
-  /// Null if its client has settled it meanwhile.
+  /// Null if the operation is unknown, or its client has settled it meanwhile.
   Token* find(std::uint64_t client, std::uint64_t sequence) {
     auto window = windows_.find(client);
     if (window == windows_.end()) return nullptr;
@@ -61,7 +61,7 @@ class ClientWindows {
     return token == window->second.tokens.end() ? nullptr : &token->second;
   }
 
-  /// Forgets clients not heard of since `before`.
+  /// Forgets clients whose last message came before `before`.
   void forget_idle(MonotonicTime before) {
     std::erase_if(windows_, [&](const auto& entry) { return entry.second.last_seen < before; });
   }

@@ -15,7 +15,7 @@
 
 namespace fjord::distributor {
 
-/// What the parts of a distributor share. Confined to its executor, the snapshot holder apart.
+/// State that the parts of a distributor share. Confined to its executor, except `options`, `clock` and `executor`.
 struct Context {
   const DistributorOptions& options;
   Clock& clock;
@@ -26,19 +26,19 @@ struct Context {
   BucketDatabase buckets;
   /// Null before the first cluster state.
   std::shared_ptr<const rpc::ClusterSnapshot> snapshot;
-  /// Rises with every new cluster state: answers to questions to whole nodes that were asked before are dropped.
+  /// Rises with every new cluster state. Answers to questions of an earlier generation are dropped.
   std::uint64_t generation = 0;
-  /// The database is complete.
+  /// True if the bucket database is complete.
   bool ready = false;
-  /// Until then the fleet controller takes no state into force that this distributor has not heard of.
+  /// Until then the fleet controller activates no state that this distributor has not acknowledged.
   MonotonicTime lease_until{};
-  /// The highest time that the fleet controller has granted; see next_timestamp(). 0: none.
+  /// Highest timestamp that the fleet controller has granted, see next_timestamp(). 0: none.
   std::uint64_t time_ceiling_us = 0;
-  /// How full storage nodes are.
+  /// How full the storage nodes are.
   StorageSpace space = {};
 
-  /// False: another distributor may have taken the bucket over in a newer state, so what a storage node says counts
-  /// only together with all other members of the bucket's set (docs/design/0005, "Leases instead of trust").
+  /// True if the answer of one member is enough. False if another distributor may have taken the bucket over in a newer
+  /// state: then answers of all members of the set are needed (docs/design/0005, "Leases instead of trust").
   bool may_trust_one(BucketId bucket) const {
     if (options.sabotage.ignore_lease) return true;
     if (snapshot->info().lease_us != 0 && clock.now() > lease_until) return false;
@@ -54,7 +54,7 @@ struct Context {
     }
     return absent;
   }
-  /// Their names and states, for people.
+  /// Names and states of the nodes that absent_nodes() counts, for people.
   std::string absent_text() const {
     std::string text;
     for (const DistributionGroup::Node& node : snapshot->distribution().flat_nodes()) {
@@ -65,16 +65,16 @@ struct Context {
     }
     return text;
   }
-  /// Why operations are refused while the cluster is down: the limit that was not met.
+  /// Reason for refusing operations while the cluster is down: the limit that was not met.
   std::string closed_text() const {
     const std::string& why = snapshot->state().description();
     return why.empty() ? "the cluster is down" : "the cluster is down: " + why;
   }
-  /// Of the replica set that follows one of `epoch`.
+  /// The epoch of the replica set that follows a set of `epoch`.
   std::uint64_t next_epoch(std::uint64_t epoch) const {
     return std::max(ReplicaSet::make_epoch(snapshot->state_version(), 1), epoch + 1);
   }
-  /// Buckets use at least so many bits: those of the state, or more if the next state is to have more.
+  /// Fewest bits that a bucket may use: those of the state, or more if the configuration asks for more.
   unsigned bucket_bits_min() const {
     constexpr std::string_view kSetting = "cluster.distribution_bits=";
     unsigned bits = snapshot->distribution_bits();
@@ -86,21 +86,21 @@ struct Context {
     }
     return bits;
   }
-  /// For a write to a bucket in which `last_us` was given last: above all that anybody may have given in it under an
-  /// earlier cluster state, also what nobody knows of who is there (docs/design/0005, "Timestamps").
+  /// Timestamp for a write to a bucket whose last one is `last_us`. Greater than any timestamp assigned under an
+  /// earlier state, including by nodes that are now unreachable (docs/design/0005, "Timestamps").
   std::uint64_t next_timestamp(std::uint64_t last_us) const {
     const auto wall_us = static_cast<std::uint64_t>(clock.wall_now().us);
     const std::uint64_t floor_us = snapshot->state().time_floor_us();
-    const bool is_granted = floor_us != 0 || time_ceiling_us != 0;  // Fleet controllers of before granted nothing.
+    const bool is_granted = floor_us != 0 || time_ceiling_us != 0;  // Older fleet controllers grant nothing.
     return std::max({is_granted ? std::min(wall_us, time_ceiling_us) : wall_us, last_us + 1, floor_us + 1});
   }
   std::size_t nodes() const { return snapshot->distribution().flat_nodes().size(); }
   std::size_t replicas_at_birth() const {
     return fjord::replicas_at_birth(snapshot->state(), snapshot->distribution());
   }
-  /// With so many nodes away, a bucket that nobody reported may still exist on them. With fewer it would be reported.
+  /// True if so many nodes are away that a bucket may exist which no node has reported.
   bool unreported_buckets_may_exist() const {
-    const std::size_t assured = snapshot->state().copies_assured();  // 0: of a fleet controller of before.
+    const std::size_t assured = snapshot->state().copies_assured();  // 0: the fleet controller is older.
     return absent_nodes() >= (assured == 0 ? replicas_at_birth() : std::min(replicas_at_birth(), assured));
   }
 };

@@ -92,7 +92,7 @@ class DistributorNode::Impl {
   }
 
  private:
-  /// Ends what needs a feature that this version does not have before any of it is done. From any thread.
+  /// Refuses a batch that needs a feature which this version does not have, before any of it is done. From any thread.
   void execute_strict(rpc::ExecuteStrict request, rpc::Responder respond) {
     for (const std::string& feature : request.features) {
       if (std::find(std::begin(rpc::kStrictFeatures), std::end(rpc::kStrictFeatures), feature) !=
@@ -183,7 +183,7 @@ class DistributorNode::Impl {
     reply.buckets_unavailable = maintainer_.unavailable() + (reply.buckets - context_.buckets.size());
     reply.buckets_damaged = maintainer_.damaged();
     reply.buckets_unplaced = unplaced_buckets();
-    if (context_.ready) {  // Until then these count as buckets that nobody has reported.
+    if (context_.ready) {  // Until then these count as unreported.
       reply.buckets += reply.buckets_unplaced;
       reply.buckets_unavailable += reply.buckets_unplaced;
     }
@@ -222,8 +222,8 @@ class DistributorNode::Impl {
     polled_at_ = context_.clock.now();
   }
 
-  /// All buckets of this distributor, whether they hold anything or not. Until the storage nodes have reported under a
-  /// new cluster state none of them is served, and "no buckets" would look like an empty cluster that is well.
+  /// All buckets of this distributor, empty or not. Until the storage nodes have reported under a new cluster state
+  /// none is served, and "no buckets" would look like an empty cluster that is healthy.
   std::size_t owned_buckets() const {
     if (context_.snapshot == nullptr) return 0;
     const unsigned bits = context_.snapshot->distribution_bits();
@@ -234,8 +234,8 @@ class DistributorNode::Impl {
     return owned;
   }
 
-  /// Buckets of this distributor for which the cluster state names no storage node and that nobody holds: nothing of
-  /// them can be read or written.
+  /// Buckets of this distributor for which the cluster state names no storage node and that no node holds. They can
+  /// neither be read nor written.
   std::size_t unplaced_buckets() {
     if (context_.snapshot == nullptr || context_.snapshot->state_version() == 0 || !none_is_placed_) return 0;
     const unsigned bits = context_.snapshot->distribution_bits();
@@ -249,17 +249,17 @@ class DistributorNode::Impl {
     return unplaced;
   }
 
-  /// Placement names no node for one bucket only if it names none for any: there is no node that is up and has a
-  /// capacity.
+  /// True if the cluster state places no bucket, because no node is up and has a capacity. Placement names no node for
+  /// one bucket only if it names none for any.
   bool is_nothing_placed() const {
     const unsigned bits = context_.snapshot->distribution_bits();
     return context_.snapshot->ideal_nodes(BucketId(bits, 0)).empty();
   }
 
   void adopt(std::shared_ptr<const rpc::ClusterSnapshot> snapshot) {
-    if (snapshot->state_version() == 0) return;  // The fleet controller has nothing to say yet but who it is.
-    // While a state speaks of an earlier process of this distributor, messages of that one may be under way that no
-    // storage node could tell from ours.
+    if (snapshot->state_version() == 0) return;  // The fleet controller has no state yet; it only introduces itself.
+    // While the state describes an earlier process of this distributor, messages of that process may be in flight, and
+    // no storage node could tell them from those of this one.
     const std::uint64_t up_since = snapshot->state().node(NodeId::distributor(options_.index)).up_since_version;
     if (context_.snapshot == nullptr && up_since != 0 && up_since <= version_before_) return;
     const std::shared_ptr<const rpc::ClusterSnapshot> before = std::exchange(context_.snapshot, std::move(snapshot));
@@ -280,7 +280,8 @@ class DistributorNode::Impl {
 
   rpc::GetClusterInfoReply cluster_info(const rpc::GetClusterInfo& request) {
     rpc::GetClusterInfoReply reply;
-    const auto known = snapshots_.get();  // Perhaps not acted under yet; who asks may wait with operations.
+    // The distributor may not act under it yet; then operations of the client wait.
+    const auto known = snapshots_.get();
     if (known == nullptr || known->state_version() == 0) {
       reply.status = not_ready();
     } else if (request.everything) {
@@ -300,7 +301,8 @@ class DistributorNode::Impl {
     return {StatusCode::NotReady, "the distributor is collecting bucket information"};
   }
 
-  /// Who reads from the nodes named here reads from one member of each bucket.
+  /// Names a node for each bucket, from which a client reads alone. Without a lease, all members have to confirm the
+  /// cluster state first.
   void answer_bucket_nodes(const rpc::GetBucketNodes& request, rpc::Responder respond) {
     rpc::GetBucketNodesReply reply = bucket_nodes(request);
     const bool is_trusted = std::all_of(reply.buckets.begin(), reply.buckets.end(), [&](const rpc::BucketNode& one) {
@@ -329,7 +331,7 @@ class DistributorNode::Impl {
     });
   }
 
-  /// Are all these storage nodes still in the cluster state that this distributor is in?
+  /// Calls `done` with true if all these storage nodes are still in this distributor's cluster state.
   void confirm_state(const std::set<std::uint16_t>& nodes, UniqueFunction<void(bool)> done) {
     struct Answers {
       std::size_t left;
@@ -396,7 +398,7 @@ class DistributorNode::Impl {
     }
     const std::vector<BucketId> parts = context_.buckets.overlapping(bucket);
     const bool is_mine =
-        bucket.used_bits() >= context_.snapshot->distribution_bits();  // With fewer: of several owners.
+        bucket.used_bits() >= context_.snapshot->distribution_bits();  // With fewer it has several owners.
     const bool knows_all = is_mine && context_.ready && !context_.unreported_buckets_may_exist();
     if (!parts.empty() && knows_all && create_missing(bucket)) return {bucket, not_in_sync()};
     if (!parts.empty()) return node_of(bucket, parts, request);
@@ -408,8 +410,8 @@ class DistributorNode::Impl {
     return {bucket, Status(StatusCode::NotFound, "there is no such bucket")};
   }
 
-  /// Creates what of `bucket` exists nowhere: nobody has put anything there since there were more distribution bits,
-  /// and a node that has only some parts could not tell. True if there was something.
+  /// Creates the parts of `bucket` that do not exist: they were never written to since there are more distribution
+  /// bits, and a node that has only some parts could not tell. True if a part was missing.
   bool create_missing(BucketId bucket) {
     const std::vector<BucketId> parts = context_.buckets.overlapping(bucket);
     if (parts.empty()) {
@@ -422,7 +424,7 @@ class DistributorNode::Impl {
     return create_missing(high) || low_missed;
   }
 
-  /// A node from which all of these can be read, which make up `bucket`.
+  /// A node from which all of `parts`, which make up `bucket`, can be read.
   rpc::BucketNode node_of(BucketId bucket, const std::vector<BucketId>& parts, const rpc::GetBucketNodes& request) {
     std::vector<std::uint16_t> readable;
     bool even_damaged = false;
@@ -450,7 +452,7 @@ class DistributorNode::Impl {
       found.node = readable[context_.random.below(readable.size())];
       return found;
     }
-    // The same one each time all are listed, so that what a visitor has left there of the bucket is found again
+    // The same node each time all buckets are listed, so that the state that a visitor has left there is found again
     // (docs/design/0011-incremental-refresh.md).
     found.node = *std::min_element(readable.begin(), readable.end(), [&](std::uint16_t a, std::uint16_t b) {
       return mix64(bucket.raw(), a) < mix64(bucket.raw(), b);
@@ -458,8 +460,8 @@ class DistributorNode::Impl {
     return found;
   }
 
-  /// Where changes of a bucket can be read, and up to when: before its oldest write under way, and not while a merge
-  /// may bring something that is older (docs/design/0008).
+  /// The node from which changes of a bucket can be read, and the timestamp up to which they can: before its oldest
+  /// write in flight, and not while a merge may bring an older one (docs/design/0008).
   rpc::BucketNode node_for_changes(const BucketEntry& entry, const std::map<std::uint64_t, std::uint64_t>& oldest) {
     if (entry.phase == BucketPhase::Unavailable) {
       return {.bucket = entry.bucket, .status = Status(StatusCode::Unavailable, entry.reason)};
@@ -475,7 +477,7 @@ class DistributorNode::Impl {
     return found;
   }
 
-  /// Up to here no write to the bucket is under way, or will ever be.
+  /// Timestamp up to which no write to the bucket is in flight or ever will be.
   static std::uint64_t stable_us(const BucketEntry& entry, const std::map<std::uint64_t, std::uint64_t>& oldest) {
     std::uint64_t stable = entry.last_timestamp_us;
     const std::uint64_t first = entry.bucket.position();
@@ -497,8 +499,8 @@ class DistributorNode::Impl {
 
   static Status not_in_sync() { return {StatusCode::NotReady, "its replicas are being brought in sync"}; }
 
-  /// Decisions of the fleet controller, which clients reach through any distributor. One that does not lead, or cannot
-  /// be reached, has certainly done nothing: the next one is asked.
+  /// Forwards a request to the fleet controllers, which clients reach through any distributor. The next controller is
+  /// asked if one does not lead, or if a question that changes nothing gets no answer.
   void forward(rpc::Request request, rpc::Responder respond) {
     ask_controller(std::make_shared<rpc::Request>(std::move(request)),
                    std::make_shared<rpc::Responder>(std::move(respond)), 0);
@@ -528,13 +530,14 @@ class DistributorNode::Impl {
 
   DistributorOptions options_;
   std::uint64_t incarnation_;
-  std::uint64_t version_before_ = 0;  ///< Of the newest state before the fleet controller had heard of this process.
-  std::string misnamed_;              ///< Why the fleet controller's polls are refused; empty: they are not.
+  /// Version of the newest state before the fleet controller had heard of this process.
+  std::uint64_t version_before_ = 0;
+  std::string misnamed_;  ///< Why polls of the fleet controller are refused; empty: they are not.
   std::vector<rpc::Address> controllers_;
   rpc::LiveSettings settings_;
-  std::size_t controller_ = 0;  ///< The one that answered last.
+  std::size_t controller_ = 0;  ///< Index of the one that answered last.
   rpc::SnapshotHolder snapshots_;
-  std::unique_ptr<Executor> executor_;  // Ended first, by the destructor.
+  std::unique_ptr<Executor> executor_;  // Destroyed first, by the destructor.
   Context context_;
   BucketMaintainer maintainer_;
   NodeLatencies latencies_;
@@ -549,7 +552,7 @@ class DistributorNode::Impl {
   mutable std::mutex health_mutex_;
   DistributorHealth health_ FJORD_GUARDED_BY(health_mutex_);
   MonotonicTime polled_at_ FJORD_GUARDED_BY(health_mutex_);
-  bool none_is_placed_ = false;  ///< Under the cluster state in use.
+  bool none_is_placed_ = false;  ///< Result of is_nothing_placed() for the cluster state in use.
   Gauge& under_replicated_;
 };
 

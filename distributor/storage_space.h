@@ -12,11 +12,11 @@
 
 namespace fjord::distributor {
 
-/// How full the disks of storage nodes are, as the nodes say each second, and as their refusals say in between.
-/// Confined to the distributor's executor.
+/// How full the disks of storage nodes are, from their reports each second and from their refusals in between. Confined
+/// to the distributor's executor.
 class StorageSpace {
  public:
-  /// The stages of storage::SpaceStage, plus one as on the wire.
+  /// Stages of storage::SpaceStage plus one, as on the wire.
   static constexpr std::uint16_t kUnknown = 0;
   static constexpr std::uint16_t kWarn = 2;
   static constexpr std::uint16_t kThrottle = 3;
@@ -30,20 +30,20 @@ class StorageSpace {
       nodes_[node] = {.stage = stage, .reason = reason, .refusal = {}};
     }
   }
-  /// The node has refused a put with NO_SPACE, as it does from this stage on. `why` names the node, use and limit.
+  /// Notes that the node refused a put with NO_SPACE, as it does from `stage` on. `why` names node, use and limit.
   void note_refusal(std::uint16_t node, std::uint16_t stage, const Status& why) {
     Node& known = nodes_[node];
     known.stage = std::max(known.stage, stage);
     known.refusal = why.message();
   }
-  /// The node is away. When it is back it says how full it is.
+  /// Forgets a node that is away. It reports its stage when it is back.
   void forget(std::uint16_t node) { nodes_.erase(node); }
 
   std::uint16_t stage(std::uint16_t node) const {
     const auto at = nodes_.find(node);
     return at == nodes_.end() ? kUnknown : at->second.stage;
   }
-  /// OK, or NO_SPACE with the first of these nodes that refuses puts of clients.
+  /// OK, or NO_SPACE with the reason of the first of these nodes that refuses puts of clients.
   Status check_put(const std::vector<std::uint16_t>& members) const {
     if (nodes_.empty()) return Status::ok();
     for (std::uint16_t node : members) {
@@ -51,10 +51,10 @@ class StorageSpace {
     }
     return Status::ok();
   }
-  /// True if a replica on the node may be filled for this need. Data is not moved onto a node that warns. What is
-  /// needed for redundancy is copied until clients would have to wait for the node.
+  /// True if a replica on the node may be filled for this need. A move stops at kWarn. What redundancy needs goes on up
+  /// to kThrottle, where clients would have to wait for the node.
   bool may_fill(std::uint16_t node, Need need) const { return stage(node) < (need < Need::Move ? kThrottle : kWarn); }
-  /// False: not even a merge gets anything onto the node.
+  /// True if merges may still write to the node.
   bool takes_merges(std::uint16_t node) const { return stage(node) < kRefuseAll; }
   std::string describe(std::uint16_t node) const {
     const Node& known = nodes_.at(node);
@@ -65,8 +65,8 @@ class StorageSpace {
  private:
   struct Node {
     std::uint16_t stage = kUnknown;
-    std::string reason;   ///< What was measured, the limit, and the setting.
-    std::string refusal;  ///< The node's own words; newer than `reason`.
+    std::string reason;   ///< Measured use, the limit, and the setting.
+    std::string refusal;  ///< The node's own message; newer than `reason`.
   };
   std::map<std::uint16_t, Node> nodes_;
 };

@@ -9,7 +9,7 @@ namespace {
 
 // Pause before a failed merge is tried again.
 constexpr Duration kMergeRetryDelay = milliseconds(100);
-// The same if no member is intact: only another cluster state can help.
+// The same pause if no member is intact: only another cluster state can help then.
 constexpr Duration kDamagedRetryDelay = seconds(5);
 
 }  // namespace
@@ -52,7 +52,7 @@ void BucketMaintainer::later(const BucketEntry& entry, Duration delay, UniqueFun
   });
 }
 
-// --- learning what is there ------------------------------------------------------------------------------------------
+// --- collecting reports ----------------------------------------------------------------------------------------------
 
 void BucketMaintainer::forget_outdated(const rpc::ClusterSnapshot* before) {
   adoption_ = plan_adoption(before, *context_.snapshot, context_.ready ? nullptr : &adoption_);
@@ -88,7 +88,7 @@ void BucketMaintainer::collect() {
   collector_.ask(std::move(questions), [this](ReportCollector::Reports reports) { collect_rest(std::move(reports)); });
 }
 
-/// Buckets that were served until here, and of which a node that was away has a replica too, perhaps with other bits.
+/// Collects buckets again that were in service, if a restarted node has a replica of them too, perhaps with other bits.
 void BucketMaintainer::collect_rest(ReportCollector::Reports reports) {
   std::set<BucketId> more;
   for (const auto& [raw, list] : reports) {
@@ -125,7 +125,7 @@ void BucketMaintainer::collect_rest(ReportCollector::Reports reports) {
   });
 }
 
-/// A split that did not reach every replica, or a join: the larger ones are split until all have the same bits.
+/// Splits replicas until all of a bucket have the same bits, after a split that did not reach every replica, or a join.
 void BucketMaintainer::reconcile(ReportCollector::Reports reports) {
   const std::vector<Undivided> undivided = find_undivided(reports);
   if (undivided.empty()) {
@@ -151,7 +151,7 @@ void BucketMaintainer::reconcile(ReportCollector::Reports reports) {
 void BucketMaintainer::build_database(const ReportCollector::Reports& reports) {
   std::vector<BucketId> to_install;
   const std::size_t absent = context_.absent_nodes();
-  // What nobody has any more who is up, or with other bits only, is gone.
+  // Drops the buckets that no node has reported, or that were reported with other bits only.
   context_.buckets.erase_if([](const BucketEntry& entry) { return entry.phase == BucketPhase::Collecting; });
   for (const auto& [raw, list] : reports) {
     if (list.empty() || context_.buckets.find(BucketId(raw)) != nullptr) continue;
@@ -194,12 +194,13 @@ bool BucketMaintainer::recover(BucketEntry& entry, const std::vector<ReplicaRepo
     if (report.damaged) entry.damaged.push_back(report.node);
   }
   damaged_replicas_.add(entry.damaged.size());
-  // A replica that is about to be made holds nothing that the members lack.
+  // Only reported replicas count: one that is still to be created holds nothing that the members lack.
   const bool outsider_reported = std::any_of(reports.begin(), reports.end(), [&](const ReplicaReport& report) {
     return std::find(entry.set.nodes.begin(), entry.set.nodes.end(), report.node) == entry.set.nodes.end();
   });
   entry.unsettled = entry.dirty || outsider_reported || entry.repairable();
-  if (entry.set.nodes.empty()) {  // Only replicas that were being filled, and no other node to ask: begin with them.
+  // There are only replicas that were catching up, and no other node to ask: they become the members.
+  if (entry.set.nodes.empty()) {
     entry.set.nodes.swap(entry.filling);
     plan.install = true;
   }
@@ -228,8 +229,8 @@ void BucketMaintainer::look_for_joins_later() {
   });
 }
 
-/// Asks for damaged and for large buckets. A storage node remembers its damaged buckets until they are repaired, so an
-/// answer that gets lost does no harm.
+/// Asks for damaged buckets, large ones, and those with old removed entries. A storage node remembers its damaged
+/// buckets until they are repaired, so a lost answer does no harm.
 void BucketMaintainer::look_around() {
   for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
     if (!context_.snapshot->storage_serves(node.index)) continue;
@@ -300,7 +301,7 @@ void BucketMaintainer::install(const std::vector<BucketId>& buckets) {
   for (const auto& [node, list] : by_node) send_install(node, list);
 }
 
-/// A damaged member that alone knew of the set would be believed, and there would be nobody to repair it from.
+/// Has damaged members join late. One that alone knew of the set would be believed, with no member to repair it from.
 void BucketMaintainer::join_damaged_late(BucketEntry& entry) {
   const auto repair = repairs_.find(entry.bucket.raw());
   const std::vector<std::uint16_t>& damaged = repair == repairs_.end() ? entry.damaged : repair->second.nodes;
@@ -367,8 +368,9 @@ void BucketMaintainer::on_installed(std::uint16_t node, const std::vector<Bucket
   });
 }
 
-/// A write that was given up may land at a member after a merge has looked there, and before the member has the new
-/// set. Now none can any more, and none is under way: members that hold something else differ.
+/// Compares the contents of members. An abandoned write may land at a member after a merge has looked there, and before
+/// the member has the new set. Under the new set none can land and none is in flight, so members with different
+/// contents differ.
 void BucketMaintainer::compare_content(BucketEntry& entry, std::uint16_t node, const BucketInfo& content,
                                        Install& install) {
   if (!entry.set.contains(node) || entry.is_damaged(node) || context_.options.sabotage.repair_unmerged) return;
@@ -380,10 +382,10 @@ void BucketMaintainer::compare_content(BucketEntry& entry, std::uint16_t node, c
   }
 }
 
-/// Everybody who was asked has the set. New members come after older ones: if they alone knew of it, they could go on
-/// without an older one, which would come back, find itself a member of the set that it knows, and be believed. Those
-/// it leaves out come last: while they alone knew of it, a distributor that takes over now would look for members that
-/// do not know that they are.
+/// All nodes that were asked have the set. Older members get it first, then new ones. If new ones alone knew of it,
+/// they could go on without an older one, which would come back, find itself a member of the set that it knows, and be
+/// believed. The replicas that the set leaves out get it last. While they alone knew of it, a distributor that takes
+/// over would look for members that do not know that they are members.
 void BucketMaintainer::installed_on_all(BucketEntry& entry) {
   std::vector<std::uint16_t> next = std::exchange(entry.joining, {});
   if (next.empty()) next = std::exchange(entry.dropped, {});
@@ -427,7 +429,7 @@ void BucketMaintainer::note_damaged(BucketEntry& entry, std::uint16_t node) {
   damaged_replicas_.add();
   log::warning("distributor", "the replica of {} on storage.{} has lost something{}", entry.bucket.to_string(), node,
                entry.repairable() ? "" : ", and no member is intact");
-  entry.disturbed = true;  // What a merge that is under way fetches from there may not be all.
+  entry.disturbed = true;  // A merge under way may fetch too little from there.
   if (!entry.wants_merge()) return;
   enqueue_merge(entry);
   start_merges();
@@ -476,12 +478,12 @@ void BucketMaintainer::merge_primary(BucketId bucket) {
   });
 }
 
-/// The members first: once they have what came from outside, operations that read before they write may go on.
+/// Merges the members first: once they have what non-member replicas held, guarded operations may go on.
 void BucketMaintainer::merge_members(BucketId bucket) {
   BucketEntry& entry = *context_.buckets.find(bucket);
   std::vector<std::uint16_t> targets = entry.set.nodes;
   std::erase(targets, entry.merge_primary);
-  // A member that leaves and has no space left is merged from only: what it lacks is on the others.
+  // A full member that is to leave is only a source of the merge: what it lacks is on the others.
   const std::vector<std::uint16_t> wanted = wanted_members(entry, *context_.snapshot);
   const std::size_t skipped = std::erase_if(targets, [&](std::uint16_t node) {
     return !context_.space.takes_merges(node) && std::find(wanted.begin(), wanted.end(), node) == wanted.end();
@@ -503,7 +505,7 @@ void BucketMaintainer::merge_members(BucketId bucket) {
 void BucketMaintainer::merge_filling(BucketId bucket) {
   BucketEntry& entry = *context_.buckets.find(bucket);
   entry.filled = fillable(entry);
-  // Operations wait until it is written down that the members are equal. Filling comes after that.
+  // Operations wait until a new set confirms that the members are equal. Filling comes after that.
   if (entry.awaited && entry.dirty) entry.filled.clear();
   entry.fill_deferred = entry.filled.size() < entry.filling.size();
   merge_from_primary(bucket, entry.filled, [this, bucket](bool ok) { merge_done(bucket, ok); });
@@ -545,7 +547,7 @@ void BucketMaintainer::send_merge(BucketId bucket, std::uint16_t target, std::ve
   request.sources = std::move(sources);
   request.outsiders = std::move(outsiders);
   request.decides = target == context_.buckets.find(bucket)->merge_primary;
-  // It answers before we would give it up and ask again while it still works.
+  // The node answers before this distributor gives up and asks again.
   request.time_limit_ms =
       static_cast<std::uint32_t>(std::chrono::duration_cast<milliseconds>(context_.options.merge_timeout / 2).count());
   const BucketEntry& to_merge = *context_.buckets.find(bucket);
@@ -566,7 +568,7 @@ void BucketMaintainer::send_merge(BucketId bucket, std::uint16_t target, std::ve
                 entry->merge_problem = NodeId::storage(target).to_string() + ": " + status.to_string();
                 failures_.note(ticket.bucket, entry->merge_problem);
               }
-              // A large bucket takes several times the limit of one command; it gets on each time.
+              // A large bucket takes several commands; each makes progress.
               if (status.code() == StatusCode::Busy) failures_.forget(ticket.bucket);
               done(status.is_ok());
             });
@@ -582,7 +584,7 @@ void BucketMaintainer::merge_done(BucketId bucket, bool ok) {
     failures_.failed(bucket, context_.clock.now());
   }
   if (ok && !entry.disturbed) {
-    // From here on no write starts until the new set is installed, so nothing can reach one replica only.
+    // No write starts before the new set is installed, so none can reach one replica only.
     entry.paused = true;
     if (entry.writes_under_way == 0) finish_merge(entry);
   } else {
@@ -635,7 +637,7 @@ void BucketMaintainer::finish_merge(BucketEntry& entry) {
   }
 }
 
-/// Nothing is written to the bucket now: replicas that lack nothing report the same.
+/// Compares the replicas while no write is in flight: those that lack nothing report the same.
 void BucketMaintainer::compare_replicas(BucketId bucket) {
   const BucketEntry& entry = *context_.buckets.find(bucket);
   std::vector<std::uint16_t> nodes = entry.set.nodes;
@@ -692,19 +694,20 @@ void BucketMaintainer::on_compared(BucketId bucket, const std::map<std::uint16_t
   (is_lost ? accepted_replicas_ : repaired_replicas_).add(repair.nodes.size());
   entry.loss_accepted = false;
   if (!repair.nodes.empty() && !sabotage.skip_repair) repairs_[bucket.raw()] = std::move(repair);
-  entry.damaged.clear();  // One that has lost something since says so again.
+  entry.damaged.clear();  // A replica that has lost something since reports it again.
   extend_set(entry);
 }
 
-/// Nobody knows what was lost, so nobody else becomes a member: a replica that was filled from damaged ones would
-/// say that there is nothing where something was lost. Nothing is deleted that may hold it.
+/// Keeps the set while no member is intact. It is unknown what was lost, so no replica becomes a member: one that was
+/// filled from damaged ones would say that there is nothing where something was lost. No replica is deleted, since it
+/// may hold what was lost.
 void BucketMaintainer::keep_damaged_set(BucketEntry& entry) {
   if (entry.filling.empty() && entry.stale.empty() &&
       same_nodes(entry.set.nodes, wanted_members(entry, *context_.snapshot))) {
     extend_set(entry);
     return;
   }
-  entry.dirty = false;  // Members have what is left of all of them.
+  entry.dirty = false;  // Each member has what is left on any of them.
   entry.unsettled = false;
   entry.paused = false;
   callbacks_.bucket_ready(entry.bucket);
@@ -729,7 +732,7 @@ void BucketMaintainer::extend_set(BucketEntry& entry) {
   for (std::uint16_t node : entry.set.nodes) {
     if (std::find(before.begin(), before.end(), node) == before.end()) entry.joining.push_back(node);
   }
-  if (entry.joining.size() == entry.set.nodes.size()) entry.joining.clear();  // None of the older ones stays.
+  if (entry.joining.size() == entry.set.nodes.size()) entry.joining.clear();  // No older member stays.
   std::erase_if(entry.filling, [&](std::uint16_t node) { return !entry.fill_deferred || entry.set.contains(node); });
   entry.stale.clear();
   entry.misplaced = entry.fill_deferred && is_misplaced(entry, *context_.snapshot);

@@ -18,40 +18,40 @@
 
 namespace fjord::distributor {
 
-/// Brings the bucket database up after a change of the cluster state, and every bucket to its ideal replicas:
-/// asks storage nodes for reports, installs replica sets, merges, deletes what is surplus. Confined to the executor.
+/// Builds the bucket database after a change of the cluster state, and brings every bucket to its ideal replicas: asks
+/// storage nodes for reports, installs replica sets, merges, deletes surplus replicas. Confined to the executor.
 class BucketMaintainer {
  public:
   struct Callbacks {
     std::function<void(BucketId)> bucket_ready;  ///< Operations that waited for the bucket may go on.
-    std::function<void()> state_ready;           ///< The database is complete.
-    std::function<void()> buckets_forgotten;     ///< More buckets are being collected anew.
-    /// RemoveRetention's.
+    std::function<void()> state_ready;           ///< The bucket database is complete.
+    std::function<void()> buckets_forgotten;     ///< More buckets are collected again.
+    /// RemoveRetention::Hooks::stable_us.
     std::function<std::uint64_t(const BucketEntry&)> stable_us;
   };
   BucketMaintainer(Context& context, TunableRegistry& tunables, Callbacks callbacks);
 
-  /// The context has a new snapshot, after `before` (null: the first). Forgets what is no longer known for sure.
+  /// Takes in the context's new snapshot, which follows `before` (null: it is the first). Drops what may be untrue.
   void forget_outdated(const rpc::ClusterSnapshot* before);
-  /// Asks for what is not known; state_ready follows.
+  /// Asks storage nodes for the buckets that are not known; state_ready follows.
   void collect();
-  /// Makes a bucket that no storage node holds; bucket_ready follows.
+  /// Creates a bucket that no storage node holds; bucket_ready follows.
   BucketEntry& create(BucketId bucket);
-  /// A write did not reach every replica, or members were found to differ.
+  /// Has the bucket merged, because a write missed a replica or members were found to differ.
   void repair(BucketEntry& entry);
-  /// An operation waits until the members are known to be equal: their merge comes before all others.
+  /// Merges the bucket before all others: an operation waits until its members are known to be equal.
   void await_sync(BucketEntry& entry);
-  /// A replica that is being filled did not get a write that all members have.
+  /// Notes that a replica that is catching up missed a write that all members have.
   void note_missed(BucketEntry& entry) { entry.disturbed = true; }
-  /// A replica has lost something: it is merged from an intact one.
+  /// Notes that a replica has lost data; it is merged from an intact one.
   void note_damaged(BucketEntry& entry, std::uint16_t node);
-  /// What is left of a bucket without an intact replica becomes all there is, once its replicas hold the same. Errors:
-  /// NotReady; NotFound if there is no such bucket here; InvalidArgument if a replica is intact.
+  /// Accepts what a bucket without an intact replica has lost: what is left becomes its content, once its replicas hold
+  /// the same. Errors: NotReady; NotFound if there is no such bucket here; InvalidArgument if a replica is intact.
   Status accept_loss(BucketId bucket);
-  /// The last write under way in a paused bucket has ended.
+  /// The last write in flight to a paused bucket has ended.
   void drained(BucketEntry& entry);
 
-  /// Merges wait or are under way, or maintenance is paused: nothing less urgent is to be done now.
+  /// True if merges wait or are under way, or maintenance is paused. Less urgent work waits then.
   bool is_busy_or_paused() const;
 
   std::size_t out_of_sync() const;
@@ -63,25 +63,25 @@ class BucketMaintainer {
   std::size_t under_replicated() const;
 
  private:
-  /// An operator has paused maintenance, or the cluster is down: only what is for safety is done.
+  /// True if an operator has paused maintenance, or the cluster is down. Only work for safety goes on then.
   bool is_paused() const;
-  /// Of an entry that is about to be forgotten.
+  /// Drops the work on an entry that is about to be forgotten.
   void forget_work(const BucketEntry& entry);
   void collect_rest(ReportCollector::Reports reports);
   void reconcile(ReportCollector::Reports reports);
   void build_database(const ReportCollector::Reports& reports);
-  /// Fills a fresh entry in; true if its replica set has to be installed.
+  /// Fills in a fresh entry from the reports; true if its replica set has to be installed.
   bool recover(BucketEntry& entry, const std::vector<ReplicaReport>& reports, std::size_t absent);
-  /// Without a spare node no bucket can be made while one is away, so all are made as long as nobody is.
+  /// Creates all missing buckets. Without a spare node none can be created while a node is away.
   void create_all();
 
-  /// A set that is being written down.
+  /// A replica set that is being installed.
   struct Install {
-    std::set<std::uint16_t> missing;    ///< Nodes whose answer is missing.
-    std::optional<BucketInfo> content;  ///< Of the first member that told it.
+    std::set<std::uint16_t> missing;    ///< Nodes that have not answered yet.
+    std::optional<BucketInfo> content;  ///< Content that the first member reported.
   };
 
-  /// Writes the entry's set down on its members and creates the bucket on the nodes that are being filled.
+  /// Sends the entry's set to its members and creates the bucket on the nodes that are catching up.
   void install(const std::vector<BucketId>& buckets);
   void join_damaged_late(BucketEntry& entry);
   void send_install(std::uint16_t node, const std::vector<BucketId>& buckets);
@@ -94,7 +94,7 @@ class BucketMaintainer {
   void enqueue_merge(BucketEntry& entry);
   void restart_merge(BucketEntry& entry);
   bool is_held_back(const BucketEntry& entry) const;
-  /// The nodes that can be filled now.
+  /// The replicas of `filling` whose nodes have the space for it.
   std::vector<std::uint16_t> fillable(const BucketEntry& entry) const;
   std::uint16_t merge_source(const BucketEntry& entry) const;
   void start_merges();
@@ -105,7 +105,7 @@ class BucketMaintainer {
   void merge_done(BucketId bucket, bool ok);
   void merge_again(BucketEntry& entry);
   void merge_later(const BucketEntry& entry, Duration delay);
-  /// All replicas hold the same, or one of them is damaged; no write is under way.
+  /// Ends a merge: all replicas hold the same, or one of them is damaged, and no write is in flight.
   void finish_merge(BucketEntry& entry);
   void compare_replicas(BucketId bucket);
   void on_compared(BucketId bucket, const std::map<std::uint16_t, rpc::BucketReport>& reports, std::size_t asked);
@@ -119,10 +119,10 @@ class BucketMaintainer {
   void look_around_later();
   void look_for_joins_later();
 
-  /// Runs `task` later unless what is known of the bucket has been forgotten by then.
+  /// Runs `task` after `delay`, unless the entry has been reset by then.
   void later(const BucketEntry& entry, Duration delay, UniqueFunction<void(BucketEntry&)> task);
 
-  /// Replicas that are whole again, and what an intact one holds.
+  /// Repaired replicas, and the content of an intact one.
   struct Repair {
     std::vector<std::uint16_t> nodes;
     BucketInfo intact;
@@ -136,12 +136,13 @@ class BucketMaintainer {
   BucketReshaper reshaper_;
   RemoveRetention retention_;
   Adoption adoption_;
-  std::vector<BucketId> outdated_;  // Owned before, and to be collected anew.
+  std::vector<BucketId> outdated_;  // Owned before; to be collected again.
   std::map<std::uint64_t, Install> installs_;
   std::map<std::uint64_t, std::vector<std::uint16_t>> surplus_;  // To delete when the set is installed.
-  std::map<std::uint64_t, Repair> repairs_;                      // To be told with the set that is being installed.
+  std::map<std::uint64_t, Repair> repairs_;  // To be marked as repaired by the set that is being installed.
   MergeQueue merge_queue_;
-  std::vector<BucketTicket> held_back_;  // Buckets that need nothing but space on a node, for a replica to be filled.
+  // Buckets that need nothing but to fill a replica, on a node that has no space for it.
+  std::vector<BucketTicket> held_back_;
   unsigned merges_under_way_ = 0;
   MergeFailures failures_;
   Counter& merges_;

@@ -8,8 +8,8 @@ namespace fjord::distributor {
 namespace {
 
 constexpr std::size_t kAtOnce = 4;
-// Two halves are joined if what they hold together is a quarter of what makes a bucket split, so that nothing goes to
-// and fro.
+// Two halves are joined if together they have at most a quarter of a limit above which a bucket is split. So buckets
+// are not split and joined in turn.
 constexpr std::uint64_t kJoinBelow = 4;
 
 }  // namespace
@@ -38,7 +38,7 @@ void BucketReshaper::forget() {
   inspected_.clear();
 }
 
-// --- what is to be done ----------------------------------------------------------------------------------------------
+// --- finding work ----------------------------------------------------------------------------------------------------
 
 void BucketReshaper::note_size(BucketEntry& entry, std::uint16_t node, const BucketInfo& info) {
   if (!is_large(info, limits()) || info.entries <= 1) return;
@@ -51,7 +51,7 @@ void BucketReshaper::note_size(BucketEntry& entry, std::uint16_t node, const Buc
 
 void BucketReshaper::inspect(const Inspection& inspection) {
   ask_for_group(inspection, {}, [this, inspection](std::optional<std::uint64_t> first) {
-    if (!first) return;  // It was emptied meanwhile.
+    if (!first) return;  // The bucket was emptied meanwhile.
     const std::uint64_t middle = halves_of(inspection.ticket.bucket)[1].position() << BucketId::kCountBits;
     if (*first >= middle) return inspect_one_side(inspection, *first);
     ask_for_group(inspection, middle - 1, [this, inspection, first = *first](std::optional<std::uint64_t> behind) {
@@ -92,7 +92,7 @@ void BucketReshaper::ask_for_group(const Inspection& inspection, std::optional<s
               if (generation != context_.generation) return;
               const bool ok = reply && reply->status && reply->by_group && !reply->damaged;
               if (!ok || context_.buckets.find(inspection.ticket) == nullptr) {
-                inspected_.erase(inspection.ticket.bucket.raw());  // The next report of its size begins anew.
+                inspected_.erase(inspection.ticket.bucket.raw());  // The next report of its size begins again.
               } else if (reply->entries.empty()) {
                 done(std::nullopt);
               } else {
@@ -104,7 +104,7 @@ void BucketReshaper::ask_for_group(const Inspection& inspection, std::optional<s
 void BucketReshaper::look_for_few_bits() {
   const unsigned bits = context_.bucket_bits_min();
   if (bits == context_.snapshot->distribution_bits()) return;
-  std::vector<BucketTicket> found;  // A split changes the database.
+  std::vector<BucketTicket> found;  // Kept in a list, since a split changes the database.
   for (auto& [key, entry] : context_.buckets) {
     if (entry.bucket.used_bits() < bits && entry.is_settled()) found.push_back(entry.ticket());
   }
@@ -172,7 +172,7 @@ void BucketReshaper::start_some() {
   }
 }
 
-/// False if the buckets are not in a state for it now; then it is found again later.
+/// False if the buckets are not settled; then the work is found again later.
 bool BucketReshaper::start(Work work) {
   for (const BucketTicket& ticket : work.buckets) {
     const BucketEntry* entry = context_.buckets.find(ticket);
@@ -193,7 +193,7 @@ bool BucketReshaper::start(Work work) {
   return true;
 }
 
-// --- doing it --------------------------------------------------------------------------------------------------------
+// --- splits and joins in progress ------------------------------------------------------------------------------------
 
 void BucketReshaper::drained(const BucketEntry& drained_entry) {
   const auto at = works_.find(drained_entry.reshaping);
@@ -266,7 +266,7 @@ void BucketReshaper::on_answer(std::uint64_t number, Stage stage, std::uint16_t 
   if (at == works_.end() || at->second.stage != stage || !at->second.missing.contains(node)) return;
   Work& work = at->second;
   if (!status) {
-    // Some replicas may have done it, so it is gone on with until a new cluster state says that this one is away.
+    // Some replicas may have done it. So it is retried until a new cluster state says that this node is away.
     context_.executor.post_after(context_.options.retry_delay, [this, number, stage, node] {
       const auto again = works_.find(number);
       if (again != works_.end() && again->second.stage == stage) ask(number, node);

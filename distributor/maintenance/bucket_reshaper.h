@@ -14,34 +14,33 @@
 
 namespace fjord::distributor {
 
-/// Splits buckets that have become large and joins siblings that have become small, on all their replicas at once. Only
-/// buckets whose replicas are in sync where they belong. The bucket is paused while it is done; what is interrupted by
-/// a new cluster state is found by the recovery that follows (docs/design/0005, "Split and join"). Confined to the
-/// executor.
+/// Splits large buckets and joins small siblings, on all replicas of a bucket at once, and only if the replicas are in
+/// sync where they belong. The bucket is paused meanwhile. If a new cluster state interrupts it, the recovery that
+/// follows finds what is left to do (docs/design/0005, "Split and join"). Confined to the executor.
 class BucketReshaper {
  public:
   struct Hooks {
-    std::function<void(BucketId)> install;       ///< Writes the set of a fresh entry down and puts it in service.
+    std::function<void(BucketId)> install;       ///< Installs the set of a fresh entry and puts it in service.
     std::function<void(BucketId)> bucket_ready;  ///< Operations that waited for the bucket may go on.
   };
   BucketReshaper(Context& context, TunableRegistry& tunables, Hooks hooks);
 
-  /// There is a new cluster state: nothing is under way any more.
+  /// Drops all work, because there is a new cluster state.
   void forget();
   std::uint64_t entries_limit() const { return static_cast<std::uint64_t>(entries_.value()); }
   std::uint64_t bytes_limit() const { return static_cast<std::uint64_t>(bytes_.value()); }
-  /// The replica at `node` holds that much: splits the bucket if it is above a limit and a split helps.
+  /// Splits the bucket if `info`, the size of its replica at `node`, is above a limit and a split helps.
   void note_size(BucketEntry& entry, std::uint16_t node, const BucketInfo& info);
   /// Splits buckets that use fewer bits than they should.
   void look_for_few_bits();
-  /// Asks for the sizes of siblings and joins them where both are small.
+  /// Asks for the sizes of siblings and joins those of which both are small.
   void look_for_joins();
-  /// The last write under way in a bucket that is being reshaped has ended.
+  /// The last write in flight to a bucket that is being reshaped has ended.
   void drained(const BucketEntry& entry);
 
  private:
   enum class Stage {
-    Draining,    ///< Writes under way end.
+    Draining,    ///< Writes in flight have to end.
     Equalising,  ///< Join: both halves get one replica set.
     Changing,    ///< Replicas split or join.
   };
@@ -49,13 +48,13 @@ class BucketReshaper {
     Stage stage = Stage::Draining;
     BucketId parent;
     std::vector<BucketTicket> buckets;  ///< The parent, or its two halves.
-    ReplicaSet set;                     ///< Of all of them.
+    ReplicaSet set;                     ///< The replica set of all of them.
     std::set<std::uint16_t> missing;    ///< Members that have not done this stage yet.
     bool is_join() const { return buckets.size() > 1; }
   };
 
-  /// A bucket that is to be split if its entries lie so that this helps: asks the replica for the first group of
-  /// entries, then for one where it would show how they lie.
+  /// A large bucket that is being examined. The replica is asked for its first group of entries, and then for one
+  /// behind the middle, which shows whether a split would divide the entries.
   struct Inspection {
     BucketTicket ticket;
     std::uint16_t node = 0;
@@ -66,7 +65,7 @@ class BucketReshaper {
   void inspect(const Inspection& inspection);
   void inspect_one_side(const Inspection& inspection, std::uint64_t first_group);
   void inspected(const Inspection& inspection, BucketShape shape);
-  /// `done` gets the first group behind `after` (empty: from the start), if there is one.
+  /// Calls `done` with the first group behind `after` (empty: from the start), or with nothing if there is none.
   void ask_for_group(const Inspection& inspection, std::optional<std::uint64_t> after, OnGroup done);
 
   void enqueue(Work work);
@@ -86,9 +85,9 @@ class BucketReshaper {
   Counter& splits_;
   Counter& joins_;
   std::deque<Work> queue_;
-  std::map<std::uint64_t, Work> works_;  ///< Under way, by number.
+  std::map<std::uint64_t, Work> works_;  ///< In progress, by number.
   std::uint64_t last_number_ = 0;
-  /// Large buckets that are being inspected, or that a split would not help, with what they held then.
+  /// Large buckets that are being examined, or that a split would not help, with their size at that time.
   std::map<std::uint64_t, BucketInfo> inspected_;
 };
 

@@ -3,7 +3,7 @@
 namespace fjord::distributor {
 namespace {
 
-constexpr std::size_t kTroublesMax = 1000;  ///< In one answer.
+constexpr std::size_t kTroublesMax = 1000;  ///< Most in one answer.
 
 }  // namespace
 

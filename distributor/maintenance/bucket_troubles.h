@@ -7,10 +7,10 @@
 
 namespace fjord::distributor {
 
-/// What an operator should know of the bucket; empty: it is as it should be, or about to be made.
+/// The bucket's trouble, for operators. Empty if the bucket is in order or about to be created.
 std::optional<rpc::BucketTrouble> trouble_of(const BucketEntry& entry);
 
-/// Those of `buckets` that the request asks for.
+/// The buckets in trouble that the request asks for.
 rpc::ListTroublesReply list_troubles(BucketDatabase& buckets, const rpc::ListTroubles& request);
 
 }  // namespace fjord::distributor

@@ -19,7 +19,7 @@ rpc::ReplicaRole role_of(const BucketEntry& entry, std::uint16_t node) {
   return has(entry.stale) || has(entry.dropped) ? rpc::ReplicaRole::Obsolete : rpc::ReplicaRole::Unlisted;
 }
 
-/// One request, until all that it asks has been answered.
+/// One request, kept until all answers to its questions have come.
 class BucketViewing : public std::enable_shared_from_this<BucketViewing> {
  public:
   BucketViewing(Context& context, rpc::ShowBucket request, rpc::Responder respond)
@@ -118,7 +118,7 @@ class BucketViewing : public std::enable_shared_from_this<BucketViewing> {
     read_documents();
   }
 
-  /// What the node has of the bucket: as a rule one replica, and while it is split perhaps parts.
+  /// Adds the node's replicas of the bucket: usually one, but perhaps several parts while the bucket is split.
   void add_replicas(const BucketEntry& entry, std::uint16_t node, rpc::BucketView& view) {
     rpc::BucketReplica replica;
     replica.node = node;
@@ -157,7 +157,7 @@ class BucketViewing : public std::enable_shared_from_this<BucketViewing> {
     one_less(&BucketViewing::finish);
   }
 
-  /// `replica` stays where it is until the answer.
+  /// `replica` keeps its address until the answer.
   void read_document(rpc::BucketReplica& replica) {
     if (!replica.status || !replica.bucket.contains(bucket_of(gid_, BucketId::kUsedBitsMax))) {
       replica.document =

@@ -18,7 +18,8 @@ class Check {
   static void run(const std::shared_ptr<Check>& check) {
     std::map<std::uint16_t, std::vector<BucketId>> questions = check->collect();
     for (auto& [node, buckets] : questions) check->ask(check, node, std::move(buckets));
-    check->answered();  // Counts as one more, so that the last answer is the last whatever their order.
+    // Takes away the extra one in `missing_`, which keeps the check open until all questions are sent.
+    check->answered();
   }
 
  private:

@@ -9,7 +9,7 @@ namespace fjord::distributor {
 namespace {
 
 constexpr Duration kTick = seconds(1);
-// The first pass begins so long after the start, if the interval is longer.
+// Time from the start to the first pass, if the interval is longer.
 constexpr Duration kFirstPass = seconds(60);
 constexpr std::size_t kBatch = 64;
 constexpr std::uint32_t kIdsAtOnce = 4096;
@@ -62,7 +62,7 @@ bool GarbageCollector::may_work() const {
 
 void GarbageCollector::next_bucket() {
   working_ = false;
-  if (!may_work()) return;  // A tick goes on with the pass.
+  if (!may_work()) return;  // The next tick continues the pass.
   for (const BucketEntry* entry = context_.buckets.find_from(next_key_); entry != nullptr;
        entry = context_.buckets.find_from(next_key_)) {
     next_key_ = entry->bucket.sort_key() + 1;
@@ -113,7 +113,7 @@ void GarbageCollector::on_found(const BucketTicket& bucket, rpc::FindGarbageRepl
 void GarbageCollector::remove_some(const std::shared_ptr<Found>& found) {
   if (found->begun == found->removals.size()) {
     const BucketEntry* entry = context_.buckets.find(found->bucket);
-    // Without progress there will be none now.
+    // If nothing was removed, another search would find the same.
     const bool again = found->more && found->collected > 0 && entry != nullptr && entry->is_settled() && may_work();
     if (again) {
       search(*entry);
@@ -122,7 +122,7 @@ void GarbageCollector::remove_some(const std::shared_ptr<Found>& found) {
     }
     return;
   }
-  if (!may_work()) {  // Merges first.
+  if (!may_work()) {  // Merges go first.
     context_.executor.post_after(kTick, [this, found] { remove_some(found); });
     return;
   }
@@ -131,7 +131,7 @@ void GarbageCollector::remove_some(const std::shared_ptr<Found>& found) {
   for (; found->begun < end; ++found->begun) batch.operations.push_back(std::move(found->removals[found->begun]));
   execute_(std::move(batch), [this, found, began = context_.clock.now()](rpc::Reply reply) {
     const Duration took = context_.clock.now() - began;
-    // Posted: the engine is in the middle of its work.
+    // Posted, because the engine calls this in the middle of its work.
     context_.executor.post(
         [this, found, took, reply = std::get<rpc::ExecuteReply>(std::move(reply))] { on_removed(found, reply, took); });
   });

@@ -9,18 +9,17 @@
 
 namespace fjord::distributor {
 
-/// Removes documents that their types do not want to keep any more (DocumentType::keep_while). It goes through the
-/// buckets one after the other, once each `maintenance.gc_interval`: a storage node names what it takes for garbage,
-/// and each of these is removed by an ordinary operation with the condition that the document *is* garbage. So what
-/// decides is the newest version of the document when it is removed, by the clock of the owner, and a write that comes
-/// meanwhile is never lost.
+/// Removes documents that their types no longer keep (DocumentType::keep_while). It goes through the buckets one after
+/// the other, once each `maintenance.gc_interval`. A storage node names documents that may be garbage, and each is
+/// removed by an ordinary operation with the condition that the document *is* garbage. So the newest version of the
+/// document and the clock of the owner decide at the time of the removal, and a concurrent write is never lost.
 ///
-/// It has the lowest priority: one bucket at a time, only while no merge waits, never while maintenance is paused, and
-/// with a pause after each batch of removals that is as long as the batch took. Buckets that are not in order are left
-/// for the next time. Confined to the executor.
+/// It has the lowest priority: one bucket at a time, only while no merge waits, never while maintenance is paused.
+/// After each batch of removals it pauses for as long as the batch took. It skips buckets that are not in order until
+/// the next pass. Confined to the executor.
 class GarbageCollector {
  public:
-  /// Executes operations as those of a client.
+  /// Executes operations like those of a client.
   using Execute = std::function<void(rpc::Execute, rpc::Responder)>;
 
   GarbageCollector(Context& context, const BucketMaintainer& maintainer, TunableRegistry& tunables, Execute execute);
@@ -29,8 +28,8 @@ class GarbageCollector {
   struct Found {
     BucketTicket bucket;
     std::vector<rpc::Operation> removals;
-    std::size_t begun = 0;      ///< Of `removals`.
-    std::size_t collected = 0;  ///< So many of them removed something.
+    std::size_t begun = 0;      ///< Number of `removals` that were sent.
+    std::size_t collected = 0;  ///< Number of removals that removed a document.
     bool more = false;
   };
 
@@ -46,9 +45,9 @@ class GarbageCollector {
   const BucketMaintainer& maintainer_;
   const Tunable& interval_ms_;
   Execute execute_;
-  bool working_ = false;        ///< On a bucket.
-  bool passing_ = false;        ///< Through the buckets.
-  std::uint64_t next_key_ = 0;  ///< BucketId::sort_key() from which the pass goes on.
+  bool working_ = false;        ///< A bucket is being searched.
+  bool passing_ = false;        ///< A pass through the buckets is under way.
+  std::uint64_t next_key_ = 0;  ///< BucketId::sort_key() at which the pass continues.
   MonotonicTime pass_began_{0};
   Counter& searched_;
   Counter& scanned_;

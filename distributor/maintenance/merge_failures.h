@@ -9,18 +9,18 @@
 
 namespace fjord::distributor {
 
-/// Buckets whose merges fail again and again, and why. A merge that fails once or twice is nothing to tell: a node
-/// restarts, a write comes between. A value without clocks or messages.
+/// Buckets whose merges fail again and again, and why. One or two failures are not reported: a node restarts, or a
+/// write interferes. A value without clocks or messages.
 class MergeFailures {
  public:
-  /// A bucket is failing when so many merges in a row have failed, over at least this time.
+  /// A bucket is failing after this number of failed merges in a row, over at least this time.
   static constexpr unsigned kInARow = 5;
   static constexpr Duration kForAtLeast = seconds(5);
 
-  /// Why a part of the bucket's merge failed; the merge as a whole may end later.
+  /// Notes why a part of the bucket's merge failed; the rest of the merge may go on.
   void note(BucketId bucket, std::string why);
   void failed(BucketId bucket, MonotonicTime now);
-  /// It succeeded, or what was known of the bucket is forgotten.
+  /// Forgets the bucket, because a merge succeeded or its entry is dropped.
   void forget(BucketId bucket) { buckets_.erase(bucket.raw()); }
 
   struct Summary {

@@ -6,15 +6,15 @@
 
 namespace fjord::distributor {
 
-/// A bucket that waits already moves forward if more is to be done to it than when it was put in.
+/// Queues a merge. A bucket that waits moves forward if it needs more than when it was queued.
 void BucketMaintainer::enqueue_merge(BucketEntry& entry) {
   const Need need = need_of(entry, *context_.snapshot);
   if (entry.merge_started) {
-    // A move may take long. What is needed for safety does not wait for its end.
+    // A move may take long, and work for safety does not wait for its end.
     if (entry.merge_moves && is_for_safety(need)) restart_merge(entry);
     return;
   }
-  if (entry.merging && !entry.merge_priority) return;  // It comes again after a pause.
+  if (entry.merging && !entry.merge_priority) return;  // merge_later() queues it again.
   entry.merging = true;
   merge_queue_.push(entry, priority_of(entry, need));
 }
@@ -38,7 +38,7 @@ bool BucketMaintainer::is_held_back(const BucketEntry& entry) const {
 }
 
 std::vector<std::uint16_t> BucketMaintainer::fillable(const BucketEntry& entry) const {
-  // Not need_of: a bucket whose members differ, too, is filled only if it would be filled without that.
+  // Not need_of(), which names a more urgent need first: whether to fill does not depend on that need.
   const bool is_short = entry.intact().size() < wanted_members(entry, *context_.snapshot).size();
   std::vector<std::uint16_t> nodes = entry.filling;
   std::erase_if(
@@ -72,7 +72,7 @@ bool BucketMaintainer::is_busy_or_paused() const {
   return is_paused() || merges_under_way_ > 0 || !merge_queue_.is_empty();
 }
 
-/// The member that the others are merged from: one that can take what it lacks, if there is one.
+/// The member that the others are merged from: an intact one with space for what it lacks, if there is one.
 std::uint16_t BucketMaintainer::merge_source(const BucketEntry& entry) const {
   for (std::uint16_t node : entry.intact()) {
     if (context_.space.takes_merges(node)) return node;

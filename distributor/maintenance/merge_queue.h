@@ -9,8 +9,8 @@
 
 namespace fjord::distributor {
 
-/// The buckets that wait for a merge, the most urgent first, and of equal ones the one that has waited longest. A
-/// bucket stands in it once: `BucketEntry::merge_priority` says where. Confined to the distributor's executor.
+/// The buckets that wait for a merge, the most urgent first, and among equals the one that has waited longest. A bucket
+/// is in it once; `BucketEntry::merge_priority` says where. Confined to the distributor's executor.
 class MergeQueue {
  public:
   /// Puts the bucket in, or moves it forward if it waits with less priority.
@@ -19,13 +19,13 @@ class MergeQueue {
     entry.merge_priority = priority;
     queues_[priority].push_back(entry.ticket());
   }
-  /// Takes the most urgent bucket out, of those with `last` or a smaller number. Null: there is none.
+  /// Removes and returns the most urgent bucket whose priority number is at most `last`; null if there is none.
   BucketEntry* pop(BucketDatabase& buckets, unsigned last) {
     for (auto queue = queues_.begin(); queue != queues_.end() && queue->first <= last;) {
       while (!queue->second.empty()) {
         BucketEntry* entry = buckets.find(queue->second.front());
         queue->second.pop_front();
-        // It may have been forgotten, or moved forward.
+        // The bucket may have been forgotten, or moved forward.
         if (entry == nullptr || entry->merge_priority != queue->first) continue;
         entry->merge_priority.reset();
         return entry;

@@ -9,7 +9,7 @@ namespace fjord::distributor {
 
 namespace {
 
-/// Ideal nodes that a bucket lacks because nodes that are to stay are away.
+/// Number of ideal replicas missing because nodes that are to stay are away.
 std::size_t ideal_nodes_away(const NodeList& ideal, const rpc::ClusterSnapshot& snapshot) {
   const std::size_t wanted = wanted_copies(snapshot);
   if (ideal.size() >= wanted) return 0;
@@ -25,7 +25,7 @@ bool contains(std::span<const std::uint16_t> nodes, std::uint16_t node) {
   return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
 }
 
-/// Places in maintenance that count as holders of a replica: see stand_ins().
+/// Nodes in maintenance that count as holders of a replica: see stand_ins().
 std::size_t holders_in_maintenance(const ReplicaSet& newest, BucketId bucket, const rpc::ClusterSnapshot& snapshot) {
   std::size_t named = 0;
   std::size_t others = 0;

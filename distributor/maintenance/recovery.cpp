@@ -9,7 +9,7 @@ bool contains(const std::vector<std::uint16_t>& nodes, std::uint16_t node) {
   return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
 }
 
-/// Up without a break since the set was made.
+/// True if the node is up without a break since the set was made.
 bool is_continuous(const ClusterState& state, std::uint16_t node, const ReplicaSet& set) {
   return state.node({NodeType::Storage, node}).up_since_version <= set.state_version();
 }
@@ -19,7 +19,7 @@ const ReplicaReport* find_report(std::span<const ReplicaReport> reports, std::ui
   return found == reports.end() ? nullptr : &*found;
 }
 
-/// Members of `set` that have heard of it.
+/// Reports of the members of `set` that have received it.
 std::vector<const ReplicaReport*> told(std::span<const ReplicaReport> reports, const ReplicaSet& set) {
   std::vector<const ReplicaReport*> found;
   for (std::uint16_t node : set.nodes) {
@@ -29,8 +29,8 @@ std::vector<const ReplicaReport*> told(std::span<const ReplicaReport> reports, c
   return found;
 }
 
-/// Intact members of `set` that hold an earlier one, of which they are members too. A set is served once all its
-/// members have it; so this one never was, and they have all that was acknowledged.
+/// Intact members of `set` that hold an earlier set, of which they are members too. A set is served only once all its
+/// members have it. So `set` was never served, and these members have every acknowledged write.
 std::vector<const ReplicaReport*> never_told(std::span<const ReplicaReport> reports, const ReplicaSet& set) {
   std::vector<const ReplicaReport*> found;
   for (const ReplicaReport& report : reports) {
@@ -42,8 +42,8 @@ std::vector<const ReplicaReport*> never_told(std::span<const ReplicaReport> repo
   return found;
 }
 
-/// Intact replicas that were filled and were to become members with `set`, of which they have not heard though they
-/// were up without a break since it was made. It was never served; so they have all that was acknowledged.
+/// Intact replicas that were catching up and were to become members with `set`. They have not received it, though they
+/// were up without a break since it was made. So it was never served, and they have every acknowledged write.
 std::vector<const ReplicaReport*> about_to_join(std::span<const ReplicaReport> reports, const ClusterState& state,
                                                 const ReplicaSet& set) {
   std::vector<const ReplicaReport*> found;
@@ -56,8 +56,8 @@ std::vector<const ReplicaReport*> about_to_join(std::span<const ReplicaReport> r
   return found;
 }
 
-/// The bucket was about to be made: somebody who was to hold it from the start was up all the time and does not. So
-/// nothing was ever written to it.
+/// True if the bucket was about to be created: all reported replicas are empty and of its first set, and a node of that
+/// set was up all the time and has no replica. So nothing was ever written to the bucket.
 bool is_unborn(std::span<const ReplicaReport> reports, const ClusterState& state, const ReplicaSet& set) {
   const bool is_first_set = std::all_of(reports.begin(), reports.end(), [&](const ReplicaReport& report) {
     return report.set.epoch == set.epoch && set.contains(report.node) && report.info.entries == 0;
@@ -68,7 +68,7 @@ bool is_unborn(std::span<const ReplicaReport> reports, const ClusterState& state
          });
 }
 
-/// Whoever holds nothing of it holds all of it.
+/// Plans the creation of an unborn bucket: as nothing was written, a node without a replica is complete too.
 RecoveryPlan plan_birth(std::span<const ReplicaReport> reports, const NodeList& ideal, RecoveryPlan plan) {
   plan.available = plan.unborn = plan.install = true;
   plan.members = ideal.to_vector();
@@ -79,7 +79,7 @@ RecoveryPlan plan_birth(std::span<const ReplicaReport> reports, const NodeList& 
   return plan;
 }
 
-/// Members, primary first, and who of the ideal state has to be filled.
+/// Makes the holders members, ideal ones first; the other ideal nodes have to be filled.
 void split_by_ideal(RecoveryPlan& plan, const std::vector<const ReplicaReport*>& holders, const NodeList& ideal) {
   const auto is_holder = [&](std::uint16_t node) {
     return std::any_of(holders.begin(), holders.end(), [&](const ReplicaReport* r) { return r->node == node; });
@@ -90,7 +90,7 @@ void split_by_ideal(RecoveryPlan& plan, const std::vector<const ReplicaReport*>&
   }
 }
 
-/// The members of `set` that have not reported, with their states: whom the bucket waits for.
+/// Names and states of the members of `set` that have not reported, for which the bucket waits.
 std::string names_of_absent(std::span<const ReplicaReport> reports, const ClusterState& state, const ReplicaSet& set) {
   std::string names;
   for (const std::uint16_t node : set.nodes) {
@@ -127,7 +127,7 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
     return plan;
   }
   if (holders.empty()) {
-    // Every node is up and the newest set has no holder left: what is there is all there is.
+    // Every node is up and the newest set has no holder left: the replicas of its epoch are all there is.
     for (const ReplicaReport& report : reports) {
       if (report.set.epoch == set.epoch) holders.push_back(&report);
     }
@@ -136,8 +136,8 @@ RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const Cluster
   const bool all_damaged =
       std::all_of(holders.begin(), holders.end(), [](const ReplicaReport* r) { return r->damaged; });
   for (const ReplicaReport* unaware : never_told(reports, set)) {
-    // One that was away may have forgotten the newest set, which was served then; but it is better than what is
-    // damaged.
+    // A node that was away may have forgotten the newest set, which was served in that case. It is still better than
+    // damaged replicas.
     if (!all_damaged && !is_continuous(state, unaware->node, unaware->set)) continue;
     holders.push_back(unaware);
     plan.install = true;

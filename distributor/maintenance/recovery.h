@@ -11,32 +11,33 @@
 
 namespace fjord::distributor {
 
-/// What one storage node said of a bucket.
+/// One storage node's report of a bucket.
 struct ReplicaReport {
   std::uint16_t node = 0;
   BucketInfo info;
   ReplicaSet set;
-  bool damaged = false;  ///< It has lost something.
+  bool damaged = false;  ///< The replica has lost data.
 };
 
-/// What a distributor that takes over a bucket may conclude from the reports.
+/// The conclusions from the reports for a distributor that takes over a bucket.
 struct RecoveryPlan {
   bool available = false;
-  /// It was about to be made and nothing was ever written to it: `members` is the whole ideal state. It has to be
-  /// planned with the nodes of a new bucket as that state, and needs as many of them.
+  /// The bucket was about to be created and nothing was ever written to it: `members` is the whole ideal state. The
+  /// caller plans again with the nodes of a new bucket as the ideal state, and needs as many of them.
   bool unborn = false;
-  std::string reason;                  ///< Why it is not available.
-  std::vector<std::uint16_t> members;  ///< Hold every acknowledged write. Primary first.
-  std::vector<std::uint16_t> filling;  ///< Of the ideal state, but not members.
-  std::vector<std::uint16_t> stale;    ///< Hold a replica that counts for nothing.
+  std::string reason;                  ///< Why the bucket is not available.
+  std::vector<std::uint16_t> members;  ///< Nodes that hold every acknowledged write. Primary first.
+  std::vector<std::uint16_t> filling;  ///< Ideal nodes that are not members.
+  std::vector<std::uint16_t> stale;    ///< Nodes with an obsolete replica.
   bool differ = false;                 ///< Members do not hold the same entries.
-  bool install = false;                ///< The set must be written down before it is served.
-  ReplicaSet newest;                   ///< The newest set found.
-  std::uint64_t max_timestamp_us = 0;  ///< Over all reports.
+  bool install = false;                ///< The set must be installed before it is served.
+  ReplicaSet newest;                   ///< The newest set reported.
+  std::uint64_t max_timestamp_us = 0;  ///< Highest timestamp in all reports.
 };
 
-/// `reports` come from every storage node that is up in `state` and holds a replica; at least one. `absent` is the
-/// number of configured storage nodes that are not up. Rules: docs/design/0001-first-architecture.md, "Replica sets".
+/// Concludes which replicas may be served. `reports` come from every storage node that is up in `state` and holds a
+/// replica; at least one. `absent` is the number of configured storage nodes that are not up. Rules:
+/// docs/design/0001-first-architecture.md, "Replica sets".
 RecoveryPlan plan_recovery(std::span<const ReplicaReport> reports, const ClusterState& state, const NodeList& ideal,
                            std::size_t absent);
 

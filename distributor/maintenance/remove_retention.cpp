@@ -8,9 +8,9 @@ namespace {
 constexpr std::size_t kAtOnce = 16;
 constexpr std::int64_t kDayMs = std::int64_t{24} * 3'600'000;
 constexpr std::int64_t kYearMs = 365 * kDayMs;
-// Entries are kept longer than they have to be by one part in so many, so that a bucket is not told all the time.
+// Entries are kept longer by the retention time divided by this, so that a bucket is not told all the time.
 constexpr std::uint64_t kGraceParts = 8;
-// A token is kept for so long even in a bucket that has too many.
+// A token is kept at least for this time, also in a bucket that has too many.
 constexpr std::uint64_t kSurplusTokenAgeUs = 60'000'000;
 
 std::uint64_t before(std::uint64_t now_us, std::uint64_t age_us) { return now_us > age_us ? now_us - age_us : 0; }
@@ -86,7 +86,7 @@ void RemoveRetention::note(const BucketEntry& entry, const rpc::BucketReport& re
   if (std::none_of(queue_.begin(), queue_.end(), same)) queue_.push_back(entry.ticket());
 }
 
-/// One that does not know how would keep what the others drop, and never be equal to them.
+/// True if all storage nodes that are up can drop entries. One that cannot would never be equal to the others.
 bool RemoveRetention::all_nodes_can() const {
   for (const DistributionGroup::Node& node : context_.snapshot->distribution().flat_nodes()) {
     if (context_.snapshot->storage_serves(node.index) && !can_forget_.contains(node.index)) return false;
@@ -99,7 +99,7 @@ void RemoveRetention::start_some() {
   for (; under_way_.size() < kAtOnce && !queue_.empty(); queue_.pop_front()) {
     BucketEntry* entry = context_.buckets.find(queue_.front());
     const auto queued = queued_.extract(queue_.front().bucket.raw());
-    if (entry == nullptr || queued.empty() || !entry->is_settled()) continue;  // It is reported again.
+    if (entry == nullptr || queued.empty() || !entry->is_settled()) continue;  // Storage nodes report it again.
     under_way_[entry->bucket.raw()] = queued.mapped();
     start(*entry);
   }
@@ -127,7 +127,8 @@ void RemoveRetention::abandon(BucketEntry& entry) {
   hooks_.bucket_ready(entry.bucket);
 }
 
-/// All members hold the same, and no write is under way; none will ever come with a timestamp below these times.
+/// Installs a set with the times. All members hold the same, no write is in flight, and none will ever come with a
+/// timestamp below these times.
 void RemoveRetention::give_order(BucketEntry& entry) {
   Times& times = under_way_.at(entry.bucket.raw());
   const std::uint64_t stable_us = hooks_.stable_us(entry) + 1;
@@ -136,7 +137,7 @@ void RemoveRetention::give_order(BucketEntry& entry) {
     return retention.value() == 0 ? 0 : before(now, static_cast<std::uint64_t>(retention.value()) * 1000);
   };
   times.removes_us = std::min(due(removes_ms_), stable_us);
-  // Clients that repeat an operation now need its token, however many there are.
+  // New tokens stay however many there are, because clients that repeat an operation need them.
   const auto tokens_age_us = static_cast<std::uint64_t>(tokens_ms_.value()) * 1000;
   const std::uint64_t surplus_age_us =
       tokens_age_us == 0 ? kSurplusTokenAgeUs : std::min(tokens_age_us, kSurplusTokenAgeUs);

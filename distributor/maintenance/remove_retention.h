@@ -11,31 +11,31 @@
 
 namespace fjord::distributor {
 
-/// Has removed entries dropped that are older than the settings say, on all replicas of a bucket at once: only in
-/// buckets whose replicas are in sync where they belong. The bucket is paused until its writes have ended; then a new
+/// Has replicas drop removed entries and tokens that are older than the settings say, on all replicas of a bucket at
+/// once, and only if these are in sync where they belong. The bucket is paused until its writes have ended. Then a new
 /// replica set says up to which time entries are dropped (docs/design/0013). Confined to the executor.
 class RemoveRetention {
  public:
   struct Hooks {
-    std::function<void(BucketId)> install;       ///< Writes the bucket's set down, and puts it in service.
+    std::function<void(BucketId)> install;       ///< Installs the bucket's set and puts it in service.
     std::function<void(BucketId)> bucket_ready;  ///< Operations that waited for the bucket may go on.
-    /// No write to the bucket with a timestamp up to this is under way, or will ever be.
+    /// Timestamp up to which no write to the bucket is in flight or ever will be.
     std::function<std::uint64_t(const BucketEntry&)> stable_us;
   };
   RemoveRetention(Context& context, TunableRegistry& tunables, Hooks hooks);
 
-  /// There is a new cluster state: nothing is under way any more.
+  /// Drops all work, because there is a new cluster state.
   void forget();
-  /// Adds what is to be reported.
+  /// Adds to the question how old entries and tokens may be, so that buckets with older ones are reported.
   void ask(rpc::GetBucketInfo& question) const;
-  /// A storage node has answered such a question.
+  /// Notes that a storage node has answered such a question.
   void note_node(std::uint16_t node, const rpc::GetBucketInfoReply& reply);
   void note(const BucketEntry& entry, const rpc::BucketReport& report);
-  /// The last write under way has ended in a bucket that this has paused.
+  /// The last write in flight to a bucket that this class has paused has ended.
   void drained(BucketEntry& entry);
-  /// What a replica set that is sent for the bucket says.
+  /// Adds to the bucket's replica set, which is about to be sent, up to which times entries are dropped.
   void add_times(rpc::BucketReplicaSet& set) const;
-  /// The set is in force on all members.
+  /// The set is installed on all members.
   void installed(BucketEntry& entry);
 
  private:
@@ -59,10 +59,10 @@ class RemoveRetention {
   Counter& orders_;
   Counter& abandoned_;
   Gauge& waiting_;
-  std::set<std::uint16_t> can_forget_;        // Nodes, as they have said in this cluster state.
-  std::deque<BucketTicket> queue_;            // Buckets that are to be told.
-  std::map<std::uint64_t, Times> queued_;     // By raw bucket id: what is in the queue.
-  std::map<std::uint64_t, Times> under_way_;  // Being told, or waiting for writes to end.
+  std::set<std::uint16_t> can_forget_;        // Nodes that can, by their answers in this cluster state.
+  std::deque<BucketTicket> queue_;            // Buckets whose replicas are to be told.
+  std::map<std::uint64_t, Times> queued_;     // By raw bucket id, for the buckets in the queue.
+  std::map<std::uint64_t, Times> under_way_;  // By raw bucket id: being told, or waiting for writes to end.
 };
 
 }  // namespace fjord::distributor

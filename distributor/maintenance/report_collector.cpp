@@ -10,7 +10,7 @@ void ReportCollector::ask(std::map<std::uint16_t, Question> questions, UniqueFun
     done_({});
     return;
   }
-  std::vector<std::uint16_t> nodes;  // An answer may come at once.
+  std::vector<std::uint16_t> nodes;  // A list, because an answer may come at once.
   for (const auto& [node, question] : questions_) nodes.push_back(node);
   for (std::uint16_t node : nodes) ask_node(node);
 }
@@ -31,7 +31,7 @@ void ReportCollector::ask_node(std::uint16_t node) {
 void ReportCollector::on_reports(std::uint16_t node, Result<rpc::GetBucketInfoReply> reply) {
   if (!questions_.contains(node)) return;
   if (!reply || !reply->status) {
-    // It has not got the state yet, or it is dying and a new state is about to come.
+    // The node has not received the state yet, or it is failing and a new state is about to come.
     context_.executor.post_after(context_.options.retry_delay, [this, node, generation = context_.generation] {
       if (generation == context_.generation && questions_.contains(node)) ask_node(node);
     });
@@ -79,12 +79,13 @@ void ReportCollector::divide_one(std::size_t number) {
 }
 
 std::vector<Undivided> find_undivided(const ReportCollector::Reports& reports) {
-  std::map<std::uint64_t, BucketId> in_order;  // A bucket stands just before what it contains.
+  std::map<std::uint64_t, BucketId> in_order;  // A bucket stands just before the buckets that it contains.
   for (const auto& [raw, list] : reports) {
     if (!list.empty()) in_order.emplace(BucketId(raw).sort_key(), BucketId(raw));
   }
   std::vector<Undivided> found;
-  std::map<std::uint16_t, BucketId> widest;  // Of those found last on a node: what it contains there comes after it.
+  // By node: the widest bucket found last. The buckets that it contains on that node come after it.
+  std::map<std::uint16_t, BucketId> widest;
   for (auto it = in_order.begin(); it != in_order.end(); ++it) {
     const auto next = std::next(it);
     if (next == in_order.end() || !it->second.contains(next->second)) continue;

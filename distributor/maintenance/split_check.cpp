@@ -5,7 +5,7 @@
 namespace fjord::distributor {
 namespace {
 
-// A location is worth two dozen splits, and as many empty buckets, when it has so many times what a bucket should have.
+// A location with this many times the limits of a bucket is worth two dozen splits, and as many empty buckets.
 constexpr std::uint64_t kHuge = 16;
 
 }  // namespace

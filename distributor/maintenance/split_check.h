@@ -6,14 +6,14 @@
 
 namespace fjord::distributor {
 
-/// How the entries of a bucket lie in it.
+/// How the entries of a bucket are spread over its halves.
 enum class BucketShape {
-  Divisible,  ///< Both halves have some.
-  OneSided,   ///< One half has all: many documents of one location, most likely.
-  OneGroup,   ///< They belong to one document and will never be parted.
+  Divisible,  ///< Both halves have entries.
+  OneSided,   ///< One half has all entries: most likely many documents of one location.
+  OneGroup,   ///< All entries belong to one document and can never be separated.
 };
 
-/// Above which a bucket is large.
+/// Limits above which a bucket is large.
 struct SizeLimits {
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;
@@ -21,14 +21,14 @@ struct SizeLimits {
 
 bool is_large(const BucketInfo& info, const SizeLimits& limits);
 
-/// So large that it is split although the next splits leave everything in one half: the documents of a location are
-/// parted by their hashes once a bucket uses all bits of the location.
+/// True if the bucket is so large that it is split although the next splits leave all entries in one half. Once a
+/// bucket uses all bits of the location, the hashes of the documents separate them.
 bool is_huge(const BucketInfo& info, const SizeLimits& limits);
 
-/// Whether to split a bucket that holds so much. Pure.
+/// True if a bucket of this shape and size should be split. Pure.
 bool should_split(BucketShape shape, const BucketInfo& info, const SizeLimits& limits);
 
-/// It holds a fifth more or less than `before`: what was found out then has to be found out anew.
+/// True if `now` is a fifth more or less than `before`, so that the bucket has to be examined again.
 bool has_changed(const BucketInfo& before, const BucketInfo& now);
 
 }  // namespace fjord::distributor

@@ -6,19 +6,19 @@
 namespace fjord::distributor {
 namespace {
 
-// A class may use so many percent of the budget.
+// Percentage of the budget that a class may use.
 constexpr std::array<std::size_t, Admission::kClasses> kShares = {100, 90, 50};
 constexpr std::array<const char*, Admission::kClasses> kClassNames = {"high", "normal", "background"};
 constexpr std::array<const char*, Admission::kRefusals> kRefusalNames = {"full", "too_late", "expired", "slow_node"};
 
-/// Rate and latency are measured over at least so long.
+/// Shortest period over which rate and latency are measured.
 constexpr Duration kPeriod = milliseconds(100);
 constexpr std::int64_t kHintMinMs = 10;
 constexpr std::int64_t kHintMaxMs = 2000;
-/// Before anything was measured.
+/// Hint before anything was measured.
 constexpr std::int64_t kHintUnknownMs = 100;
 
-/// Two thirds of what was known and one of what is new.
+/// Weighted average: two thirds of the known value, one third of the new one.
 std::int64_t blend(std::int64_t known, std::int64_t fresh) { return known == 0 ? fresh : (2 * known + fresh) / 3; }
 
 Tunable& limit(TunableRegistry& tunables, const char* name, Unit unit, std::size_t value, std::int64_t max,
@@ -68,13 +68,13 @@ bool Admission::fits(Class its, std::size_t operations, std::size_t bytes) const
 
 std::optional<Admission::Refusal> Admission::admit(Class its, std::size_t operations, std::size_t bytes,
                                                    Duration timeout) {
-  // What was there before decides; of two that come at once, each sees what the other has taken.
+  // The amounts before this call decide. Of two concurrent calls the second sees what the first has taken.
   const std::size_t operations_before = operations_.fetch_add(operations, std::memory_order_relaxed);
   const std::size_t bytes_before = bytes_.fetch_add(bytes, std::memory_order_relaxed);
   const bool is_alone = operations_before == 0;
   std::optional<Refusal> refusal;
   if (!is_alone && !fits(its, operations_before + operations, bytes_before + bytes)) refusal = Refusal::Full;
-  // An idle distributor may have met one slow operation; a quarter of the budget in use says that this is a queue.
+  // One slow operation may have met an idle distributor. A quarter of the budget in use means that there is a queue.
   const bool is_loaded = operations_before > share(its, operations_max_) / 4;
   if (!refusal && is_loaded && timeout.count() < latency_us_.load(std::memory_order_relaxed)) {
     refusal = Refusal::TooLate;

@@ -14,19 +14,19 @@
 
 namespace fjord::distributor {
 
-/// Which of the operations that arrive a distributor takes in, by what it has taken already: a budget of operations and
-/// bytes that have not ended, of which the lower classes may use a part only. What nobody waits for is refused first,
-/// and what asks how the node is does not pass by here at all.
+/// Decides which arriving operations a distributor accepts. The budget limits the operations and bytes in flight; the
+/// lower classes may use only a part of it, so background operations are refused first. Health checks do not come
+/// through here.
 ///
-/// Threading: admit() and the questions from any thread; ended() and released() on the distributor's executor.
+/// Threading: ended() and released() on the distributor's executor, all else from any thread.
 class Admission {
  public:
   enum class Class : std::uint8_t { High, Normal, Background };
   static constexpr std::size_t kClasses = 3;
   enum class Refusal : std::uint8_t {
     Full,      ///< The budget of its class is used up.
-    TooLate,   ///< What was served lately took longer than it may take.
-    Expired,   ///< Its time was over before it was its turn.
+    TooLate,   ///< Recent operations took longer than the sender waits.
+    Expired,   ///< Its deadline passed before it was its turn.
     SlowNode,  ///< Too much waits for a slow storage node that would have to take it.
   };
   static constexpr std::size_t kRefusals = 4;
@@ -40,24 +40,24 @@ class Admission {
 
   static Class class_of(const rpc::Operation& operation);
 
-  /// Takes `operations` of one class into the budget, all or none, and says why not. What comes while nothing is under
-  /// way is always taken, however large it is. `timeout` is what its sender waits at most.
+  /// Takes `operations` of one class into the budget, all or none, and returns why not. Always accepts when nothing is
+  /// in flight, however large the operations are. `timeout` is the longest time that the sender waits.
   std::optional<Refusal> admit(Class its, std::size_t operations, std::size_t bytes, Duration timeout);
-  /// One operation that was admitted has ended; `served`: storage nodes did what it asked for.
+  /// One admitted operation has ended. `served`: storage nodes did what it asked for.
   void ended(MonotonicTime now, Duration took, bool served);
-  /// Its bytes are free again.
+  /// Gives these bytes back to the budget.
   void released(std::size_t bytes);
-  /// Counts a refusal. Returns the hint that goes with it: when half of what is under way will have ended, if all goes
-  /// on as lately.
+  /// Counts a refusal. Returns the retry hint in milliseconds: when half of the operations in flight will have ended,
+  /// at the recent rate.
   std::uint32_t count_refusal(Class its, Refusal why, std::size_t operations);
 
-  /// How much of the budget may wait for one storage node that is slow: the rest is for the documents of the others.
+  /// Most operations that may wait for one slow storage node; the rest of the budget is for documents on other nodes.
   std::size_t slow_node_share() const { return static_cast<std::size_t>(operations_max_.value()) / 8; }
 
   std::size_t operations() const { return operations_.load(std::memory_order_relaxed); }
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   std::uint32_t retry_after_ms() const;
-  /// Why there is no room, for people: what is under way, the limits and their settings.
+  /// Explains a full budget to people: what is in flight, the limits, and their settings.
   std::string describe(Class its) const;
 
  private:
@@ -68,11 +68,11 @@ class Admission {
   Tunable& bytes_max_;
   std::atomic<std::size_t> operations_{0};
   std::atomic<std::size_t> bytes_{0};
-  /// Measured over the last periods, with less weight the older they are; 0: not yet.
+  /// Averages over the last periods, with less weight the older these are; 0: nothing measured yet.
   std::atomic<std::int64_t> ended_per_second_{0};
   std::atomic<std::int64_t> latency_us_{0};
 
-  // The period that is being measured; on the executor.
+  // The current measuring period; on the executor.
   MonotonicTime period_start_;
   std::int64_t period_ended_ = 0;
   std::int64_t period_served_ = 0;

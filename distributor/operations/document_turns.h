@@ -11,18 +11,18 @@
 
 namespace fjord::distributor {
 
-/// What an operation does with a document while it has its turn.
+/// How an operation locks its document.
 enum class Turn : std::uint8_t {
-  Write,  ///< A plain write: together with others, since timestamps order them.
-  Read,   ///< A read that may see nothing of a write under way: together with others.
-  Alone,  ///< An operation that reads before it writes.
+  Write,  ///< A plain write: shared with other writes, since timestamps order them.
+  Read,   ///< A read that must see nothing of a write in flight: shared with other reads.
+  Alone,  ///< An operation that reads before it writes: exclusive.
 };
 
-/// Who may work on a document at the same time. In the order of arrival. Confined to the distributor's executor.
+/// Document locks, granted in the order of arrival. Confined to the distributor's executor.
 template <typename Waiter>
 class DocumentTurns {
  public:
-  /// True: it has its turn and gives it back with leave(). False: `waiter` is kept for the time of its turn.
+  /// True: the lock is held until leave(). False: `waiter` is kept until it gets the lock.
   bool enter(const GlobalId& document, Turn turn, const Waiter& waiter) {
     Line& line = lines_[document];
     if (line.waiting.empty() && may_go(line, turn)) {
@@ -33,7 +33,7 @@ class DocumentTurns {
     return false;
   }
 
-  /// Gives a turn back. Returns who has got one by that; `wants` tells who still waits.
+  /// Releases a lock. Returns the waiters that get the lock by this; drops those for which `wants` is false.
   template <typename Predicate>
   std::vector<Waiter> leave(const GlobalId& document, Predicate wants) {
     std::vector<Waiter> next;
@@ -53,7 +53,7 @@ class DocumentTurns {
     return next;
   }
 
-  /// Those of the waiting for whom `drops` is true will come again by themselves.
+  /// Drops the waiters for which `drops` is true; they enter again by themselves.
   template <typename Predicate>
   void drop_waiting(Predicate drops) {
     for (auto& [document, line] : lines_) {
@@ -62,9 +62,9 @@ class DocumentTurns {
     std::erase_if(lines_, [](const auto& entry) { return entry.second.is_idle(); });
   }
 
-  /// While somebody writes the document: the storage node that answers reads of it, none before the first one. Else
-  /// null. Of a write under way one replica may have taken what another one has not, so reads that went to either could
-  /// see the new version and then the old one. Valid until the next call.
+  /// While operations write the document: the storage node that answers its reads, empty before the first read. Null
+  /// while none writes it. One replica may have a write in flight that another one lacks, so reads of both could see
+  /// the new version and then the old one. Valid until the next call.
   std::optional<std::uint16_t>* reader(const GlobalId& document) {
     const auto at = lines_.find(document);
     return at == lines_.end() || at->second.turn == Turn::Read ? nullptr : &at->second.reader;
@@ -74,7 +74,7 @@ class DocumentTurns {
 
  private:
   struct Line {
-    Turn turn = Turn::Write;  ///< Of those that work.
+    Turn turn = Turn::Write;  ///< How the holders lock the document.
     std::uint32_t working = 0;
     std::optional<std::uint16_t> reader;
     std::deque<std::pair<Waiter, Turn>> waiting;

@@ -9,13 +9,13 @@
 
 namespace fjord::distributor {
 
-/// What documents may be like, as an operator sets it while the distributor runs. Confined to its executor.
+/// Limits of documents, which an operator may change while the distributor runs. Confined to its executor.
 class GuardRails {
  public:
   GuardRails(TunableRegistry& tunables, MetricRegistry& metrics, Clock& clock);
 
-  /// OK, also for what is only reported: counted, and logged once a minute for each limit.
-  /// Errors: TooLarge that names the limit and the setting.
+  /// OK also above a warning threshold, which is counted, and logged once a minute for each limit.
+  /// Errors: TooLarge, which names the limit and the setting.
   Status check(std::string_view id, std::string_view header, std::string_view body);
 
  private:
@@ -34,7 +34,7 @@ class GuardRails {
   Pair fields_;
   MetricRegistry& metrics_;
   Clock& clock_;
-  std::map<std::string_view, MonotonicTime> reported_;  // By LimitWarning::what: when it was logged last.
+  std::map<std::string_view, MonotonicTime> reported_;  // By LimitWarning::what: time of the last log line.
 };
 
 }  // namespace fjord::distributor

@@ -11,46 +11,46 @@
 
 namespace fjord::distributor {
 
-/// The part of an operation that reads before it writes which is pure computation: from what is stored to what is to be
-/// stored. One an operation; kept over its repetitions.
+/// The pure computation in an operation that reads before it writes: from what is stored to what has to be stored. One
+/// for each operation, kept over its repetitions.
 class GuardedWrite {
  public:
-  /// Understands condition and update. `operation` is of a document of `gid` and outlives it. Errors: InvalidSelection,
-  /// UnknownType, InvalidField, InvalidId, InvalidArgument, Corruption of the update.
+  /// Parses condition and update. `operation` concerns the document `id` and outlives the result. Errors:
+  /// InvalidSelection, UnknownType, InvalidField, InvalidId, InvalidArgument; Corruption if the update is malformed.
   static Result<std::unique_ptr<GuardedWrite>> parse(const rpc::Operation& operation, const DocumentId& id,
                                                      std::shared_ptr<const DocumentTypeRepo> types);
 
   bool needs_body() const { return update_.has_value() || (condition_ && condition_->needs_body()); }
-  /// Zero without a token.
+  /// Id of the token's entry; zero without a token.
   const GlobalId& token_gid() const { return token_gid_; }
 
-  /// What the newest version says of the operation.
+  /// The decision that the newest version leads to.
   struct Decision {
     enum class Kind {
-      Write,           ///< Go on with what write() has.
-      AlreadyApplied,  ///< At `timestamp_us`; `existed` as it was then.
-      Fail,            ///< Not applied, for `status`.
-      Unknown,         ///< It may have been applied and overwritten since.
+      Write,           ///< content() has to be written.
+      AlreadyApplied,  ///< Applied at `timestamp_us`; `existed` is as it was then.
+      Fail,            ///< Not applied; `status` says why.
+      Unknown,         ///< Perhaps applied, and overwritten since.
     };
     Kind kind = Kind::Fail;
     Status status;
     std::uint64_t timestamp_us = 0;
-    std::uint64_t version_us = 0;  ///< With TestAndSetFailed.
+    std::uint64_t version_us = 0;  ///< Stored version, if TestAndSetFailed.
     bool existed = false;
   };
   /// `stored` is the answer to the read of the document (NotFound: there is none) and of the token's entry.
-  /// `sent_timestamp_us` is that of a write that may have been applied before; 0 if there is none.
+  /// `sent_timestamp_us` is the timestamp of an earlier write of the operation that may have been applied; 0: none.
   Decision decide(const rpc::OperationResult& stored, std::uint64_t sent_timestamp_us, std::int64_t now_seconds);
 
-  /// What is to be written.
+  /// The write that the operation becomes.
   struct Content {
     bool remove = false;
     std::string header;
     std::string body;
     bool existed = false;
     std::string token_entry;          ///< Empty without a token.
-    std::uint64_t read_us = 0;        ///< The version that it follows; 0 if there was none.
-    std::uint64_t newer_than_us = 0;  ///< The write's timestamp has to be above this one.
+    std::uint64_t read_us = 0;        ///< Version that it replaces; 0: there was none.
+    std::uint64_t newer_than_us = 0;  ///< The write's timestamp must be above this one.
   };
   const Content& content() const { return content_; }
 
@@ -58,7 +58,7 @@ class GuardedWrite {
   GuardedWrite(const rpc::Operation& operation, GlobalId gid, std::shared_ptr<const DocumentTypeRepo> types);
 
   std::optional<Decision> look_at_token(const rpc::OperationResult& stored, std::uint64_t sent_timestamp_us) const;
-  /// `version_us` is that of the document as it is stored; 0: there is none.
+  /// `version_us` is the stored version of the document; 0: there is none.
   Status check_version(std::uint64_t version_us) const;
   Status check_condition(const DocumentView* view, std::int64_t now_seconds) const;
   Status make_content(const DocumentView* view);

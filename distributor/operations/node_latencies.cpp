@@ -8,22 +8,22 @@ namespace fjord::distributor {
 namespace {
 
 constexpr std::size_t kKinds = 2;
-/// What was answered before that is not looked at.
+/// Older answers are ignored.
 constexpr Duration kWindow = milliseconds(1500);
-/// Of answers that follow each other more closely only one is kept, so that the window is bounded and all of it counts.
+/// Shortest time between two answers that are kept, so that the window is bounded and all of it counts.
 constexpr Duration kSamplePause = milliseconds(10);
 constexpr Duration kEvaluatePause = milliseconds(250);
-/// Fewer answers say nothing.
+/// Fewer answers give no measure.
 constexpr std::size_t kSamplesMin = 3;
 
-/// A node is slow above both: an absolute limit, and so many times that of the others.
+/// A node is slow above both limits: an absolute one in microseconds, and a multiple of the latency of the others.
 constexpr std::int64_t kSlowUs = 10'000;
 constexpr std::int64_t kSlowFactor = 8;
-/// It is fast again below half of that.
+/// A node is fast again below its limit divided by this.
 constexpr std::int64_t kFastDivisor = 2;
 constexpr Duration kSlowFor = milliseconds(500);
 constexpr Duration kFastFor = seconds(5);
-/// A node of which nothing was heard for so long is no longer suspect: nobody has asked it.
+/// After this time without a measurement a node is no longer suspect, as no operation has asked it.
 constexpr Duration kForgetAfter = seconds(30);
 constexpr Duration kProbePause = milliseconds(200);
 constexpr std::ptrdiff_t kProbeCallsMax = 2;
@@ -122,8 +122,7 @@ std::optional<std::int64_t> NodeLatencies::typical_of(Node& node, Kind kind, Mon
     if (call.kind == kind && age >= kSlowUs) values.push_back(age);
   }
   if (values.size() < kSamplesMin) return std::nullopt;
-  // The slowest quarter begins here: a node that stands still half of the time is slow, one that does so now and then
-  // is not.
+  // The slowest quarter begins here: a node that stalls half of the time is slow, one that stalls now and then is not.
   return quartile(values, 3);
 }
 
@@ -166,7 +165,7 @@ void NodeLatencies::judge(std::uint16_t index, Node& node, MonotonicTime now) {
     node.gauges[k]->set(static_cast<double>(own.value_or(0)) / 1e6);
     if (!own) continue;
     is_known = true;
-    // Without anybody to compare it with, nobody is slow; who was suspect is compared with the absolute limit.
+    // Without other nodes to compare with, no node becomes suspect; a suspect one is compared with the absolute limit.
     const std::int64_t limit = std::max(kSlowUs, kSlowFactor * node.peers_us[k]);
     is_slow = is_slow || (*own > limit && node.peers_us[k] > 0);
     is_fast = is_fast && *own < limit / kFastDivisor;
@@ -186,7 +185,7 @@ void NodeLatencies::judge(std::uint16_t index, Node& node, MonotonicTime now) {
   }
   const bool is_forgotten = !is_known && now - node.last_measured > kForgetAfter;
   if (!is_forgotten && (!is_fast || !is_known)) {
-    // Silence is no recovery, and does not undo what was seen of one.
+    // Silence is no recovery, but does not undo one that has begun.
     if (is_known) node.fast_since.reset();
     return;
   }

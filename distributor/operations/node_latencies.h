@@ -12,14 +12,14 @@
 
 namespace fjord::distributor {
 
-/// How fast storage nodes answer this distributor, and which of them are much slower than the others: a node whose disk
-/// is dying answers health checks as before.
+/// How fast storage nodes answer this distributor, and which are much slower than the others: a node with a dying disk
+/// answers health checks as before.
 ///
-/// The measure is what three of four answers of the last moments took at most, for batches that only read and for those
-/// that write, and what has not been answered counts with the time that it has waited. A node is suspect when one of
-/// the two stays above both an absolute limit and a multiple of the median of the other nodes, so neither noise of
-/// microseconds nor a cluster that is slow as a whole make one. It is well again after it was fast for some seconds
-/// without a break.
+/// The measure is the third quartile of the recent answers, for batches that only read and for batches that write. A
+/// batch without an answer counts with the time that it has waited. A node is suspect when one of the two measures
+/// stays above an absolute limit and above a multiple of the median of the other nodes. So neither noise of
+/// microseconds nor a cluster that is slow as a whole makes a node suspect. It recovers when it was fast for some
+/// seconds without a break.
 ///
 /// Confined to the distributor's executor.
 class NodeLatencies {
@@ -28,23 +28,23 @@ class NodeLatencies {
 
   explicit NodeLatencies(MetricRegistry& metrics);
 
-  /// A batch goes to the node. Returns the number by which its answer is told.
+  /// Notes that a batch goes to the node. Returns the number for answered().
   std::uint64_t sent(std::uint16_t node, Kind kind, std::size_t operations, MonotonicTime now);
-  /// `is_answer`: the node said something, or had all the time that there is; false: it was not reached.
+  /// Notes the end of a batch. `is_answer`: the node answered, or had all the time allowed; false: it was not reached.
   void answered(std::uint16_t node, std::uint64_t number, bool is_answer, MonotonicTime now);
-  /// It has started anew, or is away: what was measured says nothing any more.
+  /// Drops the measurements of a node that has restarted or is away.
   void forget(std::uint16_t node);
-  /// What the fleet controller concludes from the reports of all distributors.
+  /// Sets the nodes that the fleet controller finds slow, by the reports of all distributors.
   void set_marked(std::vector<std::uint16_t> nodes) { marked_ = std::move(nodes); }
 
-  /// `nodes` without those that are suspect or marked; all of them if nothing else is left.
+  /// `nodes` without those that are suspect or marked; all of them if none would be left.
   std::vector<std::uint16_t> without_slow(std::vector<std::uint16_t> nodes, MonotonicTime now);
-  /// True if the node is suspect or marked, and more than so many operations wait for its answer.
+  /// True if the node is suspect or marked, and more than `operations_max` operations wait for its answer.
   bool is_clogged(std::uint16_t node, std::size_t operations_max) const;
-  /// True if the node is avoided, and has not been asked for a while: a read is to be sent there whose answer nobody
-  /// waits for, so that its recovery is noticed. Counts it as sent.
+  /// True if the node is avoided and was not probed for a while. The caller sends it a read for whose answer no client
+  /// waits, so that a recovery is noticed. Counts the probe as sent.
   bool wants_probe(std::uint16_t node, MonotonicTime now);
-  /// Of all nodes of which something was measured lately.
+  /// The latencies of all nodes that are suspect or were measured lately.
   std::vector<rpc::NodeLatency> report(MonotonicTime now);
 
  private:
@@ -60,12 +60,12 @@ class NodeLatencies {
   struct Node {
     std::deque<Sample> samples[2];  // By kind.
     std::map<std::uint64_t, Call> calls;
-    std::size_t operations = 0;  // In these calls.
+    std::size_t operations = 0;  // In `calls`.
     std::optional<std::int64_t> typical_us[2];
     std::int64_t peers_us[2] = {0, 0};
     bool suspect = false;
     std::optional<MonotonicTime> slow_since;  // While it is not suspect.
-    std::optional<MonotonicTime> fast_since;  // While it is.
+    std::optional<MonotonicTime> fast_since;  // While it is suspect.
     MonotonicTime last_measured;
     MonotonicTime last_probe;
     Gauge* gauges[2] = {nullptr, nullptr};

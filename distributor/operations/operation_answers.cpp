@@ -1,4 +1,4 @@
-// How operations end: deadlines, outcomes, and answers to clients, as a whole or in parts (docs/design/0015).
+// The end of operations: deadlines, outcomes, and answers to clients, as a whole or in parts (docs/design/0015).
 
 #include <algorithm>
 
@@ -9,9 +9,9 @@
 namespace fjord::distributor {
 namespace {
 
-/// Clients repeat at once, or after the time of an attempt.
+/// Time in which a write in doubt may be repeated. Clients repeat at once, or when an attempt has timed out.
 constexpr Duration kRepeatWithin = seconds(10);
-/// How long the rest of an answer is kept for a client that does not ask for it, once its operations have ended.
+/// How long the rest of an answer is kept after its operations have ended, if the client does not ask for it.
 constexpr Duration kKeepRest = seconds(1);
 
 }  // namespace
@@ -58,7 +58,7 @@ std::map<std::uint64_t, std::uint64_t> OperationEngine::oldest_under_way() {
   };
   for (const auto& [number, batch] : batches_) {
     for (const Op& op : batch->ops) {
-      // Also one that waits for its bucket to be known again: it keeps its timestamp.
+      // A write that waits for its bucket to be known again is included: it keeps its timestamp.
       if (op.settled || op.timestamp_us == 0) continue;
       add(op.gid, op.timestamp_us);
     }
@@ -72,7 +72,7 @@ std::map<std::uint64_t, std::uint64_t> OperationEngine::oldest_under_way() {
 }
 
 bool OperationEngine::may_repeat(const OpRef& ref) {
-  if (ref.op().guard != nullptr) return true;  // It reads first, and gets another timestamp.
+  if (ref.op().guard != nullptr) return true;  // A guarded one reads first and gets another timestamp.
   const auto doubt = doubts_.extract(ClientSequence{ref.batch->request.client_id, ref.request().sequence});
   return !doubt.empty() && context_.clock.now() < doubt.mapped().until;
 }
@@ -135,7 +135,7 @@ void OperationEngine::settle_token(const OpRef& ref, const Status& status) {
   }
 }
 
-/// The answer to a get as it was asked for: fewer fields, JSON.
+/// Reduces the answer to a get to the wanted fields, and converts it to JSON if that is wanted.
 void OperationEngine::shape_document(const OpRef& ref) {
   rpc::OperationResult& result = ref.op().result;
   if (ref.op().fields != nullptr) {
@@ -164,14 +164,14 @@ void OperationEngine::shape_document(const OpRef& ref) {
 void OperationEngine::answer(Batch& batch) {
   admission_.released(batch.bytes);
   metrics_.pending.set(static_cast<double>(admission_.operations()));
-  if (batch.rest != 0) {  // Its client has a part, and the question for the rest is on its way or lost.
+  if (batch.rest != 0) {  // The client has a part; its request for the rest is in flight or lost.
     context_.executor.post_after(kKeepRest, [this, rest = batch.rest] { unclaimed_.drop(rest); });
     batches_.erase(batch.number);
     return;
   }
   rpc::ExecuteReply reply = take_results(batch);
   rpc::Responder respond = std::move(batch.respond);
-  batches_.erase(batch.number);  // Perhaps the last that kept it.
+  batches_.erase(batch.number);  // This may be the last reference to the batch.
   respond(std::move(reply));
 }
 
@@ -194,7 +194,7 @@ rpc::ExecuteReply OperationEngine::take_results(Batch& batch) {
   return reply;
 }
 
-/// Posted, so that what one message from a storage node ends is told by one message.
+/// Posted, so that all outcomes from one message of a storage node go into one answer.
 void OperationEngine::answer_part_soon(const std::shared_ptr<Batch>& batch) {
   if (!batch->is_part_due || batch->rest != 0 || std::exchange(batch->is_part_posted, true)) return;
   context_.executor.post([this, weak = std::weak_ptr<Batch>(batch)] {

@@ -1,4 +1,4 @@
-// How operations come in: admission, refusals, what a client sent before, and whether they make sense.
+// Arrival of operations: admission, refusals, duplicates, and validation.
 
 #include <algorithm>
 
@@ -10,7 +10,7 @@
 namespace fjord::distributor {
 namespace {
 
-// A client that says nothing for so long has no copies of its operations under way any more.
+// After this time without a message a client has no duplicates of its operations in flight.
 constexpr Duration kForgetClientAfter = seconds(600);
 
 std::size_t bytes_of(const rpc::Operation& operation) {
@@ -56,8 +56,8 @@ void OperationEngine::arrive(rpc::Execute request, rpc::Responder respond) {
   });
 }
 
-/// The answer does not wait for the executor, which may be what is overloaded. Only the numbers go there, so that a
-/// copy of this message that comes later stays refused.
+/// Answers without the executor, which may be what is overloaded. Only the numbers of the operations go there, so that
+/// a later duplicate of this message stays refused.
 void OperationEngine::refuse_batch(rpc::Execute request, rpc::Responder respond, const Arrival& arrival) {
   rpc::ExecuteReply reply;
   std::vector<Refused> refused;
@@ -85,7 +85,7 @@ void OperationEngine::remember_refusal(std::uint64_t client, std::uint64_t seque
   if (client == 0 || sequence == 0 || windows_.is_settled_copy(client, sequence)) return;
   auto [token, added] = windows_.find_or_add(client, sequence);
   token->attempt = std::max(token->attempt, attempt);
-  if (!added) return;  // What became of an earlier attempt is not changed by this one.
+  if (!added) return;  // The outcome of an earlier attempt stays.
   token->state = Windows::State::Refused;
   token->status = Status(StatusCode::Busy, "a copy of an attempt that was refused");
 }
@@ -205,7 +205,7 @@ Status OperationEngine::prepare_document(rpc::Operation& operation, const Docume
   return guard_rails_.check(operation.id, operation.header, operation.body);
 }
 
-/// True if the operation is a copy of one that was seen: it is answered with the outcome of the first.
+/// True if the operation is a duplicate. It gets the outcome of the first.
 bool OperationEngine::recognise_copy(const OpRef& ref) {
   std::uint64_t client = ref.batch->request.client_id;
   std::uint64_t sequence = ref.request().sequence;
@@ -227,7 +227,7 @@ bool OperationEngine::recognise_copy(const OpRef& ref) {
   metrics_.duplicates.add();
   if (token->state == Windows::State::Pending) {
     token->waiters.push_back(ref);
-    ref.op().at_large = 1;  // As far as this copy knows.
+    ref.op().at_large = 1;  // The first may have been applied.
     return true;
   }
   if (token->state == Windows::State::InDoubt && !newer_attempt) {
@@ -238,7 +238,7 @@ bool OperationEngine::recognise_copy(const OpRef& ref) {
     settle(ref, Status(StatusCode::Timeout, "it is in doubt, and too late to settle that by a repetition"));
     return true;
   }
-  if (token->state == Windows::State::InDoubt) {  // The same write once more: settles the doubt.
+  if (token->state == Windows::State::InDoubt) {  // Repeats the same write, which settles the doubt.
     token->state = Windows::State::Pending;
     ref.op().timestamp_us = token->timestamp_us;
     ref.op().result.existed = token->existed;

@@ -8,7 +8,7 @@
 namespace fjord::distributor {
 namespace {
 
-/// Records of jobs are few and small. They use the space that is kept for merges, so that a full node ends no job.
+/// Job records are few and small. They may use the space that is reserved for merges, so that a full node ends no job.
 bool is_job_record(const rpc::Operation& operation) { return operation.id.starts_with("id:fjord:fjord_job:"); }
 
 OperationMetrics::PerKind make_kind(MetricRegistry& registry, const std::string& operation) {
@@ -122,7 +122,7 @@ bool OperationEngine::is_in_time_and_place(const OpRef& ref) {
     return false;
   }
   const BucketId bucket = context_.snapshot->bucket_of(op.gid);
-  if (!op.counted) op.bucket = bucket;  // One that is counted is so in its entry, until it ends.
+  if (!op.counted) op.bucket = bucket;  // A counted one stays in its entry until it ends.
   if (context_.snapshot->distributor_of(bucket) != context_.options.index) {
     ref.batch->wrong_distribution = true;
     refuse(ref, StatusCode::WrongDistribution,
@@ -134,7 +134,7 @@ bool OperationEngine::is_in_time_and_place(const OpRef& ref) {
     refuse(ref, StatusCode::Unavailable, "the bucket may have had another owner meanwhile");
     return false;
   }
-  // Whoever chose this distributor before it was away may have asked another one meanwhile, and been told the outcome.
+  // A client that chose this distributor before it was away may have asked another one since and received the outcome.
   const std::uint64_t chosen_in = ref.batch->request.state_version;
   const std::uint64_t up_since =
       context_.snapshot->state().node({NodeType::Distributor, context_.options.index}).up_since_version;
@@ -152,7 +152,7 @@ bool OperationEngine::reads_go_on() const {
   return context_.snapshot->state().is_cluster_up() || reads_when_down_.value() != 0;
 }
 
-/// A write that was sent before the cluster was called down goes on, so that its outcome is known.
+/// A write that was sent before the cluster went down goes on, so that its outcome is known.
 bool OperationEngine::is_open_for(const OpRef& ref) {
   if (context_.snapshot->state().is_cluster_up() || ref.op().at_large > 0) return true;
   if (!ref.is_write() && reads_go_on()) return true;
@@ -175,7 +175,7 @@ BucketEntry* OperationEngine::entry_for(const OpRef& ref) {
            "the bucket may be on one of the storage nodes that are not up: " + context_.absent_text());
     return nullptr;
   }
-  // Making it, with everybody who would hold it, is how an owner that is not sure finds out whether it is there.
+  // Creating the bucket asks all nodes that would hold it. So an owner without a lease finds out whether it exists.
   if (!ref.is_write() && context_.may_trust_one(op.bucket)) {
     settle(ref, Status(StatusCode::NotFound, "there is no document " + ref.request().id));
     return nullptr;
@@ -191,7 +191,7 @@ BucketEntry* OperationEngine::entry_for(const OpRef& ref) {
 
 Status OperationEngine::check_space(const OpRef& ref, const BucketEntry& entry) const {
   const Op& op = ref.op();
-  // What may be on a replica already is finished. What reads first may have been applied, or may be a remove.
+  // A write that may be on a replica already is finished. A guarded one may have been applied, or may be a remove.
   if (op.counted || op.at_large > 0 || op.guard != nullptr || ref.request().kind != rpc::OperationKind::Put) {
     return Status::ok();
   }
@@ -201,7 +201,7 @@ Status OperationEngine::check_space(const OpRef& ref, const BucketEntry& entry) 
 
 bool OperationEngine::may_begin(const OpRef& ref, BucketEntry& entry) {
   Op& op = ref.op();
-  // Under way means under way: a replica set is changed only after all that was counted has ended.
+  // A counted write goes on: a replica set changes only after all counted ones have ended.
   if (op.counted) return true;
   const bool needs_one_for_all = op.guard != nullptr || ref.is_session_read();
   if (needs_one_for_all && entry.may_differ() && !context_.options.sabotage.guard_reads_anywhere) {
@@ -224,7 +224,7 @@ void OperationEngine::leave_turn(const OpRef& ref) {
   std::vector<OpRef> next = turns_.leave(op.gid, [](const OpRef& waiting) { return waiting.is_current(); });
   if (next.empty()) return;
   for (const OpRef& waiting : next) waiting.op().has_turn = true;
-  // Posted: who is next may end at once and let go of its turn, and so on.
+  // Posted to avoid recursion: the next operation may end at once and release its lock, and so on.
   context_.executor.post([this, next = std::move(next)] {
     for (const OpRef& waiting : next) {
       if (waiting.is_current()) dispatch(waiting);
@@ -244,7 +244,8 @@ void OperationEngine::count(BucketEntry& entry, Op& op) {
   ++entry.writes_under_way;
 }
 
-/// Asks one replica: all of them hold what all earlier operations on the document wrote.
+/// Reads one intact replica, as each holds what all earlier operations on the document wrote. Reads all members if none
+/// is intact or the lease is over.
 void OperationEngine::dispatch_guarded(const OpRef& ref, BucketEntry& entry) {
   Op& op = ref.op();
   count(entry, op);
@@ -256,7 +257,8 @@ void OperationEngine::dispatch_guarded(const OpRef& ref, BucketEntry& entry) {
     candidates.insert(candidates.end(), entry.filling.begin(), entry.filling.end());
   }
   if (candidates.empty() || !context_.may_trust_one(op.bucket)) {
-    op.missing = entry.set.nodes;  // If all are damaged, what is left of the newest version is somewhere.
+    // If all are damaged, the newest version may be left on any of them.
+    op.missing = entry.set.nodes;
   } else {
     op.missing.assign(1, choose_reader(ref, entry, candidates));
   }
@@ -314,7 +316,7 @@ void OperationEngine::dispatch_write(const OpRef& ref, BucketEntry& entry) {
   op.completing = false;
   op.acknowledged = 0;
   op.partial = false;
-  // A guarded one has found out, unless a node is away that may have taken it and will come back with it.
+  // A guarded one has read whether it was applied, unless an absent node may have it and come back with it.
   op.doubtful = op.at_large > 0 && (op.guard == nullptr || context_.absent_nodes() > 0);
   // `missing` changes only with answers, which come later.
   for (std::uint16_t node : op.missing) send(ref, node, entry.set.epoch);
@@ -419,7 +421,7 @@ void OperationEngine::send(const OpRef& ref, std::uint16_t node, std::uint64_t e
   if (operation.priority == rpc::Priority::Background) ++outgoing.in_background;
 }
 
-/// A read that gets no answer from one replica leaves time to ask another one.
+/// Time limit of a batch of reads. A first attempt uses half of the time left, so that another replica can be asked.
 Duration OperationEngine::time_for_reads(const std::vector<OpRef>& refs, MonotonicTime now) {
   Duration longest(1);
   for (const OpRef& ref : refs) {
@@ -492,7 +494,8 @@ void OperationEngine::on_reply(std::uint16_t node, const std::vector<OpRef>& ref
       }
     }
     if (rpc::is_lack_of_space(result.status.code()) && !refs[i].is_reading()) --refs[i].op().at_large;
-    if (is_retryable(result.status) || corrupt_read) {  // What is corrupt here may be whole on another replica.
+    // A corrupt document may be whole on another replica.
+    if (is_retryable(result.status) || corrupt_read) {
       refs[i].op().last_problem = result.status.with_context("storage." + std::to_string(node));
       again.push_back(refs[i]);
     } else if (refs[i].is_reading()) {
@@ -530,10 +533,10 @@ void OperationEngine::on_write_result(const OpRef& ref, std::uint16_t node, rpc:
   }
   if (result.status) {
     ++op.acknowledged;
-    // A guarded one knows it from its own read.
+    // A guarded operation knows this from its own read.
     if (op.guard == nullptr) op.result.existed = op.result.existed || result.existed;
   } else {
-    // Of several refusals a lack of space says the least: it passes by itself.
+    // Any other refusal replaces a lack of space, which passes by itself.
     if ((!op.partial && op.refused.empty()) || rpc::is_lack_of_space(op.last_problem.code()))
       op.last_problem = result.status.with_context("storage." + std::to_string(node));
     if (result.status.code() == StatusCode::NoSpace && !op.completing) {
@@ -545,8 +548,8 @@ void OperationEngine::on_write_result(const OpRef& ref, std::uint16_t node, rpc:
   if (op.missing.empty()) on_all_answered(ref);
 }
 
-/// A put that some members have, or may have, and others have no space for: these take it as they would take it by the
-/// merge that it makes necessary.
+/// Completes a put that some members have, or may have, and for which others have no space. These are asked again and
+/// use the space reserved for merges, since a merge would bring the put anyway.
 void OperationEngine::on_all_answered(const OpRef& ref) {
   Op& op = ref.op();
   if (!op.refused.empty() && !op.partial && (op.acknowledged > 0 || op.doubtful)) {
@@ -560,8 +563,8 @@ void OperationEngine::on_all_answered(const OpRef& ref) {
   finish_write(ref);
 }
 
-/// Replicas that are being filled get a write when all members have it. The client does not wait for them: one that is
-/// silent, full, or slow is filled once more.
+/// Sends a write to the replicas that are catching up, once all members have it. The client does not wait for them: one
+/// that is silent, full, or slow is filled once more.
 void OperationEngine::send_to_filling(const OpRef& ref) {
   Op& op = ref.op();
   BucketEntry* entry = op.counted ? context_.buckets.find(op.bucket) : nullptr;
@@ -594,7 +597,7 @@ void OperationEngine::finish_write(const OpRef& ref) {
     send_to_filling(ref);
     settle(ref, Status::ok());
   } else if (op.acknowledged == 0 && op.guard != nullptr && op.last_problem.code() == StatusCode::TestAndSetFailed) {
-    // A version that was on its way when this one was read came first everywhere.
+    // A version that was in flight when this one was read came first everywhere.
     op.reading = true;
     dispatch(ref);
     flush();
@@ -633,7 +636,7 @@ bool OperationEngine::reads_elsewhere(const OpRef& ref, std::uint16_t node) {
 void OperationEngine::finish_read(const OpRef& ref) {
   Op& op = ref.op();
   const BucketEntry* entry = context_.buckets.find(op.bucket);
-  // An intact member has every acknowledged write; without one, "not found" may be what is left after damage.
+  // An intact member has every acknowledged write. Without one, "not found" may be a consequence of damage.
   const bool is_known = op.acknowledged > 0 && (op.result.status || (entry != nullptr && !entry->intact().empty()));
   op.acknowledged = 0;
   if (op.corrupt && !is_known) {
@@ -660,7 +663,7 @@ bool OperationEngine::is_known(BucketId bucket) const {
 }
 
 void OperationEngine::state_changed(const rpc::ClusterSnapshot* before) {
-  // Where another distributor may have been the owner it may have said that all up to a later time has ended.
+  // Another distributor that owned the bucket may have said that all writes up to a later time have ended.
   const rpc::ClusterSnapshot& now = *context_.snapshot;
   const bool missed_one = before == nullptr || before->state_version() != now.state().follows();
   const auto had_another_owner = [&](GlobalId gid) {
@@ -687,10 +690,10 @@ void OperationEngine::buckets_forgotten() {
   for (const auto& [number, batch] : batches_) {
     for (std::uint32_t i = 0; i < batch->ops.size(); ++i) {
       Op& op = batch->ops[i];
-      if (op.settled || op.attempt == 0) continue;  // Settled, or a copy that waits for another.
+      if (op.settled || op.attempt == 0) continue;  // Settled, or a duplicate that waits for the first.
       if (is_known(op.bucket)) continue;
       op.counted = false;  // The entry that counted it is gone.
-      // Who had begun goes first. What a guarded one wrote may be there or not: it reads again.
+      // Operations with a document lock go first. A guarded one reads again, since its write may be there or not.
       (op.has_turn ? waiting_for_state_ : behind).push_back({batch, i, ++op.attempt});
     }
   }

@@ -34,51 +34,51 @@ struct OperationMetrics {
   PerKind put;
   PerKind remove;
   PerKind update;
-  Histogram& foreground_seconds;  ///< Of operations that somebody waits for.
+  Histogram& foreground_seconds;  ///< Durations of operations that are not in the background.
   Counter& duplicates;
   Counter& known_tokens;
   Counter& parts;
   Gauge& pending;
-  MetricRegistry& registry;  ///< For the reasons, of which each is made when it occurs first.
+  MetricRegistry& registry;  ///< For the counters by reason, each created when it first occurs.
 };
 
-/// Runs clients' operations: finds the bucket, gives writes their timestamp, sends each to the replicas that must have
-/// it, repeats what got no answer, and answers when it is settled. Confined to the executor.
+/// Runs clients' operations: finds the bucket, gives a write its timestamp, sends it to the replicas that must have it,
+/// retries if there is no answer, and answers the client when it is settled. Confined to the executor.
 ///
-/// An operation that depends on what is stored (an update, a condition, a token) is guarded: it has the document for
-/// itself, waits until all replicas of its bucket are known to be equal, reads, decides, and is a plain write from then
-/// on. Until that has ended, no other write of the document begins. The README says why that is enough.
+/// An operation that depends on what is stored (an update, a condition, a token) is guarded. It locks the document
+/// exclusively, waits until all replicas of its bucket are known to be equal, reads, decides, and is a plain write from
+/// then on. No other write of the document begins before it has ended. The README says why that is enough.
 class OperationEngine {
  public:
   OperationEngine(Context& context, BucketMaintainer& maintainer, NodeLatencies& latencies, TunableRegistry& tunables);
 
-  /// A client's batch. What there is no room for is refused here, before it costs anything. From any thread; the rest
-  /// on the executor.
+  /// Takes a client's batch. Refuses what does not fit into the budget before any work on it. Threading: from any
+  /// thread; the rest runs on the executor.
   void arrive(rpc::Execute request, rpc::Responder respond);
 
-  /// There is a new cluster state after `before`; null: it is the first.
+  /// Handles a new cluster state that follows `before`; null: it is the first.
   void state_changed(const rpc::ClusterSnapshot* before);
-  /// Operations on buckets that are not known any more wait until they are again.
+  /// Operations on buckets that are no longer known have to wait until they are.
   void buckets_forgotten();
-  /// All buckets are known: what waited is tried again.
+  /// All buckets are known: operations that waited are tried again.
   void state_ready();
   void bucket_ready(BucketId bucket);
 
   const Admission& admission() const { return admission_; }
-  /// The cluster is up, or it is down and only writes are refused.
+  /// True if the cluster is up, or if only writes are refused while it is down.
   bool reads_go_on() const;
-  /// The timestamps of the writes that have not ended, or may be repeated, by BucketId::position() of their documents;
-  /// of several writes on one place the lowest.
+  /// Timestamps of the writes that have not ended or may be repeated, by BucketId::position() of their documents; the
+  /// lowest if there are several at one position.
   std::map<std::uint64_t, std::uint64_t> oldest_under_way();
 
  private:
-  /// What was decided about a batch when it came in.
+  /// Decisions about a batch on its arrival.
   struct Arrival {
     MonotonicTime at;
-    std::array<std::optional<Admission::Refusal>, Admission::kClasses> refused;  ///< All operations of a class.
-    std::size_t bytes = 0;                                                       ///< Of those that were admitted.
+    std::array<std::optional<Admission::Refusal>, Admission::kClasses> refused;  ///< By class, for all its operations.
+    std::size_t bytes = 0;                                                       ///< Bytes of the admitted operations.
   };
-  /// The numbers of an operation that was refused at once.
+  /// Numbers of an operation that was refused on arrival.
   struct Refused {
     rpc::OperationKind kind = rpc::OperationKind::Unknown;
     std::uint64_t sequence = 0;
@@ -89,32 +89,33 @@ class OperationEngine {
   struct Op {
     GlobalId gid;
     BucketId bucket;
-    MonotonicTime deadline;  ///< It ends then at the latest, and nothing is begun after it.
-    bool admitted = false;   ///< In the budget.
+    MonotonicTime deadline;  ///< The operation ends then at the latest; nothing begins after it.
+    bool admitted = false;   ///< Counted in the budget.
     std::uint64_t timestamp_us = 0;
     std::uint32_t attempt = 0;  ///< Answers to an older attempt are dropped.
     bool settled = false;
-    bool told = false;                   ///< Its result is in a part of the answer that was given.
-    std::uint32_t at_large = 0;          ///< Writes sent and not refused for lack of space: some node may have it.
-    bool counted = false;                ///< In its bucket's writes_under_way.
-    bool partial = false;                ///< Some replica refused it for good.
-    bool doubtful = false;               ///< Some replica may have taken it without saying so.
+    bool told = false;  ///< Its result was sent in a part of the answer.
+    /// Times that it was sent and possibly applied: all but those refused for lack of space.
+    std::uint32_t at_large = 0;
+    bool counted = false;                ///< Counted in its bucket's writes_under_way.
+    bool partial = false;                ///< A replica refused it for good.
+    bool doubtful = false;               ///< A replica may have it without an acknowledgement.
     bool outlived = false;               ///< Another distributor may have owned the bucket since it was sent.
-    bool corrupt = false;                ///< A read: some damaged replica cannot tell what it had.
-    std::uint16_t acknowledged = 0;      ///< Replicas that have it.
-    std::vector<std::uint16_t> missing;  ///< Replicas whose answer is missing.
-    std::vector<std::uint16_t> refused;  ///< Members that have no space for what comes from clients.
-    bool completing = false;             ///< These were asked once more, because another member has it.
-    /// Not 0: all members have it, the client has been answered, and `missing` are replicas that are being filled. It
-    /// still counts as under way in its bucket, whose entry has this serial.
+    bool corrupt = false;                ///< A read: a damaged replica cannot tell what it had.
+    std::uint16_t acknowledged = 0;      ///< Replicas that have answered that they have it.
+    std::vector<std::uint16_t> missing;  ///< Replicas that have not answered.
+    std::vector<std::uint16_t> refused;  ///< Members without space for writes of clients.
+    bool completing = false;             ///< `missing` refused it and were asked again: another member has it.
+    /// Not 0: all members have the write, the client has been answered, and `missing` are replicas that are catching
+    /// up. It still counts as in flight in its bucket, whose entry has this serial.
     std::uint64_t trailing = 0;
-    std::optional<std::uint16_t> silent;  ///< The replica that gave no answer to the last read.
+    std::optional<std::uint16_t> silent;  ///< Replica that did not answer the last read.
     Status last_problem;
     rpc::OperationResult result;
-    std::unique_ptr<GuardedWrite> guard;  ///< Of an operation that reads before it writes.
-    bool reading = false;                 ///< A guarded one that has not decided yet.
+    std::unique_ptr<GuardedWrite> guard;  ///< Set if it reads before it writes.
+    bool reading = false;                 ///< Guarded, and not decided yet.
     bool has_turn = false;
-    std::unique_ptr<FieldSet> fields;  ///< Get: if not all are wanted.
+    std::unique_ptr<FieldSet> fields;  ///< Get: the wanted fields; null: all.
   };
   struct Batch {
     std::uint64_t number = 0;
@@ -122,34 +123,34 @@ class OperationEngine {
     rpc::Responder respond;
     std::vector<Op> ops;
     std::size_t left = 0;    ///< Operations that have not ended.
-    std::size_t untold = 0;  ///< Operations that have ended and whose results are not in a part of the answer.
+    std::size_t untold = 0;  ///< Operations that have ended and whose results have not been sent.
     std::size_t bytes = 0;
     MonotonicTime start;
-    MonotonicTime part_at;  ///< Its client takes the outcomes that are known then.
+    MonotonicTime part_at;  ///< Time of the first part of the answer.
     bool takes_parts = false;
-    bool is_part_due = false;     ///< Outcomes are told as they become known.
-    bool is_part_posted = false;  ///< Somebody is about to tell them.
-    std::uint64_t rest = 0;       ///< Under which its client may ask for the rest; it has not done so yet.
+    bool is_part_due = false;     ///< Results are sent as they become known.
+    bool is_part_posted = false;  ///< A task that sends them is posted.
+    std::uint64_t rest = 0;       ///< Number by which the client may ask for the rest; 0 once it has asked.
     bool wrong_distribution = false;
   };
   struct OpRef {
     std::shared_ptr<Batch> batch;
     std::uint32_t index = 0;
     std::uint32_t attempt = 0;
-    bool takes_rest = false;  ///< The storage node was asked for what damage has left.
+    bool takes_rest = false;  ///< The storage node was asked to return what damage has left.
 
     Op& op() const { return batch->ops[index]; }
     const rpc::Operation& request() const { return batch->request.operations[index]; }
     bool is_write() const { return request().kind != rpc::OperationKind::Get; }
-    /// What it sees all members of the replica set have, so that nobody can see less later.
+    /// A read whose result all members have, so that no later read sees less.
     bool is_session_read() const { return !is_write() && request().consistency == rpc::Consistency::Session; }
-    /// Storage nodes are asked and not told.
+    /// True if storage nodes are asked to read, not to write.
     bool is_reading() const { return !is_write() || op().reading; }
     bool is_current() const { return !op().settled && op().attempt == attempt; }
   };
   using Windows = ClientWindows<OpRef>;
-  /// A write in doubt, which its client may repeat under its timestamp. As long as it may, nobody is told that all
-  /// writes up to that timestamp have ended.
+  /// A write in doubt, which its client may repeat under its timestamp. As long as it may, oldest_under_way() includes
+  /// the write.
   struct Doubt {
     GlobalId gid;
     std::uint64_t timestamp_us = 0;
@@ -166,35 +167,36 @@ class OperationEngine {
   Status prepare(const OpRef& ref);
   Status prepare_document(rpc::Operation& operation, const DocumentId& id);
   bool recognise_copy(const OpRef& ref);
-  /// False if a write in doubt cannot be told any more from one that comes late: it stays in doubt.
+  /// False if a repetition would come too late to be the same write; the operation stays in doubt.
   bool may_repeat(const OpRef& ref);
   void dispatch(OpRef ref);
-  /// False: it has ended, as it is too late for it or this distributor may not do it.
+  /// False: it has ended, because its deadline has passed or this distributor may not do it.
   bool is_in_time_and_place(const OpRef& ref);
-  /// False: it has ended, as the cluster is down.
+  /// False: it has ended, because the cluster is down.
   bool is_open_for(const OpRef& ref);
-  /// The operation's bucket, which is made if need be. Null: the operation has ended, or waits.
+  /// The operation's bucket, created if it does not exist. Null: the operation has ended, or waits.
   BucketEntry* entry_for(const OpRef& ref);
   void dispatch_write(const OpRef& ref, BucketEntry& entry);
   void dispatch_read(const OpRef& ref, BucketEntry& entry);
-  /// A read of one named replica, which goes by what that replica answers alone (replica_read.h).
+  /// Reads one named replica, whatever the replica set says (replica_read.h).
   void dispatch_to_replica(const OpRef& ref);
   void on_replica_result(const OpRef& ref, rpc::OperationResult result);
-  /// True once the operation may begin on its document; false: it waits for the bucket or for its turn.
+  /// True if the operation may begin; false: it waits for its bucket or for the lock of its document.
   bool may_begin(const OpRef& ref, BucketEntry& entry);
   void dispatch_guarded(const OpRef& ref, BucketEntry& entry);
   void decide(const OpRef& ref);
   void leave_turn(const OpRef& ref);
-  /// NO_SPACE before anything is sent: else some members would have the put, and the full ones not.
+  /// NO_SPACE before anything is sent, if a member is full. Else some members would have the put, and the full ones
+  /// not.
   Status check_space(const OpRef& ref, const BucketEntry& entry) const;
   void count(BucketEntry& entry, Op& op);
-  /// Too much waits for one of the replicas that would have to take a write.
+  /// True if too much waits for one of the replicas that would have to take a write.
   bool is_clogged(const BucketEntry& entry) const;
   void send(const OpRef& ref, std::uint16_t node, std::uint64_t epoch);
   void flush();
   static Duration time_for_reads(const std::vector<OpRef>& refs, MonotonicTime now);
-  /// One of these replicas, of which each may be asked: one that is not slow if there is one. Slow ones are asked too,
-  /// now and then, and nobody waits for that.
+  /// Chooses one of these replicas to read, at random among those that are not slow, if there are any. Sends a probe to
+  /// slow ones now and then, for which no client waits.
   std::uint16_t choose_reader(const OpRef& ref, const BucketEntry& entry, const std::vector<std::uint16_t>& candidates);
   void probe(const OpRef& ref, std::uint16_t node, std::uint64_t epoch);
   void on_reply(std::uint16_t node, const std::vector<OpRef>& refs, Result<rpc::ApplyReply> reply);
@@ -203,26 +205,26 @@ class OperationEngine {
   void send_to_filling(const OpRef& ref);
   void on_filling_result(const OpRef& ref, std::uint16_t node, const Status& status);
   void on_read_result(const OpRef& ref, std::uint16_t node, rpc::OperationResult result);
-  /// True if the operation goes on with another replica.
+  /// Notes damage that a read has met on the node. True if the read goes on with another replica.
   bool reads_elsewhere(const OpRef& ref, std::uint16_t node);
   void finish_read(const OpRef& ref);
   void retry_later(std::uint16_t node, std::vector<OpRef> refs);
   void finish_write(const OpRef& ref);
-  /// Sets the timer of a batch: when a part of its answer is due, and when the first of its operations has to end.
+  /// Sets the timer of a batch to the next part of its answer, or the next deadline of its operations.
   void watch(const std::shared_ptr<Batch>& batch);
   void on_time(const std::shared_ptr<Batch>& batch);
   void expire(const OpRef& ref);
   void settle(const OpRef& ref, Status status);
   void settle_token(const OpRef& ref, const Status& status);
-  /// All operations of the batch have ended.
+  /// Answers the batch, all of whose operations have ended.
   void answer(Batch& batch);
-  /// Answers with what is known, if anything is and somebody waits for it.
+  /// Answers with the results that are known and not sent, if there are any and the client waits.
   void answer_part(const std::shared_ptr<Batch>& batch);
   void answer_part_soon(const std::shared_ptr<Batch>& batch);
   void answer_rest(std::uint64_t number, std::uint64_t client, rpc::Responder respond);
   rpc::ExecuteReply take_results(Batch& batch);
   void shape_document(const OpRef& ref);
-  /// Ends an operation that cannot be served now; one that was sent already is in doubt instead.
+  /// Ends an operation that cannot be served now with `code`. A write that was sent is in doubt instead.
   void refuse(const OpRef& ref, StatusCode code, const std::string& why);
   static bool is_retryable(const Status& status);
 
@@ -242,13 +244,14 @@ class OperationEngine {
   struct Outgoing {
     std::vector<rpc::StorageOperation> operations;
     std::vector<OpRef> refs;
-    std::uint32_t in_background = 0;  ///< Of the operations.
+    std::uint32_t in_background = 0;  ///< Number of operations in the background.
   };
   std::map<std::uint16_t, Outgoing> outbox_;
   std::map<std::uint64_t, std::shared_ptr<Batch>> batches_;  // Those not answered yet, in order of arrival.
   UnclaimedAnswers<Batch> unclaimed_;
   std::uint64_t next_batch_ = 1;
-  std::uint64_t next_message_;  ///< To a storage node. From the wall clock on: rises over restarts, too.
+  /// Number of the next message to a storage node. Begins at the wall clock, so that it rises over restarts, too.
+  std::uint64_t next_message_;
 };
 
 }  // namespace fjord::distributor

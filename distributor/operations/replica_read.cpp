@@ -8,7 +8,8 @@
 namespace fjord::distributor {
 namespace {
 
-/// Storage nodes refuse what was sent under an older replica set than theirs. A read of one replica is under none.
+/// An epoch above all others. Storage nodes refuse requests under an older replica set than theirs, but a read of one
+/// replica depends on no set.
 constexpr std::uint64_t kAnyEpoch = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace

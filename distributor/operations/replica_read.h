@@ -6,20 +6,20 @@
 
 namespace fjord::distributor {
 
-/// One document on one replica.
+/// A read of one document from one replica.
 struct ReplicaQuestion {
   std::uint16_t node = 0;
-  BucketId bucket;  ///< As the node has it.
+  BucketId bucket;  ///< The bucket in which the node has the document.
   GlobalId gid;
   std::string id;
   bool header_only = false;
   Duration timeout{0};
 };
 
-/// Asks the replica on that node for the document and gives on what it answers, whatever the replica set says: a
-/// replica that is being filled, is obsolete or damaged answers too. What does not verify is never given out.
-/// NotFound has the time of the remove, if there was one. A node that does not answer is Unavailable.
-/// Confined to the executor, on which `done` is called.
+/// Reads the document from the replica on that node, whatever the replica set says: a replica that is catching up,
+/// obsolete or damaged answers too. Content that does not verify is never returned. NotFound carries the time of the
+/// remove, if there was one. Errors: Unavailable if the node does not answer. Confined to the executor, on which `done`
+/// is called.
 void read_replica(Context& context, const ReplicaQuestion& question, UniqueFunction<void(rpc::OperationResult)> done);
 
 }  // namespace fjord::distributor

@@ -7,8 +7,8 @@
 
 namespace fjord::distributor {
 
-/// Batches of which a part was answered, until their clients ask for the rest. Each part has a number of its own, so a
-/// copy of a question that was answered finds nothing. Confined to the distributor's executor.
+/// Batches that were answered in part, until their clients ask for the rest. Each part has its own number, so a
+/// duplicate of a request that was answered finds nothing. Confined to the distributor's executor.
 template <typename Batch>
 class UnclaimedAnswers {
  public:
@@ -20,7 +20,7 @@ class UnclaimedAnswers {
     batches_.emplace(next_, std::move(batch));
     return next_++;
   }
-  /// Null if nothing is known under this number, or not for this client.
+  /// Null if the number is unknown or belongs to another client.
   std::shared_ptr<Batch> take(std::uint64_t number, std::uint64_t client) {
     const auto at = batches_.find(number);
     if (at == batches_.end() || at->second->request.client_id != client) return nullptr;

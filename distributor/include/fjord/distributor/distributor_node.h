@@ -10,69 +10,70 @@
 
 namespace fjord::distributor {
 
-/// Faults put in on purpose, to see that the simulation notices them. All off outside of it.
+/// Fault injection, by which the simulation proves that it notices faults. All off outside of it.
 struct Sabotage {
-  bool skip_replica = false;          ///< Writes go to one member of the replica set only.
-  bool read_out_of_sync = false;      ///< Reads also ask replicas that are still being filled.
-  bool forget_tokens = false;         ///< Operations are not recognised by their tokens.
-  bool guard_reads_anywhere = false;  ///< Conditions are compared and updates applied on any replica, in sync or not.
-  bool skip_repair = false;           ///< Damaged replicas are merged and never said to be whole again.
-  bool ignore_lease = false;          ///< Reads ask one member although the fleet controller has not been heard.
-  bool repair_unmerged = false;       ///< They are said to be whole again without having been merged.
-  bool serve_old_requests = false;    ///< Writes are done that were sent before the distributor was called down.
+  bool skip_replica = false;      ///< Writes go to one member of the replica set only.
+  bool read_out_of_sync = false;  ///< Reads also ask replicas that are catching up.
+  bool forget_tokens = false;     ///< Token entries are ignored, so operations are not recognised by their tokens.
+  /// Conditions are compared and updates applied on any replica, in sync or not.
+  bool guard_reads_anywhere = false;
+  bool skip_repair = false;         ///< Damaged replicas are merged, but never marked as repaired.
+  bool ignore_lease = false;        ///< Reads ask one member although the lease is over.
+  bool repair_unmerged = false;     ///< Damaged replicas are marked as repaired without having been merged.
+  bool serve_old_requests = false;  ///< Accepts writes that were sent before this distributor was last down.
 };
 
 struct DistributorOptions {
   std::uint16_t index = 0;
-  rpc::Address fleet_controller;  ///< The only one; used if the next is empty.
-  /// All of them; who leads is found out by asking.
+  rpc::Address fleet_controller;  ///< The only controller; used if `fleet_controllers` is empty.
+  /// All controllers; the distributor finds the leader by asking them.
   std::vector<rpc::Address> fleet_controllers;
-  /// How long a client's batch may take if it does not say.
+  /// Time limit of a client's batch that names none.
   Duration default_timeout = seconds(30);
-  /// How long a storage node may take to answer a batch before it is sent again.
+  /// Time after which a storage node without an answer to a batch is asked again.
   Duration storage_timeout = seconds(10);
-  /// How long a merge command may take; a repetition goes on where the last one ended.
+  /// Time limit of a merge command; a repetition continues where the last one ended.
   Duration merge_timeout = seconds(60);
-  /// Pause before something is sent again.
+  /// Pause before a retry.
   Duration retry_delay = milliseconds(25);
-  /// How often storage nodes are asked for buckets in which damage was met.
+  /// How often storage nodes are asked for their damaged buckets.
   Duration damage_poll_interval = seconds(1);
-  /// Merges at once, over all buckets.
+  /// Most merges at the same time, over all buckets.
   unsigned merges_max = 8;
-  /// A bucket above one of these is split in two; as tunables they may change later.
+  /// A bucket above one of these two limits is split; as tunables they may change later.
   std::int64_t bucket_entries_max = 200'000;
   std::int64_t bucket_bytes_max = std::int64_t{64} << 20;
-  /// How often siblings are looked through for what is small enough to be joined.
+  /// How often the distributor looks for siblings that are small enough to be joined.
   Duration join_interval = seconds(30);
   /// How often each bucket is searched for garbage (DocumentType::keep_while); as a tunable it may change later.
   Duration gc_interval = seconds(3600);
-  /// Operations under way and their bytes; more are refused with BUSY. The lower a priority, the smaller the part of
-  /// them that it may use (docs/operating/overload.md). As tunables they may change later.
+  /// Limits of operations in flight and of their bytes; more are refused with BUSY. A lower priority may use a smaller
+  /// part of them (docs/operating/overload.md). As tunables they may change later.
   std::size_t pending_operations_max = 16'384;
   std::size_t pending_bytes_max = std::size_t{256} << 20;
-  /// Names of settings that the configuration file gives a value for.
+  /// Names of the settings that the configuration file sets.
   std::set<std::string> settings_from_file = {};
   Sabotage sabotage;
 };
 
-/// What a distributor says of itself, for /health. Of the last poll of the fleet controller.
+/// A distributor's health for /health, as of the fleet controller's last poll.
 struct DistributorHealth {
   std::uint64_t state_version = 0;
-  std::string state;         ///< Of this node in the cluster state: "up", "down", ...; empty: there is no state yet.
+  std::string state;         ///< State of this node in the cluster state: "up", "down", ...; empty: none yet.
   std::string misnamed;      ///< Why polls are refused: the cluster takes this process for another node.
-  std::string cluster_down;  ///< Why the cluster as a whole is down; empty: it is not.
+  std::string cluster_down;  ///< Why the cluster as a whole is down; empty if it is up.
   std::uint64_t buckets = 0;
   std::uint64_t unavailable = 0;
   std::uint64_t unplaced = 0;
   std::uint64_t failing = 0;  ///< Buckets whose merges fail again and again.
-  std::string failure;        ///< The newest of these.
+  std::string failure;        ///< "bucket: why" of the newest failure.
   Duration since_poll{};
 };
 
 /// Owns a share of the buckets: knows their replicas, orders and replicates writes, sends reads to replicas that are in
-/// sync, and brings replicas to their ideal state. docs/design/0001-first-architecture.md says by which rules.
+/// sync, and brings replicas to their ideal state. Rules: docs/design/0001-first-architecture.md.
 ///
-/// Threading: `handle` from anywhere; all else on its own executor.
+/// Threading: handle() and health() from anywhere; all else on its own executor.
 /// Lifetime: `runtime` and `transport` outlive it; nothing calls it once its destructor has begun.
 class DistributorNode final : public rpc::Service {
  public:
@@ -81,7 +82,7 @@ class DistributorNode final : public rpc::Service {
 
   bool handle(rpc::Request& request, rpc::Responder& respond) override;
 
-  /// What this node knows of the cluster.
+  /// The cluster state and configuration that this node has received.
   const rpc::SnapshotHolder& snapshots() const;
 
   /// Threading: from anywhere.
