@@ -19,7 +19,7 @@ Status bad_token(std::string_view token, std::string_view why) {
   return {StatusCode::InvalidArgument, fmt::format("cluster state: '{}': {}", token, why)};
 }
 
-/// Down with nothing else worth keeping. A capacity counts: the weights of groups include nodes that are down.
+/// True if the node is down with nothing worth keeping. A capacity is kept, as weights of groups include such nodes.
 bool is_plainly_down(const NodeStateInfo& node) { return node.state == NodeState::Down && node.capacity == 1.0; }
 
 std::string print_exception(const PlacementException& one) {
@@ -39,7 +39,7 @@ void trim(std::vector<NodeStateInfo>& nodes) {
   while (!nodes.empty() && is_plainly_down(nodes.back()) && nodes.back().description.empty()) nodes.pop_back();
 }
 
-/// Reads tokens into lists of nodes; the node tokens belong to the count before them.
+/// Reads tokens into lists of nodes. Node tokens belong to the last number of nodes before them.
 struct Parser {
   std::uint64_t version = 0;
   std::uint64_t skipped = 0;
@@ -93,7 +93,7 @@ struct Parser {
     } else if (key == "m") {
       FJORD_TRY_ASSIGN(description, cluster_text::unescape(value));
     }
-    return Status::ok();  // a key of a later release
+    return Status::ok();  // Keys of later releases are ignored.
   }
 
   Status read_count(std::string_view token, NodeType type, std::string_view value) {
@@ -170,7 +170,7 @@ void add_difference(std::string& out, std::string_view name, const T& before, co
   fmt::format_to(std::back_inserter(out), "{}{}: {} => {}", out.empty() ? "" : ", ", name, before, after);
 }
 
-/// Without the node's index; several differences in brackets.
+/// The differences without the node's index; several of them in brackets.
 std::string node_difference(const NodeStateInfo& before, const NodeStateInfo& after) {
   std::string out;
   int count = 0;
@@ -184,7 +184,7 @@ std::string node_difference(const NodeStateInfo& before, const NodeStateInfo& af
     ++count;
   }
   add("capacity", before.capacity, after.capacity);
-  // Progress ends with the state; that is no news of its own.
+  // Progress ends with the state, so its end is not reported on its own.
   if (before.state == after.state) add("progress", before.init_progress, after.init_progress);
   add("start time", before.start_time, after.start_time);
   add("up since version", before.up_since_version, after.up_since_version);

@@ -27,7 +27,7 @@ ClusterState with_all_up(ClusterState state, const DistributionConfig& distribut
   return state;
 }
 
-/// No node of the distribution takes replicas, so what the retired ones hold cannot go anywhere.
+/// True if no node of the distribution takes replicas, so that those of the retired nodes cannot go anywhere.
 bool is_nowhere_to_go(const ClusterState& state, const DistributionConfig& distribution) {
   const auto& all = distribution.flat_nodes();
   return std::none_of(all.begin(), all.end(), [&](const auto& node) {

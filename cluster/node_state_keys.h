@@ -7,13 +7,13 @@
 
 namespace fjord {
 
-/// Which keys are printed: those of a cluster state, those and the description, or all that a node reports.
+/// The keys to print: those of a cluster state, those and the description, or all that a node reports.
 enum class NodeStateKeys { Cluster, ClusterWithDescription, Report };
 
 /// Sets one key of the text form; unknown keys are ignored.
 Status set_node_state_key(NodeStateInfo& info, NodeType type, std::string_view key, std::string_view value);
 
-/// Resets what means nothing in this state or for this type, so that equal states compare equal.
+/// Resets fields that have no meaning in this state or for this type, so that equal states compare equal.
 void normalize_node_state(NodeStateInfo& info, NodeType type);
 
 /// Appends " <prefix><key>:<value>" for each key that is not at its default.

@@ -110,7 +110,7 @@ class UnpreparedMap final : public PlacementMap {
   DistributionPointer distribution_;
 };
 
-/// Follows fixed settings, or with none those of the distribution.
+/// Uses one algorithm, or the distribution's settings if none is given.
 class SettingsPlacement final : public PlacementAlgorithm {
  public:
   SettingsPlacement() = default;

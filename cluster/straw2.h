@@ -8,7 +8,7 @@
 
 #include "fjord/cluster/distribution.h"
 
-/// The draws of straw2 on integers alone. The constants decide where data lies: they never change (golden values in
+/// The draws of straw2 in integer arithmetic. The constants decide where data lies and never change (golden values in
 /// test/cluster/placement_test.cpp).
 namespace fjord::straw2 {
 
@@ -57,7 +57,7 @@ inline std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// What all draws for one bucket start from.
+/// Seed of all draws for one bucket.
 inline std::uint64_t seed_of_key(std::uint64_t key) { return mix(key + 0x9e3779b97f4a7c15u); }
 inline std::uint64_t hash_of_child(std::uint64_t seed, std::uint64_t child_id) {
   return mix(seed ^ (child_id * 0xd6e8feb86659fd93u + 0xa0761d6478bd642fu));
@@ -81,7 +81,7 @@ struct Draw {
   std::uint64_t cost = 0;
   std::uint64_t weight = 1;
   std::uint64_t id = 0;
-  std::uint32_t position = 0;  ///< Of the child, for the caller.
+  std::uint32_t position = 0;  ///< Position of the child, for the caller.
   std::uint32_t available = 1;
 
   bool beats(const Draw& other) const {

@@ -10,13 +10,12 @@
 
 namespace fjord::cluster_text {
 
-/// The next token of a state string, or nothing at its end; `text` loses what was read. Any white space separates
-/// tokens.
+/// Removes the next token from a state string and returns it; nothing at the end. Any white space separates tokens.
 std::optional<std::string_view> next_token(std::string_view& text);
 
-/// Spaces, control characters, backslashes and bytes above 0x7e as \t \n \r \f \\ or \xHH.
+/// `text` with spaces, control characters, backslashes and bytes above 0x7e written as \t \n \r \f \\ or \xHH.
 std::string escape(std::string_view text);
-/// The inverse. Errors: InvalidArgument.
+/// The inverse of escape(). Errors: InvalidArgument.
 Result<std::string> unescape(std::string_view text);
 
 /// The whole text as an unsigned decimal number, or nothing.

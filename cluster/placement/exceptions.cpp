@@ -7,7 +7,7 @@
 namespace fjord {
 namespace {
 
-/// Where a node stands in flat_nodes().
+/// Position of a node in flat_nodes(); nothing if the node is not configured.
 std::optional<std::size_t> position_of(std::uint16_t index, const DistributionConfig& distribution) {
   const std::span<const DistributionGroup::Node> nodes = distribution.flat_nodes();
   for (std::size_t position = 0; position < nodes.size(); ++position) {

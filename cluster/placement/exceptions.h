@@ -10,11 +10,11 @@ namespace fjord {
 bool exception_holds(const PlacementException& exception, const NodeList& list, const ClusterState& state,
                      const DistributionConfig& distribution);
 
-/// What the algorithm said with the state's exceptions applied in order.
+/// The algorithm's list with these exceptions applied in order.
 NodeList with_exceptions_applied(const NodeList& list, std::span<const PlacementException> exceptions,
                                  const ClusterState& state, const DistributionConfig& distribution);
 
-/// The same for the bucket's exceptions of the state. Allocates nothing.
+/// The algorithm's list with the state's exceptions for the bucket `key` applied. Allocates nothing.
 inline NodeList with_exceptions(const NodeList& list, std::uint64_t key, const ClusterState& state,
                                 const DistributionConfig& distribution) {
   const std::span<const PlacementException> exceptions = state.exceptions_of(key);

@@ -13,7 +13,7 @@ namespace {
 
 using straw2::Uint128;
 
-/// All nodes with a capacity, and the groups they have to be kept apart in.
+/// All configured nodes with their weights, and the groups below the root in which replicas are kept apart.
 class FlatMap : public MapWithExceptions {
  public:
   enum class Groups { Apart, Ignored };
@@ -42,7 +42,7 @@ class FlatMap : public MapWithExceptions {
  protected:
   struct Node {
     std::uint64_t weight = 0;
-    double capacity = 0.0;  ///< With those of the groups above and of the state.
+    double capacity = 0.0;  ///< Includes those of the groups above and of the state.
     std::uint32_t domain = 0;
     std::uint16_t index = 0;
     bool is_available = false;
@@ -51,10 +51,9 @@ class FlatMap : public MapWithExceptions {
   const std::vector<Node>& nodes() const { return nodes_; }
   std::size_t wanted() const { return std::min<std::size_t>(distribution().redundancy(), available_); }
 
-  /// Chooses from candidates in the order in which `each_candidate(offer)` offers their positions until offer()
+  /// Chooses the nodes for a key. `each_candidate(offer)` offers the positions of candidates in order, until offer()
   /// returns false. Every group below the root, unless groups are ignored, gets one replica before any gets two, and so
-  /// on; for each such round the candidates are offered again. If the candidates do not suffice, the rest is chosen by
-  /// rendezvous.
+  /// on. In each such round the candidates are offered again. If they do not suffice, the rest is chosen by rendezvous.
   template <typename EachCandidate>
   NodeList choose(std::uint64_t key, EachCandidate each_candidate) const {
     Chosen chosen;
@@ -119,9 +118,9 @@ class FlatMap : public MapWithExceptions {
     return best[0].position;
   }
 
-  std::vector<Node> nodes_;  // as flat_nodes()
+  std::vector<Node> nodes_;  // In the order of flat_nodes().
   std::uint32_t available_ = 0;
-  /// How many replicas the groups have room for when none gets more than the position.
+  /// Replicas for which all groups together have room, if none gets more than the index.
   std::array<std::size_t, kMaxRedundancy + 1> room_{};
 };
 
@@ -135,8 +134,8 @@ class RendezvousMap final : public FlatMap {
   }
 };
 
-/// Owner is key modulo n, further replicas are on the nodes that follow; n counts the configured nodes. They are in
-/// turn from each group below the root, so that those that follow each other are apart.
+/// The primary is the node at key modulo n, where n is the number of configured nodes. Further replicas are on the
+/// nodes that follow. The order takes nodes in turn from each group below the root, so that successive nodes are apart.
 class ModuloMap final : public FlatMap {
  public:
   ModuloMap(StatePointer state_pointer, DistributionPointer distribution_pointer)
@@ -163,8 +162,8 @@ class ModuloMap final : public FlatMap {
   std::vector<std::uint32_t> order_;
 };
 
-/// A ring of 64 bits with tokens at murmur3(node, number of the token); the replicas are on the nodes of the next
-/// tokens from murmur3(bucket) on.
+/// A ring of 64 bits with tokens at murmur3(node, number of the token). The replicas are on the nodes of the tokens
+/// that follow murmur3(bucket).
 class ConsistentMap final : public FlatMap {
  public:
   ConsistentMap(StatePointer state_pointer, DistributionPointer distribution_pointer, unsigned tokens_per_node)
@@ -179,7 +178,7 @@ class ConsistentMap final : public FlatMap {
     std::sort(ring_.begin(), ring_.end(), [&](const Token& a, const Token& b) {
       return a.place != b.place ? a.place < b.place : nodes()[a.position].index < nodes()[b.position].index;
     });
-    // An index by the first bits, with about one token for each entry.
+    // An index by the first bits of a place, with about one token for each entry.
     index_bits_ = static_cast<unsigned>(std::bit_width(ring_.size()));
     index_.resize((std::size_t{1} << index_bits_) + 1, static_cast<std::uint32_t>(ring_.size()));
     for (std::uint32_t at = static_cast<std::uint32_t>(ring_.size()); at-- > 0;) index_[index_of(ring_[at].place)] = at;
@@ -205,9 +204,9 @@ class ConsistentMap final : public FlatMap {
     std::uint64_t place;
     std::uint32_t position;
   };
-  /// A node has at most so many times the tokens of one of capacity 1.
+  /// Most tokens of a node, as a multiple of those of a node with capacity 1.
   static constexpr double kTokensFactorMax = 64;
-  /// Different, or else the first buckets would lie on the tokens of node 0.
+  /// Two seeds, because with one the first buckets would lie on the tokens of node 0.
   static constexpr std::uint32_t kKeySeed = 0;
   static constexpr std::uint32_t kTokenSeed = 1;
 
@@ -231,8 +230,9 @@ class ConsistentMap final : public FlatMap {
   unsigned index_bits_ = 0;
 };
 
-/// Leaf groups are batches in the order in which they were added. The newest batch takes its share of the weight of
-/// all that are not newer, then the one before decides; in a batch nodes are equal and taken by a stride.
+/// Leaf groups are batches in the order in which they were added. The newest batch decides first: it takes its share of
+/// the weight of itself and all older ones. Then the one before it decides. In a batch nodes are equal and taken by a
+/// stride.
 class RushMap final : public FlatMap {
  public:
   RushMap(StatePointer state_pointer, DistributionPointer distribution_pointer)

@@ -4,14 +4,14 @@
 
 #include "fjord/cluster/placement.h"
 
-/// The algorithms behind placement_algorithm(). What they compute never changes: it says where data lies (golden lists
-/// in test/cluster/placement_kinds_test.cpp).
+/// The algorithms behind placement_algorithm(). Their results never change, because they say where data lies (golden
+/// lists in test/cluster/placement_kinds_test.cpp).
 namespace fjord {
 
 using StatePointer = std::shared_ptr<const ClusterState>;
 using DistributionPointer = std::shared_ptr<const DistributionConfig>;
 
-/// `settings` has hierarchical algorithms and maybe a rule.
+/// `settings` has hierarchical algorithms and perhaps a rule.
 std::shared_ptr<const PlacementMap> make_tree_map(StatePointer state, DistributionPointer distribution,
                                                   const PlacementSettings& settings);
 std::shared_ptr<const PlacementMap> make_rush_map(StatePointer state, DistributionPointer distribution);
@@ -20,7 +20,7 @@ std::shared_ptr<const PlacementMap> make_consistent_map(StatePointer state, Dist
                                                         unsigned tokens_per_node);
 std::shared_ptr<const PlacementMap> make_rendezvous_map(StatePointer state, DistributionPointer distribution);
 
-/// Applies the exceptions of the state to what place() says.
+/// Applies the exceptions of the state to the result of place().
 class MapWithExceptions : public PlacementMap {
  public:
   MapWithExceptions(StatePointer state, DistributionPointer distribution)

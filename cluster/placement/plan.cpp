@@ -10,10 +10,10 @@ namespace fjord {
 namespace {
 
 constexpr unsigned kBitsMax = 24;
-/// How many of the emptiest nodes are looked at for one bucket.
+/// Number of the emptiest nodes that are tried for one bucket.
 constexpr std::size_t kTargetsMax = 64;
 
-/// The groups of each node from the root down, to see which nodes are apart.
+/// The groups of each node from the root down, which show whether nodes are apart.
 class NodePaths {
  public:
   explicit NodePaths(const DistributionConfig& distribution) {
@@ -34,7 +34,7 @@ class NodePaths {
     return count;
   }
 
-  /// The most groups that the node shares with one of the list other than `except`.
+  /// The most groups that the node shares with a node of the list other than `except`.
   std::size_t shared_with(std::uint16_t node, const NodeList& list, std::uint16_t except) const {
     std::size_t most = 0;
     for (const std::uint16_t other : list) {
@@ -92,7 +92,7 @@ class Planner {
   double load(std::size_t node) const { return static_cast<double>(loads_[node]); }
   double bytes(std::uint64_t bucket) const { return static_cast<double>(bytes_[bucket]); }
 
-  /// On `current_` and the loads only.
+  /// Changes `current_` and the loads only.
   void replace(std::uint64_t bucket, std::uint16_t from, std::uint16_t to) {
     NodeList list;
     for (const std::uint16_t node : current_[bucket]) list.push_back(node == from ? to : node);
@@ -141,7 +141,7 @@ class Planner {
   /// Takes buckets from the fullest node until it is within the limit, then from the next one.
   void relieve() {
     std::vector<bool> is_stuck(loads_.size(), false);
-    // Each step makes the fullest nodes less full, so this ends; the bound is for buckets so large that it takes long.
+    // Each step makes a fullest node less full, so this ends. The bound is for large buckets, with which it takes long.
     for (std::size_t steps = 8 * options_.exceptions_max + loads_.size(); steps > 0; --steps) {
       std::optional<std::uint16_t> fullest;
       for (std::size_t node = 0; node < loads_.size(); ++node) {
@@ -167,14 +167,14 @@ class Planner {
     if (!to_[move.bucket]) {
       set_exception(move.bucket, from, move.to);
     } else if (*from_[move.bucket] == move.to) {
-      drop_exception(move.bucket);  // back to where the algorithm puts it
+      drop_exception(move.bucket);  // Back to where the algorithm puts it.
     } else {
       set_exception(move.bucket, *from_[move.bucket], move.to);
     }
   }
 
-  /// The move that takes the node within its limit with the fewest bytes, or else the one with the most bytes, to one
-  /// of the emptiest nodes. Nothing becomes fuller than the limit, or than the node is now.
+  /// A move to one of the emptiest nodes: of the smallest bucket that brings `from` within its limit, or else of the
+  /// largest. No node becomes fuller than the limit or, if there is no such move, than `from` is.
   std::optional<Move> find_move(std::uint16_t from) const {
     const std::vector<std::uint16_t> targets = emptiest_nodes(from);
     for (const bool is_careful : {true, false}) {
@@ -232,7 +232,7 @@ class Planner {
     } else if (count_ >= options_.exceptions_max) {
       return false;
     }
-    // As exception_holds() sees it: from the node that the algorithm names, in the algorithm's list.
+    // By the rule of exception_holds(): from the node that the algorithm names, in the algorithm's list.
     const NodeList& list = algorithm_[bucket];
     if (list.contains(to)) return false;
     const std::uint16_t origin = is_excepted ? *from_[bucket] : from;
@@ -244,10 +244,10 @@ class Planner {
   const DistributionConfig& distribution_;
   const ExceptionPlanOptions& options_;
   NodePaths paths_;
-  std::vector<NodeList> algorithm_;  ///< What the algorithm says.
+  std::vector<NodeList> algorithm_;  ///< By the algorithm alone.
   std::vector<NodeList> current_;    ///< With the exceptions of the plan.
   std::vector<double> shares_;
-  std::vector<double> fair_;  ///< Bytes.
+  std::vector<double> fair_;  ///< Fair number of bytes by node.
   std::vector<std::uint64_t> loads_;
   /// The exception of a bucket, if it has one.
   std::vector<std::optional<std::uint16_t>> from_;

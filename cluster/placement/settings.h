@@ -12,9 +12,9 @@ namespace fjord {
 Status parse_algorithm(std::string_view text, PlacementSettings& settings);
 /// Reads what follows `rule:`. Errors: InvalidArgument.
 Status parse_rule(std::string_view text, PlacementSettings& settings);
-/// What may not be, whatever the text: unknown groups, a rule without an end and the like. Errors: InvalidArgument.
+/// Checks the settings against the tree: unknown groups, a rule without an end and the like. Errors: InvalidArgument.
 Status check_placement(const PlacementSettings& settings, const DistributionGroup& root);
-/// "algorithm:... rule:... " with a space behind each, without what is at its default.
+/// "algorithm:... rule:... " with a space after each; defaults are left out.
 std::string print_placement(const PlacementSettings& settings);
 
 }  // namespace fjord

@@ -14,7 +14,7 @@ std::shared_ptr<const T> copy_of(const T& value) {
   return std::make_shared<const T>(value);
 }
 
-/// Divides replicas down the tree.
+/// Divides replicas among the nodes, down the tree.
 class ShareDivider {
  public:
   ShareDivider(const ClusterState& state, const DistributionConfig& distribution)
@@ -39,7 +39,7 @@ class ShareDivider {
  private:
   struct Part {
     double weight = 0;
-    double room = 0;  ///< Nodes.
+    double room = 0;  ///< Available nodes.
     double cap = 0;
     double share = 0;
     std::uint32_t number = 0;
@@ -50,7 +50,7 @@ class ShareDivider {
     shares_[part.number] = part.share;
   }
 
-  /// The available nodes of a leaf group.
+  /// Adds the available nodes of a leaf group.
   void add_nodes_of_leaf(const DistributionConfig::FlatGroup& leaf, double factor, std::vector<Part>& parts) const {
     for (std::uint32_t at = leaf.first_node; at < leaf.node_end; ++at) {
       const NodeStateInfo& info = state_.node(NodeId::storage(nodes_[at].index));
@@ -59,7 +59,7 @@ class ShareDivider {
     }
   }
 
-  /// Those of all leaf groups below a group.
+  /// Adds the available nodes of all leaf groups below a group.
   void add_nodes(std::uint32_t group, double factor, std::vector<Part>& parts) const {
     const DistributionConfig::FlatGroup& flat = groups_[group];
     factor *= flat.capacity;
@@ -92,7 +92,7 @@ class ShareDivider {
     }
   }
 
-  /// A group takes no second replica of a bucket while another one with room has none, and so on.
+  /// Sets the caps: no group takes a second replica of a bucket while another one with room has none, and so on.
   static void limit(std::vector<Part>& parts, double replicas) {
     double sum = 0;
     for (double rounds = 1; sum < replicas - 1e-9 && rounds <= kMaxRedundancy; ++rounds) {
@@ -104,7 +104,7 @@ class ShareDivider {
     }
   }
 
-  /// In proportion to the weights; what is above a cap goes to the others.
+  /// Divides the replicas in proportion to the weights. The excess over a cap goes to the others.
   static void fill(std::vector<Part>& parts, double replicas) {
     double left = replicas;
     double weight = 0;

@@ -13,7 +13,7 @@ namespace {
 
 using straw2::Uint128;
 
-/// A few results in order. Not initialised, as it lies in arrays on the stack of the hot path.
+/// A short list in order. Not initialised, because it lies in arrays on the stack of the hot path.
 struct Picks {
   std::array<std::uint32_t, kMaxRedundancy> items;
   std::uint32_t size;
@@ -24,11 +24,11 @@ struct Picks {
   }
 };
 
-/// All primes above the largest number of children, so that each is a stride through all children of any group.
+/// Primes above the largest number of children, so that each is a stride through all children of any group.
 constexpr std::array<std::uint64_t, 16> kStridePrimes = {65537, 65539, 65543, 65551, 65557, 65563, 65579, 65581,
                                                          65587, 65599, 65609, 65617, 65629, 65633, 65647, 65651};
 
-/// How often list and tree draw before the rest is ranked by straw2.
+/// Most draws of list and tree, before the rest is ranked by straw2.
 constexpr std::uint64_t draws_max(std::size_t count) { return 32 + 8 * std::uint64_t{count}; }
 
 class TreeMap final : public MapWithExceptions {
@@ -57,22 +57,22 @@ class TreeMap final : public MapWithExceptions {
   }
 
  private:
-  /// A node or a group below a group.
+  /// A child of a group: a node or a group.
   struct Child {
     std::uint64_t id;
     std::uint64_t weight;
-    std::uint64_t weight_through;  ///< With all children before it.
-    std::uint32_t result;          ///< Node index or number of the group.
-    std::uint32_t available;       ///< Nodes.
+    std::uint64_t weight_through;  ///< Sum of its weight and those of the children before it.
+    std::uint32_t result;          ///< Node index, or number of the group.
+    std::uint32_t available;       ///< Available nodes in it.
   };
   struct Group {
     std::uint64_t id = 0;
     std::uint32_t first_child = 0;
     std::uint32_t child_end = 0;
-    std::uint32_t open_children = 0;  ///< With available nodes.
+    std::uint32_t open_children = 0;  ///< Children with available nodes.
     std::uint32_t available = 0;
     std::uint32_t level = 0;
-    std::uint32_t tree_weights = 0;  ///< Tree: where its 2 * tree_leaves weights begin.
+    std::uint32_t tree_weights = 0;  ///< Tree: start of its 2 * tree_leaves weights in `tree_weights_`.
     std::uint32_t tree_leaves = 0;
     PlacementKind kind = PlacementKind::Straw2;
     bool is_leaf = true;
@@ -134,8 +134,8 @@ class TreeMap final : public MapWithExceptions {
     children_.push_back({node.index, weight, 0, node.index, is_available ? 1u : 0u});
   }
 
-  /// The weights of a binary tree: child i is the node 2i + 1, and a node is odd times the power of two of its height.
-  /// When the tree gets a level more, the nodes that exist keep their numbers.
+  /// Computes the weights of a binary tree. Child i is the tree node 2i + 1. The number of a tree node is odd times two
+  /// to the power of its height, so existing nodes keep their numbers when the tree gets another level.
   void add_binary_tree(Group& group) {
     group.tree_leaves = std::bit_ceil(std::max<std::uint32_t>(1, group.children()));
     group.tree_weights = static_cast<std::uint32_t>(tree_weights_.size());
@@ -155,13 +155,13 @@ class TreeMap final : public MapWithExceptions {
       std::uint32_t group = 0;
       const std::uint64_t id = DistributionConfig::group_id(step.group);
       if (step.action == PlacementStep::Action::Take) {
-        while (flat[group].id != id) ++group;  // the configuration has checked that it is there
+        while (flat[group].id != id) ++group;  // check_placement() has found it.
       }
       rule_.push_back({step.action, group, step.count == 0 ? distribution().redundancy() : step.count, step.level});
     }
   }
 
-  /// How many things of the level a child can give: nodes that are available, or groups with such nodes.
+  /// Number of items of the level that a child can give: available nodes, or groups with available nodes.
   std::uint32_t room(const Child& child, bool is_node, unsigned level) const {
     if (is_node || level == PlacementStep::kNodeLevel) return child.available;
     if (child.available == 0) return 0;
@@ -172,7 +172,7 @@ class TreeMap final : public MapWithExceptions {
     return sum;
   }
 
-  /// Up to `count` distinct nodes, or groups of the level, below the group.
+  /// Picks up to `count` distinct nodes, or groups of the level, below the group.
   void select(std::uint64_t seed, std::uint32_t number, std::size_t count, unsigned level, Picks& picks) const {
     const Group& group = groups_[number];
     picks.size = 0;
@@ -210,7 +210,7 @@ class TreeMap final : public MapWithExceptions {
     }
   }
 
-  /// The first min(count, open_children) distinct children with available nodes, as the group's algorithm has them.
+  /// Ranks the first min(count, open_children) distinct children with available nodes by the group's algorithm.
   void rank(std::uint64_t seed, const Group& group, std::size_t count, Picks& ranked) const {
     ranked.size = 0;
     const std::size_t wanted = std::min<std::size_t>(count, group.open_children);
@@ -242,8 +242,8 @@ class TreeMap final : public MapWithExceptions {
     if (ranked.size < wanted) rank_by_straw2(seed, group, wanted, ranked);
   }
 
-  /// The first of rank_by_straw2() among children of the same weight, without logarithms: the highest hash costs the
-  /// least, unless another is so near that both may cost the same; then false.
+  /// The first child of rank_by_straw2() among children of the same weight, without logarithms: the highest hash has
+  /// the lowest cost. False if another hash is so near that both may have the same cost.
   bool pick_one_by_straw2(std::uint64_t seed, const Group& group, Picks& ranked) const {
     constexpr std::uint64_t kNear = std::uint64_t{1} << 32;
     std::uint64_t best = 0;
@@ -275,7 +275,7 @@ class TreeMap final : public MapWithExceptions {
     return static_cast<std::uint64_t>((Uint128{hash} * weight) >> 64);
   }
 
-  /// Children come in the order in which they were added; the newest decides first.
+  /// Children are in the order in which they were added; the newest decides first.
   std::uint32_t draw_in_list(std::uint64_t seed, const Group& group) const {
     for (std::uint32_t at = group.child_end - 1; at > group.first_child; --at) {
       const Child& child = children_[at];
@@ -325,7 +325,7 @@ class TreeMap final : public MapWithExceptions {
     }
   }
 
-  std::vector<Group> groups_;  // as flat_groups()
+  std::vector<Group> groups_;  // In the order of flat_groups().
   std::vector<Child> children_;
   std::vector<std::uint64_t> tree_weights_;
   std::vector<Step> rule_;

@@ -8,7 +8,7 @@
 #include "fjord/cluster/placement.h"
 #include "straw2.h"
 
-/// What the algorithms share: weights, and how many replicas each group gets.
+/// Shared by the algorithms: weights, and the number of replicas of each group.
 namespace fjord {
 
 inline std::uint64_t weight_of_node(const DistributionGroup::Node& node, const NodeStateInfo& info) {
@@ -17,17 +17,16 @@ inline std::uint64_t weight_of_node(const DistributionGroup::Node& node, const N
 }
 
 struct GroupWeight {
-  std::uint64_t weight = 0;     ///< Of all configured nodes.
-  std::uint32_t available = 0;  ///< Nodes.
+  std::uint64_t weight = 0;     ///< Weight of all configured nodes.
+  std::uint32_t available = 0;  ///< Number of available nodes.
 };
 
-/// The weight and the number of available nodes of a group; of a group of capacity 0 none.
+/// The weight of a group and the number of its available nodes; both are 0 if its capacity is 0.
 GroupWeight weight_of_group(std::uint32_t group, const ClusterState& state,
                             std::span<const DistributionConfig::FlatGroup> groups,
                             std::span<const DistributionGroup::Node> nodes);
 
-/// How many of `count` replicas each of at most kMaxRedundancy ranked children gets: one each, then again, as many as
-/// each has room for.
+/// Divides `count` replicas among at most kMaxRedundancy ranked children: one to each in turn, as long as it has room.
 class ReplicaShares {
  public:
   template <typename RoomOfRank>

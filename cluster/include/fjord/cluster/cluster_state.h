@@ -16,67 +16,67 @@
 
 namespace fjord {
 
-/// The state of a node, or of the cluster as a whole (which is never Retired or Maintenance). In the state string each
-/// is one letter: u i d r m s.
+/// The state of a node, or of the cluster as a whole, which is never Retired or Maintenance. The state string has one
+/// letter for each: u i d r m s.
 enum class NodeState : std::uint8_t { Up = 1, Initializing = 2, Down = 3, Retired = 4, Maintenance = 5, Stopping = 6 };
 
 /// "up", "initializing", "down", "retired", "maintenance", "stopping".
 std::string_view to_string(NodeState state);
-/// The letter of the state string.
+/// The state's letter in the state string.
 char to_letter(NodeState state);
-/// The state of a letter. Errors: InvalidArgument.
+/// The state that the letter stands for. Errors: InvalidArgument.
 Result<NodeState> node_state_from_letter(std::string_view letter);
 inline std::ostream& operator<<(std::ostream& out, NodeState state) { return out << to_string(state); }
 
 /// True if a node in state `a` can do more than one in state `b`: up > retired > initializing > stopping > down >
 /// maintenance.
 bool is_above(NodeState a, NodeState b);
-/// An operator's wanted state takes effect only if it is below what the node itself reports.
+/// True if an operator's wanted state takes effect: it has to be below the state that the node itself reports.
 inline bool wanted_may_override(NodeState reported, NodeState wanted) { return is_above(reported, wanted); }
 
-/// Below this progress an initializing node still lists its buckets and cannot be asked for anything.
+/// Below this progress an initializing node still lists its buckets and serves no requests.
 inline constexpr double kListingProgressLimit = 0.01;
-/// Distribution bits and used bits where a state does not name them.
+/// Distribution bits and used bits if a state does not name them.
 inline constexpr unsigned kDefaultDistributionBits = 16;
 
-/// What a cluster state says about one node; also what a node reports about itself.
+/// One node's part of a cluster state; also a node's report about itself.
 struct NodeStateInfo {
   NodeState state = NodeState::Up;
   /// Weight in the placement, relative to other nodes. Storage nodes only.
   double capacity = 1.0;
-  /// From 0 to 1; means something only while the node is Initializing.
+  /// From 0 to 1; valid only while the node is Initializing.
   double init_progress = 0.0;
-  /// When the node's process started, in seconds since 1970; 0 unknown. Tells a restarted node from a blip.
+  /// When the node's process started, in seconds since 1970; 0: unknown. Distinguishes a restart from a short break.
   std::uint64_t start_time = 0;
-  /// The version of the cluster state in which the node last became available after it had been down or restarted; 0:
-  /// it always was. What was known about the node's buckets under an older version has to be fetched again.
+  /// The version of the cluster state in which the node last became available after it was down or restarted; 0: it
+  /// always was. Information about the node's buckets from an older version has to be fetched again.
   std::uint64_t up_since_version = 0;
   /// The fewest bits that a bucket on the node uses. Only reported; not part of a cluster state.
   unsigned min_used_bits = kDefaultDistributionBits;
   /// Why the node is in this state, for people.
   std::string description;
 
-  /// Reads the form that to_string() prints: "s:u c:2.4 t:5 b:12 m:Foo\x20bar". Keys it does not know are ignored; for
-  /// a distributor the capacity is too. Errors: InvalidArgument names the key and the value.
+  /// Parses the text of to_string(): "s:u c:2.4 t:5 b:12 m:Foo\x20bar". Unknown keys are ignored, and so is the
+  /// capacity of a distributor. Errors: InvalidArgument names the key and the value.
   static Result<NodeStateInfo> parse(std::string_view text, NodeType type = NodeType::Storage);
-  /// Always starts with s:, then what differs from the defaults.
+  /// The state (s:) first, then the fields that differ from their defaults.
   std::string to_string() const;
 
-  /// True if `other` needs no new cluster state: descriptions, start times and used bits do not count, and the progress
-  /// only by the side of kListingProgressLimit it is on.
+  /// True if `other` needs no new cluster state. Descriptions, start times and used bits do not count; progress counts
+  /// only if it is on the other side of kListingProgressLimit.
   bool is_similar(const NodeStateInfo& other) const;
-  /// As is_similar(), and the progress does not count at all.
+  /// The same as is_similar(), but progress does not count at all.
   bool is_similar_ignoring_progress(const NodeStateInfo& other) const;
 
   friend bool operator==(const NodeStateInfo&, const NodeStateInfo&) = default;
 };
 
 /// One replica of one bucket that is kept on another node than the placement algorithm says, so that all nodes are
-/// equally full (plan_exceptions() makes them). It holds while the algorithm places the bucket on `from` and not on
-/// `to`, `to` may take replicas, and the move puts no two replicas into one group that would be apart without it;
-/// otherwise the algorithm is followed, and the exception holds again when all this is true again.
+/// equally full (see plan_exceptions()). It holds while the algorithm places the bucket on `from` and not on `to`, `to`
+/// may take replicas, and the move brings no two replicas into one group that would be apart without it. Otherwise the
+/// algorithm is followed. The exception holds again when all this is true again.
 struct PlacementException {
-  std::uint64_t bucket = 0;  ///< Its first ClusterState::bits() bits.
+  std::uint64_t bucket = 0;  ///< The bucket's first ClusterState::bits() bits.
   std::uint16_t from = 0;
   std::uint16_t to = 0;
 
@@ -90,28 +90,28 @@ struct PlacementException {
 /// ClusterState>.
 class ClusterState {
  public:
-  /// With the description of the cluster alone, of the cluster and of all nodes, or without any.
+  /// Descriptions to print: none, that of the cluster, or those of the cluster and of all nodes.
   enum class Print { Normal, WithClusterDescription, WithDescriptions };
 
   /// Version 0, no nodes, cluster up.
   ClusterState() = default;
 
-  /// Errors: InvalidArgument names the token.
+  /// Parses the text form. Errors: InvalidArgument names the token.
   static Result<ClusterState> parse(std::string_view text);
-  /// The canonical text: keys with default values are left out, and so are nodes at the end that are plainly down.
+  /// The canonical text, without keys at their defaults and without nodes at the end that are plainly down.
   std::string to_string(Print print = Print::Normal) const;
 
   std::uint64_t version() const { return version_; }
-  /// The version that was in force before this one. Those between were pending and replaced: nobody ever acted in them.
+  /// The version that was in force before this one. Those between were pending and replaced; no node acted in them.
   std::uint64_t follows() const { return version_ - 1 - skipped_; }
   /// The cluster as a whole: Up, Down, Initializing or Stopping.
   NodeState cluster() const { return cluster_; }
   bool is_cluster_up() const { return cluster_ == NodeState::Up; }
-  /// For people; of a cluster that is down the reason, which nodes answer with.
+  /// For people. If the cluster is down it is the reason, with which nodes answer.
   const std::string& description() const { return description_; }
-  /// Distribution bits: buckets are placed by their first so many bits. From 1 to 58.
+  /// Distribution bits, from 1 to 58: a bucket is placed by this many of its first bits.
   unsigned bits() const { return bits_; }
-  /// One more than the index of the last node of the type that the state knows.
+  /// One more than the index of the last node of the type that the state lists.
   std::uint16_t node_count(NodeType type) const { return static_cast<std::uint16_t>(nodes(type).size()); }
   /// The reference lives until the state is changed or destroyed.
   const NodeStateInfo& node(NodeId id) const {
@@ -119,23 +119,23 @@ class ClusterState {
     return id.index < list.size() ? list[id.index] : down_node();
   }
   bool is_up(NodeId id) const { return node(id).state == NodeState::Up; }
-  /// Timestamps given under this state are above it, and none that was given under an earlier one is: microseconds
-  /// since 1970; 0: the state says nothing of it. Not a difference that needs a new state.
+  /// Floor in microseconds since 1970: timestamps given under this state are above it, those given under earlier states
+  /// are not. 0: the state names none. A difference in it needs no new state.
   std::uint64_t time_floor_us() const { return time_floor_us_; }
-  /// Every bucket that exists has at least so many replicas, current or not, or as many as a new one gets
-  /// (replicas_at_birth()) if that is less. 0: the state says nothing of it.
+  /// Every existing bucket has at least this many replicas, current or not, or as many as a new bucket gets
+  /// (replicas_at_birth()) if that is less. 0: the state names no number.
   unsigned copies_assured() const { return copies_assured_; }
-  /// By rising bucket, then `from`; no two with the same. The span lives until the state is changed or destroyed.
+  /// Ordered by bucket, then by `from`; no two have the same. The span lives until the state is changed or destroyed.
   std::span<const PlacementException> exceptions() const { return exceptions_; }
-  /// Those of one bucket, which is named by its first bits() bits.
+  /// The exceptions of one bucket, which is named by its first bits() bits.
   std::span<const PlacementException> exceptions_of(std::uint64_t bucket) const;
 
-  /// It follows version - 1.
+  /// Also sets follows() to version - 1.
   void set_version(std::uint64_t version) {
     version_ = version;
     skipped_ = 0;
   }
-  /// `before` is less than version().
+  /// Sets follows(). `before` is less than version().
   void set_follows(std::uint64_t before) {
     FJORD_CHECK(before < version_);
     skipped_ = version_ - 1 - before;
@@ -145,21 +145,22 @@ class ClusterState {
   /// `state` is one of Up, Down, Initializing, Stopping.
   void set_cluster(NodeState state);
   void set_description(std::string description) { description_ = std::move(description); }
-  /// `bits` is from 1 to 58. With another number than before the exceptions are dropped: buckets are placed anew.
+  /// `bits` is from 1 to 58. Another number than before drops the exceptions, as all buckets are placed again.
   void set_bits(unsigned bits);
-  /// In any order. Every bucket is below 2^bits(), and of equal bucket and `from` there is one.
+  /// In any order. Each bucket is below 2^bits(), and no two have the same bucket and `from`.
   void set_exceptions(std::vector<PlacementException> exceptions);
-  /// Nodes between the old count and the index become down; nodes at the end that are plainly down are cut off.
+  /// Sets one node. Nodes between the old count and its index become down; nodes at the end that are plainly down are
+  /// cut off.
   void set_node(NodeId id, NodeStateInfo info);
-  /// The same with only the state changed.
+  /// Changes the node's state only; otherwise like set_node().
   void set_node_state(NodeId id, NodeState state);
 
-  /// True if `other` need not be published as a new version: the same bits, cluster state, exceptions, assured
-  /// copies and similar nodes; the version and descriptions do not count. Nodes count also while the cluster is down:
-  /// reads may go on, and another node that fails must be known to be down.
+  /// True if `other` need not be published as a new version: it has the same bits, cluster state, exceptions and
+  /// assured copies, and similar nodes. Version and descriptions do not count. Nodes count also while the cluster is
+  /// down: reads may go on, and another node that fails must be known to be down.
   bool is_similar(const ClusterState& other) const;
   bool is_similar_ignoring_progress(const ClusterState& other) const;
-  /// What changes from this state to `next`, for people: "version: 3 => 4, storage: [2: Up => Down]". Empty if nothing.
+  /// The changes from this state to `next`, for people: "version: 3 => 4, storage: [2: Up => Down]". Empty if none.
   std::string diff(const ClusterState& next) const;
 
   friend bool operator==(const ClusterState&, const ClusterState&) = default;

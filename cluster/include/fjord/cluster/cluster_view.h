@@ -14,25 +14,26 @@
 
 namespace fjord {
 
-/// Not retired, and of some capacity. One that is down counts, as it may come back.
+/// True if the node is not retired and has a capacity. A node that is down counts, because it may come back.
 bool is_to_stay(const ClusterState& state, std::uint16_t storage_node);
 
-/// The state by which the replicas that exist are placed, for a PlacementAlgorithm: a node in maintenance keeps its
-/// place, as it comes back with what it has. While no node of the distribution takes replicas the retired ones keep
-/// theirs, as there is nowhere else to go.
+/// The state by which existing replicas are placed, for a PlacementAlgorithm. A node in maintenance keeps its place,
+/// because it comes back with its replicas. Retired nodes keep theirs while no node of the distribution takes replicas,
+/// because there is nowhere else to go.
 ClusterState state_of_places(const ClusterState& state, const DistributionConfig& distribution);
 
-/// The state by which new buckets are placed: on nodes that are up, so that a node in maintenance gets none; retired
-/// nodes count as above.
+/// The state by which new buckets are placed: on nodes that are up, so a node in maintenance gets none. Retired nodes
+/// count as in state_of_places().
 ClusterState state_for_new_buckets(const ClusterState& state, const DistributionConfig& distribution);
 
-/// Buckets are made with so many replicas and not with fewer; after that at least as many nodes hold a replica, current
-/// or not. Nodes that are being emptied count for nothing: buckets may have left them already. Only while no other node
-/// takes replicas they count, as they are not emptied then.
+/// The number of replicas with which a bucket is created, and not with fewer; afterwards at least as many nodes hold a
+/// replica, current or not. Nodes that are being emptied (retired or without capacity) do not count, because buckets
+/// may have left them already. Retired ones count only while no other node takes replicas, as they are not emptied
+/// then.
 unsigned replicas_at_birth(const ClusterState& state, const DistributionConfig& distribution);
 
-/// What a component acts on: a cluster state with the distribution configuration that goes with it. Neither is null.
-/// A value; copies share the snapshots.
+/// The cluster state that a component acts on, and the distribution configuration that goes with it. Neither is null. A
+/// value; copies share the snapshots.
 struct ClusterView {
   std::shared_ptr<const ClusterState> state = std::make_shared<const ClusterState>();
   std::shared_ptr<const DistributionConfig> distribution = std::make_shared<const DistributionConfig>();
@@ -47,7 +48,7 @@ struct ClusterView {
   unsigned redundancy() const { return distribution->redundancy(); }
   const NodeStateInfo& node(NodeId id) const { return state->node(id); }
   bool is_up(NodeId id) const { return state->is_up(id); }
-  /// By the algorithm that the distribution names.
+  /// Ideal nodes by the algorithm that the distribution names.
   NodeList ideal_nodes(BucketId bucket) const {
     return placement_algorithm().ideal_nodes(bucket, *state, *distribution);
   }
@@ -58,21 +59,21 @@ struct ClusterView {
   bool owns(std::uint16_t distributor, BucketId bucket) const { return owner(bucket) == distributor; }
 };
 
-/// `view` with the state by which the replicas that exist are placed.
+/// `view` with the state by which existing replicas are placed.
 inline ClusterView view_of_places(const ClusterView& view) {
   return {std::make_shared<const ClusterState>(state_of_places(*view.state, *view.distribution)), view.distribution};
 }
 
-/// Ideal nodes and owners under one view, computed when first asked for and kept in flat arrays by the 2^bits
-/// distribution buckets, so that each further question costs an array access. Above kMaxCachedBits distribution bits it
-/// computes each time.
+/// Ideal nodes and owners under one view. They are computed when first asked for and kept in flat arrays by the 2^bits
+/// distribution buckets, so that a further question costs an array access. Above kMaxCachedBits distribution bits each
+/// question is computed.
 ///
 /// Threading: confined to one executor. Lifetime: `algorithm` outlives the cache.
 class PlacementCache {
  public:
   static constexpr unsigned kMaxCachedBits = 20;
 
-  /// By the algorithm that the distribution names.
+  /// Uses the algorithm that the distribution names.
   explicit PlacementCache(ClusterView view);
   PlacementCache(ClusterView view, const PlacementAlgorithm& algorithm);
 
@@ -86,7 +87,7 @@ class PlacementCache {
   const PlacementAlgorithm& algorithm_;
   std::shared_ptr<const PlacementMap> map_;
   bool is_cached_;
-  /// Per distribution bucket: how many ideal nodes (or kUnknownSize), and redundancy() entries of `nodes_`.
+  /// By distribution bucket: the number of its ideal nodes, or kUnknownSize. Each has redundancy() entries in `nodes_`.
   std::vector<std::uint8_t> sizes_;
   std::vector<std::uint16_t> nodes_;
   std::vector<std::uint32_t> owners_;

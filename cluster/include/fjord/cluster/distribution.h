@@ -36,7 +36,7 @@ struct DistributionGroup {
   friend bool operator==(const DistributionGroup&, const DistributionGroup&) = default;
 };
 
-/// How a bucket is mapped to nodes. The numbers never leave a process; texts have the names.
+/// An algorithm that maps buckets to nodes. The numbers never leave a process; texts have the names.
 ///
 /// The first four are hierarchical (CRUSH's kinds of buckets): in each group the children are ranked by one of them.
 /// The others look at all nodes at once. cluster/README.md compares them.
@@ -44,11 +44,11 @@ enum class PlacementKind : std::uint8_t {
   Straw2,      ///< "straw2": each child draws; moves the least on every change. The default.
   Uniform,     ///< "uniform": steps through the children in an order drawn for the bucket; knows no capacities.
   List,        ///< "list": from the newest child to the oldest, each takes its share of what is left.
-  Tree,        ///< "tree": down a binary tree over the children.
+  Tree,        ///< "tree": goes down a binary tree over the children.
   Rush,        ///< "rush": each leaf group is a batch of nodes that was added at once; the newest batch chooses first.
   Modulo,      ///< "modulo": the bucket's number modulo the number of nodes, then the next nodes; knows no capacities.
-  Consistent,  ///< "consistent": the next tokens on a ring.
-  Rendezvous,  ///< "rendezvous": highest random weight of all nodes.
+  Consistent,  ///< "consistent": the nodes of the next tokens on a ring.
+  Rendezvous,  ///< "rendezvous": the nodes with the highest random weights.
 };
 
 inline constexpr std::array<PlacementKind, 8> kPlacementKinds = {
@@ -56,53 +56,54 @@ inline constexpr std::array<PlacementKind, 8> kPlacementKinds = {
     PlacementKind::Rush,   PlacementKind::Modulo,  PlacementKind::Consistent, PlacementKind::Rendezvous};
 
 std::string_view to_string(PlacementKind kind);
-/// Errors: InvalidArgument.
+/// The algorithm of this name. Errors: InvalidArgument.
 Result<PlacementKind> placement_kind_of(std::string_view name);
 inline std::ostream& operator<<(std::ostream& out, PlacementKind kind) { return out << to_string(kind); }
 constexpr bool is_hierarchical(PlacementKind kind) { return kind <= PlacementKind::Tree; }
 
-/// A step of a placement rule, as CRUSH has them. A rule works on a list of groups and nodes.
+/// A step of a placement rule, as in CRUSH. A rule works on a list of groups and nodes.
 struct PlacementStep {
   enum class Action : std::uint8_t {
-    Take,    ///< "take(NAME)": the list is this group.
-    Select,  ///< "select(COUNT,LEVEL)": in each group of the list so many distinct groups of the level replace it.
-    Emit,    ///< "emit": the nodes of the list are chosen.
+    Take,  ///< "take(NAME)": the list is this group.
+    /// "select(COUNT,LEVEL)": COUNT distinct groups of the level replace each group of the list that contains them.
+    Select,
+    Emit,  ///< "emit": the nodes of the list are chosen.
   };
   /// The level of storage nodes, "node" in the text. The children of the root are at level 1.
   static constexpr unsigned kNodeLevel = 255;
 
   Action action = Action::Emit;
-  std::string group;            ///< Take
-  unsigned count = 0;           ///< Select; 0: the redundancy.
-  unsigned level = kNodeLevel;  ///< Select. A leaf group above the level stands for itself.
+  std::string group;            ///< Take: its name.
+  unsigned count = 0;           ///< Select: how many; 0: the redundancy.
+  unsigned level = kNodeLevel;  ///< Select: the level. A leaf group above it stands for itself.
 
   friend bool operator==(const PlacementStep&, const PlacementStep&) = default;
 };
 
-/// Which algorithm places the buckets of a cluster, and with which parameters.
+/// The algorithm that places the buckets of a cluster, and its parameters.
 struct PlacementSettings {
   static constexpr unsigned kDefaultTokens = 200;
   static constexpr unsigned kTokensMax = 10000;
 
-  /// One that looks at all nodes; or hierarchical ones by level: that of the root first, the last one for all further
-  /// levels too.
+  /// One algorithm that looks at all nodes; or hierarchical ones by level, of which the first is for the root and the
+  /// last also for all further levels.
   std::vector<PlacementKind> levels = {PlacementKind::Straw2};
   /// Consistent: tokens of a node of capacity 1.
   unsigned tokens_per_node = kDefaultTokens;
   /// Empty: as many replicas as the redundancy, spread over the groups of every level. If a rule gives too few nodes,
-  /// the rest is chosen in this way. Only with hierarchical algorithms.
+  /// the rest is chosen in the same way. Only with hierarchical algorithms.
   std::vector<PlacementStep> rule;
 
   PlacementKind kind() const { return levels.front(); }
   friend bool operator==(const PlacementSettings&, const PlacementSettings&) = default;
 };
 
-/// How many replicas a bucket has, the tree of groups they are spread over, and the algorithm that does it. Immutable;
-/// shared between components as std::shared_ptr<const DistributionConfig>.
+/// The number of replicas of a bucket, the tree of groups over which they are spread, and the algorithm that spreads
+/// them. Immutable; shared between components as std::shared_ptr<const DistributionConfig>.
 ///
 /// Text form: `redundancy:2 (root (rack_a 0 1 2*0.5) (rack_b*2 3-5))`, where `*` gives a capacity other than 1 and
-/// `3-5` means the nodes 3 4 5. A node occurs once at most. Before the tree there may be an algorithm, straw2 if there
-/// is none, and a rule: `algorithm:tree,uniform rule:take(root);select(2,1);select(1,node);emit`; tokens of consistent
+/// `3-5` means the nodes 3 4 5. A node occurs at most once. The tree may be preceded by an algorithm (default: straw2)
+/// and a rule: `algorithm:tree,uniform rule:take(root);select(2,1);select(1,node);emit`. The tokens of consistent
 /// hashing follow a star: `algorithm:consistent*50`.
 class DistributionConfig {
  public:
@@ -113,19 +114,19 @@ class DistributionConfig {
     double capacity = 1.0;
     std::uint32_t first_node = 0;
     std::uint32_t node_end = 0;
-    std::uint32_t group_end = 0;  ///< One past the last group below this one; the first one follows it directly.
+    std::uint32_t group_end = 0;  ///< One past the last group below this one; the first group below comes next.
     bool is_leaf = true;
   };
 
-  /// FlatGroup::id of a group of the name.
+  /// FlatGroup::id of the group with this name.
   static std::uint64_t group_id(std::string_view name);
 
   /// Redundancy 1 over a group "root" without nodes.
   DistributionConfig();
 
-  /// Errors: InvalidArgument if a rule above is broken.
+  /// Errors: InvalidArgument if the redundancy or the tree breaks a rule above.
   static Result<DistributionConfig> make(unsigned redundancy, DistributionGroup root);
-  /// Errors: InvalidArgument with the column.
+  /// Parses the text form. Errors: InvalidArgument names the column.
   static Result<DistributionConfig> parse(std::string_view text);
   /// One group "root" with the nodes 0 to node_count - 1.
   static DistributionConfig flat(std::uint16_t node_count, unsigned redundancy);
@@ -139,7 +140,7 @@ class DistributionConfig {
   const PlacementSettings& placement() const { return placement_; }
   /// The same tree with another redundancy, from 1 to kMaxRedundancy.
   DistributionConfig with_redundancy(unsigned redundancy) const;
-  /// The same tree placed in another way. Errors: InvalidArgument if the settings break a rule above.
+  /// The same tree with other placement settings. Errors: InvalidArgument if these break a rule above.
   Result<DistributionConfig> with_placement(PlacementSettings placement) const;
   /// The canonical text; parse() gives back an equal configuration.
   std::string to_string() const;

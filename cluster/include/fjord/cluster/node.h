@@ -15,7 +15,7 @@ namespace fjord {
 /// The node types that a cluster state describes. The numbers travel on the wire.
 enum class NodeType : std::uint8_t { Storage = 1, Distributor = 2 };
 
-/// Indexes of a type are below this, so that a count of nodes fits into 16 bits too.
+/// Indexes of a type are below this, so that a count of nodes fits into 16 bits, too.
 inline constexpr std::uint16_t kMaxNodeCount = 65535;
 
 /// "storage" or "distributor".

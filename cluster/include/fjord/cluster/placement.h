@@ -52,16 +52,16 @@ class NodeList {
   std::uint32_t size_ = 0;
 };
 
-/// A placement algorithm made ready for one state and one distribution: the same answers as
-/// PlacementAlgorithm::ideal_nodes(), sooner and without allocation. Immutable; any thread may call it.
+/// A placement algorithm prepared for one state and one distribution. It gives the answers of
+/// PlacementAlgorithm::ideal_nodes(), faster and without allocation. Immutable; any thread may call it.
 class PlacementMap {
  public:
   virtual ~PlacementMap() = default;
   virtual NodeList ideal_nodes(BucketId bucket) const = 0;
 };
 
-/// Where the replicas of a bucket should be: a pure function, the same on every machine, that clients, distributors and
-/// tools share. Implementations have no state; any thread may call them.
+/// Decides where the replicas of a bucket should be: a pure function, the same on every machine, that clients,
+/// distributors and tools share. Implementations have no state; any thread may call them.
 class PlacementAlgorithm {
  public:
   virtual ~PlacementAlgorithm() = default;
@@ -69,7 +69,7 @@ class PlacementAlgorithm {
   /// The ideal storage nodes of a bucket, primary first: distinct, configured in `distribution`, available, and
   /// min(redundancy, available nodes) of them.
   ///
-  /// Which storage nodes are available:
+  /// A node is available by its state:
   ///
   ///     up            yes
   ///     initializing  no: gets its replicas when it is up
@@ -78,28 +78,29 @@ class PlacementAlgorithm {
   ///     stopping      no
   ///     down          no; so is a node beyond the state's count
   ///
-  /// and none with a capacity of 0. Replicas that exist elsewhere stay usable; this says only where they belong. A
-  /// bucket is placed by its first state.bits() bits, so that it stays where it is when it splits; bits that a bucket
-  /// does not use count as 0.
+  /// A node with capacity 0 is not available. Replicas that exist elsewhere stay usable; this says only where they
+  /// belong. A bucket is placed by its first state.bits() bits, so that it stays where it is when it splits; bits that
+  /// a bucket does not use count as 0.
   ///
-  /// The state's exceptions are applied to what the algorithm says (PlacementException).
+  /// The state's exceptions are applied to the result of the algorithm (PlacementException).
   ///
-  /// Straw2 without a rule allocates nothing; the others prepare() for each call, so whoever asks for many buckets
-  /// under one state does that once.
+  /// Straw2 without a rule allocates nothing. The others prepare() on each call, so a caller with many buckets under
+  /// one state prepares once itself.
   virtual NodeList ideal_nodes(BucketId bucket, const ClusterState& state,
                                const DistributionConfig& distribution) const = 0;
 
   /// Takes time and memory in proportion to the nodes (consistent: to the tokens). Neither argument is null; the map
-  /// shares them. What an algorithm does not override asks ideal_nodes() each time and must not outlive it.
+  /// shares them. The map of this default implementation calls ideal_nodes() each time, and must not outlive the
+  /// algorithm.
   virtual std::shared_ptr<const PlacementMap> prepare(std::shared_ptr<const ClusterState> state,
                                                       std::shared_ptr<const DistributionConfig> distribution) const;
 };
 
-/// The algorithm that does what the distribution's placement() says, for whatever distribution it is called with. It
-/// lives for ever. This is what clients, distributors, controllers and tools use.
+/// The algorithm that follows the placement() of any distribution that it gets. It lives as long as the process.
+/// Clients, distributors, controllers and tools use this one.
 const PlacementAlgorithm& placement_algorithm();
-/// One algorithm on all levels and without a rule, whatever the distribution says; of its placement() only the tokens
-/// count. For comparisons.
+/// One algorithm on all levels and without a rule, whatever the distribution says. It uses only the tokens of the
+/// distribution's placement(). For comparisons.
 const PlacementAlgorithm& placement_algorithm(PlacementKind kind);
 
 /// Straw2 on all levels of the hierarchy, the default.
@@ -109,11 +110,11 @@ const PlacementAlgorithm& placement_algorithm(PlacementKind kind);
 /// available nodes than replicas, they get more in further rounds, as many as they have room for. The list takes the
 /// groups in turn, so its first entries are in different groups.
 ///
-/// A draw depends on no other child and is not repeated, so a change of one weight moves only replicas to or from that
+/// A draw depends on no other child and is not repeated. So a change of one weight moves replicas only to or from that
 /// child, and when a node fails each of its buckets gets the next node in the ranking and keeps the others. The weight
-/// of a group is its capacity times the sum of its configured nodes' capacities, whether they are available or not:
-/// otherwise the failure of a node would move replicas of its neighbours to other groups. The neighbours carry its
-/// share until it is back or is taken out of the configuration.
+/// of a group is its capacity times the sum of the capacities of all its configured nodes, available or not. Otherwise
+/// the failure of a node would move replicas of its neighbours to other groups. The neighbours carry its share until it
+/// is back or is taken out of the configuration.
 ///
 /// All arithmetic is on integers (a table for log2, 128-bit products), so the result is the same on all machines.
 class Straw2Placement final : public PlacementAlgorithm {
@@ -124,12 +125,12 @@ class Straw2Placement final : public PlacementAlgorithm {
                                               std::shared_ptr<const DistributionConfig> distribution) const override;
 };
 
-/// True if the placement may use the storage node: the table at ideal_nodes().
+/// True if the placement may use the storage node; see the table at ideal_nodes().
 inline bool is_available_for_placement(const NodeStateInfo& node) {
   return node.state == NodeState::Up && node.capacity > 0.0;
 }
 
-/// The number that a bucket is placed by: its first `bits` bits.
+/// The first `bits` bits of the bucket, by which it is placed.
 std::uint64_t placement_key(BucketId bucket, unsigned bits);
 
 }  // namespace fjord

@@ -18,9 +18,9 @@ class CpuClock final : public Clock {
   WallTime wall_now() const override { return SystemClock().wall_now(); }
 };
 
-/// What happens to a cluster of nodes 0 to n - 1.
+/// A change of a cluster with the nodes 0 to n - 1.
 enum class ClusterChange {
-  Add,       ///< Node n comes, at the end of the last group; with RUSH as a batch of its own.
+  Add,       ///< Node n is added at the end of the last group; with RUSH as a batch of its own.
   Remove,    ///< Node n / 2 is taken out of the configuration; in trees its place stays, with capacity 0.
   Reweight,  ///< Node n / 2 gets twice the capacity.
 };
@@ -39,12 +39,12 @@ struct ComparisonOptions {
 };
 
 struct ComparisonResult {
-  double max_over_mean = 0;  ///< Replicas on nodes over what is fair by the capacities, before the change.
-  double stddev = 0;         ///< Of the same, relative.
+  double max_over_mean = 0;  ///< Highest ratio of a node's replicas to its fair share, before the change.
+  double stddev = 0;         ///< Standard deviation of these ratios.
   double max_over_mean_after = 0;
-  double moved_share = 0;  ///< Of all replicas.
-  double least_share = 0;  ///< What has to move: the node's replicas, or what its fair share changes by.
-  double map_ns = 0;       ///< One mapping of a prepared map; the fastest of eight parts of the buckets.
+  double moved_share = 0;  ///< Share of all replicas that moves.
+  double least_share = 0;  ///< Share that has to move: the node's replicas, or the change of its fair share.
+  double map_ns = 0;       ///< Time of one mapping of a prepared map, in the fastest of eight parts of the buckets.
   double prepare_us = 0;
 
   double moved_over_least() const { return least_share > 0 ? moved_share / least_share : 0; }

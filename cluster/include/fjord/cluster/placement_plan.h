@@ -13,28 +13,28 @@ namespace fjord {
 struct ExceptionPlanOptions {
   /// No node shall have more bytes than this many times its fair share.
   double max_over_mean = 1.02;
-  /// The table has at most so many rows.
+  /// The most exceptions that a plan may have.
   std::size_t exceptions_max = 4096;
 };
 
 struct ExceptionPlan {
   /// For ClusterState::set_exceptions().
   std::vector<PlacementException> exceptions;
-  /// max/mean of bytes over the fair shares (fair_shares()): by the algorithm alone, with the exceptions that the state
-  /// had, and with those of the plan.
+  /// Highest ratio of a node's bytes to its fair share (fair_shares()): by the algorithm alone, with the exceptions
+  /// that the state had, and with those of the plan.
   double without = 0.0;
   double before = 0.0;
   double after = 0.0;
 };
 
-/// Which buckets to keep on other nodes than the algorithm says, so that no node has more bytes than
+/// Plans which buckets to keep on other nodes than the algorithm says, so that no node has more bytes than
 /// `options.max_over_mean` times its fair share. `bucket_bytes` has the bytes of one replica of each of the
 /// 2^state.bits() buckets.
 ///
-/// The exceptions that the state has stay as long as they hold and are needed, so a plan made again after a small
-/// change is nearly the same; one is dropped when its bucket fits where the algorithm puts it with half of the allowed
-/// excess to spare. At most one replica of a bucket is moved, the largest that fit first, and groups stay apart. Nodes
-/// that cannot be relieved by moving single buckets (e.g. one bucket is larger than the mean) stay above the limit.
+/// The state's exceptions stay as long as they hold and are needed, so a plan made again after a small change is nearly
+/// the same. An exception is dropped when its bucket fits where the algorithm puts it, with half of the allowed excess
+/// to spare. At most one replica of a bucket is moved, the largest that fit first, and groups stay apart. Nodes that
+/// cannot be relieved by moving single buckets (e.g. one bucket is larger than the mean) stay above the limit.
 ///
 /// Pure: the same arguments give the same plan. Any thread. At most 2^24 buckets.
 ExceptionPlan plan_exceptions(std::span<const std::uint64_t> bucket_bytes, const ClusterState& state,

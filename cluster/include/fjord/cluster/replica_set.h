@@ -7,10 +7,10 @@
 
 namespace fjord {
 
-/// Which storage nodes hold all acknowledged writes of a bucket since `epoch`. Every replica
-/// stores it beside its documents; a distributor that has lost its memory reads from the newest one which replicas may
-/// be served and which must be merged first (docs/design/0001-first-architecture.md, "Replica sets").
-/// Epoch 0 means: this replica was never part of a set (it is being filled).
+/// The storage nodes that hold all acknowledged writes of a bucket since `epoch`. Every replica stores it beside its
+/// documents. A distributor that has lost its memory reads from the newest one which replicas may be served and which
+/// must be merged first (docs/design/0001-first-architecture.md, "Replica sets").
+/// Epoch 0: the replica was never part of a set, because it is still catching up.
 ///
 /// An epoch is a cluster state version and, in the low kStepBits bits, a step that counts the sets made under it.
 struct ReplicaSet {
@@ -27,17 +27,17 @@ struct ReplicaSet {
   friend bool operator==(const ReplicaSet&, const ReplicaSet&) = default;
 };
 
-/// What a replica of a bucket holds. `checksum` is the sum over all entries of a hash of (gid, timestamp, removed), so
-/// it does not depend on order: two replicas with equal entries and checksum hold the same versions.
+/// Summary of the content of a replica. `checksum` is the sum over all entries of a hash of (gid, timestamp, removed),
+/// so it does not depend on order: two replicas with equal entries and checksum hold the same versions.
 struct BucketInfo {
-  std::uint64_t entries = 0;    ///< Newest version of each document id, removes included.
-  std::uint64_t documents = 0;  ///< Without removes.
-  std::uint64_t bytes = 0;      ///< Of the documents' parts.
+  std::uint64_t entries = 0;    ///< Number of document ids, including removed ones.
+  std::uint64_t documents = 0;  ///< Entries that are not removes.
+  std::uint64_t bytes = 0;      ///< Bytes of the documents' parts.
   std::uint64_t checksum = 0;
   std::uint64_t max_timestamp_us = 0;
 
   friend bool operator==(const BucketInfo&, const BucketInfo&) = default;
-  /// The same versions of the same documents; the rest may tell of what was there before.
+  /// True if both hold the same versions of the same documents. The other fields may depend on earlier content.
   bool same_content(const BucketInfo& other) const { return entries == other.entries && checksum == other.checksum; }
 };
 
