@@ -12,14 +12,14 @@
 namespace fjord::tuner {
 namespace {
 
-/// How far the model's ratio of two settings may be wrong, apart from the profile: half of the 15 % that its rates may
-/// be, as most of an error is in both.
+/// Possible error of the model's ratio of two settings, apart from the profile: half of the 15 % by which its rates can
+/// be wrong, because most of an error is in both.
 constexpr double kModelError = 0.075;
-/// The least predicted gain for which something is changed.
+/// Minimum predicted gain for a change.
 constexpr double kGainMin = 0.01;
 
 std::string without_steps(std::string formula) {
-  // max of one argument is that argument.
+  // Replaces step() by max(), which with one argument is the identity.
   for (std::size_t at = formula.find("step("); at != std::string::npos; at = formula.find("step(")) {
     formula.replace(at, 4, "max");
   }
@@ -46,7 +46,7 @@ std::vector<std::string> binding_of(const Advice& advice) {
   return binding;
 }
 
-/// The nearest other value of each input with which the advice would be another.
+/// Returns up to three inputs, each with its nearest value for which the advice would differ; nearest first.
 std::vector<Flip> flips_of(const Advice& advice) {
   std::vector<std::pair<double, Flip>> found;
   std::vector<Input> inputs = advice.inputs;
@@ -55,7 +55,7 @@ std::vector<Flip> flips_of(const Advice& advice) {
     if (kept == 0) continue;
     double nearest = 0;
     for (int step = 1; step <= 64 + 24 && nearest == 0; ++step) {
-      // Sixteenths of an octave first, then whole ones.
+      // Steps of a sixteenth octave first, then of whole octaves.
       const double octaves = step <= 64 ? step / 16.0 : 4.0 + step - 64;
       for (const double direction : {1.0, -1.0}) {
         const double factor = std::exp2(direction * octaves);
@@ -79,7 +79,7 @@ std::vector<Flip> flips_of(const Advice& advice) {
   return flips;
 }
 
-/// What the profile's uncertainty makes of the gain: each constant a little off, one after the other.
+/// Computes the effect of a change with its interval: varies each constant by its uncertainty, one after the other.
 Effect effect_of(const Workload& w, const HardwareProfile& profile, const Settings& before, const Settings& after) {
   const auto gain = [&](const HardwareProfile& hw) {
     return predict(w, hw, after).objective / std::max(1e-12, predict(w, hw, before).objective);
@@ -113,7 +113,7 @@ Effect effect_of(const Workload& w, const HardwareProfile& profile, const Settin
   return effect;
 }
 
-/// It is a gain, wherever in its interval the true effect is.
+/// Returns whether the effect is a gain at every point of its interval.
 bool is_worth_it(const Effect& effect) { return effect.gain > 1 + kGainMin && effect.low > 1; }
 
 bool is_modelled(const Knob& knob) {
@@ -130,7 +130,7 @@ double ratio_of(std::int64_t a, std::int64_t b) {
   return std::max(x / y, y / x);
 }
 
-/// Empty if the value should be taken, else why not.
+/// Returns the reason not to take the candidate's value; empty if it should be taken.
 std::string why_not(const Workload& w, const HardwareProfile& hw, const Settings& settings, const Advice& candidate) {
   Settings changed = settings;
   changed.*(candidate.knob->member) = candidate.new_value;
@@ -147,7 +147,7 @@ std::string why_not(const Workload& w, const HardwareProfile& hw, const Settings
   return fmt::format("the predicted gain is {:+.1f} %", 100 * (gain - 1));
 }
 
-/// Of a value that alone would be taken.
+/// Returns the reason why a value that is good alone is put back.
 std::string why_put_back(const Workload& w, const HardwareProfile& hw, const Settings& settings,
                          const Advice& candidate) {
   Settings changed = settings;
@@ -175,7 +175,8 @@ double objective(const Workload& w, const HardwareProfile& hw, const Settings& s
   return predict(w, hw, settings).objective;
 }
 
-/// The knobs one after the other, each with what was decided before it; several times, as some matter only together.
+/// Chooses the knobs one after the other, each with the values chosen before it. Repeats this, because some knobs
+/// matter only together.
 Choice choose(const Workload& w, const HardwareProfile& hw) {
   Choice chosen{w.current, {}};
   const std::vector<Advice> order = candidates(w, hw, chosen.settings, {});
@@ -184,7 +185,7 @@ Choice choose(const Workload& w, const HardwareProfile& hw) {
       const Knob& knob = *slot.knob;
       const bool has_tuning = is_modelled(knob) && slot.inputs.front().name == "tuned";
       Choice best = chosen;
-      // Near the rule first: of what is equally good, the nearest counts.
+      // Nearest to the rule first: among equally good values the nearest wins.
       for (const double tuning : {1.0, 0.5, 2.0, 0.25, 4.0, 0.125, 8.0, 0.0625, 16.0}) {
         if (!has_tuning && tuning != 1) break;
         Choice other = chosen;
@@ -200,7 +201,8 @@ Choice choose(const Workload& w, const HardwareProfile& hw) {
       chosen = best;
     }
   }
-  // Back to what was set, where that costs next to nothing or nobody knows. What is put back may have carried another.
+  // Puts a knob back to its old value if that costs almost nothing or the effect is uncertain. Repeats, because another
+  // change can be worthwhile only together with the one put back.
   for (bool any = true; any;) {
     any = false;
     for (const Advice& slot : order) {
@@ -315,7 +317,7 @@ Report advise(const Workload& workload, const HardwareProfile& measured) {
   report.predicted_before = predict(workload, profile, report.before);
   report.predicted_after = predict(workload, profile, report.after);
   if (report.predicted_after.objective < report.predicted_before.objective) {
-    // Only through knobs that the model does not know; it cannot be worse by those that it knows.
+    // Only knobs outside the model can cause this; those in the model never make the prediction worse.
     report.warnings.push_back("nothing better was found");
   }
   report.effect = effect_of(workload, profile, report.before, report.after);
@@ -342,7 +344,8 @@ Report advise(const Workload& workload, const HardwareProfile& measured) {
     advice.flips = flips_of(advice);
     report.advice.push_back(std::move(advice));
   }
-  // What was chosen last may have moved what a formula says a little; settings are what the shown formulas give.
+  // Later choices can have changed the result of an earlier formula slightly; the settings are the results of the
+  // formulas shown.
   report.predicted_after = predict(workload, profile, report.after);
   for (Advice& advice : report.advice) {
     if (!is_modelled(*advice.knob)) continue;

@@ -27,10 +27,10 @@ ChangeWatch::Verdict ChangeWatch::observe(double objective) {
       verdict = Verdict::Keep;
     }
     if (verdict != Verdict::Watching) is_watching_ = false;
-    // What it was before counts again after a change is taken back, and no more after one that proved itself.
+    // After a roll-back the old periods are the baseline again; after a change that proved itself they are obsolete.
     if (verdict == Verdict::Keep) before_.clear();
   }
-  // Periods of a bad change are not what it is to be compared with later.
+  // Later changes are not compared with the periods of a bad change.
   if (verdict == Verdict::RollBack || verdict == Verdict::Watching) return verdict;
   before_.push_back(objective);
   while (before_.size() > static_cast<std::size_t>(options_.baseline_periods)) before_.pop_front();

@@ -41,7 +41,8 @@ std::int64_t YieldController::after_breach(double ratio) {
   good_periods_ = 0;
   int halvings = 1;
   if (ratio > 1.5) {
-    // The load has changed: what was nearly too much before says nothing now. Halved for each doubling of the latency.
+    // The load has changed, so the value that was too much before is obsolete. The value is halved once for each
+    // doubling of the latency.
     too_much_.reset();
     halvings = std::clamp(static_cast<int>(std::ceil(std::log2(ratio))), 1, 3);
   } else if (!has_just_halved_) {
@@ -80,7 +81,7 @@ Decision YieldController::step(std::optional<double> p99_s, bool wants_more) {
     reason = fmt::format("p99 {:.1f} ms is over the target of {:.1f} ms", 1e3 * *p99_s, 1e3 * options_.target_s);
   } else {
     has_just_halved_ = false;
-    // Far below the target the load has fallen, and what was too much is not any more.
+    // If p99 is far below the target, the load has fallen and the value that was too much before is obsolete.
     if (ratio < 0.5) too_much_.reset();
     if (ratio < 1 - options_.dead_band && wants_more) {
       wanted = grown();
@@ -106,7 +107,7 @@ Decision EntriesController::decide(std::string reason) {
     std::sort(sorted.begin(), sorted.end());
     wanted = std::max(options_.floor, sorted[std::max<std::uint64_t>(1, options_.quorum) - 1]);
   }
-  // Converges from above until it is reset.
+  // The value only falls until it is reset.
   if (value_ != kUnlimited && wanted > value_ && !reports_.empty()) wanted = value_;
   return decided(mode_, value_, wanted, std::move(reason));
 }
@@ -131,7 +132,7 @@ Decision SplitLimitController::step(const ClusterSize& size, const ClusterCondit
   if (wanted == value_ || wanted_for_ < options_.agreeing_periods || mode_ == ControlMode::Off) {
     return decided(mode_, value_, value_, "");
   }
-  // Buckets are split in place: nothing is sent, and documents are not written anew for it.
+  // Buckets are split in place: no data is sent and no document is rewritten.
   const Change change{find_knob("distributor.bucket_bytes_max"), value_, wanted, 1, 0, 0};
   if (!rails_.check(change, condition)) return decided(mode_, value_, value_, "");
   Decision decision =
@@ -147,7 +148,7 @@ Decision CacheController::step(const CacheMisses& misses) {
   }
   const double step = step_scale_ * options_.step_share * options_.budget_bytes;
   const double least = options_.least_share * options_.budget_bytes;
-  // More than all indexes take is of no use.
+  // A value above the size of all indexes is useless.
   const double most = std::max(least, std::min(options_.most_share * options_.budget_bytes, 1.1 * misses.index_bytes));
   double wanted = static_cast<double>(value_);
   std::string reason;
@@ -159,7 +160,7 @@ Decision CacheController::step(const CacheMisses& misses) {
     reason = "misses of documents cost more than those of indexes";
   }
   const auto value = static_cast<std::int64_t>(std::clamp(wanted, least, most));
-  // What the bounds alone would change, in the direction opposite to the need, is no reason to change anything.
+  // If only the bounds move the value, against the direction of the need, nothing changes.
   const bool is_useful = (wanted > static_cast<double>(value_)) == (value > value_) && value != value_;
   Decision decision = decided(ControlMode::Advise, value_, is_useful ? value : value_, std::move(reason));
   if (mode_ == ControlMode::Off) return decided(mode_, value_, value_, "");
@@ -173,7 +174,7 @@ Decision CacheController::step(const CacheMisses& misses) {
 void CacheController::took(std::int64_t value) {
   pause_ = options_.pause_periods;
   if (value == value_) return;
-  // Where a whole step is too much in either direction, it would go to and fro.
+  // If a whole step is too much in both directions, the value would oscillate: halve the step.
   constexpr double kLeastScale = 1.0 / 16;
   const int direction = value > value_ ? 1 : -1;
   if (direction == -direction_) step_scale_ = std::max(kLeastScale, step_scale_ / 2);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kPageBytes = 4096;
 
-/// The sum of i^-s for i up to k, as an integral.
+/// Approximates the sum of i^-s for i = 1..k by an integral.
 double harmonic(double k, double s) {
   if (k < 1) return std::max(k, 0.0);
   if (std::abs(s - 1) < 1e-6) return 1 + std::log(k);
@@ -22,20 +22,21 @@ enum Station : std::size_t { kCpu, kStripes, kDiskReads, kDiskTransfer, kNetwork
 constexpr const char* kStationNames[] = {"cpu", "stripes", "disk reads", "disk transfer", "network"};
 enum Class : std::size_t { kOperation, kScan, kClasses };
 
-/// Seconds that one operation, or one docblock of a visit, needs of each station.
+/// Seconds of each station that one operation, or one docblock of a visit, needs.
 using Demands = std::array<std::array<double, kStations>, kClasses>;
 
 struct Costs {
   Demands demand{};
-  std::array<double, kClasses> delay{};  ///< Time in which a customer needs no station.
-  /// Disk time that an operation causes later (runs, rewriting): slows others, not itself.
+  std::array<double, kClasses> delay{};  ///< Seconds in which a customer uses no station.
+  /// Station time of the later work that an operation causes (runs, rewriting): it slows others, not the operation
+  /// itself.
   std::array<double, kStations> later{};
-  /// Of the demand for stripes, what is the disk's time: a stripe waits for what it reads.
+  /// The disk's part of the demand for stripes: a stripe waits for its reads.
   std::array<double, kClasses> disk_in_stripe{};
-  std::array<double, kClasses> visits_disk{};  ///< How often one of them comes to the disk.
-  double step_s = 0;                           ///< Of the disk, for a step of writing a slotfile anew.
-  double scan_bytes = 0;                       ///< Of a docblock.
-  double stripe_block_s = 0;                   ///< The longest that a docblock keeps a stripe.
+  std::array<double, kClasses> visits_disk{};  ///< Mean number of disk accesses of one operation or docblock.
+  double step_s = 0;                           ///< Disk time of one step of rewriting a slotfile.
+  double scan_bytes = 0;                       ///< Bytes of a docblock.
+  double stripe_block_s = 0;                   ///< Time for which a docblock occupies a stripe.
 };
 
 struct Hits {
@@ -48,7 +49,7 @@ Hits hits_of(const Workload& w, const Settings& settings, const NodeShape& shape
   Hits hits;
   const double pages = std::max(0.0, shape.page_bytes) * (w.scan_share > 0 ? 0.8 : 0.95);
   const double unit = std::max(kPageBytes, w.document_bytes);
-  // A cache that keeps what was used last is as good as one a quarter of its size that keeps what is used most.
+  // An LRU cache is as good as a cache of a quarter of its size that keeps the most popular documents.
   const double popular = zipf_share(pages / unit / 4, shape.documents, w.key_skew);
   const double on_disk = shape.bytes * facts.disk_bytes_per_byte;
   hits.page = pages >= on_disk ? 1 : popular + (1 - popular) * std::min(1.0, pages / on_disk);
@@ -58,7 +59,7 @@ Hits hits_of(const Workload& w, const Settings& settings, const NodeShape& shape
   return hits;
 }
 
-/// How much slower this machine computes than the one that the facts are of.
+/// Returns the CPU time of this machine relative to the one on which the facts were measured.
 double cpu_factor(const HardwareProfile& hw, const StoreFacts& facts) {
   return facts.decode_rate / hw[Constant::DecodeRate];
 }
@@ -82,7 +83,7 @@ void add_operations(const Workload& w, const HardwareProfile& hw, const NodeShap
   demand[kDiskReads] = reads * std::max(1e-9, 1 / hw[Constant::RandomReadsPerS]);
   const double foreground_bytes = r * (1 - hits.page) * std::max(d, kPageBytes) + load_bytes;
   demand[kDiskTransfer] = foreground_bytes / read_rate;
-  // A stripe waits for the medium; the CPU time that it has itself is about half.
+  // A stripe waits for the medium; about half of the CPU time is spent in the stripe.
   const double wait = reads * hw[Constant::RandomReadS];
   double sync = 0;
   if (w.sync) {
@@ -96,7 +97,7 @@ void add_operations(const Workload& w, const HardwareProfile& hw, const NodeShap
   const double amplification =
       w.overwrite_share * (1 - facts.dead_share_max) / facts.dead_share_max + (1 - w.overwrite_share);
   costs.later[kDiskTransfer] = writes * d * (2 / write_rate + amplification * (1 / write_rate + 1 / read_rate));
-  // Each run is written somewhere else, the journal in between; and a slotfile is written anew a MiB at a time.
+  // Each run goes to another place, with journal writes in between; slotfiles are rewritten one MiB at a time.
   constexpr double kStepBytes = 1 << 20;
   const double run = std::max(shape.run_bytes, d);
   const double step = std::min(kStepBytes, shape.slotfile_bytes);
@@ -104,7 +105,7 @@ void add_operations(const Workload& w, const HardwareProfile& hw, const NodeShap
                         d * amplification / step * (2 + step / std::max(4 * run, 65536.0));
   costs.step_s = step / write_rate + step / read_rate + 3 / hw[Constant::RandomReadsPerS];
   costs.later[kDiskReads] = writes * places / hw[Constant::RandomReadsPerS];
-  // The CPU time of that is spent in the stripe.
+  // The CPU time of this later work is spent in the stripe.
   const double behind =
       writes * slow *
       (d / std::min(run, kStepBytes) * facts.run_cpu_s + d * amplification / step * facts.rewrite_step_cpu_s +
@@ -149,14 +150,14 @@ struct Solution {
   std::array<double, kClasses> rate{};
   std::array<double, kClasses> response{};
   std::array<double, kStations> use{};
-  bool is_held_up = false;  ///< Writers wait for the disk.
-  double network_s = 0;     ///< Of an operation's response, what it spends in and before the network.
+  bool is_held_up = false;  ///< Whether writers wait for the disk.
+  double network_s = 0;     ///< The part of an operation's response that it spends in the network and in its queue.
 };
 
-/// The network with the stripes held up by each operation for `held_up` seconds.
+/// The queueing network, solved with `held_up` extra seconds in the stripe for each operation.
 ///
-/// Bard and Schweitzer's approximation for customers who are served in the order in which they come: each who is before
-/// us takes the time of his own kind. In a station with several servers nobody is in the way until all are busy.
+/// Uses the approximation of Bard and Schweitzer for service in order of arrival: each customer ahead takes the service
+/// time of its own class. In a station with several servers a customer waits only if all are busy.
 class Network {
  public:
   Network(const Costs& costs, const std::array<double, kStations>& servers,
@@ -165,7 +166,7 @@ class Network {
     for (std::size_t c = 0; c < kClasses; ++c) {
       visits_[c].fill(1);
       if (costs.visits_disk[c] <= 0) continue;
-      // What an operation needs only now and then is long when it does.
+      // A demand that only some operations have is long for those.
       for (const std::size_t k : {kDiskReads, kDiskTransfer}) {
         visits_[c][k] = std::min(1.0, costs.visits_disk[c]);
         service_[c][k] /= visits_[c][k];
@@ -199,13 +200,13 @@ class Network {
     return s;
   }
 
-  /// So many operations that what they cause later gets done: reads come first, but leave it a third of the disk.
+  /// Returns the highest rate at which the later work gets done: reads come first, but leave a third of the disk to it.
   double most_operations(const Solution& s) const {
     return disk_later_ <= 0 ? 1e300 : std::max(1.0 / 3, 1 - reads(s)) / disk_later_;
   }
 
  private:
-  /// Share of the disk's time for what cannot wait.
+  /// Returns the share of the disk's time that reads take.
   double reads(const Solution& s) const {
     double sum = 0;
     for (std::size_t c = 0; c < kClasses; ++c) {
@@ -213,13 +214,13 @@ class Network {
     }
     return sum;
   }
-  /// For how long a class keeps a stripe when the other stripes want the disk as well. There is one request of each
-  /// stripe at the disk at most, so nobody queues there: one waits for what the others have begun.
+  /// Returns the time for which a class occupies a stripe while the other stripes use the disk as well. Each stripe has
+  /// at most one request at the disk, so there is no queue: a request waits only for those that have begun.
   double stripe_service(const Solution& s, const std::array<std::array<double, kStations>, kClasses>& service,
                         const std::array<double, kStations>& later_use, std::size_t c) const {
     double waiting = 0;
     for (const std::size_t k : {kDiskReads, kDiskTransfer}) {
-      // The disk is shared with what is written behind, which waits, but not for ever.
+      // Background writes share the disk. They yield, but not without limit.
       const double slower = 1 + 0.5 * later_use[k];
       double use = 0;
       double begun = 0;
@@ -276,7 +277,7 @@ Solution solve(const Costs& costs, const std::array<double, kStations>& servers,
   const Network network(costs, servers, customers);
   Solution s = network.solve(0);
   if (s.rate[kOperation] <= network.most_operations(s)) return s;
-  // Writers are held up, in their stripe, until no more is written than gets done.
+  // Writers wait in their stripe until no more is written than the disk gets done.
   double low = 1e-7;
   double high = 100;
   for (int i = 0; i < 22; ++i) {
@@ -321,7 +322,7 @@ NodeShape shape_of(const Workload& w, const Settings& settings, const StoreFacts
   shape.slotfiles = shape.buckets * files;
   shape.slotfile_bytes = shape.bytes / shape.slotfiles;
   shape.entries_per_slotfile = shape.documents / shape.slotfiles;
-  // Half of what is held is written when a slot's turn comes.
+  // On average half of the held bytes are written when a slot's turn comes.
   shape.run_bytes = std::clamp(static_cast<double>(settings.held_bytes_max) / 2 / shape.slotfiles, w.document_bytes,
                                std::max(w.document_bytes, shape.slotfile_bytes));
   shape.index_bytes = shape.documents * facts.index_bytes_per_document;
@@ -356,12 +357,12 @@ Prediction predict(const Workload& w, const HardwareProfile& hw, const Settings&
   const Solution solved = solve(costs, servers, {facts.clients_per_node, visitors});
   Prediction p;
   const double nodes = static_cast<double>(w.nodes);
-  // The fullest node decides when a visit ends, and how far the load can rise.
+  // The fullest node limits the load and the end of a visit.
   const double uneven = 1 + std::sqrt(nodes / std::max(nodes, shape.buckets_total * static_cast<double>(w.redundancy)));
   const double rounds = visitors > 0 ? std::ceil(shape.buckets / visitors) * visitors / shape.buckets : 1;
   p.operations_per_s = solved.rate[kOperation] * nodes / uneven;
   p.scan_bytes_per_s = solved.rate[kScan] * costs.scan_bytes * nodes / uneven / rounds;
-  // What is sent flows evenly; what waits for stripes and disks varies, and a device is slow now and then.
+  // The time in the network varies little; waits for stripes and disks vary much, and sometimes a device is slow.
   const double slow_read = hits.page < 0.98 ? 6 * hw[Constant::RandomReadS] : 0;
   p.p99_s = 1.9 * (solved.response[kOperation] - solved.network_s) + 1.2 * solved.network_s + slow_read +
             (visitors > 0 ? 1.5 * costs.stripe_block_s : 0) + (solved.is_held_up ? 1.5 * costs.step_s : 0);

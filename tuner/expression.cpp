@@ -9,7 +9,7 @@
 namespace fjord::tuner {
 namespace {
 
-/// Recursive descent over one formula. Errors are kept and end the parse; a value of 0 stands in.
+/// Recursive descent parser for one formula. An error is kept and ends the parse; a value of 0 stands in.
 class Parser {
  public:
   Parser(std::string_view text, const std::vector<Input>& inputs) : text_(text), inputs_(inputs) {}

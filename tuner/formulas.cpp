@@ -1,4 +1,4 @@
-// What the advisor would set each knob to: one function a knob, with its formula as text.
+// The value that the advisor would give each knob: one function for each knob, with its formula as text.
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 namespace fjord::tuner {
 namespace {
 
-/// What the formulas are made of.
+/// The sources of a formula's inputs.
 struct Context {
   const Workload& w;
   const HardwareProfile& hw;
@@ -29,7 +29,7 @@ struct Context {
   static Input fact(std::string name, double value, std::string unit, std::string origin) {
     return {std::move(name), value, std::move(unit), std::move(origin)};
   }
-  /// By how much the search on the cost model moved what the rule says.
+  /// Factor by which the search on the cost model changed the value of the rule.
   Input tuned(std::string_view knob) const {
     const auto found = tunings.find(knob);
     return {"tuned", found == tunings.end() ? 1.0 : found->second, "", "search on the cost model"};

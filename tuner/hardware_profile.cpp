@@ -72,7 +72,7 @@ bool HardwareProfile::measured(Constant constant, std::span<const double> repeti
   }
   for (double& value : values) value = std::abs(value - median);
   const double spread = median_of(values) / median;
-  // One repetition alone says nothing about its spread.
+  // A single repetition has no spread, so its confidence is limited.
   const double most = repetitions.size() == 1 ? 0.5 : 1.0;
   kept = {median, Origin::Measured, most / (1 + 3 * spread), 0};
   return true;

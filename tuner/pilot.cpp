@@ -19,23 +19,23 @@ constexpr std::string_view kCache = "cache";
 
 }  // namespace
 
-/// A controller, its knob and what the driver remembers of it. Controllers are always asked for advice: their value
-/// changes when the change was made.
+/// A controller, its knob and the state that the pilot keeps for it. The controllers run in mode Advise: their value
+/// changes when the change was carried out.
 class Pilot::Loop {
  public:
   Loop(std::string_view called, const Knob& turned, ControlMode chosen) : name(called), knob(turned), mode(chosen) {}
   virtual ~Loop() = default;
 
   virtual Decision step(const PilotInput& input) = 0;
-  /// The value is now so, by order of this loop (`is_own`) or of somebody else.
+  /// Takes the value in force, set by this loop (`is_own`) or by another party.
   virtual void set(std::int64_t new_value, bool is_own) = 0;
   virtual void was_taken_back(std::int64_t /*value*/) {}
   virtual Yardstick yardstick() const { return Yardstick::Total; }
-  /// For the guard rails.
+  /// The change as the guard rails see it.
   virtual Change change_of(const Decision& decision, const PilotInput& /*input*/) const {
     return {&knob, decision.old_value, decision.new_value, 1, 0, 0};
   }
-  /// Lowering the knob is what protects the foreground.
+  /// Returns whether a lower value of the knob protects users' operations.
   virtual bool lowers_in_need() const { return false; }
 
   const std::string_view name;
@@ -43,10 +43,10 @@ class Pilot::Loop {
   const ControlMode mode;
   std::optional<std::int64_t> value;
   int hold = 0;
-  std::string said;  ///< The last note, so that it is not repeated.
+  std::string said;  ///< The last note, kept so that it is not repeated.
 };
 
-/// storage.visitors_max and maintenance.bytes_per_s.
+/// Controls storage.visitors_max or maintenance.bytes_per_s.
 class Pilot::YieldLoop final : public Loop {
  public:
   using WantsMore = bool (*)(const PeriodFigures&);
@@ -77,10 +77,10 @@ class Pilot::YieldLoop final : public Loop {
   void make(std::int64_t start) {
     options_.start = start;
     controller_.emplace(options_, ControlMode::Advise);
-    controller_->took(start);  // also if it is beyond the bounds of the loop
+    controller_->took(start);  // even if the value is outside the loop's bounds
   }
 
-  /// The minimum of maintenance is a setting itself, and no maximum below it is accepted.
+  /// Takes the floor from maintenance.bytes_per_s_min: a maximum below that setting is refused.
   void follow_floor(const PilotInput& input) {
     if (name != kMaintenance) return;
     const auto floor = input.values.find("maintenance.bytes_per_s_min");
@@ -112,9 +112,9 @@ class Pilot::SplitLoop final : public Loop {
   SplitLimitController controller_;
 };
 
-/// storage.entries_max, seed 5.3.3. A node reports after some periods in which it found its puts bound by the search.
-/// What it reports is not the entries that its slotfile had, but those with which the search would take no more than
-/// its share, as it grows with them; so the limit is reached in few changes, each of which has many files split.
+/// Controls storage.entries_max [VDS 2007, 5.3.3]. A node reports after several periods in which it found its puts
+/// bound by the search. It reports the number of entries at which the search, which grows with them, would take only
+/// its allowed share. So the limit is reached in few changes; each change splits many files.
 class Pilot::EntriesLoop final : public Loop {
  public:
   EntriesLoop(const Knob& turned, ControlMode chosen, const EntriesLoopOptions& options)
@@ -139,7 +139,7 @@ class Pilot::EntriesLoop final : public Loop {
     value = new_value;
     controller_.took(new_value);
     if (is_own) return;
-    // Somebody begins anew with it, for instance after slow nodes were replaced.
+    // Another party has set the value, for instance after slow nodes were replaced: forget all reports.
     found_.clear();
     static_cast<void>(controller_.reset());
     controller_.set_floor(options_.controller.floor);
@@ -147,7 +147,7 @@ class Pilot::EntriesLoop final : public Loop {
   void was_taken_back(std::int64_t too_few) override {
     if (value && too_few < *value) controller_.set_floor(std::min(*value, 2 * too_few));
   }
-  /// What puts would save, of the time of all operations.
+  /// Predicts the gain from the search time that puts would save, relative to the time of all operations.
   Change change_of(const Decision& decision, const PilotInput& input) const override {
     double saved = 0;
     double puts = 0;
@@ -169,13 +169,13 @@ class Pilot::EntriesLoop final : public Loop {
 
  private:
   struct Found {
-    std::deque<std::int64_t> recent;  ///< Of the last periods in which it was bound, without a break.
-    int silent = 0;                   ///< Periods since the last report.
-    std::int64_t entries = 0;         ///< The largest of these.
+    std::deque<std::int64_t> recent;  ///< Results of the latest periods, without a gap, in which the puts were bound.
+    int silent = 0;                   ///< Periods since the node's last report.
+    std::int64_t entries = 0;         ///< The largest element of `recent`.
     double share = 0;
   };
 
-  /// Takes in what a node saw in a period; true if it is to be reported.
+  /// Takes a node's observation of one period. Returns whether it should be reported.
   bool note(const NodePuts& node, Found& found) const {
     const PutCost* bound = nullptr;
     bool says_something = false;
@@ -192,7 +192,7 @@ class Pilot::EntriesLoop final : public Loop {
     }
     const double share = std::min(bound->search_s / bound->put_s, 0.999);
     const double allowed = std::min(options_.controller.cpu_share_min, 0.99);
-    // search / (search + rest) is to be `allowed`, and search is in proportion to the entries.
+    // Solves search / (search + rest) = `allowed`, where search is proportional to the entries.
     const double entries = bound->entries * (allowed / (1 - allowed)) * ((1 - share) / share);
     const auto rounded = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(std::max(1.0, entries))));
     found.recent.push_back(rounded);
@@ -210,7 +210,7 @@ class Pilot::EntriesLoop final : public Loop {
   std::map<std::uint64_t, Found> found_;
 };
 
-/// storage.index_bytes_max: indexes against the page cache.
+/// Controls storage.index_bytes_max: memory for indexes against memory for the page cache.
 class Pilot::CacheLoop final : public Loop {
  public:
   CacheLoop(const Knob& turned, ControlMode chosen, const CacheLoopOptions& options)
@@ -229,7 +229,7 @@ class Pilot::CacheLoop final : public Loop {
         (++blocked_->periods > options_.retry_periods || (blocked_->seen && has_changed(*blocked_->seen)))) {
       blocked_.reset();
     }
-    // What it is compared with is how it was some periods after it was taken back.
+    // The waits some periods after the roll-back are the basis for the comparison.
     if (blocked_ && blocked_->periods == options_.settle_periods) blocked_->seen = seen_;
     if (!decision.is_change) return decision;
     if (blocked_ && blocked_->is_up == (decision.new_value > decision.old_value)) return {};
@@ -246,7 +246,8 @@ class Pilot::CacheLoop final : public Loop {
     controller_.took(new_value);
     if (!is_own) blocked_.reset();
   }
-  /// What costs more in all may gain less by the next byte: as long as nothing else changes that direction is wrong.
+  /// Blocks the direction after a roll-back: the kind of miss that costs more in total may still gain less from one
+  /// more byte.
   void was_taken_back(std::int64_t tried) override {
     if (value) blocked_ = Blocked{tried > *value, std::nullopt, 0};
   }
@@ -375,7 +376,7 @@ void Pilot::adopt(const PilotInput& input, PilotStep& step) {
 }
 
 void Pilot::judge(const PilotInput& input, PilotStep& step) {
-  // What an operator does now would be taken for the effect of the change.
+  // The effects of maintenance would be taken for effects of the change.
   if (input.condition.is_under_maintenance) return;
   const WatchedChange::Verdict verdict = watch_.observe(objective_of(input.figures, options_.target_s));
   if (!watched_ || verdict == WatchedChange::Verdict::Idle || verdict == WatchedChange::Verdict::Watching) return;
@@ -420,7 +421,7 @@ std::string Pilot::why_not(const Loop& loop, const Decision& decision, const Pil
                          (decision.new_value > decision.old_value) == (watched_->last > watched_->before);
     return is_same ? "" : "another change is being watched";
   }
-  // Nothing was asked, so nobody is hurt and there is nothing to compare.
+  // Without operations no user can be hurt and there is nothing to compare.
   const bool is_compared = input.figures.p99_s.has_value();
   if (is_compared && watch_.periods_before() < static_cast<std::size_t>(options_.periods_before)) {
     return "there is too little to compare with yet";
@@ -478,9 +479,10 @@ void Pilot::made(const PilotOrder& order, const std::string& id) {
     return;
   }
   if (loop != nullptr && loop->lowers_in_need() && order.new_value < order.old_value) {
-    // To take less cannot hurt the foreground: what is worse now than before the breach is so for another reason, and
-    // to take this back would make it worse still. The change of another loop may be that reason, and stays under
-    // watch; what this loop itself had raised is corrected by it. Nor is a breach what later changes are compared with.
+    // A lower value cannot hurt users' operations. If they are slower than before the breach, the cause is another one,
+    // and a roll-back of this change would make it worse. The change of another loop can be that cause, so it stays
+    // under watch; a change of this loop is corrected by the lower value. Periods of a breach are no baseline for later
+    // changes.
     if (watched_ && watched_->knob != order.knob) return;
     watched_.reset();
     watch_.drop();
@@ -491,7 +493,7 @@ void Pilot::made(const PilotOrder& order, const std::string& id) {
 }
 
 void Pilot::failed(const PilotOrder& order) {
-  // What is bad is taken back in the next period then.
+  // The roll-back is ordered again in the next period.
   if (!order.reverts.empty()) owed_ = order;
 }
 

@@ -63,7 +63,7 @@ WatchedChange::Verdict WatchedChange::observe(const std::optional<Objective>& ob
   while (ratios_.size() > static_cast<std::size_t>(options_.watch.worse_periods)) ratios_.pop_front();
   switch (watch_->observe(score(*objective))) {
     case ChangeWatch::Verdict::RollBack:
-      watch_.reset();  // what was before counts again
+      watch_.reset();  // the periods before the change are the baseline again
       return Verdict::RollBack;
     case ChangeWatch::Verdict::Keep:
       drop();

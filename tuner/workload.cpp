@@ -13,7 +13,7 @@ namespace {
 
 enum class Kind { Number, Bytes, Whole, Boolean, Durability };
 
-/// One key of the file: everything that is known of it, said once.
+/// A key of the workload file: its type, bounds, example, help and the member that takes its value.
 struct Key {
   std::string path;  ///< "nodes.cores"
   Kind kind;

@@ -66,7 +66,7 @@ Scenario draw(Random& random, int number) {
   w.redundancy = 1 + static_cast<std::int64_t>(random.below(3));
   w.document_bytes = std::round(log_uniform(random, 150, 100'000));
   w.document_bytes_p99 = w.document_bytes * log_uniform(random, 1.5, 8);
-  // From data that fits in memory to twenty times as much.
+  // From data that fits in memory to twenty times the memory.
   const double node_bytes = w.memory_bytes * log_uniform(random, 0.2, 20);
   w.documents = std::round(std::min(node_bytes / w.document_bytes, 6e8) * static_cast<double>(w.nodes) /
                            static_cast<double>(w.redundancy));
@@ -108,7 +108,7 @@ std::vector<Settings> grid_of(const Scenario& scenario, int docblock_levels) {
               settings.visitors_max = visitors;
               settings.bucket_bytes_max = bucket;
               settings.docblock_bytes = kDocblocks[static_cast<std::size_t>(block)];
-              // A bucket may have as many entries as its bytes allow, as in the advice.
+              // A bucket is limited by its bytes and not by its entries, as in the advice.
               settings.bucket_entries_max = 64 * settings.entries_max;
               all.push_back(settings);
             }
@@ -148,8 +148,8 @@ GridRow run_grid(const Scenario& scenario, std::uint64_t seed, int docblock_leve
   const HardwareProfile profile = probe(scenario.hardware, seed);
   row.advised = advise(scenario.workload, profile).after;
   row.predicted = predict(scenario.workload, profile, row.advised);
-  // All of the grid once, and what looked best again with other seeds and for longer: the largest of thousands of noisy
-  // figures says little.
+  // Simulates the whole grid once, then the best settings again with other seeds and for longer: the maximum of
+  // thousands of noisy figures is biased.
   std::vector<std::pair<double, Settings>> tried;
   for (const Settings& settings : grid_of(scenario, docblock_levels)) {
     tried.push_back({simulate(scenario.workload, scenario.hardware, settings, seed, operations).objective, settings});

@@ -16,10 +16,10 @@ double Plant::step(double foreground, double background) {
   const double capacity = speed_ * capacity_;
   const double waited = backlog_ / capacity;
   const double p99 = p99_at(load / capacity) / speed_ + waited;
-  // Of exponential times p99 is 4.6 times the mean.
+  // For exponentially distributed times p99 is 4.6 times the mean.
   mean_s_ = options_.base_s / speed_ / (1 - std::min(load / capacity, 0.995)) + waited;
   backlog_ = std::max(0.0, backlog_ + (load - capacity) * options_.period_s);
-  // Clients give up what has waited too long.
+  // Clients give up work that has waited too long.
   backlog_ = std::min(backlog_, 2 * capacity);
   return p99 * (1 + options_.noise * (2 * random_.uniform() - 1));
 }

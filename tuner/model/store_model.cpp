@@ -19,11 +19,11 @@ constexpr int kStripes = 2;
 constexpr std::size_t kSlotsMax = 384;
 constexpr double kPage = 4096;
 
-/// Servers that serve in order of arrival: when each is free.
+/// Servers that serve in order of arrival. Keeps the time at which each is free.
 class Servers {
  public:
   explicit Servers(std::size_t count) : free_(std::max<std::size_t>(1, count), 0.0) {}
-  /// Starts at `now` or when one is free, and takes `seconds`; returns when that ends.
+  /// Occupies a server for `seconds`, from `now` or from when one is free. Returns the end.
   double take(double now, double seconds) {
     auto first = std::min_element(free_.begin(), free_.end());
     *first = std::max(now, *first) + seconds;
@@ -34,14 +34,14 @@ class Servers {
   std::vector<double> free_;
 };
 
-/// Which slots have their index in memory: least recently used ones go. Slots are scaled down, so an exact list is
+/// The slots whose index is in memory, with LRU eviction. The number of slots is scaled down, so an exact list is
 /// cheap.
 class IndexCache {
  public:
   IndexCache(std::size_t slots, std::size_t capacity) : used_at_(slots, 0), capacity_(capacity) {
     for (std::size_t i = 0; i < std::min(slots, capacity); ++i) used_at_[i] = ++clock_, ++held_;
   }
-  /// Whether it was there; it is afterwards.
+  /// Returns whether the slot's index was in memory; loads it if not.
   bool use(std::size_t slot) {
     const bool hit = used_at_[slot] != 0;
     if (!hit && held_ >= capacity_) {
@@ -64,8 +64,8 @@ class IndexCache {
   std::size_t capacity_;
 };
 
-/// Popularity of documents and, from it, the chance that a document of a rank is in an LRU page cache: it is, if it was
-/// asked for within the time in which the cache is replaced once (Che's approximation).
+/// Popularity of documents, and the probability that a document of a given rank is in an LRU page cache. Che's
+/// approximation: the document is there if it was requested within the time in which the cache is replaced once.
 class Popularity {
  public:
   Popularity(double documents, double exponent) : n_(std::max(2.0, documents)), s_(exponent) {
@@ -83,7 +83,7 @@ class Popularity {
     for (Bin& bin : bins_) bin.each /= total;
   }
   void set_cache(double documents_held) {
-    // Bisection for the number of requests in which the cache is replaced once.
+    // Finds by bisection the number of requests in which the cache is replaced once.
     double low = std::max(1.0, documents_held);
     double high = low * 1e6;
     for (int i = 0; i < 16 && documents_held < n_; ++i) {
@@ -99,7 +99,7 @@ class Popularity {
       bin.cached = documents_held >= n_ ? 1 : documents_held <= 0 ? 0 : 1 - std::exp(-bin.each * low);
     }
   }
-  /// Whether a document that is asked for is in the cache.
+  /// Draws whether a requested document is in the cache.
   bool draw_is_cached(Random& random) const {
     const double at = random.uniform();
     const auto bin = std::lower_bound(bins_.begin(), bins_.end() - 1, at,
@@ -110,9 +110,9 @@ class Popularity {
  private:
   struct Bin {
     double count;
-    double each;        ///< Probability of one document.
-    double up_to = 0;   ///< Of a document of this bin or one before it.
-    double cached = 0;  ///< Probability that one of its documents is.
+    double each;        ///< Probability that a request is for a given document of the bin.
+    double up_to = 0;   ///< Probability of a document of this bin or an earlier one.
+    double cached = 0;  ///< Probability that one of its documents is in the cache.
   };
   double n_;
   double s_;
@@ -133,7 +133,7 @@ class Node {
         channels_(static_cast<std::size_t>(hw.channels)),
         indexes_(slots_, index_capacity()),
         popularity_(shape_.documents, w.key_skew) {
-    // What a kernel leaves to pages that are used again, when a scan runs through the cache.
+    // The kernel keeps this part of the cache for pages in repeated use while a scan runs through it.
     pages_ = std::max(0.0, shape_.page_bytes) * (w.scan_share > 0 ? 0.8 : 0.95);
     popularity_.set_cache(pages_ / std::max(kPage, w.document_bytes * 1.05));
     chance_cached_ = std::min(1.0, pages_ / (shape_.bytes * 1.08));
@@ -148,7 +148,7 @@ class Node {
     customers_.resize(static_cast<std::size_t>(kClients + visitors_));
     for (int i = 0; i < kClients; ++i) events_.push({static_cast<double>(i) * 1e-6, i, false});
     for (int i = 0; i < visitors_; ++i) {
-      // Each visitor is somewhere within its bucket.
+      // Each visitor starts at a random place of its bucket.
       customers_[static_cast<std::size_t>(kClients + i)].left_in_bucket = shape_.bucket_bytes * random_.uniform();
       events_.push({static_cast<double>(i) * 3e-5, kClients + i, false});
     }
@@ -157,8 +157,7 @@ class Node {
     double begin = 0;
     double scanned_before = 0;
     double end = 0;
-    // A run in which operations starve among visits has to end too.
-    // Long enough that some dozen docblocks are read, too.
+    // Runs until enough operations and some dozen docblocks are done, but ends also if operations starve among visits.
     constexpr int kBlocks = 48;
     const auto is_enough = [&](int steps) {
       return steps > 12 * operations || (done >= operations + warm_up && (visitors_ == 0 || blocks_ >= kBlocks));
@@ -189,7 +188,7 @@ class Node {
  private:
   struct Event {
     double at;
-    int who;         ///< Negative: a stripe, -1 - i, that has done some background work.
+    int who;         ///< Index of the customer; -1 - i: stripe i has done some background work.
     bool is_served;  ///< The stripe has done its part.
     bool operator<(const Event& other) const { return at > other.at || (at == other.at && who > other.who); }
   };
@@ -200,14 +199,14 @@ class Node {
     bool is_read = false;
     double left_in_bucket = 0;
   };
-  /// One thing at a time, the others in order of arrival.
+  /// Serves one request at a time, in order of arrival.
   struct Stripe {
     bool is_busy = false;
-    std::deque<int> waiting;   ///< Customers; -1: background work.
-    std::deque<double> later;  ///< CPU seconds of that.
+    std::deque<int> waiting;   ///< Waiting customers; -1: background work.
+    std::deque<double> later;  ///< CPU seconds of each piece of background work.
   };
 
-  /// A client asks, or a visitor wants its next docblock.
+  /// Starts the next request of a client, or the next docblock of a visitor.
   void enter(double now, int who) {
     Customer& customer = customers_[static_cast<std::size_t>(who)];
     customer.began = now;
@@ -217,13 +216,13 @@ class Node {
       customer.is_read = random_.uniform() < w_.read_share();
       customer.bytes = document_bytes();
       at += hw_.round_trip_s * 0.5;
-      // What threads of the transport do, on any CPU.
+      // Work of the transport's threads, on any CPU.
       at = cpu(at, (customer.is_read ? 10e-6 : 5e-6) + customer.bytes / hw_.copy_rate * 2);
     } else if (customer.left_in_bucket <= 0) {
       customer.left_in_bucket = shape_.bucket_bytes * (0.7 + 0.6 * random_.uniform());
       at = cpu(at + hw_.round_trip_s * 3, 250e-6) + 0.6e-3;
     }
-    // The moment between is short, or the same for all.
+    // The request joins the queue at once: the time until `at` is short, or the same for all.
     queue(at, customer.slot % kStripes, who);
   }
 
@@ -270,7 +269,7 @@ class Node {
 
   double cpu(double now, double seconds) { return cpus_.take(now, seconds * hw_.cpu_factor * (swapping_ ? 10 : 1)); }
 
-  /// Reads come first, but what is written behind has at least a third of the device.
+  /// Reads come first, but background writes get at least a third of the device.
   double transfer(double now, double bytes, double rate) {
     const double seconds = bytes / rate;
     const bool is_shared = written_until_ > now + 1e-4;
@@ -278,26 +277,26 @@ class Node {
     if (is_shared) written_until_ += seconds;
     return disk_free_;
   }
-  /// `seeks` may be a fraction: then it happens so often.
+  /// Performs `seeks` seeks; a fraction is the probability of one more.
   double seek(double now, double seeks) {
     double count = std::floor(seeks);
     if (random_.uniform() < seeks - count) ++count;
     if (count == 0) return now;
     const bool is_shared = written_until_ > now + 1e-4;
     const double slower = (random_.uniform() < hw_.slow_read_share ? 10 : 1) * (swapping_ ? 10 : 1);
-    // A device with one arm needs less for what is near.
+    // The further seeks are shorter: a disk arm moves less between near places.
     const double seconds = hw_.seek_s * slower + (count - 1) * hw_.seek_s * 0.8;
     if (is_shared) written_until_ += seconds / hw_.channels;
     return channels_.take(now, seconds * (is_shared ? 1.5 : 1));
   }
   double read(double now, double seeks, double bytes) { return transfer(seek(now, seeks), bytes, hw_.read_rate); }
-  /// What need not be done at once.
+  /// Adds disk work that can wait.
   void write_behind(double now, double seeks, double bytes_read, double bytes_written) {
     written_until_ = std::max(now, written_until_) + seeks * hw_.seek_s / hw_.channels + bytes_read / hw_.read_rate +
                      bytes_written / hw_.write_rate;
   }
 
-  /// A stripe's part of a read or write; returns when that ends.
+  /// Does a stripe's part of a read or write. Returns when it ends.
   double operation(double now, int who) {
     const Customer& customer = customers_[static_cast<std::size_t>(who)];
     const double size = customer.bytes;
@@ -317,7 +316,7 @@ class Node {
     return cached ? at : read(at, 1, std::max(size, kPage));
   }
 
-  /// From the stripe to the client; returns when that has its answer.
+  /// Sends the answer from the stripe to the client. Returns when it arrives.
   double after_operation(double now, int who) {
     const Customer customer = customers_[static_cast<std::size_t>(who)];
     const double size = customer.bytes;
@@ -330,7 +329,7 @@ class Node {
   double journal(double now, double size) {
     double at = now;
     write_behind(now, 0, 0, size);
-    // Memory for what is written behind is full in the long run, so writers are held back to what the disk gets done.
+    // The memory for pending writes fills up in the long run, so writers are slowed to the rate of the disk.
     constexpr double kBehind = 0.03;
     if (written_until_ - at > kBehind) at = written_until_ - kBehind;
     if (w_.sync) {
@@ -340,8 +339,8 @@ class Node {
     return at;
   }
 
-  /// Runs into slotfiles, and slotfiles written anew. In pieces of up to a MiB, as the engine's steps are; each with
-  /// the chance that makes the mean right.
+  /// Writes runs into slotfiles and rewrites slotfiles, in pieces of up to one MiB like the engine's steps. Each
+  /// happens with the probability that makes the mean right.
   void background(double now, double size, std::size_t slot) {
     const double run = std::max(shape_.run_bytes, size);
     const double piece = std::min(run, kMiB);
@@ -358,7 +357,7 @@ class Node {
     }
   }
 
-  /// A stripe's part of one docblock; returns when that ends.
+  /// Does a stripe's part of one docblock. Returns when it ends.
   double docblock(double now, int who) {
     Customer& customer = customers_[static_cast<std::size_t>(who)];
     const double block = std::min(static_cast<double>(settings_.docblock_bytes), customer.left_in_bucket);
@@ -369,15 +368,15 @@ class Node {
     const double fragment = std::min(shape_.slotfile_bytes, std::max(shape_.run_bytes, w_.document_bytes) * 5);
     const double files = block / shape_.slotfile_bytes;
     at += files * hw_.open_s;
-    // Ranges that are announced are read side by side, as far as the device does that.
+    // Announced ranges are read in parallel, as far as the device can.
     const double ahead = std::clamp(8 * kMiB / fragment, 1.0, std::max(1.0, std::min(hw_.channels, 8.0)));
     const double seeks = files * 1.5 + block / fragment;
-    // The others of a group occupy the device all the same.
+    // The other reads of a group occupy the device as well.
     if (ahead > 1) seek(at, seeks - seeks / ahead);
     return read(at, seeks / ahead, block + files * shape_.entries_per_slotfile * 48);
   }
 
-  /// The visitor's own part; returns when it wants the next.
+  /// Does the visitor's own part. Returns when it wants the next docblock.
   double after_docblock(double now, int who) {
     const double block = customers_[static_cast<std::size_t>(who)].bytes;
     const double documents = block / w_.document_bytes;
@@ -393,7 +392,7 @@ class Node {
   }
 
   double document_bytes() {
-    // Two sizes with the mean of the workload and its 99th percentile.
+    // Draws one of two sizes, which have the workload's mean and 99th percentile.
     const double large = w_.document_bytes_p99;
     const double mean = w_.document_bytes;
     const double share = large > mean ? 0.02 : 0;
@@ -405,9 +404,9 @@ class Node {
     Outcome result;
     const double nodes = static_cast<double>(w_.nodes);
     const double groups = std::max(1.0, shape_.buckets_total * static_cast<double>(w_.redundancy) / nodes);
-    // Replicas fall on nodes at random; the fullest of several nodes has a little more than one deviation too many.
+    // Replicas are placed at random; the fullest of several nodes is a little more than one deviation above the mean.
     const double uneven = 1 + (nodes > 1 ? 1.2 / std::sqrt(groups) : 0);
-    // A visit ends with its last bucket, while other visitors have nothing to do.
+    // A visit ends with its last bucket; other visitors are idle meanwhile.
     const double idle = visitors_ > 0 ? 1 + 0.5 * visitors_ / std::max(1.0, shape_.buckets) : 1;
     result.operations_per_s = operations_per_s * nodes / uneven;
     result.scan_bytes_per_s = scan_bytes_per_s * nodes / uneven / idle;
@@ -447,7 +446,7 @@ class Node {
   int index_hits_ = 0;
   int reads_ = 0;
   int page_hits_ = 0;
-  double written_until_ = 0;  ///< When the disk has done all that may wait, as it looks now.
+  double written_until_ = 0;  ///< Time at which the disk will have done all pending writes.
   std::vector<double> latencies_;
   std::priority_queue<Event> events_;
 };

@@ -10,45 +10,45 @@
 
 namespace fjord::tuner {
 
-/// If `input` were `value`, the advice would be `advice`.
+/// A different outcome: if `input` were `value`, the advised value would be `advice`.
 struct Flip {
   std::string input;
   double value = 0;
   std::int64_t advice = 0;
 };
 
-/// The gain of a change: objective after over objective before. The interval is what the uncertainty of the profile and
-/// the error of the model make of it.
+/// The gain of a change: objective after over objective before. The interval follows from the uncertainty of the
+/// profile and the error of the model.
 struct Effect {
   double gain = 1;
   double low = 1;
   double high = 1;
   /// The constant of the profile that the objective depends on most.
   Constant sensitive_to = Constant::RandomReadS;
-  /// p99 under full load. While it is over its target the objective is mostly a matter of how far, so that `gain` can
-  /// be any number; these say then what the change does.
+  /// p99 under full load. While p99 is over its target, the objective mostly depends on the excess, and `gain` can be
+  /// arbitrarily large or small; these two values then describe the change.
   double p99_before_s = 0;
   double p99_after_s = 0;
-  /// p99_after_s is within the workload's target.
+  /// Whether p99_after_s is within the workload's target.
   bool reaches_target = true;
 };
 
-/// A new value for one knob, and everything that led to it.
+/// A new value for one knob, with its derivation.
 struct Advice {
   const Knob* knob = nullptr;
   std::int64_t old_value = 0;
   std::int64_t new_value = 0;  ///< value_of(knob, formula, inputs)
-  std::string reason;          ///< A sentence.
+  std::string reason;          ///< One sentence for display.
   std::string source;          ///< "seed 6.3.2", "tuning practice: ..."
   std::string formula;
   std::vector<Input> inputs;
-  std::vector<std::string> binding;  ///< The inputs that decide; empty: a bound of the knob does.
+  std::vector<std::string> binding;  ///< The inputs on which the value depends; empty if a bound of the knob decides.
   std::vector<Flip> flips;
-  /// Nothing if the cost model does not know the knob.
+  /// nullopt if the cost model does not cover the knob.
   std::optional<Effect> effect;
 };
 
-/// Something that is computed and not turned: traffic, pauses, retention.
+/// A computed figure that is not a setting: traffic, pauses, retention.
 struct Figure {
   std::string name;
   double value = 0;
@@ -58,7 +58,7 @@ struct Figure {
   std::vector<Input> inputs;
 };
 
-/// A knob that stays as it is, and why.
+/// A knob that keeps its value, with the reason.
 struct Kept {
   const Knob* knob = nullptr;
   std::int64_t value = 0;
@@ -71,30 +71,32 @@ struct Report {
   Settings after;
   Prediction predicted_before;
   Prediction predicted_after;
-  Effect effect;               ///< Of all changes together.
+  Effect effect;               ///< Effect of all changes together.
   std::vector<Advice> advice;  ///< Largest effect first.
   std::vector<Kept> kept;
   std::vector<Figure> figures;
   std::vector<std::string> warnings;
 };
 
-/// The value of a formula for a knob: rounded to a whole number, within the bounds of the knob. Bytes of a MiB and more
-/// are whole MiB.
+/// Computes a formula for a knob: rounded to a whole number and limited to the bounds of the knob. Values of one MiB
+/// and more are rounded down to whole MiB if the knob's unit is bytes.
 Result<std::int64_t> value_of(const Knob& knob, const std::string& formula, const std::vector<Input>& inputs);
 
-/// Advice for a workload on machines of a profile, from its current settings. A pure function; some milliseconds.
+/// Returns advice for a workload on machines of a profile, starting from its current settings. A pure function; takes
+/// some milliseconds.
 ///
-/// Each knob has one formula. Those that the cost model knows have an input `tuned`, which is 1 unless the model finds
-/// another power of two between 1/16 and 16 better. What the formula says is taken if the model finds it better than
-/// what is set (or, for knobs that it does not know, if it is at least half as large again or a third less), so advice
-/// never trades what is predicted to be good for what a formula likes. It is put back if it gains less than 1 % beside
-/// the other changes, or if its interval has losses in it.
+/// Each knob has one formula. The formula of a knob that the cost model covers has an input `tuned`: 1, or another
+/// power of two between 1/16 and 16 if the model predicts a better result with it. The value of the formula is taken if
+/// the model predicts that it is better than the current one. For knobs outside the model it is taken if it is at least
+/// half as large again or a third less. So advice never gives up a setting that is predicted to be good because a
+/// formula says otherwise. A knob returns to its old value if the change gains less than 1 % beside the other changes,
+/// or if the interval of its effect includes losses.
 Report advise(const Workload& workload, const HardwareProfile& profile);
 
-/// The input `tuned` of the formulas that have it, by the name of the knob; 1 where nothing is said.
+/// Values of the input `tuned` by name of the knob; 1 for knobs that are absent.
 using Tunings = std::map<std::string_view, double>;
 
-/// The formulas of all knobs under `settings`, whether they change anything or not.
+/// Evaluates the formulas of all knobs under `settings`, whether or not they change a value.
 std::vector<Advice> candidates(const Workload& workload, const HardwareProfile& profile, const Settings& settings,
                                const Tunings& tunings);
 

@@ -6,13 +6,13 @@
 namespace fjord::tuner {
 
 struct ChangeWatchOptions {
-  double worse_share = 0.05;  ///< So much below what it was counts as worse.
-  int worse_periods = 3;      ///< So many periods in a row.
-  int watched_periods = 12;   ///< After that a change has proved itself.
-  int baseline_periods = 8;   ///< Of the periods before; their median is what it was.
+  double worse_share = 0.05;  ///< A period is worse if its objective is this share below the baseline.
+  int worse_periods = 3;      ///< Consecutive worse periods after which the verdict is RollBack.
+  int watched_periods = 12;   ///< Periods after which a change has proved itself.
+  int baseline_periods = 8;   ///< Number of periods before the change whose median is the baseline.
 };
 
-/// Watches the objective after a change and says when to take the change back. Pure.
+/// Compares the objective after a change with the one before it and decides whether the change is taken back. Pure.
 ///
 /// Threading: confined to its owner.
 class ChangeWatch {
@@ -20,21 +20,21 @@ class ChangeWatch {
   enum class Verdict {
     Idle,      ///< No change is watched.
     Watching,  ///< Not decided.
-    Keep,      ///< Proved itself; said once.
-    RollBack,  ///< Worse for long enough; said once.
+    Keep,      ///< The change has proved itself; returned once.
+    RollBack,  ///< The objective was worse for long enough; returned once.
   };
 
   explicit ChangeWatch(const ChangeWatchOptions& options = {}) : options_(options) {}
 
-  /// A change was made between the last period and the next. A change that is being watched is taken for proved.
-  /// Without a period before there is nothing to compare with, and nothing is watched.
+  /// Starts to watch a change that was made between the last period and the next. A change being watched until then
+  /// counts as proved. If no period was observed before, there is no baseline and nothing is watched.
   void changed(std::string id);
-  /// The objective of a period that has ended: larger is better.
+  /// Takes the objective of an ended period: larger is better.
   Verdict observe(double objective);
 
-  /// Of the change being watched, or of the last one.
+  /// Identifier of the change being watched, or of the last one.
   const std::string& id() const { return id_; }
-  /// What the objective was before the change; 0 if nothing was observed before.
+  /// The objective before the change; 0 if no period was observed before.
   double baseline() const { return baseline_; }
 
  private:

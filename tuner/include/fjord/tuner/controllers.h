@@ -10,31 +10,31 @@
 #include "fjord/common/status.h"
 #include "fjord/tuner/guard_rails.h"
 
-/// Controllers of single settings: metrics in, a value out, at the end of each period. They hold no clock, no thread
-/// and no connection; who drives them decides how long a period is and sets what they say.
+/// Controllers of single settings: each takes metrics at the end of a period and returns a value. They hold no clock,
+/// no thread and no connection; the caller chooses the length of a period and applies the values.
 ///
 /// Threading of all: confined to the owner.
 namespace fjord::tuner {
 
 enum class ControlMode {
-  Off,     ///< Says nothing.
-  Advise,  ///< Says what it would do; the value stays.
+  Off,     ///< No decisions.
+  Advise,  ///< Decisions without effect: the value stays.
   On,
 };
 
-/// What a controller says at the end of a period.
+/// The decision of a controller at the end of a period.
 struct Decision {
   bool is_change = false;
-  bool is_applied = false;  ///< The controller's value is the new one; false in mode Advise.
+  bool is_applied = false;  ///< The new value is the controller's value; false in mode Advise.
   std::int64_t old_value = 0;
   std::int64_t new_value = 0;
   std::string reason;
 };
 
-/// Who turns what: two loops never turn the same knob.
+/// Registers which loop owns which knob, so that two loops never change the same one.
 class Actuators {
  public:
-  /// Errors: AlreadyExists that names the owner.
+  /// Claims a knob for `owner`. Errors: AlreadyExists with the name of the present owner.
   Status claim(std::string_view knob, std::string_view owner);
   void release(std::string_view knob) { owners_.erase(std::string(knob)); }
 
@@ -43,33 +43,34 @@ class Actuators {
 };
 
 struct YieldOptions {
-  double target_s = 0.02;  ///< p99 of the foreground.
+  double target_s = 0.02;  ///< Target for the p99 of users' operations, in seconds.
   std::int64_t floor = 1;
   std::int64_t ceiling = 100;
   std::int64_t start = 25;
-  std::int64_t unit = 1;    ///< Added in a period in which the foreground is well.
-  double dead_band = 0.10;  ///< Within so much of the target nothing is done.
-  /// After so many periods in which the foreground was well it tries again what was too much before.
+  std::int64_t unit = 1;    ///< Increment after a period in which p99 was within its target.
+  double dead_band = 0.10;  ///< No change while p99 deviates from the target by less than this share.
+  /// Good periods after which a value that was too much before is tried again.
   int retry_periods = 30;
 };
 
-/// Gives background work as much as the foreground's p99 leaves: adds a unit in each good period and halves on a
-/// breach, up to three times if p99 is a multiple of its target. After a slight breach it comes back quickly to just
-/// below what was too much, and stays there. For the bandwidth of jobs and merges, and for the number of visitors.
+/// Gives background work as much as the p99 of users' operations allows: adds a unit in each good period and halves the
+/// value on a breach, up to three times if p99 is a multiple of its target. After a slight breach the value returns
+/// quickly to just below the one that was too much, and stays there. Controls the bandwidth of jobs and merges, and the
+/// number of visitors.
 class YieldController {
  public:
   YieldController(const YieldOptions& options, ControlMode mode);
 
-  /// `p99_s` of the period; `wants_more`: somebody would use more than the present value. No p99 (nothing was asked of
-  /// the foreground) counts as well.
+  /// `p99_s`: p99 of the period; nullopt if users asked nothing, which counts as good. `wants_more`: background work
+  /// would use more than the present value.
   Decision step(std::optional<double> p99_s, bool wants_more);
   std::int64_t value() const { return value_; }
   void set_mode(ControlMode mode) { mode_ = mode; }
-  /// What it said was done.
+  /// Records that the value was set as decided.
   void took(std::int64_t value) { value_ = value; }
-  /// Somebody else has set the value, and knows why: what was too much before says nothing now.
+  /// Takes a value that another party has set. What was too much before is forgotten.
   void adopt(std::int64_t value);
-  /// The value has proved to be too much, for another reason than p99.
+  /// Records a value that proved to be too much for another reason than p99.
   void note_too_much(std::int64_t value) { too_much_ = value; }
 
  private:
@@ -85,30 +86,30 @@ class YieldController {
 };
 
 struct EntriesOptions {
-  std::uint64_t quorum = 2;  ///< So many nodes must have met their limit before the setting is lowered.
-  /// Share of a put's time in the search for its entry above which it counts as bound by the CPU.
+  std::uint64_t quorum = 2;  ///< Number of nodes that must have met their limit before the setting is lowered.
+  /// A put is bound by the CPU if the search for its entry takes at least this share of its time.
   double cpu_share_min = 0.5;
   std::int64_t floor = 256;
 };
 
-/// The maximum of entries in a slotfile, as seed 5.3.3 has it: without limit at first; each node that finds a put bound
-/// by the CPU reports how many entries the slotfile had, and the setting becomes the largest that `quorum` nodes are
-/// content with no more. A slow node alone does not decide for all.
+/// The maximum number of entries in a slotfile [VDS 2007, 5.3.3]. It starts without a limit. Each node that finds a put
+/// bound by the CPU reports the number of entries of its slotfile. The setting becomes the `quorum`-th smallest report,
+/// so a single slow node does not decide for all.
 class EntriesController {
  public:
   static constexpr std::int64_t kUnlimited = 1 << 24;
 
   EntriesController(const EntriesOptions& options, ControlMode mode) : options_(options), mode_(mode) {}
 
-  /// What a node saw of a put: the entries of its slotfile, and the share of its time that searching took.
+  /// Takes a node's observation of a put: the entries of its slotfile, and the share of its time that the search took.
   Decision report(std::uint64_t node, std::int64_t entries, double cpu_share);
-  /// The node does not count any more.
+  /// Removes the node's report.
   void forget(std::uint64_t node) { reports_.erase(node); }
-  /// Set by whoever drives it.
+  /// Records that the caller has set the value.
   void took(std::int64_t value) { value_ = value; }
   void set_quorum(std::uint64_t quorum) { options_.quorum = quorum; }
   void set_floor(std::int64_t floor) { options_.floor = floor; }
-  /// Forgets what nodes reported: after slow ones were replaced, or with another threshold.
+  /// Forgets all reports: after slow nodes were replaced, or with another threshold.
   Decision reset();
   Decision reset(double cpu_share_min);
   std::int64_t value() const { return value_; }
@@ -119,7 +120,7 @@ class EntriesController {
   EntriesOptions options_;
   ControlMode mode_;
   std::int64_t value_ = kUnlimited;
-  std::map<std::uint64_t, std::int64_t> reports_;  ///< The least of each node.
+  std::map<std::uint64_t, std::int64_t> reports_;  ///< Smallest number of entries that each node reported.
 };
 
 struct SplitLimitOptions {
@@ -127,17 +128,17 @@ struct SplitLimitOptions {
   double fill = 0.7;
   std::int64_t floor = 4LL << 20;
   std::int64_t ceiling = 1LL << 30;
-  int agreeing_periods = 3;  ///< So often in a row the same has to be wanted.
+  int agreeing_periods = 3;  ///< Consecutive periods in which the same value must be wanted.
 };
 
 struct ClusterSize {
-  double bytes = 0;  ///< Of all documents, once.
+  double bytes = 0;  ///< Bytes of all documents, counted once and not for each replica.
   double nodes = 1;
   double redundancy = 1;
 };
 
-/// distributor.bucket_bytes_max, so that each node has some hundred buckets. A structural knob: nothing is done that
-/// the guard rails do not allow.
+/// Sets distributor.bucket_bytes_max such that each node has about `buckets_per_node` buckets. The knob is structural:
+/// changes need the permission of the guard rails.
 class SplitLimitController {
  public:
   SplitLimitController(const SplitLimitOptions& options, ControlMode mode, std::int64_t value, GuardRails& rails)
@@ -145,7 +146,7 @@ class SplitLimitController {
 
   Decision step(const ClusterSize& size, const ClusterCondition& condition);
   std::int64_t value() const { return value_; }
-  /// Set by whoever drives it, or by somebody else.
+  /// Records the value that the caller or another party has set.
   void took(std::int64_t value) { value_ = value; }
 
  private:
@@ -158,21 +159,22 @@ class SplitLimitController {
 };
 
 struct CacheOptions {
-  double budget_bytes = 1 << 30;  ///< Of indexes and page cache together.
-  double least_share = 0.05;      ///< Of the budget, for either.
-  double most_share = 0.6;        ///< For indexes.
+  double budget_bytes = 1 << 30;  ///< Memory of indexes and page cache together.
+  double least_share = 0.05;      ///< Minimum share of the budget for indexes.
+  double most_share = 0.6;        ///< Maximum share of the budget for indexes.
   double step_share = 1.0 / 16;
-  double dead_band = 1.5;  ///< Misses of one kind have to cost so much more than those of the other.
-  int pause_periods = 5;   ///< After a change, until its effect is seen.
+  /// Memory moves only if misses of one kind cost more than those of the other by this factor.
+  double dead_band = 1.5;
+  int pause_periods = 5;  ///< Periods without a change after each change, until its effect is visible.
 };
 
 struct CacheMisses {
-  double index_miss_s = 0;     ///< Time that loading indexes took in the period.
-  double document_miss_s = 0;  ///< Time that reading documents from the medium took.
-  double index_bytes = 0;      ///< What all indexes would take.
+  double index_miss_s = 0;     ///< Time spent on loading indexes in the period.
+  double document_miss_s = 0;  ///< Time spent on reading documents from the medium.
+  double index_bytes = 0;      ///< Memory of all indexes if all were loaded.
 };
 
-/// storage.index_bytes_max: moves memory between indexes and the page cache to where misses cost more.
+/// Sets storage.index_bytes_max: moves memory between indexes and the page cache to the kind whose misses cost more.
 class CacheController {
  public:
   CacheController(const CacheOptions& options, ControlMode mode, std::int64_t value)
@@ -181,7 +183,7 @@ class CacheController {
   Decision step(const CacheMisses& misses);
   void set_budget(double bytes) { options_.budget_bytes = bytes; }
   std::int64_t value() const { return value_; }
-  /// Set by whoever drives it, or by somebody else.
+  /// Records the value that the caller or another party has set.
   void took(std::int64_t value);
 
  private:
@@ -189,8 +191,8 @@ class CacheController {
   ControlMode mode_;
   std::int64_t value_;
   int pause_ = 0;
-  int direction_ = 0;      ///< Of the last change.
-  double step_scale_ = 1;  ///< Halved when it turns.
+  int direction_ = 0;      ///< Direction of the last change: 1, -1 or 0 for none.
+  double step_scale_ = 1;  ///< Halved when the direction turns, doubled again, up to 1, when it stays.
 };
 
 }  // namespace fjord::tuner

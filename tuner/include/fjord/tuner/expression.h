@@ -12,14 +12,13 @@ namespace fjord::tuner {
 struct Input {
   std::string name;  ///< letters, digits and _
   double value = 0;
-  std::string unit;    ///< "bytes", "s", ""; for people.
-  std::string origin;  ///< Where it is from: "workload", "measured", "seed 6.1.2", ...; for people.
+  std::string unit;    ///< Unit for display: "bytes", "s" or "".
+  std::string origin;  ///< Source of the value for display: "workload", "measured", "seed 6.1.2", ...
 };
 
-/// The value of a formula: + - * / ( ), numbers, names of `inputs`, and the functions min, max, ceil, floor,
-/// log2, clamp(x, low, high), and step(x), the power of two that is nearest by ratio. So the formula that the advisor
-/// shows is what it computed, and anybody can compute it again. Errors: InvalidArgument with the position; also for a
-/// division by 0.
+/// Computes a formula: + - * / ( ), numbers, names of `inputs`, and the functions min, max, ceil, floor, log2, clamp(x,
+/// low, high), and step(x), the power of two that is nearest by ratio. The formula that the advisor shows is the one it
+/// computed, so users can compute it themselves. Errors: InvalidArgument with the position, also for a division by 0.
 Result<double> evaluate(std::string_view formula, const std::vector<Input>& inputs);
 
 }  // namespace fjord::tuner

@@ -11,47 +11,49 @@
 
 namespace fjord::tuner {
 
-/// A change that somebody wants to make.
+/// A proposed change of a setting.
 struct Change {
   const Knob* knob = nullptr;
   std::int64_t old_value = 0;
   std::int64_t new_value = 0;
-  double predicted_gain = 1;  ///< Objective after over before.
-  double moved_bytes = 0;     ///< Written anew or sent because of it.
-  double memory_bytes = 0;    ///< That a node needs more than now.
+  double predicted_gain = 1;  ///< Predicted objective after the change over the objective before it.
+  double moved_bytes = 0;     ///< Bytes that are rewritten or sent because of the change.
+  double memory_bytes = 0;    ///< Additional memory that a node needs.
 };
 
-/// How the cluster is.
+/// The state of the cluster that decides whether a change is allowed.
 struct ClusterCondition {
   bool is_degraded = false;           ///< A node is down or buckets are out of sync.
-  bool is_under_maintenance = false;  ///< Somebody has paused the movement of data or takes nodes out.
-  double fullest_used_share = 0;      ///< Of the file system of the fullest node.
-  double memory_left_bytes = 0;       ///< On the node that has the least.
+  bool is_under_maintenance = false;  ///< An operator has paused the movement of data or is taking nodes out.
+  double fullest_used_share = 0;      ///< Used share of the file system of the fullest node.
+  double memory_left_bytes = 0;       ///< Free memory of the node that has the least.
 };
 
 struct GuardOptions {
   double watermark_share = 0.85;
-  Duration structural_pause = seconds(6 * 3600);  ///< Between two structural changes.
+  Duration structural_pause = seconds(6 * 3600);  ///< Minimum time between two structural changes.
   double churn_bytes_per_hour = 50e9;
-  /// A structural change has to be this far off, or to gain so much and more than so many times what moving costs.
+  /// A structural change is allowed if old and new value differ by a factor of `structural_ratio_min`, or if its gain
+  /// exceeds both `structural_gain_min` and `gain_over_move_cost_min` times the cost of moving.
   double structural_ratio_min = 3;
   double structural_gain_min = 1.10;
   double gain_over_move_cost_min = 3;
-  /// What moving a byte costs, in objective: the share of an hour's work that a byte a second for an hour would take.
+  /// Bytes whose movement costs as much as one hour of the cluster's work.
   double work_bytes_per_hour = 500e9;
   Duration gain_counts_for = seconds(24 * 3600);
 };
 
-/// What must hold before anything is changed, by a person's order or by a controller.
+/// Checks the conditions under which a setting may change, whether an operator or a controller wants it.
 ///
 /// Threading: confined to its owner.
 class GuardRails {
  public:
   GuardRails(const GuardOptions& options, const Clock& clock) : options_(options), clock_(clock) {}
 
-  /// OK if the change may be made now; else InvalidArgument (never) or Busy (not now), with the reason.
+  /// Returns OK if the change is allowed now. Errors, with the reason: InvalidArgument if it will never be allowed,
+  /// Busy if it is not allowed now.
   Status check(const Change& change, const ClusterCondition& condition) const;
-  /// Notes a change that was made.
+  /// Records that a change was made.
   void made(const Change& change);
 
  private:

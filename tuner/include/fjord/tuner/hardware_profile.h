@@ -10,58 +10,58 @@
 
 namespace fjord::tuner {
 
-/// What the cost model knows of a machine; all of it. Each can be measured in some seconds (`fjord tune calibrate`),
-/// except the network between machines, which the description of the workload says.
+/// The constants by which the cost model describes a machine; it knows nothing else of the machine. `fjord tune
+/// calibrate` measures each in a few seconds, except the network between machines, which the workload file gives.
 enum class Constant : std::size_t {
-  SyncS,                ///< A small append and its sync.
-  SequentialReadRate,   ///< From the medium, bytes/s.
-  SequentialWriteRate,  ///< To the medium, syncs included, bytes/s.
-  RandomReadS,          ///< One read of 4 KiB from the medium, alone.
-  RandomReadsPerS,      ///< As many of them at once as the device likes.
-  FileOpenS,            ///< Opening and closing a file.
+  SyncS,                ///< One small append with its sync, in seconds.
+  SequentialReadRate,   ///< Sequential reads from the medium, bytes/s.
+  SequentialWriteRate,  ///< Sequential writes to the medium, syncs included, bytes/s.
+  RandomReadS,          ///< One read of 4 KiB from the medium without other load, in seconds.
+  RandomReadsPerS,      ///< Reads of 4 KiB per second, with as many in flight as the device can use.
+  FileOpenS,            ///< Opening and closing a file, in seconds.
   HashRate,             ///< Checksums and hashes of documents, bytes/s.
-  CopyRate,             ///< memcpy beyond the caches, bytes/s.
-  DecodeRate,           ///< Taking a document apart, bytes/s.
-  MemoryAccessS,        ///< One dependent access to memory.
-  RoundTripS,           ///< A call and its answer over the loopback interface.
-  NetworkRate,          ///< Of a node, bytes/s.
+  CopyRate,             ///< memcpy of data larger than the caches, bytes/s.
+  DecodeRate,           ///< Decoding of documents, bytes/s.
+  MemoryAccessS,        ///< One dependent access to memory, in seconds.
+  RoundTripS,           ///< A call and its answer over the loopback interface, in seconds.
+  NetworkRate,          ///< Network bandwidth of a node, bytes/s.
 };
 inline constexpr std::size_t kConstants = 12;
 
-/// Where a value came from.
+/// The source of a value.
 enum class Origin {
-  Default,    ///< Nobody said: an ordinary machine of 2026.
-  Workload,   ///< The description of the workload says so.
-  Measured,   ///< Measured, and plausible.
-  LastValid,  ///< The newest measurement was not plausible; this is the one before.
+  Default,    ///< No source: the value of an ordinary machine of 2026.
+  Workload,   ///< The workload file.
+  Measured,   ///< A plausible measurement.
+  LastValid,  ///< The previous value, because the newest measurement was not plausible.
 };
 std::string_view to_string(Origin origin);
 
-/// What is known of a constant before anything is measured.
+/// Name, unit, default and plausible range of a constant.
 struct ConstantDeclaration {
   Constant id;
   std::string_view name;  ///< "random_read_s"
   std::string_view unit;  ///< "s", "bytes/s", "1/s"
   double default_value;
-  double plausible_min;  ///< Outside this band a measurement is a mistake and not a machine.
+  double plausible_min;  ///< Measurements outside [plausible_min, plausible_max] are taken for errors.
   double plausible_max;
   std::string_view meaning;
 };
-/// All of them, in the order of Constant.
+/// Returns the declarations of all constants, in the order of Constant.
 std::span<const ConstantDeclaration, kConstants> constant_declarations();
 const ConstantDeclaration& declaration_of(Constant constant);
 
 struct ConstantValue {
   double value = 0;
   Origin origin = Origin::Default;
-  double confidence = 0.3;  ///< 0 to 1: 1 when repetitions agreed exactly.
-  double rejected = 0;      ///< With LastValid: what was measured. Else 0.
+  double confidence = 0.3;  ///< 0 to 1; 1 if all repetitions were equal.
+  double rejected = 0;      ///< With LastValid, the implausible measurement; else 0.
 };
 
-/// The constants of one kind of machine. A value; nothing in it is shared.
+/// The constants of one kind of machine. A plain value without shared state.
 class HardwareProfile {
  public:
-  /// All at their defaults.
+  /// Sets all constants to their defaults.
   HardwareProfile();
 
   double operator[](Constant constant) const { return at(constant).value; }
@@ -69,17 +69,18 @@ class HardwareProfile {
   void set(Constant constant, ConstantValue value) { values_[static_cast<std::size_t>(constant)] = value; }
   void set_from_workload(Constant constant, double value) { set(constant, {value, Origin::Workload, 0.7, 0}); }
 
-  /// Takes in repetitions of one measurement: their median counts, their spread is the confidence. If the median is
-  /// outside the plausible band the value from before stays, with half its confidence. Returns whether it was taken.
+  /// Stores the median of repeated measurements of one constant; their spread gives the confidence. If the median is
+  /// outside the plausible range, the previous value stays with half its confidence. Returns whether the median was
+  /// stored.
   bool measured(Constant constant, std::span<const double> repetitions);
 
  private:
   std::array<ConstantValue, kConstants> values_;
 };
 
-/// The profile as a file (YAML), with units and bands as comments.
+/// Returns the profile as YAML text, with units and plausible ranges as comments.
 std::string profile_text(const HardwareProfile& profile, std::string_view heading);
-/// Reads what profile_text() wrote. Values out of their bands are refused.
+/// Reads the text of profile_text(). Refuses values outside their plausible range.
 /// Errors: InvalidArgument "file:line: name: what is wrong".
 Result<HardwareProfile> parse_profile(std::string_view text, const std::string& file);
 

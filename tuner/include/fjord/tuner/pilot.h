@@ -17,25 +17,26 @@ namespace fjord::tuner {
 
 struct EntriesLoopOptions {
   EntriesOptions controller;
-  double least_puts = 30;    ///< Fewer in a period say nothing of a slotfile's size.
-  int agreeing_periods = 3;  ///< So often in a row a node has to find its puts bound.
-  int report_periods = 360;  ///< For so long after that a node counts.
+  double least_puts = 30;    ///< Minimum number of timed puts of a slotfile in a period; fewer are ignored.
+  int agreeing_periods = 3;  ///< Consecutive periods in which a node must find its puts bound by the search.
+  int report_periods = 360;  ///< Periods for which a node's report counts.
 };
 
 struct CacheLoopOptions {
-  CacheOptions controller;  ///< The budget comes with each period.
-  /// Below that share of the time in waits for either nothing is worth a change.
+  CacheOptions controller;  ///< The budget is set in each period.
+  /// No change is made if both waits together take less than this share of the time.
   double least_wait_share = 0.01;
-  /// A direction that was taken back is not tried again for so many periods, unless a wait has changed by this factor
-  /// since some periods after that.
+  /// After a roll-back, changes in the same direction are blocked for this many periods, or until one of the waits
+  /// differs by the factor `change_ratio` from its value `settle_periods` after the roll-back.
   int retry_periods = 1000;
   double change_ratio = 1.5;
   int settle_periods = 5;
-  double budget_dead_band = 0.25;  ///< The budget is what it was until it has changed by so much.
+  /// The budget follows the measured memory only after a change by more than this share.
+  double budget_dead_band = 0.25;
 };
 
 struct PilotOptions {
-  /// By the name of the loop, see loop_names(). What is not named is off.
+  /// Mode of each loop, by its name (loop_names()). Loops that are not named are off.
   std::map<std::string, ControlMode, std::less<>> modes;
   double target_s = 0.02;  ///< p99 of reads and writes.
   std::int64_t visitors_ceiling = 64;
@@ -45,46 +46,46 @@ struct PilotOptions {
   CacheLoopOptions cache;
   GuardOptions guards;
   WatchedChangeOptions watch;
-  /// For so many periods a loop leaves its knob alone after somebody else has set it, or after it was taken back.
+  /// Periods for which a loop leaves its knob alone after another party has set it, or after a roll-back.
   int hold_periods = 30;
-  /// So many periods are needed before a change, so that there is something to compare with.
+  /// Minimum number of observed periods before a change, as a basis for comparison.
   int periods_before = 3;
 };
 
-/// What is known at the end of a period.
+/// Observations at the end of a period.
 struct PilotInput {
   PeriodFigures figures;
   ClusterCondition condition;
   ClusterSize size;
-  /// What the knobs are set to now, by name. A knob that is not there is not turned.
+  /// Values of the knobs in force, by name. A loop does nothing until the value of its knob appears here.
   std::map<std::string, std::int64_t, std::less<>> values;
 };
 
-/// One setting that is to be changed.
+/// An order to change one setting.
 struct PilotOrder {
   std::string loop;
   const Knob* knob = nullptr;
   std::int64_t old_value = 0;
   std::int64_t new_value = 0;
   std::string reason;
-  /// Takes back these changes, oldest first; empty: something new.
+  /// Identifiers of the changes that the order rolls back, oldest first; empty if it is a new change.
   std::vector<std::string> reverts;
 };
 
-/// Something to be written down.
+/// An entry for the log.
 struct PilotNote {
   enum class Kind {
-    Advice,   ///< What a loop in mode advise would do; once, until it says something else.
-    Held,     ///< A loop may not do now what it wants to do; once.
-    Adopted,  ///< Somebody else has set a knob.
+    Advice,   ///< The change that a loop in mode Advise would make; not repeated while it stays the same.
+    Held,     ///< A wanted change that is not allowed now; not repeated while it stays the same.
+    Adopted,  ///< Another party has set a knob.
     Kept,     ///< A change has proved itself.
-    Unknown,  ///< Nobody can say whether a change was good.
-    Idle,     ///< A loop has nothing to turn; once.
+    Unknown,  ///< It cannot be judged whether a change was good.
+    Idle,     ///< The value of a loop's knob is unknown; noted once.
   };
   Kind kind = Kind::Advice;
   std::string loop;
   std::string text;
-  const Knob* knob = nullptr;  ///< Advice, Held: with both values.
+  const Knob* knob = nullptr;  ///< Set if the note is about a knob, with both values.
   std::int64_t old_value = 0;
   std::int64_t new_value = 0;
 };
@@ -92,14 +93,14 @@ std::string_view to_string(PilotNote::Kind kind);
 
 struct PilotStep {
   std::vector<PilotNote> notes;
-  /// At most one a period. To be answered by made(), or by failed().
+  /// At most one order per period. The caller answers with made() or failed().
   std::optional<PilotOrder> order;
 };
 
-/// Drives the controllers of one cluster: at the end of each period it says what is to be changed, watches each change,
-/// and says when one is to be taken back. One change at a time: while one is watched only the same loop may go on in
-/// the same direction, and a loop whose target is broken may lower its knob, which is not watched: whether it helps,
-/// the loop sees itself. Pure but for the clock of the guard rails.
+/// Drives the controllers of one cluster: at the end of each period it returns at most one change, watches each change,
+/// and returns the roll-back of a bad one. While a change is watched, only the same loop can go on in the same
+/// direction. One exception: a loop whose target is missed can lower its knob at once; that change is not watched,
+/// because the loop itself sees its effect. Pure, except for the clock of the guard rails.
 ///
 /// Threading: confined to its owner. Lifetime: the clock outlives it.
 class Pilot {
@@ -110,11 +111,11 @@ class Pilot {
   static std::vector<std::string_view> loop_names();
 
   PilotStep step(const PilotInput& input);
-  /// The order of the last step was carried out. Also for a change that somebody else made and that is to be watched;
-  /// its loop is then unknown.
+  /// Records that the order of the last step was carried out. Also accepts a change by another party that should be
+  /// watched; its `loop` is then unknown.
   void made(const PilotOrder& order, const std::string& id);
-  /// It was not: the loop goes on from the value that is there. A roll-back is ordered again in the next period, unless
-  /// somebody else has set the knob then.
+  /// Records that the order was not carried out: the loop goes on from the value in force. A roll-back is ordered again
+  /// in the next period, unless another party has changed the knob by then.
   void failed(const PilotOrder& order);
 
   GuardRails& rails() { return rails_; }
@@ -130,8 +131,8 @@ class Pilot {
   struct Watched {
     std::string loop;
     const Knob* knob = nullptr;
-    std::int64_t before = 0;  ///< What it was before the first of the changes.
-    std::int64_t last = 0;
+    std::int64_t before = 0;  ///< Value before the first of the changes.
+    std::int64_t last = 0;    ///< Value after the last of them.
   };
 
   Loop* find(std::string_view name);
@@ -147,9 +148,9 @@ class Pilot {
   GuardRails rails_;
   WatchedChange watch_;
   std::optional<Watched> watched_;
-  std::optional<PilotOrder> owed_;  ///< A roll-back that failed.
+  std::optional<PilotOrder> owed_;  ///< A roll-back that failed and is ordered again.
   std::vector<std::unique_ptr<Loop>> loops_;
-  std::size_t first_ = 0;  ///< Who may speak first; goes round.
+  std::size_t first_ = 0;  ///< Index of the loop that is asked first; advances each period.
   int periods_ = 0;
 };
 

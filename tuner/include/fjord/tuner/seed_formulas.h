@@ -2,85 +2,90 @@
 
 #include <cstdint>
 
-/// The formulas of seed 002, each as one function. What is not said to be otherwise is a mean over buckets and nodes
-/// that are equally full, as in the paper. Sizes are bytes, rates bytes a second. All are pure; arguments that make no
-/// sense (no bucket, a size of 0) are a bug of the caller.
+/// The formulas of [VDS 2007], one function each. Unless a comment says otherwise, a result is a mean over buckets and
+/// nodes that are equally full, as in the thesis. Sizes are in bytes, rates in bytes per second. All functions are
+/// pure; senseless arguments (no bucket, a size of 0) are a bug of the caller.
 namespace fjord::tuner::seed {
 
-/// What a message costs besides its payload, on the wire: about 200 bytes of header (6.4.1).
+/// Bytes that a message adds to its payload on the wire: a header of about 200 bytes [VDS 2007, 6.4.1].
 inline constexpr double kMessageHeaderBytes = 200;
-/// TCP payload of one Ethernet frame, and what surrounds it: 18 bytes of Ethernet and 40 of IP and TCP (6.4.1).
+/// TCP payload of one Ethernet frame, and its overhead: 18 bytes of Ethernet and 40 of IP and TCP [VDS 2007, 6.4.1].
 inline constexpr double kFramePayloadBytes = 1460;
 inline constexpr double kFrameOverheadBytes = 58;
-/// Header of a slotfile and an entry of its metadata list (E.1.2).
+/// Sizes of a slotfile's header and of an entry of its metadata list [VDS 2007, E.1.2].
 inline constexpr double kSlotfileHeaderBytes = 20;
 inline constexpr double kMetadataEntryBytes = 40;
-/// More slotfiles than these in one bucket cost puts and visits (5.3.3).
+/// More slotfiles than this in one bucket slow down puts and visits [VDS 2007, 5.3.3].
 inline constexpr std::uint64_t kSlotfilesMax = 64;
-/// More data than this in one bucket makes puts time out (6.1.1).
+/// More data than this in one bucket makes puts time out [VDS 2007, 6.1.1].
 inline constexpr double kBucketBytesMax = 64.0 * 1024 * 1024;
-/// Good for output documents of jobs: between 1 and 8 MB (6.1.2).
+/// A good size for output documents of jobs, which is between 1 and 8 MB [VDS 2007, 6.1.2].
 inline constexpr double kOutputDocumentBytes = 4.0 * 1024 * 1024;
 
-/// Seed 4.3.3: documents that a job stores at least, n * m: one for each pair of input and output bucket.
+/// Returns the minimum number of documents that a job stores, n * m: one for each pair of input and output bucket
+/// [VDS 2007, 4.3.3].
 double output_documents_min(double input_buckets, double output_buckets);
 
-/// Seed 4.3.4: memory of the tuples of one bucket, M = |D| / |B| * s.
+/// Returns the memory of one bucket's tuples, M = |D| / |B| * s [VDS 2007, 4.3.4].
 double tuple_memory_per_bucket(double documents, double buckets, double tuple_bytes_per_document);
 
-/// Seed 5.4.2: max(ceil(|D| / (entries * slotfiles)), ceil(s_D / (slotfile size * slotfiles))).
+/// Returns max(ceil(|D| / (entries * slotfiles)), ceil(s_D / (slotfile size * slotfiles))) [VDS 2007, 5.4.2].
 std::uint64_t buckets_min(double documents, double total_bytes, double entries_max, double slotfile_bytes_max,
                           double slotfiles_max);
 
-/// Seed 5.4.2: as each input bucket puts a document into each output bucket, there may be no more buckets than one
-/// bucket has room for documents: entries * slotfiles.
+/// Returns the maximum number of buckets, entries * slotfiles: each input bucket puts a document into each output
+/// bucket, so there must not be more buckets than documents that fit in one bucket [VDS 2007, 5.4.2].
 std::uint64_t buckets_max_for_jobs(double entries_max, double slotfiles_max);
 
-/// Seed 5.5: mean size of a bucket, b = d * |D| / |B|.
+/// Returns the mean size of a bucket, b = d * |D| / |B| [VDS 2007, 5.5].
 double bucket_bytes_mean(double documents, double document_bytes, double buckets);
 
-/// Seed 5.5: 2^ceil(log2(b / slotfile size)), at least 1.
+/// Returns 2^ceil(log2(b / slotfile size)), at least 1 [VDS 2007, 5.5].
 std::uint64_t slotfiles_per_bucket(double bucket_bytes, double slotfile_bytes_max);
-/// The same with the margin of one split: twice as many.
+/// Returns twice slotfiles_per_bucket(), which leaves a margin of one split.
 std::uint64_t slotfiles_per_bucket_with_margin(double bucket_bytes, double slotfile_bytes_max);
 
-/// Seed 6.2.1: ceil(output size / (maximum bucket size - data already in buckets)), at least 1; 0 if no bucket has
-/// room.
+/// Returns ceil(output size / (maximum bucket size - data already in buckets)), at least 1; 0 if no bucket has room
+/// [VDS 2007, 6.2.1].
 std::uint64_t output_buckets_min(double output_bytes, double bucket_bytes_max, double bucket_bytes_now);
 
-/// Seed 6.3.2: ceil(2.5 * c_max), c_max the CPUs of the node that has the most.
+/// Returns ceil(2.5 * c_max), where c_max is the number of CPUs of the node that has the most [VDS 2007, 6.3.2].
 std::uint64_t visitor_threads_cpu(std::uint64_t cpus_max);
-/// Seed 6.3.2: floor(m_node * |B| / (|D| * s)), m_node the memory for tuples of the node that has the least.
+/// Returns floor(m_node * |B| / (|D| * s)), where m_node is the memory for tuples of the node that has the least
+/// [VDS 2007, 6.3.2].
 std::uint64_t visitor_threads_memory(double node_memory_bytes, double buckets, double documents,
                                      double tuple_bytes_per_document);
 
-/// Seed 6.4.1: traffic of one put without frames, (n + 1) * (2m + d), for n copies.
+/// Returns the traffic of one put without frames, (n + 1) * (2m + d), for n replicas [VDS 2007, 6.4.1].
 double put_payload_traffic(double copies, double document_bytes, double header_bytes = kMessageHeaderBytes);
-/// Seed 6.4.1: what frames add to a message, ceil(size / 1460) * 58.
+/// Returns the bytes that frames add to a message, ceil(size / 1460) * 58 [VDS 2007, 6.4.1].
 double frame_overhead(double message_bytes);
-/// Seed 6.4.1: the whole traffic of a put, (n + 1) * (2m + d) + (n + 1) * (ceil(m / 1460) + ceil((m + d) / 1460)) * 58.
+/// Returns the whole traffic of a put, (n + 1) * (2m + d) + (n + 1) * (ceil(m / 1460) + ceil((m + d) / 1460)) * 58
+/// [VDS 2007, 6.4.1].
 double put_traffic(double copies, double document_bytes, double header_bytes = kMessageHeaderBytes);
-/// What table 6.1 of the seed was computed with: its column "Expected" has the overhead of frames n + 2 times, not n +
-/// 1 times as in its formula.
+/// Returns the column "Expected" of [VDS 2007, table 6.1], which counts the overhead of frames n + 2 times and not n +
+/// 1 times as the formula of the thesis does.
 double put_traffic_of_table(double copies, double document_bytes, double header_bytes = kMessageHeaderBytes);
-/// Table 6.1: the traffic that was measured was up to 1.165 times that of the table. The seed asks for "some margin".
+/// Largest ratio of measured traffic to the traffic in [VDS 2007, table 6.1]. The thesis asks for "some margin".
 inline constexpr double kTrafficMargin = 1.165;
 
-/// Seed 6.4.3: pause between buckets so that a job takes no more than its rate, T_tot / (R * |B|), in seconds.
+/// Returns the pause between buckets, in seconds, that keeps a job at its rate, T_tot / (R * |B|) [VDS 2007, 6.4.3].
 double bucket_delay_s(double total_traffic_bytes, double rate_bytes_per_s, double buckets);
 
-/// Seed E.1.2: memory of a put on a storage node, d + h + n * e, for n metadata entries in the slotfile.
+/// Returns the memory of a put on a storage node, d + h + n * e, for n metadata entries in the slotfile
+/// [VDS 2007, E.1.2].
 double put_memory(double document_bytes, double entries);
-/// Seed E.2.1: (2c + 2) * m, for c copies.
+/// Returns (2c + 2) * m, for c replicas [VDS 2007, E.2.1].
 double remove_traffic(double copies, double header_bytes = kMessageHeaderBytes);
-/// Seed E.2.3: h + n * e. (The seed prints "h + m * e", but m is its message header; it describes the metadata list.)
+/// Returns h + n * e [VDS 2007, E.2.3]. (The thesis prints "h + m * e", but its m is the message header; the text
+/// describes the metadata list.)
 double remove_memory(double entries);
-/// Seed E.3.1: 4m + 2d.
+/// Returns 4m + 2d [VDS 2007, E.3.1].
 double get_traffic(double document_bytes, double header_bytes = kMessageHeaderBytes);
-/// Seed E.3.3: d + h + n * e.
+/// Returns d + h + n * e [VDS 2007, E.3.3].
 double get_memory(double document_bytes, double entries);
 
-/// Seed E.4.1: docblocks of a visit, ceil(|D| * d / b).
+/// Returns the number of docblocks of a visit, ceil(|D| * d / b) [VDS 2007, E.4.1].
 std::uint64_t docblocks(double documents, double document_bytes, double docblock_bytes);
 struct VisitTraffic {
   double distributors = 0;
@@ -88,29 +93,29 @@ struct VisitTraffic {
   double documents = 0;
   double document_bytes = 0;
   double docblock_bytes = 0;
-  double bucket_nodes_reply_bytes = 0;  ///< Beta in the seed.
-  double create_visitor_bytes = 0;      ///< v in the seed.
+  double bucket_nodes_reply_bytes = 0;  ///< Beta in the thesis.
+  double create_visitor_bytes = 0;      ///< v in the thesis.
   double header_bytes = kMessageHeaderBytes;
 };
-/// Seed E.4.1: (|Psi| + |S|) * 2m + |Psi| * beta + |S| * v + ceil(|D| * d / b) * b.
+/// Returns (|Psi| + |S|) * 2m + |Psi| * beta + |S| * v + ceil(|D| * d / b) * b [VDS 2007, E.4.1].
 double visit_traffic(const VisitTraffic& visit);
-/// Seed E.4.2: docblocks of one slotfile, ceil(maxfilesize / docblock size).
+/// Returns the number of docblocks of one slotfile, ceil(maxfilesize / docblock size) [VDS 2007, E.4.2].
 std::uint64_t docblocks_per_slotfile(double slotfile_bytes_max, double docblock_bytes);
-/// Seed E.4.2: reads of a visit from disk: to list each slotfile one, or two with a selection, and three for each
-/// docblock.
+/// Returns the number of disk reads of a visit: one to list each slotfile, two with a selection, and three for each
+/// docblock [VDS 2007, E.4.2].
 double visit_reads(double slotfiles, double docblocks, bool with_selection);
 struct VisitMemory {
   double buckets = 0;
   double storage_nodes = 0;
-  double remaining_entry_bytes = 0;  ///< r in the seed.
-  double disks = 0;                  ///< h
-  double threads_per_disk = 0;       ///< t
-  double docblock_bytes = 0;         ///< d
+  double remaining_entry_bytes = 0;  ///< r in the thesis
+  double disks = 0;                  ///< h in the thesis
+  double threads_per_disk = 0;       ///< t in the thesis
+  double docblock_bytes = 0;         ///< d in the thesis
   double documents = 0;
-  double buckets_at_once = 0;      ///< a
-  double pending_entry_bytes = 0;  ///< p
+  double buckets_at_once = 0;      ///< a in the thesis
+  double pending_entry_bytes = 0;  ///< p in the thesis
 };
-/// Seed E.4.3: ceil(|B| / |S|) * r + h * t * d + ceil(|D| / |B|) * a * p, on each storage node.
+/// Returns ceil(|B| / |S|) * r + h * t * d + ceil(|D| / |B|) * a * p, on each storage node [VDS 2007, E.4.3].
 double visit_memory(const VisitMemory& visit);
 
 }  // namespace fjord::tuner::seed

@@ -10,23 +10,25 @@
 
 namespace fjord::tuner {
 
-/// By what a change is judged.
+/// The measure by which a change is judged.
 enum class Yardstick {
-  Total,       ///< Speed of operations and of visits: for changes that are to make the store better.
-  Foreground,  ///< How operations are against their target: for loops that divide what there is.
+  Total,  ///< Speed of operations and of visits: for changes that should improve the store.
+  /// How well operations meet their target: for loops that divide a resource between users and background work.
+  Foreground,
 };
 
 struct WatchedChangeOptions {
   ChangeWatchOptions watch;
   double scan_share = 0.2;
-  /// With so much more asked than before, slower answers say nothing about a change.
+  /// If demand exceeds the earlier demand by more than this factor, slower answers do not count against the change.
   double demand_growth_max = 1.25;
-  /// So many periods without anything to compare, and nobody knows.
+  /// After this many periods without a comparable one the verdict is Unknown.
   int unknown_periods_max = 48;
 };
 
-/// ChangeWatch on figures of a cluster: chooses the yardstick, and leaves out periods that cannot be compared with
-/// those before the change: nothing was asked, more was asked, or visits ran at one time and not at the other. Pure.
+/// Applies ChangeWatch to the figures of a cluster. Chooses the yardstick and leaves out periods that are not
+/// comparable with those before the change: there were too few operations, demand was higher, or visits ran only before
+/// or only after. Pure.
 ///
 /// Threading: confined to its owner.
 class WatchedChange {
@@ -34,29 +36,29 @@ class WatchedChange {
   enum class Verdict {
     Idle,
     Watching,
-    Keep,      ///< Proved itself; said once.
-    RollBack,  ///< Worse for long enough; said once.
-    Unknown,   ///< Nothing could be compared, before it or for too long after; said once.
+    Keep,      ///< The change has proved itself; returned once.
+    RollBack,  ///< The objective was worse for long enough; returned once.
+    Unknown,   ///< No comparable period before the change, or none for too long after it; returned once.
   };
 
   explicit WatchedChange(const WatchedChangeOptions& options) : options_(options) {}
 
-  /// A change was made between the last period and the next. Whatever was watched is watched no more.
+  /// Starts to watch a change that was made between the last period and the next. Replaces the change watched so far.
   void changed(std::string id, Yardstick yardstick);
-  /// Another one of the same kind and direction, while the first is watched: both are judged as one.
+  /// Adds a change of the same kind and direction to the watched one: both are judged as one.
   void extended(std::string id);
-  /// Somebody else has taken the matter over.
+  /// Ends the watch without a verdict, because another party has changed the setting.
   void drop();
-  /// A period has ended. Nothing: it said nothing.
+  /// Takes the objective of an ended period; nullopt if the period says nothing.
   Verdict observe(const std::optional<Objective>& objective);
 
   bool is_watching() const { return watch_.has_value(); }
-  /// Of what is watched, or was last; the first is the oldest.
+  /// Identifiers of the changes being watched, or of the last ones watched, oldest first.
   const std::vector<std::string>& ids() const { return ids_; }
   std::size_t periods_before() const { return before_.size(); }
-  /// "0.61 of what it was": of the last period that could be compared.
+  /// Score of the last comparable period relative to the score before the change; below 1 is worse.
   double ratio() const { return ratio_; }
-  /// The ratios of the last periods that were worse, oldest first.
+  /// Ratios of the latest comparable periods, oldest first, at most `worse_periods` of them, as text.
   std::string ratios_text() const;
 
  private:

@@ -16,22 +16,22 @@ struct Scenario {
   SimulatedHardware hardware;
 };
 
-/// Those that the constants of the cost model and the formulas were fitted on.
+/// Returns the scenarios on which the constants of the cost model and the formulas were fitted.
 std::vector<Scenario> fitting_scenarios(int count = 64);
-/// Others, drawn from the same ranges by another seed.
+/// Returns scenarios for judging, drawn from the same ranges with another seed.
 std::vector<Scenario> held_out_scenarios();
-/// As many as one likes, by any seed.
+/// Draws `count` scenarios from `seed`.
 std::vector<Scenario> draw_scenarios(std::uint64_t seed, int count);
 
-/// How the advice for one scenario compares with everything on the grid, on the simulated machine.
+/// Comparison of the advice for one scenario with all settings of the grid, on the simulated machine.
 struct GridRow {
   Scenario scenario;
   Settings advised;
   Settings best;
-  double best_objective = 0;  ///< Of the grid, the defaults and the advice.
+  double best_objective = 0;  ///< Best objective among the grid, the defaults and the advice.
   Outcome advised_outcome;
   Outcome default_outcome;
-  Prediction predicted;  ///< Of the advice.
+  Prediction predicted;  ///< Prediction of the cost model for the advised settings.
   std::size_t settings_tried = 0;
 
   double of_best() const { return advised_outcome.objective / best_objective; }
@@ -40,23 +40,24 @@ struct GridRow {
   double latency_error() const;
 };
 
-/// Four levels each of file_bytes_max, held_bytes_max, index_bytes_max, visitors_max and bucket_bytes_max, and
-/// `docblock_levels` of docblock_bytes: with 4 all 4,096 settings, with 1 the default alone, with 0 no grid at all.
+/// Simulates a scenario with the advice, the defaults and a grid: four levels each of file_bytes_max, held_bytes_max,
+/// index_bytes_max, visitors_max and bucket_bytes_max, and `docblock_levels` of docblock_bytes. 4 gives all 4,096
+/// settings, 1 only the default docblock, 0 no grid.
 GridRow run_grid(const Scenario& scenario, std::uint64_t seed, int docblock_levels, int operations);
 
 struct GridSummary {
   double median_of_best = 0;
   double worst_of_best = 0;
   double worst_of_default = 0;
-  double mean_gain = 0;      ///< Geometric, over the defaults.
-  double mean_gain_low = 0;  ///< 95 % interval.
+  double mean_gain = 0;      ///< Geometric mean of the gain over the defaults.
+  double mean_gain_low = 0;  ///< Bounds of its 95 % interval.
   double mean_gain_high = 0;
   double median_throughput_error = 0;
   double median_latency_error = 0;
 };
 GridSummary summary_of(const std::vector<GridRow>& rows);
 
-/// A Markdown table, one line a scenario.
+/// Returns a Markdown table with one line for each scenario.
 std::string grid_table(const std::vector<GridRow>& rows);
 
 }  // namespace fjord::tuner::model
