@@ -11,7 +11,7 @@ namespace fjord {
 
 namespace {
 
-/// True if `error` says that the call was not done and another distributor may do it.
+/// Returns whether the call was not executed and another distributor can execute it.
 bool is_not_ready(const Result<rpc::Reply>& reply) {
   return (reply ? rpc::status_of(*reply).code() : reply.error().code()) == StatusCode::NotReady;
 }
@@ -65,7 +65,7 @@ void AdminCaller::on_any_reply(std::uint64_t id, Result<rpc::Reply> reply) {
   const Status& why = reply ? rpc::status_of(*reply) : reply.error();
   call.reasons[call.targets[call.target]] = why.to_string();
   call.maybe_done |= timed_out;
-  // A job that may run at one distributor must not be started at a second one.
+  // A job that possibly runs at one distributor must not be started at a second one.
   call.sticks |= timed_out && std::holds_alternative<rpc::SubmitJob>(call.request);
   if (call.sticks) return pause(id);
   ++call.target;
@@ -129,7 +129,7 @@ void AdminCaller::send_to_all(rpc::Request request, MonotonicTime deadline, std:
     call.answers.push_back({addresses[i], Status(StatusCode::NotReady, "not asked")});
   }
   if (call.answers.empty()) {
-    watcher_->refresh();  // whoever asks again finds those that came back
+    watcher_->refresh();  // so that the next call finds distributors that have returned
     return finish_all(
         id, Status(StatusCode::Unavailable,
                    fmt::format("no distributor is up in cluster state version {}", snapshot->state_version())));

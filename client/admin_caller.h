@@ -13,7 +13,7 @@
 
 namespace fjord {
 
-/// Calls to one or to all distributors that are not document operations.
+/// Calls other than document operations, to one or to all distributors.
 ///
 /// Threading: confined to the executor.
 class AdminCaller : public std::enable_shared_from_this<AdminCaller> {
@@ -36,8 +36,8 @@ class AdminCaller : public std::enable_shared_from_this<AdminCaller> {
     AnyDone done;
     std::vector<rpc::Address> targets;
     std::size_t target = 0;
-    std::uint32_t failures = 0;  // rounds, for the pause before the next
-    bool sticks = false;         // it may have been done at the current target, so nobody else is asked
+    std::uint32_t failures = 0;  // failed rounds; determines the pause before the next one
+    bool sticks = false;         // the current target possibly executed the call, so no other one is asked
     bool maybe_done = false;
     std::map<rpc::Address, std::string> reasons;
   };

@@ -5,8 +5,8 @@
 
 namespace fjord {
 
-/// How many operations may be on their way: half as many after BUSY, at most once a window of results; a little more
-/// after each window without (additive increase, multiplicative decrease).
+/// A limit on operations in flight (additive increase, multiplicative decrease): halves after BUSY, at most once for
+/// each window of results, and grows a little after each window without BUSY.
 class AimdWindow {
  public:
   AimdWindow(std::size_t min, std::size_t max)
@@ -14,7 +14,7 @@ class AimdWindow {
 
   std::size_t size() const { return size_; }
 
-  /// Half as many, for callers that know what was sent before the last cut.
+  /// Halves the window. For callers that themselves track which operations were sent before the last cut.
   void cut() {
     size_ = std::max(min_, size_ / 2);
     results_ = 0;
@@ -23,7 +23,7 @@ class AimdWindow {
   void on_result(bool was_busy) {
     ++results_;
     if (was_busy) {
-      // The rest of the window was sent before the cut and says nothing about it.
+      // The other results of this window are of operations sent before the cut, so they cause no further cut.
       if (cut_ && results_ < size_) return;
       cut();
     } else if (results_ >= size_) {
@@ -37,8 +37,8 @@ class AimdWindow {
   std::size_t max_;
   std::size_t min_;
   std::size_t size_;
-  std::size_t results_ = 0;  // since the last change
-  bool cut_ = false;         // the last change was a cut
+  std::size_t results_ = 0;  // results since the last change
+  bool cut_ = false;         // whether the last change was a cut
 };
 
 }  // namespace fjord

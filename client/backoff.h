@@ -8,12 +8,12 @@
 
 namespace fjord {
 
-/// With less time than this left there is no further attempt: it would hardly be answered, and would turn an operation
-/// that was certainly not applied into one in doubt.
+/// Minimum time that must be left for a further attempt. A shorter attempt would hardly be answered, and would turn an
+/// operation that was certainly not applied into one in doubt.
 inline constexpr Duration kRetryTimeMin = milliseconds(5);
 
-/// How long to wait after the `failures`-th failure in a row (from 1): the upper half of a range that doubles each
-/// time.
+/// Returns the pause after the `failures`-th consecutive failure (from 1): random in the upper half of a range that
+/// doubles each time.
 inline Duration backoff_delay(const ClientOptions& options, std::uint32_t failures, Random& random) {
   const std::int64_t most = options.backoff_max.count();
   std::int64_t range = std::min(options.backoff_min.count(), most);
@@ -23,8 +23,8 @@ inline Duration backoff_delay(const ClientOptions& options, std::uint32_t failur
   return Duration(range - half + static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(half) + 1)));
 }
 
-/// The same, and not before what a BUSY answer asked for: up to one and a half times as long, so that those who were
-/// refused together do not come back together.
+/// As above, but at least the pause that a BUSY answer asked for: up to one and a half times as long, so that clients
+/// that were refused together do not return together.
 inline Duration backoff_delay(const ClientOptions& options, std::uint32_t failures, Duration hint, Random& random) {
   const Duration own = backoff_delay(options, failures, random);
   if (hint <= Duration(0)) return own;

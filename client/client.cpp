@@ -35,7 +35,7 @@ std::string_view to_string(Outcome outcome) {
   return "unknown";
 }
 
-/// What tasks on the executor may still need when the AsyncClient itself is gone.
+/// State that tasks on the executor can need after the AsyncClient is destroyed.
 struct AsyncClient::Parts : std::enable_shared_from_this<Parts> {
   Parts(ClientOptions client_options, Runtime& runtime, rpc::Transport& transport, Executor& client_executor)
       : options(std::make_shared<const ClientOptions>(std::move(client_options))),
@@ -53,7 +53,7 @@ struct AsyncClient::Parts : std::enable_shared_from_this<Parts> {
     });
   }
 
-  /// Runs `task(parts)` on the executor, or drops it if all of this is gone by then.
+  /// Runs `task(parts)` on the executor; drops it if the parts are destroyed by then.
   template <typename F>
   void post(F task) {
     executor.post([weak = weak_from_this(), task = std::move(task)]() mutable {
@@ -83,7 +83,7 @@ AsyncClient::AsyncClient(ClientOptions options, Runtime& runtime, rpc::Transport
 
 AsyncClient::~AsyncClient() {
   parts_->gate->close();
-  // The task owns the parts, so that every answer that was posted before it still finds them.
+  // The task owns the parts, so every answer posted before it still finds them.
   parts_->executor.post([parts = parts_] {
     parts->dispatcher->close();
     parts->admin->close();

@@ -12,7 +12,7 @@ namespace fjord {
 
 namespace {
 
-/// Operations that fail together ask for news together; one question a moment is enough.
+/// Minimum time between an answer and the next refresh: operations that fail together ask for news together.
 constexpr Duration kRefreshPause = milliseconds(20);
 
 void shuffle(std::vector<rpc::Address>& addresses, std::size_t begin, Random& random) {
@@ -28,7 +28,7 @@ ClusterWatcher::ClusterWatcher(std::shared_ptr<const ClientOptions> options, con
     : options_(std::move(options)), clock_(clock), random_(random), gate_(std::move(gate)), executor_(executor) {}
 
 bool ClusterWatcher::take(const rpc::ClusterInfo& info) {
-  // Schemas alone do not make a snapshot that anything can be sent by.
+  // Schemas alone are not a snapshot by which operations can be sent.
   if (closed_ || (info.state.empty() && (info.schemas.empty() || snapshot() == nullptr))) return false;
   const Result<bool> changed = holder_.update(info);
   if (!changed) {
@@ -163,7 +163,7 @@ bool ClusterWatcher::is_satisfied(const Waiter& waiter) const {
 }
 
 void ClusterWatcher::serve_waiters() {
-  // A callback may lead to new waiters, so the list is settled before any of them runs.
+  // A callback can add waiters, so the list is final before the first one runs.
   const auto first = std::stable_partition(waiters_.begin(), waiters_.end(),
                                            [this](const Waiter& waiter) { return !is_satisfied(waiter); });
   std::vector<Waiter> served(std::make_move_iterator(first), std::make_move_iterator(waiters_.end()));

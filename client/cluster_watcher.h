@@ -17,19 +17,18 @@
 
 namespace fjord {
 
-/// Keeps the client's snapshot of the cluster. It asks in rounds: one distributor after the other, in random order,
-/// until one gives a useful answer. Rounds repeat with growing pauses as long as somebody waits for what they did not
-/// bring.
+/// Keeps the client's snapshot of the cluster up to date. It asks in rounds: one distributor after the other, in random
+/// order, until one gives a useful answer. Rounds repeat with growing pauses while a waiter's condition is not met.
 ///
 /// Threading: confined to the executor, except snapshots().
 class ClusterWatcher : public std::enable_shared_from_this<ClusterWatcher> {
  public:
   using Done = UniqueFunction<void(Status)>;
 
-  /// What a waiter waits for; a snapshot in any case.
+  /// The condition of a waiter. Every waiter needs a snapshot.
   struct Condition {
-    bool fresh = false;                ///< The answer to a question asked from now on.
-    std::uint64_t schema_version = 0;  ///< At least.
+    bool fresh = false;                ///< An answer to a request sent after the call of wait().
+    std::uint64_t schema_version = 0;  ///< Minimum schema version.
   };
 
   ClusterWatcher(std::shared_ptr<const ClientOptions> options, const Clock& clock, Random random,
@@ -40,19 +39,19 @@ class ClusterWatcher : public std::enable_shared_from_this<ClusterWatcher> {
   /// `on_change` is called after each change of the snapshot.
   void set_on_change(UniqueFunction<void()> on_change) { on_change_ = std::move(on_change); }
 
-  /// Takes in what an answer carried; true if it was newer.
+  /// Applies the cluster information of an answer; returns whether it was newer.
   bool take(const rpc::ClusterInfo& info);
-  /// Asks for news, unless that was done a moment ago or is being done.
+  /// Asks for newer information, unless a request is in flight or has just been answered.
   void refresh();
-  /// Keeps asking until there is a snapshot, at the longest until `deadline`.
+  /// Keeps asking until there is a snapshot, at most until `deadline`.
   void need_snapshot(MonotonicTime deadline);
-  /// Calls `done` when the condition holds; at `deadline` with NotReady that says why it does not.
+  /// Calls `done` with OK when the condition holds, or at `deadline` with NotReady and the reason.
   void wait(Condition condition, MonotonicTime deadline, Done done);
 
-  /// Whom to ask: distributors that are up, in random order, then those of the configured addresses that are not among
-  /// them.
+  /// Returns the distributors to ask: those that are up, in random order, then the configured addresses that are not
+  /// among them.
   std::vector<rpc::Address> candidates();
-  /// NotReady with each address of the last rounds and its reason.
+  /// Returns NotReady with each address of the last rounds and its reason.
   Status why_not_ready() const;
   /// Ends all waiters with Cancelled.
   void close();
@@ -60,7 +59,7 @@ class ClusterWatcher : public std::enable_shared_from_this<ClusterWatcher> {
  private:
   struct Waiter {
     std::uint64_t id = 0;
-    std::uint64_t round = 0;  // the first round that counts
+    std::uint64_t round = 0;  // the first round whose answer satisfies the waiter
     std::uint64_t schema_version = 0;
     Done done;
   };
@@ -68,7 +67,7 @@ class ClusterWatcher : public std::enable_shared_from_this<ClusterWatcher> {
   void start_round();
   void ask_next();
   void on_answer(std::uint64_t round, const rpc::Address& address, Result<rpc::Reply> answer);
-  /// What is wrong with the answer; empty if it was of use.
+  /// Applies the answer. Returns what is wrong with it; empty if it was useful.
   std::string use_answer(const Result<rpc::Reply>& answer);
   void finish_round(bool answered);
   bool is_needed() const;
@@ -86,11 +85,11 @@ class ClusterWatcher : public std::enable_shared_from_this<ClusterWatcher> {
 
   bool closed_ = false;
   bool asking_ = false;
-  bool pausing_ = false;     // between two rounds that somebody waits for
-  std::uint64_t round_ = 0;  // the running or last one
+  bool pausing_ = false;     // in the pause before the next round
+  std::uint64_t round_ = 0;  // number of the running or last round
   std::uint64_t answered_round_ = 0;
   MonotonicTime answered_at_;
-  std::uint32_t failures_ = 0;  // rounds in a row that brought nothing
+  std::uint32_t failures_ = 0;  // consecutive rounds without a useful answer
   std::vector<rpc::Address> to_ask_;
   std::size_t asked_ = 0;
   MonotonicTime needed_until_;

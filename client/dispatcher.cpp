@@ -11,22 +11,23 @@ namespace fjord {
 
 namespace {
 
-/// Deadlines that lie closer together than this are served by one look at the list.
+/// Minimum time between two checks of the deadlines.
 constexpr Duration kSweepPause = milliseconds(2);
-/// A batch ends with its slowest operation. Behind one that takes longer than this nothing has to wait, so a storage
-/// node that is slow does not slow down operations on the documents of others; up to so many are on their way then.
+/// Time after which a batch in flight does not hold back the next one: a batch ends with its slowest operation, and a
+/// slow storage node must not slow down operations on other nodes' documents. Up to kSlowBatchesMax batches are in
+/// flight then.
 constexpr Duration kBatchWaitMax = milliseconds(5);
 constexpr std::size_t kSlowBatchesMax = 64;
-/// No distributor is believed that wants a longer pause.
+/// Upper limit for the pause that a distributor can ask for.
 constexpr std::uint32_t kHintMaxMs = 10'000;
 
-/// What an answer means for the operation it was given to.
+/// The meaning of an answer for its operation.
 enum class Verdict {
   Done,
-  Definite,         // not applied, and a retry gives the same
-  Transient,        // not applied, a retry is right
-  DoubtfulRetry,    // maybe applied; a retry with the same sequence tells
-  DoubtfulForGood,  // maybe applied, and a retry is of no use
+  Definite,         // not applied; a retry would give the same result
+  Transient,        // not applied; a retry can succeed
+  DoubtfulRetry,    // possibly applied; a retry with the same sequence tells
+  DoubtfulForGood,  // possibly applied; a retry is useless
 };
 
 Verdict verdict_of(StatusCode code) {
@@ -54,7 +55,7 @@ Verdict verdict_of(StatusCode code) {
   }
 }
 
-/// What a batch travels in. All operations of a strict one have fields that the receiver must obey.
+/// Makes the request for a batch. A strict batch names the features that its receiver must obey.
 rpc::Request as_request(rpc::Execute batch, bool is_strict) {
   if (!is_strict) return rpc::Request(std::move(batch));
   rpc::ExecuteStrict strict;
@@ -114,7 +115,7 @@ Dispatcher::Dispatcher(std::shared_ptr<const ClientOptions> options, const Clock
 // --- Coming in -------------------------------------------------------------------------------------------------------
 
 void Dispatcher::submit(rpc::Operation operation, Duration timeout, AsyncClient::OperationDone done) {
-  // The id is parsed and hashed here, on the caller's thread, which spares the one executor that all callers share.
+  // Parse and hash the id on the caller's thread, to spare the executor that all callers share.
   auto pending = std::make_shared<PendingOperation>();
   Result<DocumentId> id = DocumentId::parse(operation.id);
   if (id) {
@@ -179,7 +180,7 @@ void Dispatcher::admit(PendingPtr operation) {
     operation->operation.consistency = options_->consistency;
   }
   if (closed_) return end(operation, cancelled(), {});
-  // Only operations with a valid id enter the order of their document.
+  // Only valid operations enter the order of their document.
   if (!operation->invalid) return end(operation, operation->invalid, {});
   arm_sweep(operation->deadline);
   if (lines_[operation->gid].enter(operation)) route(operation);
@@ -261,7 +262,7 @@ bool Dispatcher::may_send(const Channel& channel) const {
 void Dispatcher::look_again_later(Channel& channel) {
   if (closed_ || channel.queue.empty() || channel.in_flight == 0 || channel.timer_armed) return;
   const Duration left = channel.last_sent + kBatchWaitMax - clock_.now();
-  if (left <= Duration(0)) return;  // It waits for something else, whose end pumps.
+  if (left <= Duration(0)) return;  // it waits for an event that calls pump()
   channel.timer_armed = true;
   executor_.post_after(left, [weak = weak_from_this(), &channel] {
     const auto self = weak.lock();
@@ -322,7 +323,7 @@ void Dispatcher::send(Channel& channel) {
       retry_budget_.operation_sent();
     }
     operation->operation.attempt = operation->attempts;
-    request.operations.push_back(operation->operation);  // a copy: the original is kept for the next attempt
+    request.operations.push_back(operation->operation);  // a copy: a retry needs the original
   }
   const Duration timeout = std::min(longest, options_->attempt_timeout);
   for (std::size_t i = 0; i < batch.size(); ++i) {
@@ -391,7 +392,7 @@ void Dispatcher::on_reply(Sent sent, Result<rpc::Reply> answer) {
   }
   adjust_window(channel, sent.at, batch.size(), is_busy);
   if (longest_hint_ms > 0) pause(channel, milliseconds(longest_hint_ms));
-  drain();  // what the callbacks started travels in the next batch already
+  drain();  // operations that the callbacks started join the next batch
   pump();
 }
 
@@ -407,7 +408,7 @@ rpc::ExecuteReply Dispatcher::reply_of(const Sent& sent, Result<rpc::Reply> answ
   } else {
     reply.status = Status(StatusCode::Corruption, "the answer is of another call");
   }
-  // Whatever happened to the question: the operations had been taken in before.
+  // The distributor had accepted the operations before this request, so they are in doubt whatever its error is.
   if (sent.is_rest && !reply.status) reply.status = Status(StatusCode::Timeout, reply.status.to_string());
   if (reply.status && reply.results.size() != sent.operations.size()) {
     reply.status =
@@ -417,7 +418,7 @@ rpc::ExecuteReply Dispatcher::reply_of(const Sent& sent, Result<rpc::Reply> answ
   return reply;
 }
 
-/// These operations stay in the window of the channel. They do not hold back its next batch.
+/// The operations stay in the window of the channel but do not hold back its next batch.
 void Dispatcher::ask_rest(Sent& sent, rpc::ExecuteReply& reply) {
   Sent rest{sent.channel, {}, sent.at, sent.deadline, sent.state_version, true};
   bool is_awaited = false;
@@ -477,14 +478,14 @@ void Dispatcher::judge(const PendingPtr& operation, rpc::OperationResult result,
     metrics_.retries_denied.add();
     return end(operation, operation->last, {});
   }
-  // A wrong target that told the right one is no reason to wait. Versions only rise, so this cannot go on for ever.
+  // If the answer of a wrong target brought a newer state, retry without a pause. Versions only rise, so this ends.
   const bool at_once = code == StatusCode::WrongDistribution && newer_state;
   if (!at_once && code != StatusCode::Busy) watcher_->refresh();
   retry_or_end(operation, at_once);
 }
 
-/// What is refused or gets no answer may be so because of too much work: retries of that are rationed. The other
-/// reasons cost a distributor nothing, and pass when the cluster has come to terms with what happened.
+/// Refusals and missing answers can be the result of overload, so their retries are rationed. Transient errors of other
+/// kinds cost a distributor nothing and pass when the cluster has adapted.
 bool Dispatcher::may_retry(StatusCode after) {
   const bool is_rationed = after == StatusCode::Busy || after == StatusCode::Timeout || after == StatusCode::Unknown;
   return !is_rationed || retry_budget_.take(clock_.now());
@@ -497,7 +498,7 @@ void Dispatcher::retry_or_end(const PendingPtr& operation, bool at_once) {
 }
 
 void Dispatcher::schedule_pauses() {
-  // Ending and routing may add operations that fail without being sent, hence the loop.
+  // end() and route() can add operations that fail without being sent, hence the loop.
   while (!to_pause_.empty()) {
     const auto node = to_pause_.extract(to_pause_.begin());
     Batch& group = node.mapped();
@@ -507,7 +508,7 @@ void Dispatcher::schedule_pauses() {
       }
       continue;
     }
-    // What failed together is sent again together, after one timer.
+    // Operations that failed together are retried together, with one timer.
     Duration hint(0);
     for (const PendingPtr& operation : group) hint = std::max(hint, operation->retry_after);
     const Duration delay = backoff_delay(*options_, node.key(), hint, random_);
@@ -546,7 +547,7 @@ void Dispatcher::on_snapshot_changed() {
   for (const PendingPtr& operation : moved) {
     if (!operation->settled) route(operation);
   }
-  // Posted, as this may be called while a reply is worked on, which pumps at its end with more to send.
+  // Posted, because a reply may be in progress; it calls pump() at its end with more to send.
   executor_.post([weak = weak_from_this()] {
     if (auto self = weak.lock()) self->pump();
   });
@@ -555,7 +556,7 @@ void Dispatcher::on_snapshot_changed() {
 // --- Ending ----------------------------------------------------------------------------------------------------------
 
 void Dispatcher::end(const PendingPtr& ended, Status status, rpc::OperationResult result) {
-  const PendingPtr operation = ended;  // `ended` may be an element of live_
+  const PendingPtr operation = ended;  // `ended` can be an element of live_
   FJORD_CHECK(!operation->settled);
   operation->settled = true;
   if (operation->is_write()) settled_.settle(operation->operation.sequence);
@@ -581,7 +582,7 @@ void Dispatcher::end(const PendingPtr& ended, Status status, rpc::OperationResul
   if (operation->invalid && operation->place != Place::Behind) {
     const auto line = lines_.find(operation->gid);
     line->second.leave([this](PendingPtr next) {
-      next->place = Place::Pausing;  // It may go now, also if its own deadline comes before it is routed.
+      next->place = Place::Pausing;  // released, even if its own deadline comes before it is routed
       to_pause_[0].push_back(std::move(next));
     });
     if (line->second.is_empty()) lines_.erase(line);
@@ -602,7 +603,7 @@ void Dispatcher::arm_sweep(MonotonicTime deadline) {
 }
 
 void Dispatcher::sweep(MonotonicTime armed_for) {
-  if (sweep_at_ != armed_for) return;  // an earlier one was armed since
+  if (sweep_at_ != armed_for) return;  // a timer for an earlier deadline was armed since
   sweep_at_.reset();
   const MonotonicTime now = clock_.now();
   Batch expired;

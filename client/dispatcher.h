@@ -39,13 +39,13 @@ struct ClientMetrics {
   Counter& busy_pauses;
   Counter& batches;
   Histogram& operation_seconds;
-  MetricRegistry& registry;  ///< For the reasons, of which each is made when it occurs first.
+  MetricRegistry& registry;  ///< For the counters by reason; each is created at its first use.
 
   void count(Outcome outcome, StatusCode reason);
 };
 
-/// Takes operations through their lives: order by document id, route to a distributor, send in batches, judge the
-/// answers, repeat or end. The README tells the rules.
+/// Runs operations from submit to end: orders them by document id, routes them to distributors, sends batches, judges
+/// the answers, and retries or ends each one. README.md gives the rules.
 ///
 /// Threading: submit() and pending() from any thread, the rest on the executor.
 class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
@@ -57,13 +57,13 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   void submit(rpc::Operation operation, Duration timeout, AsyncClient::OperationDone done);
   std::size_t pending() const { return pending_.load(std::memory_order_relaxed); }
 
-  /// The watcher has another snapshot: what is queued may have another way.
+  /// Routes queued operations again after a change of the watcher's snapshot.
   void on_snapshot_changed();
   /// Ends every operation with Cancelled.
   void close();
 
  private:
-  /// Reads do not wait for writes, nor what is urgent for what is not.
+  /// A channel for each kind of operation: reads do not wait for writes, nor urgent operations for less urgent ones.
   struct ChannelKey {
     rpc::Address address;
     rpc::Priority priority = rpc::Priority::Default;
@@ -71,7 +71,7 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
     bool is_strict = false;  ///< rpc::Operation::is_strict()
     friend auto operator<=>(const ChannelKey&, const ChannelKey&) = default;
   };
-  /// The way to one distributor for operations of one kind.
+  /// Queue, window and state of one distributor for operations of one kind.
   struct Channel {
     explicit Channel(const ClientOptions& options)
         : window(options.window_operations_min, options.window_operations_max) {}
@@ -80,24 +80,25 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
     bool is_strict = false;
     std::deque<PendingPtr> queue;
     std::size_t queue_bytes = 0;
-    std::size_t in_flight = 0;             // batches
-    std::size_t operations_in_flight = 0;  // in them
-    AimdWindow window;                     // for these
-    MonotonicTime cut_at;                  // what was sent before that says nothing more about it
-    MonotonicTime paused_until;            // the distributor has no room before
+    std::size_t in_flight = 0;             // batches in flight
+    std::size_t operations_in_flight = 0;  // operations in these batches
+    AimdWindow window;                     // limits operations_in_flight
+    // time of the last cut of the window; results of earlier batches cause no further cut
+    MonotonicTime cut_at;
+    MonotonicTime paused_until;  // end of the pause that the distributor asked for
     MonotonicTime last_sent;
-    bool timer_armed = false;  // for what waits behind a batch that takes long
-    bool dirty = false;        // in dirty_
+    bool timer_armed = false;  // a timer will send the queue despite a slow batch
+    bool dirty = false;        // the channel is in dirty_
   };
   using Batch = std::vector<PendingPtr>;
-  /// Operations that were sent together and whose outcomes are not known.
+  /// Operations of one batch whose outcomes are unknown.
   struct Sent {
     Channel& channel;
     Batch operations;
     MonotonicTime at;
-    MonotonicTime deadline;  ///< Of the attempt.
+    MonotonicTime deadline;  ///< Deadline of the attempt.
     std::uint64_t state_version = 0;
-    bool is_rest = false;  ///< Other operations of the batch have been answered.
+    bool is_rest = false;  ///< The other operations of the batch have their answers.
   };
 
   void drain();
@@ -111,15 +112,15 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   void pump();
   bool may_send(const Channel& channel) const;
   void pause(Channel& channel, Duration hint);
-  /// Looks again when what is on its way has taken so long that nothing should wait for it.
+  /// Arms a timer that sends the queue when the batch in flight has taken kBatchWaitMax.
   void look_again_later(Channel& channel);
   void send(Channel& channel);
   Batch take_batch(Channel& channel);
 
   void on_reply(Sent sent, Result<rpc::Reply> answer);
-  /// What the answer says of each operation that was asked for.
+  /// Returns the result of each operation of `sent`; `status` is an error if there are none.
   static rpc::ExecuteReply reply_of(const Sent& sent, Result<rpc::Reply> answer);
-  /// Takes the operations out of `sent` that have not ended according to `reply`, and asks for their outcomes.
+  /// Moves the operations that have not ended according to `reply` out of `sent`, and asks for their outcomes.
   void ask_rest(Sent& sent, rpc::ExecuteReply& reply);
   void call(rpc::Execute request, Sent sent);
   void adjust_window(Channel& channel, MonotonicTime sent, std::size_t operations, bool was_busy);
@@ -154,11 +155,11 @@ class Dispatcher : public std::enable_shared_from_this<Dispatcher> {
   std::uint64_t next_sequence_ = 1;
   SettledWindow settled_;
   std::vector<PendingPtr> live_;
-  std::unordered_map<GlobalId, DocumentLine> lines_;  // of each id that has operations
+  std::unordered_map<GlobalId, DocumentLine> lines_;  // for each id with pending operations
   Batch parked_;
-  std::map<ChannelKey, Channel> channels_;  // a channel stays where it is once made
+  std::map<ChannelKey, Channel> channels_;  // elements keep their addresses, which Channel pointers rely on
   std::vector<Channel*> dirty_;
-  std::map<std::uint32_t, Batch> to_pause_;  // by failures, while a reply is worked on
+  std::map<std::uint32_t, Batch> to_pause_;  // operations to retry, by number of failures; emptied by schedule_pauses()
   std::optional<MonotonicTime> sweep_at_;
 };
 

@@ -7,12 +7,12 @@
 
 namespace fjord {
 
-/// The operations of one client on one id, in the order in which they were started. Reads go together. A write goes
-/// alone: after everything that was started before it, and before everything that was started after it.
+/// The operations of one client on one id, in the order of their start. Reads run together. A write runs alone: after
+/// all operations that were started before it, and before all that were started after it.
 /// Confined to the client's executor.
 class DocumentLine {
  public:
-  /// True if the operation may go now. Otherwise it waits in this line.
+  /// Returns true if the operation can go now. Otherwise it waits in this line.
   bool enter(const PendingPtr& operation) {
     if (first_ == nullptr && may_join(*operation)) {
       take(*operation);
@@ -27,8 +27,8 @@ class DocumentLine {
     return false;
   }
 
-  /// An operation that could go has ended. Calls `release` for each one that may go now because of that. Operations
-  /// that ended while they waited are passed over.
+  /// Removes an operation that was allowed to go and has ended. Calls `release` for each one that can go because of
+  /// this. Operations that ended while they waited are skipped.
   template <typename Release>
   void leave(Release release) {
     --going_;
@@ -53,9 +53,9 @@ class DocumentLine {
     are_reads_ = !operation.is_write();
   }
 
-  std::size_t going_ = 0;   // Operations that may go and have not ended.
-  bool are_reads_ = false;  // What they are.
-  PendingPtr first_;        // The first one that waits.
+  std::size_t going_ = 0;   // operations that were released and have not ended
+  bool are_reads_ = false;  // whether those are reads
+  PendingPtr first_;        // the first waiting operation
   PendingPtr last_;
 };
 

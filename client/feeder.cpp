@@ -19,7 +19,7 @@ std::uint64_t FeedStats::failed_total() const {
   return total;
 }
 
-/// Shared with the callbacks of pending operations, which may outlive the Feeder.
+/// Shared with the callbacks of pending operations, which can outlive the Feeder.
 struct Feeder::State {
   State(AsyncClient& feed_client, Options feed_options)
       : client(feed_client),
@@ -47,8 +47,8 @@ struct Feeder::State {
   AimdWindow window FJORD_GUARDED_BY(mutex);
   std::size_t pending FJORD_GUARDED_BY(mutex) = 0;
   std::size_t pending_bytes FJORD_GUARDED_BY(mutex) = 0;
-  bool refused FJORD_GUARDED_BY(mutex) = false;   // try_submit() said no and on_room was not called since
-  bool detached FJORD_GUARDED_BY(mutex) = false;  // the Feeder is gone
+  bool refused FJORD_GUARDED_BY(mutex) = false;   // try_submit() returned false and on_room was not called since
+  bool detached FJORD_GUARDED_BY(mutex) = false;  // the Feeder is destroyed
   bool in_callback FJORD_GUARDED_BY(mutex) = false;
   std::vector<UniqueFunction<void()>> idle_waiters FJORD_GUARDED_BY(mutex);
   FeedStats stats FJORD_GUARDED_BY(mutex);
@@ -87,13 +87,13 @@ void Feeder::State::on_outcome(std::uint64_t tag, std::size_t bytes, MonotonicTi
                                OperationOutcome outcome) {
   {
     std::lock_guard lock(mutex);
-    if (detached) return;  // the client may be gone too
+    if (detached) return;  // the client may be destroyed too
     const MonotonicTime now = client.clock().now();
     count(outcome, now - submitted, now);
     in_callback = true;
   }
   if (options.on_result) options.on_result(tag, std::move(outcome));
-  // The operation counts as pending until its callback has returned, so that flush() waits for that too.
+  // The operation counts as pending until its callback has returned, so that flush() waits for the callback too.
   bool call_on_room = false;
   std::vector<UniqueFunction<void()>> idle;
   {
@@ -121,8 +121,8 @@ Feeder::Feeder(AsyncClient& client, Options options) : state_(std::make_shared<S
 Feeder::~Feeder() {
   std::unique_lock lock(state_->mutex);
   state_->detached = true;
-  // A callback of ours that runs on another thread just now is waited for; on the executor itself there is none but the
-  // one that destroys us.
+  // Waits for a callback of this feeder that runs on another thread. On the executor itself only the callback that
+  // destroys the feeder can be running.
   if (!state_->in_callback || state_->client.executor().is_current()) return;
   state_->changed.wait(lock, [this] { return !state_->in_callback; });
 }

@@ -10,7 +10,7 @@
 
 namespace fjord {
 
-/// Durations in 32 steps a doubling, hence exact to 3 %: fine enough for the quantiles of one feed.
+/// A histogram of durations with 32 steps for each doubling, so exact to 3 %: enough for the quantiles of one feed.
 class LatencyHistogram {
  public:
   void add(Duration duration) {
@@ -23,7 +23,8 @@ class LatencyHistogram {
   }
 
   double max_seconds() const { return static_cast<double>(largest_us_) / 1e6; }
-  /// The smallest duration that a share of at least `q` of all does not exceed; 0 if there are none.
+  /// Returns the smallest duration, in seconds, that at least a share `q` of all durations does not exceed; 0 if there
+  /// are none.
   double quantile_seconds(double q) const {
     if (total_ == 0) return 0;
     const auto wanted = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(q * static_cast<double>(total_) + 0.5));
@@ -40,10 +41,10 @@ class LatencyHistogram {
 
   static std::size_t index_of(std::uint64_t us) {
     if (us < kSteps) return static_cast<std::size_t>(us);
-    const auto shift = static_cast<unsigned>(std::bit_width(us)) - 6u;  // leaves a number from 32 to 63
+    const auto shift = static_cast<unsigned>(std::bit_width(us)) - 6u;  // leaves a value from 32 to 63
     return static_cast<std::size_t>(shift * kSteps + (us >> shift));
   }
-  /// The largest duration that has the index.
+  /// Returns the largest duration, in microseconds, with this index.
   static std::uint64_t upper_us(std::size_t index) {
     if (index < kSteps) return index;
     const std::uint64_t shift = index / kSteps - 1;

@@ -10,34 +10,34 @@
 
 namespace fjord {
 
-/// Where an operation that has not ended is.
+/// The stage of an operation that has not ended.
 enum class Place : std::uint8_t {
   Behind,    ///< Waits for an earlier operation on the same id.
   Parked,    ///< Waits for the first snapshot of the cluster.
-  Queued,    ///< Waits for room on the way to its distributor.
+  Queued,    ///< Waits in the queue of its distributor.
   InFlight,  ///< Sent and not answered.
-  Pausing,   ///< Waits to be sent again.
+  Pausing,   ///< Waits for its retry.
 };
 
 /// One operation from the call of execute() to its end.
 struct PendingOperation {
   rpc::Operation operation;
   GlobalId gid;
-  Status invalid;  ///< Why it cannot be sent at all; else OK.
+  Status invalid;  ///< OK if the operation can be sent; else the reason why not.
   MonotonicTime started;
   MonotonicTime deadline;
   AsyncClient::OperationDone done;
 
   Place place = Place::Behind;
-  bool in_doubt = false;  ///< An attempt was sent, and nothing answered since says whether it was applied.
+  bool in_doubt = false;  ///< An attempt was sent, and no answer since said whether it was applied.
   bool settled = false;
   std::uint32_t attempts = 0;
   std::uint32_t busy_answers = 0;
-  std::uint32_t failures = 0;              ///< In a row, for the pause before the next attempt.
-  Duration retry_after{0};                 ///< What the last attempt's answer asked for.
-  std::size_t size = 0;                    ///< bytes() when it came in.
-  Status last;                             ///< Of the last attempt; OK before it.
-  std::size_t live_index = 0;              ///< In the dispatcher's list of operations that have not ended.
+  std::uint32_t failures = 0;              ///< Consecutive failures; determines the pause before the next attempt.
+  Duration retry_after{0};                 ///< Pause that the last answer asked for.
+  std::size_t size = 0;                    ///< bytes() at the call of execute().
+  Status last;                             ///< Status of the last attempt; OK before the first one.
+  std::size_t live_index = 0;              ///< Index in the dispatcher's list of pending operations.
   std::shared_ptr<PendingOperation> next;  ///< The next operation on the same id.
 
   bool is_write() const { return operation.kind != rpc::OperationKind::Get; }

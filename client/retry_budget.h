@@ -7,8 +7,9 @@
 
 namespace fjord {
 
-/// Keeps the retries of a client a small part of what it sends: each operation adds a part of a token, time adds a few,
-/// and a retry takes one. Without it a cluster that is overloaded for a moment gets more to do the longer it lasts.
+/// Limits retries to a small part of a client's operations: a token bucket in which each operation adds a part of a
+/// token, time adds some, and a retry takes one. Without this limit, retries would prolong a short overload of the
+/// cluster.
 class RetryBudget {
  public:
   explicit RetryBudget(const ClientOptions& options)
@@ -17,9 +18,9 @@ class RetryBudget {
         most_(static_cast<std::int64_t>(options.retry_budget_burst) * kToken),
         left_(most_) {}
 
-  /// An operation is sent for the first time.
+  /// Adds the share of an operation that is sent for the first time.
   void operation_sent() { left_ = std::min(most_, left_ + per_operation_); }
-  /// True if there may be a retry now, which is counted.
+  /// Takes a token for a retry; returns false if there is none.
   bool take(MonotonicTime now) {
     const std::int64_t elapsed = std::clamp<std::int64_t>((now - last_).count(), 0, seconds(3600) / microseconds(1));
     const std::int64_t earned = elapsed * per_second_ / 1'000'000;
@@ -39,7 +40,7 @@ class RetryBudget {
   std::int64_t per_second_;
   std::int64_t most_;
   std::int64_t left_;
-  MonotonicTime last_;  // Until when time has been counted.
+  MonotonicTime last_;  // time up to which tokens were added
 };
 
 }  // namespace fjord

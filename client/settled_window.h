@@ -7,10 +7,10 @@
 
 namespace fjord {
 
-/// Knows the lowest sequence number that is not settled. Numbers are opened in rising order without gaps.
+/// Tracks the lowest sequence number that is not settled. Numbers are opened in rising order without gaps.
 class SettledWindow {
  public:
-  /// All numbers below it are settled; if none is open, the next one to be opened.
+  /// Returns the lowest unsettled number; if none is open, the next one to be opened.
   std::uint64_t first_unsettled() const { return first_; }
 
   void open(std::uint64_t sequence) {
@@ -28,7 +28,7 @@ class SettledWindow {
 
  private:
   std::uint64_t first_ = 1;
-  std::deque<bool> settled_;  // of first_ and those after it
+  std::deque<bool> settled_;  // elements for first_ and the numbers after it
 };
 
 }  // namespace fjord

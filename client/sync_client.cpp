@@ -16,7 +16,7 @@ namespace fjord {
 
 namespace {
 
-/// Where the answer of one call is waited for.
+/// Holds the answer of one call for the thread that waits for it.
 template <typename T>
 class Slot {
  public:
@@ -43,7 +43,7 @@ class Slot {
   bool dropped_ FJORD_GUARDED_BY(mutex_) = false;
 };
 
-/// Tells the slot when the callback that owns it is destroyed, so that a callback that never ran ends the wait too.
+/// Callback that fills the slot. Its destructor notifies the slot, so a callback that never ran ends the wait too.
 template <typename T>
 class SlotWriter {
  public:
@@ -171,7 +171,7 @@ Status SyncClient::control_job(rpc::ControlJob request) {
     const Status& status = answer.reply ? rpc::status_of(*answer.reply) : answer.reply.error();
     if (status || status.code() == StatusCode::InvalidArgument) return status;
   }
-  // Nobody who answers runs it: whoever goes on with it finds what is wanted in its record.
+  // No distributor that answered runs the job. Write the request into the job's record, where its next owner finds it.
   request.records = true;
   FJORD_TRY_ASSIGN(const rpc::ControlJobReply reply, call_any(std::move(request)));
   return reply.status;

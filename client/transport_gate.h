@@ -8,15 +8,15 @@
 
 namespace fjord {
 
-/// The way to a transport that may be destroyed earlier than tasks of the client run for the last time.
+/// Access to a transport that can be destroyed before the client's last task has run.
 /// Threading: every thread. Answers come on the executor given to the constructor.
 class TransportGate {
  public:
   TransportGate(rpc::Transport& transport, Executor& executor) : transport_(transport), executor_(executor) {}
 
-  /// rpc::Transport::call. Once closed, `done` is dropped without being called.
+  /// Calls rpc::Transport::call(). After close(), `done` is dropped without being called.
   void call(const rpc::Address& to, rpc::Request request, Duration timeout, rpc::ReplyFunction done);
-  /// The transport is not used any more after the return of this.
+  /// Closes the gate: the transport is not used after the return.
   void close();
   rpc::Transport& transport() const { return transport_; }
 

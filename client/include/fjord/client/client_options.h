@@ -10,47 +10,48 @@
 
 namespace fjord {
 
-/// How a AsyncClient behaves; the defaults suit most programs.
+/// Options of an AsyncClient; the defaults suit most programs.
 struct ClientOptions {
-  /// host:port of distributors that are asked for the cluster state. One that answers is enough; the addresses of the
+  /// Distributors (host:port) that are asked for the cluster state. One that answers is enough; the addresses of the
   /// others come with the state. Not empty.
   std::vector<std::string> addresses;
-  /// Deadline of an operation or call whose caller says none, retries included.
+  /// Time limit of an operation or call, retries included, if its caller gives none.
   Duration default_timeout = seconds(30);
-  /// How long one attempt may take before it counts as in doubt and is repeated.
+  /// Time limit of one attempt. After it a write counts as in doubt and the operation is retried.
   Duration attempt_timeout = seconds(5);
-  /// When a batch takes longer than this, the distributor tells the outcomes that it knows; the other operations of the
+  /// When a batch takes longer than this, the distributor answers with the outcomes it has; the other operations of the
   /// batch go on, and their outcomes follow. 0: all outcomes of a batch come together, when its last operation has
   /// ended.
   Duration partial_answer_after = milliseconds(50);
-  /// How long one distributor may take to answer a question about the cluster before the next one is asked.
+  /// Time in which a distributor must answer a request for cluster information before the next one is asked.
   Duration cluster_info_timeout = seconds(1);
-  /// The wait before the n-th retry is drawn from the upper half of backoff_min * 2^(n-1), at most backoff_max.
+  /// The pause before the n-th retry is drawn from the upper half of backoff_min * 2^(n-1), at most backoff_max.
   Duration backoff_min = milliseconds(5);
   Duration backoff_max = seconds(1);
-  /// A batch is sent at the latest when so much waits for one distributor, if a batch may be sent at all.
+  /// Maximum size of a batch. A queue of this size is sent without waiting for earlier batches, up to
+  /// `batches_in_flight_max`.
   std::size_t batch_operations_max = 512;
   std::size_t batch_bytes_max = std::size_t{1} << 20;
-  /// Gives updates and operations with a condition a token if they have none. Without it a repetition that another
-  /// distributor gets may be applied twice.
+  /// Gives updates and operations with a condition an idempotency key (`token`) if they have none. Without one, a retry
+  /// at another distributor can apply the operation twice.
   bool make_tokens = true;
-  /// Batches on their way to one distributor at once, at least 1.
+  /// Maximum number of batches in flight to one distributor, at least 1; slow batches can exceed it.
   std::size_t batches_in_flight_max = 4;
-  /// Of operations that name none: who is refused first by a distributor with too much to do.
+  /// Priority of operations that name none. An overloaded distributor refuses low priorities first.
   rpc::Priority priority = rpc::Priority::Default;
-  /// Of gets that name none. Session: a program that has seen a version never sees an older one later, whatever
-  /// crashes; a get of a document that is being written waits for that.
+  /// Consistency of gets that name none. Session: a program that has seen a version never sees an older one later,
+  /// whatever crashes; a get of a document waits while that document is being written.
   rpc::Consistency consistency = rpc::Consistency::Default;
-  /// Operations of one priority on their way to one distributor. The window begins at the upper limit, halves when the
-  /// distributor answers BUSY or not at all, and grows again by little while it does not; what is beyond it waits here.
+  /// Window of operations in flight of one priority to one distributor. It starts at the upper limit, halves when the
+  /// distributor answers BUSY or not at all, and otherwise grows slowly; operations beyond it wait in the client.
   std::size_t window_operations_max = 2048;
   std::size_t window_operations_min = 4;
-  /// Operations that have not ended, and their bytes. What comes beyond ends at once with BUSY, not applied.
+  /// Maximum number of pending operations, and their bytes. Operations beyond it end at once with BUSY, not applied.
   std::size_t pending_operations_max = 100'000;
   std::size_t pending_bytes_max = std::size_t{512} << 20;
-  /// Retries after BUSY and after lost answers: at most so many for every 100 operations, and beside these so many a
-  /// second, and at most so many at once after a time without. An operation that would need another one ends with what
-  /// its last attempt brought. Other retries are not counted; their cause is never that too much is sent.
+  /// Limits on retries after BUSY and after lost answers: a percentage of operations, plus a number per second, and a
+  /// burst after a time without retries. An operation that would exceed them ends with the result of its last attempt.
+  /// Other retries are not limited, because overload is never their cause.
   std::uint32_t retry_budget_percent = 20;
   std::uint32_t retry_budget_per_second = 10;
   std::uint32_t retry_budget_burst = 2048;

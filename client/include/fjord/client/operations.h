@@ -8,8 +8,8 @@
 
 namespace fjord {
 
-/// What AsyncClient::execute takes. Condition, create, token, durability and field set are members of the operation, to
-/// be set by the caller:
+/// Makes an operation for AsyncClient::execute(). The caller can set condition, create, token, durability and field set
+/// as members of the operation:
 ///
 ///     rpc::Operation put = put_operation(id, std::move(document));
 ///     put.condition = "song.version == 7";
@@ -21,7 +21,7 @@ inline rpc::Operation operation_on(rpc::OperationKind kind, std::string id) {
   return operation;
 }
 
-/// `field_set` as in document/field_set.h; empty: everything.
+/// `field_set` as in document/field_set.h; empty: all fields.
 inline rpc::Operation get_operation(std::string id, std::string field_set = {}) {
   rpc::Operation operation = operation_on(rpc::OperationKind::Get, std::move(id));
   operation.field_set = std::move(field_set);
@@ -38,7 +38,7 @@ inline rpc::Operation put_operation(std::string id, EncodedDocument document) {
   operation.body = std::move(document.body);
   return operation;
 }
-/// `fields` is a JSON object; the distributor makes a document of it.
+/// `fields` is a JSON object, from which the distributor makes a document.
 inline rpc::Operation put_json_operation(std::string id, std::string fields) {
   rpc::Operation operation = operation_on(rpc::OperationKind::Put, std::move(id));
   operation.json = std::move(fields);
@@ -50,7 +50,7 @@ inline rpc::Operation update_operation(const DocumentUpdate& update) {
   operation.create = update.create_if_missing();
   return operation;
 }
-/// `changes` is a JSON object of paths and actions, what stands in "fields" of a feed (document/FEED.md).
+/// `changes` is a JSON object of paths and actions, like "fields" in a feed (document/FEED.md).
 inline rpc::Operation update_json_operation(std::string id, std::string changes) {
   rpc::Operation operation = operation_on(rpc::OperationKind::Update, std::move(id));
   operation.json = std::move(changes);

@@ -8,13 +8,13 @@
 
 namespace fjord {
 
-/// The AsyncClient for programs that wait: each call returns when its operation has ended.
+/// A blocking client: each call returns when its operation has ended.
 ///
 /// Threading: any thread except the client's executor (checked), several at once.
-/// Lifetime: `client` outlives it and every call.
+/// Lifetime: `client` outlives this object and every call.
 class SyncClient {
  public:
-  /// Zero as `timeout`, here and in each call: the client's default.
+  /// `timeout` applies to each call; zero means the client's default.
   explicit SyncClient(AsyncClient& client, Duration timeout = Duration(0)) : client_(client), timeout_(timeout) {}
 
   AsyncClient& client() const { return client_; }
@@ -28,29 +28,30 @@ class SyncClient {
   OperationOutcome update_json(std::string id, std::string changes);
   OperationOutcome remove(std::string id);
 
-  /// Errors: NotReady that names each address and its reason.
+  /// Errors: NotReady that lists each address and its reason.
   Status wait_ready();
   Status refresh_schemas();
 
-  /// Returns the schema version and the parser's warnings; waits until this client knows that version.
-  /// Errors: InvalidArgument with the place in the text, or with what stored documents would not survive, unless
+  /// Deploys schemas. Returns the schema version and the parser's warnings after this client has received that version.
+  /// Errors: InvalidArgument with the place in the text, or with the data that stored documents would lose, unless
   /// `may_drop` names it ("song.title"); transport errors.
   Result<rpc::DeploySchemasReply> deploy_schemas(std::vector<std::string> schemas,
                                                  std::vector<std::string> may_drop = {});
   Result<rpc::GetStatusReply> status();
 
-  /// An empty `job_id` is replaced by a random one. Returns the job's id.
+  /// Submits a job. Returns its id; an empty `job_id` is replaced by a random one.
   Result<std::string> submit_job(rpc::JobSpec spec, std::string job_id = {});
-  /// The jobs of all distributors that are up, oldest first; an empty `job_id` means all. Errors: if a distributor does
-  /// not answer, as a list with gaps would look complete.
+  /// Returns the jobs of all distributors that are up, oldest first; an empty `job_id` means all. Fails if a
+  /// distributor does not answer, because a list with gaps would look complete; a list with the requested job is
+  /// returned all the same.
   Result<std::vector<rpc::JobStatus>> list_jobs(std::string job_id = {});
-  /// Errors: NotFound if no distributor knows the job.
+  /// Cancels a job. Errors: NotFound if no distributor has the job.
   Status cancel_job(std::string job_id);
-  /// Asks the process that runs the job, or writes into its record if that does not answer. Errors: NotFound;
-  /// InvalidArgument for settings, and if the job has ended.
+  /// Sends the request to the process that runs the job; if that does not answer, writes it into the job's record.
+  /// Errors: NotFound; InvalidArgument for invalid settings, and if the job has ended.
   Status control_job(rpc::ControlJob request);
 
-  /// AsyncClient::call_any, waited for.
+  /// Blocking AsyncClient::call_any().
   template <typename R>
   Result<typename R::Reply> call_any(R request) {
     Result<rpc::Reply> reply = call_any_request(rpc::Request(std::move(request)));
