@@ -32,7 +32,7 @@ struct SpawnSettings {
     posix_spawn_file_actions_adddup2(&files, socket, ChildProcess::kSocket);
     posix_spawn_file_actions_addclosefrom_np(&files, ChildProcess::kSocket + 1);
     posix_spawnattr_init(&attributes);
-    // The processes of a cluster block the signals by which they are ended; a child starts as anybody does.
+    // The processes of a cluster block the signals that end them; a child starts with the default signal state.
     sigset_t none;
     sigset_t all;
     sigemptyset(&none);
@@ -119,7 +119,7 @@ void ChildProcess::count(Duration used_in_all) {
   counted_ = used_in_all;
 }
 
-/// After the host has closed its end.
+/// Call only after the child has closed its end.
 std::string ChildProcess::how_it_ended() {
   const std::optional<int> status = reap();
   if (!status) return "its process ended";

@@ -48,11 +48,11 @@ constexpr Fatal kFatal[] = {
     {SIGXFSZ, "SIGXFSZ", "the limit of a file's size"},
 };
 
-// A handler of a signal finds nothing but globals.
+// Globals, because a signal handler can reach nothing else.
 std::array<char, 64> process_name{};
 std::atomic<int> dying_thread{0};
 
-/// A line that is put together without allocating.
+/// Builds a line without allocation.
 class Line {
  public:
   Line& text(std::string_view s) {
@@ -83,13 +83,13 @@ class Line {
   std::size_t size_ = 0;
 };
 
-/// As the lines of the log begin, in UTC: the zone of this place is not to be had in a handler of a signal.
+/// Writes the time like lines of the log, but in UTC: a signal handler cannot read the local time zone.
 void put_time(Line& line) {
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
   const std::int64_t days = now.tv_sec / 86400;
   const std::int64_t second = now.tv_sec % 86400;
-  // Days of the era to the civil date: years begin in March.
+  // Converts days of the era to the civil date: years begin in March.
   const std::int64_t z = days + 719468;
   const std::int64_t era = z / 146097;
   const std::int64_t of_era = z - era * 146097;
@@ -148,11 +148,10 @@ int put_frame(void* names_of, std::uintptr_t /*pc*/, const char* file, int line_
   return 0;
 }
 
-/// Names and lines take a moment, and memory. A child does it, so that this process, which cannot be trusted any more,
-/// ends at once.
+/// Resolves names and lines in a child process, because this takes time and memory: the damaged process ends at once.
 void name_frames_in_a_child(void* const* frames, int count) {
   if (::_Fork() != 0) return;
-  ::close_range(STDERR_FILENO + 1, ~0U, 0);  // what the process holds is free as soon as it has ended
+  ::close_range(STDERR_FILENO + 1, ~0U, 0);  // so that the resources of the process are free as soon as it has ended
   for (const Fatal& fatal : kFatal) ::signal(fatal.number, SIG_DFL);
   const auto ignore = [](void*, const char*, int) {};
   backtrace_state* const state = ::backtrace_create_state(nullptr, 0, ignore, nullptr);
@@ -174,10 +173,10 @@ void name_frames_in_a_child(void* const* /*frames*/, int /*count*/) {}
 
 #endif
 
-/// The frame that the signal interrupted, and those that called it.
+/// Collects the frame that the signal interrupted and its callers. Returns their number.
 [[gnu::noinline]] int frames_from_signal(std::array<void*, 64>& frames) {
   const int count = ::backtrace(frames.data(), static_cast<int>(frames.size()));
-  // Three are ours: this one, the handler, and what the system calls it by.
+  // The first three frames are this function, the handler and the system's trampoline.
   const int ours = std::min(count, 3);
   std::move(frames.begin() + ours, frames.begin() + count, frames.begin());
   return count - ours;
@@ -189,13 +188,13 @@ void on_fatal_signal(int number, siginfo_t* info, void* /*context*/) {
   const int me = ::gettid();
   if (!dying_thread.compare_exchange_strong(nobody, me)) {
     if (nobody != me) {
-      while (true) ::pause();  // the other one ends the process
+      while (true) ::pause();  // the other thread ends the process
     }
-    ::signal(number, SIG_DFL);  // it happened again in here
+    ::signal(number, SIG_DFL);  // a second signal occurred in this handler
     ::raise(number);
     return;
   }
-  ::alarm(kSecondsMost);  // should what follows never end
+  ::alarm(kSecondsMost);  // ends the process if the code below hangs
   Line line;
   put_time(line);
   line.text("error fatal: ");
@@ -216,17 +215,17 @@ void report_fatal_signals(std::string_view name) {
   const std::size_t length = std::min(name.size(), process_name.size() - 1);
   std::memcpy(process_name.data(), name.data(), length);
   process_name[length] = '\0';
-  // What unwinds the stack is loaded now: nothing can be loaded in a handler.
+  // Loads the stack unwinder in advance: a handler cannot load libraries.
   void* frame = nullptr;
   static_cast<void>(::backtrace(&frame, 1));
-  LostPages::guard();                                         // it looks up what replacing a page needs
-  static SignalStack* const main_thread = new SignalStack();  // for as long as the process is there
+  LostPages::guard();                                         // prepares the replacement of pages
+  static SignalStack* const main_thread = new SignalStack();  // never destroyed
   static_cast<void>(main_thread);
   for (const Fatal& fatal : kFatal) {
     struct sigaction before {};
     if (::sigaction(fatal.number, nullptr, &before) != 0) continue;
     const bool is_free = (before.sa_flags & SA_SIGINFO) == 0 && before.sa_handler == SIG_DFL;
-    if (!is_free && fatal.number != SIGBUS) continue;  // that one has just been guarded
+    if (!is_free && fatal.number != SIGBUS) continue;  // SIGBUS has the handler that was just installed
     struct sigaction action {};
     action.sa_sigaction = &on_fatal_signal;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;

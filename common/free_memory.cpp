@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <malloc.h>
 
-/// Of jemalloc, in the programs that are linked with it (fjord_use_jemalloc).
+/// Defined by jemalloc in programs that link it (fjord_use_jemalloc); else null.
 extern "C" int mallctl(const char* name, void* old_value, std::size_t* old_bytes, void* new_value,
                        std::size_t new_bytes) __attribute__((weak));
 

@@ -9,7 +9,7 @@ namespace fjord::log {
 
 namespace {
 
-// The one exception to "no globals": every component logs, and the lines of a process share one stream anyway.
+// The only exception to "no globals": every component logs, and all lines of a process share one stream.
 std::atomic<Level> current_level{Level::Info};
 
 spdlog::level::level_enum to_spdlog(Level level) {
@@ -33,7 +33,7 @@ spdlog::logger& logger() {
     auto made = std::make_unique<spdlog::logger>("fjord", std::make_shared<spdlog::sinks::stderr_sink_mt>());
     made->set_pattern("%Y-%m-%dT%H:%M:%S.%f%z %l %v");
     made->set_level(spdlog::level::trace);  // enabled() decides
-    return made.release();                  // never destroyed: threads may log while the process ends
+    return made.release();                  // never destroyed: threads can log while the process ends
   }();
   return *instance;
 }

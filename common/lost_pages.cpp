@@ -12,14 +12,14 @@ namespace fjord {
 
 namespace {
 
-// A handler of a signal finds nothing but globals.
+// Globals, because a signal handler can reach nothing else.
 thread_local std::uint64_t met_here = 0;
 std::atomic<std::uint64_t> met_in_all{0};
 constexpr std::uint64_t kRemembered = 256;
 std::array<std::atomic<std::uintptr_t>, kRemembered> remembered{};
 std::atomic<std::uintptr_t> page_bytes{4096};
 
-/// The lines of /proc/self/maps, read without allocating: a handler of a signal may call little.
+/// Reads /proc/self/maps without allocation, because a signal handler can call only few functions.
 class MapsReader {
  public:
   MapsReader() : fd_(::open("/proc/self/maps", O_RDONLY | O_CLOEXEC)) {}
@@ -29,7 +29,7 @@ class MapsReader {
   MapsReader(const MapsReader&) = delete;
   MapsReader& operator=(const MapsReader&) = delete;
 
-  /// True if a line has `address` and says that it is of a file, shared, and can only be read.
+  /// Returns true if `address` lies in a shared, read-only mapping of a file.
   bool is_shared_and_read_only(std::uintptr_t address) {
     while (at_end() == false) {
       const std::uintptr_t begin = number();
@@ -67,7 +67,7 @@ class MapsReader {
     fill();
     return last_ = used_ < filled_ ? buffer_[used_++] : '\0';
   }
-  /// A number of base 16, and one character behind it. The inode has base 10, and is asked only whether it is 0.
+  /// Reads a number of base 16 and the character after it. The inode has base 10; the caller only compares it with 0.
   std::uintptr_t number() {
     std::uintptr_t value = 0;
     while (true) {
@@ -85,11 +85,11 @@ class MapsReader {
   char last_ = 0;
 };
 
-/// For a program that has no other handler. Where the page cannot be replaced, touching it again ends the process.
+/// Handler for a program without another one. If the page cannot be replaced, the next access ends the process.
 void on_bus_error(int signal, siginfo_t* info, void* /*context*/) {
   if (info->si_code == BUS_ADRERR && LostPages::replace(info->si_addr)) return;
   ::signal(signal, SIG_DFL);
-  if (info->si_code <= 0) ::raise(signal);  // somebody sent it, and no instruction will raise it again
+  if (info->si_code <= 0) ::raise(signal);  // another process sent it, so no instruction will raise it again
 }
 
 }  // namespace

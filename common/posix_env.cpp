@@ -110,7 +110,7 @@ class PosixFile final : public RandomAccessFile {
   void start_writeback() override { static_cast<void>(::sync_file_range(fd_.get(), 0, 0, SYNC_FILE_RANGE_WRITE)); }
 
   Status sync() override {
-    // Also writes the size. Not tried again, not even after EINTR: see the promise in the header.
+    // fdatasync writes the size too. It is never retried, not even after EINTR: see RandomAccessFile::sync().
     if (::fdatasync(fd_.get()) != 0) return errno_status(errno, "sync", path_);
     return Status::ok();
   }
@@ -119,18 +119,18 @@ class PosixFile final : public RandomAccessFile {
     constexpr std::uint64_t kLeast = 1 << 20;
     if (has_lost_pages()) return {};
     if (mappings_.empty() || mappings_.back().length < end) {
-      // With room for the file to grow; what was given before stays where it is.
+      // The mapping has room for the file to grow; earlier mappings stay valid.
       const std::uint64_t length = std::bit_ceil(std::max(end, kLeast));
       void* const at = ::mmap(nullptr, length, PROT_READ, MAP_SHARED, fd_.get(), 0);
       if (at == MAP_FAILED) return {};
-      static_cast<void>(::madvise(at, length, MADV_RANDOM));  // who reads in order says so with will_need()
+      static_cast<void>(::madvise(at, length, MADV_RANDOM));  // sequential readers call will_need()
       mappings_.push_back({at, length});
     }
     return {static_cast<const char*>(mappings_.back().at), static_cast<std::size_t>(end)};
   }
 
   void will_need(std::uint64_t offset, std::uint64_t length) const override {
-    // Of a longer range Linux reads no more than what it reads ahead otherwise, and forgets the rest.
+    // For a longer range Linux reads only its usual readahead and ignores the rest.
     constexpr std::uint64_t kAtOnce = 128 << 10;
     for (const std::uint64_t end = offset + length; offset < end; offset += std::min(kAtOnce, end - offset)) {
       static_cast<void>(::posix_fadvise(fd_.get(), static_cast<off_t>(offset),
@@ -140,7 +140,7 @@ class PosixFile final : public RandomAccessFile {
 
   bool is_resident(std::uint64_t offset, std::uint64_t length) const override {
     static const auto kPage = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    constexpr std::uint64_t kPagesMost = 64;  // of a longer range the beginning has to say it
+    constexpr std::uint64_t kPagesMost = 64;  // of a longer range only the beginning is checked
     if (mappings_.empty() || length == 0 || offset + length > mappings_.back().length) return true;
     const std::uint64_t begin = offset / kPage * kPage;
     const std::uint64_t pages = std::min(kPagesMost, (offset + length - begin + kPage - 1) / kPage);
@@ -167,7 +167,7 @@ class PosixFile final : public RandomAccessFile {
     if (error == 0) return Status::ok();
     Status status = errno_status(error, "allocate", path_);
     if (error == EOPNOTSUPP || error == EINVAL) status = write_zeros(old_size, size);
-    if (!status) static_cast<void>(truncate(old_size));  // gives back what was reserved before it failed
+    if (!status) static_cast<void>(truncate(old_size));  // releases the space reserved before the failure
     return status;
   }
 
@@ -181,7 +181,7 @@ class PosixFile final : public RandomAccessFile {
   }
 
  private:
-  /// What a short write of `pieces` at `offset` left out behind its first `done` bytes.
+  /// Writes the rest of `pieces` at `offset` after a short write of `done` bytes.
   Status write_rest(std::uint64_t offset, std::span<const std::string_view> pieces, std::size_t done) {
     for (std::string_view piece : pieces) {
       const std::size_t skip = std::min(done, piece.size());
@@ -192,7 +192,7 @@ class PosixFile final : public RandomAccessFile {
     return Status::ok();
   }
 
-  /// What reserves space on a file system that has no call for it.
+  /// Reserves space on a file system that has no call for it.
   Status write_zeros(std::uint64_t from, std::uint64_t to) {
     const std::string zeros(64 * 1024, '\0');
     while (from < to) {
@@ -203,8 +203,8 @@ class PosixFile final : public RandomAccessFile {
     return Status::ok();
   }
 
-  /// Where pages of a mapping were gone there are zeros for as long as the mapping is there, also when the file has
-  /// been written there again. So it is not given out any more; reading by calls says what the file has.
+  /// Returns whether a mapping of this file has lost pages. Such pages stay zeros as long as the mapping exists, even
+  /// if the file is written there again. So the mapping is not used any more; read() returns the content of the file.
   bool has_lost_pages() {
     const std::uint64_t now = LostPages::met();
     if (now == lost_pages_seen_) return has_lost_pages_;

@@ -22,7 +22,7 @@ void add_processor_time(Duration used) { worked_elsewhere += used; }
 
 Duration processor_time_of(pid_t process) {
   clockid_t clock{};
-  // Of 0 and -1 the system makes the caller's clock.
+  // For 0 and -1 the system returns the caller's clock.
   return process > 0 && ::clock_getcpuclockid(process, &clock) == 0 ? read(clock) : Duration(0);
 }
 

@@ -30,7 +30,7 @@ Random Random::from_system() {
   do {
     got = ::getrandom(&seed, sizeof(seed), 0);
   } while (got < 0 && errno == EINTR);
-  FJORD_CHECK(got == static_cast<ssize_t>(sizeof(seed)));  // up to 256 bytes are never cut short
+  FJORD_CHECK(got == static_cast<ssize_t>(sizeof(seed)));  // the system never truncates up to 256 bytes
   return Random(seed);
 }
 
@@ -48,7 +48,7 @@ std::uint64_t Random::next() {
 
 std::uint64_t Random::below(std::uint64_t bound) {
   FJORD_CHECK(bound > 0);
-  // The high word of a product is uniform once the few low words that would favour some values are drawn again.
+  // The high word of the product is uniform if the draw is repeated for the few low words that favour some values.
   __extension__ using Wide = unsigned __int128;
   Wide product = static_cast<Wide>(next()) * bound;
   if (static_cast<std::uint64_t>(product) < bound) {

@@ -30,7 +30,7 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 constexpr int kBackgroundNice = 15;
 constexpr int kInteractiveNice = 8;
 
-/// As the system call takes it; the C library has no declaration of it.
+/// The argument of sched_setattr, which the C library does not declare.
 struct SchedulingAttributes {
   std::uint32_t size = sizeof(SchedulingAttributes);
   std::uint32_t policy = SCHED_OTHER;
@@ -42,31 +42,32 @@ struct SchedulingAttributes {
   std::uint64_t period_ns = 0;
 };
 
-/// Longer than what other threads get, so that one of them that wakes may interrupt it (Linux from 6.12 on; others pass
-/// over it). Little weight alone is not enough: from 6.6 on a thread runs to the end of its slice whatever it weighs.
-/// Not much longer: where the system groups processes, other groups wait for the slice of whoever runs.
+/// Longer than the slice of other threads, so that a thread that wakes can interrupt (Linux from 6.12 on; older ones
+/// ignore it). Little weight alone is not enough: from 6.6 on a thread runs to the end of its slice whatever its
+/// weight. Not much longer: if the system groups processes, other groups wait for the slice of the running thread.
 constexpr std::uint64_t kBackgroundSliceNs = 4'000'000;
 
-/// Of the calling thread.
+/// Lowers the priority of the calling thread.
 void run_behind_others(int nice) {
   SchedulingAttributes wanted;
   wanted.nice = nice;
   wanted.runtime_ns = kBackgroundSliceNs;
   if (::syscall(SYS_sched_setattr, 0, &wanted, 0) == 0) return;
-  // Perhaps a sandbox that knows no such call. Nothing depends on it but how soon others run.
+  // A sandbox can refuse the call. Only the latency of other threads depends on it.
   static_cast<void>(::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), nice));
 }
 
-/// Those that the calling process may use; empty if the system does not say (more processors than fit).
+/// Returns the processors that the process can use; empty if the system does not report them (more processors than
+/// fit).
 cpu_set_t usable_processors() {
   cpu_set_t usable;
   CPU_ZERO(&usable);
-  // Of the main thread, which is no background thread.
+  // The affinity of the main thread, which is not a background thread.
   if (::sched_getaffinity(::getpid(), sizeof usable, &usable) != 0) CPU_ZERO(&usable);
   return usable;
 }
 
-/// `from` without its first `count`.
+/// Returns `from` without its first `count` processors.
 cpu_set_t without_first(cpu_set_t from, unsigned count) {
   for (int cpu = 0; cpu < CPU_SETSIZE && count > 0; ++cpu) {
     if (!CPU_ISSET(cpu, &from)) continue;
@@ -76,7 +77,7 @@ cpu_set_t without_first(cpu_set_t from, unsigned count) {
   return from;
 }
 
-/// The processes that this thread of ours started and that live. None on a system that does not list them.
+/// Returns the live child processes that `thread` of this process started; empty on a system that does not list them.
 std::vector<pid_t> children_of(pid_t thread) {
   std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/children");
   return {std::istream_iterator<pid_t>(file), {}};
@@ -94,11 +95,11 @@ std::vector<pid_t> threads_of(pid_t process) {
 
 }  // namespace
 
-/// Where the threads of background executors may run.
+/// Places the threads of background executors on processors.
 /// Threading: every thread. Lifetime: as long as the scheduler or one of the threads.
 class ThreadScheduler::BackgroundThreads {
  public:
-  /// By the thread itself.
+  /// Registers the calling thread.
   void enter() {
     std::lock_guard lock(mutex_);
     threads_.push_back(::gettid());
@@ -128,7 +129,7 @@ class ThreadScheduler::BackgroundThreads {
   }
 
  private:
-  /// One that has ended meanwhile, or that the system keeps elsewhere, stays as it is.
+  /// Ignores errors: the thread can have ended, or the system can restrict it to other processors.
   void place(pid_t thread) const FJORD_REQUIRES(mutex_) {
     static_cast<void>(::sched_setaffinity(thread, sizeof processors_, &processors_));
   }
@@ -144,10 +145,10 @@ namespace {
 class ThreadExecutor;
 thread_local const ThreadExecutor* current_executor = nullptr;
 
-/// One thread that drains a queue. Only the queue is shared; the heap of timers belongs to the thread.
+/// One thread that runs the tasks of a queue. Only the queue is shared; the heap of timers belongs to the thread.
 class ThreadExecutor final : public Executor {
  public:
-  /// `prepare` and `finish` are run by the thread, before and after all tasks.
+  /// The thread runs `prepare` before all tasks and `finish` after them.
   ThreadExecutor(const std::string& name, UniqueFunction<void()> prepare, UniqueFunction<void()> finish)
       : thread_([this, prepare = std::move(prepare), finish = std::move(finish)]() mutable {
           if (prepare) prepare();
@@ -165,8 +166,8 @@ class ThreadExecutor final : public Executor {
     }
     wake_.notify_one();
     thread_.join();
-    // A destroyed capture may post again; that finds `stopping_` and is dropped too. The queue is taken out under the
-    // lock and destroyed without it.
+    // The destructor of a capture can post again; that sees `stopping_` and is dropped too. The queue is taken out
+    // under the lock and destroyed without it.
     std::vector<Task> tasks;
     std::vector<Timer> timers;
     {
@@ -180,7 +181,8 @@ class ThreadExecutor final : public Executor {
     bool wake = false;
     {
       std::lock_guard lock(mutex_);
-      if (stopping_.load(std::memory_order_relaxed)) return;  // `task` dies with the caller's frame, unlocked
+      // `task` is destroyed in the caller's frame, without the lock
+      if (stopping_.load(std::memory_order_relaxed)) return;
       tasks_.push_back(std::move(task));
       wake = std::exchange(asleep_, false);
     }
@@ -188,7 +190,7 @@ class ThreadExecutor final : public Executor {
   }
 
   void post_after(Duration delay, Task task) override {
-    // Far beyond the life of a process, and far from overflowing the clock's nanoseconds.
+    // Longer than any process runs, and far from an overflow of the clock's nanoseconds.
     constexpr Duration kForever = std::chrono::hours(24 * 365 * 50);
     const SteadyTime due = std::chrono::steady_clock::now() + std::clamp(delay, Duration::zero(), kForever);
     bool wake = false;
@@ -230,7 +232,7 @@ class ThreadExecutor final : public Executor {
       for (Task& task : batch) {
         if (stopping_.load(std::memory_order_relaxed)) break;
         task();
-        task = nullptr;  // captures go before the next task runs, as if the task were popped
+        task = nullptr;  // destroy captures before the next task runs, as if the task were popped
       }
       batch.clear();
       run_due(heap);
@@ -248,7 +250,7 @@ class ThreadExecutor final : public Executor {
     }
   }
 
-  /// Waits for posts or the first timer and takes all posts at once; false when it is time to stop.
+  /// Waits for posts or the first timer and takes all posts at once. Returns false when the thread should stop.
   bool take_work(std::vector<Task>& batch, std::vector<Timer>& arrived, const std::vector<Timer>& heap) {
     std::unique_lock lock(mutex_);
     while (true) {
@@ -274,7 +276,7 @@ class ThreadExecutor final : public Executor {
   std::vector<Task> tasks_ FJORD_GUARDED_BY(mutex_);
   std::vector<Timer> new_timers_ FJORD_GUARDED_BY(mutex_);
   std::uint64_t next_sequence_ FJORD_GUARDED_BY(mutex_) = 0;
-  bool asleep_ FJORD_GUARDED_BY(mutex_) = false;  // spares the system call of a wake-up nobody waits for
+  bool asleep_ FJORD_GUARDED_BY(mutex_) = false;  // the thread waits; only then a post pays for a wake-up
   std::atomic<bool> stopping_{false};             // written under the mutex, read between tasks without it
   std::thread thread_;                            // last: it uses everything above
 };

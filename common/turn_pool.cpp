@@ -15,7 +15,7 @@
 
 namespace fjord {
 
-/// What an executor and its turns have in common, under the pool's mutex.
+/// The state that an executor and its turns share, protected by the pool's mutex.
 class TurnPool::Strand {
  public:
   enum class State { Idle, Waiting, Running };
@@ -23,7 +23,7 @@ class TurnPool::Strand {
   std::uint64_t member = 0;
   TurnGroup group;
   std::deque<Task> tasks;
-  std::map<std::uint64_t, Task> delayed;  ///< That are not due yet.
+  std::map<std::uint64_t, Task> delayed;  ///< Tasks that are not due yet.
   State state = State::Idle;
   bool is_in_task = false;
   bool is_closed = false;
@@ -31,7 +31,7 @@ class TurnPool::Strand {
 
 namespace {
 
-/// The turn that the calling thread is in.
+/// The turn of the calling thread.
 struct CurrentTurn {
   const void* strand = nullptr;
   const std::atomic<bool>* others_wait = nullptr;
@@ -42,7 +42,7 @@ thread_local CurrentTurn current_turn;
 
 }  // namespace
 
-/// Threading: every thread. Lifetime: as long as the pool, an executor or a turn.
+/// The state of a pool. Threading: every thread. Lifetime: as long as the pool, an executor or a turn.
 class TurnPool::Shared : public std::enable_shared_from_this<TurnPool::Shared> {
  public:
   Shared(std::string name, const Clock& clock, Scheduler& scheduler, MakeExecutor make_thread, std::size_t threads)
@@ -87,10 +87,10 @@ class TurnPool::Shared : public std::enable_shared_from_this<TurnPool::Shared> {
     });
   }
 
-  /// Waits for the task that runs.
+  /// Closes an executor; waits for its running task.
   void close(Strand& strand) {
     FJORD_CHECK_MSG(current_turn.strand != &strand, "an executor was destroyed by one of its own tasks");
-    std::deque<Task> dropped;  // destroyed without the lock: captures may post
+    std::deque<Task> dropped;  // destroyed without the lock: captures can post
     std::map<std::uint64_t, Task> delayed;
     std::unique_lock lock(mutex_);
     strand.is_closed = true;
@@ -104,7 +104,7 @@ class TurnPool::Shared : public std::enable_shared_from_this<TurnPool::Shared> {
     task_ended_.wait(lock, [&] { return !strand.is_in_task; });
   }
 
-  /// Waits for the tasks that run.
+  /// Closes the pool; waits for the running tasks.
   void close_all() {
     std::unique_ptr<Executor> timers;
     std::vector<std::unique_ptr<Executor>> threads;
@@ -156,7 +156,7 @@ class TurnPool::Shared : public std::enable_shared_from_this<TurnPool::Shared> {
     return threads_.size() - 1;
   }
 
-  /// A group may get a thread of its own although no turn ends until then.
+  /// Arms a timer for the additional turn of a group that has waited too long.
   void look_later(MonotonicTime now) FJORD_REQUIRES(mutex_) {
     const auto due = queue_.next_extra();
     if (!due || is_closed_ || (looks_at_ && *looks_at_ <= *due)) return;
@@ -171,7 +171,7 @@ class TurnPool::Shared : public std::enable_shared_from_this<TurnPool::Shared> {
     });
   }
 
-  /// It never computes. Most pools never need it.
+  /// Returns the executor for timers; it runs no tasks of executors. Most pools never need it.
   Executor& timers() FJORD_REQUIRES(mutex_) {
     if (timers_ == nullptr) timers_ = scheduler_.make_executor(name_ + "-turns");
     return *timers_;
@@ -182,7 +182,7 @@ class TurnPool::Shared : public std::enable_shared_from_this<TurnPool::Shared> {
         std::exchange(current_turn, {strand.get(), &others_wait_, &clock_, clock_.now() + queue_.turn()});
     while (Task task = next_task(*strand)) {
       task();
-      task = nullptr;  // captures go before the task counts as ended
+      task = nullptr;  // destroy captures before the task counts as ended
       end_task(*strand);
     }
     current_turn = before;
@@ -198,7 +198,7 @@ class TurnPool::Shared : public std::enable_shared_from_this<TurnPool::Shared> {
     begin_turns();
   }
 
-  /// None at the end of the turn.
+  /// Returns the next task; null at the end of the turn.
   Task next_task(Strand& strand) {
     if (turn_is_over()) return nullptr;
     const std::lock_guard lock(mutex_);
@@ -222,7 +222,7 @@ class TurnPool::Shared : public std::enable_shared_from_this<TurnPool::Shared> {
   std::atomic<bool> others_wait_{false};
 
   std::mutex mutex_;
-  std::condition_variable task_ended_;  ///< Of an executor that is being destroyed.
+  std::condition_variable task_ended_;  ///< Signals the end of a task to an executor's destructor.
   TurnQueue queue_ FJORD_GUARDED_BY(mutex_);
   std::map<TurnQueue::Member, std::shared_ptr<Strand>> strands_ FJORD_GUARDED_BY(mutex_);
   std::unique_ptr<Executor> timers_ FJORD_GUARDED_BY(mutex_);

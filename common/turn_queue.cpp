@@ -21,7 +21,7 @@ void TurnQueue::wait(Member member, TurnGroup group, MonotonicTime now) {
   if (is_new) {
     const auto before = idle_.extract(group.id);
     const bool was_here = !before.empty() && now - before.mapped().since < kMoment * turn_;
-    // Turns in addition to the slots may have taken the present beyond what others have come to.
+    // Additional turns can have moved present_ ahead of the waiting groups.
     known.time = ready_.empty() ? present_ : std::min(present_, ready_.begin()->first);
     if (!was_here) known.time -= microseconds_of(turn_) / known.weight;
     if (!before.empty()) known.time = std::max(known.time, before.mapped().time);
@@ -82,7 +82,7 @@ void TurnQueue::remove(Member member, MonotonicTime now) {
   forget_if_idle(group, now);
 }
 
-/// A group that has had more than its share is not forgiven by wanting nothing for a moment.
+/// Keeps the virtual time of a group that exceeded its share, so that a short idle time does not erase its debt.
 void TurnQueue::forget_if_idle(Groups::iterator group, MonotonicTime now) {
   if (!group->second.waiting.empty() || group->second.running > 0) return;
   idle_[group->first] = {group->second.time, now};

@@ -6,8 +6,8 @@
 
 namespace fjord {
 
-/// Pure computation whose result does not depend on order.
-/// Threading: for_each may be called from any thread and returns when all of it is done.
+/// Runs pure computations whose result does not depend on order.
+/// Threading: for_each can be called from any thread and returns when all calls are done.
 class BulkExecutor {
  public:
   virtual ~BulkExecutor() = default;
@@ -15,9 +15,9 @@ class BulkExecutor {
   virtual void for_each(std::size_t count, const std::function<void(std::size_t)>& body) = 0;
 };
 
-/// On oneTBB's threads.
+/// Runs on oneTBB's threads.
 std::unique_ptr<BulkExecutor> make_tbb_bulk_executor();
-/// On the calling thread, in rising order.
+/// Runs on the calling thread, in rising order.
 std::unique_ptr<BulkExecutor> make_inline_bulk_executor();
 
 }  // namespace fjord

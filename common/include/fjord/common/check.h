@@ -4,7 +4,7 @@
 
 namespace fjord {
 
-/// Prints the failed condition and ends the process. For what only a bug can cause.
+/// Prints the failed condition and ends the process. For conditions that only a bug can violate.
 [[noreturn]] void check_failed(const char* file, int line, std::string_view condition, std::string_view detail = {});
 
 }  // namespace fjord

@@ -14,11 +14,12 @@
 
 namespace fjord {
 
-/// A program that runs beside this process and may be lost. The two talk over a socket, its descriptor `kSocket`, in
-/// frames of a four-byte little-endian length and a message. Ends with this object, at the latest.
+/// A program that runs as a child of this process and can be lost without harm. Both talk over a socket, descriptor
+/// `kSocket` of the child, in frames of a four-byte little-endian length and a message. The child ends with this object
+/// at the latest.
 ///
-/// What processors work for it counts for the thread that hears of it (add_processor_time()): with each message that it
-/// receives, and when the program ends.
+/// The child's CPU time counts for the calling thread (add_processor_time()): with each message received, and when the
+/// program ends.
 ///
 /// Threading: one thread at a time; calls block.
 class ChildProcess {
@@ -28,30 +29,31 @@ class ChildProcess {
   using IsCancelled = std::function<bool()>;
 
   struct Options {
-    std::string name;     ///< In messages: "plugin libcount.so".
-    std::string program;  ///< Its path.
+    std::string name;     ///< Name in error messages: "plugin libcount.so".
+    std::string program;  ///< Path of the program.
     std::vector<std::string> arguments;
   };
 
-  /// Its environment is empty. Errors: IoError if it cannot be started.
+  /// Starts the program with an empty environment. Errors: IoError if it cannot be started.
   static Result<std::unique_ptr<ChildProcess>> start(const Options& options);
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
 
-  /// The path of a program in the folder of the one that runs.
+  /// Returns the path of a program in the folder of the running program.
   static std::string beside_this_program(std::string_view program);
-  /// A message with its length in front.
+  /// Returns a frame: the message with its length in front.
   static std::string framed(std::string_view message);
 
-  /// Both ask `is_cancelled` ten times a second. Errors: InvalidArgument, which says how, when the program ended, took
-  /// longer than `deadline` or sent nonsense; Cancelled. The program is gone then, and every later call says the same.
+  /// send() and receive() call `is_cancelled` ten times a second. Errors: InvalidArgument with the reason if the
+  /// program ended, exceeded `deadline` or sent a malformed message; Cancelled. The program is ended then, and every
+  /// later call returns the same error.
   Status send(std::string_view frame, Deadline deadline, const IsCancelled& is_cancelled);
-  /// A message, without its length.
+  /// Returns a message without its length.
   Result<std::string> receive(Deadline deadline, const IsCancelled& is_cancelled);
-  /// Ends the program; this is what every later call says.
+  /// Ends the program. Every later call returns this error.
   Status give_up(StatusCode code, const std::string& why);
-  /// OK while it has not been given up.
+  /// OK until the program was given up; then the error.
   const Status& gone() const { return gone_; }
 
  private:
@@ -61,24 +63,24 @@ class ChildProcess {
   Status receive(char* to, std::size_t bytes, Deadline deadline, const IsCancelled& is_cancelled);
   std::string how_it_ended();
   void end();
-  /// Waits for the end of the program; how it ended, or nothing.
+  /// Waits for the end of the program. Returns its exit status, or nullopt if the wait fails.
   std::optional<int> reap();
-  /// Of what the program has used in all, what is new.
+  /// Reports the new part of the program's total CPU time.
   void count(Duration used_in_all);
 
   std::string name_;
-  pid_t pid_;  ///< -1: reaped.
+  pid_t pid_;  ///< -1 after the process was reaped.
   int socket_;
   Status gone_;
   Duration counted_{0};
 };
 
-/// The other end: what the program itself does with its socket. Blocks.
+/// The child's end of the socket. Calls block.
 namespace child_socket {
 
-/// The next message; none at the end of the connection, or if it is no message.
+/// Returns the next message; nullopt at the end of the connection or if the frame is malformed.
 std::optional<std::string> receive();
-/// False if the one that started this program has gone.
+/// Sends a message. Returns false if the parent has closed the socket.
 bool send(std::string_view message);
 
 }  // namespace child_socket

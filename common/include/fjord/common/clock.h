@@ -10,7 +10,7 @@ using std::chrono::microseconds;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-/// A point on the monotonic time line of one process; only differences mean something.
+/// A point on the monotonic time line of one process; only differences have a meaning.
 struct MonotonicTime {
   std::int64_t us = 0;
 
@@ -20,14 +20,15 @@ struct MonotonicTime {
   friend Duration operator-(MonotonicTime a, MonotonicTime b) { return Duration(a.us - b.us); }
 };
 
-/// Microseconds since 1970-01-01 UTC. May step back.
+/// Microseconds since 1970-01-01 UTC. Can step back.
 struct WallTime {
   std::int64_t us = 0;
   friend auto operator<=>(const WallTime&, const WallTime&) = default;
 };
 
-/// `now` for intervals and deadlines, `wall_now` for timestamps that people and other nodes see; never mixed.
-/// Threading: every thread may call it.
+/// `now` is for intervals and deadlines, `wall_now` for timestamps that users and other nodes see. The two are never
+/// mixed.
+/// Threading: every thread.
 class Clock {
  public:
   virtual ~Clock() = default;

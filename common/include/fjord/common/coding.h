@@ -28,12 +28,13 @@ void store_fixed(char* at, T value) {
   std::memcpy(at, &value, sizeof(T));
 }
 
-/// LEB128: seven bits a byte, low ones first.
+/// Appends a LEB128 number: seven bits in a byte, low ones first.
 void put_varint(std::string& out, std::uint64_t value);
-/// A varint length and the bytes.
+/// Appends the length as a varint, and the bytes.
 void put_string(std::string& out, std::string_view value);
 
-/// Reads what the functions above wrote. After the first failure every read fails, so a reader checks once at the end.
+/// Reads the output of the functions above. After the first failure every read fails, so a reader checks once at the
+/// end.
 /// Lifetime: views point into the bytes given to the constructor.
 class ByteReader {
  public:

@@ -7,16 +7,17 @@ namespace fjord {
 
 /// Runs posted tasks one at a time, in the order in which they were posted.
 ///
-/// Threading: post and post_after may be called from anywhere; everything else that belongs to an executor's state is
-/// touched by its tasks alone.
+/// Threading: post and post_after can be called from any thread. State that belongs to an executor is touched only by
+/// its tasks.
 /// Lifetime: tasks that have not run when the executor is destroyed are dropped (their captures are destroyed).
 class Executor {
  public:
   virtual ~Executor() = default;
   virtual void post(Task task) = 0;
-  /// Runs `task` once, not before `delay` has passed. Tasks check for themselves whether they are still wanted.
+  /// Runs `task` once, not before `delay` has passed. Tasks cannot be cancelled; they check whether they are still
+  /// needed.
   virtual void post_after(Duration delay, Task task) = 0;
-  /// True inside one of this executor's tasks.
+  /// Returns true inside one of this executor's tasks.
   virtual bool is_current() const = 0;
 };
 

@@ -4,15 +4,16 @@
 
 namespace fjord {
 
-/// From here on a process that a signal ends writes to standard error which signal, where it came from, which thread it
-/// met and a stack trace, and then ends as it would have ended: with the same signal, and a core if that is wanted. For
-/// SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP, SIGQUIT, SIGXCPU and SIGXFSZ, as far as nobody ignores or
-/// handles them; SIGKILL says nothing. A page of a mapped file that is gone is no reason to end: see lost_pages.h.
-/// `name` is what the process is called, for example "storage.2". Threading: before there are other threads.
+/// Installs handlers for fatal signals: a process that a signal ends first writes to standard error the signal, its
+/// origin, the thread and a stack trace. Then it ends in the usual way: by the same signal, with a core if enabled.
+/// This covers SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGSYS, SIGTRAP, SIGQUIT, SIGXCPU and SIGXFSZ unless they are
+/// ignored or have handlers; SIGKILL cannot be reported. A lost page of a mapped file does not end the process: see
+/// lost_pages.h. `name` is the name of the process, for example "storage.2". Threading: call it before other threads
+/// start.
 void report_fatal_signals(std::string_view name);
 
-/// A stack of its own for the handlers of the thread that makes it, without which one whose stack has overflowed ends
-/// without a word. Lifetime: destroyed by the same thread.
+/// A separate stack for the signal handlers of the thread that creates it. Without it, a thread whose stack has
+/// overflowed ends without a report. Lifetime: destroyed by the same thread.
 class SignalStack {
  public:
   SignalStack();

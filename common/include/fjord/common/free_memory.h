@@ -2,9 +2,9 @@
 
 namespace fjord {
 
-/// Gives memory that was freed back to the system at once. The allocator does that by itself, but only after a while:
-/// for work that frees much and then needs as much again of another kind. It costs some 100 us for each MiB, which is
-/// worth it for many MiB.
+/// Returns freed memory to the system at once. The allocator does so only after a delay; this is for work that frees
+/// much memory and then needs as much for another purpose. It costs about 100 us for each MiB, which is worthwhile for
+/// many MiB.
 /// Threading: any thread.
 void return_free_memory();
 

@@ -5,12 +5,13 @@
 
 namespace fjord {
 
-/// XXH3, 64 bits: hash tables, field and type numbers, keys of MapReduce. Stable: written to files and sent to others.
+/// Returns XXH3 with 64 bits, for hash tables, field and type numbers, and keys of MapReduce. Stable: the values are in
+/// files and messages.
 std::uint64_t hash64(std::string_view bytes, std::uint64_t seed = 0);
-/// The low 32 bits of XXH3 as the checksum of stored bytes; `seed` carries the location, so that bytes that were
-/// written to the wrong place do not verify.
+/// Returns the low 32 bits of XXH3 as the checksum of stored bytes. `seed` carries the location, so that bytes written
+/// to the wrong place do not verify.
 std::uint32_t checksum32(std::string_view bytes, std::uint64_t seed = 0);
-/// A well-mixed 64-bit value of two numbers (the finaliser of splitmix64).
+/// Mixes two numbers into a 64-bit value (the finaliser of splitmix64).
 std::uint64_t mix64(std::uint64_t a, std::uint64_t b);
 
 }  // namespace fjord

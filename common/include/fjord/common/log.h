@@ -9,10 +9,10 @@ namespace fjord::log {
 
 enum class Level { Debug, Info, Warning, Error, Off };
 
-/// Lines go to standard error with the time, level and component. Threading: every thread. Default level: Info; the
+/// Log lines go to standard error with time, level and component. Threading: every thread. Default level: Info; the
 /// simulation turns it off.
 void set_level(Level level);
-/// "debug", "info", "warning", "error" or "off"; Info for anything else.
+/// Parses "debug", "info", "warning", "error" or "off"; Info for any other text.
 Level level_from_string(std::string_view name);
 bool enabled(Level level);
 void write(Level level, std::string_view component, const std::string& line);

@@ -5,29 +5,29 @@
 
 namespace fjord {
 
-/// Pages of files that are mapped for reading and that are gone when they are touched: the file was cut off, or its
-/// medium failed. The system answers with SIGBUS, which ends a process. Here the page is replaced by zeros and counted,
-/// so that whoever reads it finds a checksum that is wrong, as with any other damage.
+/// Handles pages of mapped files that are lost at the time of access, because the file was truncated or its medium
+/// failed. The system sends SIGBUS, which would end the process. This class replaces the page by zeros and counts it,
+/// so the reader finds a wrong checksum, as with any other damage.
 ///
-/// Only pages of shared mappings without a right to write or execute are replaced: a program whose own code is gone
+/// Only pages of shared, read-only mappings without execute permission are replaced: a program whose own code is lost
 /// cannot go on. Threading: every thread.
 class LostPages {
  public:
-  /// Installs the handler, unless SIGBUS has another one already. make_posix_env() does it.
+  /// Installs the handler, unless SIGBUS already has another one. make_posix_env() calls this.
   static void guard();
 
-  /// From here on.
+  /// Starts to watch for lost pages of this thread.
   LostPages() : met_(met_by_this_thread()) {}
-  /// True if this thread has met one since: what it has read meanwhile may be zeros.
+  /// Returns true if this thread met a lost page since the constructor: data read since then can be zeros.
   bool any() const { return met_by_this_thread() != met_; }
 
-  /// How many all threads have met.
+  /// Returns the number of lost pages that all threads have met.
   static std::uint64_t met();
-  /// True if some of those that this thread has met after met() was `since` are in this range; true also where that is
-  /// no longer known.
+  /// Returns true if a lost page, counted after met() returned `since`, is in this range; true also if there were too
+  /// many to remember.
   static bool met_in(const void* begin, std::size_t length, std::uint64_t since);
 
-  /// For a handler of SIGBUS: true if the page at `address` has been replaced and the thread can go on.
+  /// For a SIGBUS handler: returns true if the page at `address` was replaced and the thread can go on.
   static bool replace(void* address) noexcept;
 
  private:

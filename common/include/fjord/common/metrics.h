@@ -14,7 +14,7 @@
 
 namespace fjord {
 
-/// Rises only. Threading: every thread.
+/// A number that only rises. Threading: every thread.
 class Counter {
  public:
   void add(std::uint64_t n = 1) { value_.fetch_add(n, std::memory_order_relaxed); }
@@ -24,7 +24,7 @@ class Counter {
   std::atomic<std::uint64_t> value_{0};
 };
 
-/// Goes up and down. Threading: every thread.
+/// A number that rises and falls. Threading: every thread.
 class Gauge {
  public:
   void set(double value) { value_.store(value, std::memory_order_relaxed); }
@@ -39,16 +39,16 @@ class Gauge {
 class Histogram {
  public:
   static constexpr int kBuckets = 22;
-  /// Upper bound of bucket i in seconds; the last bucket has none.
+  /// Returns the upper bound of bucket i in seconds; the last bucket has none.
   static double upper_bound_seconds(int i);
 
   void observe(Duration duration) { observe_many(duration, 1); }
-  /// `count` operations that took `duration` each (a batch).
+  /// Counts `count` operations (a batch) that took `duration` each.
   void observe_many(Duration duration, std::uint64_t count);
   std::uint64_t count() const;
   double sum_seconds() const;
   std::uint64_t bucket(int i) const;
-  /// Interpolated; 0 if nothing was observed.
+  /// Returns the interpolated quantile in seconds; 0 if nothing was observed.
   double quantile_seconds(double q) const;
 
  private:
@@ -60,7 +60,7 @@ using Labels = std::map<std::string, std::string>;
 
 enum class MetricKind { Counter, Gauge, Histogram };
 
-/// Hands out metrics by name and labels and remembers all of them; what shows them elsewhere reads snapshots.
+/// Creates metrics by name and labels and keeps all of them; exporters read snapshots.
 /// Names follow Prometheus: fjord_<component>_<what>_<unit>[_total]. A metric lives as long as the registry.
 /// Threading: every thread.
 class MetricRegistry {
@@ -78,7 +78,7 @@ class MetricRegistry {
     const Gauge* gauge = nullptr;
     const Histogram* histogram = nullptr;
   };
-  /// All metrics so far, sorted by name and labels.
+  /// Returns all metrics so far, sorted by name and labels.
   std::vector<Entry> entries() const;
 
  private:

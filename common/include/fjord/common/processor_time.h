@@ -6,14 +6,14 @@
 
 namespace fjord {
 
-/// Time that processors have worked for the thread that asks, itself and other processes that it said of
-/// (add_processor_time()). Waiting, also for a processor, does not count. Only differences mean something.
+/// Returns the CPU time of the calling thread plus that of other processes which it reported by add_processor_time().
+/// Waiting, also for a processor, does not count. Only differences have a meaning.
 Duration processor_time();
 
-/// `used` was worked by another process while this thread waited for it.
+/// Adds the CPU time `used` of another process that worked while this thread waited for it.
 void add_processor_time(Duration used);
 
-/// Time that processors have worked for all threads of a process of this machine; 0 if there is no such process.
+/// Returns the CPU time of all threads of a process on this machine; 0 if there is no such process.
 Duration processor_time_of(pid_t process);
 
 }  // namespace fjord

@@ -5,22 +5,22 @@
 
 namespace fjord {
 
-/// The one source of randomness: every draw in the system comes from here, so that a seed decides everything.
-/// Threading: confined to its owner; a component makes its own with fork().
+/// The only source of randomness in the system, so a seed determines all draws.
+/// Threading: confined to its owner; a component creates its own with fork().
 class Random {
  public:
-  /// splitmix64 seeding of xoshiro256**.
+  /// Seeds xoshiro256** by splitmix64.
   explicit Random(std::uint64_t seed);
-  /// Seeded by the operating system.
+  /// Returns a generator seeded by the operating system.
   static Random from_system();
 
   std::uint64_t next();
-  /// Uniform in [0, bound); bound > 0.
+  /// Returns a uniform number in [0, bound); bound > 0.
   std::uint64_t below(std::uint64_t bound);
-  /// Uniform in [0, 1).
+  /// Returns a uniform number in [0, 1).
   double uniform();
   bool chance(double probability) { return uniform() < probability; }
-  /// An independent stream.
+  /// Returns an independent generator.
   Random fork() { return Random(next()); }
 
  private:

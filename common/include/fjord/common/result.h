@@ -9,7 +9,7 @@
 
 namespace fjord {
 
-/// A value, or the Status that says why there is none. The members are those of std::expected<T, Status>.
+/// A value, or the Status of the error. The members are those of std::expected<T, Status>.
 template <typename T>
 class [[nodiscard]] Result {
  public:
@@ -33,7 +33,7 @@ class [[nodiscard]] Result {
   const T* operator->() const { return &const_cast<Result*>(this)->checked(); }
 
   const Status& error() const { return std::get<1>(state_); }
-  /// OK if there is a value, else the error.
+  /// Returns OK if there is a value, else the error.
   Status status() const { return has_value() ? Status::ok() : error(); }
 
  private:

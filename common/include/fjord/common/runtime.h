@@ -10,9 +10,10 @@
 
 namespace fjord {
 
-/// Everything the outside world decides, given to each node's constructor. There is no default instance.
-/// Lifetime: what it refers to outlives every component that was given it. `random` is forked by each component in its
-/// constructor and not used later.
+/// References to everything that the outside world decides, given to each node's constructor. There is no default
+/// instance.
+/// Lifetime: the referenced objects outlive every component that gets them. Each component forks `random` in its
+/// constructor and does not use it later.
 struct Runtime {
   Clock& clock;
   Scheduler& scheduler;

@@ -8,19 +8,19 @@
 
 namespace fjord {
 
-/// What went wrong, as far as a caller acts differently on it. The numbers are part of the wire format and of the
-/// command line's JSON: a number is never used again. Zero means "unknown", so that a missing code never reads as OK.
+/// Kinds of errors, as far as callers handle them differently. The numbers are part of the wire format and of the
+/// command line's JSON: a number is never reused. Zero means "unknown", so that a missing code never reads as OK.
 enum class StatusCode : std::int32_t {
   Unknown = 0,
   Ok = 1,
-  // Transient: a retry is right, and the operation was certainly not applied.
+  // Transient: a retry can succeed, and the operation was certainly not applied.
   Busy = 10,
-  WrongDistribution = 11,  ///< Sent to a node that does not own the bucket; the newer cluster state travels along.
+  WrongDistribution = 11,  ///< The receiver does not own the bucket; its answer carries a newer cluster state.
   Unavailable = 12,        ///< No in-sync replica of the bucket is up.
-  NotReady = 13,           ///< Never sent, or the receiver does not serve yet.
-  // Transient, but in doubt: it may have been applied.
+  NotReady = 13,           ///< The request was never sent, or the receiver does not serve yet.
+  // Transient, but in doubt: the operation was possibly applied.
   Timeout = 20,
-  // Permanent: a retry gives the same answer. Nothing was stored.
+  // Permanent: a retry gives the same answer. No data was stored.
   InvalidId = 30,
   UnknownType = 31,
   InvalidField = 32,
@@ -30,25 +30,25 @@ enum class StatusCode : std::int32_t {
   Unauthorized = 36,
   InvalidArgument = 37,
   TestAndSetFailed = 38,
-  // Facts about what was looked for.
+  // Facts about the requested object.
   NotFound = 50,
   AlreadyExists = 51,
-  // The machine or the program around us.
+  // Errors of the machine or the program.
   Corruption = 60,
   IoError = 61,
   Cancelled = 62,
-  NotImplemented = 63,  ///< The receiver does not know this call.
+  NotImplemented = 63,  ///< The receiver does not support this call.
 };
 
-/// The code as users read it, e.g. "WRONG_DISTRIBUTION".
+/// Returns the code as users see it, for example "WRONG_DISTRIBUTION".
 std::string_view to_string(StatusCode code);
-/// The inverse; Unknown if there is no such name.
+/// The inverse of to_string(); Unknown if there is no such name.
 StatusCode status_code_from_string(std::string_view name);
 
-/// True if the operation was certainly not applied and sending it again is right.
+/// Returns whether the operation was certainly not applied and a retry can succeed.
 bool is_transient(StatusCode code);
 
-/// Success, or a code and a message that names the input and its position.
+/// Success, or a code with a message that names the input and its position.
 class [[nodiscard]] Status {
  public:
   Status() = default;
@@ -61,9 +61,9 @@ class [[nodiscard]] Status {
   StatusCode code() const { return code_; }
   const std::string& message() const { return message_; }
 
-  /// "NOT_FOUND: no such file"; "OK" for success.
+  /// Returns "NOT_FOUND: no such file"; "OK" for success.
   std::string to_string() const;
-  /// The same code with `context` and a colon before the message.
+  /// Returns the same code with `context` and a colon before the message.
   Status with_context(std::string_view context) const;
 
   friend bool operator==(const Status&, const Status&) = default;

@@ -14,12 +14,12 @@ namespace fjord {
 
 enum class Unit { Count, Bytes, Milliseconds, Ratio };
 
-/// A number that may change while the process runs: declared once with name, unit, meaning and bounds.
+/// A number that can change while the process runs. It is declared once, with name, unit, help text and bounds.
 /// Threading: value() from every thread; it is one atomic load.
 class Tunable {
  public:
   struct Declaration {
-    std::string name;  ///< module.what_it_is, e.g. "storage.visitors_max"
+    std::string name;  ///< "storage.visitors_max": module and setting.
     Unit unit = Unit::Count;
     std::int64_t default_value = 0;
     std::int64_t min = 0;
@@ -30,7 +30,7 @@ class Tunable {
   explicit Tunable(Declaration declaration);
   std::int64_t value() const { return value_.load(std::memory_order_relaxed); }
   const Declaration& declaration() const { return declaration_; }
-  /// Errors: InvalidArgument that names the setting, the value and its bounds.
+  /// Errors: InvalidArgument with the setting, the value and its bounds.
   Status set(std::int64_t value);
 
  private:
@@ -42,19 +42,20 @@ class Tunable {
 /// Threading: every thread.
 class TunableRegistry {
  public:
-  /// The tunable of that name; made on the first call. Declaring it again returns the same one.
+  /// Returns the tunable of that name; the first call creates it.
   Tunable& declare(const Tunable::Declaration& declaration);
-  /// Errors: InvalidArgument; NotFound if nothing of that name is declared so far. In the latter case the value is kept
-  /// and takes effect when the name is declared (configuration is read before the components exist), unless it is out
-  /// of bounds then, which is logged.
+  /// Sets a tunable by its name. Errors: InvalidArgument; NotFound if the name is not declared yet. In the latter case
+  /// the value is kept and takes effect at the declaration, because configuration is read before the components exist.
+  /// A kept value out of bounds is logged and ignored.
   Status set(const std::string& name, std::int64_t value);
-  /// Sorted by name.
+  /// Returns all tunables, sorted by name.
   std::vector<const Tunable*> all() const;
 
  private:
   mutable std::mutex mutex_;
   std::map<std::string, Tunable> tunables_ FJORD_GUARDED_BY(mutex_);
-  std::map<std::string, std::int64_t> early_values_ FJORD_GUARDED_BY(mutex_);  ///< set before declared
+  /// values that were set before the declaration
+  std::map<std::string, std::int64_t> early_values_ FJORD_GUARDED_BY(mutex_);
 };
 
 }  // namespace fjord

@@ -11,23 +11,23 @@
 
 namespace fjord {
 
-/// The group and weight that a member of a TurnQueue works for.
+/// The group of a TurnQueue's member, and its weight.
 struct TurnGroup {
   std::uint64_t id = 0;
-  unsigned weight = 1;  ///< At least 1. The last one that was said counts.
+  unsigned weight = 1;  ///< At least 1. The latest value given for the group counts.
 };
 
-/// Decides which member gets the next turn on one of a few slots. A turn should last `turn`, and is counted as long as
-/// it lasted.
+/// Decides which member gets the next turn on one of a few slots. A turn should last `turn`; its actual length is
+/// counted.
 ///
-/// Groups share the slots in proportion to their weights, however many members they have: each group has a virtual
-/// time, which goes on by the length of its turns divided by its weight, and the group with the lowest one is next
-/// (start-time fair queueing). A group that wants nothing for a moment continues at the present virtual time, and has
-/// no credit. One that is new, or wanted nothing for ten turns, comes before the others once. Members of a group come
-/// in the order in which they began to wait.
+/// Groups share the slots in proportion to their weights, however many members they have. Each group has a virtual
+/// time, which advances by the length of its turns divided by its weight; the group with the lowest virtual time is
+/// next (start-time fair queueing). A group that was idle for a short time continues at the present virtual time,
+/// without credit. A group that is new, or was idle for ten turns, comes before the others once. Members of a group get
+/// turns in the order in which they began to wait.
 ///
-/// Turns that do not end in time cannot keep others from beginning: a group of which no member has a slot, and that has
-/// waited for `patience`, gets a slot in addition to the others. So there are at most `slots` and one a group.
+/// Turns that exceed their time cannot block other groups: a group without a slot that has waited for `patience` gets
+/// an additional slot. So there are at most `slots` slots plus one for each group.
 ///
 /// Threading: confined.
 class TurnQueue {
@@ -39,27 +39,28 @@ class TurnQueue {
   void set_slots(std::size_t slots) { slots_ = slots; }
   Duration turn() const { return turn_; }
 
-  /// The member wants a turn; it neither waits nor has one.
+  /// Adds a member that wants a turn; it must neither wait nor have one.
   void wait(Member member, TurnGroup group, MonotonicTime now);
-  /// The member that has a turn from now on, if one may begin.
+  /// Starts a turn and returns its member; nullopt if no turn can start.
   std::optional<Member> next(MonotonicTime now);
-  /// The turn of a member is over.
+  /// Ends the turn of a member.
   void end(Member member, MonotonicTime now);
-  /// The member neither waits nor has a turn any more, whatever it did before.
+  /// Removes a member, whether it waits, has a turn or neither.
   void remove(Member member, MonotonicTime now);
 
-  /// True if a member waits that could have a slot that is given up.
+  /// Returns true if a member waits for a slot.
   bool has_waiting() const { return !ready_.empty(); }
-  /// When next() gives a turn although no other one ends until then; none if there is no such time.
+  /// Returns the time at which next() starts an additional turn even if no other turn ends; nullopt if there is none.
   std::optional<MonotonicTime> next_extra() const;
   std::size_t running() const { return running_.size(); }
 
  private:
   struct Group {
     unsigned weight = 1;
-    double time = 0;  ///< Virtual: microseconds of turns, divided by the weight.
+    double time = 0;  ///< Virtual time: microseconds of turns divided by the weight.
     std::size_t running = 0;
-    std::map<std::uint64_t, std::pair<Member, MonotonicTime>> waiting;  ///< By arrival; and since when.
+    /// Members by order of arrival, with the start of their wait.
+    std::map<std::uint64_t, std::pair<Member, MonotonicTime>> waiting;
   };
   struct Turn {
     std::uint64_t group = 0;
@@ -77,12 +78,13 @@ class TurnQueue {
   std::size_t slots_;
   Duration turn_;
   Duration patience_;
-  Groups groups_;                                     ///< Those of which a member waits or runs, ...
-  std::map<std::uint64_t, Idle> idle_;                ///< ... and others that lately did, or owe time.
-  std::set<std::pair<double, std::uint64_t>> ready_;  ///< Groups of which a member waits, by their time.
-  std::map<Member, std::pair<std::uint64_t, std::uint64_t>> waiting_;  ///< Group and arrival.
+  Groups groups_;                                     ///< Groups of which a member waits or runs.
+  std::map<std::uint64_t, Idle> idle_;                ///< Other groups that were active recently or owe time.
+  std::set<std::pair<double, std::uint64_t>> ready_;  ///< Groups of which a member waits, by virtual time.
+  /// Group and arrival number of each waiting member.
+  std::map<Member, std::pair<std::uint64_t, std::uint64_t>> waiting_;
   std::map<Member, Turn> running_;
-  double present_ = 0;  ///< The highest virtual time at which a turn has begun.
+  double present_ = 0;  ///< Highest virtual time at which a turn has begun.
   std::uint64_t arrivals_ = 0;
 };
 

@@ -9,8 +9,8 @@ namespace fjord {
 template <typename Signature>
 class UniqueFunction;
 
-/// A callable that is moved, never copied, so that it can own what it captures (std::move_only_function, which g++ 12
-/// lacks in C++20 mode). Calling an empty one is a bug.
+/// A callable that can be moved but not copied, so it can own its captures (std::move_only_function, which g++ 12 lacks
+/// in C++20 mode). Calling an empty one is a bug.
 template <typename R, typename... Args>
 class UniqueFunction<R(Args...)> {
  public:
