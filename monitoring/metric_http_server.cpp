@@ -54,7 +54,7 @@ std::string to_json(const Health& health) {
   return buffer.GetString() + std::string("\n");
 }
 
-/// Makes the answers.
+/// Answers requests.
 class Pages {
  public:
   Pages(MetricRegistry& registry, std::function<Health()> health, std::function<void()> before_metrics)
@@ -110,7 +110,7 @@ class Pages {
   std::function<void()> before_metrics_;
 };
 
-/// One connection; lives as long as it has something to wait for.
+/// One connection. Pending asynchronous operations keep it alive.
 class Session : public std::enable_shared_from_this<Session> {
  public:
   Session(tcp::socket socket, Pages& pages, const MetricHttpServerOptions& options)
@@ -133,7 +133,8 @@ class Session : public std::enable_shared_from_this<Session> {
         error == asio::error::operation_aborted) {
       return;
     }
-    if (error && error.category() != http::make_error_code(http::error::bad_method).category()) return;  // the socket's
+    // An error of the socket ends the session.
+    if (error && error.category() != http::make_error_code(http::error::bad_method).category()) return;
     if (error || !parser_->is_done()) {
       refuse();
       return;
@@ -142,7 +143,8 @@ class Session : public std::enable_shared_from_this<Session> {
     write(parser_->get().method() == http::verb::head);
   }
 
-  /// Malformed, too long, or with a body: after it, nothing on the connection can be trusted to be a request.
+  /// Refuses a request that is malformed, too long or has a body, and closes the connection: later bytes cannot be
+  /// trusted to be a request.
   void refuse() {
     const auto& request = parser_->get();
     const bool method_known = request.method() != http::verb::unknown;

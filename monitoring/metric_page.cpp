@@ -38,7 +38,7 @@ class LineParser {
     sample.value = *value;
     rest_.remove_prefix(end);
     skip_blanks();
-    if (!rest_.empty() && !parse_number(rest_)) return std::nullopt;  // the time of the sample
+    if (!rest_.empty() && !parse_number(rest_)) return std::nullopt;  // an optional timestamp
     return sample;
   }
 
@@ -98,7 +98,7 @@ bool has_all(const Labels& labels, const Labels& wanted) {
   });
 }
 
-/// A counter that fell began again at zero.
+/// Returns the increase of a counter. A counter that fell restarted at zero.
 double rise(double before, double after) { return after >= before ? after - before : after; }
 
 }  // namespace
@@ -166,7 +166,7 @@ HistogramPeriod HistogramPeriod::between(const MetricPage& before, const MetricP
   for (auto at = begin; at != end; ++at) {
     if (!has_all(at->labels, labels)) continue;
     const MetricSample* old_count = before.find(base + "_count", at->labels);
-    // All of a series or nothing: sum and buckets of a process that began again belong to the same zero.
+    // A restart resets a whole series: count, sum and buckets start at zero together.
     const bool began_again = old_count == nullptr || at->value < old_count->value;
     const auto difference = [&](const std::string& of, const Labels& exactly) {
       const MetricSample* now = after.find(of, exactly);

@@ -18,7 +18,7 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 using asio::ip::tcp;
 
-/// One page of one address. Everything runs on the thread of scrape().
+/// The request for one page. Everything runs on the thread of scrape().
 class Request : public std::enable_shared_from_this<Request> {
  public:
   Request(asio::io_context& context, std::string address, const ScrapeOptions& options)

@@ -6,7 +6,7 @@
 
 namespace fjord {
 
-/// All metrics of a registry in Prometheus' text format.
+/// Returns all metrics of a registry in Prometheus' text format.
 std::string metric_text(const MetricRegistry& registry);
 
 }  // namespace fjord

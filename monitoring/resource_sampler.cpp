@@ -15,7 +15,7 @@ double seconds_of(const timeval& time) {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
 
-/// Entries of a folder of /proc; -1 if it cannot be read.
+/// Returns the number of entries of a folder in /proc; -1 if it cannot be read.
 long count_entries(const char* folder) {
   std::error_code error;
   std::filesystem::directory_iterator it(folder, error);

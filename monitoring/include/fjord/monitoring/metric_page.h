@@ -12,25 +12,26 @@
 namespace fjord {
 
 struct MetricSample {
-  std::string name;  ///< As on the page: a histogram is `x_bucket`, `x_sum` and `x_count`.
+  std::string name;  ///< Name as on the page: a histogram is `x_bucket`, `x_sum` and `x_count`.
   Labels labels;
   double value = 0;
 };
 
-/// What one process said at /metrics, at one moment.
+/// The metrics of one process at one moment, read from /metrics.
 ///
-/// `labels` of the functions below choose series: those that have all of these, whatever else they have.
+/// The argument `labels` of the functions below selects the series that have all of these labels, whatever others they
+/// have.
 class MetricPage {
  public:
-  /// Reads Prometheus' text format. Errors: Corruption that names the line.
+  /// Parses Prometheus' text format. Errors: Corruption with the line.
   static Result<MetricPage> parse(std::string_view text);
 
-  /// Sorted by name and labels.
+  /// Returns all samples, sorted by name and labels.
   const std::vector<MetricSample>& samples() const { return samples_; }
-  /// Nothing if there is no such series.
+  /// Returns the sum of the selected series; nullopt if there is none.
   std::optional<double> sum(std::string_view name, const Labels& labels = {}) const;
   const MetricSample* find(std::string_view name, const Labels& exactly) const;
-  /// Those of one name.
+  /// Returns the samples of one name.
   std::pair<std::vector<MetricSample>::const_iterator, std::vector<MetricSample>::const_iterator> range(
       std::string_view name) const;
 
@@ -38,28 +39,28 @@ class MetricPage {
   std::vector<MetricSample> samples_;
 };
 
-/// By how much a counter rose between two pages of one process, all chosen series together. A counter that fell began
-/// again at zero; one that was not there before was at zero. Nothing if `after` has no such series.
+/// Returns the increase of a counter between two pages of one process, summed over the selected series. A counter that
+/// fell restarted at zero; one that is not in `before` was zero. nullopt if `after` has no such series.
 std::optional<double> counter_increase(const MetricPage& before, const MetricPage& after, std::string_view name,
                                        const Labels& labels = {});
 
-/// How often and how long, in a period: the difference of two pages, of one process or added up over several.
+/// Count and sum of a histogram in a period: the difference of two pages, of one process or summed over several.
 class HistogramPeriod {
  public:
-  /// The histogram `name` (without _bucket). Empty if `after` has no such series.
+  /// Returns the period of the histogram `name` (without _bucket). Empty if `after` has no such series.
   static HistogramPeriod between(const MetricPage& before, const MetricPage& after, std::string_view name,
                                  const Labels& labels = {});
 
   void add(const HistogramPeriod& other);
   double count() const { return count_; }
   double sum() const { return sum_; }
-  /// Nothing if nothing was counted.
+  /// Returns nullopt if the count is 0.
   std::optional<double> mean() const;
-  /// Interpolated in its bucket; beyond the last bound that bound. Nothing if nothing was counted.
+  /// Interpolates within the bucket; beyond the last bound returns that bound. nullopt if the count is 0.
   std::optional<double> quantile(double q) const;
 
  private:
-  std::map<double, double> buckets_;  ///< By upper bound, each with those below it. Infinity is among them.
+  std::map<double, double> buckets_;  ///< Cumulative counts by upper bound, infinity included.
   double count_ = 0;
   double sum_ = 0;
 };

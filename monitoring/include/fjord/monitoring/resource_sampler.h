@@ -4,13 +4,13 @@
 
 namespace fjord {
 
-/// Puts what this process uses of the machine into metrics: fjord_process_cpu_seconds, _resident_bytes, _open_fds,
+/// Writes the resource usage of the process into metrics: fjord_process_cpu_seconds, _resident_bytes, _open_fds,
 /// _threads; and fjord_machine_memory_available_bytes. Threading: one thread at a time. Lifetime: the registry outlives
-/// it.
+/// the sampler.
 class ResourceSampler {
  public:
   explicit ResourceSampler(MetricRegistry& registry);
-  /// Reads /proc; what cannot be read keeps its last value.
+  /// Reads /proc. A metric whose value cannot be read keeps its last value.
   void sample();
 
  private:
