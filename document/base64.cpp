@@ -41,7 +41,7 @@ std::optional<std::string> base64_decode(std::string_view text) {
   std::string out;
   out.reserve(text.size() / 4 * 3 + 2);
   std::uint32_t bits = 0;
-  int held = 0;  // of `bits`
+  int held = 0;  // number of unused bits in `bits`
   for (char c : text) {
     const std::int8_t value = kValues[static_cast<unsigned char>(c)];
     if (value < 0) return std::nullopt;
@@ -52,7 +52,7 @@ std::optional<std::string> base64_decode(std::string_view text) {
       out.push_back(static_cast<char>(bits >> held & 0xff));
     }
   }
-  if ((bits & ((1u << held) - 1)) != 0) return std::nullopt;  // bits that encode nothing
+  if ((bits & ((1u << held) - 1)) != 0) return std::nullopt;  // surplus bits must be zero
   return out;
 }
 

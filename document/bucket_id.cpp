@@ -15,7 +15,7 @@ std::uint64_t reverse_bits(std::uint64_t v) {
 }  // namespace
 
 std::uint64_t BucketId::sort_key() const {
-  // The reversed count ends up in the low six bits; it goes back there the right way round.
+  // Reversing all bits also reverses the count in the low six bits, so the count is written there again.
   return (reverse_bits(raw_) & ~std::uint64_t{0x3f}) | used_bits();
 }
 

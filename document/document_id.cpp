@@ -47,7 +47,7 @@ BucketId bucket_of(const GlobalId& gid, unsigned used_bits) {
   return BucketId(used_bits, gid.location_bits() | (gid.hash_bits() & ~std::uint64_t{0xffffffff}));
 }
 
-/// Takes an id apart from left to right; `at_` is the position that an error names.
+/// Parses an id from left to right. `at_` is the position that an error names.
 class DocumentIdParser {
  public:
   explicit DocumentIdParser(std::string_view text) : text_(text) {}
@@ -92,7 +92,7 @@ class DocumentIdParser {
     return Status::ok();
   }
 
-  /// The text up to the next colon, which is passed over.
+  /// Returns the text up to the next colon and skips the colon.
   Result<std::string_view> take_part(std::string_view what) {
     const std::size_t colon = text_.find(':', at_);
     if (colon == std::string_view::npos) {

@@ -10,7 +10,7 @@
 namespace fjord {
 namespace {
 
-/// What is counted in values.
+/// Depth and field count of a document's values.
 struct Shape {
   std::uint64_t depth = 0;
   std::uint64_t fields = 0;
@@ -18,11 +18,11 @@ struct Shape {
 
 bool is_scalar(TypeTag tag) { return tag < TypeTag::Array; }
 
-/// `depth` is how many values `slice` is within, itself included.
+/// `depth` is the nesting level of `slice`; a field of the document has level 1.
 void measure(const FieldSlice& slice, std::uint64_t depth, Shape& shape) {
   if (is_scalar(slice.tag)) return;
   shape.depth = std::max(shape.depth, depth);
-  if (depth > static_cast<std::uint64_t>(kValueDepthMax)) return;  // malformed; bounds the recursion
+  if (depth > static_cast<std::uint64_t>(kValueDepthMax)) return;  // malformed; limits the recursion
   if (slice.tag == TypeTag::Struct) {
     for (FieldCursor at(slice.bytes); at.next();) {
       ++shape.fields;

@@ -17,7 +17,8 @@ std::uint32_t stable_id(std::string_view name) {
 }
 
 std::shared_ptr<const DataType> DataType::primitive(TypeTag tag) {
-  // Shared by all schemas so that types can be compared by address; immutable, hence no hidden state.
+  // One object for each tag, shared by all schemas, so types can be compared by address. Immutable, so the static is
+  // safe.
   static const auto types = [] {
     std::array<std::shared_ptr<const DataType>, static_cast<std::size_t>(TypeTag::Raw) + 1> made;
     for (std::size_t i = 1; i < made.size(); ++i) {
@@ -72,7 +73,7 @@ Status misfit(std::string_view where, std::string_view what) {
   return {StatusCode::InvalidField, where.empty() ? std::string(what) : fmt::format("{}: {}", where, what)};
 }
 
-/// Refuses keys that occur twice. `encoded` is how a key looks on the wire.
+/// Refuses duplicate keys. `encoded` is a key's wire form.
 Status check_distinct(std::set<std::string>& seen, std::string encoded) {
   if (!seen.insert(std::move(encoded)).second) return {StatusCode::InvalidField, "a key occurs twice"};
   return Status::ok();

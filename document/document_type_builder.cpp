@@ -1,4 +1,4 @@
-// Makes document types of parsed schemas: resolves names, checks them, lays out inherited fields.
+// Makes document types from parsed schemas: resolves and checks names, and adds inherited fields.
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ Status error_at(const SdPosition& at, std::string what) {
   return {StatusCode::InvalidArgument, fmt::format("schema, {}: {}", at.to_string(), what)};
 }
 
-/// How an SdType reads.
+/// The text of a type as in a schema.
 std::string describe(const SdType& type) {
   if (type.arguments.empty()) return type.name;
   std::string arguments;
@@ -23,7 +23,7 @@ std::string describe(const SdType& type) {
   return fmt::format("{}<{}>", type.name, arguments);
 }
 
-/// Types of other systems' schemas whose values Fjord does not store.
+/// True for types of other systems' schemas whose values Fjord does not store.
 bool is_unsupported(const SdType& type) {
   for (std::string_view name : {"tensor", "predicate", "reference", "annotationreference"}) {
     if (type.name == name) return true;
@@ -45,7 +45,7 @@ std::shared_ptr<const DataType> position_type() {
                              {{"x", stable_id("x"), coordinate, false}, {"y", stable_id("y"), coordinate, false}});
 }
 
-/// A type and how deep its values nest.
+/// A type and the nesting depth of its values.
 struct ResolvedType {
   std::shared_ptr<const DataType> type;
   int depth = 0;
@@ -109,7 +109,7 @@ class TypeBuilder {
     scope.body_compression = document.body_compression;
     scope.keep_while = document.keep_while;
     for (const std::string& name : document.inherits) {
-      if (name == "document" && !scopes_.contains(name)) continue;  // the root of all types in other systems
+      if (name == "document" && !scopes_.contains(name)) continue;  // the base of all types in other systems
       const auto parent = scopes_.find(name);
       if (parent == scopes_.end()) {
         return error_at(document.at, fmt::format("document type {} inherits unknown type {}", document.name, name));
@@ -171,7 +171,7 @@ class TypeBuilder {
     return entry.resolved;
   }
 
-  /// A struct of this document type or of one that it inherits.
+  /// Finds a struct of this document type or of one that it inherits.
   Result<std::optional<ResolvedType>> find_struct(DocumentScope& scope, const std::string& name) {
     if (const auto own = scope.structs.find(name); own != scope.structs.end()) {
       FJORD_TRY_ASSIGN(ResolvedType resolved, resolve_struct(scope, own->second));
@@ -184,7 +184,7 @@ class TypeBuilder {
     return std::optional<ResolvedType>();
   }
 
-  /// Adds `declared` to `fields`. `struct_depth` is null for the fields of a document.
+  /// Appends `declared` to `fields`. `struct_depth` is null for the fields of a document.
   Status resolve_fields(DocumentScope& scope, const std::vector<SdField>& declared, std::vector<Field>& fields,
                         int* struct_depth) {
     std::vector<std::string_view> seen;
@@ -210,8 +210,8 @@ class TypeBuilder {
     return Status::ok();
   }
 
-  /// A field may come several times, through several ancestors or declared again, if its type is the same; the last
-  /// declaration says in which part it is stored.
+  /// A field may be inherited several times or declared again if its type is the same. The last declaration decides in
+  /// which part it is stored.
   static Status add_field(std::vector<Field>& fields, const Field& field, const SdPosition& at) {
     for (Field& other : fields) {
       if (other.name == field.name) {

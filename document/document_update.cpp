@@ -79,7 +79,7 @@ bool may_grow(const FieldUpdate& update) {
     default:
       break;
   }
-  // A key may be new; members of structs are as few as the type has.
+  // A map or weighted set can get new keys without limit; a struct cannot get more members than its type has.
   for (const UpdateStep& step : update.path) {
     if (step.kind == UpdateStep::Kind::Key) return true;
   }
@@ -195,7 +195,7 @@ Status DocumentUpdate::add(std::string_view path, UpdateAction action, FieldValu
   FJORD_TRY_ASSIGN(FieldUpdate update, parse_update_path(*type_, path));
   update.action = action;
   if (const auto* const number = operand.get_if<std::int32_t>(); number != nullptr && is_arithmetic(action)) {
-    operand = FieldValue(std::int64_t{*number});  // An integer literal of C++ is an int.
+    operand = FieldValue(std::int64_t{*number});  // An integer literal in C++ is an int.
   }
   update.operand = std::move(operand);
   return add(std::move(update));

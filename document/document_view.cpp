@@ -59,7 +59,7 @@ Result<FieldValue> read_struct(const FieldSlice& slice, int depth_left) {
 }
 
 Result<FieldValue> read_value(const FieldSlice& slice, int depth_left) {
-  // Slices come from cursors, which checked the size of scalars; those a caller made up are checked here.
+  // Cursors check the size of scalars. This checks slices that a caller made itself.
   if (fixed_size(slice.tag) != 0 && slice.bytes.size() != fixed_size(slice.tag)) {
     return corrupt(fmt::format("{} of {} bytes", to_string(slice.tag), slice.bytes.size()));
   }
@@ -115,7 +115,7 @@ std::string_view document_id_of_header(std::string_view header) {
 }
 
 std::optional<FieldSlice> find_field(std::string_view fields, std::uint32_t field_id) {
-  // What FieldCursor does, without a slice for each field that is passed over.
+  // Like FieldCursor, but without a slice for each skipped field.
   constexpr std::size_t kFixedBytes = 4 + 1;
   while (fields.size() > kFixedBytes) {
     const auto found = load_fixed<std::uint32_t>(fields.data());
@@ -165,7 +165,7 @@ ElementCursor::ElementCursor(const FieldSlice& collection) : rest_(collection.by
     if (collection.tag == TypeTag::WeightedSet) value_tag_ = TypeTag::Int;
     rest_.remove_prefix(tags);
     if ((key_tag_ == TypeTag::None || is_known(key_tag_)) && is_known(value_tag_) && take_varint(rest_, count_)) {
-      ok_ = count_ <= rest_.size();  // an element takes at least a byte
+      ok_ = count_ <= rest_.size();  // an element takes at least one byte
       if (count_ == 0) ok_ = rest_.empty();
       return;
     }
@@ -184,7 +184,7 @@ std::optional<std::string_view> ElementCursor::take(TypeTag tag) {
 
 bool ElementCursor::next() {
   if (!ok_ || index_ == count_) {
-    if (ok_ && !rest_.empty()) ok_ = false;  // bytes after the last element
+    if (ok_ && !rest_.empty()) ok_ = false;  // there are bytes after the last element
     return false;
   }
   if (key_tag_ != TypeTag::None) {
@@ -257,7 +257,7 @@ Result<DocumentView> DocumentView::open(const DocumentTypeRepo& repo, std::strin
 }
 
 std::optional<FieldSlice> DocumentView::field(const Field& field) const {
-  // A field that a later schema moved to the other part is still where the document was written with it.
+  // If a later schema moved the field to the other part, documents written before still have it in the old part.
   auto slice = find_field(field.in_header ? header_fields_ : body_fields_, field.id);
   return slice ? slice : find_field(field.in_header ? body_fields_ : header_fields_, field.id);
 }

@@ -17,7 +17,7 @@ Status invalid(std::uint64_t offset, std::string_view what) {
   return {StatusCode::InvalidArgument, fmt::format("JSON, byte {}: {}", offset, what)};
 }
 
-/// The members of an operation; null where absent.
+/// The members of an operation; null if absent.
 struct OperationMembers {
   const JsonNode* put = nullptr;
   const JsonNode* update = nullptr;
@@ -71,7 +71,7 @@ Result<OperationMembers> find_members(const JsonTree& tree) {
   return members;
 }
 
-/// Null if nothing names the type, which only a remove allows.
+/// Null if neither the id nor `member` names the type; only a remove allows this.
 Result<const DocumentType*> find_type(const DocumentTypeRepo& repo, const DocumentId& id, const JsonNode* member) {
   if (member != nullptr && member->kind != Kind::String) {
     return invalid(member->offset, fmt::format("expected the name of the type, found {}", to_string(member->kind)));

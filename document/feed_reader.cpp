@@ -40,7 +40,7 @@ Status FeedReader::fatal(Status status) {
 bool FeedReader::fill() {
   while (at_ == buffer_.size()) {
     if (ended_) return false;
-    // What is before keep_ is not looked at any more.
+    // Bytes before keep_ are no longer needed.
     buffer_.erase(0, keep_);
     at_ -= keep_;
     keep_ = 0;
@@ -111,7 +111,7 @@ Result<std::optional<FeedText>> FeedReader::next_line() {
     if (too_long) keep_ = at_;
     if (newline != std::string::npos) break;
   }
-  // A line that the source broke off is not a line.
+  // A line is incomplete if the source failed within it.
   if (!source_error_ && peek() < 0) FJORD_TRY(end_of_source());
   if (too_long) {
     return error_at(StatusCode::TooLarge, text.line, text.offset,
@@ -125,10 +125,10 @@ Result<std::optional<FeedText>> FeedReader::next_line() {
   return std::optional(text);
 }
 
-/// Passes over one value: up to the comma or bracket after it.
+/// Skips one value: up to the comma or bracket after it.
 Result<FeedReader::Extent> FeedReader::scan_value() {
   Extent extent;
-  std::string open;  // the brackets that are
+  std::string open;  // the open brackets
   bool in_string = false;
   for (int c = peek(); c >= 0; c = peek()) {
     if (in_string) {
@@ -160,7 +160,7 @@ Result<FeedReader::Extent> FeedReader::scan_value() {
   return fatal(error_here(StatusCode::InvalidArgument, "the array ends within an element"));
 }
 
-/// Takes a byte of an element, which is no longer kept once it is too long.
+/// Takes one byte of an element. Once the element is too long its bytes are no longer kept.
 void FeedReader::step(Extent& extent) {
   take();
   if (at_ - keep_ > options_.operation_bytes_max) extent.too_long = true;
@@ -169,7 +169,7 @@ void FeedReader::step(Extent& extent) {
 
 Result<std::optional<FeedText>> FeedReader::next_element() {
   skip_space();
-  // Between elements; `after_element_` tells whether a comma has to come first.
+  // Between two elements; if `after_element_`, a comma must come first.
   if (after_element_ && peek() == ',') {
     take();
     after_element_ = false;

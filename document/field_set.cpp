@@ -10,7 +10,7 @@
 namespace fjord {
 namespace {
 
-/// "a, b, c and 4 more", for errors that say what is known.
+/// "a, b, c and 4 more", for errors that list valid names.
 template <typename Names>
 std::string some_of(const Names& names) {
   constexpr std::size_t kNamed = 20;
@@ -84,7 +84,7 @@ class FieldSetParser {
     return error(StatusCode::InvalidArgument, at_, "expected nothing more");
   }
 
-  /// "[document]" at the current position.
+  /// Skips `word`, e.g. "[document]", if it is at the current position.
   bool take_keyword(std::string_view word) {
     if (!text_.substr(at_).starts_with(word)) return false;
     at_ += word.size();
@@ -146,7 +146,7 @@ class FieldSetParser {
     for (const auto& type : repo_.types()) {
       if (!type->is_a(named.name())) continue;
       set_.types_.push_back({type->id(), ids});
-      // A type may store a field that it inherits in another part.
+      // A type may store an inherited field in the other part.
       for (const Field* field : fields) {
         const Field* declared = type->field_by_id(field->id);
         if (declared == nullptr) continue;
@@ -169,12 +169,12 @@ Result<FieldSet> FieldSet::parse(const DocumentTypeRepo& repo, std::string_view 
 
 namespace {
 
-/// The fields of `part` whose ids are in `ids`. `prefix` are bytes before the part that are always kept. A view of the
-/// input if what is kept is one run from its beginning, else of `out`.
+/// The fields of `part` whose ids are in `ids`, after the bytes `prefix` that precede the part and are always kept.
+/// Returns a view of the input if the kept fields are one run from its start, else of `out`.
 Result<std::string_view> keep_fields(std::string_view prefix, std::string_view part, std::span<const std::uint32_t> ids,
                                      std::string& out) {
   bool copied = false;
-  const char* kept_end = part.data();  // of what is kept while nothing is copied
+  const char* kept_end = part.data();  // end of the kept fields while nothing is copied
   const char* field_begin = part.data();
   std::size_t next = 0;
   FieldCursor at(part);

@@ -1,4 +1,4 @@
-// JSON to the wire form, without a Document in between.
+// Converts JSON to the wire form without a Document in between.
 
 #include <algorithm>
 #include <charconv>
@@ -18,12 +18,12 @@ namespace {
 
 using Kind = JsonNode::Kind;
 
-/// Writes values of a JSON tree in the wire form. After an error path() names the place within the document's fields.
+/// Writes values of a JSON tree in the wire form. After an error, path() names the place within the document's fields.
 class ValueEncoder {
  public:
   explicit ValueEncoder(const JsonTree& tree) : tree_(tree) {}
 
-  /// The fields of a document; null means "not set".
+  /// Encodes the fields of a document; null means "not set".
   Status encode_document(const DocumentType& type, const JsonNode& object, EncodedDocument& out) {
     std::vector<Member> members;
     FJORD_TRY(collect(
@@ -35,7 +35,7 @@ class ValueEncoder {
     return Status::ok();
   }
 
-  /// One value, as in encode_value().
+  /// Encodes one value in the form of encode_value().
   Status encode_one(const DataType& type, const JsonNode& node, std::string& out) { return encode(type, node, out); }
 
   const std::string& path() const { return path_; }
@@ -62,7 +62,7 @@ class ValueEncoder {
     path_.insert(0, fmt::format("[{}]{}", index, needs_dot ? "." : ""));
   }
 
-  /// The members of `object` that are not null, as fields in the order of their ids.
+  /// Collects the members of `object` that are not null, as fields in ascending order of their ids.
   template <typename Lookup>
   Status collect(const JsonNode& object, Lookup lookup, const std::string& owner, std::vector<Member>& members) {
     if (object.kind != Kind::Object) return unexpected(object, "an object");
@@ -200,14 +200,14 @@ class ValueEncoder {
     return Status::ok();
   }
 
-  /// Where a key stands in the output.
+  /// Position of a key in the output.
   struct KeyBytes {
     std::size_t begin;
     std::size_t size;
     const JsonNode* node;
   };
 
-  /// Appends a key that JSON has as the name of a member.
+  /// Appends a key that is the name of a JSON member.
   Status encode_key_text(const DataType& type, const JsonNode& member, std::string& out, std::vector<KeyBytes>& keys) {
     const std::size_t begin = out.size();
     Status status;
@@ -303,7 +303,7 @@ class ValueEncoder {
     return check_distinct(out, keys);
   }
 
-  /// {"key": ..., "value": ...}
+  /// Reads {"key": ..., "value": ...}.
   Status encode_map_entry(const DataType& type, const JsonNode& entry, std::string& out, std::vector<KeyBytes>& keys) {
     const JsonNode* key = tree_.member(entry, "key");
     const JsonNode* value = tree_.member(entry, "value");

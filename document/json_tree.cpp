@@ -18,20 +18,20 @@
 namespace fjord {
 namespace {
 
-// The recursive parser is the faster one; TreeBuilder ends the parse at kJsonDepthMax, so the stack is bounded anyway.
-// Numbers come as text: RapidJSON makes something else than 0 of zeros with a large negative exponent ("0.0e-300").
+// The recursive parser is the faster one, and TreeBuilder limits the depth to kJsonDepthMax, which bounds the stack.
+// Numbers arrive as text, because RapidJSON misreads zeros with a large negative exponent ("0.0e-300").
 constexpr unsigned kParseFlags = rapidjson::kParseInsituFlag | rapidjson::kParseNumbersAsStringsFlag;
 
 Status invalid(std::size_t offset, std::string_view what) {
   return {StatusCode::InvalidArgument, fmt::format("JSON, byte {}: {}", offset, what)};
 }
 
-/// What RapidJSON calls for each value. Returning false ends the parse; `failure_` then says why.
+/// The handler that RapidJSON calls for each value. Returning false ends the parse, with the reason in `failure_`.
 class TreeBuilder {
  public:
   TreeBuilder(std::vector<JsonNode>& nodes, rapidjson::InsituStringStream& stream) : nodes_(nodes), stream_(stream) {}
 
-  // Words and brackets are already taken from the stream when they are told; strings and numbers are not.
+  // When the handler is called, RapidJSON has consumed words and brackets from the stream, but not strings and numbers.
   bool Null() {
     add(JsonNode::Kind::Null)->offset -= 4;
     return true;
@@ -59,7 +59,7 @@ class TreeBuilder {
     add(JsonNode::Kind::Double)->number = value;
     return true;
   }
-  /// What the parser found to be a JSON number.
+  /// Called with the text of a valid JSON number.
   bool RawNumber(const char* text, rapidjson::SizeType length, bool) {
     const char* end = text + length;
     if (std::string_view(text, length).find_first_of(".eE") == std::string_view::npos) {
@@ -72,7 +72,7 @@ class TreeBuilder {
     }
     double number = 0;
     if (std::from_chars(text, end, number).ec == std::errc()) return Double(number);
-    number = std::strtod(std::string(text, length).c_str(), nullptr);  // infinite, or next to nothing
+    number = std::strtod(std::string(text, length).c_str(), nullptr);  // too large or close to zero
     return std::isinf(number) ? fail("a number that is too large") : Double(number);
   }
   bool String(const char* text, rapidjson::SizeType length, bool) {
@@ -122,7 +122,7 @@ class TreeBuilder {
   std::vector<JsonNode>& nodes_;
   rapidjson::InsituStringStream& stream_;
   std::array<std::uint32_t, kJsonDepthMax> open_{};
-  std::size_t depth_ = 0;  // how many of open_ there are
+  std::size_t depth_ = 0;  // number of entries in use in open_
   std::string_view key_;
   std::string failure_;
 };
@@ -160,7 +160,7 @@ Result<JsonTree> JsonTree::parse(std::string_view json) {
 
   rapidjson::InsituStringStream stream(tree.text_.data());
   TreeBuilder builder(tree.nodes_, stream);
-  char stack_bytes[1024];  // for what the parser itself keeps, so that it allocates nothing
+  char stack_bytes[1024];  // memory of the parser, so that it allocates nothing
   rapidjson::MemoryPoolAllocator<> allocator(stack_bytes, sizeof(stack_bytes));
   rapidjson::GenericReader<rapidjson::UTF8<>, rapidjson::UTF8<>, rapidjson::MemoryPoolAllocator<>> reader(&allocator,
                                                                                                           256);
@@ -169,7 +169,7 @@ Result<JsonTree> JsonTree::parse(std::string_view json) {
     if (result.Code() == rapidjson::kParseErrorTermination) return invalid(builder.offset(), builder.failure());
     return invalid(result.Offset(), rapidjson::GetParseError_En(result.Code()));
   }
-  // The reader takes a zero byte for the end.
+  // The reader treats a zero byte as the end of the text.
   if (stream.Tell() != json.size()) return invalid(stream.Tell(), "a zero byte");
   return tree;
 }

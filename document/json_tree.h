@@ -9,34 +9,34 @@
 
 namespace fjord {
 
-/// One JSON value. Nodes stand in document order: the first child of an object or array directly follows it, and
-/// `next` is the index after its last descendant.
+/// One JSON value. Nodes are in document order: the first child of an object or array directly follows it, and `next`
+/// is the index after its last descendant.
 struct JsonNode {
   enum class Kind : std::uint8_t { Null, Bool, Int, Uint, Double, String, Object, Array };
 
   Kind kind = Kind::Null;
   bool boolean = false;
   std::uint32_t next = 0;
-  std::uint64_t offset = 0;  ///< Of the value in the JSON text.
-  std::string_view key;      ///< If it is a member of an object.
+  std::uint64_t offset = 0;  ///< Offset of the value in the JSON text, in bytes.
+  std::string_view key;      ///< Key, if the value is a member of an object.
   std::string_view text;     ///< String
   union {
-    std::int64_t integer = 0;        ///< Int: all integers that fit in 64 bits with sign
-    std::uint64_t unsigned_integer;  ///< Uint: those above
+    std::int64_t integer = 0;        ///< Int: an integer that fits in 64 signed bits
+    std::uint64_t unsigned_integer;  ///< Uint: a larger integer that fits in 64 unsigned bits
     double number;                   ///< Double
   };
 };
 
 std::string_view to_string(JsonNode::Kind kind);
 
-/// Parses JSON into a flat array of nodes. Strings point into a copy of the text that is unescaped in place, so a
-/// document costs a handful of allocations, however many values it has.
+/// Parses JSON into a flat array of nodes. Strings point into a copy of the text, in which they are unescaped in place.
+/// So a document costs a constant number of allocations plus the growth of the array.
 ///
 /// Lifetime: nodes and their strings live as long as the tree.
 class JsonTree {
  public:
-  /// Errors: InvalidArgument with the offset: not JSON, text after the value, strings that are not UTF-8, deeper than
-  /// kJsonDepthMax.
+  /// Errors: InvalidArgument with the offset: not JSON, text after the value, strings that are not UTF-8, nesting
+  /// deeper than kJsonDepthMax.
   static Result<JsonTree> parse(std::string_view json);
 
   JsonTree(JsonTree&&) = default;
@@ -46,7 +46,7 @@ class JsonTree {
 
   const JsonNode& root() const { return nodes_[0]; }
 
-  /// For walking the children of an object or array: for (i = first(node); i != node.next; i = at(i).next).
+  /// Index of the first child of an object or array: for (i = first(node); i != node.next; i = at(i).next).
   std::uint32_t first(const JsonNode& node) const { return static_cast<std::uint32_t>(&node - nodes_.data()) + 1; }
   const JsonNode& at(std::uint32_t index) const { return nodes_[index]; }
   /// The member of an object with this key; null if there is none.

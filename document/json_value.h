@@ -9,14 +9,14 @@
 #include "fjord/document/document_update.h"
 #include "json_tree.h"
 
-/// Pieces of documents and updates as JSON.
+/// Conversion of parts of documents and updates from and to JSON.
 namespace fjord {
 
 /// The document whose fields are the members of `object`. Errors: as fields_from_json().
 Result<EncodedDocument> encode_json_fields(const JsonTree& tree, const JsonNode& object, const DocumentType& type,
                                            const DocumentId& id, std::size_t size_hint);
 
-/// One value. Errors: InvalidField with the offset; `place` is then where in the value, e.g. "[1].name".
+/// Reads one value. Errors: InvalidField with the offset; `place` is then the position in the value, e.g. "[1].name".
 Result<FieldValue> value_from_json(const JsonTree& tree, const JsonNode& node, const DataType& type,
                                    std::string& place);
 
@@ -24,7 +24,7 @@ Result<FieldValue> value_from_json(const JsonTree& tree, const JsonNode& node, c
 Result<DocumentUpdate> update_from_json(const JsonTree& tree, const JsonNode& object, const DocumentType& type,
                                         const DocumentId& id);
 
-/// One value in JSON; numbers that are not finite become null. Errors: Corruption.
+/// Writes one value as JSON; numbers that are not finite become null. Errors: Corruption.
 Result<std::string> value_to_json(const DataType& type, const FieldSlice& slice);
 
 }  // namespace fjord

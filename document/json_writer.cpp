@@ -1,4 +1,4 @@
-// Documents as JSON.
+// Writes documents as JSON.
 
 #include <algorithm>
 #include <charconv>
@@ -24,7 +24,7 @@ void write_key(Writer& writer, std::string_view text) {
   writer.Key(text.data(), static_cast<rapidjson::SizeType>(text.size()));
 }
 
-/// The shortest digits that read back as the same number; RapidJSON knows only doubles.
+/// Writes the shortest digits that read back as the same number. RapidJSON supports this only for doubles.
 template <typename T>
 void write_number(Writer& writer, T value) {
   if (!std::isfinite(value)) {
@@ -38,7 +38,7 @@ void write_number(Writer& writer, T value) {
 
 Status write_value(Writer& writer, const DataType& type, const FieldSlice& slice);
 
-/// Keys are strings in JSON, whatever they are in the document.
+/// Writes a key as a string, because JSON keys are strings.
 void write_as_key(Writer& writer, const FieldSlice& key) {
   if (key.tag == TypeTag::Bool) {
     write_key(writer, key.as_bool() ? "true" : "false");
@@ -76,7 +76,7 @@ Status write_struct(Writer& writer, const DataType& type, const FieldSlice& slic
   return Status::ok();
 }
 
-/// The depth of the recursion is that of the type.
+/// The recursion is as deep as the type.
 Status write_value(Writer& writer, const DataType& type, const FieldSlice& slice) {
   if (slice.tag != type.tag()) {
     return {StatusCode::Corruption, fmt::format("expected {}, found {}", type.name(), to_string(slice.tag))};
@@ -114,7 +114,7 @@ Status write_value(Writer& writer, const DataType& type, const FieldSlice& slice
   return Status::ok();
 }
 
-/// Looking fields up by name of a malformed part would leave out what comes after the damage without a word.
+/// Checks a part first, because lookups by name in a malformed part would silently omit all fields after the damage.
 Status check_sequence(std::string_view fields) {
   FieldCursor at(fields);
   std::uint32_t previous = 0;

@@ -88,7 +88,7 @@ class ChangeChecker {
     }
   }
 
-  /// Types that are written alike are alike, whatever they are called.
+  /// Compares the structure of types, not their names.
   void check_data_type(const std::string& owner, const std::string& place, const DataType& before,
                        const DataType& after) {
     if (before.tag() != after.tag()) {
@@ -108,7 +108,7 @@ class ChangeChecker {
     }
   }
 
-  /// Each pair once, though many fields may have it.
+  /// Compares each pair of structs once, even if many fields have it.
   void check_struct(const std::string& owner, const DataType& before, const DataType& after) {
     if (!compared_.emplace(before.name(), after.name()).second) return;
     const std::string type_name = owner.substr(0, owner.find('.'));
@@ -118,7 +118,7 @@ class ChangeChecker {
   const DocumentTypeRepo& from_;
   const DocumentTypeRepo& to_;
   const SchemaChangeOptions& options_;
-  std::set<std::pair<std::string, std::string>> compared_;  // structs of the current document type, before and after
+  std::set<std::pair<std::string, std::string>> compared_;  // pairs of old and new structs of the current document type
   std::vector<SchemaProblem> problems_;
 };
 

@@ -11,16 +11,16 @@ struct SdToken {
   enum class Kind { Word, String, Symbol, End, Bad };
 
   Kind kind = Kind::End;
-  std::string_view text;  ///< As in the schema; of a Bad token, what is wrong with it.
+  std::string_view text;  ///< The token's text; for a Bad token, the error.
   SdPosition at;
 
   bool is(char symbol) const { return kind == Kind::Symbol && text[0] == symbol; }
   bool is_word(std::string_view word) const { return kind == Kind::Word && text == word; }
-  std::string to_string() const;  ///< For "found ..."
+  std::string to_string() const;  ///< Description for messages: found "...".
 };
 
-/// Cuts a schema into words (letters, digits, '_', '-', '.'), strings in double quotes and single symbols; drops white
-/// space and comments (# to the end of the line).
+/// Splits a schema into words (letters, digits, '_', '-', '.'), strings in double quotes and single symbols. Drops
+/// white space and comments (# to the end of the line).
 class SdLexer {
  public:
   SdLexer(std::string_view text, std::size_t text_number);

@@ -153,7 +153,7 @@ class SdParser {
     const std::string_view quoted = peek().text;
     std::string selection;
     for (std::size_t i = 1; i + 1 < quoted.size(); ++i) {
-      if (quoted[i] == '\\' && quoted[i + 1] == '"') continue;  // Other escapes are the selection's own.
+      if (quoted[i] == '\\' && quoted[i + 1] == '"') continue;  // All other escapes belong to the selection.
       selection.push_back(quoted[i]);
     }
     lexer_.take();
@@ -343,7 +343,7 @@ class SdParser {
     return Status::ok();
   }
 
-  /// A statement goes to the end of its line, and over every block that begins on it or right after it.
+  /// Skips a statement: the rest of its line, and every block that starts on the line or right after it.
   Status pass_over_statement(std::string_view where) {
     if (peek().kind != Kind::Word) return expected(fmt::format("a statement or '}}' {}", where));
     const SdToken word = lexer_.take();
@@ -354,8 +354,8 @@ class SdParser {
       if (peek().is('{')) {
         FJORD_TRY(pass_over_block());
         line = last_line_;
-        // What follows a block on the line of its closing brace belongs to the statement only if it goes on with '|'
-        // or another operator; a word begins the next statement.
+        // Text after a block's closing brace on the same line belongs to the statement if it starts with '|' or another
+        // operator. A word starts the next statement.
         if (peek().kind == Kind::Word) return Status::ok();
         continue;
       }
@@ -368,7 +368,7 @@ class SdParser {
   SdLexer lexer_;
   SdWarnings& warnings_;
   std::vector<SdDocument> documents_;
-  std::size_t last_line_ = 0;  // of the brace that closed the last block
+  std::size_t last_line_ = 0;  // line of the brace that closed the last block
 };
 
 }  // namespace

@@ -10,11 +10,11 @@
 #include "fjord/common/result.h"
 #include "fjord/document/document_type.h"
 
-/// The syntax of schemas (.sd). Names are resolved by DocumentTypeRepo::build().
+/// Parses the syntax of schemas (.sd). DocumentTypeRepo::build() resolves names.
 namespace fjord {
 
 struct SdPosition {
-  std::size_t text = 0;  ///< Number of the text, from 1.
+  std::size_t text = 0;  ///< Number of the schema text, from 1.
   std::size_t line = 1;
   std::size_t column = 1;
 
@@ -52,13 +52,13 @@ struct SdDocument {
   SdPosition at;
 };
 
-/// What was passed over, by kind, with the place of its first occurrence.
+/// The statements that were skipped, by kind, with the place of the first one of each kind.
 class SdWarnings {
  public:
   void passed_over(std::string_view kind, const SdPosition& at);
-  /// For one occurrence that needs a line of its own.
+  /// Adds a line of its own for one statement.
   void add(const SdPosition& at, std::string_view message);
-  /// One line each, in the order of first occurrence.
+  /// One line for each kind and each add(), in the order of first occurrence.
   std::vector<std::string> lines() const;
 
  private:

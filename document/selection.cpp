@@ -22,7 +22,7 @@ std::string_view to_string(Match match) {
 
 namespace selection {
 
-/// The tree, and what follows from it.
+/// The tree and the properties derived from it.
 struct Compiled {
   explicit Compiled(std::unique_ptr<const Condition> tree)
       : root(std::move(tree)),

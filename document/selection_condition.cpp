@@ -116,7 +116,7 @@ class Comparison final : public Condition {
   BucketSet buckets_if_equal() const {
     const CompareOp op = op_ == CompareOp::NotEqual ? CompareOp::Equal : op_;
     if (left_->id_part() && right_constant_) return buckets_with(*left_->id_part(), op, right_constant_->value());
-    // The right side of a glob is the pattern, whatever stands on the left.
+    // The right side of a glob is always the pattern, so the sides cannot be exchanged.
     const bool is_symmetric = op == CompareOp::Equal;
     if (right_->id_part() && left_constant_ && is_symmetric) {
       return buckets_with(*right_->id_part(), op, left_constant_->value());
@@ -159,7 +159,7 @@ class Not final : public Condition {
   std::unique_ptr<Condition> inner_;
 };
 
-/// `and`, which a False decides; `or`, which a True decides. Otherwise Invalid if a part is.
+/// `and` is decided by a False, `or` by a True. If nothing decides, the result is Invalid if a part is.
 class Junction final : public Condition {
  public:
   Junction(std::vector<std::unique_ptr<Condition>> parts, Match decider)

@@ -57,7 +57,7 @@ class Literal final : public Expression {
   std::string string_;
 };
 
-/// In a comparison true is 1 and false is 0.
+/// A literal true or false. In comparisons true is 1 and false is 0.
 class BoolLiteral final : public Expression {
  public:
   explicit BoolLiteral(bool value) : value_(value) {}
@@ -129,7 +129,7 @@ class FieldExpression final : public Expression {
  private:
   bool has_field(const DocumentView& view) const {
     if (std::binary_search(types_.ids().begin(), types_.ids().end(), view.type_id())) return true;
-    return view.type() != nullptr && view.type()->is_a(type_name_);  // a type of a later schema
+    return view.type() != nullptr && view.type()->is_a(type_name_);  // a type of a later schema than the selection's
   }
   std::string type_name_;
   Field field_;

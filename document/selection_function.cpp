@@ -28,10 +28,10 @@ Value join(std::string_view left, std::string_view right, Scratch& scratch) {
 
 Value remainder(std::int64_t left, std::int64_t right) {
   if (right == 0) return Value::invalid();
-  return Value::of(right == -1 ? 0 : left % right);  // the smallest integer has no opposite to divide to
+  return Value::of(right == -1 ? 0 : left % right);  // dividing the smallest integer by -1 overflows
 }
 
-/// Empty if the result is no integer, or beyond their range.
+/// Empty if the result is out of range or the operator yields no integer.
 std::optional<std::int64_t> calculate_integer(std::int64_t left, ArithmeticOp op, std::int64_t right) {
   std::int64_t result = 0;
   bool is_beyond = true;
@@ -54,7 +54,7 @@ double calculate_double(double left, ArithmeticOp op, double right) {
   }
 }
 
-/// Numbers that are equal have the same hash, whatever their type.
+/// Equal numbers have the same hash, also if their types differ.
 std::optional<std::uint64_t> hash_of(const Value& value) {
   if (value.kind == Value::Kind::String) return hash64(value.string);
   if (!is_number(value)) return std::nullopt;

@@ -17,11 +17,11 @@ std::string_view to_string(ArithmeticOp op);
 /// "lowercase", ...
 std::string_view to_string(Function function);
 
-/// Integers stay integers except in a division, and where the result is beyond their range. Adding strings joins them.
-/// Invalid for other values, and for a remainder of what is no integer or is divided by 0.
+/// Integers yield an integer, except in a division and if the result is out of range. Adding strings concatenates them.
+/// Invalid for other values, and for a remainder of a number that is not an integer or by 0.
 Value calculate(const Value& left, ArithmeticOp op, const Value& right, Scratch& scratch);
 
-/// Invalid for a value that the function does not take.
+/// Invalid for a value that the function does not accept.
 Value call(Function function, const Value& value, Scratch& scratch);
 
 }  // namespace fjord::selection

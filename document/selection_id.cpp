@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kPartNames[] = {"id",       "id.scheme",   "id.namespace", "id.type",  "id.user",
                                            "id.group", "id.specific", "id.gid",       "id.bucket"};
 
-/// The parts that need the hash of the id.
+/// The parts that need the parsed id with its hashes.
 Value hashed_part_of(std::string_view id, IdPart part, Scratch& scratch) {
   const Result<DocumentId> parsed = DocumentId::parse(id);
   if (!parsed) return Value::invalid();
@@ -89,7 +89,7 @@ Value id_part_of(std::string_view id, IdPart part, Scratch& scratch) {
       return Value::of_string(parts->scheme);
     case IdPart::Namespace:
       return Value::of_string(parts->namespace_name);
-    // An id of an old scheme says nothing about the type, which is not the same as having none.
+    // Invalid and not Absent: a document with an id of an old scheme has a type, but the id does not name it.
     case IdPart::Type:
       return parts->type ? Value::of_string(*parts->type) : Value::invalid();
     case IdPart::User:
@@ -119,7 +119,7 @@ BucketSet buckets_with(IdPart part, CompareOp op, const Value& value) {
     return id ? BucketSet::of({id->bucket(BucketId::kUsedBitsMax)}) : BucketSet::all();
   }
   if (part == IdPart::Group) {
-    // All ids of a group share the location; this is the shortest.
+    // All ids of a group share the location; this is the shortest such id.
     const Result<DocumentId> id = DocumentId::parse("id:x:x:g=" + std::string(value.string) + ":");
     if (id && id->group() == value.string) return BucketSet::of({id->bucket(kLocationBits)});
   }

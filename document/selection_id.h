@@ -10,7 +10,7 @@
 
 namespace fjord::selection {
 
-/// The parts of a document id, as views into it; the hash of the id is not computed.
+/// The parts of a document id, as views into it. The hash of the id is not computed.
 struct IdParts {
   std::string_view scheme;
   std::string_view namespace_name;
@@ -19,7 +19,7 @@ struct IdParts {
   std::optional<std::string_view> group;
   std::string_view specific;
 
-  /// Nothing if it is no document id.
+  /// Empty if `id` is no document id.
   static std::optional<IdParts> split(std::string_view id);
 };
 
@@ -27,12 +27,13 @@ enum class IdPart : std::uint8_t { Whole, Scheme, Namespace, Type, User, Group, 
 
 /// "id", "id.user", ...
 std::string_view to_string(IdPart part);
-/// By the name after "id.", in any case.
+/// Finds a part by its name after "id.", in upper or lower case.
 std::optional<IdPart> find_id_part(std::string_view name);
 
 Value id_part_of(std::string_view id, IdPart part, Scratch& scratch);
 
-/// Where all documents are whose `part` equals `value`, or matches it as a glob; all if that is not known.
+/// The buckets of all documents whose `part` equals `value`, or matches it as a glob; all buckets if they cannot be
+/// derived.
 BucketSet buckets_with(IdPart part, CompareOp op, const Value& value);
 
 }  // namespace fjord::selection

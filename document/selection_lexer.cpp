@@ -95,7 +95,7 @@ Status Lexer::read_number() {
     const char c = text_[at_];
     const char before = text_[at_ - (at_ > begin ? 1 : 0)];
     const bool is_sign = (c == '+' || c == '-') && to_lower(before) == 'e' && is_float;
-    // A second point, or one before a name, begins the call of a function.
+    // A second point, or a point before a name, starts a function call.
     const bool is_name_next = at_ + 1 < text_.size() && is_identifier_start(text_[at_ + 1]);
     if (c == '.' && (is_float || is_name_next)) break;
     if (c == '.' || to_lower(c) == 'e') is_float = true;
@@ -195,7 +195,7 @@ std::optional<double> parse_double(std::string_view text) {
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   if (end != digits.data() + digits.size() || error == std::errc::invalid_argument) return std::nullopt;
   if (error == std::errc::result_out_of_range) {
-    // Too large or too small: the exponent's sign tells.
+    // The number is out of range; the sign of its exponent tells in which direction.
     const bool is_small = digits.find("e-") != std::string_view::npos || digits.find("E-") != std::string_view::npos;
     value = is_small ? 0.0 : std::numeric_limits<double>::infinity();
   }

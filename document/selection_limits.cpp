@@ -40,7 +40,7 @@ BucketSet BucketSet::of(std::vector<BucketId> buckets) {
   std::sort(buckets.begin(), buckets.end(), is_before);
   BucketSet set;
   set.is_all_ = false;
-  // What a bucket contains follows it directly.
+  // A bucket's descendants directly follow it.
   for (const BucketId bucket : buckets) {
     if (set.buckets_.empty() || !set.buckets_.back().contains(bucket)) set.buckets_.push_back(bucket);
   }

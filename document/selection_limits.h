@@ -7,7 +7,7 @@
 
 namespace fjord::selection {
 
-/// The ids of types; or all.
+/// A set of type ids, or all types.
 class TypeSet {
  public:
   static TypeSet all() { return {}; }
@@ -15,7 +15,7 @@ class TypeSet {
   static TypeSet unite(const std::vector<TypeSet>& sets);
 
   bool is_all() const { return is_all_; }
-  const std::vector<std::uint32_t>& ids() const { return ids_; }  ///< Rising.
+  const std::vector<std::uint32_t>& ids() const { return ids_; }  ///< Ascending; empty if all.
   TypeSet intersect(const TypeSet& other) const;
 
  private:
@@ -23,7 +23,7 @@ class TypeSet {
   std::vector<std::uint32_t> ids_;
 };
 
-/// The documents of some buckets, of any number of bits; or all documents.
+/// The documents of some buckets, with any number of bits, or all documents.
 class BucketSet {
  public:
   static BucketSet all() { return {}; }
@@ -31,10 +31,10 @@ class BucketSet {
   static BucketSet unite(const std::vector<BucketSet>& sets);
 
   bool is_all() const { return is_all_; }
-  /// Rising in the order of the bucket tree; none contains another.
+  /// In the order of the bucket tree; no bucket contains another.
   const std::vector<BucketId>& buckets() const { return buckets_; }
   BucketSet intersect(const BucketSet& other) const;
-  /// True if a document may be both in `bucket` and in the set.
+  /// True if a document can be both in `bucket` and in the set.
   bool overlaps(BucketId bucket) const;
 
  private:
@@ -44,13 +44,13 @@ class BucketSet {
   std::vector<BucketId> buckets_;
 };
 
-/// What holds for every document that makes a condition true, and for every one that makes it false.
+/// Supersets of the documents that make a condition true, and of those that make it false.
 template <typename Set>
 struct Limits {
   Set when_true;
   Set when_false;
 
-  /// Of `and` and `or` over parts with these limits.
+  /// The limits of `and` and `or` over conditions with these limits.
   static Limits of_and(const std::vector<Limits>& parts);
   static Limits of_or(const std::vector<Limits>& parts);
 };

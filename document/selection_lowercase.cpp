@@ -7,7 +7,7 @@
 namespace fjord::selection {
 namespace {
 
-/// The characters first, first + stride, ..., last have the lower-case character `delta` beyond them.
+/// The characters first, first + stride, ..., last. Adding `delta` gives the lower-case character.
 struct Range {
   std::uint32_t first;
   std::uint32_t last;
@@ -15,7 +15,7 @@ struct Range {
   std::int32_t delta;
 };
 
-/// Beyond ASCII, rising, without overlaps; computed from the Unicode character database.
+/// Ranges beyond ASCII, ascending and disjoint, computed from the Unicode character database.
 constexpr Range kRanges[] = {
     {0xc0, 0xd6, 1, 32},         {0xd8, 0xde, 1, 32},         {0x100, 0x12e, 2, 1},        {0x130, 0x130, 1, -199},
     {0x132, 0x136, 2, 1},        {0x139, 0x147, 2, 1},        {0x14a, 0x176, 2, 1},        {0x178, 0x178, 1, -121},
@@ -73,7 +73,7 @@ char32_t to_lower(char32_t c) {
   return static_cast<char32_t>(static_cast<std::int32_t>(c) + range->delta);
 }
 
-/// A character at the beginning of `text`; 0 bytes if there is none that is well-formed.
+/// The first character of a text; 0 bytes if it is not well-formed.
 struct Decoded {
   char32_t character = 0;
   std::size_t bytes = 0;
@@ -110,7 +110,7 @@ char* encode(char32_t c, char* out) {
 
 std::optional<std::string_view> lowercase(std::string_view text, Scratch& scratch) {
   const bool is_ascii = std::all_of(text.begin(), text.end(), [](char c) { return (c & 0x80) == 0; });
-  // A character of two bytes may become one of three.
+  // A character of two bytes can become one of three.
   char* const begin = scratch.take(is_ascii ? text.size() : text.size() + text.size() / 2 + 1);
   if (begin == nullptr) return std::nullopt;
   char* end = begin;

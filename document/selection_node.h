@@ -19,16 +19,16 @@
 
 namespace fjord::selection {
 
-/// The document that a selection is evaluated on; without a view only its id and type are known.
+/// The document that a selection is evaluated on. Without a view only its id and type are known.
 struct Context {
   std::string_view id;
-  std::uint32_t type_id = 0;  ///< 0: not known.
+  std::uint32_t type_id = 0;  ///< 0: unknown.
   const DocumentView* view = nullptr;
   std::optional<std::int64_t> now;  ///< Seconds since 1970.
   Scratch& scratch;
 };
 
-/// What a node has to know to be evaluated, besides the header of the document.
+/// Inputs that a node needs for its evaluation besides the header of the document.
 struct Needs {
   bool body = false;
   bool now = false;
@@ -36,20 +36,20 @@ struct Needs {
   friend Needs operator|(Needs a, Needs b) { return {a.body || b.body, a.now || b.now}; }
 };
 
-/// What can be told of an expression's values without a document.
+/// Static kind of an expression's values.
 enum class ValueKind : std::uint8_t {
   Any,
-  Integer,  ///< Or nothing.
+  Integer,  ///< An integer, or no value.
   Number,
   String,
   Bool,
-  Several,  ///< Elements of a collection, a struct, a bucket, raw bytes: no single value to show.
+  Several,  ///< No single value: elements of a collection, a struct, a bucket, raw bytes.
 };
 
-/// Where nodes print themselves.
+/// Output of the nodes' print().
 struct Printer {
   std::string text;
-  /// Parentheses stand around each operation and nowhere else, which shows how a text was understood.
+  /// Prints parentheses around each operation and nowhere else, to show how a text was parsed.
   bool is_explicit = false;
 };
 
@@ -61,15 +61,15 @@ class Expression {
  public:
   virtual ~Expression() = default;
   virtual Value evaluate(const Context& context) const = 0;
-  /// The value, where it is an integer that can be told without making a Value; else nothing, and evaluate() knows.
+  /// The value if it is an integer that is available without making a Value. If empty, evaluate() returns the value.
   virtual std::optional<std::int64_t> integer(const Context&) const { return std::nullopt; }
   virtual void print(Printer& out) const = 0;
-  /// The types for whose documents the value is not Invalid.
+  /// The types for whose documents the value can be other than Invalid.
   virtual TypeSet types() const { return TypeSet::all(); }
   virtual Needs needs() const { return {}; }
   /// True if the value is the same for all documents at all times.
   virtual bool is_constant() const { return false; }
-  /// If that is what the value is.
+  /// The part of the id that this expression stands for, if any.
   virtual std::optional<IdPart> id_part() const { return std::nullopt; }
   virtual ValueKind kind() const { return ValueKind::Any; }
 };
@@ -80,16 +80,16 @@ class Condition {
   virtual ~Condition() = default;
   virtual Match evaluate(const Context& context) const = 0;
   virtual void print(Printer& out) const = 0;
-  /// The types of documents that can make it true or false.
+  /// The types of the documents that can make it true, and of those that can make it false.
   virtual TypeLimits types() const { return {}; }
-  /// The buckets of documents that can make it true or false.
+  /// The buckets of the documents that can make it true, and of those that can make it false.
   virtual BucketLimits buckets() const { return {}; }
   virtual Needs needs() const { return {}; }
-  /// What it is for every document, if that is known.
+  /// The result for every document, if it is always the same.
   virtual std::optional<Match> constant() const { return std::nullopt; }
 };
 
-/// The value of a constant expression, which keeps the bytes it refers to.
+/// The value of a constant expression; owns the bytes that the value refers to.
 class ConstantValue {
  public:
   explicit ConstantValue(const Expression& expression);
@@ -104,7 +104,7 @@ class ConstantValue {
   std::string string_;
 };
 
-/// The type of what a step leads to, for one element of a collection; null if the step does not fit the type.
+/// The type that a step leads to, for one element of a collection. Null if the step does not fit the type.
 const DataType* type_after(const DataType& type, const PathStep& step);
 /// Adds the canonical text of a step.
 void print_step(const PathStep& step, std::string& out);
@@ -113,13 +113,13 @@ std::unique_ptr<Expression> make_literal(Value value, std::string string);
 std::unique_ptr<Expression> make_bool_literal(bool value);
 std::unique_ptr<Expression> make_id(IdPart part);
 std::unique_ptr<Expression> make_now();
-/// `type_ids`: of the type and of those that inherit it. `steps` fit the field's type.
+/// `type_ids`: ids of the type and of the types that inherit it. `steps` fit the field's type.
 std::unique_ptr<Expression> make_field(std::string type_name, std::vector<std::uint32_t> type_ids, Field field,
                                        std::vector<PathStep> steps);
 std::unique_ptr<Expression> make_parentheses(std::unique_ptr<Expression> inner);
-/// Applied in this order.
+/// The functions are applied in this order.
 std::unique_ptr<Expression> make_calls(std::unique_ptr<Expression> inner, std::vector<Function> functions);
-/// From left to right.
+/// The operators are applied from left to right.
 std::unique_ptr<Expression> make_arithmetic(std::unique_ptr<Expression> first,
                                             std::vector<std::pair<ArithmeticOp, std::unique_ptr<Expression>>> rest);
 
@@ -127,12 +127,12 @@ std::unique_ptr<Condition> make_constant(bool value);
 std::unique_ptr<Condition> make_type_test(std::string name, std::uint32_t type_id);
 /// True if the field is set.
 std::unique_ptr<Condition> make_existence(std::unique_ptr<Expression> field);
-/// `pattern`: for Regex, and for Glob if the right side is a constant string.
+/// `pattern`: set for Regex, and for Glob if the right side is a constant string.
 std::unique_ptr<Condition> make_comparison(std::unique_ptr<Expression> left, CompareOp op,
                                            std::unique_ptr<Expression> right,
                                            std::unique_ptr<const Pattern> pattern = nullptr);
 std::unique_ptr<Condition> make_not(std::unique_ptr<Condition> inner);
-/// Two or more; evaluated from left to right as far as needed.
+/// Two or more parts, evaluated from left to right until the result is decided.
 std::unique_ptr<Condition> make_and(std::vector<std::unique_ptr<Condition>> parts);
 std::unique_ptr<Condition> make_or(std::vector<std::unique_ptr<Condition>> parts);
 std::unique_ptr<Condition> make_parentheses(std::unique_ptr<Condition> inner);

@@ -33,7 +33,7 @@ std::optional<Function> function_of(const Token& token) {
   return std::nullopt;
 }
 
-/// What stands where either a value or a condition may. A field alone, or true and false, can become either.
+/// An operand where either a value or a condition may stand. A field alone, or true and false, can become either.
 struct Operand {
   enum class Kind { Condition, Value, Field, Bool };
 
@@ -47,7 +47,7 @@ struct Operand {
 
 class Parser {
  public:
-  /// `type`: fields without a type are of this one; may be null.
+  /// `type`: the type of fields that are named without a type; may be null.
   Parser(std::string_view text, const DocumentTypeRepo& repo, const DocumentType* type)
       : lexer_(text), repo_(repo), type_(type) {}
 
@@ -69,7 +69,7 @@ class Parser {
   }
 
  private:
-  /// Counts how deep the parser is in parentheses and negations.
+  /// Counts the nesting depth of parentheses and negations.
   struct Nesting {
     explicit Nesting(int& depth) : depth_(++depth) {}
     ~Nesting() { --depth_; }
@@ -182,7 +182,7 @@ class Parser {
                         make_comparison(std::move(left_value), *op, std::move(right_value), std::move(pattern)));
   }
 
-  /// Null if the right side of the operator is no pattern, or one that is known only with the document.
+  /// Null if the operator takes no pattern, or if the pattern depends on the document.
   Result<std::unique_ptr<const Pattern>> compile_pattern(CompareOp op, const Expression& right, std::size_t column) {
     const bool is_pattern = op == CompareOp::Glob || op == CompareOp::Regex;
     std::optional<ConstantValue> constant;
@@ -236,7 +236,7 @@ class Parser {
     return parse_calls(std::move(operand), name);
   }
 
-  /// From behind the name of the first function on.
+  /// Parses the calls from the name of the first function on.
   Result<Operand> parse_calls(Operand operand, Token name) {
     const std::size_t column = operand.column;
     FJORD_TRY_ASSIGN(std::unique_ptr<Expression> value, to_value(std::move(operand)));
@@ -310,7 +310,7 @@ class Parser {
     if (token.kind == TokenKind::Float) {
       return value_at(token.column, make_literal(Value::of_double(is_negative ? -token.number : token.number), {}));
     }
-    // As unsigned numbers, where the negation of the smallest integer is defined.
+    // Negates as unsigned, which is defined also for the smallest integer.
     const auto bits = static_cast<std::uint64_t>(token.integer);
     return value_at(token.column,
                     make_literal(Value::of(static_cast<std::int64_t>(is_negative ? 0 - bits : bits)), {}));
@@ -369,7 +369,8 @@ class Parser {
     return parse_field_of(name, *type);
   }
 
-  /// `now()`, or a function with its argument in parentheses: abs(x) is x.abs(). The lexer stands at the parenthesis.
+  /// Parses `now()`, or a function with its argument in parentheses: abs(x) is x.abs(). The lexer is at the
+  /// parenthesis.
   Result<Operand> parse_function(const Token& name) {
     if (name.is_keyword("now")) {
       FJORD_TRY(parse_empty_arguments());
@@ -413,7 +414,7 @@ class Parser {
     return parse_field(type_name.column, name, type);
   }
 
-  /// From behind the name of the field on.
+  /// Parses the path after the name of the field.
   Result<Operand> parse_field(std::size_t column, const Token& name, const DocumentType& type) {
     const Field* field = type.field(name.text);
     if (field == nullptr) {

@@ -9,11 +9,11 @@
 
 namespace fjord::selection {
 
-/// Recursive descent over the grammar of document/SELECTION.md. Errors: as Selection::parse().
-/// With a `type`, names of its fields may stand without it.
+/// Recursive descent over the grammar of document/SELECTION.md. With a `type`, its fields may be named without it.
+/// Errors: as Selection::parse().
 Result<std::unique_ptr<Condition>> parse(std::string_view text, const DocumentTypeRepo& repo,
                                          const DocumentType* type = nullptr);
-/// A `sum` of that grammar; names of fields of `type` may stand without it. Errors: as Selection::parse().
+/// Parses a `sum` of that grammar; fields of `type` may be named without it. Errors: as Selection::parse().
 Result<std::unique_ptr<Expression>> parse_value(std::string_view text, const DocumentTypeRepo& repo,
                                                 const DocumentType& type);
 

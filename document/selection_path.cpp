@@ -11,7 +11,7 @@
 namespace fjord::selection {
 namespace {
 
-/// The type of the keys in braces behind a value of `type`; null if it takes none.
+/// The type of the keys in braces after a value of `type`; null if it takes no key.
 const DataType* key_type_of(const DataType& type) {
   if (type.tag() == TypeTag::Map) return type.key();
   return type.tag() == TypeTag::WeightedSet ? type.element() : nullptr;
@@ -28,7 +28,7 @@ std::pair<std::int64_t, std::int64_t> key_range(TypeTag tag) {
   return tag == TypeTag::Int ? range(std::int32_t{}) : range(std::int64_t{});
 }
 
-/// The number that a key of type `tag` has in documents, for a key as it was written.
+/// The number that a key of type `tag` has in documents, from the key as written. Empty if it is not valid.
 std::optional<std::int64_t> key_number(TypeTag tag, std::string_view written) {
   if (tag == TypeTag::Bool && (written == "true" || written == "false")) return written == "true" ? 1 : 0;
   const std::optional<std::int64_t> number = parse_integer(written);
@@ -55,7 +55,7 @@ Status PathParser::misfit(std::size_t column, std::string_view what, std::string
                                       what, expected));
 }
 
-/// Adds a step of the path, or returns the name of a function.
+/// Reads a step of the path, or returns the name of a function.
 Result<std::optional<Token>> PathParser::parse_step() {
   if (!current().is_symbol(".")) {
     FJORD_TRY_ASSIGN(PathStep step, current().is_symbol("[") ? parse_index() : parse_key());
@@ -72,7 +72,7 @@ Result<std::optional<Token>> PathParser::parse_step() {
   return std::optional<Token>();
 }
 
-/// A member is looked for in the structs inside of arrays and maps; of a map, `key` and `value` choose a side.
+/// Looks for a member in the structs inside arrays and maps. After a map, `key` and `value` select its keys or values.
 Result<PathStep> PathParser::parse_member(const Token& name) const {
   const auto is_side = [&](const DataType& type) {
     return type.tag() == TypeTag::Map && (name.text == "key" || name.text == "value");

@@ -11,17 +11,17 @@
 
 namespace fjord::selection {
 
-/// Reads the steps of a path behind the name of a field: `.member`, `[index]`, `{key}`. A step that no value of the
-/// field's type can take is an error, so that a selection with a mistyped path does not silently match nothing. So a
-/// path is no longer than values of the type are deep.
+/// Reads the steps of a path after the name of a field: `.member`, `[index]`, `{key}`. A step that cannot fit any value
+/// of the field's type is an error, so a selection with a mistyped path never silently matches nothing. Hence a path is
+/// at most as long as the type is deep.
 class PathParser {
  public:
-  /// `lexer` stands behind the name of `field`, which was written as `written`. Both outlive the parser.
+  /// `lexer` is directly after the name of `field`, which was written as `written`. Both outlive the parser.
   PathParser(Lexer& lexer, const Field& field, std::string written)
       : lexer_(lexer), type_(field.type.get()), written_(std::move(written)) {}
 
-  /// Reads as many steps as there are. Returns the name of a function if the path ends with `.name(`; the lexer stands
-  /// behind that name. Errors: InvalidSelection with the column of the step that does not fit.
+  /// Reads all steps. If the path ends with `.name(`, returns the name of the function and leaves the lexer after it.
+  /// Errors: InvalidSelection with the column of the step that does not fit.
   Result<std::optional<Token>> parse();
 
   /// The steps that were read.
@@ -35,13 +35,13 @@ class PathParser {
   Result<PathStep> parse_member(const Token& name) const;
   Result<PathStep> parse_index();
   Result<PathStep> parse_key();
-  /// Sets the number of a key that stands for an integer or a bool.
+  /// Converts a key of type integer or bool to its number. Errors: InvalidSelection.
   Status fit_key(PathStep& step, std::size_t column) const;
   void add(PathStep step);
 
   Lexer& lexer_;
-  const DataType* type_;  ///< What the steps so far lead to; of an array also for one of its elements.
-  std::string written_;   ///< The path so far, for messages.
+  const DataType* type_;  ///< Type that the steps so far lead to; of an array also the type of one of its elements.
+  std::string written_;   ///< The path so far, for error messages.
   std::vector<PathStep> steps_;
 };
 

@@ -8,10 +8,10 @@
 namespace fjord::selection {
 namespace {
 
-/// What a compiled regular expression and its caches may take.
+/// Maximum memory of a compiled regular expression and its caches, in bytes.
 constexpr std::int64_t kRegexBytesMax = 4 << 20;
 
-/// Most globs are a text with an asterisk at an end or both, which needs no search back and forth.
+/// Most globs are a text with an asterisk at one or both ends, which needs no backtracking.
 class Glob final : public Pattern {
  public:
   explicit Glob(std::string_view text) {
@@ -70,7 +70,7 @@ bool glob_matches(std::string_view text, std::string_view pattern) {
   const auto is_continuation = [](char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; };
   std::size_t t = 0;
   std::size_t p = 0;
-  std::optional<std::size_t> star;  // the pattern after the last '*', tried from ever later in the text
+  std::optional<std::size_t> star;  // the pattern after the last '*', tried at ever later positions of the text
   std::size_t retry = 0;
   while (t < text.size()) {
     if (p < pattern.size() && pattern[p] == '*') {

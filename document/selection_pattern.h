@@ -7,20 +7,20 @@
 
 namespace fjord::selection {
 
-/// The right side of `=` or `=~`, compiled once. Immutable; may be used by several threads at a time.
+/// The right side of `=` or `=~`, compiled once. Immutable; several threads may use it at once.
 class Pattern {
  public:
   virtual ~Pattern() = default;
   virtual bool matches(std::string_view text) const = 0;
 
-  /// `*` stands for any bytes, `?` for one character of UTF-8; the whole text has to match.
+  /// `*` matches any bytes, `?` one character of UTF-8. The whole text must match.
   static std::unique_ptr<const Pattern> glob(std::string_view text);
-  /// In the syntax of RE2; a part of the text has to match. Takes time proportional to the text.
-  /// Errors: InvalidSelection, without a column.
+  /// RE2 syntax; a match of a part of the text suffices. Takes time proportional to the text. Errors: InvalidSelection,
+  /// without a column.
   static Result<std::unique_ptr<const Pattern>> regex(std::string_view text);
 };
 
-/// As Pattern::glob(), for a pattern that is known only now. Takes at most time proportional to the product of the
+/// Like Pattern::glob(), for a pattern that is not constant. Takes time at most proportional to the product of the
 /// sizes.
 bool glob_matches(std::string_view text, std::string_view pattern);
 

@@ -6,8 +6,8 @@
 
 namespace fjord::selection {
 
-/// Memory for the texts that one evaluation computes; freed with it. The first bytes come without an allocation.
-/// Threading: confined to the evaluation.
+/// Memory for the texts that one evaluation computes, freed with it. The first bytes need no allocation. Threading:
+/// confined to the evaluation.
 class Scratch {
  public:
   static constexpr std::size_t kBytesMax = 64 << 20;
@@ -16,14 +16,14 @@ class Scratch {
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;
 
-  /// Begins anew: what was taken is gone.
+  /// Invalidates everything that take() returned.
   void clear() {
     inline_taken_ = 0;
     taken_ = 0;
     if (!blocks_.empty()) blocks_.clear();
   }
 
-  /// Null if the evaluation would need more than kBytesMax together.
+  /// Null if the evaluation would need more than kBytesMax in total.
   char* take(std::size_t bytes) {
     if (bytes > kBytesMax - taken_) return nullptr;
     taken_ += bytes;

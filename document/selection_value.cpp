@@ -8,13 +8,13 @@
 namespace fjord::selection {
 namespace {
 
-/// Deeper values than the format allows do not occur; malformed ones end here.
+/// Limit of the recursion, above the depth of values that the format allows; reached only by malformed values.
 constexpr int kDepthMax = 40;
 
 bool is_several(const Value& value) { return value.kind == Value::Kind::Collection || value.kind == Value::Kind::Each; }
 bool is_number(const Value& value) { return value.kind == Value::Kind::Integer || value.kind == Value::Kind::Double; }
 
-/// Exact, also where a double cannot hold the integer.
+/// Compares exactly, also if a double cannot represent the integer.
 std::partial_ordering order_of(std::int64_t integer, double number) {
   if (std::isnan(number)) return std::partial_ordering::unordered;
   if (number >= 0x1p63) return std::partial_ordering::less;
@@ -55,7 +55,7 @@ Match holds(CompareOp op, std::partial_ordering order) {
   return Match::Invalid;
 }
 
-/// The operator with its sides exchanged.
+/// The operator after exchanging its sides.
 CompareOp mirror(CompareOp op) {
   switch (op) {
     case CompareOp::Less:
@@ -71,10 +71,10 @@ CompareOp mirror(CompareOp op) {
   }
 }
 
-/// True if one of several results is, else Invalid if one is.
+/// Combines results: True if one is, else Invalid if one is, else False.
 class AnyOf {
  public:
-  /// False once the result is known.
+  /// Returns false once the result is decided.
   bool add(Match match) {
     if (match == Match::True || (match == Match::Invalid && result_ == Match::False)) result_ = match;
     return result_ != Match::True;
@@ -85,25 +85,25 @@ class AnyOf {
   Match result_ = Match::False;
 };
 
-/// The slice that an element counts as in a comparison of whole collections: the key where there is one.
+/// The slice that represents an element when whole collections are compared: its key, or an array's element.
 const FieldSlice& main_slice(const ElementCursor& at, TypeTag tag) {
   return tag == TypeTag::Array ? at.value() : at.key();
 }
 
-/// What `several` means for the element at which `at` stands; may again be several values.
+/// The value of `several` for the current element of `at`; may again be several values.
 Value element_of(const Value& several, const ElementCursor& at) {
   std::span<const PathStep> steps = several.steps;
   if (several.kind != Value::Kind::Each || several.slice.tag != TypeTag::Map) {
     return resolve(main_slice(at, several.slice.tag), steps);
   }
-  // `.key` and `.value` choose a side of a map; other members are those of its values.
+  // `.key` and `.value` select the keys or values of a map; other members are members of its values.
   const bool is_key = steps[0].name == "key";
   const bool is_side = is_key || steps[0].name == "value";
   if (is_side) steps = steps.subspan(1);
   return resolve(is_key ? at.key() : at.value(), steps);
 }
 
-/// Calls `visit(value)` for each value until it returns false. Values that are not set are left out.
+/// Calls `visit(value)` for each set value until it returns false.
 template <typename Visit>
 bool for_each(const Value& value, const Visit& visit, int depth = 0) {
   if (depth > kDepthMax) return true;
@@ -114,12 +114,12 @@ bool for_each(const Value& value, const Visit& visit, int depth = 0) {
   return true;
 }
 
-/// The same values one by one, for two lists side by side.
+/// Walks the same values as for_each() one by one, to compare two lists in parallel.
 class ValueCursor {
  public:
   explicit ValueCursor(const Value& several) { enter(several); }
 
-  /// The next value that is set; nothing at the end.
+  /// The next value that is set; empty at the end.
   std::optional<Value> next() {
     while (!levels_.empty()) {
       Level& level = levels_.back();
@@ -154,7 +154,7 @@ bool has_any(const Value& value) {
 
 Match compare_slices(const FieldSlice& left, CompareOp op, const FieldSlice& right, int depth);
 
-/// Equal: the same number of elements and all equal. Orders: the same number, and each element is in that order.
+/// Equal: both have the same number of elements, and all are equal. Orders: the same number, and each pair is in order.
 Match compare_whole(const FieldSlice& left, CompareOp op, const FieldSlice& right, int depth) {
   if (left.tag != right.tag) return Match::Invalid;
   if (op == CompareOp::NotEqual) return negate(compare_whole(left, CompareOp::Equal, right, depth));
@@ -181,7 +181,7 @@ Match compare_whole(const FieldSlice& left, CompareOp op, const FieldSlice& righ
   return Match::True;
 }
 
-/// A bucket with a number, the raw form of another: equal if that one contains it.
+/// Compares a bucket with a number, the raw form of another bucket. They are equal if the other contains it.
 Match compare_bucket(const Value& bucket, CompareOp op, const Value& other) {
   if (op != CompareOp::Equal && op != CompareOp::NotEqual && op != CompareOp::Glob) return Match::Invalid;
   if (other.kind != Value::Kind::Integer && other.kind != Value::Kind::Bucket) return Match::Invalid;
@@ -218,8 +218,8 @@ Match compare_slices(const FieldSlice& left, CompareOp op, const FieldSlice& rig
   return compare_single(resolve(left, {}), op, resolve(right, {}));
 }
 
-/// Equal: as many values, and all are equal. Orders: as many, and each is in that order. A list in which nothing is set
-/// is null.
+/// Equal: both have the same number of values, and all are equal. Orders: the same number, and each pair is in order. A
+/// list without set values counts as null.
 Match compare_lists(const Value& left, CompareOp op, const Value& right) {
   if (op == CompareOp::NotEqual) return negate(compare_lists(left, CompareOp::Equal, right));
   ValueCursor a(left);

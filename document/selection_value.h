@@ -21,25 +21,25 @@ std::string_view to_string(CompareOp op);
 struct PathStep {
   enum class Kind : std::uint8_t { Member, Index, Key };
   Kind kind = Kind::Member;
-  std::string name;             ///< Member: as written. Key: as written, without quotes.
+  std::string name;             ///< Member: name as written. Key: as written, without quotes.
   std::uint32_t member_id = 0;  ///< Member of a struct.
-  std::int64_t number = 0;      ///< Index; Key, if it is a number.
-  bool is_number = false;       ///< Key: written as a number, without quotes.
+  std::int64_t number = 0;      ///< Index, or Key if `is_number`.
+  bool is_number = false;       ///< Key of an integer or bool type.
 };
 
-/// What an expression yields for one document. Refers to the bytes of the document, of the expression and of the
-/// evaluation's scratch; never allocates.
+/// The result of an expression for one document. It refers to the bytes of the document, of the expression and of the
+/// evaluation's scratch, and never allocates.
 struct Value {
   enum class Kind : std::uint8_t {
     Invalid,
     Null,
-    Absent,  ///< A part that the id does not have. Compares with null as null does; all else with it is Invalid.
+    Absent,  ///< A part that the id lacks. Compared with null it acts as null; other comparisons are Invalid.
     Integer,
     Double,
     String,
-    Bucket,  ///< `integer` has the raw form of a bucket; equal to those that contain it.
+    Bucket,  ///< `integer` is the raw form of a bucket; equal to each bucket that contains it.
     Struct,
-    Collection,  ///< The elements of an array; the keys of a map or weighted set. Not empty.
+    Collection,  ///< Elements of an array, or keys of a map or weighted set. Not empty.
     Each,        ///< `steps` applied to each element of the collection `slice`.
   };
 
@@ -47,7 +47,7 @@ struct Value {
   std::int64_t integer = 0;
   double number = 0.0;
   std::string_view string;
-  const Pattern* pattern = nullptr;  ///< Of a String that stands on the right side of a glob or regular expression.
+  const Pattern* pattern = nullptr;  ///< Compiled form of a String on the right side of a glob or regular expression.
   FieldSlice slice;
   std::span<const PathStep> steps;
 
@@ -60,12 +60,12 @@ struct Value {
   static Value of_bucket(BucketId bucket);
 };
 
-/// The value that a path leads to, from the value of its field. A step that does not fit the value gives Invalid; an
-/// element, key or member that is not there gives Null.
+/// Follows a path from the value of its field. A step that does not fit the value gives Invalid; a missing element, key
+/// or member gives Null.
 Value resolve(const FieldSlice& slice, std::span<const PathStep> steps);
 
-/// Compares. Several values on one side match if one of them does. Several values on both sides, and two structs, are
-/// compared element by element, where all have to match.
+/// Compares two values. If one side has several values, one match suffices. Several values on both sides, and two
+/// structs, are compared element by element, and all must match.
 Match compare(const Value& left, CompareOp op, const Value& right);
 Match compare(std::int64_t left, CompareOp op, std::int64_t right);
 

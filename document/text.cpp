@@ -20,7 +20,7 @@ std::size_t sequence_length(std::string_view text, std::size_t at) {
   for (std::size_t i = 1; i < length; ++i) {
     if (!is_continuation(text[at + i])) return 0;
   }
-  // Overlong forms, surrogates, and what is beyond the last code point.
+  // Refuses overlong forms, surrogates, and values above the last code point.
   if (lead == 0xe0 && byte(1) < 0xa0) return 0;
   if (lead == 0xed && byte(1) > 0x9f) return 0;
   if (lead == 0xf0 && byte(1) < 0x90) return 0;

@@ -1,4 +1,4 @@
-// Applies updates: each changed field is read, changed and written again, all others are copied as bytes.
+// Applies updates: reads, changes and writes each changed field, and copies all other fields as bytes.
 
 #include <algorithm>
 #include <cmath>
@@ -21,7 +21,7 @@ using Steps = std::span<const UpdateStep>;
 
 Status misfit(std::string what) { return {StatusCode::InvalidField, std::move(what)}; }
 
-/// An empty value of a kind that holds others.
+/// An empty collection or struct.
 FieldValue empty_of(TypeTag tag) {
   switch (tag) {
     case TypeTag::Array:
@@ -52,7 +52,7 @@ double as_real(const FieldValue& value) {
   return static_cast<double>(as_integer(value).value_or(0));
 }
 
-/// Empty if the result has no 64 bits.
+/// Empty if the result does not fit in 64 bits.
 std::optional<std::int64_t> compute(UpdateAction action, std::int64_t a, std::int64_t b) {
   std::int64_t result = 0;
   bool overflow = false;
@@ -104,7 +104,7 @@ std::optional<FieldValue> real_of(TypeTag tag, double value) {
     return std::isfinite(narrowed) ? std::optional<FieldValue>(narrowed) : std::nullopt;
   }
   if (tag == TypeTag::Double) return std::isfinite(value) ? std::optional<FieldValue>(value) : std::nullopt;
-  // Both ends are powers of two, which Double holds; NaN fails both comparisons.
+  // Both limits are powers of two, which a double represents exactly. NaN fails both comparisons.
   if (!(value >= -9223372036854775808.0 && value < 9223372036854775808.0)) return std::nullopt;
   return integer_of(tag, static_cast<std::int64_t>(value));
 }
@@ -129,7 +129,7 @@ Status calculate(const DataType& type, const FieldUpdate& update, FieldValue& va
 
 // ---- Collections
 
-/// Finds keys among many; what is added is found, too.
+/// An index of keys; new keys are added by position().
 class KeyIndex {
  public:
   explicit KeyIndex(const DataType& key_type) : type_(key_type) {}
@@ -144,7 +144,7 @@ class KeyIndex {
   std::unordered_map<std::string, std::size_t> positions_;
 };
 
-/// Sets what keys of `entries` have; new keys go to the end.
+/// Replaces the values of keys that `entries` has and appends the other entries.
 template <typename Entries>
 void merge_entries(const DataType& key_type, Entries& entries, const Entries& added) {
   KeyIndex index(key_type);
@@ -185,7 +185,7 @@ void remove_from(const DataType& type, FieldValue& value, const ArrayValue& oper
   }
 }
 
-// ---- The walk to the value
+// ---- Paths
 
 Status act(const DataType& type, FieldValue& value, const FieldUpdate& update) {
   if (update.action == UpdateAction::Assign || update.action == UpdateAction::Clear) {
@@ -265,8 +265,8 @@ Status change_weight(WeightedSetValue& value, Steps steps, const FieldUpdate& up
   return Status::ok();
 }
 
-/// The depth of the recursion is that of the type. What is missing on the way is made only by what sets something,
-/// and a position of an array is never made.
+/// The recursion is as deep as the type. Only actions that set a value create missing values on the path, and no action
+/// creates a position of an array.
 Status change(const DataType& type, FieldValue& value, Steps steps, const FieldUpdate& update) {
   if (steps.empty()) return act(type, value, update);
   if (value.is_none()) {
@@ -281,7 +281,7 @@ Status change(const DataType& type, FieldValue& value, Steps steps, const FieldU
 
 // ---- Documents
 
-/// A field of the document as it was stored.
+/// A field of the stored document.
 struct StoredField {
   std::uint32_t id;
   bool in_header;

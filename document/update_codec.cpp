@@ -1,4 +1,4 @@
-// How updates travel. Format: FORMAT.md.
+// The form in which updates travel. Format: FORMAT.md.
 
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@ constexpr std::uint8_t kFlagCreate = 1;
 
 Status corrupt(std::string_view what) { return {StatusCode::Corruption, fmt::format("update: {}", what)}; }
 
-/// The tag goes along, so that a value is never read as one of another type that has as many bytes.
+/// Writes the tag too, so that a value is never read as one of another type of the same size.
 void append_tagged(std::string& out, const DataType& type, const FieldValue& value) {
   append_tag(out, type.tag());
   append_value(out, type, value);
@@ -38,7 +38,8 @@ void append_operand(std::string& out, const DataType& target, const FieldUpdate&
   if (update.action == UpdateAction::Assign || update.action == UpdateAction::Add) {
     append_tagged(out, target, update.operand);
   } else if (update.action == UpdateAction::Remove) {
-    // The array's type shares what the schema owns, but lives no longer than this call: an owner that owns nothing.
+    // The array type refers to the schema's element type through a shared_ptr without ownership; it is used only in
+    // this call.
     const DataType* key = key_type_of(target);
     const std::shared_ptr<const DataType> element(std::shared_ptr<void>(), key == nullptr ? target.element() : key);
     append_tagged(out, *DataType::array_of(element), update.operand);
@@ -48,7 +49,7 @@ void append_operand(std::string& out, const DataType& target, const FieldUpdate&
   length.finish();
 }
 
-/// Whether the value fits is checked when the change is added.
+/// Decodes a value; add() checks whether it fits the change.
 Result<FieldValue> tagged_value(std::string_view bytes) {
   if (bytes.empty()) return corrupt("a value without tag");
   return FieldSlice{static_cast<TypeTag>(bytes[0]), bytes.substr(1)}.value();

@@ -55,7 +55,7 @@ class UpdateReader {
     return fmt::format("field {}{}{}", update_path_text(path_), needs_dot ? "." : "", place_);
   }
 
-  /// {"assign": ...}, or several of these, in their order.
+  /// Reads {"assign": ...}, or several actions in their order.
   Status read_actions(const JsonNode& object) {
     if (object.kind != Kind::Object || tree_.first(object) == object.next) {
       return unexpected(object, "an object like {\"assign\": ...}");
@@ -73,7 +73,7 @@ class UpdateReader {
     return Status::ok();
   }
 
-  /// {"element": <key or position>, "<action>": ...}
+  /// Reads {"element": <key or position>, "<action>": ...}.
   Status read_match(const JsonNode& object) {
     const JsonNode* element = tree_.member(object, "element");
     const JsonNode* action = nullptr;
@@ -113,7 +113,7 @@ class UpdateReader {
     return UpdateStep{UpdateStep::Kind::Key, 0, std::move(key)};
   }
 
-  /// Keys may be strings in JSON whatever their type, as in objects.
+  /// Keys of any type may be JSON strings, as in objects.
   Result<FieldValue> key_of(const DataType& type, const JsonNode& node) {
     if (node.kind != Kind::String) return value_from_json(tree_, node, type, place_);
     auto key = key_from_text(type, node.text);
@@ -140,18 +140,18 @@ class UpdateReader {
     } else if (update.action == UpdateAction::Assign || is_collection(target->tag())) {
       FJORD_TRY_ASSIGN(update.operand, value_from_json(tree_, node, *target, place_));
     }
-    // What is left wrong, like an add to a number, the update says itself.
+    // add() reports all other errors, such as an add to a number.
     Status status = update_.add(std::move(update));
     return status ? status : Status(status.code(), fmt::format("JSON, byte {}: {}", node.offset, status.message()));
   }
 
-  /// A number stands for the whole of what the path names: {"charts{no}": {"remove": 0}}.
+  /// A number removes the whole value that the path names: {"charts{no}": {"remove": 0}}.
   Status read_removed(const DataType& target, const JsonNode& node, FieldUpdate& update) {
     if (node.kind == Kind::Int && !update.path.empty()) {
       update.action = UpdateAction::Clear;
       return Status::ok();
     }
-    if (!is_collection(target.tag())) return Status::ok();  // as above
+    if (!is_collection(target.tag())) return Status::ok();  // add() reports the error
     const DataType* key_type = key_type_of(target);
     if (node.kind != Kind::Array && (node.kind != Kind::Object || key_type == nullptr)) {
       return unexpected(node, key_type == nullptr ? "an array of elements" : "an object or array of keys");
@@ -191,8 +191,8 @@ class UpdateReader {
 
   const JsonTree& tree_;
   DocumentUpdate& update_;
-  FieldUpdate path_;   // without action
-  std::string place_;  // of an error within an operand
+  FieldUpdate path_;   // the path of the current change, without action
+  std::string place_;  // place of an error within an operand
 };
 
 // ---- Writing
@@ -227,7 +227,7 @@ Status write_value(Writer& writer, const DataType& type, const FieldValue& value
   return Status::ok();
 }
 
-/// A Double keeps a point or exponent, because integers calculate differently.
+/// Keeps a point or exponent in a Double, because integers calculate differently.
 Status write_number(Writer& writer, const FieldValue& number) {
   const DataType& type = *DataType::primitive(number.tag());
   const std::string bytes = encode_value(type, number);

@@ -7,30 +7,29 @@
 #include "fjord/common/result.h"
 #include "fjord/document/document_update.h"
 
-/// What the paths of updates lead to.
+/// The types and values that the paths of updates lead to.
 namespace fjord {
 
-/// The type of the values that keys of `collection` have: of a map's keys or a weighted set's elements; null for
-/// others.
+/// The type of a map's keys or a weighted set's elements; null for other types.
 const DataType* key_type_of(const DataType& collection);
 
 /// The type of the value that `step` leads to from a value of `type`; weights are Ints. Errors: InvalidField.
 Result<const DataType*> step_into(const DataType& type, const UpdateStep& step);
 
-/// The type of the value that the update changes. Errors: InvalidField that says how far the path is good.
+/// The type of the value that the update changes. Errors: InvalidField that names the part of the path that is valid.
 Result<const DataType*> update_target(const FieldUpdate& update);
 
-/// A key of `type` (a string, an integer or a bool) from a text. Errors: InvalidField.
+/// Parses a key of `type` (a string, an integer or a bool). Errors: InvalidField.
 Result<FieldValue> key_from_text(const DataType& type, std::string_view text);
 
-/// A scalar for an error message; "a map" for others.
+/// Text for error messages: the value of a scalar, or "a map" and the like.
 std::string describe_value(const FieldValue& value);
 
-/// OK if `update` can be applied to documents of `type`, whatever they hold. Errors: InvalidField.
+/// OK if `update` fits documents of `type`. Independent of their values. Errors: InvalidField.
 Status check_field_update(const DocumentType& type, const FieldUpdate& update);
 
-/// Applies `update`, which was checked, to the value of its field, which fits the field's type; nothing stands for a
-/// field that is not set, before and after. Errors: InvalidField; `value` may then be half changed.
+/// Applies a checked `update` to the value of its field, which fits the field's type. An empty `value` stands for a
+/// field that is not set, before and after. Errors: InvalidField, after which `value` may be partly changed.
 Status apply_field_update(const FieldUpdate& update, FieldValue& value);
 
 }  // namespace fjord

@@ -17,7 +17,7 @@ Status wrong_type(const DataType& type, TypeTag found) {
 
 Status check_value(const DataType& type, const FieldSlice& slice);
 
-/// Keys are views into the document, so comparing them copies nothing.
+/// Keys are views into the document and are compared without copies.
 Status check_distinct(std::vector<std::string_view>& keys) {
   std::sort(keys.begin(), keys.end());
   if (std::adjacent_find(keys.begin(), keys.end()) != keys.end()) return corrupt("a key occurs twice");
@@ -27,7 +27,7 @@ Status check_distinct(std::vector<std::string_view>& keys) {
 Status check_collection(const DataType& type, const FieldSlice& slice) {
   const DataType* key_type = type.tag() == TypeTag::WeightedSet ? type.element() : type.key();
   const DataType* value_type = type.tag() == TypeTag::WeightedSet ? nullptr : type.element();
-  // Tags stand before the elements, so they are there even if there are none.
+  // The tags precede the elements and are present even in an empty collection.
   const std::size_t tags = type.tag() == TypeTag::Map ? 2 : 1;
   if (slice.bytes.size() <= tags) return corrupt(fmt::format("truncated {}", type.name()));
   const auto first = static_cast<TypeTag>(slice.bytes[0]);
@@ -79,7 +79,7 @@ Status check_value(const DataType& type, const FieldSlice& slice) {
     case TypeTag::Struct:
       return check_struct(type, slice);
     default:
-      return Status::ok();  // any bytes of the right size, which the cursor checked
+      return Status::ok();  // any bytes of the right size, which the cursor has checked
   }
 }
 

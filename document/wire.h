@@ -12,7 +12,7 @@
 /// Writing and reading the pieces of the wire form (FORMAT.md).
 namespace fjord {
 
-/// Writes a length before bytes that are not there yet: the length when finish() is called.
+/// Reserves a length prefix; finish() sets it to the number of bytes appended since.
 class LengthPrefix {
  public:
   explicit LengthPrefix(std::string& out) : out_(out), at_(out.size()) { out.push_back('\0'); }
@@ -36,20 +36,20 @@ class LengthPrefix {
 
 inline void append_tag(std::string& out, TypeTag tag) { out.push_back(static_cast<char>(tag)); }
 
-/// The field's id and tag; its length and value follow.
+/// Writes the field's id and tag; its length and value follow.
 inline void append_field_start(std::string& out, std::uint32_t field_id, TypeTag tag) {
   put_fixed(out, field_id);
   append_tag(out, tag);
 }
 
-/// Version, type and id: the beginning of a header part.
+/// Writes version, type and id: the start of a header part.
 void append_header_prefix(std::string& out, const DocumentType& type, std::string_view id);
 
-/// The value without tag and length. `value` fits `type`.
+/// Writes the value without tag and length. `value` fits `type`.
 void append_value(std::string& out, const DataType& type, const FieldValue& value);
 std::string encode_value(const DataType& type, const FieldValue& value);
 
-/// Takes a varint from the front of `rest`; false, with `rest` as it was, if there is none.
+/// Removes a varint from the front of `rest`. Returns false and keeps `rest` if there is none.
 inline bool take_varint(std::string_view& rest, std::uint64_t& value) {
   if (!rest.empty() && static_cast<unsigned char>(rest[0]) < 0x80) {
     value = static_cast<unsigned char>(rest[0]);
@@ -63,7 +63,7 @@ inline bool take_varint(std::string_view& rest, std::uint64_t& value) {
   return true;
 }
 
-/// The parts of a header. Empty if it is malformed or of another version.
+/// The parts of a header. read_header_prefix() returns empty for a malformed header or another version.
 struct HeaderPrefix {
   std::uint32_t type_id;
   std::string_view id;
@@ -71,7 +71,7 @@ struct HeaderPrefix {
 };
 std::optional<HeaderPrefix> read_header_prefix(std::string_view header);
 
-/// The field with this id in a sequence that is sorted by id.
+/// Finds a field by id in a sequence sorted by id; empty if it is not there.
 std::optional<FieldSlice> find_field(std::string_view fields, std::uint32_t field_id);
 
 }  // namespace fjord

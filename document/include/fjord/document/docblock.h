@@ -11,7 +11,8 @@
 
 namespace fjord {
 
-/// One version of a document, or the note that it was removed at `timestamp`, as views into somebody else's bytes.
+/// One version of a document, or the record of its removal at `timestamp`. Lifetime: the views point into the caller's
+/// bytes.
 struct EntryView {
   GlobalId gid;
   Timestamp timestamp;
@@ -21,24 +22,24 @@ struct EntryView {
   std::string_view body;
 };
 
-/// Builds a docblock: entries of one bucket, one after the other in one string, so that a block travels from a file to
-/// a client or a map function without being taken apart. Layout of an entry:
+/// Builds a docblock: the entries of one bucket, concatenated in one string. So a block travels from a file to a client
+/// or a map function without being parsed on the way. Layout of an entry:
 ///
 ///     flags:u8 (1 = removed) gid:12 timestamp:u64 id_length:varint id header_length:varint header body_length:varint
 ///     body
 ///
-/// The id is left empty for documents, whose header part holds it.
+/// The id is empty for documents, because their header part holds it.
 class DocBlockBuilder {
  public:
   void add(const EntryView& entry);
-  /// Adds an entry of known part lengths and returns where the caller writes header and body, so that a file can be
-  /// read straight into the block.
+  /// Adds an entry whose parts have the given sizes and returns the offsets where the caller writes header and body. So
+  /// a file can be read straight into the block.
   struct Parts {
     std::size_t header_offset;
     std::size_t body_offset;
   };
   Parts add_uninitialized(const GlobalId& gid, Timestamp timestamp, std::size_t header_size, std::size_t body_size);
-  /// Takes back everything after `size()` was `size` and `count()` was `count`.
+  /// Drops all entries added since `size()` was `size` and `count()` was `count`.
   void rewind(std::size_t size, std::size_t count);
 
   char* data() { return bytes_.data(); }
@@ -54,14 +55,15 @@ class DocBlockBuilder {
   std::size_t count_ = 0;
 };
 
-/// Walks a docblock. `next` gives nothing at the end or at malformed bytes; `ok` tells the two apart.
+/// Walks the entries of a docblock. `next` returns nothing at the end or at malformed bytes; `ok` is false in the
+/// second case.
 /// Lifetime: views point into the block.
 class DocBlockReader {
  public:
   explicit DocBlockReader(std::string_view block) : reader_(block) {}
   std::optional<EntryView> next();
   bool ok() const { return reader_.ok(); }
-  /// Bytes of the block behind the last entry that was given.
+  /// Bytes of the block after the entry that `next` returned last.
   std::size_t remaining() const { return reader_.remaining(); }
 
  private:

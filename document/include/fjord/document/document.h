@@ -15,7 +15,7 @@
 
 namespace fjord {
 
-/// The wire form of a document, two parts that are stored and read apart. Format: document/FORMAT.md.
+/// The wire form of a document: two parts that are stored and read separately. Format: document/FORMAT.md.
 struct EncodedDocument {
   std::string header;
   std::string body;  ///< Empty if no field of the body is set.
@@ -24,7 +24,7 @@ struct EncodedDocument {
   friend bool operator==(const EncodedDocument&, const EncodedDocument&) = default;
 };
 
-/// A document under construction, or fully read.
+/// A document with owned field values, for building or changing it.
 ///
 /// Lifetime: `type` outlives the document, unless keep() was given the DocumentTypeRepo that it came from.
 class Document {
@@ -33,7 +33,7 @@ class Document {
 
   const DocumentType& type() const { return *type_; }
   const DocumentId& id() const { return id_; }
-  /// The document and its copies keep their type alive from now on.
+  /// Keeps the document's type alive for as long as the document and its copies live.
   void keep(std::shared_ptr<const DocumentTypeRepo> types) { types_ = std::move(types); }
 
   /// Sets or replaces a field. Errors: InvalidField if the type has no such field or the value does not fit it.
@@ -44,19 +44,19 @@ class Document {
   const FieldValue* get(std::string_view field_name) const;
   const FieldValue* get(const Field& field) const;
   bool has(std::string_view field_name) const { return get(field_name) != nullptr; }
-  /// The value of a field of kind Int, Long, Byte or Bool; empty if it is not set or of another kind.
+  /// The value of a field of kind Int, Long, Byte or Bool. Empty if the field is not set or is of another kind.
   std::optional<std::int64_t> integer(std::string_view field_name) const;
-  /// The same of any number.
+  /// The value of a field of any kind of number, else empty.
   std::optional<double> number(std::string_view field_name) const;
-  /// The same of a String. A view of the document.
+  /// The value of a String field, else empty. Lifetime: a view of the document.
   std::optional<std::string_view> text(std::string_view field_name) const;
-  /// True if the field was set.
+  /// Unsets the field. Returns true if it was set.
   bool remove(std::string_view field_name);
 
   /// The fields that are set, in the order of their ids.
   const std::vector<std::pair<const Field*, FieldValue>>& fields() const { return fields_; }
 
-  /// Same type name, id and fields.
+  /// True if type name, id and fields are equal.
   friend bool operator==(const Document& a, const Document& b);
 
  private:
@@ -68,23 +68,24 @@ class Document {
 
 EncodedDocument encode(const Document& document);
 
-/// The value of one field (or element, or member) inside the bytes of a document. A view: copies nothing, lives as long
-/// as the bytes. Scalars have the size of their kind; what is inside a collection or struct is checked while it is
-/// read.
+/// The value of one field, element or member inside the bytes of a document. Lifetime: a view that lives as long as the
+/// bytes. Scalars have the size of their kind. The contents of collections and structs are checked when they are read.
 struct FieldSlice {
   TypeTag tag = TypeTag::None;
   std::string_view bytes;
 
   bool is_integer() const;  ///< Int, Long, Byte or Bool
   bool is_number() const;   ///< an integer, Float or Double
-  /// Integers; Float and Double cut off towards zero, at the ends of the range if beyond; 0 for what is no number.
+  /// The integer value. Float and Double are truncated towards zero and clamped to the range. 0 if the slice holds no
+  /// number.
   std::int64_t as_int64() const;
-  /// Any number; 0 for what is none.
+  /// The value of any number; 0 if the slice holds no number.
   double as_double() const;
   bool as_bool() const { return as_int64() != 0; }
-  /// The bytes of a String or Raw; empty for others.
+  /// The bytes of a String or Raw; empty for other kinds.
   std::string_view as_string_view() const;
-  /// A struct's member; empty if not set, or if this is no struct, or if the bytes before it are malformed.
+  /// A member of a struct. Empty if the member is not set, if the slice is no struct, or if the bytes before the member
+  /// are malformed.
   std::optional<FieldSlice> member(std::uint32_t field_id) const;
 
   /// An owning copy. Errors: Corruption.
@@ -95,17 +96,17 @@ struct FieldSlice {
 ///   for (ElementCursor at(slice); at.next();) use(at.key(), at.value());
 class ElementCursor {
  public:
-  /// A `collection` of another kind has no elements.
+  /// A `collection` that is not an array, weighted set or map has no elements.
   explicit ElementCursor(const FieldSlice& collection);
 
   /// Steps to the next element; false at the end, and from the first malformed byte on (see ok()).
   bool next();
-  /// False once something malformed was met.
+  /// False after malformed bytes were read.
   bool ok() const { return ok_; }
-  /// How many elements the collection says it has.
+  /// Number of elements according to the collection's own count.
   std::uint64_t count() const { return count_; }
 
-  /// The position of the current element, from 0.
+  /// Index of the current element, from 0.
   std::uint64_t index() const { return index_ - 1; }
   /// Map: the key. Weighted set: the element. Array: empty.
   const FieldSlice& key() const { return key_; }
@@ -125,7 +126,7 @@ class ElementCursor {
   bool ok_ = true;
 };
 
-/// Walks a sequence of fields: a part of a document, or the bytes of a struct.
+/// Walks a sequence of encoded fields: a part of a document, or the bytes of a struct.
 class FieldCursor {
  public:
   explicit FieldCursor(std::string_view fields) : rest_(fields) {}
@@ -142,13 +143,14 @@ class FieldCursor {
   bool ok_ = true;
 };
 
-/// Reads an encoded document in place. No copies, no allocation; every read stays within the bytes, whatever they are.
+/// Reads an encoded document in place, without copies or allocation. Every read stays within the bytes, also if they
+/// are malformed.
 ///
 /// Lifetime: the bytes of both parts and the repo outlive the view.
 class DocumentView {
  public:
-  /// Checks the header's prefix (version, type, id) and nothing beyond it; a type that `repo` does not know is no
-  /// error. The body may be left empty if only fields of the header are asked for. Errors: Corruption.
+  /// Checks only the header's prefix (version, type, id). A type that `repo` does not know is no error. The body may be
+  /// empty if only fields of the header are read. Errors: Corruption.
   static Result<DocumentView> open(const DocumentTypeRepo& repo, std::string_view header, std::string_view body);
 
   std::string_view id() const { return id_; }
@@ -156,22 +158,23 @@ class DocumentView {
   /// Null if the repo does not know the type.
   const DocumentType* type() const { return type_; }
 
-  /// Empty if the field is not set, or if the bytes before it are malformed (validate() and document() tell which).
+  /// Empty if the field is not set, or if the bytes before it are malformed. validate() and document() report malformed
+  /// bytes.
   std::optional<FieldSlice> field(const Field& field) const;
-  /// The same by name; also empty if the type has no such field.
+  /// Looks the field up by name; also empty if the type has no such field.
   std::optional<FieldSlice> field(std::string_view name) const;
-  /// Looks in both parts; works for unknown types.
+  /// Looks in both parts, also for unknown types.
   std::optional<FieldSlice> field_by_id(std::uint32_t field_id) const;
   bool has_field(const Field& f) const { return field(f).has_value(); }
 
-  /// The parts that it was opened with.
+  /// The parts that were passed to open().
   std::string_view header() const { return header_; }
   std::string_view body() const { return body_fields_; }
   /// The encoded fields of each part, for FieldCursor.
   std::string_view header_fields() const { return header_fields_; }
   std::string_view body_fields() const { return body_fields_; }
 
-  /// An owning copy of everything. Errors: Corruption; UnknownType; InvalidField if a field is not of the type.
+  /// An owning copy of the whole document. Errors: Corruption; UnknownType; InvalidField if the type lacks a field.
   Result<Document> document() const;
 
  private:
@@ -186,7 +189,7 @@ class DocumentView {
 };
 
 /// Checks every byte of an encoded document against its type. Errors: UnknownType; InvalidId; InvalidField for a field
-/// that the type does not have, that has another type or is in the wrong part; Corruption for anything malformed.
+/// that the type lacks, that has another type or that is in the wrong part; Corruption for anything malformed.
 Status validate(const DocumentTypeRepo& repo, std::string_view header, std::string_view body);
 
 }  // namespace fjord

@@ -6,18 +6,18 @@
 
 #include "fjord/document/value.h"
 
-/// Constants of the wire form of documents; the text is document/FORMAT.md.
+/// Constants of the wire form of documents, which document/FORMAT.md describes.
 namespace fjord {
 
 inline constexpr std::uint8_t kDocumentFormatVersion = 1;
 
-/// Where the length of the id begins in a header part: after the version and the type id.
+/// Offset of the id's length in a header part: after the version and the type id.
 inline constexpr std::size_t kDocumentIdLengthOffset = 1 + 4;
 
-/// Collections and structs within one another, at most.
+/// Maximum nesting depth of collections and structs.
 inline constexpr int kValueDepthMax = 32;
 
-/// Bytes of a value whose kind fixes them: Int, Long, Float, Double, Bool, Byte; 0 for the others.
+/// Size in bytes of a value of a fixed-size kind (Int, Long, Float, Double, Bool, Byte); 0 for other kinds.
 constexpr std::size_t fixed_size(TypeTag tag) {
   switch (tag) {
     case TypeTag::Byte:
@@ -34,7 +34,7 @@ constexpr std::size_t fixed_size(TypeTag tag) {
   }
 }
 
-/// The document id within a header part; empty if the header is malformed.
+/// The document id in a header part; empty if the header is malformed.
 std::string_view document_id_of_header(std::string_view header);
 
 }  // namespace fjord

@@ -17,25 +17,25 @@ namespace fjord {
 
 class DocumentId;
 
-/// 96-bit name of a document id: the low 32 bits of its location, then 64 bits of the MD5 of the id string. Enough to
-/// compute the document's bucket at any number of used bits.
+/// 96-bit hash of a document id: the low 32 bits of its location, then 64 bits of the MD5 of the id string. This is
+/// enough to compute the document's bucket with any number of used bits.
 struct GlobalId {
   std::array<std::uint8_t, 12> bytes{};
 
   static GlobalId of(const DocumentId& id);
-  /// The inverse of view(); `twelve_bytes` must have that size.
+  /// The inverse of view(). `twelve_bytes` has 12 bytes.
   static GlobalId from_bytes(std::string_view twelve_bytes);
 
   std::string_view view() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
-  /// The bits that buckets take from the location.
+  /// The low 32 bits of the location; buckets use them as bits 0 to 31.
   std::uint32_t location_bits() const { return load<std::uint32_t>(0); }
-  /// The 64 bits of MD5: well mixed, independent of the location. Buckets use bits 32 to 57 of them.
+  /// 64 bits of the MD5: well mixed, independent of the location. Buckets use bits 32 to 57 of them.
   std::uint64_t hash_bits() const { return load<std::uint64_t>(4); }
-  /// "gid(0x64000000dd4c4b431749f95f)", bytes in order.
+  /// "gid(0x64000000dd4c4b431749f95f)": the bytes in order.
   std::string to_string() const;
 
   friend auto operator<=>(const GlobalId&, const GlobalId&) = default;
-  /// In two words; as an array it would be a call of memcmp.
+  /// Compares two words; comparing the array would call memcmp.
   friend bool operator==(const GlobalId& a, const GlobalId& b) {
     return a.hash_bits() == b.hash_bits() && a.location_bits() == b.location_bits();
   }
@@ -49,43 +49,43 @@ struct GlobalId {
   }
 };
 
-/// The bucket with `used_bits` bits that the document belongs to; the same as DocumentId::bucket().
+/// The document's bucket with `used_bits` bits, like DocumentId::bucket().
 BucketId bucket_of(const GlobalId& gid, unsigned used_bits);
 
 /// The name of a document. Schemes:
 ///   id:<namespace>:<type>:[n=<uint64>|g=<group>]:<user part>   the namespace may be empty; a group has no ','
 ///   doc:<namespace>:<user part>   userdoc:<namespace>:<uint64>:<user part>   groupdoc:<namespace>:<group>:<user part>
-/// Ids with the same number or group share a location, hence their buckets up to 32 used bits.
+/// Ids with the same number or group share a location, hence they share a bucket of up to 32 used bits.
 ///
-/// A value: parsed and hashed once, cheap to move, readable from any thread. The views it hands out live as long as it
-/// does and is not moved.
+/// A value: parsed and hashed once, cheap to move, readable from any thread. Its views live until it is moved or
+/// destroyed.
 class DocumentId {
  public:
-  static constexpr std::size_t kBytesMax = 65536;        ///< Of the whole id string, at most.
-  static constexpr std::size_t kPrefixBytesMax = 65280;  ///< Of everything before the user part and its colon.
+  static constexpr std::size_t kBytesMax = 65536;        ///< Maximum length of the whole id string.
+  static constexpr std::size_t kPrefixBytesMax = 65280;  ///< Maximum length before the colon of the user part.
 
-  /// An empty id that names nothing; for members that are set later.
+  /// An empty id, for members that are set later.
   DocumentId() = default;
 
-  /// Errors: InvalidId with the input (shortened), the position and what was expected there. An id is UTF-8 without
-  /// control characters.
+  /// Parses an id: UTF-8 without control characters. Errors: InvalidId with the input (shortened), the position and
+  /// what was expected there.
   static Result<DocumentId> parse(std::string_view text);
 
   const std::string& str() const { return text_; }
   bool empty() const { return text_.empty(); }
   std::string_view scheme() const;
   std::string_view namespace_() const { return part(scheme_end_ + 1u, namespace_end_); }
-  /// The document type's name; empty in the old schemes, which name none.
+  /// The document type's name; empty in the old schemes, which have none.
   std::string_view type() const { return scheme_ == Scheme::Id ? part(namespace_end_ + 1u, type_end_) : ""; }
-  /// The number of n= and userdoc.
+  /// The number of an id with n= or of userdoc.
   std::optional<std::uint64_t> number() const {
     return has_number_ ? std::optional<std::uint64_t>(location_) : std::nullopt;
   }
-  /// The group of g= and groupdoc.
+  /// The group of an id with g= or of groupdoc.
   std::optional<std::string_view> group() const;
   std::string_view user_part() const { return std::string_view(text_).substr(user_part_); }
 
-  /// The number; or the first 8 bytes of the MD5 of the group; or of the user part; or (doc:) of the whole id.
+  /// The number, or else the first 8 bytes of an MD5: of the group, of the user part, or (doc:) of the whole id.
   std::uint64_t location() const { return location_; }
   const GlobalId& gid() const { return gid_; }
   /// The document's bucket with `used_bits` bits, at most BucketId::kUsedBitsMax.

@@ -11,28 +11,28 @@
 
 namespace fjord {
 
-/// From where on something is reported, and from where on it is refused. Zero: never.
+/// Values above `warn_above` are reported, values above `fail_above` are refused. Zero: no threshold.
 struct LimitThreshold {
   std::uint64_t warn_above = 0;
   std::uint64_t fail_above = 0;
 };
 
-/// What documents may be like. The formats have limits of their own (64 MiB a part, 65536 bytes an id, 32 values within
-/// one another); these are for keeping a deployment well below, and may be changed while it runs.
+/// Limits on documents. The formats have limits of their own (64 MiB a part, 65536 bytes an id, nesting depth 32).
+/// These limits keep a deployment well below them and can be changed while it runs.
 struct DocumentLimits {
-  /// Bytes of both parts together. Memory and time for one document grow with it on every node that holds a copy.
+  /// Bytes of both parts together. Each node that holds a replica needs memory and time in proportion.
   LimitThreshold document_bytes{std::uint64_t{8} << 20, std::uint64_t{64} << 20};
-  /// Bytes of the id, which is kept in indexes and sent with every operation.
+  /// Bytes of the id. Ids are kept in indexes and sent with every operation.
   LimitThreshold id_bytes{1024, DocumentId::kBytesMax};
-  /// Collections and structs within one another.
+  /// Nesting depth of collections and structs.
   LimitThreshold depth{16, kValueDepthMax};
-  /// Fields that are set, and the members of all structs within them.
+  /// Number of set fields plus the members of all structs within them.
   LimitThreshold fields{10000, 1000000};
 };
 
-/// A limit that a document is beyond.
+/// A value above its reporting threshold.
 struct LimitWarning {
-  std::string_view what;  ///< "document bytes", "id bytes", "depth", "fields": lives forever.
+  std::string_view what;  ///< "document bytes", "id bytes", "depth" or "fields"; a string literal.
   std::uint64_t value = 0;
   std::uint64_t warn_above = 0;
 
@@ -41,12 +41,13 @@ struct LimitWarning {
 };
 
 struct LimitCheck {
-  Status status;                       ///< TooLarge with what is too large, how large it is and what is allowed.
-  std::vector<LimitWarning> warnings;  ///< Of what is not refused. Allocates only if there are any.
+  Status status;  ///< TooLarge with the quantity, its value and the limit, or OK.
+  std::vector<LimitWarning>
+      warnings;  ///< Values above `warn_above` that are not refused. Allocates only if there are any.
 };
 
-/// One pass over the fields; looks into values only where there are structs or collections within collections.
-/// Malformed bytes, which validate() refuses, end the pass without an error.
+/// Makes one pass over the fields. Reads values only of structs and of collections within collections. Malformed bytes
+/// end the pass without an error, because validate() refuses them.
 LimitCheck check_limits(const DocumentLimits& limits, std::string_view id, std::string_view header,
                         std::string_view body);
 

@@ -15,33 +15,32 @@ namespace fjord {
 /// The text of one operation within a feed.
 struct FeedText {
   std::string_view json;     ///< Lives until the next call of FeedReader::next().
-  std::uint64_t line = 0;    ///< Where it begins, from 1.
-  std::uint64_t offset = 0;  ///< Where it begins, in bytes from the start of the feed.
+  std::uint64_t line = 0;    ///< Line of its first byte, from 1.
+  std::uint64_t offset = 0;  ///< Offset of its first byte in the feed, in bytes.
 };
 
-/// Cuts a feed into operations: either one JSON object a line, or one JSON array of objects. What the first byte that
-/// is not white space is decides which. Does not parse the objects.
+/// Cuts a feed into operations: either one JSON object a line, or one JSON array of objects. The first byte that is not
+/// white space decides between them. The objects are not parsed.
 ///
-/// Memory: the longest operation, up to `operation_bytes_max`, and one read.
+/// Memory: the longest operation, up to `operation_bytes_max`, plus one read.
 class FeedReader {
  public:
   struct Options {
     std::size_t operation_bytes_max = std::size_t{64} << 20;
     std::size_t read_bytes = std::size_t{256} << 10;
   };
-  /// Fills the buffer from its beginning and returns how many bytes it wrote; 0 at the end of the feed.
+  /// Fills the buffer from its start and returns the number of bytes written; 0 at the end of the feed.
   using Source = std::function<Result<std::size_t>(std::span<char>)>;
 
   explicit FeedReader(Source source);
   FeedReader(Source source, Options options);
 
-  /// The next operation, or empty at the end of the feed.
-  /// Errors: InvalidArgument or TooLarge, with line and offset, for an operation that is passed over: call next() again
-  /// for the one after it. If the feed cannot be read on (the source failed, an array whose brackets do not match) the
-  /// error is said once and the feed ends: failed().
+  /// The next operation, or empty at the end of the feed. Errors: InvalidArgument or TooLarge, with line and offset,
+  /// for an operation that is skipped: the next call returns the operation after it. If the feed cannot be read on (the
+  /// source failed, or the brackets of the array do not match), the error is returned once and the feed ends: failed().
   Result<std::optional<FeedText>> next();
 
-  /// True if the feed ended before its end.
+  /// True if an error ended the feed before its end.
   bool failed() const { return failed_; }
 
  private:
@@ -68,13 +67,13 @@ class FeedReader {
   Source source_;
   Options options_;
   std::string buffer_;
-  std::size_t at_ = 0;        // in buffer_: the next byte
-  std::size_t keep_ = 0;      // in buffer_: the first byte that must survive a fill
-  std::uint64_t line_ = 1;    // of buffer_[at_]
-  std::uint64_t offset_ = 0;  // of buffer_[at_]
+  std::size_t at_ = 0;        // in buffer_: offset of the next byte
+  std::size_t keep_ = 0;      // in buffer_: offset of the first byte that a fill must preserve
+  std::uint64_t line_ = 1;    // line of buffer_[at_]
+  std::uint64_t offset_ = 0;  // offset of buffer_[at_] in the feed
   Shape shape_ = Shape::Undecided;
   Status source_error_;
-  bool ended_ = false;          // the source has nothing more
+  bool ended_ = false;          // the source is at its end
   bool after_element_ = false;  // in an array: a comma has to come before the next element
   bool comma_taken_ = false;    // in an array: an element has to come before the end
   bool failed_ = false;

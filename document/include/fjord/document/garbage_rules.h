@@ -9,28 +9,27 @@
 
 namespace fjord {
 
-/// Which documents nobody wants to keep any more, by DocumentType::keep_while.
+/// Decides by DocumentType::keep_while which documents are garbage.
 ///
-/// A value: immutable, readable from any thread; does not keep the repo that it was made from.
+/// A value: immutable, readable from any thread. It does not need the repo after construction.
 class GarbageRules {
  public:
-  /// OK if the selections of all types can be read, as a deployment of schemas has to check. Errors: InvalidArgument.
+  /// OK if the selections of all types parse. A deployment of schemas checks this. Errors: InvalidArgument.
   static Status check(const DocumentTypeRepo& types);
 
-  /// `now_seconds`: since 1970, what now() means in the selections. A type whose selection cannot be read keeps all of
-  /// its documents: schemas that were deployed stay usable when a later version reads selections more strictly.
+  /// `now_seconds`: seconds since 1970, the value of now() in the selections. A type whose selection does not parse
+  /// keeps all of its documents. So deployed schemas stay usable if a later version parses selections more strictly.
   GarbageRules(const DocumentTypeRepo& types, std::int64_t now_seconds);
 
-  /// True if no document is garbage, whatever it holds.
+  /// True if no document can be garbage.
   bool empty() const { return keep_by_type_.empty(); }
-  /// True if is_garbage() has to be given the body.
+  /// True if is_garbage() needs the body.
   bool needs_body() const;
-  /// True if the selection of the document's own type is false for it. One that has no meaning for the document, for
-  /// instance because a field that it compares is not set, keeps it.
+  /// True if the selection of the document's own type is false for it. A document is kept if the selection has no
+  /// meaning for it, for instance because a compared field is not set.
   bool is_garbage(const DocumentView& document) const;
 
-  /// The selection that holds for documents of the type that are garbage: a condition for their removal. Empty: none
-  /// is.
+  /// The selection that matches the garbage of this type: a condition for removing it. Empty: the type has no garbage.
   static std::string condition(const DocumentType& type);
 
  private:

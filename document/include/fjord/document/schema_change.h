@@ -9,39 +9,40 @@
 
 namespace fjord {
 
-/// A reason why documents that are stored could not be read as before under a new schema.
+/// A reason why stored documents could not be read as before under a new schema.
 struct SchemaProblem {
   enum class Kind : std::uint8_t {
     TypeRemoved,
-    FieldRemoved,        ///< of a document or of a struct
-    TypeChanged,         ///< of a field, an element, a key or a member
-    FieldMoved,          ///< from the body to the header part
-    InheritanceRemoved,  ///< a type no longer inherits one that it inherited
-    IdTaken,             ///< a new name has the id of one that is given up
+    FieldRemoved,        ///< of a document type or a struct
+    TypeChanged,         ///< the type of a field, element, key or member
+    FieldMoved,          ///< a field moved from the body to the header part
+    InheritanceRemoved,  ///< a type no longer inherits one of its former base types
+    IdTaken,             ///< a new name has the same id as a removed name
   };
 
   Kind kind = Kind::TypeRemoved;
-  /// "song"; "song.title"; "song.credit.share" for a member of the struct credit; "song inherits media".
+  /// The affected place: "song"; "song.title"; "song.credit.share" for a member of the struct credit; "song inherits
+  /// media".
   std::string place;
   std::string why;
-  std::string instead;  ///< What to do.
+  std::string instead;  ///< The advice: what the operator should do.
 
   /// "song.title: <why>; <what to do>"
   std::string to_string() const;
 };
 
 struct SchemaChangeOptions {
-  /// Places, as in SchemaProblem, whose data may be lost: what is removed there is no problem.
+  /// Places, in the form of SchemaProblem::place, whose data may be lost: a removal there is not reported.
   std::vector<std::string> may_drop;
 };
 
-/// All problems of a change, in the order in which `from` declares what they are about. Adding types, fields and
-/// members of structs, inheriting more, moving fields from the header to the body, changing the order, compression or
-/// the names of structs are none.
+/// All problems of a change from `from` to `to`, in the order of the declarations in `from`. These changes are no
+/// problem: adding types, fields and members of structs, inheriting more, moving fields from the header to the body,
+/// changing the order, the compression or the names of structs.
 std::vector<SchemaProblem> schema_problems(const DocumentTypeRepo& from, const DocumentTypeRepo& to,
                                            const SchemaChangeOptions& options = {});
 
-/// OK if there are no problems. Errors: InvalidArgument with all of them (the first twenty), one a line.
+/// OK if there are no problems. Errors: InvalidArgument that lists the problems (at most twenty), one a line.
 Status check_schema_change(const DocumentTypeRepo& from, const DocumentTypeRepo& to,
                            const SchemaChangeOptions& options = {});
 

@@ -20,69 +20,68 @@ namespace selection {
 struct Compiled;
 }
 
-/// Three-valued result of a selection. Invalid: it has no meaning for this document, e.g. a comparison of a string with
-/// a number, or of a field that a document of this type does not have.
+/// Three-valued result of a selection. Invalid: the selection has no meaning for this document, e.g. it compares a
+/// string with a number, or names a field that the document's type lacks.
 enum class Match : std::uint8_t { False, True, Invalid };
 
 /// "False", "True", "Invalid".
 std::string_view to_string(Match match);
 inline std::ostream& operator<<(std::ostream& out, Match match) { return out << to_string(match); }
 
-/// A compiled condition on documents; the language is described in document/SELECTION.md. Names of types and fields are
+/// A compiled condition on documents. document/SELECTION.md describes the language. Names of types and fields are
 /// looked up once, when parsing.
 ///
-/// A value: immutable, cheap to copy, readable from any thread; does not keep or need the repo it was parsed with.
+/// A value: immutable, cheap to copy, readable from any thread. It does not need the repo after parsing.
 class Selection {
  public:
   static constexpr std::size_t kBytesMax = 1 << 20;
-  /// How deep parentheses and negations may be nested, and how many functions a chain may have.
+  /// Maximum nesting depth of parentheses and negations, and maximum length of a chain of functions.
   static constexpr int kDepthMax = 256;
-  /// How many literals, fields, parts of the id and types there may be.
+  /// Maximum number of literals, fields, parts of the id and types.
   static constexpr int kLeavesMax = 10000;
   static constexpr int kRegexesMax = 32;
 
   /// Selects every document; the same as parse("true").
   Selection();
 
-  /// A text of white space alone selects every document. Errors: InvalidSelection with the column, what was found and
+  /// A text of only white space selects every document. Errors: InvalidSelection with the column, what was found and
   /// what was expected; also for types and fields that `repo` does not know.
   static Result<Selection> parse(std::string_view text, const DocumentTypeRepo& repo);
-  /// The same, where names of fields of `type` may also stand without the type: "year > 1990".
+  /// Parses a text in which fields of `type` may also be named without the type: "year > 1990".
   static Result<Selection> parse(std::string_view text, const DocumentTypeRepo& repo, const DocumentType& type);
 
-  /// Reads the view in place, without allocation unless a function or a regular expression needs one.
+  /// Evaluates the view in place. Allocates only if a function or a regular expression needs memory.
   Match evaluate(const DocumentView& document) const;
-  /// Where only the id is at hand, as for a remove: fields are Invalid. `type_id` 0: by the type that the id names; an
-  /// id of an old scheme names none, and the test for a type is Invalid then.
+  /// Evaluates the id alone, as for a remove: fields are Invalid. If `type_id` is 0, the id names the type; an id of an
+  /// old scheme names none, and a test for a type is then Invalid.
   Match evaluate_id(std::string_view document_id, std::uint32_t type_id = 0) const;
-  /// Invalid counts as no match.
+  /// True only for Match::True: Invalid counts as no match.
   bool matches(const DocumentView& document) const { return evaluate(document) == Match::True; }
   bool matches_id(std::string_view document_id) const { return evaluate_id(document_id) == Match::True; }
 
-  /// The same selection in which now() is this time, in seconds since 1970. There is no clock in a selection: without
-  /// this, now() is Invalid.
+  /// A copy in which now() is `seconds` since 1970. A selection has no clock: without this call now() is Invalid.
   Selection with_now(std::int64_t seconds) const;
-  /// True if the selection has now() in it.
+  /// True if the selection contains now().
   bool needs_now() const;
 
-  /// True if a field is named that is stored in the body part; without it evaluate() may be given views without a body.
+  /// True if the selection names a field of the body part. If false, evaluate() accepts views without a body.
   bool needs_body() const;
-  /// True if it matches every document, whatever it holds.
+  /// True if the selection matches every document.
   bool is_trivial() const;
-  /// The ids of the only types whose documents can match, rising; null if there is no such limit. Types of a later
-  /// schema that inherit one of them are not in it.
+  /// The ids of the only types whose documents can match, in ascending order; null if any type can match. The list
+  /// lacks types that a later schema derives from them.
   const std::vector<std::uint32_t>* possible_types() const;
 
-  /// The only buckets in which documents can match, of any number of bits, in the order of the bucket tree, none inside
-  /// another; null if there is no such limit. It follows from what is asked of `id`, `id.user`, `id.group` and
-  /// `id.bucket`.
+  /// The only buckets in which documents can match, with any number of bits, in the order of the bucket tree, none
+  /// inside another. Null if there is no such limit. The limit follows from the conditions on `id`, `id.user`,
+  /// `id.group` and `id.bucket`.
   const std::vector<BucketId>* possible_buckets() const;
-  /// False if no document in this bucket can match, so that it need not be visited.
+  /// False if no document in this bucket can match, so the bucket need not be visited.
   bool may_match(BucketId bucket) const;
-  /// False if no document of this name can match, so that it need not be read.
+  /// False if the document with this id cannot match, so it need not be read.
   bool may_match(const GlobalId& gid) const { return may_match(bucket_of(gid, BucketId::kUsedBitsMax)); }
 
-  /// Canonical text; parses back to an equal selection.
+  /// Canonical text, which parses to an equal selection.
   std::string to_string() const;
 
  private:

@@ -9,8 +9,9 @@
 
 namespace fjord {
 
-/// The time of a write in microseconds since 1970 (UTC), as its distributor gave it: unique and rising within a bucket,
-/// so it also names the write. The newest timestamp of a document id wins. Zero means "no entry".
+/// The time of a write in microseconds since 1970 (UTC), assigned by the distributor. Timestamps are unique and
+/// ascending within a bucket, so each also identifies its write. The newest timestamp of a document id wins. Zero means
+/// "no entry".
 struct Timestamp {
   std::uint64_t us = 0;
 

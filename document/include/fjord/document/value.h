@@ -10,7 +10,7 @@
 
 namespace fjord {
 
-/// The kinds of values. The numbers are written to disk and sent to other nodes: never reuse one. Zero is no kind.
+/// Kinds of values. The numbers are written to disk and sent to other nodes: never reuse one. Zero stands for no kind.
 enum class TypeTag : std::uint8_t {
   None = 0,
   String = 1,  ///< UTF-8
@@ -27,7 +27,7 @@ enum class TypeTag : std::uint8_t {
   Struct = 12,
 };
 
-/// "int", "weightedset"; "none" for what is no kind.
+/// Name of the kind: "int", "weightedset". "none" for other numbers.
 std::string_view to_string(TypeTag tag);
 inline bool is_known(TypeTag tag) { return tag >= TypeTag::String && tag <= TypeTag::Struct; }
 inline bool is_collection(TypeTag tag) { return tag >= TypeTag::Array && tag <= TypeTag::Map; }
@@ -44,30 +44,30 @@ struct ArrayValue {
   friend bool operator==(const ArrayValue&, const ArrayValue&);
 };
 
-/// Elements in the order they were written; each occurs once.
+/// Elements in the order they were written, without duplicates.
 struct WeightedSetValue {
   std::vector<std::pair<FieldValue, std::int32_t>> elements;
   friend bool operator==(const WeightedSetValue&, const WeightedSetValue&);
 };
 
-/// Entries in the order they were written; each key occurs once.
+/// Entries in the order they were written; keys are distinct.
 struct MapValue {
   std::vector<std::pair<FieldValue, FieldValue>> entries;
   friend bool operator==(const MapValue&, const MapValue&);
 };
 
-/// Members by the id of their field, rising.
+/// Members in ascending order of their field ids.
 struct StructValue {
   std::vector<std::pair<std::uint32_t, FieldValue>> members;
 
   const FieldValue* find(std::uint32_t field_id) const;
-  /// Sets a member, replacing the one of that field.
+  /// Sets a member and replaces its former value.
   void set(std::uint32_t field_id, FieldValue value);
   friend bool operator==(const StructValue&, const StructValue&);
 };
 
-/// One value of any kind, owning its bytes. For building documents and for what is not on a hot path; to read stored
-/// documents use DocumentView, which copies nothing.
+/// One value of any kind that owns its bytes. Used to build documents and off the hot path. To read stored documents
+/// without copies use DocumentView.
 class FieldValue {
  public:
   /// In the order of TypeTag, after monostate for None.
@@ -103,7 +103,7 @@ class FieldValue {
   }
   const Variant& variant() const { return value_; }
 
-  /// Same kind and same value; numbers of different kinds are different.
+  /// True if kind and value are equal; numbers of different kinds are never equal.
   friend bool operator==(const FieldValue&, const FieldValue&) = default;
 
  private:

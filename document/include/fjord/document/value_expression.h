@@ -16,8 +16,8 @@ class Expression;
 class Scratch;
 }  // namespace selection
 
-/// What a value expression yields for one document. The text is a view of the document, of the expression or of the
-/// scratch that was evaluated with.
+/// The result of a value expression for one document. Lifetime: the text is a view of the document, the expression or
+/// the scratch passed to evaluate().
 struct ScalarView {
   enum class Kind : std::uint8_t { Absent, Integer, Double, String };
 
@@ -28,17 +28,17 @@ struct ScalarView {
 };
 
 /// A compiled expression of the selection language that yields a single value: a field, a part of the id, a literal,
-/// arithmetic, functions (document/SELECTION.md, `sum` of the grammar). Fields of the given type need not be named with
-/// their type: `price * 2` beside `music.price * 2`.
+/// arithmetic, functions (document/SELECTION.md, `sum` of the grammar). Fields of the given type may be named without
+/// it: `price * 2` equals `music.price * 2`.
 ///
-/// A value: immutable, cheap to copy, readable from any thread; does not keep or need the repo it was compiled with.
+/// A value: immutable, cheap to copy, readable from any thread. It does not need the repo after compiling.
 class ValueExpression {
  public:
-  /// What is known before there is a document. Integer: an integer or Absent; Number: also floating-point ones. Bool:
-  /// the integers 0 and 1.
+  /// Static type of the result. Integer: an integer or Absent. Number: an integer, a floating-point number or Absent.
+  /// Bool: the integers 0 and 1.
   enum class Kind : std::uint8_t { Any, Integer, Number, String, Bool };
 
-  /// Memory for texts that are computed, reused from document to document.
+  /// Memory for computed texts, reused for one document after another.
   class Scratch {
    public:
     Scratch();
@@ -49,21 +49,21 @@ class ValueExpression {
     std::unique_ptr<selection::Scratch> scratch_;
   };
 
-  /// Errors: InvalidSelection with the column, what was found and what was expected; also for what yields no single
-  /// value (a whole collection or struct, id.bucket) and for now().
+  /// Errors: InvalidSelection with the column, what was found and what was expected; also for now() and for expressions
+  /// without a single value (a whole collection or struct, id.bucket).
   static Result<ValueExpression> compile(std::string_view text, const DocumentTypeRepo& types,
                                          const DocumentType& type);
 
-  /// Without allocation but for texts beyond 512 bytes that are computed. `scratch`: what an earlier call returned a
-  /// view of is gone after clear().
+  /// Allocates only for computed texts of more than 512 bytes. clear(scratch) invalidates the views that earlier calls
+  /// returned.
   ScalarView evaluate(const DocumentView& document, Scratch& scratch) const;
-  /// Makes room for another document.
+  /// Frees the scratch for the next document and invalidates the views into it.
   static void clear(Scratch& scratch);
 
   Kind kind() const { return kind_; }
-  /// True if a field of the body part is named; else evaluate() may be given views without a body.
+  /// True if the expression names a field of the body part. If false, evaluate() accepts views without a body.
   bool needs_body() const { return needs_body_; }
-  /// Canonical text; compiles to an equal expression.
+  /// Canonical text, which compiles to an equal expression.
   std::string to_string() const;
 
  private:
