@@ -7,9 +7,9 @@
 namespace fjord::visitors {
 namespace {
 
-/// Where slice `index` begins; for index == count one past the last position.
+/// First position of slice `index`; if index == count, one past the last position.
 std::uint64_t begin_of_slice(std::uint64_t index, std::uint64_t count) {
-  // index * 2^58 / count without 128 bits: whole parts first, then the remainder bit by bit.
+  // index * 2^58 / count without 128-bit integers: first the quotient, then the remainder bit by bit.
   std::uint64_t quotient = index / count;
   std::uint64_t remainder = index % count;
   for (unsigned bit = 0; bit < BucketId::kUsedBitsMax; ++bit) {

@@ -43,7 +43,8 @@ std::uint64_t ChangeFeedOptions::fingerprint() const {
   return hash64(text);
 }
 
-/// A round: all distributors are asked for their buckets, then storage nodes for the changes of those that have some.
+/// Works in rounds: asks all distributors for their buckets, then storage nodes for the changes of buckets that have
+/// any.
 class ChangeFeed::Impl : public std::enable_shared_from_this<Impl> {
  public:
   Impl(ChangeFeedOptions options, ChangeFeedCallbacks callbacks, rpc::Transport& transport,
@@ -73,7 +74,7 @@ class ChangeFeed::Impl : public std::enable_shared_from_this<Impl> {
   void add(const rpc::BucketNode& found);
   void read(std::uint16_t node, Wanted wanted);
   void on_read(std::uint16_t node, Wanted wanted, Result<rpc::ReadChangesReply> reply);
-  /// True if nothing was wanted but the checksum of where to begin.
+  /// True if only the checksum of the starting position is wanted.
   bool is_first_look(const rpc::ChangesWanted& wanted) const {
     return options_.from_now && !token_.knows(wanted.bucket);
   }
@@ -89,7 +90,7 @@ class ChangeFeed::Impl : public std::enable_shared_from_this<Impl> {
   }
   void end(Status status);
 
-  /// `f(self, ...)` wherever an answer arrives, unless the feed is gone or over.
+  /// Wraps a callback as `f(self, ...)`, which does nothing if the feed is destroyed or ended.
   template <typename F>
   auto guarded(F f) {
     return [weak = weak_from_this(), f = std::move(f)](auto&&... arguments) mutable {
@@ -112,11 +113,11 @@ class ChangeFeed::Impl : public std::enable_shared_from_this<Impl> {
   bool ended_ = false;
   bool paused_ = false;
   bool waiting_to_resume_ = false;
-  bool first_round_ = true;  ///< No round has reached every bucket yet.
-  bool troubled_ = false;    ///< Something of this round did not work.
-  bool more_ = false;        ///< Something of this round is not read to its end.
-  bool has_noted_ = false;   ///< The token knows of buckets that it did not know of before.
-  std::size_t open_ = 0;     ///< Calls of this round that are under way.
+  bool first_round_ = true;  ///< No round has read every bucket.
+  bool troubled_ = false;    ///< A call or bucket of this round failed.
+  bool more_ = false;        ///< A bucket of this round was not read to its end.
+  bool has_noted_ = false;   ///< The token has recorded buckets that it did not have before.
+  std::size_t open_ = 0;     ///< Calls of this round in flight.
   std::uint64_t buckets_ = 0;
   std::uint64_t waiting_ = 0;
   std::map<std::uint16_t, Wanted> by_node_;
@@ -200,9 +201,9 @@ void ChangeFeed::Impl::add(const rpc::BucketNode& found) {
   ChangePosition position = token_.at(found.bucket);
   const bool is_new = !token_.knows_part_of(found.bucket);
   if (is_new && first_round_ && options_.from_now && !options_.resume) {
-    position.after_us = found.stable_us;  // Only the checksum is asked for.
+    position.after_us = found.stable_us;  // Asks only for the checksum.
   } else if (is_new && !options_.resume) {
-    // A token that is kept now and resumed later has to say since when this bucket has been read.
+    // A token that is stored here and resumed later must know since when this bucket has been read.
     position.until_us = found.stable_us;
     token_.set(found.bucket, position);
     has_noted_ = true;
@@ -275,11 +276,11 @@ bool ChangeFeed::Impl::take(const rpc::ChangesWanted& wanted, rpc::BucketChanges
     note(found.status);
     return true;
   }
-  // Two distributors may have named it for a moment: what was read under an older position says nothing new.
+  // Two distributors may have named the bucket for a moment. A result for an older position adds nothing.
   if (!is_first_look(wanted) && token_.at(found.bucket).after_us != wanted.after_us) return true;
   const ChangePosition before = token_.at(found.bucket);
-  // Removes were dropped, since the last look, that are newer than what this subscriber has heard of. Who goes on from
-  // a token may have been told more than the token says, also of buckets that it does not know.
+  // Removes were dropped since the last read that are newer than the subscriber's position. After a resume the
+  // subscriber may hold more than the token says, also of buckets that the token does not know.
   const bool is_rise = !is_first_look(wanted) && found.horizon_us > before.horizon_us;
   if (found.resync || (is_rise && found.horizon_us > before.until_us + 1)) {
     ended_ = true;
@@ -323,7 +324,7 @@ rpc::Address ChangeFeed::Impl::any_distributor() {
   return known.empty() ? rpc::Address() : known[random_.below(known.size())];
 }
 
-/// And then the next round.
+/// Fetches the cluster information, then starts the next round.
 void ChangeFeed::Impl::refresh_info() {
   const rpc::Address address = any_distributor();
   if (address.empty()) return end(Status(StatusCode::InvalidArgument, "no distributor is known"));

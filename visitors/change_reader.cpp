@@ -14,7 +14,7 @@
 
 namespace fjord::visitors {
 
-/// What the subscriber wants of each document; shared with the stripes.
+/// The subscriber's selection and fields; shared with the stripes.
 struct ChangeReader::Question {
   std::shared_ptr<const DocumentTypeRepo> types;
   Selection selection;
@@ -36,7 +36,8 @@ struct ChangeReader::Question {
     return question;
   }
 
-  /// Adds what the subscriber is told of an entry. A document that does not match may have matched before.
+  /// Adds an entry as the subscriber sees it. A document that does not match becomes a removed entry, because it may
+  /// have matched before.
   Status add(const EntryView& entry, DocBlockBuilder& into) const {
     if (entry.removed) {
       if (!rpc::is_token_entry(entry.id) && selection.evaluate_id(entry.id) != Match::False) into.add(entry);
@@ -73,10 +74,10 @@ std::uint64_t hash_of(const spi::EntryMeta& entry) {
   return spi::entry_hash(entry.gid, entry.timestamp, entry.removed);
 }
 
-/// The metadata of a bucket as a subscriber at `after` sees it.
+/// The metadata of a bucket, split at a subscriber's position `after`.
 struct Past {
-  std::uint64_t checksum = 0;         ///< Of the entries up to `after`.
-  std::vector<spi::EntryMeta> fresh;  ///< Behind that, up to `until`, by rising timestamp.
+  std::uint64_t checksum = 0;         ///< Checksum of the entries up to `after`.
+  std::vector<spi::EntryMeta> fresh;  ///< Entries after `after` up to `until`, in ascending order of timestamp.
 };
 
 Result<Past> look_at(spi::PersistenceProvider& provider, BucketId bucket, std::uint64_t after, std::uint64_t until) {
@@ -94,7 +95,7 @@ Result<Past> look_at(spi::PersistenceProvider& provider, BucketId bucket, std::u
   return past;
 }
 
-/// A replica that has lost something says so at the end of an iteration; here of nothing.
+/// An iteration reports at its end that a replica is damaged; this iteration returns no entries.
 Status check_whole(spi::PersistenceProvider& provider, BucketId bucket) {
   spi::IterateOptions nothing;
   nothing.parts = spi::Parts::IdOnly;
@@ -104,7 +105,8 @@ Status check_whole(spi::PersistenceProvider& provider, BucketId bucket) {
   return more.status();
 }
 
-/// Reads whole groups of entries of one timestamp until the block is full. Returns how many entries.
+/// Reads entries until the block is full, never only some of those with the same timestamp. Returns the number of
+/// entries.
 template <typename Question>
 Result<std::size_t> read_fresh(spi::PersistenceProvider& provider, BucketId bucket, const Past& past,
                                const Question& question, std::size_t bytes_max, DocBlockBuilder& into) {
@@ -138,15 +140,15 @@ Status read_bucket(spi::PersistenceProvider& provider, const rpc::ChangesWanted&
   FJORD_TRY(check_whole(provider, wanted.bucket));
   FJORD_TRY_ASSIGN(const BucketInfo info, provider.bucket_info(wanted.bucket));
   FJORD_TRY_ASSIGN(const spi::Forgotten forgotten, provider.forgotten(wanted.bucket));
-  // A distributor that lost its memory goes on from the newest timestamp that it finds.
+  // The newest timestamp in the bucket also bounds the read: a distributor that lost its state continues from there.
   const std::uint64_t until = std::min(wanted.until_us, info.max_timestamp_us);
   out.after_us = wanted.after_us;
   FJORD_TRY_ASSIGN(Past past, look_at(provider, wanted.bucket, out.after_us, until));
-  // What was dropped up to the position counts as if it were there.
+  // The checksum of forgotten entries is added as if they were still there.
   const bool may_have_gaps = out.after_us != 0 && wanted.seen_epoch != wanted.epoch &&
                              past.checksum + forgotten.checksum != wanted.seen_checksum;
   out.horizon_us = forgotten.removes.us;
-  // A remove may have come in late, and may have been dropped since.
+  // A late remove may have been dropped already.
   if (may_have_gaps && out.horizon_us > wanted.seen_horizon_us) {
     out.resync = true;
     return Status::ok();
@@ -158,7 +160,7 @@ Status read_bucket(spi::PersistenceProvider& provider, const rpc::ChangesWanted&
   }
   DocBlockBuilder block;
   FJORD_TRY_ASSIGN(const std::size_t count, read_fresh(provider, wanted.bucket, past, question, bytes_max, block));
-  // What the engine found to be lost while this was read was passed over, and the checksum would vouch for it.
+  // The engine skips entries that it finds damaged while reading; the checksum would include them.
   FJORD_TRY_ASSIGN(const bool is_damaged, provider.is_damaged(wanted.bucket));
   if (is_damaged) return {StatusCode::Corruption, wanted.bucket.to_string() + " has lost something here"};
   out.more = count < past.fresh.size();
@@ -208,7 +210,7 @@ void ChangeReader::next(std::shared_ptr<Call> call) {
     call->respond(std::move(call->reply));
     return;
   }
-  // A node that goes away drops the call, and with it the way to answer.
+  // If the node is destroyed, the call is dropped without an answer.
   access_.on_stripe(wanted.bucket, [this, call, mailbox = mailbox_](spi::PersistenceProvider& provider) {
     const rpc::ChangesWanted& asked = call->request.buckets[call->at];
     rpc::BucketChanges found;

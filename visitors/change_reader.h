@@ -11,16 +11,16 @@
 
 namespace fjord::visitors {
 
-/// Answers readChanges: what changed in buckets since a position, by rising timestamp. Keeps nothing between calls.
+/// Answers readChanges with the changes of buckets since a position, in ascending order of timestamp. Stateless.
 ///
-/// The position of a subscriber says how far it is and what was there up to then (a checksum over the metadata). Under
-/// the same epoch of the replica set nothing can have come in below it. Under another one the checksum tells: if it is
-/// not the same, documents may have come in late, and the bucket is given from its beginning. docs/design/0008.
+/// A subscriber's position holds a timestamp, the epoch and a checksum over the metadata up to it. While the epoch of
+/// the replica set is the same, no entry can appear below the position. Under another epoch the checksum decides: if it
+/// differs, late documents are possible, and the bucket is given from its beginning. docs/design/0008.
 ///
 /// Threading: confined to the executor behind `mailbox`; buckets are read on their stripes.
 class ChangeReader {
  public:
-  static constexpr std::uint32_t kBytesMax = std::uint32_t{1} << 20;  ///< Of one answer, roughly.
+  static constexpr std::uint32_t kBytesMax = std::uint32_t{1} << 20;  ///< Approximate maximum size of one answer.
 
   ChangeReader(spi::BucketAccess& access, const rpc::SnapshotHolder& snapshot, Clock& clock, Mailbox mailbox)
       : access_(access), snapshot_(snapshot), clock_(clock), mailbox_(std::move(mailbox)) {}

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kPrefix = "fjord-changes-";
 constexpr std::string_view kVersion = "1";
 
-/// What is known of a part of the bucket.
+/// The position of a part of the bucket: without epoch and checksum.
 ChangePosition of_part(const ChangePosition& whole) {
   return {.after_us = whole.after_us,
           .epoch = 0,
@@ -32,10 +32,10 @@ ChangePosition ChangeToken::at(BucketId bucket) const {
   if (it != parts_.begin()) {
     const auto before = std::prev(it);
     if (before->first == range.first && before->second.last == range.last) return before->second.position;
-    if (before->second.last >= range.last) return of_part(before->second.position);  // It was split.
+    if (before->second.last >= range.last) return of_part(before->second.position);  // The bucket was split.
     if (before->second.last >= range.first) it = before;
   }
-  // It was joined: what all of its parts were given.
+  // The bucket was joined: the minimum over its parts.
   ChangePosition joined{.after_us = ~std::uint64_t{0},
                         .epoch = 0,
                         .checksum = 0,

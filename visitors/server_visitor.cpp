@@ -10,7 +10,7 @@
 namespace fjord::visitors {
 namespace {
 
-/// A task on a stripe goes on to another bucket before so much time has passed: others wait for the stripe.
+/// Maximum time after which a task on a stripe starts another bucket: other tasks wait for the stripe.
 constexpr Duration kStripeTimeMax = std::chrono::microseconds(500);
 
 }  // namespace
@@ -23,14 +23,14 @@ ReadMetrics::ReadMetrics(MetricRegistry& registry)
       docblocks(registry.counter("fjord_visitor_docblocks_total", "Blocks of documents read by visitors.")),
       docblock_bytes(registry.counter("fjord_visitor_docblock_bytes_total", "Bytes of documents read by visitors.")) {}
 
-/// Reads a bucket, or all the buckets that it was split into, one after the other, or its share of the one that it was
-/// joined to.
+/// Reads a bucket. If it was split, reads its parts one after the other; if it was joined, its share of the larger
+/// bucket.
 struct ServerVisitor::StripeIterator {
   std::unique_ptr<spi::DocumentIterator> iterator;
-  std::shared_ptr<BucketReader> reader;  ///< In place of an iterator.
+  std::shared_ptr<BucketReader> reader;  ///< Set instead of an iterator.
   bool begun = false;
   bool refuses_damaged = false;
-  std::vector<BucketId> parts;  ///< Not read yet, the last one first.
+  std::vector<BucketId> parts;  ///< Parts that are not read, the last one first.
   PositionRange wanted;
   std::uint64_t documents_read = 0;
 
@@ -48,7 +48,7 @@ struct ServerVisitor::StripeIterator {
       parts.push_back(whole);
       return Status::ok();
     }
-    // How much of the bucket its parts make up, counted in buckets of all bits.
+    // Size of the parts found, in positions of the bucket tree.
     const auto size_of = [](BucketId id) { return std::uint64_t{1} << (BucketId::kUsedBitsMax - id.used_bits()); };
     std::uint64_t found = 0;
     for (BucketId part : provider.list_buckets()) {
@@ -61,7 +61,7 @@ struct ServerVisitor::StripeIterator {
     return {StatusCode::NotReady, bucket.to_string() + " was split, and not all parts of it are on this node"};
   }
 
-  /// Appends to `block`; true if there is more. A part that is split or joined meanwhile ends it with NotFound.
+  /// Appends to `block`; returns true if there is more. Errors: NotFound if a part was split or joined meanwhile.
   Result<bool> next(spi::PersistenceProvider& provider, const spi::IterateOptions& options, DocBlockBuilder& block,
                     std::size_t bytes_max) {
     if (reader != nullptr) return next_of_reader(provider, options, block, bytes_max);
@@ -74,7 +74,7 @@ struct ServerVisitor::StripeIterator {
         documents_read += info.documents;
       }
       FJORD_TRY_ASSIGN(const bool more, read(options, block, bytes_max));
-      FJORD_TRY(check_served(provider, parts.back()));  // That something was lost may have come out only now.
+      FJORD_TRY(check_served(provider, parts.back()));  // Damage may have been detected while reading.
       if (more) return true;
       iterator.reset();
       parts.pop_back();
@@ -129,21 +129,21 @@ struct ServerVisitor::StripeIterator {
   }
 };
 
-/// A bucket that a stripe is asked to read on, and what came of it.
+/// A request to a stripe to read on in one bucket, and its result.
 struct ServerVisitor::Read {
   std::size_t lane = 0;
-  std::uint64_t number = 0;  ///< The lane's.
+  std::uint64_t number = 0;  ///< The lane's number.
   BucketId bucket;
   std::shared_ptr<StripeIterator> iterator;
 
-  bool is_done = false;  ///< Else it was not its turn.
+  bool is_done = false;  ///< False if the task ended before this bucket's turn.
   Status status;
   std::string bytes;
   bool more = false;
   std::size_t count = 0;
-  std::uint64_t documents_read = 0;  ///< Of the bucket so far.
+  std::uint64_t documents_read = 0;  ///< Documents of the bucket read so far.
 
-  /// Nothing of the bucket comes after it.
+  /// True if this is the last read of the bucket.
   bool is_last() const { return is_done && !(more && status); }
 
   void run(spi::PersistenceProvider& provider, const spi::IterateOptions& options, std::size_t bytes_max) {
@@ -166,11 +166,11 @@ struct ServerVisitor::Read {
 
 struct ServerVisitor::Unvisited {
   Reads reads;
-  std::size_t at = 0;  ///< In `reads`.
+  std::size_t at = 0;  ///< Index in `reads`.
   bool is_begun = false;
-  std::string docblock;    ///< Of the one that was begun, ...
-  std::size_t bytes = 0;   ///< ... its size ...
-  std::size_t offset = 0;  ///< ... and how much of it was visited.
+  std::string docblock;    ///< The projected block of reads[at], if begun.
+  std::size_t bytes = 0;   ///< Size of that block.
+  std::size_t offset = 0;  ///< Bytes of that block that were visited.
 };
 
 ServerVisitor::ServerVisitor(const Clock& clock, spi::BucketAccess& access, ReadMetrics& metrics, ReadPlan plan)
@@ -247,8 +247,8 @@ void ServerVisitor::open(Lane& lane, BucketId bucket) {
   }
 }
 
-/// Asks the stripes for as many blocks as may be pending. What a block is made of are all the buckets that one task of
-/// a stripe comes to: a message for each would cost more than reading small ones.
+/// Asks the stripes for as many blocks as may be pending. One task reads all open buckets of its stripe into a block,
+/// because a message for each small bucket would cost more than reading it.
 void ServerVisitor::read_lanes() {
   for (std::size_t first = 0; first < lanes_.size(); ++first) {
     if (!lanes_[first].may_read()) continue;
@@ -272,7 +272,7 @@ void ServerVisitor::read_lanes() {
 
 void ServerVisitor::read_on_stripe(Reads reads) {
   const BucketId bucket = reads.front().bucket;
-  // The task may outlive this object, so it holds nothing of it but the way back.
+  // The task may outlive this object, so it refers to it only by a weak pointer and the mailbox.
   access_.on_stripe(bucket, [weak = weak_from_this(), mailbox = mailbox_, &clock = clock_, options = plan_.iterate,
                              bytes_max = std::size_t{plan_.docblock_bytes},
                              reads = std::move(reads)](spi::PersistenceProvider& provider) mutable {
@@ -295,7 +295,7 @@ void ServerVisitor::on_blocks(Reads reads) {
   for (const Read& read : reads) {
     Lane& lane = lanes_[read.lane];
     done += read.is_done ? 1 : 0;
-    if (lane.number != read.number) continue;  // failed meanwhile
+    if (lane.number != read.number) continue;  // failed or stopped meanwhile
     lane.reading = false;
     lane.exhausted = read.is_last();
     if (lane.exhausted) lane.iterator = nullptr;  // closed on the stripe
@@ -303,7 +303,7 @@ void ServerVisitor::on_blocks(Reads reads) {
   reads_at_once_ = done < reads.size() ? done : std::max(reads_at_once_, std::min(2 * done, lanes_.size()));
   read_lanes();  // the next blocks are read while these are visited
   unvisited_.emplace_back().reads = std::move(reads);
-  if (unvisited_.size() == 1) visit_blocks();  // else that goes on already
+  if (unvisited_.size() == 1) visit_blocks();  // otherwise visit_blocks() is already in progress
 }
 
 void ServerVisitor::visit_blocks() {
@@ -317,7 +317,7 @@ void ServerVisitor::visit_blocks() {
     if (finished_) return;
     unvisited_.pop_front();
     --blocks_read_;
-    // Also when a bucket has ended: its visitor may be done with it only when other buckets have ended, too.
+    // Also needed after the end of a bucket: the visitor may finish it only after other buckets have ended.
     read_lanes();
   }
 }
@@ -330,11 +330,11 @@ bool ServerVisitor::visit_all(Unvisited& blocks) {
       blocks.is_begun = false;
       continue;
     }
-    const bool is_last = read.is_last();  // the lane may have been read further meanwhile
+    const bool is_last = read.is_last();  // not lane.exhausted: the lane may have been read further meanwhile
     const Result<bool> is_visited = visit(lane, blocks);
     if (is_visited && !*is_visited) return false;
     blocks.is_begun = false;
-    say_all();  // the next bucket may take its time
+    say_all();  // the next bucket may take long
     if (!is_visited) {
       fail(lane, is_visited.error());
     } else if (is_last) {
@@ -393,8 +393,8 @@ void ServerVisitor::end(std::size_t lane_index) {
   });
 }
 
-/// Always by message, so that a visitor that answers at once does not make the stack grow with every bucket, and all
-/// that it says in one go is one message to the service.
+/// Posts settle(). The message keeps the stack flat for a visitor that answers at once, and joins its events to one
+/// message to the service.
 void ServerVisitor::settle_later() {
   if (std::exchange(settles_, true)) return;
   mailbox_.post([weak = weak_from_this()] {

@@ -17,14 +17,14 @@
 
 namespace fjord::visitors {
 
-/// How one visitor reads.
+/// A visitor's instructions for reading.
 struct ReadPlan {
   std::vector<BucketId> buckets;
   bool refuses_damaged = false;
-  std::vector<BucketId> even_damaged;  ///< Of `buckets`, which are not refused.
+  std::vector<BucketId> even_damaged;  ///< Subset of `buckets`, read even if damaged.
   spi::IterateOptions iterate;
-  PositionRange positions;                 ///< Other documents are left out.
-  std::shared_ptr<const FieldSet> fields;  ///< What the visitor is given of what was read; null: all of it.
+  PositionRange positions;                 ///< Documents at other positions are skipped.
+  std::shared_ptr<const FieldSet> fields;  ///< Fields that the visitor gets; null: all that were read.
   std::uint32_t docblock_bytes = 0;
   unsigned buckets_at_once = 1;
   unsigned docblocks_pending = 4;
@@ -39,31 +39,31 @@ struct ReadMetrics {
   Counter& docblock_bytes;
 };
 
-/// Takes what a visitor says. The sequence numbers of events are given there.
+/// Receives the events of a visitor. The receiver assigns their sequence numbers.
 struct VisitorOutput {
   UniqueFunction<void(std::vector<rpc::VisitorEvent>)> on_events;
-  UniqueFunction<void()> on_finished;  ///< Once, after the last event.
+  UniqueFunction<void()> on_finished;  ///< Called once, after the last event.
 };
 
 /// Drives one Visitor over its buckets.
 ///
-/// Threading: made on the service's executor; assign() once there; then everything but cancel() and cancelled() on the
-/// executor behind the mailbox that it was assigned. Lifetime: held by shared_ptr; `access` and `metrics` outlive it,
-/// and `clock` the stripes, too.
+/// Threading: constructed on the service's executor, where assign() is called once; everything else but cancel(),
+/// cancelled() and processor_us() runs on the executor behind the assigned mailbox. Lifetime: held by shared_ptr.
+/// `access` and `metrics` outlive it; `clock` also outlives the stripes.
 class ServerVisitor final : public VisitContext, public std::enable_shared_from_this<ServerVisitor> {
  public:
   ServerVisitor(const Clock& clock, spi::BucketAccess& access, ReadMetrics& metrics, ReadPlan plan);
   ~ServerVisitor() override;
 
-  /// Before anything else.
+  /// Called first, before all other functions.
   Status make_visitor(const VisitorFactory& factory, const Parameters& parameters);
-  /// That of its Visitor.
+  /// The Visitor's own idle_max().
   std::optional<Duration> idle_max() const { return visitor_->idle_max(); }
   void assign(Mailbox mailbox, VisitorOutput output);
   void start();
-  /// The client has dealt with `docblocks` more.
+  /// The client has acknowledged `docblocks` more blocks.
   void on_acknowledged(unsigned docblocks);
-  /// Any thread. Follow it with stop() on the visitor's executor.
+  /// Any thread. The caller then calls stop() on the visitor's executor.
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
   void stop();
 
@@ -75,11 +75,11 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
   void note_processor_time(Duration worked) override {
     processor_us_.fetch_add(static_cast<std::uint64_t>(worked.count()), std::memory_order_relaxed);
   }
-  /// How long processors have worked for it, as far as it says. Any thread.
+  /// Processor time in microseconds, as reported by the Visitor. Any thread.
   std::uint64_t processor_us() const { return processor_us_.load(std::memory_order_relaxed); }
 
  private:
-  /// Lives on the stripe: made and emptied there.
+  /// Made on the visitor's executor; used and closed on the stripe.
   struct StripeIterator;
   struct Read;
   using Reads = std::vector<Read>;
@@ -87,7 +87,7 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
   /// A bucket that is being read.
   struct Lane {
     BucketId bucket;
-    std::uint64_t number = 0;  ///< Unique in this visitor; 0: nothing is open here.
+    std::uint64_t number = 0;  ///< Unique in this visitor; 0: no bucket is open here.
     std::shared_ptr<StripeIterator> iterator;
     bool reading = false;
     bool exhausted = false;
@@ -96,9 +96,9 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
 
     bool may_read() const { return number != 0 && !reading && !exhausted; }
   };
-  /// What one task of a stripe has read, and how much of that was visited.
+  /// The result of one stripe task, and how much of it was visited.
   struct Unvisited;
-  /// What a visitor said of a bucket.
+  /// A visitor's result for a bucket.
   struct Ended {
     std::size_t lane = 0;
     std::uint64_t number = 0;
@@ -110,11 +110,11 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
   void read_lanes();
   void read_on_stripe(Reads reads);
   void on_blocks(Reads reads);
-  /// Visits what was read until there is nothing left, or the turn is over; then it goes on with the next one.
+  /// Visits the blocks until none is left or the turn is over; then posts itself for the next turn.
   void visit_blocks();
-  /// False if the turn is over before all of it was visited.
+  /// False if the turn ended before all of it was visited.
   bool visit_all(Unvisited& blocks);
-  /// True once all of the block was visited.
+  /// True once the whole block was visited.
   Result<bool> visit(Lane& lane, Unvisited& blocks);
   void end(std::size_t lane_index);
   void settle_later();
@@ -123,7 +123,7 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
   void fail(Lane& lane, const Status& status);
   void close(Lane& lane, BucketResult result);
   void release_iterator(Lane& lane);
-  /// The docblock with the wanted fields alone.
+  /// The docblock reduced to the wanted fields.
   Result<std::string> project(std::string docblock) const;
   void finish();
 
@@ -140,13 +140,13 @@ class ServerVisitor final : public VisitContext, public std::enable_shared_from_
   std::vector<Lane> lanes_;
   std::size_t next_bucket_ = 0;
   std::uint64_t next_number_ = 1;
-  std::size_t reads_at_once_;  ///< So many buckets are likely to fill a block.
+  std::size_t reads_at_once_;  ///< Number of buckets that probably fill a block.
   std::deque<Unvisited> unvisited_;
   std::vector<Ended> ended_;
   std::vector<rpc::VisitorEvent> said_;
-  bool settles_ = false;         ///< Soon, by message.
-  unsigned blocks_read_ = 0;     ///< Being read, or read and not yet visited.
-  unsigned blocks_unacked_ = 0;  ///< Sent to the client.
+  bool settles_ = false;         ///< A message that calls settle() is posted.
+  unsigned blocks_read_ = 0;     ///< Blocks being read, or read and not yet visited.
+  unsigned blocks_unacked_ = 0;  ///< Blocks sent to the client and not acknowledged.
   bool finished_ = false;
 };
 

@@ -8,7 +8,7 @@
 
 namespace fjord::visitors {
 
-/// A number in hexadecimal, all of the text.
+/// Parses a text that consists of one hexadecimal number.
 inline std::optional<std::uint64_t> parse_hex(std::string_view text) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, 16);
@@ -16,7 +16,7 @@ inline std::optional<std::uint64_t> parse_hex(std::string_view text) {
   return value;
 }
 
-/// Up to the next `separator`, which is taken off `rest` too.
+/// Returns the text before the next `separator` and removes both from `rest`.
 inline std::string_view cut(std::string_view& rest, char separator) {
   const std::size_t at = std::min(rest.find(separator), rest.size());
   const std::string_view part = rest.substr(0, at);

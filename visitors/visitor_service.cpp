@@ -27,13 +27,13 @@ rpc::VisitorNextReply not_found(const char* why) {
   return reply;
 }
 
-/// What the storage engine has to read for a projection to these fields.
+/// The parts of documents that the engine must read for a projection to these fields.
 spi::Parts parts_for(const FieldSet& fields) {
   if (fields.needs_body()) return spi::Parts::All;
   return fields.needs_header_fields() ? spi::Parts::HeaderOnly : spi::Parts::IdOnly;
 }
 
-/// 0 runs before 1, and 1 before 2.
+/// The rank of a priority. Lower ranks run first.
 std::size_t rank_of(rpc::Priority priority) {
   switch (priority) {
     case rpc::Priority::High:
@@ -45,16 +45,16 @@ std::size_t rank_of(rpc::Priority priority) {
   }
 }
 
-/// How many percent of the queue visitors of a rank may use: as distributors do with operations.
+/// Percentage of the queue that visitors of a rank may fill, as in the distributors' queues of operations.
 constexpr std::array<std::size_t, 3> kQueueShares = {100, 90, 50};
 
-/// Threads of their own have visitors that somebody waits for, and those in the background.
+/// Number of classes: interactive visitors and background visitors have separate threads.
 constexpr std::size_t kClasses = 2;
 std::size_t class_of(rpc::Priority priority) { return rank_of(priority) == 2 ? 1 : 0; }
 
 constexpr std::uint32_t kWeightDefault = 10;
 constexpr std::uint32_t kWeightMax = 1000;
-/// What a visit of high priority weighs more than one of normal priority.
+/// Factor by which a visit of high priority weighs more than one of normal priority.
 constexpr std::uint32_t kHighPriority = 10;
 
 struct ServiceMetrics {
@@ -81,7 +81,7 @@ struct ServiceMetrics {
 
 }  // namespace
 
-/// Confined to `executor_`, but for the first lines of handle().
+/// Confined to `executor_`, except for posting from handle().
 class VisitorService::Impl {
  public:
   Impl(const VisitorServiceOptions& options, Runtime& runtime, spi::BucketAccess& access,
@@ -139,7 +139,7 @@ class VisitorService::Impl {
   }
 
  private:
-  /// A visitor that has begun; stays until it has ended, also when its record is gone.
+  /// A visitor that has begun. Stays until the visitor has ended, also after its record was removed.
   struct Run {
     std::unique_ptr<Executor> executor;
     Mailbox mailbox;
@@ -147,18 +147,18 @@ class VisitorService::Impl {
     std::uint64_t group = 0;
     std::size_t in_class = 0;
   };
-  /// Visitors of one visit or job, with one priority.
+  /// The visitors of one visit or job with one priority.
   struct Group {
     std::uint32_t weight = kWeightDefault;
     std::size_t rank = 0;
     std::size_t running = 0;
-    std::deque<std::uint64_t> queue;  ///< Those that have not begun.
+    std::deque<std::uint64_t> queue;  ///< Ids of visitors that have not begun.
   };
-  /// Visitors that share their threads.
+  /// Visitors that share a pool of threads.
   struct Class {
     std::unique_ptr<TurnPool> pool;
     std::size_t running = 0;
-    std::map<std::uint64_t, Group> groups;  ///< That have a visitor.
+    std::map<std::uint64_t, Group> groups;  ///< Groups that have a visitor, by id.
   };
   struct Waiter {
     rpc::Responder respond;
@@ -169,12 +169,12 @@ class VisitorService::Impl {
     std::shared_ptr<ServerVisitor> visitor;
     std::size_t in_class = 0;
     std::uint64_t group = 0;
-    std::uint64_t run = 0;  ///< 0: while queued and after the visitor finished.
+    std::uint64_t run = 0;  ///< 0 while queued and after the visitor finished.
     MonotonicTime created;
     bool finished = false;
     std::uint64_t next_sequence = 1;
-    std::uint64_t sent = 0;                ///< Highest sequence given to the client so far.
-    std::deque<rpc::VisitorEvent> events;  ///< Not acknowledged.
+    std::uint64_t sent = 0;                ///< Highest sequence number sent to the client.
+    std::deque<rpc::VisitorEvent> events;  ///< Not acknowledged by the client.
     std::optional<Waiter> waiter;
     MonotonicTime last_call;
     Duration idle_max{0};
@@ -190,7 +190,7 @@ class VisitorService::Impl {
   std::size_t visitors_max() const { return static_cast<std::size_t>(visitors_max_.value()); }
   void enqueue(std::uint64_t id, const rpc::CreateVisitor& request);
   void start_queued();
-  /// The group whose next visitor may begin, or the end.
+  /// The group whose next visitor may begin, or end().
   std::map<std::uint64_t, Group>::iterator next_group(Class& of) const;
   void start(std::size_t in_class, std::uint64_t group_id, Group& group);
   void on_events(std::uint64_t id, std::vector<rpc::VisitorEvent> events);
@@ -217,7 +217,7 @@ class VisitorService::Impl {
   Records records_;
   std::map<std::uint64_t, Run> runs_;
   std::uint64_t next_run_ = 1;
-  std::vector<std::unique_ptr<Executor>> ended_;  ///< Of visitors that are at the end of their last task.
+  std::vector<std::unique_ptr<Executor>> ended_;  ///< Executors of visitors whose last task may still run.
   std::size_t queued_ = 0;
   std::uint64_t next_waiter_ = 1;
   bool sweeping_ = false;
@@ -256,7 +256,7 @@ Result<ReadPlan> VisitorService::Impl::plan(const rpc::CreateVisitor& request,
   plan.iterate.types = snapshot.types();
   if (!request.selection.empty()) {
     FJORD_TRY_ASSIGN(Selection selection, Selection::parse(request.selection, *snapshot.types()));
-    if (selection.needs_now()) {  // as it is when the visitor is made, so that all of its buckets agree
+    if (selection.needs_now()) {  // fixed once, so that all buckets of the visitor agree
       selection = selection.with_now(runtime_.clock.wall_now().us / 1'000'000);
     }
     plan.iterate.selection = std::make_shared<const Selection>(std::move(selection));
@@ -332,8 +332,9 @@ void VisitorService::Impl::enqueue(std::uint64_t id, const rpc::CreateVisitor& r
   ++queued_;
 }
 
-/// Those that begin hold memory, so there are not many more of them than the setting says: each group may have its part
-/// of that, and others may have what is left. A group that comes late thus need not wait for visitors of others to end.
+/// Visitors that have begun hold memory, so their number is limited to about the setting. Each group may have its share
+/// of it at once, and other groups may take what is left. So a late group need not wait for the visitors of others to
+/// end.
 std::map<std::uint64_t, VisitorService::Impl::Group>::iterator VisitorService::Impl::next_group(Class& of) const {
   std::uint64_t weights = 0;
   for (const auto& [id, group] : of.groups) weights += group.weight;
@@ -412,7 +413,7 @@ void VisitorService::Impl::on_finished(std::uint64_t run_id) {
   run.mailbox.close();
   ended_.push_back(std::move(run.executor));
   if (ended_.size() == 1) {
-    // Its last task may not have returned yet, and here nobody is to wait for it.
+    // The last task of an executor may not have returned yet, and this executor must not wait for it.
     executor_->post_after(kSweepInterval, [this] { ended_.clear(); });
   }
   --classes_[run.in_class].running;
@@ -442,7 +443,7 @@ void VisitorService::Impl::next(const rpc::VisitorNext& request, rpc::Responder 
   Record& record = it->second;
   record.last_call = runtime_.clock.now();
   acknowledge(record, request.acknowledged);
-  answer_waiter(record);  // an older call of the same client, whose answer is no longer waited for
+  answer_waiter(record);  // the same client's older call, whose answer it no longer waits for
   const Duration wait = std::min(Duration(request.wait_us), options_.poll_wait_max);
   if (!record.events.empty() || record.finished || wait <= Duration(0)) {
     answer(record, respond, request.max_bytes);

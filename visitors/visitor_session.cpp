@@ -80,7 +80,7 @@ void VisitorSession::Impl::buckets_known() {
   if (callbacks_.on_buckets_known) callbacks_.on_buckets_known(buckets_.size());
 }
 
-/// Everything that is not an answer to something happens here.
+/// Does all work that no answer triggers.
 void VisitorSession::Impl::tick() {
   wake_at(clock_.now() + kTick);
   check_limits();
@@ -104,7 +104,7 @@ void VisitorSession::Impl::wake_at(MonotonicTime time) {
   if (awake_at_ && *awake_at_ <= time) return;
   awake_at_ = time;
   executor_.post_after(std::max(Duration(0), time - clock_.now()), guarded([time](Impl& self) {
-                         if (self.awake_at_ != time) return;  // an earlier one was asked for meanwhile
+                         if (self.awake_at_ != time) return;  // an earlier time was requested meanwhile
                          self.awake_at_.reset();
                          self.tick();
                        }));
@@ -144,7 +144,7 @@ void VisitorSession::Impl::cancel(UniqueFunction<void()> settled) {
   settling_ = runs_.size();
   settled_ = std::move(settled);
   for (const auto& [id, run] : runs_) {
-    // Holds this object until the nodes have answered.
+    // Keeps this object alive until the nodes have answered.
     rpc::call(transport_, run.address, rpc::DestroyVisitor{.visitor_id = id}, options_.call_timeout, executor_,
               [self = shared_from_this()](const Result<rpc::DestroyVisitorReply>&) {
                 if (--self->settling_ == 0 && self->settled_) self->settled_();

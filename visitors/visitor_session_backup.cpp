@@ -1,4 +1,4 @@
-// The part of a session that has buckets read elsewhere when a node keeps the whole visit waiting.
+// The part of a session that reads buckets elsewhere when a node keeps the whole visit waiting.
 
 #include <algorithm>
 #include <cmath>
@@ -13,7 +13,7 @@ constexpr int kSlowerThanMean = 3;
 
 }  // namespace
 
-/// A node that has nothing left to do could do what others have not begun, or do not get on with.
+/// If a node is idle, takes buckets from nodes that are behind, whether they have begun them or not.
 void VisitorSession::Impl::relieve_stragglers() {
   if (options_.backup_after <= Duration(0) || !listed_ || paused_ || held_back_ || !due_.empty()) return;
   if (!has_idle_node()) return;
@@ -49,13 +49,14 @@ bool VisitorSession::Impl::has_idle_node() const {
   return false;
 }
 
-/// What the node will not have begun within `patience`, as fast as it has been until now. Each bucket once.
+/// Takes from the queue all buckets that the node will not begin within `patience` at its rate so far. Each bucket
+/// once.
 void VisitorSession::Impl::take_from_queue(std::uint16_t index, Node& node, Duration patience) {
   if (node.queue.empty()) return;
   const auto done = progress_.buckets_by_node.find(index);
   const double count = done == progress_.buckets_by_node.end() ? 0 : static_cast<double>(done->second);
   const auto elapsed = static_cast<double>((clock_.now() - node.first_begun).count());
-  if (elapsed < static_cast<double>(patience.count())) return;  // Too early to tell.
+  if (elapsed < static_cast<double>(patience.count())) return;  // Too early to estimate the rate.
   const auto keeps = static_cast<std::size_t>(std::floor(count / elapsed * static_cast<double>(patience.count())));
   std::deque<BucketId> kept;
   const Status reason(StatusCode::Busy, "storage." + std::to_string(index) + " has more to do than others");

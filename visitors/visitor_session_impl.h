@@ -41,11 +41,12 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
     unsigned errors = 0;    ///< Times that its visitor reported an error.
     Duration backoff{0};
     std::unordered_set<GlobalId> given;
-    bool is_begun = false;               ///< Something of it was given.
-    bool may_be_missing = false;         ///< It was not in a list, so perhaps nothing was ever put there.
-    std::optional<std::uint16_t> avoid;  ///< The node that it was taken from, as that kept the visit waiting.
-    bool even_damaged = false;           ///< Nobody has all of it; what is left is read.
-    bool partly_wanted = false;  ///< Some documents are of another slice, or were given before the visit was resumed.
+    bool is_begun = false;               ///< Some of its documents were given.
+    bool may_be_missing = false;         ///< No list named it, so it may never have held a document.
+    std::optional<std::uint16_t> avoid;  ///< The node that it was taken from because that node kept the visit waiting.
+    bool even_damaged = false;           ///< No replica is intact: the remaining documents are read.
+    bool partly_wanted =
+        false;  ///< Some documents belong to another slice, or were given before the visit was resumed.
   };
   struct Run {
     std::uint64_t id = 0;
@@ -53,39 +54,39 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
     rpc::Address address;
     std::set<BucketId> unfinished;
     std::uint64_t acknowledged = 0;
-    std::uint64_t processor_us = 0;  ///< As it said last.
+    std::uint64_t processor_us = 0;  ///< As reported last.
     unsigned silent_calls = 0;
     bool creating = true;
     bool polling = false;
-    MonotonicTime last_event;  ///< It was created, or gave something.
+    MonotonicTime last_event;  ///< Time of its creation or of its last event.
   };
   struct Node {
     std::deque<BucketId> queue;
     unsigned runs = 0;
-    MonotonicTime first_begun;  ///< When its first visitor was created.
+    MonotonicTime first_begun;  ///< Time at which its first visitor was created.
     bool has_begun = false;
   };
   enum class Fault { NotHere, TryAgain, Permanent };
 
   static Fault classify(const Status& status);
 
-  // Finding out (visitor_session_resolve.cpp).
+  // Listing and resolving buckets (visitor_session_resolve.cpp).
   void tick();
-  /// tick() not later than this.
+  /// Calls tick() at this time or earlier.
   void wake_at(MonotonicTime time);
-  /// Asks some distributor for what is newer, unless that was done a moment ago.
+  /// Asks a random distributor for a newer cluster state and schema, at most once in a short interval.
   void refresh_info();
   void take_info(const rpc::ClusterInfo& info);
   rpc::Address any_distributor();
   bool check_resume();
-  /// Learns what the selection says about buckets; what does not parse is for the servers to refuse.
+  /// Parses the selection to learn which buckets can match. If it does not parse, the servers refuse it.
   void look_at_selection();
-  /// True if the selection names its buckets, so that they need not be listed.
+  /// Returns true if the selection names the buckets; they are then added without asking the distributors for a list.
   bool locate();
-  /// Adds the bucket, unless it need not be read.
+  /// Adds the bucket if it has to be read.
   void add_bucket(BucketId bucket);
   void buckets_known();
-  /// Replaces a bucket by its parts with so many bits, which are due now.
+  /// Replaces a bucket by its parts with `bits` bits, which are due at once.
   void cut_bucket(BucketId bucket, unsigned bits);
   bool wants(const GlobalId& gid) const;
   void list_all();
@@ -100,7 +101,7 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
 
   // Running visitors (visitor_session_run.cpp).
   void create_visitors();
-  /// The node with the fewest visitors of those that could have another one; null if there is none.
+  /// The node with the fewest visitors among those that can run another one; null if there is none.
   std::pair<const std::uint16_t, Node>* next_node(std::uint32_t limit);
   void create_visitor(std::uint16_t node, std::vector<BucketId> buckets);
   std::uint32_t batch_size(std::size_t queued, unsigned runs) const;
@@ -118,7 +119,7 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
   bool node_up(std::uint16_t node) const;
   void drop_runs_of_dead_nodes();
 
-  // Relieving nodes that are slower than the others (visitor_session_backup.cpp).
+  // Relieving nodes that are slower than others (visitor_session_backup.cpp).
   void relieve_stragglers();
   bool has_idle_node() const;
   void take_from_queue(std::uint16_t index, Node& node, Duration patience);
@@ -129,7 +130,7 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
   void finish(Status status);
   void finish_if_done();
 
-  /// `f(self, ...)` wherever an answer arrives, unless the session is gone or over.
+  /// Wraps a callback as `f(self, ...)`, which does nothing if the session is destroyed or finished.
   template <typename F>
   auto guarded(F f) {
     return [weak = weak_from_this(), f = std::move(f)](auto&&... arguments) mutable {
@@ -148,7 +149,7 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
 
   bool finished_ = false;
   bool paused_ = false;
-  bool held_back_ = false;  ///< on_begin said that the next visitor has to wait.
+  bool held_back_ = false;  ///< on_begin has delayed the next visitor.
   VisitProgress progress_;
   MonotonicTime started_;
   MonotonicTime last_moved_;
@@ -156,29 +157,30 @@ class VisitorSession::Impl : public std::enable_shared_from_this<Impl> {
 
   std::optional<MonotonicTime> awake_at_;
 
-  // Finding out.
+  // Listing and resolving buckets.
   bool refreshing_ = false;
   MonotonicTime refreshed_{-1'000'000'000};
   bool listed_ = false;        ///< The buckets are known.
-  bool named_ = false;         ///< They were not listed, so that some may not exist.
-  std::uint64_t listing_ = 0;  ///< Number of the listing under way; 0: none.
+  bool named_ = false;         ///< The buckets were named and not listed, so some may not exist.
+  std::uint64_t listing_ = 0;  ///< Number of the listing in progress; 0: none.
   std::uint64_t listings_ = 0;
-  std::size_t listing_open_ = 0;  ///< Distributors that have not answered it.
+  std::size_t listing_open_ = 0;  ///< Distributors that have not answered the listing.
   std::vector<rpc::BucketNode> listing_found_;
   MonotonicTime next_listing_;
   Duration listing_backoff_{0};
-  std::set<std::pair<MonotonicTime, BucketId>> due_;  ///< Buckets to ask for, and when.
-  std::size_t settling_ = 0;                          ///< Answers that cancel() waits for.
+  std::set<std::pair<MonotonicTime, BucketId>>
+      due_;                   ///< Buckets whose nodes have to be resolved, by the time to do it.
+  std::size_t settling_ = 0;  ///< Outstanding answers that cancel() waits for.
   UniqueFunction<void()> settled_;
 
   PositionSet done_;
-  PositionSet done_before_;  ///< By the visit that is resumed.
+  PositionSet done_before_;  ///< Parts done by the visit that is resumed.
   std::optional<Selection> selection_;
 
   std::map<BucketId, Bucket> buckets_;
   std::map<std::uint16_t, Node> nodes_;
   std::map<std::uint64_t, Run> runs_;
-  Duration bucket_time_{0};  ///< Of all that are done, from the event before in the same visitor.
+  Duration bucket_time_{0};  ///< Sum of the times between successive events of each visitor.
 };
 
 }  // namespace fjord::visitors

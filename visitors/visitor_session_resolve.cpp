@@ -1,4 +1,4 @@
-// The part of a session that finds out which buckets there are and which node to read each from.
+// The part of a session that finds the buckets and the node to read each from.
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@ namespace fjord::visitors {
 namespace {
 
 constexpr Duration kRefreshInterval = milliseconds(200);
-/// With more buckets than that it is cheaper to ask which of them there are.
+/// With more buckets than this it is cheaper to ask the distributors for all buckets.
 constexpr std::size_t kLocatedMax = 1024;
 
 std::vector<std::uint16_t> distributors_up(const rpc::ClusterSnapshot& snapshot) {
@@ -143,8 +143,8 @@ void VisitorSession::Impl::on_listed(std::uint64_t listing, Result<rpc::GetBucke
     listing_failed(reply ? reply->status : reply.error());
     return;
   }
-  // The answers belong together only under one state: each bucket has one owner then. A single bucket that is in the
-  // wrong place says that the distributor's state is another one.
+  // The answers fit together only under one cluster state, in which each bucket has one owner. A single bucket with
+  // WrongDistribution shows that the distributor has another state.
   for (const rpc::BucketNode& found : reply->buckets) {
     if (found.status.code() == StatusCode::WrongDistribution) {
       listing_failed(found.status);
@@ -168,7 +168,7 @@ void VisitorSession::Impl::listing_complete() {
   listing_ = 0;
   listed_ = true;
   moved();
-  // In the order of the tree, so that what is done is few ranges of it.
+  // Visits buckets in the order of the tree, so that the finished parts form few ranges.
   std::sort(listing_found_.begin(), listing_found_.end(), [](const rpc::BucketNode& a, const rpc::BucketNode& b) {
     return a.bucket.sort_key() < b.bucket.sort_key();
   });
@@ -251,14 +251,14 @@ void VisitorSession::Impl::on_resolved(const std::vector<BucketId>& asked, Resul
 void VisitorSession::Impl::on_bucket_node(const rpc::BucketNode& found) {
   if (!buckets_.contains(found.bucket)) return;
   if (found.status && !node_up(found.node)) {
-    // The distributor knows another state than we do; a bucket queued for this node would wait for ever.
+    // The distributor has another cluster state; a bucket queued for this node would wait for ever.
     refresh_info();
     again_later(found.bucket, Status(StatusCode::NotReady, "storage." + std::to_string(found.node) + " is not up"));
   } else if (found.status) {
     buckets_.at(found.bucket).even_damaged = found.even_damaged;
     nodes_[found.node].queue.push_back(found.bucket);
   } else if (found.status.code() == StatusCode::NotFound && buckets_.at(found.bucket).may_be_missing) {
-    bucket_complete(found.bucket, {});  // nothing was ever put there
+    bucket_complete(found.bucket, {});  // the bucket has never held a document
   } else {
     if (found.status.code() == StatusCode::WrongDistribution) refresh_info();
     again_later(found.bucket, found.status);

@@ -1,4 +1,4 @@
-// The part of a session that creates visitors, polls them and deals with what they say.
+// The part of a session that creates visitors, polls them and handles their events.
 
 #include <algorithm>
 #include <utility>
@@ -9,7 +9,7 @@
 namespace fjord::visitors {
 namespace {
 
-constexpr std::uint32_t kVisitorsPerNodeDefault = 16;  // the node runs as many as it sees fit and queues the others
+constexpr std::uint32_t kVisitorsPerNodeDefault = 16;  // the node limits how many run and queues the others
 constexpr std::uint32_t kBatchMax = 64;
 constexpr std::uint32_t kRounds = 4;
 constexpr unsigned kSilentCallsMax = 3;
@@ -47,7 +47,7 @@ std::uint32_t VisitorSession::Impl::batch_size(std::size_t queued, unsigned runs
   if (options_.buckets_per_visitor != 0) return options_.buckets_per_visitor;
   const std::size_t visitors = options_.visitors_per_node == 0 ? kVisitorsPerNodeDefault : options_.visitors_per_node;
   if (options_.one_round) {
-    const std::size_t left = visitors - runs;  // create_visitors() goes on only while there are fewer
+    const std::size_t left = visitors - runs;  // positive: create_visitors() continues only while runs < visitors
     return std::clamp(static_cast<std::uint32_t>((queued + left - 1) / left), 1u, kBatchMax);
   }
   return std::clamp(static_cast<std::uint32_t>(queued / (visitors * kRounds)), 1u, kBatchMax);
@@ -148,7 +148,8 @@ void VisitorSession::Impl::on_created(std::uint64_t run_id, Result<rpc::CreateVi
   } else if (classify(reply->status) == Fault::Permanent) {
     finish(reply->status);
   } else {
-    if (reply->status.code() == StatusCode::Busy) moved();  // It waits for room, as others wait in the node's queue.
+    if (reply->status.code() == StatusCode::Busy)
+      moved();  // The visitor waits for room on the node, which counts as progress.
     drop_run(run_id, reply->status);
   }
 }
@@ -171,7 +172,7 @@ void VisitorSession::Impl::on_polled(std::uint64_t run_id, Result<rpc::VisitorNe
   if (!reply) {
     refresh_info();
     if (++run.silent_calls < kSilentCallsMax && node_up(run.node)) {
-      // The call or its answer was lost; what was in it comes again.
+      // The call or its answer was lost; the unacknowledged events are sent again.
       executor_.post_after(options_.retry_first * 4, guarded([run_id](Impl& self) {
                              const auto again = self.runs_.find(run_id);
                              if (again != self.runs_.end()) self.poll(again->second);
@@ -193,11 +194,11 @@ void VisitorSession::Impl::on_polled(std::uint64_t run_id, Result<rpc::VisitorNe
     if (callbacks_.on_processor_time) callbacks_.on_processor_time();
     if (finished_) return;
   }
-  if (reply->events.empty()) moved();  // the visitor lives and is busy
+  if (reply->events.empty()) moved();  // the visitor is alive and busy
   for (rpc::VisitorEvent& event : reply->events) {
     if (!on_event(run, std::move(event))) return;
   }
-  if (reply->finished || run.unfinished.empty()) {  // it has nothing more to say then
+  if (reply->finished || run.unfinished.empty()) {  // the visitor has no further events then
     drop_run(run_id, Status(StatusCode::Unknown, "the visitor ended before its buckets"));
     finish_if_done();
   } else {
@@ -205,9 +206,9 @@ void VisitorSession::Impl::on_polled(std::uint64_t run_id, Result<rpc::VisitorNe
   }
 }
 
-/// False if the run is no more.
+/// Returns false if the run is gone or the session has finished.
 bool VisitorSession::Impl::on_event(Run& run, rpc::VisitorEvent event) {
-  if (event.sequence <= run.acknowledged) return true;  // sent again before our acknowledgement arrived
+  if (event.sequence <= run.acknowledged) return true;  // a repeated event, sent before the acknowledgement arrived
   if (event.sequence != run.acknowledged + 1) {
     drop_run(run.id, Status(StatusCode::Corruption, "events of a visitor are missing"));
     return false;
@@ -231,7 +232,7 @@ bool VisitorSession::Impl::on_event(Run& run, rpc::VisitorEvent event) {
       on_bucket_error(event.bucket, event.status);
     }
   }
-  finish_if_done();  // Not later: the answer that says "finished" may be lost together with its node.
+  finish_if_done();  // Checked here because the answer that says "finished" may be lost together with its node.
   return !finished_;
 }
 
@@ -245,7 +246,7 @@ void VisitorSession::Impl::give(BucketId bucket, std::string docblock) {
 }
 
 std::string VisitorSession::Impl::without_unwanted(Bucket& bucket, std::string docblock) const {
-  std::vector<bool> wanted;  // Mostly all of them, and then the block is passed on as it is.
+  std::vector<bool> wanted;  // Usually all wanted; then the block is passed on unchanged.
   bool leaves_out = false;
   DocBlockReader reader(docblock);
   while (const auto entry = reader.next()) {

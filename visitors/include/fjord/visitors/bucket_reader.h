@@ -10,25 +10,26 @@
 
 namespace fjord::visitors {
 
-/// A bucket as it lies on a storage node. Lifetime: a call.
+/// A bucket's data on one storage node. Lifetime: one call.
 struct BucketOnNode {
   spi::PersistenceProvider& provider;
-  std::span<const BucketId> parts;  ///< All that have documents of it: it, what it was split into or is now a part of.
-  const PositionRange& wanted;      ///< Documents elsewhere are none of the bucket's.
+  std::span<const BucketId> parts;  ///< Local buckets that hold its documents: itself, its parts after a split, or the
+                                    ///< bucket it was joined into.
+  const PositionRange& wanted;      ///< Positions of the bucket; documents elsewhere belong to other buckets.
   const spi::IterateOptions& options;
 };
 
-/// Reads a bucket in the place of an iterator, for a visitor that knows some of its documents from before.
+/// Reads a bucket instead of an iterator, for a visitor that keeps state about its documents from an earlier visit.
 ///
-/// Threading: next() on the stripe that owns the bucket; what a visitor asks of its own reader, on the visitor's
-/// executor once all was read. Lifetime: held by shared_ptr.
+/// Threading: next() and close() run on the stripe that owns the bucket. A visitor queries its own reader on the
+/// visitor's executor after all documents were read. Lifetime: held by shared_ptr.
 class BucketReader {
  public:
   virtual ~BucketReader() = default;
-  /// Appends documents to `block` until it has `bytes_max`; false once all were given. Errors: those of the provider,
-  /// which end the bucket.
+  /// Appends documents to `block` until it has `bytes_max` bytes. Returns false after the last document. Errors: those
+  /// of the provider, which end the bucket.
   virtual Result<bool> next(const BucketOnNode& bucket, DocBlockBuilder& block, std::size_t bytes_max) = 0;
-  /// On the stripe: next() is not called any more. What belongs to the provider is given back.
+  /// Called on the stripe after the last next(). Releases everything that belongs to the provider.
   virtual void close() = 0;
 };
 

@@ -9,11 +9,11 @@
 
 namespace fjord::visitors {
 
-/// The last BucketId::position() there is; the first one is 0.
+/// The largest BucketId::position(); the smallest is 0.
 inline constexpr std::uint64_t kLastPosition = (std::uint64_t{1} << BucketId::kUsedBitsMax) - 1;
 
-/// A part of the bucket tree, both ends included. It says the same whatever number of bits buckets use, so it stays
-/// true when they are split, joined or moved.
+/// A part of the bucket tree, both ends included. Positions do not depend on the number of bits that buckets use, so a
+/// range stays valid when buckets are split, joined or moved.
 struct PositionRange {
   std::uint64_t first = 0;
   std::uint64_t last = kLastPosition;
@@ -22,7 +22,7 @@ struct PositionRange {
     const std::uint64_t first = bucket.position();
     return {first, first + (bucket.span() - 1)};
   }
-  /// Number `index` (from 0) of `count` slices, which have no position in common and together have all. 0 < count.
+  /// Slice `index` (from 0) of `count` slices. Slices are disjoint and together cover all positions. 0 < count.
   static PositionRange slice(std::uint64_t index, std::uint64_t count);
 
   bool is_all() const { return first == 0 && last == kLastPosition; }
@@ -32,10 +32,10 @@ struct PositionRange {
   friend bool operator==(const PositionRange&, const PositionRange&) = default;
 };
 
-/// Of a document: that of its narrowest bucket.
+/// Position of a document: that of the bucket with all bits that contains it.
 inline std::uint64_t position_of(const GlobalId& gid) { return bucket_of(gid, BucketId::kUsedBitsMax).position(); }
 
-/// Parts of the bucket tree, kept as few ranges as possible.
+/// A set of positions in the bucket tree, kept as few ranges as possible.
 class PositionSet {
  public:
   void add(const PositionRange& range);
@@ -44,12 +44,12 @@ class PositionSet {
   bool contains(const PositionRange& range) const;
   bool overlaps(const PositionRange& range) const;
   bool empty() const { return ranges_.empty(); }
-  /// By rising position; no two of them touch.
+  /// Disjoint ranges in ascending order, with gaps between them.
   std::vector<PositionRange> ranges() const;
   friend bool operator==(const PositionSet&, const PositionSet&) = default;
 
  private:
-  std::map<std::uint64_t, std::uint64_t> ranges_;  ///< First to last.
+  std::map<std::uint64_t, std::uint64_t> ranges_;  ///< Last position of each range, by its first position.
 };
 
 }  // namespace fjord::visitors

@@ -19,53 +19,52 @@ namespace fjord::visitors {
 
 struct ChangeFeedOptions {
   std::string selection;
-  std::string field_set;  ///< Of the documents that are given; empty: all fields.
-  /// Goes on from there. Absent: from the beginning, so that all documents are given once, and then what changes.
+  std::string field_set;  ///< Fields of the documents in the feed; empty: all fields.
+  /// Continues from this token. Absent: the feed gives every existing document once, then the changes.
   std::optional<ChangeToken> resume;
-  bool from_now = false;  ///< Without a token: what is there is not given, only what changes from now on.
-  /// Distributors to ask while `snapshot` is empty.
+  bool from_now = false;  ///< Without a token: skips existing documents and gives only later changes.
+  /// Addresses of distributors, used while `snapshot` is empty.
   std::vector<rpc::Address> bootstrap;
-  Duration poll_interval = milliseconds(500);  ///< Between two looks at the cluster when nothing is left.
-  std::uint32_t block_bytes = 0;               ///< Of one answer, which is all that is kept; 0: the server's default.
+  Duration poll_interval = milliseconds(500);  ///< Time between two rounds once all changes were read.
+  std::uint32_t block_bytes = 0;  ///< Maximum size of one answer, the only buffer; 0: the server's default.
   std::uint32_t buckets_per_call = 256;
   Duration call_timeout = seconds(5);
   Duration retry = milliseconds(200);
 
-  /// Of the question that the token answers.
+  /// Hash of selection and field set. A token is valid only for a feed with the same fingerprint.
   std::uint64_t fingerprint() const;
 };
 
 struct ChangeFeedProgress {
-  std::uint64_t buckets = 0;     ///< That the distributors named in the last round.
-  std::uint64_t waiting = 0;     ///< Of these, whose changes cannot be read now: their replicas are being repaired.
-  std::uint64_t begun_anew = 0;  ///< Times that a bucket was given from its beginning again.
-  std::uint64_t changes = 0;     ///< Given, repetitions included.
+  std::uint64_t buckets = 0;     ///< Buckets that the distributors named in the last round.
+  std::uint64_t waiting = 0;     ///< Buckets among these that cannot be read because their replicas are being repaired.
+  std::uint64_t begun_anew = 0;  ///< Number of times that a bucket was given again from its beginning.
+  std::uint64_t changes = 0;     ///< Changes given, including repeated ones.
 };
 
-/// All on the feed's executor; none is called after on_end, cancel() or the feed's destruction.
+/// All run on the feed's executor. None runs after on_end, cancel() or the feed's destruction.
 struct ChangeFeedCallbacks {
-  /// Changes of one bucket by rising timestamp: documents, and removed entries for what is removed or is no longer
-  /// among the selected documents. When it has returned they are in token(). `again`: the bucket is given from its
-  /// beginning.
+  /// Changes of one bucket in ascending order of timestamp. A removed entry stands for a document that was removed or
+  /// that no longer matches the selection. After the callback returns, token() includes the changes. `again`: the
+  /// bucket is given from its beginning again.
   std::function<void(BucketId, std::string docblock, bool again)> on_changes;
-  /// Nothing new was given, but token() knows of buckets that it did not know of: of which time they were listed. Only
-  /// with that can a token of an unfinished first copy be resumed when removes were dropped before. May be empty.
+  /// token() has recorded when new buckets were listed, without new changes. A subscriber stores this token: otherwise
+  /// a first copy that is resumed after removes were dropped ends with on_resync. May be empty.
   std::function<void()> on_listed;
-  /// Every bucket was read up to what was stable when the round began.
+  /// Every bucket was read up to the bound that was stable when the round began.
   std::function<void()> on_caught_up;
-  /// Removes before this time are forgotten, and the subscriber has not been told of all of them: its copy has to be
-  /// made anew. The feed ends.
+  /// Removes before `horizon` were dropped before the subscriber received all of them. It has to copy all documents
+  /// again. The feed ends.
   std::function<void(Timestamp horizon)> on_resync;
-  /// An error that would come again, such as a selection that does not parse. The feed ends.
+  /// A permanent error, such as a selection that does not parse. The feed ends.
   std::function<void(Status)> on_end;
 };
 
-/// The client half of a subscription: all changes of documents that a selection names, at least once, in order within
-/// each document.
+/// The client half of a subscription: gives all changes of the documents that match a selection, at least once, in
+/// order within each document.
 ///
-/// It asks the distributors for the buckets, and storage nodes for what changed in each since the token's position.
-/// Nothing is kept for subscribers anywhere; what is buffered is one answer a storage node. Transient errors are
-/// retried for ever.
+/// Asks the distributors for the buckets, and storage nodes for the changes of each since the token's position. No node
+/// keeps state for subscribers; the feed buffers one answer a storage node. Transient errors are retried for ever.
 ///
 /// Threading: confined to `executor`. Lifetime: may be destroyed at any time on its executor, also inside a callback;
 /// `transport`, `clock` and `snapshot` outlive it.
@@ -79,12 +78,12 @@ class ChangeFeed {
 
   void start();
   void cancel();
-  /// Asks for no more; what is under way still arrives.
+  /// Sends no new requests; answers in flight still arrive.
   void pause();
   void resume();
   const ChangeToken& token() const;
   const ChangeFeedProgress& progress() const;
-  /// Why the last call failed; OK if nothing did yet.
+  /// Error of the last failed call; OK if no call has failed.
   const Status& last_problem() const;
 
  private:

@@ -11,41 +11,41 @@
 
 namespace fjord::visitors {
 
-/// How far a subscriber is in a part of the bucket tree.
+/// How far a subscriber has read a part of the bucket tree.
 struct ChangePosition {
-  std::uint64_t after_us = 0;  ///< Changes up to here were given; 0: none.
-  /// Of the replica set when they were, and the checksum over all that was there up to `after_us`. Zero and zero: not
-  /// known, so that it cannot be told whether something came in late.
+  std::uint64_t after_us = 0;  ///< Timestamp up to which changes were given; 0: none.
+  /// Epoch of the replica set at that time, and checksum over all entries up to `after_us`. Both zero: unknown, so late
+  /// entries cannot be detected.
   std::uint64_t epoch = 0;
   std::uint64_t checksum = 0;
-  /// The bucket was read up to here, which is above `after_us` if no entry was as new as that. If none was given: what
-  /// the subscriber has of this bucket, it has been told after this time.
+  /// Timestamp up to which the bucket was read; larger than `after_us` if its newest entry is older. If `after_us` is
+  /// 0, a lower bound: all changes of this bucket reach the subscriber after this time.
   std::uint64_t until_us = 0;
-  /// Removes before this time were dropped when it was read.
+  /// Removes before this timestamp had been dropped when the bucket was read.
   std::uint64_t horizon_us = 0;
   friend bool operator==(const ChangePosition&, const ChangePosition&) = default;
 };
 
-/// How far a subscriber is, bucket by bucket. Valid in another process and after any change of the cluster: where a
-/// bucket was split or joined, what was given is not known exactly any more, and is given again if it might have gaps.
+/// How far a subscriber is, bucket by bucket. Valid in another process and after any change of the cluster. The exact
+/// position is lost when a bucket is split or joined; the bucket is then given again if changes may be missing.
 class ChangeToken {
  public:
   ChangeToken() = default;
   explicit ChangeToken(std::uint64_t question) : question_(question) {}
 
   std::uint64_t question() const { return question_; }
-  /// For this bucket as it is now; nothing was given yet of what is not known.
+  /// The position of this bucket. Parts without a position count as not given at all.
   ChangePosition at(BucketId bucket) const;
-  /// True if the position is of exactly this bucket.
+  /// True if the token has a position of exactly this bucket.
   bool knows(BucketId bucket) const;
-  /// True if the position of any part of this bucket is known.
+  /// True if the token has a position of any part of this bucket.
   bool knows_part_of(BucketId bucket) const;
   void set(BucketId bucket, const ChangePosition& position);
   std::size_t size() const { return parts_.size(); }
 
   /// "fjord-changes-1:<question>:<first>-<last>@<after>/<epoch>/<checksum>/<until>,...:<checksum>", in hexadecimal.
   std::string to_text() const;
-  /// Errors: InvalidArgument that says what is wrong.
+  /// Errors: InvalidArgument that says why the text is not a valid token.
   static Result<ChangeToken> parse(std::string_view text);
   friend bool operator==(const ChangeToken&, const ChangeToken&) = default;
 
@@ -55,11 +55,12 @@ class ChangeToken {
     ChangePosition position;
     friend bool operator==(const Part&, const Part&) = default;
   };
-  /// Cuts the part that `position` is inside of, so that one begins there. Nothing is known exactly of the pieces.
+  /// Cuts the part that contains `position` in two, the second of which begins at `position`. The exact positions
+  /// (epoch and checksum) of both are lost.
   void cut_before(std::uint64_t position);
 
   std::uint64_t question_ = 0;
-  std::map<std::uint64_t, Part> parts_;  ///< By first position; they do not overlap.
+  std::map<std::uint64_t, Part> parts_;  ///< Disjoint parts by their first position.
 };
 
 }  // namespace fjord::visitors

@@ -8,14 +8,14 @@
 
 namespace fjord::visitors {
 
-/// The way to an executor for those who may outlive it: replies from stripes, clients and other services. Copies share
-/// one state. After close() tasks are dropped.
+/// Posts tasks to an executor that may be destroyed first; for replies from stripes, clients and other services. Copies
+/// share one state. After close() tasks are dropped.
 ///
-/// Threading: every thread. The lock is held only while a task is handed over.
+/// Threading: any thread. The lock is held only while a task is posted.
 /// Lifetime: the owner of the executor closes the mailbox before it destroys the executor.
 class Mailbox {
  public:
-  /// Leads nowhere: every task is dropped.
+  /// Has no executor: every task is dropped.
   Mailbox() = default;
   explicit Mailbox(Executor& executor) : state_(std::make_shared<State>(executor)) {}
 

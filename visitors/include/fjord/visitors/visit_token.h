@@ -9,17 +9,18 @@
 
 namespace fjord::visitors {
 
-/// How far a visit is: which parts of the bucket tree were read to their end. It names no bucket and no node, so it
-/// stays valid when buckets are split, joined or moved, when anything restarts, and in another client process.
+/// Progress of a visit: the parts of the bucket tree that were read to their end. It names no bucket and no node. So it
+/// stays valid when buckets are split, joined or moved, after any restart, and in another client process.
 struct VisitToken {
-  /// Of what is visited (VisitorSessionOptions::fingerprint()): a token fits one question only.
+  /// Fingerprint of the visit (VisitorSessionOptions::fingerprint()). A token is valid only for visits with the same
+  /// one.
   std::uint64_t question = 0;
   PositionSet done;
 
   /// "fjord-visit-1:<question>:<first>-<last>,...:<checksum>", numbers in hexadecimal.
   std::string to_text() const;
-  /// White space around the text does not matter. Errors: InvalidArgument that says what is wrong: no token, of a later
-  /// version, damaged.
+  /// Ignores white space around the text. Errors: InvalidArgument that says why the text is not a valid token: no
+  /// token, of another version, or damaged.
   static Result<VisitToken> parse(std::string_view text);
   friend bool operator==(const VisitToken&, const VisitToken&) = default;
 };

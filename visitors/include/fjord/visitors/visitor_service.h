@@ -12,25 +12,24 @@
 namespace fjord::visitors {
 
 struct VisitorServiceOptions {
-  /// CPUs of this node. The tunable storage.visitors_max is by default 2.5 a CPU: enough to keep all of them busy while
-  /// some visitors wait for reads and puts, and more has shown no effect.
+  /// CPUs of this node. The default of the tunable storage.visitors_max is 2.5 a CPU. This keeps all CPUs busy while
+  /// some visitors wait for reads and puts; more had no effect in measurements.
   unsigned cpus = 2;
-  std::uint32_t docblock_bytes = std::uint32_t{1}
-                                 << 20;  ///< Where the client names none; also the most it may ask for.
-  unsigned docblocks_pending = 4;        ///< Read but not acknowledged, per visitor.
-  std::uint32_t reply_bytes_max = std::uint32_t{8} << 20;  ///< Docblocks in one answer; at least one event goes out.
+  std::uint32_t docblock_bytes = std::uint32_t{1} << 20;   ///< Default and maximum size of a block.
+  unsigned docblocks_pending = 4;                          ///< Blocks that are read but not acknowledged, per visitor.
+  std::uint32_t reply_bytes_max = std::uint32_t{8} << 20;  ///< Docblock bytes of one answer; at least one event.
   Duration poll_wait_max = seconds(5);
-  Duration idle_max = seconds(60);  ///< A visitor whose client has not called for so long is destroyed.
+  Duration idle_max = seconds(60);  ///< Time without a call of its client after which a visitor is destroyed.
 };
 
-/// The storage node's side of visits: createVisitor, visitorNext, destroyVisitor; and of subscriptions: readChanges.
+/// The storage node's side of visits (createVisitor, visitorNext, destroyVisitor) and of subscriptions (readChanges).
 ///
-/// Each visitor runs on an executor of a pool; at most `storage.visitors_max` run at once and others wait their turn.
-/// Documents are read on the stripes, one block ahead of the visitor, and never while more than `docblocks_pending`
+/// Each visitor runs on an executor of a pool. At most `storage.visitors_max` run at once and the others wait.
+/// Documents are read on the stripes, one block ahead of the visitor, and only while fewer than `docblocks_pending`
 /// blocks wait for the client's acknowledgement.
 ///
-/// Threading: handle() from anywhere. Lifetime: destroy it before the node behind `access`; visitors that run then are
-/// told to stop and waited for.
+/// Threading: handle() on any thread. Lifetime: destroyed before the node behind `access`; the destructor stops running
+/// visitors and waits for them.
 class VisitorService final : public rpc::Service {
  public:
   VisitorService(const VisitorServiceOptions& options, Runtime& runtime, spi::BucketAccess& access,
