@@ -12,13 +12,12 @@
 
 namespace fjord::plugins {
 
-/// Processes of tasks that have ended, for the next ones of the same job: to start one costs more than to map some
-/// thousand documents. They are there as long as any task of the job is that has begun.
-/// Threading: every thread.
+/// Processes left by finished tasks, for later tasks of the same job: starting one costs more than mapping some
+/// thousand documents. They live as long as any started task of the job. Threading: any thread.
 class IdleProcesses {
  public:
   struct Process {
-    std::unique_ptr<PluginProcess> process;  ///< Null: there is none.
+    std::unique_ptr<PluginProcess> process;  ///< Null: no process is idle.
     bool needs_body = true;
   };
 
@@ -39,7 +38,7 @@ class IdleProcesses {
   std::vector<Process> processes_ FJORD_GUARDED_BY(mutex_);
 };
 
-/// By what a process was made with. Threading: every thread.
+/// Idle processes by the arguments that their processes were made with. Threading: any thread.
 class IdleProcessesByJob {
  public:
   std::shared_ptr<IdleProcesses> of(const std::string& made_with) {

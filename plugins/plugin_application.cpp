@@ -15,12 +15,12 @@ using mapreduce::BatchApplication;
 using mapreduce::KeyedValues;
 using mapreduce::MappedDocuments;
 
-/// What goes over in one message, about. One document or key may be more.
+/// Approximate size of one message. A single document or key may be larger.
 constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
 
-/// Passes everything on to a process, many documents or keys at a time. A process that ended, whatever the reason, is
-/// followed by another one, as nothing but the call that it was lost in depends on it; so that one document is blamed
-/// for it and not all of its batch, these are then given to the new one alone.
+/// Passes documents and keys to a process in batches. If a process is lost, a new one continues, because only the
+/// interrupted call depends on the old one. The documents of that batch are then sent one by one, so only the document
+/// that causes the loss fails.
 class PluginApplication final : public BatchApplication {
  public:
   PluginApplication(std::shared_ptr<const PluginContext> shared, std::string library, std::string name,
@@ -52,7 +52,7 @@ class PluginApplication final : public BatchApplication {
   Result<MappedDocuments> map_apart(std::span<const DocumentView> documents,
                                     const std::function<bool()>& cancelled) override {
     Result<MappedDocuments> mapped = map(Call::MapApart, documents, cancelled);
-    if (mapped && mapped->ends.empty()) mapped->ends = {0};  // It is blamed for its process, and has no tuples.
+    if (mapped && mapped->ends.empty()) mapped->ends = {0};  // The document that lost its process has no tuples.
     return mapped;
   }
 
@@ -90,7 +90,7 @@ class PluginApplication final : public BatchApplication {
   static bool never() { return false; }
   static bool is_of_process(const Status& status) { return status.code() == StatusCode::InvalidArgument; }
 
-  /// The answer is about some of the keys, from the front and at least one.
+  /// Asks about as many of the keys as one answer covers: at least one, from the front.
   Result<HostAnswer> ask_about(Call call, std::span<const KeyedValues> keys) {
     FJORD_TRY(start());
     HostRequest request;
@@ -102,7 +102,7 @@ class PluginApplication final : public BatchApplication {
     return ask(request, never);
   }
 
-  /// So that there is a process. Errors: IoError; NotReady; what the library's factory says.
+  /// Starts a process if there is none. Errors: IoError; NotReady; those of the library's factory.
   Status start() {
     if (process_ != nullptr) return Status::ok();
     if (idle_ == nullptr) idle_ = shared_->idle.of(library_ + encode(create_));
@@ -119,7 +119,7 @@ class PluginApplication final : public BatchApplication {
     return Status::ok();
   }
 
-  /// The process does not outlive an error.
+  /// Sends a request. Any error ends the process.
   Result<HostAnswer> ask(const HostRequest& request, const ChildProcess::IsCancelled& cancelled) {
     Result<HostAnswer> answer =
         process_->call(request, shared_->options.call_timeout, cancelled, [](const HostAnswer&) {});
@@ -148,7 +148,7 @@ class PluginApplication final : public BatchApplication {
     return or_failed(map_batch(call, documents.first(1), cancelled));
   }
 
-  /// Maps as many documents as fit into a message; last_batch_ says how many those are.
+  /// Maps as many documents as fit into a message and sets last_batch_ to their number.
   Result<MappedDocuments> map_batch(Call call, std::span<const DocumentView> documents,
                                     const std::function<bool()>& cancelled) {
     HostRequest request;
@@ -186,7 +186,7 @@ class PluginApplication final : public BatchApplication {
     return mapped;
   }
 
-  /// What a process is lost in with one document is that document's fault.
+  /// The loss of a process that mapped a single document becomes the failure of that document.
   Result<MappedDocuments> or_failed(Result<MappedDocuments> mapped) const {
     if (mapped || !is_of_process(mapped.error())) return mapped;
     MappedDocuments failed;
@@ -198,11 +198,11 @@ class PluginApplication final : public BatchApplication {
   std::shared_ptr<const PluginContext> shared_;
   std::string library_;
   HostRequest create_;
-  std::shared_ptr<IdleProcesses> idle_;  ///< Null: not started yet.
+  std::shared_ptr<IdleProcesses> idle_;  ///< Null: not started.
   std::unique_ptr<PluginProcess> process_;
   bool needs_body_ = true;
   std::size_t last_batch_ = 0;
-  /// So many of the next documents were in a batch that a process was lost in.
+  /// Number of next documents that were in a batch in which a process was lost.
   std::size_t suspects_ = 0;
 };
 

@@ -9,7 +9,7 @@
 
 namespace fjord::plugins {
 
-/// The application as a node knows it: each of its tasks runs in a process with `library`.
+/// Description of a plugin's application for a node; each task runs in a process that loads `library`.
 mapreduce::ApplicationInfo plugin_application(std::shared_ptr<const PluginContext> shared, std::string library,
                                               const DescribedApplication& described);
 

@@ -6,11 +6,11 @@
 
 namespace fjord::plugins {
 
-/// What all visitors and applications of plugins share. Lifetime: `metrics` outlives it.
+/// State shared by all visitors and applications of plugins. Lifetime: `metrics` outlives it.
 struct PluginContext {
   PluginContext(PluginOptions plugin_options, MetricRegistry& metrics);
 
-  /// Counts the failed call of a plugin, and says so.
+  /// Counts and logs a failed call of a plugin, except a cancelled one.
   void say(const Status& failed_call) const;
 
   PluginOptions options;

@@ -16,11 +16,11 @@ namespace fjord::plugins {
 /// Threading: one thread at a time; calls block.
 class PluginProcess {
  public:
-  /// Errors: IoError if it cannot be started.
+  /// Errors: IoError if the process cannot be started.
   static Result<std::unique_ptr<PluginProcess>> start(const PluginOptions& options, const std::string& library);
 
-  /// Asks, hands on the documents that come before the outcome, and returns that. Errors: what the plugin said; those
-  /// of ChildProcess.
+  /// Sends a request, passes the documents that precede the outcome to `on_documents`, and returns the outcome. Errors:
+  /// those of the plugin and of ChildProcess.
   Result<HostAnswer> call(const HostRequest& request, Duration timeout, const ChildProcess::IsCancelled& is_cancelled,
                           const std::function<void(HostAnswer)>& on_documents);
 

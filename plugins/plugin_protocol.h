@@ -12,7 +12,7 @@
 #include "fjord/mapreduce/job_functions.h"
 #include "fjord/rpc/messages.h"
 
-/// What a storage node and a plugin host say to each other as messages of ChildProcess. The node asks, the host answers
+/// Messages between a node and a plugin host, sent through ChildProcess. The node sends requests; the host answers each
 /// with any number of documents and one outcome.
 namespace fjord::plugins {
 
@@ -33,13 +33,13 @@ enum class Call : std::uint8_t {
 struct HostRequest {
   Call call = Call::Describe;
   BucketId bucket;
-  std::string docblock;  ///< Visit.
-  std::string name;      ///< Of a visitor or an application: Create and CreateApplication, as the next two.
+  std::string docblock;  ///< For Visit.
+  std::string name;      ///< For Create and CreateApplication, as the next two: name of the visitor or application.
   std::vector<rpc::Parameter> parameters;
   std::vector<std::string> schemas;
-  std::string document_type;  ///< CreateApplication, as the next one.
-  std::string version;        ///< The one that the node knows; the file may have been replaced since.
-  std::string batch;          ///< Map to MapApart; see below.
+  std::string document_type;  ///< This and the next one are for CreateApplication.
+  std::string version;        ///< Version that the node knows; the file may have been replaced.
+  std::string batch;          ///< For Map to MapApart; format below.
 };
 
 struct DescribedApplication {
@@ -50,33 +50,42 @@ struct DescribedApplication {
 };
 
 struct HostAnswer {
-  /// Documents for the client; the outcome follows.
+  /// Documents for the client; more documents or the outcome follow.
   std::optional<std::string> docblock;
-  BucketId bucket;  ///< Of the docblock.
+  BucketId bucket;  ///< Bucket of the docblock.
   Status status;
-  std::string result;                                          ///< EndBucket; CreateApplication to MapApart, see below.
-  std::vector<std::pair<std::string, std::string>> described;  ///< Describe: name and help of visitors.
-  std::vector<DescribedApplication> applications;              ///< Describe.
+  std::string result;  ///< For EndBucket and CreateApplication to MapApart; format below.
+  std::vector<std::pair<std::string, std::string>> described;  ///< For Describe: name and help of each visitor.
+  std::vector<DescribedApplication> applications;              ///< For Describe.
 };
 
-/// | call | batch | result |
-/// |---|---|---|
-/// | CreateApplication | | needs bodies: a byte |
-/// | Map | header and body of each document | the number of documents at the front that were mapped, that of tuples
-/// emitted, that of documents which failed, and of each its index, code and message; then keys and values |
-/// | MapApart | the same | the same, but before keys and values the length of those of each document |
-/// | Combine | keys with values, as put_values() | the values of each of the first keys, without the key |
-/// | Reduce | the same | of each of the first keys a byte, and its result if that is 1 |
+/// Formats of `batch` and `result`:
 ///
-/// An outcome that is an error tells of the process, which is of no use any more; but for Reduce, where it may also be
-/// what reduce() said.
+///     CreateApplication
+///       result: one byte, 1 if the application needs bodies
+///     Map
+///       batch: header and body of each document
+///       result: number of documents mapped (from the front), number of tuples emitted, number of failed documents;
+///               index, code and message of each failed one; then keys and values
+///     MapApart
+///       batch: as for Map
+///       result: as for Map, but with the tuple length of each document before the keys and values
+///     Combine
+///       batch: keys, each followed by its values as put_values()
+///       result: the combined values of each of the first keys, without the key
+///     Reduce
+///       batch: as for Combine
+///       result: for each of the first keys a byte, and the result if the byte is 1
+///
+/// An outcome with an error means that the process is unusable. Exception: after Reduce it may also be the error that
+/// reduce() returned.
 void put_values(std::string& out, std::span<const std::string_view> values);
-/// False if it is malformed.
+/// Returns false if `in` is malformed.
 bool take_values(ByteReader& in, std::vector<std::string_view>& values);
 
 std::string encode(const HostRequest& request);
 std::string encode(const HostAnswer& answer);
-/// Nothing: malformed.
+/// Empty if the message is malformed.
 std::optional<HostRequest> decode_request(std::string_view message);
 std::optional<HostAnswer> decode_answer(std::string_view message);
 

@@ -11,8 +11,8 @@ using visitors::BucketDone;
 using visitors::VisitContext;
 using visitors::Visitor;
 
-/// Passes everything on to a process, which it starts with the first bucket: that may take a while, and this object is
-/// made on an executor that all visitors share.
+/// Passes every call to a process. The first bucket starts the process, because that can take long and this object is
+/// constructed on an executor that all visitors share.
 class PluginVisitor final : public Visitor {
  public:
   PluginVisitor(std::shared_ptr<PluginContext> shared, std::string library, std::string name, VisitContext& context,
@@ -46,7 +46,7 @@ class PluginVisitor final : public Visitor {
   void abandon_bucket(BucketId bucket) override {
     if (process_ == nullptr) return;
     const Result<HostAnswer> ignored = ask(about(Call::AbandonBucket, bucket));
-    static_cast<void>(ignored);  // Whatever is wrong there is said by the next call.
+    static_cast<void>(ignored);  // The next call reports the error.
   }
 
  private:

@@ -7,7 +7,7 @@
 
 namespace fjord::plugins {
 
-/// Makes visitors that run as `name` of `library`, in a process for each.
+/// Makes visitors that run as `name` of `library`, each in a process of its own.
 visitors::VisitorFactory plugin_visitor_factory(std::shared_ptr<PluginContext> shared, std::string library,
                                                 std::string name);
 

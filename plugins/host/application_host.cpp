@@ -14,8 +14,8 @@ using mapreduce::ApplicationParameters;
 using mapreduce::JobFunctions;
 using Clock = std::chrono::steady_clock;
 
-/// The answer to a batch comes after so long, with as many documents or keys as were dealt with by then: the limit on
-/// the time of a call is one on that of a document or key.
+/// Time after which a batch is answered with the documents or keys finished by then. So the time limit of a call is a
+/// limit for one document or key.
 constexpr std::chrono::milliseconds kBatchTime{100};
 
 HostAnswer failed(StatusCode code, std::string message) {
@@ -51,10 +51,10 @@ class Tuples {
   using Groups = std::unordered_map<std::string, std::vector<std::string>>;
   JobFunctions& functions_;
   Groups groups_;
-  std::vector<const Groups::value_type*> keys_;  ///< In the order in which they came.
+  std::vector<const Groups::value_type*> keys_;  ///< Groups in the order in which their keys were first emitted.
 };
 
-/// What map() emits for one document: none of it counts if it fails.
+/// The tuples that map() emits for one document; discarded if the document fails.
 class DocumentTuples final : public mapreduce::Emitter {
  public:
   void emit(std::string_view key, std::string_view value) override {
@@ -94,7 +94,8 @@ class OneResult final : public mapreduce::ResultEmitter {
   std::string value;
 };
 
-/// Exceptions tell of the document; a lack of memory may have come from those before it.
+/// Turns an exception into the document's status. std::bad_alloc is passed on, because earlier documents may have
+/// caused it.
 template <typename F>
 Status caught(const char* what, F f) {
   try {

@@ -9,13 +9,13 @@
 
 namespace fjord::plugins {
 
-/// The application of one task, in its process. Exceptions of the library that tell of a document become its status;
-/// the others go through.
+/// The application of one task, in the task's process. Exceptions caused by a document become its status; others are
+/// passed on.
 class ApplicationHost {
  public:
   explicit ApplicationHost(const PluginRegistry& registry) : registry_(registry) {}
 
-  /// CreateApplication to Reduce, of which CreateApplication comes first.
+  /// Handles CreateApplication, which comes first, and Map to MapApart.
   HostAnswer handle(const HostRequest& request);
 
  private:

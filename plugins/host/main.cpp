@@ -1,5 +1,5 @@
-// fjord-plugin-host: one library of visitors and applications, in a process that may be lost. Started by nodes, which
-// talk to it over a socket (plugin_protocol.h).
+// fjord-plugin-host: runs one library of visitors and applications in a process that may be lost. Started by nodes,
+// which talk to it over a socket (plugin_protocol.h).
 
 #include <condition_variable>
 #include <csignal>
@@ -34,7 +34,7 @@ using visitors::Mailbox;
 using visitors::VisitContext;
 using visitors::Visitor;
 
-/// The executor of the visitor: tasks run while an outcome is waited for, on the thread that waits.
+/// The visitor's executor: runs tasks on the thread that waits for an outcome.
 class WaitingExecutor final : public Executor {
  public:
   void post(Task task) override {
@@ -42,7 +42,7 @@ class WaitingExecutor final : public Executor {
     tasks_.push_back(std::move(task));
     changed_.notify_one();
   }
-  /// Nothing here needs time; who asks for it all the same gets a thread.
+  /// Plugins rarely need delays, so each delayed task gets a thread.
   void post_after(Duration delay, Task task) override {
     std::thread([this, delay, task = std::move(task)]() mutable {
       std::this_thread::sleep_for(delay);
@@ -72,7 +72,7 @@ class WaitingExecutor final : public Executor {
 };
 
 void answer(const HostAnswer& what) {
-  if (!child_socket::send(encode(what))) std::_Exit(0);  // The storage node has gone.
+  if (!child_socket::send(encode(what))) std::_Exit(0);  // The node has ended.
 }
 
 HostAnswer outcome(Status status) {
@@ -94,7 +94,7 @@ class Host final : public VisitContext {
     documents.docblock = std::move(docblock);
     answer(documents);
   }
-  /// Whoever cancels a visit ends this process.
+  /// Always false: a cancelled visit ends this process.
   bool cancelled() const override { return false; }
 
   HostAnswer handle(HostRequest& request) {
@@ -196,7 +196,7 @@ class Host final : public VisitContext {
   ApplicationHost application_;
 };
 
-/// What keeps the library from being used; empty: nothing.
+/// The reason why the library cannot be used; empty if it can.
 std::string load(const char* file, PluginRegistry& registry) {
   void* const library = ::dlopen(file, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return std::string("cannot be loaded: ") + ::dlerror();

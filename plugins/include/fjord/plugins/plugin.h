@@ -12,7 +12,7 @@
 #include "fjord/mapreduce/job_functions.h"
 #include "fjord/visitors/visitor.h"
 
-/// What a library of visitors or MapReduce applications includes. The whole of one with a visitor:
+/// The header that a library of visitors or MapReduce applications includes. A complete library with a visitor:
 ///
 ///     class Count final : public fjord::visitors::Visitor {
 ///      public:
@@ -30,7 +30,7 @@
 ///
 ///     FJORD_PLUGIN(registry) { registry.add<Count>("count", "Counts documents"); }
 ///
-/// And of one with an application, which says how long the longest text of each city is:
+/// A complete library with an application, which computes the length of the longest text of each city:
 ///
 ///     class Longest final : public fjord::mapreduce::JobFunctions {
 ///      public:
@@ -60,36 +60,37 @@
 ///
 ///     FJORD_PLUGIN(registry) { registry.add_application<Longest>("longest", "1", "The longest text of each city"); }
 ///
-/// (As a factory can, it should check that the fields are there: examples/plugin/word_count.cpp.)
+/// (A real application has a factory that checks that the fields exist: examples/plugin/word_count.cpp.)
 ///
-/// Built against an installed Fjord:
+/// To build it against an installed Fjord:
 ///
 ///     find_package(fjord REQUIRED)
 ///     fjord_add_plugin(count SOURCES count.cpp)
 ///
-/// A node runs each visitor, and each task of an application, in a process of its own (fjord-plugin-host): whatever it
-/// does there, throwing, looping, leaking or crashing, ends its visit or fails its document with an error that says so,
-/// and nothing else.
+/// A node runs each visitor, and each task of an application, in a process of its own (fjord-plugin-host). If the
+/// library throws, loops, leaks or crashes, this ends only its visit or fails only its document, with an error that
+/// names the cause.
 namespace fjord::plugins {
 
-/// Of this header and all that it includes. A library with another one is refused.
+/// Version of this header and all that it includes. A node refuses libraries with another one.
 inline constexpr std::uint32_t kPluginInterface = 2;
 
-/// What an application is made with. Lifetime: outlives the application.
+/// Arguments of an application's factory. Lifetime: outlives the application.
 struct ApplicationContext {
-  const DocumentType& type;  ///< Of the documents that map() is given.
+  const DocumentType& type;  ///< Type of the documents passed to map().
   const mapreduce::ApplicationParameters& parameters;
 };
 
-/// Errors (InvalidArgument, InvalidField) are the answer to whoever submits the job.
+/// Errors (InvalidArgument, InvalidField) are the answer to the submission of the job.
 using ApplicationFactory =
     std::function<Result<std::unique_ptr<mapreduce::JobFunctions>>(const ApplicationContext& context)>;
 
-/// Takes what a library offers. Threading: one thread, that of the host.
+/// The visitors and applications that a library offers. Threading: one thread, that of the host.
 class PluginRegistry {
  public:
   struct ApplicationEntry {
-    /// Changes with whatever changes results or the values between map and reduce: all nodes of a job have the same.
+    /// Must change whenever the results, or the values between map and reduce, change. All nodes of a job need the same
+    /// version.
     std::string version;
     std::string help;
     std::vector<mapreduce::ParameterInfo> parameters;
@@ -100,11 +101,12 @@ class PluginRegistry {
     visitors::VisitorFactory factory;
   };
 
-  /// The last one of a name counts. `name` is what `fjord visit --visitor` and createVisitor say.
+  /// Adds a visitor; a later one replaces an earlier one of the same name. `name` is the name in `fjord visit
+  /// --visitor` and createVisitor.
   void add(std::string name, std::string help, visitors::VisitorFactory factory) {
     entries_[std::move(name)] = Entry{std::move(help), std::move(factory)};
   }
-  /// For a visitor that is made without anything, and then takes no parameters, or with (VisitContext&).
+  /// Adds a visitor with a constructor that takes nothing or (VisitContext&). The visitor accepts no parameters.
   template <typename V>
   void add(std::string name, std::string help) {
     add(name, std::move(help),
@@ -119,9 +121,9 @@ class PluginRegistry {
           }
         });
   }
-  /// `name` is what `fjord job run` and submitJob say.
+  /// Adds an application. `name` is the name in `fjord job run` and submitJob.
   void add_application(std::string name, ApplicationEntry entry) { applications_[std::move(name)] = std::move(entry); }
-  /// For an application that is made without anything, or with (const ApplicationContext&).
+  /// Adds an application with a constructor that takes nothing or (const ApplicationContext&).
   template <typename A>
   void add_application(std::string name, std::string version, std::string help,
                        std::vector<mapreduce::ParameterInfo> parameters = {}) {
@@ -137,7 +139,7 @@ class PluginRegistry {
                      }});
   }
 
-  /// Visitors and applications, by name.
+  /// Visitors by name.
   const std::map<std::string, Entry, std::less<>>& entries() const { return entries_; }
   const std::map<std::string, ApplicationEntry, std::less<>>& applications() const { return applications_; }
 
@@ -148,7 +150,7 @@ class PluginRegistry {
 
 }  // namespace fjord::plugins
 
-/// Defines what the host looks for. Once in a library.
+/// Defines the symbols that the host looks up. Exactly once in a library.
 #define FJORD_PLUGIN(registry)                                                     \
   extern "C" {                                                                     \
   extern const std::uint32_t fjord_plugin_interface;                               \
