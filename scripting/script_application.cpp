@@ -19,12 +19,12 @@ using mapreduce::BatchApplication;
 using mapreduce::KeyedValues;
 using mapreduce::MappedDocuments;
 
-/// What goes over in one message, about. One document, or the values of a key that is reduced, may be more.
+/// Approximate size of one message. A single document, or the values of one key to reduce, may be larger.
 constexpr std::size_t kBatchBytes = std::size_t{1} << 20;
 
 bool never() { return false; }
 
-/// Appends the values of the script in a value of a tuple. Errors: Corruption.
+/// Splits the value of a tuple and appends the script's values in it. Errors: Corruption.
 Status unpack(std::string_view value, std::vector<std::string_view>& values) {
   ByteReader reader(value);
   while (reader.remaining() > 0) values.push_back(reader.string());
@@ -37,14 +37,14 @@ Result<std::vector<std::string_view>> unpacked(std::span<const std::string_view>
   return values;
 }
 
-/// The combining of many keys, in as many messages as it takes. Values of a key are combined one after the other in
-/// the order in which they are given, and what comes of some of them goes over again as the first of the others, so
-/// that nothing depends on where a message ends.
+/// Combines the values of many keys, in as many messages as needed. The values of a key are combined one after the
+/// other in their order. An intermediate result is sent again as the first of the remaining values, so the outcome does
+/// not depend on where a message ends.
 class Combining {
  public:
   using OnValue = std::function<void(std::size_t, std::string_view)>;
 
-  /// `values`: of each of `keys`, at least one.
+  /// `values`: the values of each of `keys`, at least one each.
   Combining(std::span<const KeyedValues> keys, std::vector<std::vector<std::string_view>> values)
       : keys_(keys), values_(std::move(values)) {}
 
@@ -74,7 +74,7 @@ class Combining {
     return message;
   }
 
-  /// False if this is no answer to the message.
+  /// Returns false if `answer` does not fit the last message.
   bool take(std::string_view answer, const OnValue& on_value) {
     ByteReader in(answer);
     for (const std::size_t sent : sent_) {
@@ -101,15 +101,15 @@ class Combining {
  private:
   std::span<const KeyedValues> keys_;
   std::vector<std::vector<std::string_view>> values_;
-  std::size_t key_ = 0;                ///< The one that is being combined, ...
-  std::size_t value_ = 0;              ///< ... the first of its values that is not yet, ...
-  std::optional<std::string> so_far_;  ///< ... and what came of those before it.
-  std::vector<std::size_t> sent_;      ///< In the last message: how many values of each key from key_ on.
+  std::size_t key_ = 0;                ///< The key being combined.
+  std::size_t value_ = 0;              ///< Index of its first value that is not combined.
+  std::optional<std::string> so_far_;  ///< Combined value of those before it.
+  std::vector<std::size_t> sent_;      ///< Number of values of each key, from key_ on, in the last message.
 };
 
-/// Passes everything on to a process, many documents or keys at a time. So that one document is blamed for a process
-/// that is lost, and not all that it was given at once, the next one is given these alone. A value of a tuple is one or
-/// more values of the script, as put_string() writes them (one of storage nodes before batches were there: more).
+/// Passes documents and keys to a process in batches. If a process is lost, the documents of that batch are sent to the
+/// next one by one, so only the document that causes the loss fails. The value of a tuple is one or more values of the
+/// script, as put_string() writes them; older storage nodes write several.
 class ScriptApplication final : public BatchApplication {
  public:
   explicit ScriptApplication(ScriptOptions options) : options_(std::move(options)) {}
@@ -131,7 +131,7 @@ class ScriptApplication final : public BatchApplication {
   Result<MappedDocuments> map_apart(std::span<const DocumentView> documents,
                                     const std::function<bool()>& cancelled) override {
     Result<MappedDocuments> mapped = map(Call::MapApart, documents, cancelled);
-    if (mapped && mapped->ends.empty()) mapped->ends = {0};  // It is blamed for its process, and has no tuples.
+    if (mapped && mapped->ends.empty()) mapped->ends = {0};  // The document that lost its process has no tuples.
     return mapped;
   }
 
@@ -172,14 +172,14 @@ class ScriptApplication final : public BatchApplication {
     return status.with_context("key " + std::string(key.substr(0, 100)));
   }
 
-  /// Appends the results of some of the keys, from the front and at least one.
+  /// Appends the results of as many keys as one answer covers: at least one, from the front.
   Status reduce_some(std::span<const KeyedValues> keys, std::vector<std::optional<std::string>>& results) {
     FJORD_TRY(process_->start());
     std::string message;
     std::size_t sent = 0;
     for (; sent < keys.size() && message.size() < kBatchBytes; ++sent) {
       FJORD_TRY_ASSIGN(auto values, unpacked(keys[sent].values));
-      // However they were put together on their way.
+      // Makes the order independent of how the values were grouped on their way.
       std::sort(values.begin(), values.end());
       put_string(message, keys[sent].key);
       put_varint(message, values.size());
@@ -210,8 +210,8 @@ class ScriptApplication final : public BatchApplication {
     return or_failed(map_batch(call, documents.first(1), cancelled));
   }
 
-  /// Maps as many documents as fit into a message; last_batch_ says how many those are. Errors: those of ChildProcess;
-  /// there is no process then.
+  /// Maps as many documents as fit into a message and sets last_batch_ to their number. Errors: those of ChildProcess,
+  /// which end the process.
   Result<MappedDocuments> map_batch(Call call, std::span<const DocumentView> documents,
                                     const std::function<bool()>& cancelled) {
     std::string message;
@@ -228,7 +228,7 @@ class ScriptApplication final : public BatchApplication {
     const auto answer = process_->call(call, message, cancelled ? cancelled : never);
     if (!answer) return process_->is_there() ? process_->nonsense() : answer.error();
     FJORD_TRY_ASSIGN(MappedDocuments mapped, decoded(*answer, call == Call::MapApart));
-    // What a slow script does not come to is sent again; so it is not given much more than it has done.
+    // Documents that a slow script does not reach are sent again, so the next batch is limited to the number just done.
     const bool has_done_all = mapped.documents == last_batch_;
     documents_max_ = has_done_all ? std::max(documents_max_, 2 * last_batch_) : mapped.documents;
     return mapped;
@@ -261,7 +261,7 @@ class ScriptApplication final : public BatchApplication {
     return mapped;
   }
 
-  /// What a process is lost in with one document is that document's fault.
+  /// The loss of a process that mapped a single document becomes the failure of that document.
   static Result<MappedDocuments> or_failed(Result<MappedDocuments> mapped) {
     if (mapped || mapped.error().code() != StatusCode::InvalidArgument) return mapped;
     return blamed(mapped.error());
@@ -275,9 +275,10 @@ class ScriptApplication final : public BatchApplication {
 
   ScriptOptions options_;
   std::unique_ptr<ScriptProcess> process_;
-  std::size_t documents_max_ = std::numeric_limits<std::size_t>::max() / 2;  ///< That are given to map together.
+  std::size_t documents_max_ =
+      std::numeric_limits<std::size_t>::max() / 2;  ///< Maximum number of documents in a call of map.
   std::size_t last_batch_ = 0;
-  std::size_t suspects_ = 0;  ///< So many of the next documents were in a batch that a process was lost in.
+  std::size_t suspects_ = 0;  ///< Number of next documents that were in a batch in which a process was lost.
 };
 
 }  // namespace

@@ -9,7 +9,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kMegabyte = 1 << 20;
-/// The host ends a call by itself at its limit, and says where; this is for what it cannot end.
+/// The host ends a call at its limit and reports the place. After this extra time the process is ended from outside,
+/// for calls that the host cannot end.
 constexpr std::chrono::milliseconds kGrace{1000};
 
 bool never() { return false; }

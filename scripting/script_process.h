@@ -15,26 +15,26 @@ namespace fjord::scripting {
 struct ScriptLimits {
   std::int64_t memory_mb = 0;
   std::int64_t call_ms = 0;
-  std::int64_t cpu_seconds = 0;  ///< Of all processes of the task together.
+  std::int64_t cpu_seconds = 0;  ///< CPU time of all processes of the task together.
 };
 
-/// The program of one task, in a fjord-script-host. A process that is lost, whatever the reason, can be followed by
-/// another one, as nothing but the call that it was lost in depends on it.
+/// The program of one task, in a fjord-script-host. A lost process can be replaced by a new one, because only the
+/// interrupted call depends on the old one.
 ///
 /// Threading: one thread at a time; calls block.
 class ScriptProcess {
  public:
-  /// `host`: the program fjord-script-host.
+  /// `host`: path of the program fjord-script-host; empty: next to the running program.
   ScriptProcess(std::string host, ScriptLimits limits, std::string script)
       : host_(std::move(host)), limits_(limits), script_(std::move(script)) {}
 
-  /// So that there is a process with the program in it. Errors: IoError; InvalidArgument for what is wrong with the
-  /// program, and if the CPU time of the task is used up.
+  /// Starts a process with the program if there is none. Errors: IoError; InvalidArgument if the program is wrong or
+  /// the CPU time of the task is used up.
   Status start();
-  /// The answer behind its first byte. There is a process. Errors: what the script says; those of ChildProcess, after
-  /// which there is none.
+  /// Sends a call and returns the answer without its first byte. Requires a process. Errors: those of the script; those
+  /// of ChildProcess, which end the process.
   Result<std::string> call(Call call, std::string_view arguments, const ChildProcess::IsCancelled& is_cancelled);
-  /// Ends a process that answers what no host does.
+  /// Ends a process that sent a malformed answer and returns the error.
   Status nonsense();
 
   bool is_there() const { return child_ != nullptr; }
@@ -46,7 +46,7 @@ class ScriptProcess {
   ScriptLimits limits_;
   std::string script_;
   std::unique_ptr<ChildProcess> child_;
-  std::chrono::steady_clock::duration spent_{};  ///< In calls: no less than their CPU time.
+  std::chrono::steady_clock::duration spent_{};  ///< Wall time of starts and calls: an upper bound of their CPU time.
   bool has_combine_ = false;
   bool needs_body_ = true;
 };

@@ -3,28 +3,37 @@
 #include <chrono>
 #include <cstdint>
 
-/// What a task and the host of its script say to each other (ChildProcess): a call and one answer.
+/// Messages between a task and the host of its script (ChildProcess): a call and one answer.
 ///
-/// | call | sent | answered |
-/// |---|---|---|
-/// | Load | script | has combine, wants headers only: a byte each |
-/// | Map | of each document: id, fields as JSON | how many documents were mapped; how many of these failed, and of each
-/// its number among them and why; then keys and values of the others in turn |
-/// | MapApart | the same | the same, but before keys and values the length of those of each document |
-/// | Combine | of each key: key, a count, values | of each key: how many of its values were combined, from the front,
-/// and to what; not all of them only for the last one | | Reduce | of each key: key, a count, values | of each key: 1
-/// and a result, or 0 |
+///     Load
+///       call: script
+///       answer: has combine, wants headers only: one byte each
+///     Map
+///       call: for each document its id, and its fields as JSON
+///       answer: number of documents mapped, number of these that failed; index and error of each failed one; then
+///               keys and values of the others in turn
+///     MapApart
+///       call: as for Map
+///       answer: as for Map, but with the tuple length of each document before the keys and values
+///     Combine
+///       call: for each key the key, a count, its values
+///       answer: for each key the number of its values that were combined, from the front, and the combined value; the
+///               number is less than all values only for the last key answered
+///     Reduce
+///       call: for each key the key, a count, its values
+///       answer: for each key 1 and a result, or 0
 ///
-/// Strings as put_string(), counts as put_varint(). Keys are text, values and results JSON; a value that Map answers
-/// is that of a tuple, put_string() of the JSON. An answer begins with a byte: 0, and what the table says, or 1 and
-/// what is wrong: for Combine and Reduce, with the first key. They and Map answer about the first ones of what was
-/// sent, at least one; and Combine combines two values, if there are two.
+/// Strings are written by put_string(), counts by put_varint(). Keys are text, values and results JSON. A value in the
+/// answer to Map is that of a tuple: put_string() of the JSON. An answer begins with a byte: 0 before the contents
+/// above, or 1 before an error, which for Combine and Reduce belongs to the first key. Map, Combine and Reduce answer
+/// about the first documents or keys of the call, at least one. Combine combines at least two values of a key that has
+/// two.
 namespace fjord::scripting {
 
 enum class Call : std::uint8_t { Load = 1, Map, Combine, Reduce, MapApart };
 
-/// The host answers after so long with what was done by then, so that a limit on the time of a call is one on that of a
-/// function of the script.
+/// Time after which the host answers a call with the results so far. So the time limit of a call is a limit for one
+/// call of a script function.
 inline constexpr std::chrono::milliseconds kBatchTime{100};
 
 }  // namespace fjord::scripting

@@ -7,22 +7,22 @@
 #include <string>
 #include <vector>
 
-/// Values of Lua as JSON and back. Lua reports errors by a jump over C++ frames, so nothing here has a destructor on
-/// its stack while it calls Lua: what has one lives in JsonWriter.
+/// Values of Lua as JSON and back. Lua reports errors with longjmp over C++ frames. So no function here holds an object
+/// with a destructor on its stack while it calls Lua; such objects are members of JsonWriter.
 namespace fjord::scripting {
 
-/// Objects and arrays within one another, at most.
+/// Maximum nesting depth of objects and arrays.
 inline constexpr int kDepthMax = 64;
 
-/// Pushes a value: objects and arrays become tables, null becomes nil. Raises errors of Lua's memory.
+/// Pushes a value: objects and arrays become tables, null becomes nil. Raises a Lua error if memory runs out.
 void push_json(lua_State* lua, const rapidjson::Value& value);
 
-/// One text for a value, whatever the order of its keys in memory: the keys of a table sorted, 1 and 1.0 apart, floats
-/// in the shortest form that reads back the same.
+/// Writes a value as JSON, with the same text for equal values: the keys of a table are sorted, 1 and 1.0 differ,
+/// floats have the shortest form that reads back to the same number.
 class JsonWriter {
  public:
-  /// The value at `index`. Raises an error of Lua for functions and the like, undefined and infinite numbers, keys that
-  /// are no strings, tables in themselves. Valid until the next call.
+  /// Writes the value at `index`; text() and size() are valid until the next call. Raises a Lua error for functions and
+  /// similar values, undefined and infinite numbers, keys that are not strings, and tables that contain themselves.
   void write(lua_State* lua, int index);
   const char* text() const { return buffer_.GetString(); }
   std::size_t size() const { return buffer_.GetSize(); }
@@ -33,7 +33,7 @@ class JsonWriter {
 
   rapidjson::StringBuffer buffer_;
   rapidjson::Writer<rapidjson::StringBuffer> writer_{buffer_};
-  std::vector<std::string> keys_;  ///< Of all tables that are being written, the innermost one last.
+  std::vector<std::string> keys_;  ///< Keys of all tables being written, the innermost table last.
 };
 
 }  // namespace fjord::scripting

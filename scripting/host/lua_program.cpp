@@ -9,7 +9,7 @@ constexpr int kInstructionsBetweenLooks = 10'000;
 constexpr const char* kChunkName = "=script";
 constexpr const char* kRegistryKey = "fjord";
 
-/// What reads files, runs other programs, or differs from run to run.
+/// Functions that read files, load code, print, or make results differ from run to run.
 constexpr const char* kForbidden[] = {"dofile", "loadfile", "load", "print", "collectgarbage", "warn"};
 
 }  // namespace
@@ -33,7 +33,7 @@ LuaProgram::~LuaProgram() {
 
 void* LuaProgram::allocate(void* program, void* block, std::size_t old_size, std::size_t new_size) {
   auto& self = *static_cast<LuaProgram*>(program);
-  const std::size_t before = block == nullptr ? 0 : old_size;  // without a block it is the kind of what is made
+  const std::size_t before = block == nullptr ? 0 : old_size;  // without a block, old_size is a type of object
   if (new_size > before && self.used_bytes_ + (new_size - before) > self.memory_bytes_) return nullptr;
   if (new_size == 0) {
     std::free(block);
@@ -160,7 +160,7 @@ std::string LuaProgram::map(std::string_view id, std::string_view fields, std::s
   return {};
 }
 
-/// Full precision: a number has to be what it was.
+/// Uses full precision, so that numbers keep their exact values.
 bool LuaProgram::parse(std::string_view json) {
   json_.SetNull();
   json_allocator_.Clear();
@@ -181,7 +181,7 @@ int LuaProgram::call_combine(lua_State* lua) {
   while (self.combined_ < self.value_count_ && (self.combined_ == 1 || now < self.until_)) {
     lua_getglobal(lua, "combine");
     lua_pushlstring(lua, self.key_.data(), self.key_.size());
-    lua_rotate(lua, 1, -1);  // what there is so far comes behind the key
+    lua_rotate(lua, 1, -1);  // moves the combined value behind the key
     self.push_value(lua);
     self.deadline_ = now + self.call_time_;
     lua_call(lua, 3, 1);

@@ -14,8 +14,8 @@
 
 namespace fjord::scripting {
 
-/// One Lua program and its functions map, combine and reduce. Of Lua's libraries it has string, table, math and utf8
-/// without what would make results differ from run to run, and of the base what needs no file.
+/// One Lua program with its functions map, combine and reduce. It has the Lua libraries string, table, math, utf8 and
+/// base, without functions that use files or make results differ from run to run.
 class LuaProgram {
  public:
   LuaProgram(std::size_t memory_bytes, std::chrono::milliseconds call_time);
@@ -23,18 +23,18 @@ class LuaProgram {
   LuaProgram(const LuaProgram&) = delete;
   LuaProgram& operator=(const LuaProgram&) = delete;
 
-  /// Each appends its answer to `out` and returns nothing, or returns what went wrong and appends nothing.
+  /// load, map, combine and reduce append their answer to `out` and return an empty string, or return the error.
   using Clock = std::chrono::steady_clock;
 
-  /// Two bytes, as script_protocol.h says.
+  /// Appends two bytes, see script_protocol.h.
   std::string load(std::string_view script, std::string& out);
-  /// The keys and values that were emitted.
+  /// Appends the emitted keys and values.
   std::string map(std::string_view id, std::string_view fields, std::string& out);
-  /// Combines values from `values` one after the other, `count` if they are done by `until` and two in any case if
-  /// there are two. How many it combined, and to what.
+  /// Combines up to `count` of `values` one after the other, until the time `until` but at least two if there are two.
+  /// Appends the number combined and the combined value.
   std::string combine(std::string_view key, std::uint64_t count, ByteReader& values, Clock::time_point until,
                       std::string& out);
-  /// Takes `count` from `values`. 1 and the result, or 0.
+  /// Reduces the next `count` of `values`. Appends 1 and the result, or 0.
   std::string reduce(std::string_view key, std::uint64_t count, ByteReader& values, std::string& out);
 
  private:
@@ -58,7 +58,7 @@ class LuaProgram {
   std::size_t used_bytes_ = 0;
   Clock::time_point deadline_;
   lua_State* lua_;
-  // Of the call that runs: Lua's errors jump over C++ frames, so nothing with a destructor is on the stack meanwhile.
+  // State of the current call: Lua's errors jump over C++ frames, so no object with a destructor may be on the stack.
   std::string_view key_;
   ByteReader* values_ = nullptr;
   std::uint64_t value_count_ = 0;
@@ -66,7 +66,7 @@ class LuaProgram {
   Clock::time_point until_;
   char json_buffer_[std::size_t{64} << 10];
   rapidjson::MemoryPoolAllocator<> json_allocator_{json_buffer_, sizeof(json_buffer_)};
-  rapidjson::Document json_{&json_allocator_};  ///< The fields or the value that is being pushed.
+  rapidjson::Document json_{&json_allocator_};  ///< The fields or value being pushed.
   JsonWriter writer_;
   std::string tuples_;
   std::string tuple_value_;

@@ -1,5 +1,5 @@
-// fjord-script-host: the program of one task of a script job, in a process that can compute and nothing else. Started
-// by storage nodes and distributors, which talk to it over a socket (script_protocol.h).
+// fjord-script-host: runs the program of one task of a script job, in a process that can only compute. Started by
+// storage nodes and distributors, which talk to it over a socket (script_protocol.h).
 
 #include <cstdio>
 #include <cstdlib>

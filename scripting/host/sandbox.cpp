@@ -10,7 +10,7 @@
 namespace fjord::scripting {
 namespace {
 
-/// Beside what scripts may use: the program, its libraries, messages.
+/// Address space beyond that of scripts: for the program, its libraries and messages.
 constexpr std::uint64_t kOwnMemoryBytes = std::uint64_t{512} << 20;
 
 void limit(int what, std::uint64_t most) {
@@ -37,7 +37,7 @@ bool allow_computing_only() {
   for (const int call : {SCMP_SYS(read), SCMP_SYS(write)}) {
     ok = ok && ::seccomp_rule_add(filter, SCMP_ACT_ALLOW, call, 1, SCMP_A0(SCMP_CMP_EQ, ChildProcess::kSocket)) == 0;
   }
-  // Memory, the clock where it is no vdso, the locks of malloc, the end.
+  // Memory, the clock without vDSO, the locks of malloc, process exit.
   allow(SCMP_SYS(brk));
   allow(SCMP_SYS(mmap));
   allow(SCMP_SYS(munmap));

@@ -2,13 +2,14 @@
 
 #include <cstdint>
 
-/// What keeps this process from doing anything but computing and talking over its socket.
+/// Restricts this process to computing and talking over its socket.
 namespace fjord::scripting {
 
-/// Limits of the process, and its end when the one that started it ends.
+/// Sets the limits of the process and ends it together with its parent process.
 void limit_process(std::uint64_t memory_bytes, std::uint64_t cpu_seconds);
 
-/// From here on a system call that computing does not need ends the process. False: the kernel would not.
+/// After this call the kernel kills the process at any system call that computing does not need. Returns false if the
+/// kernel does not support this.
 bool allow_computing_only();
 
 }  // namespace fjord::scripting

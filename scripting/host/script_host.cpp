@@ -8,7 +8,7 @@ namespace {
 using Clock = LuaProgram::Clock;
 
 constexpr const char* kMalformed = "a call that is malformed";
-/// Tuples of documents that are answered together, about.
+/// Approximate maximum size of the tuples in one answer.
 constexpr std::size_t kAnswerBytes = std::size_t{1} << 20;
 
 }  // namespace
@@ -72,7 +72,8 @@ std::string ScriptHost::combine(ByteReader in, std::string& out) {
     const std::string_view key = in.string();
     const std::uint64_t count = in.varint();
     if (!in.ok() || count == 0) return kMalformed;
-    // That of a later key is said when that is the first one of a message: whose it is goes without saying then.
+    // The error of a later key is returned by the next message, in which that key is the first. So the error needs no
+    // key.
     if (std::string error = program_.combine(key, count, in, until, out); !error.empty())
       return is_first ? error : std::string();
     is_first = false;

@@ -8,8 +8,8 @@
 
 namespace fjord::scripting {
 
-/// Answers the messages of a task (script_protocol.h): takes what it is given document by document and key by key to
-/// the program, until there is nothing more or the time of a message is over.
+/// Answers the messages of a task (script_protocol.h): passes documents and keys to the program one by one, until all
+/// are done or the time of the message is over.
 class ScriptHost {
  public:
   /// `program` outlives it.
@@ -18,7 +18,7 @@ class ScriptHost {
   std::string answer(std::string_view message);
 
  private:
-  /// Each appends to `out` and returns nothing, or returns what went wrong.
+  /// Each appends to `out` and returns an empty string, or returns the error.
   std::string map(ByteReader in, std::string& out, bool apart);
   std::string combine(ByteReader in, std::string& out);
   std::string reduce(ByteReader in, std::string& out);
