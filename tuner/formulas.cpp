@@ -63,7 +63,7 @@ Advice file_bytes(const Context& c) {
                c.fact("rewrite_s", 1, "s", "practice"), c.constant(Constant::SequentialReadRate),
                c.constant(Constant::SequentialWriteRate),
                c.from_workload("document_bytes_p99", c.w.document_bytes_p99, "bytes")},
-              "practice; seed 5.3.3 keeps 16 MB",
+              "practice; VDS 2007, 5.3.3 keeps 16 MB",
               "Few files make visits and runs sequential; one is rewritten within a second of half the disk.");
 }
 
@@ -76,7 +76,7 @@ Advice entries(const Context& c) {
        c.fact("index_load_s_per_document", c.facts.index_load_s_per_document, "s", "docs/experiments"),
        c.fact("index_disk_bytes_per_document", c.facts.index_disk_bytes_per_document, "bytes", "storage/FORMAT.md"),
        c.constant(Constant::SequentialReadRate)},
-      "seed 5.3.3, for a store with an index in memory",
+      "VDS 2007, 5.3.3, for a store with an index in memory",
       "Loading the index of a slotfile that is not in memory takes about as long as finding it.");
 }
 
@@ -96,7 +96,7 @@ Advice bucket_bytes(const Context& c) {
        c.setting("file_bytes_max", c.settings.file_bytes_max, "bytes"),
        c.setting("entries_max", c.settings.entries_max, ""),
        c.from_workload("document_bytes", c.w.document_bytes, "bytes")},
-      "seed 5.4.2",
+      "VDS 2007, 5.4.2",
       "Enough buckets that nodes are equally full and jobs have parts; so few that opening them is 5 % of a visit.");
 }
 
@@ -107,7 +107,7 @@ Advice bucket_entries(const Context& c) {
       {c.setting("bucket_bytes_max", c.settings.bucket_bytes_max, "bytes"),
        c.from_workload("document_bytes", c.w.document_bytes, "bytes"),
        c.setting("slotfiles_max", c.settings.slotfiles_max, ""), c.setting("entries_max", c.settings.entries_max, "")},
-      "seed 5.4.2", "Buckets are split by bytes; this bounds what many small documents make of them.");
+      "VDS 2007, 5.4.2", "Buckets are split by bytes; this bounds what many small documents make of them.");
 }
 
 Advice held_bytes(const Context& c) {
@@ -115,7 +115,7 @@ Advice held_bytes(const Context& c) {
       "storage.held_bytes_max", c,
       "clamp(tuned * 2 * slotfiles_per_node * run_factor * sequential_write_rate / random_reads_per_s, 33554432, "
       "memory_share * memory)",
-      {c.tuned("storage.held_bytes_max"), c.fact("slotfiles_per_node", c.shape.slotfiles, "", "seed 5.5"),
+      {c.tuned("storage.held_bytes_max"), c.fact("slotfiles_per_node", c.shape.slotfiles, "", "VDS 2007, 5.5"),
        c.fact("run_factor", 4, "", "practice"), c.constant(Constant::SequentialWriteRate),
        c.constant(Constant::RandomReadsPerS), c.fact("memory_share", 0.15, "", "practice"),
        c.from_workload("memory", c.w.memory_bytes, "bytes")},
@@ -129,7 +129,7 @@ Advice index_bytes(const Context& c) {
               {c.tuned("storage.index_bytes_max"), c.from_workload("documents_per_node", c.w.documents_per_node()),
                c.fact("index_bytes_per_document", c.facts.index_bytes_per_document, "bytes", "docs/experiments"),
                c.fact("memory_share", 0.5, "", "practice"), c.from_workload("memory", c.w.memory_bytes, "bytes")},
-              "seed 5.3.3, for a store with an index in memory",
+              "VDS 2007, 5.3.3, for a store with an index in memory",
               "All documents of a node can be found without the disk.");
 }
 
@@ -165,7 +165,7 @@ Advice visitors(const Context& c, double operation_s, double docblock_s) {
         "tuple_bytes_per_document))))";
     inputs.push_back(c.fact("memory_share", 0.2, "", "practice"));
     inputs.push_back(c.from_workload("memory", c.w.memory_bytes, "bytes"));
-    inputs.push_back(c.fact("buckets_per_node", c.shape.buckets, "", "seed 5.4.2"));
+    inputs.push_back(c.fact("buckets_per_node", c.shape.buckets, "", "VDS 2007, 5.4.2"));
     inputs.push_back(c.from_workload("documents_per_node", c.w.documents_per_node()));
     inputs.push_back(c.from_workload("tuple_bytes_per_document", c.w.tuple_bytes_per_document, "bytes"));
   }
@@ -174,7 +174,7 @@ Advice visitors(const Context& c, double operation_s, double docblock_s) {
       "clamp(ceil(tuned * clients * operation_stripe_s / docblock_stripe_s * scan_share / max(0.02, 1 - scan_share)), "
       "1, " +
           most + ")",
-      std::move(inputs), "seed 6.3.2, 4.3.4; Little's law",
+      std::move(inputs), "VDS 2007, 6.3.2, 4.3.4; Little's law",
       "As much of the stripes' time for visits as they matter, at most 2.5 a CPU and what tuples fit in memory.");
 }
 
@@ -194,7 +194,7 @@ Advice distribution_bits(const Context& c) {
        c.fact("buckets_per_node", 100, "", "practice: 100 to 1000"),
        c.from_workload("nodes", static_cast<double>(c.w.nodes)),
        c.from_workload("redundancy", static_cast<double>(c.w.redundancy))},
-      "seed 5.4.2; practice: sqrt(nodes / B)", "At least 100 replicas of buckets on each node; never fewer bits.");
+      "VDS 2007, 5.4.2; practice: sqrt(nodes / B)", "At least 100 replicas of buckets on each node; never fewer bits.");
 }
 
 Advice maintenance(const Context& c) {
@@ -224,10 +224,10 @@ Advice output_buckets(const Context& c) {
   return make(
       "--output-buckets", c, "max(ceil(spread * output_bytes / (bucket_bytes_max - data_in_buckets)), 2 * nodes)",
       {c.fact("spread", 1.5, "", "practice"), c.from_workload("output_bytes", c.w.job_output_bytes, "bytes"),
-       c.fact("bucket_bytes_max", seed::kBucketBytesMax, "bytes", "seed 6.1.1"),
-       c.fact("data_in_buckets", std::min(c.shape.bucket_bytes, seed::kBucketBytesMax / 2), "bytes", "seed 5.5"),
+       c.fact("bucket_bytes_max", seed::kBucketBytesMax, "bytes", "VDS 2007, 6.1.1"),
+       c.fact("data_in_buckets", std::min(c.shape.bucket_bytes, seed::kBucketBytesMax / 2), "bytes", "VDS 2007, 5.5"),
        c.from_workload("nodes", static_cast<double>(c.w.nodes))},
-      "seed 6.2.1", "No output bucket holds more than 64 MB, and each node has two to reduce.");
+      "VDS 2007, 6.2.1", "No output bucket holds more than 64 MB, and each node has two to reduce.");
 }
 
 Advice job_visitors(const Context& c) {
@@ -236,11 +236,11 @@ Advice job_visitors(const Context& c) {
       "clamp(floor(memory_share * memory * buckets_per_node / (documents_per_node * tuple_bytes_per_document)), 1, "
       "ceil(2.5 * cores))",
       {c.fact("memory_share", 0.2, "", "practice"), c.from_workload("memory", c.w.memory_bytes, "bytes"),
-       c.fact("buckets_per_node", c.shape.buckets, "", "seed 5.4.2"),
+       c.fact("buckets_per_node", c.shape.buckets, "", "VDS 2007, 5.4.2"),
        c.from_workload("documents_per_node", c.w.documents_per_node()),
        c.from_workload("tuple_bytes_per_document", c.w.tuple_bytes_per_document, "bytes"),
        c.from_workload("cores", static_cast<double>(c.w.cores))},
-      "seed 6.3.2", "2.5 a CPU, as long as the tuples of so many buckets fit.");
+      "VDS 2007, 6.3.2", "2.5 a CPU, as long as the tuples of so many buckets fit.");
 }
 
 }  // namespace

@@ -39,7 +39,7 @@ struct Advice {
   std::int64_t old_value = 0;
   std::int64_t new_value = 0;  ///< value_of(knob, formula, inputs)
   std::string reason;          ///< One sentence for display.
-  std::string source;          ///< "seed 6.3.2", "tuning practice: ..."
+  std::string source;          ///< "VDS 2007, 6.3.2", "tuning practice: ..."
   std::string formula;
   std::vector<Input> inputs;
   std::vector<std::string> binding;  ///< The inputs on which the value depends; empty if a bound of the knob decides.

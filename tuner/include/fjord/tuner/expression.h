@@ -13,7 +13,7 @@ struct Input {
   std::string name;  ///< letters, digits and _
   double value = 0;
   std::string unit;    ///< Unit for display: "bytes", "s" or "".
-  std::string origin;  ///< Source of the value for display: "workload", "measured", "seed 6.1.2", ...
+  std::string origin;  ///< Source of the value for display: "workload", "measured", "VDS 2007, 6.1.2", ...
 };
 
 /// Computes a formula: + - * / ( ), numbers, names of `inputs`, and the functions min, max, ceil, floor, log2, clamp(x,
