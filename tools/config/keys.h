@@ -11,41 +11,42 @@ namespace fjord::config {
 
 enum class KeyType { Text, Choice, Boolean, Integer, Number, Address, OptionalAddress, Path };
 
-/// One key of the configuration file: everything that is known of it, said once.
+/// The declaration of one key of the configuration file.
 struct Key {
-  std::string path;  ///< "storage_options.stripes"; "[]" stands for any element of a list.
+  std::string path;  ///< "storage_options.stripes"; "[]" matches any element of a list.
   KeyType type = KeyType::Text;
-  std::string unit;  ///< "ms", "bytes"; empty: none.
+  std::string unit;  ///< "ms", "bytes"; empty: no unit.
   std::string default_value;
   bool required = false;
-  double min = 0;  ///< Integer and Number.
-  double max = 0;
+  double min = 0;  ///< Smallest value of an Integer or Number.
+  double max = 0;  ///< Largest value of an Integer or Number.
   std::vector<std::string> choices;
   std::string help;
-  /// Stores a value that has passed the checks. `index` is that of the list's element, 0 elsewhere.
+  /// Stores a value that has passed the checks. `index` is the position of the list element; 0 outside of lists.
   std::function<void(ClusterConfig&, std::size_t index, const std::string& text)> store;
 };
 
-/// In the order of the reference page.
+/// Returns all keys in the order of the reference page.
 const std::vector<Key>& keys();
-/// The setting of the live configuration that takes the key's place while it has a value; empty: there is none.
+/// Returns the name of the live setting that overrides the key while it has a value; empty without such a setting.
 std::string live_setting_of(const std::string& path);
-/// Sections of the file with a sentence each, in the order of the reference page. A list's name ends in "[]"; the first
-/// section is the top level and has no name.
+/// A section of the file with its description. The name of a list ends in "[]"; the top level has an empty name.
 struct Section {
   std::string name;
   std::string help;
 };
+/// Returns all sections in the order of the reference page, the top level first.
 const std::vector<Section>& sections();
 
-/// The section of a key's path ("storage[]", "cluster", "" for the top level) and the rest of it.
+/// Returns the section of a key's path: "storage[]", "cluster", "" for the top level.
 std::string section_of(const std::string& path);
+/// Returns the part of a key's path after the section.
 std::string name_in_section(const std::string& path);
 
-/// "integer", with range and unit: "integer, 1 to 16 ms".
+/// Returns the type with range and unit: "integer, 1 to 16 ms".
 std::string type_text(const Key& key);
 
-/// OK, or what is wrong with the value: "3.5 is not an integer from 1 to 16".
+/// Checks a value. Errors: "3.5 is not an integer from 1 to 16".
 Status check_value(const Key& key, const std::string& text);
 
 }  // namespace fjord::config

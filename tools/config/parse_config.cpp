@@ -1,4 +1,4 @@
-// The one place that reads YAML.
+// The parser of the configuration file. Only this file of the module uses yaml-cpp.
 
 #include <algorithm>
 #include <filesystem>
@@ -14,7 +14,7 @@
 namespace fjord::config {
 namespace {
 
-/// How many letters have to be changed, added or left out to make one word the other.
+/// Returns the Levenshtein distance: the fewest changed, added or removed letters that turn `a` into `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -52,7 +52,7 @@ class Reader {
     return Status(StatusCode::InvalidArgument, fmt::format("{}:{}: {}: {}", file_, line, what, problem));
   }
 
-  /// `section` is "", "cluster", "storage[]"; `index` that of the list's element.
+  /// Reads one section. `section` is "", "cluster", "storage[]"; `index` is the position of the list element.
   Status read_map(const YAML::Node& map, const std::string& section, std::size_t index) {
     std::set<std::string> seen;
     for (const auto& entry : map) {
@@ -158,7 +158,7 @@ class Reader {
   ClusterConfig& config_;
 };
 
-/// One fleet controller may be written in either way.
+/// Makes `fleetcontroller` and `fleet_controllers` agree: the file may declare a single fleet controller in either.
 Status unite_fleet_controllers(ClusterConfig& config, const std::string& file) {
   if (config.fleet_controllers.empty()) {
     config.fleet_controllers = {config.fleetcontroller};
@@ -237,7 +237,7 @@ Status check_processes(const ClusterConfig& config, const std::string& file) {
   return Status::ok();
 }
 
-/// The rules between two values; those between live settings, whatever they begin with, are in the fleet controller's
+/// Checks the rules between two values of the file. The rules between live settings are in the fleet controller's
 /// settings_in_force.cpp.
 Status check_values_together(const ClusterConfig& config, const std::string& file) {
   struct Rule {

@@ -1,4 +1,4 @@
-// What users read about the keys, made from the table.
+// The reference of the keys for users, generated from the table of keys.
 
 #include <fmt/format.h>
 

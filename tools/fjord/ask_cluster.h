@@ -7,7 +7,7 @@
 
 namespace fjord::cli {
 
-/// "2026-11-21 12:34:56", in UTC.
+/// Returns a time in UTC as "2026-11-21 12:34:56".
 std::string time_text(std::int64_t unix_us);
 
 }  // namespace fjord::cli

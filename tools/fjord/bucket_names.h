@@ -8,12 +8,12 @@
 #include "fjord/common/result.h"
 #include "fjord/document/bucket_id.h"
 
-/// Buckets as the command line names them.
+/// Names of buckets on the command line.
 namespace fjord::cli {
 
 inline std::string bucket_name(BucketId bucket) { return fmt::format("{:#x}", bucket.raw()); }
 
-/// Errors: InvalidArgument.
+/// Parses a name with or without "0x". Errors: InvalidArgument.
 inline Result<BucketId> bucket_named(std::string_view text) {
   std::string_view digits = text;
   if (digits.starts_with("0x")) digits.remove_prefix(2);

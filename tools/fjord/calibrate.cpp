@@ -31,15 +31,15 @@ using tuner::HardwareProfile;
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kPage = 4096;
 constexpr int kRepetitions = 5;
-/// Measurements that share the time evenly; the file is written and read beside them.
+/// Number of shares of the time, one for each measurement. Writing and reading the file comes in addition.
 constexpr double kShares = 12;
 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-/// Keeps the compiler from leaving out what is measured.
+/// Uses the results, so that the compiler cannot remove the measured code.
 std::atomic<std::uint64_t> sink_of_results{0};
 
-/// A file that vanishes with this.
+/// A temporary file; the destructor removes it.
 class ProbeFile {
  public:
   static Result<std::unique_ptr<ProbeFile>> create(const std::string& path) {
@@ -68,7 +68,7 @@ class ProbeFile {
     return Status::ok();
   }
   Status sync() { return ::fdatasync(file_) == 0 ? Status::ok() : failure(path_); }
-  /// Takes what is synced out of the page cache, so that reads come from the device.
+  /// Drops synced pages from the page cache, so that reads come from the device.
   void drop_cache() { static_cast<void>(::posix_fadvise(file_, 0, 0, POSIX_FADV_DONTNEED)); }
   void expect_random() { static_cast<void>(::posix_fadvise(file_, 0, 0, POSIX_FADV_RANDOM)); }
   void expect_sequential() { static_cast<void>(::posix_fadvise(file_, 0, 0, POSIX_FADV_SEQUENTIAL)); }
@@ -94,7 +94,7 @@ std::vector<char> random_bytes(std::size_t size, std::uint64_t seed) {
   return bytes;
 }
 
-/// How long one call of `what` takes, `kRepetitions` times, each for a part of `seconds`.
+/// Returns `kRepetitions` measurements of the mean time of one call of `what`. All of them together take `seconds`.
 template <typename F>
 std::vector<double> time_of(double seconds, F what) {
   std::vector<double> times;
@@ -201,7 +201,8 @@ class Calibration {
     return Status::ok();
   }
 
-  /// Reads of single pages a second, by so many threads. No page is read twice, so none comes from the cache.
+  /// Returns the reads of random pages per second with `threads` threads. Reads no page twice, so none comes from the
+  /// cache.
   static double read_rate(const ProbeFile& file, std::uint64_t bytes, unsigned threads, std::uint64_t seed,
                           double seconds) {
     const std::uint64_t pages = bytes / kPage;
@@ -273,7 +274,7 @@ class Calibration {
   }
 
   void measure_memory() {
-    // More than the caches of a processor hold.
+    // Larger than the caches of a processor.
     const std::vector<char> from = random_bytes(64 * kMiB, 4);
     std::vector<char> to(from.size());
     take(Constant::CopyRate, rates_of(time_of(share_,
@@ -282,7 +283,7 @@ class Calibration {
                                                 sink_of_results += static_cast<std::uint64_t>(to[from.size() / 2]);
                                               }),
                                       static_cast<double>(from.size())));
-    // A cycle through all places, each known only when the one before was read.
+    // One random cycle through all elements: each read needs the result of the previous one.
     std::vector<std::uint32_t> next(16 * kMiB);
     std::iota(next.begin(), next.end(), 0U);
     Random random(5);
@@ -297,7 +298,7 @@ class Calibration {
     take(Constant::MemoryAccessS, times);
   }
 
-  /// Answers at once.
+  /// Answers every request at once.
   class Echo final : public rpc::Service {
    public:
     bool handle(rpc::Request& request, rpc::Responder& respond) override {

@@ -9,14 +9,14 @@
 namespace fjord::cli {
 
 struct CalibrateOptions {
-  std::string directory;  ///< On the disk that is to be measured; a file of `file_bytes` is made in it and removed.
-  double seconds = 20;    ///< For all measurements together, about.
+  std::string directory;  ///< A folder on the measured disk; holds a temporary file of `file_bytes`.
+  double seconds = 20;    ///< Approximate time of all measurements together.
   std::uint64_t file_bytes = std::uint64_t{512} << 20;
 };
 
-/// Measures this machine and puts what is plausible into `profile`, which holds what was known before. `tell` hears a
-/// line for each constant. The network between machines is not measured. Errors: IoError, NoSpace, if the folder cannot
-/// be written to.
+/// Measures this machine and updates `profile` with the plausible results; its other values stay. Calls `tell` with one
+/// line for each constant. Does not measure the network between machines. Errors: IoError, NoSpace if the folder is not
+/// writable.
 Status calibrate(const CalibrateOptions& options, tuner::HardwareProfile& profile,
                  const std::function<void(const std::string&)>& tell);
 

@@ -57,10 +57,10 @@ Result<std::vector<rpc::Parameter>> parse_parameters(const std::vector<std::stri
 
 namespace {
 
-/// Why there is no connection, as people read it.
+/// Returns the message for people that says why there is no connection.
 Status connection_error(const Status& error, const Common& common) {
   if (error.code() == StatusCode::InvalidArgument) return error.with_context("--cluster");
-  // Whether the address refuses connections or is silent: the cluster cannot be reached.
+  // The same code for a refused connection and a timeout: either way the cluster is unreachable.
   return Status(StatusCode::Unavailable, fmt::format("no cluster at {}: {}", common.cluster, error.to_string()));
 }
 

@@ -13,7 +13,7 @@ namespace fjord {
 class Connection;
 }
 
-/// What the commands share. Data goes to standard output, messages to standard error.
+/// Functions that the commands share. Data goes to standard output, messages to standard error.
 namespace fjord::cli {
 
 /// The exit codes of every command.
@@ -38,33 +38,33 @@ struct Common {
   Duration timeout() const { return Duration(static_cast<std::int64_t>(timeout_s * 1e6)); }
 };
 
-/// The exit code that says `status`, the same in every command: kUsage for what the command line says and no cluster
-/// could do, kNotFound for what it names and is not there.
+/// Returns the exit code of `status`, the same in every command: kUsage if no cluster could execute the command line,
+/// kNotFound if an object named on it does not exist.
 int exit_code(const Status& status);
-/// The same for something that was understood and then failed, such as a job or a document in a file: never kUsage.
+/// Returns the exit code of a valid request that failed, such as a job or a document in a file: never kUsage.
 int failure_code(const Status& status);
-/// "fjord: <message>" on standard error.
+/// Prints "fjord: <message>" to standard error.
 void complain(const std::string& message);
-/// The message of the status and its code on standard error; returns the exit code.
+/// Prints the message and the code of `status` to standard error. Returns exit_code().
 int report(const Status& status);
-/// The same with failure_code().
+/// The same, but returns failure_code().
 int report_failure(const Status& status);
 
-/// The values of --param. Errors: InvalidArgument for what is not NAME=VALUE.
+/// Parses the values of --param. Errors: InvalidArgument if a text is not NAME=VALUE.
 Result<std::vector<rpc::Parameter>> parse_parameters(const std::vector<std::string>& texts);
 
-/// A connection to the cluster of the options, once a distributor has answered. Errors: InvalidArgument for what is no
-/// list of addresses; Unavailable if no distributor answers.
+/// Connects to the cluster of the options and waits until a distributor has answered. Errors: InvalidArgument if the
+/// addresses are malformed; Unavailable if no distributor answers.
 Result<std::unique_ptr<Connection>> connect_to(const Common& common);
 
-/// A client of the cluster of the options, which connects when it is first used.
+/// Returns a client of the cluster of the options. It connects at its first use.
 Client client_of(const Common& common);
-/// Waits until a distributor of the client has answered. Errors: as connect_to().
+/// Waits until a distributor has answered. Errors: as connect_to().
 Status ready(Client& client, const Common& common);
 
-/// One line to standard output, at once.
+/// Prints one line to standard output and flushes it.
 void print_line(const std::string& line);
-/// To standard output as it is.
+/// Prints `text` unchanged to standard output.
 void print(const std::string& text);
 
 }  // namespace fjord::cli

@@ -23,7 +23,8 @@ using mapreduce::KeyedResult;
 
 constexpr std::size_t kSpecBytesMax = std::size_t{1} << 20;
 
-/// The file, and what the command line says instead: of the first pass, but for --into, which is of the last.
+/// Reads the job from the file and the command line, which has precedence. Its options apply to the first pass, but
+/// --into applies to the last one.
 Result<AggregateJob> job_of(const AggregateArgs& args) {
   AggregateJob job;
   job.passes.emplace_back();
@@ -64,7 +65,7 @@ Result<AggregateJob> job_of(const AggregateArgs& args) {
   return job;
 }
 
-/// A cell as people read it. Of an estimate the number alone, with a mark in front.
+/// Returns a cell as text for people. An estimate is shown as `mark` and its number.
 std::string shown(std::string_view json, const char* null, const char* mark) {
   if (json == "null") return null;
   if (json.starts_with('"')) {
@@ -179,7 +180,7 @@ std::string coverage(const rpc::JobStatus& job, std::size_t rows) {
   return text;
 }
 
-/// What the passes before the last one came to, a line each.
+/// Prints one line about each pass before the last one.
 void complain_of_passes(const rpc::JobStatus& job) {
   for (std::size_t i = 0; i < job.passes_done.size(); ++i) {
     const rpc::PassStatus& pass = job.passes_done[i];

@@ -36,12 +36,12 @@ std::string_view name_of(Kind kind) {
 }
 
 struct Troubles {
-  std::vector<std::pair<rpc::Address, rpc::BucketTrouble>> buckets;  ///< With the distributor that said so.
-  std::vector<std::string> silent;                                   ///< Distributors that do not answer, and why.
+  std::vector<std::pair<rpc::Address, rpc::BucketTrouble>> buckets;  ///< Each with the distributor that reported it.
+  std::vector<std::string> silent;  ///< Names and errors of the distributors that do not answer.
   bool more = false;
 };
 
-/// Of at least `at_least`, up to `most`.
+/// Asks all distributors for buckets with a trouble of at least `at_least`, up to `most` of them.
 Troubles ask_all(Connection& connection, Kind at_least, std::size_t most, Duration timeout) {
   Troubles troubles;
   const auto snapshot = connection.client().snapshot();
@@ -101,7 +101,7 @@ std::string as_json(const Troubles& troubles) {
   return text;
 }
 
-/// What was found, and who was not asked. The exit code is not OK if somebody was not.
+/// Prints the buckets and the silent distributors. Returns kPartial if a distributor was silent.
 int show(const Troubles& troubles, const Common& common) {
   if (common.json()) {
     print(as_json(troubles));
@@ -116,7 +116,7 @@ int show(const Troubles& troubles, const Common& common) {
 
 bool is_lost(const rpc::BucketTrouble& trouble) { return trouble.kind == Kind::Lost; }
 
-/// Those of `wanted` that are lost now, or all that are. Errors: NotFound for one that is not.
+/// Returns the lost buckets in `wanted`, or all lost ones with --all. Errors: NotFound if a wanted bucket is not lost.
 Result<Troubles> chosen(Connection& connection, const std::set<BucketId>& wanted, const BucketArgs& args) {
   Troubles troubles = ask_all(connection, Kind::Lost, SIZE_MAX, args.common.timeout());
   std::erase_if(troubles.buckets, [](const auto& one) { return !is_lost(one.second); });
@@ -134,14 +134,14 @@ Result<Troubles> chosen(Connection& connection, const std::set<BucketId>& wanted
   return troubles;
 }
 
-/// Says so to the owners of `troubles`. What they refuse shows in the next list.
+/// Asks the owners of the buckets to accept the loss. Ignores refusals: such a bucket is in the next list again.
 void accept(Connection& connection, const Troubles& troubles, Duration timeout) {
   std::map<rpc::Address, rpc::AcceptLoss> requests;
   for (const auto& [address, one] : troubles.buckets) requests[address].buckets.push_back(one.bucket);
   for (auto& [address, request] : requests) (void)ask_node(connection, address, std::move(request), timeout);
 }
 
-/// Until none of them is lost any more.
+/// Accepts the loss and waits until none of these buckets is lost.
 int accept_and_wait(Connection& connection, Troubles left, const BucketArgs& args) {
   const std::size_t count = left.buckets.size();
   const auto deadline = SteadyClock::now() + std::chrono::microseconds(args.common.timeout().count());

@@ -13,7 +13,7 @@ namespace {
 using Role = rpc::ReplicaRole;
 using Trouble = rpc::BucketTroubleKind;
 
-/// "member", "catching up, damaged", "member, storage.2 does not answer: ...".
+/// Returns the state of a replica: "member", "catching up, damaged", "member, no answer".
 std::string state_of(const rpc::BucketReplica& replica, const rpc::BucketView& view) {
   std::string state = "unknown";
   switch (replica.role) {
@@ -64,7 +64,8 @@ std::string newest_text(std::uint64_t timestamp_us) {
   return fmt::format("{}.{:06}", time_text(static_cast<std::int64_t>(timestamp_us)), timestamp_us % 1'000'000);
 }
 
-/// What a replica has of the document: version and checksum, or why not.
+/// Returns version and checksum of the document in a replica; "-" and the error without one; "removed" as checksum for
+/// a remove entry.
 std::pair<std::string, std::string> document_of(const rpc::BucketReplica& replica) {
   if (replica.document) return {std::to_string(replica.timestamp_us), fmt::format("{:016x}", replica.checksum)};
   if (replica.document.code() != StatusCode::NotFound) return {"-", std::string(to_string(replica.document.code()))};

@@ -23,7 +23,7 @@ std::string to_json(const BulkSummary& summary) {
   return json.end_object().key("seconds").real(summary.seconds, 3).end_object().str();
 }
 
-/// Runs `change(options)`, which counts or writes, and prints what became of it.
+/// Runs `change(options)`, which counts or writes, and prints its result.
 template <typename F>
 int run_bulk(const BulkArgs& args, const char* done, F change) {
   const bool counts = !args.yes || args.dry_run;
@@ -62,14 +62,15 @@ int run_bulk(const BulkArgs& args, const char* done, F change) {
   return kRefused;
 }
 
-/// The text itself if it begins with a brace, "-" for standard input, or the name of a file.
+/// Returns the changes: `argument` itself if it begins with a brace; else the content of that file, or of standard
+/// input for "-".
 Result<std::string> changes_of(const std::string& argument) {
   if (argument.starts_with('{')) return argument;
   FJORD_TRY_ASSIGN(const auto file, InputFile::open(argument));
   return file->read_all(kChangesBytesMax);
 }
 
-/// Are these changes of documents of that type? Of a type that is not there nothing is known.
+/// Checks that the changes fit the document type. Returns OK for an unknown type.
 Status check_changes(Client& client, const std::string& type_name, const std::string& changes) {
   FJORD_TRY_ASSIGN(const auto types, client.types());
   const DocumentType* const type = types->find(type_name);

@@ -46,7 +46,7 @@ Result<VisitRunOptions> visit_options(const ExportArgs& args, const DocumentQuer
 
 enum class Format { Lines, Csv, Parquet };
 
-/// By the ending. Errors: InvalidArgument.
+/// Returns the format of the name's ending. Errors: InvalidArgument.
 Result<Format> format_of(const std::string& path) {
   if (is_parquet(path)) return Format::Parquet;
   std::string_view name = path;
@@ -57,7 +57,7 @@ Result<Format> format_of(const std::string& path) {
                 path + ": the ending says the format; expected .jsonl, .csv (both also with .gz) or .parquet");
 }
 
-/// Appends what becomes of a docblock to the text; returns the number of documents.
+/// Appends a converted docblock to the text. Returns the number of documents.
 using Lines = std::function<Result<std::uint64_t>(const std::string& docblock, std::string& text)>;
 
 std::string summary(const ExportFile& file, const VisitRun& run, double seconds) {
@@ -69,7 +69,7 @@ std::string summary(const ExportFile& file, const VisitRun& run, double seconds)
   return json.key("seconds").real(seconds, 3).end_object().str();
 }
 
-/// Writes lines of JSON or CSV to `path`. SIGINT and SIGTERM end it where --resume goes on.
+/// Writes lines of JSON or CSV to `path`. SIGINT and SIGTERM end the export so that --resume can continue it.
 Status export_lines(Connection& connection, const ExportArgs& args, const std::string& path, bool is_csv,
                     EndSignal& end_signal) {
   const auto snapshot = connection.client().snapshot();
@@ -127,7 +127,7 @@ Status export_lines(Connection& connection, const ExportArgs& args, const std::s
   return status;
 }
 
-/// The file that the lines of a Parquet file are kept in until all of them have come.
+/// Exports JSON lines to FILE.jsonl first and converts the complete file to Parquet.
 Status export_parquet(Connection& connection, const ExportArgs& args, EndSignal& end_signal) {
   const std::string lines = args.file + ".jsonl";
   if (!args.resume && !args.overwrite && ::access(args.file.c_str(), F_OK) == 0) {
@@ -157,7 +157,7 @@ int run_export(const ExportArgs& args) {
                     : format.error().message());
     return kUsage;
   }
-  EndSignal end_signal;  // Before there are other threads.
+  EndSignal end_signal;  // Must be created before any other thread.
   const Status status = export_to(args, *format, end_signal);
   if (status.code() == StatusCode::Cancelled && end_signal.name() != nullptr) {
     complain(std::string(end_signal.name()) + ": the export can be continued with --resume");

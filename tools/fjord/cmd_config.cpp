@@ -11,11 +11,11 @@ namespace {
 
 std::string effective(const rpc::Setting& setting) {
   if (!setting.in_force.empty()) return setting.in_force;
-  if (!setting.value.empty()) return setting.value;  // A fleet controller of an earlier version.
+  if (!setting.value.empty()) return setting.value;  // The fleet controller is of an earlier version.
   return setting.default_value.empty() ? "unknown" : setting.default_value;
 }
 
-/// Where the value comes from; a fleet controller of an earlier version does not say.
+/// Returns the source of the value, which a fleet controller of an earlier version does not report.
 std::string source_of(const rpc::Setting& setting) {
   if (!setting.source.empty()) return setting.source;
   return setting.value.empty() ? "no node has said" : "live configuration";
@@ -38,8 +38,9 @@ Result<rpc::GetConfigReply> get(const Common& common) {
   return ask_cluster(*connection, rpc::GetConfig{}, common.timeout());
 }
 
-/// Each attempt says what it has seen, so that one that is late does nothing. What sets single settings is tried again
-/// when somebody else was faster; what reverts is not, as it may mean something else then.
+/// Changes the configuration. Each attempt carries the version that it has seen, so that a delayed duplicate has no
+/// effect. A change of single settings is retried after a concurrent change. A revert is not, because its meaning can
+/// depend on the version.
 Result<rpc::ChangeConfigReply> make_change(Connection& connection, Duration timeout, rpc::ChangeConfig request) {
   constexpr int kAttemptsMax = 10;
   const int attempts = request.revert || request.revert_to != 0 ? 1 : kAttemptsMax;

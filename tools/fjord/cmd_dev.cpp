@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A folder that is removed at the end unless the user named it.
+/// The data folder: one that the user named, or a temporary one, which the destructor removes.
 class DevDirectory {
  public:
   static Result<DevDirectory> open(const std::string& wanted) {
@@ -36,8 +36,8 @@ class DevDirectory {
   bool temporary_;
 };
 
-/// The cluster of the folder, or a new one with one node of each role. It keeps its ports: the fleet controller's
-/// record says where its nodes are.
+/// Returns the configuration of the folder's cluster, or of a new one with one node of each role. A cluster keeps its
+/// ports, because the fleet controller stores the addresses of the nodes.
 Result<config::ClusterConfig> dev_config(const std::string& directory) {
   const std::string path = directory + "/dev.yaml";
   if (!fs::exists(path)) {

@@ -23,12 +23,12 @@ std::string dump(const rapidjson::Value& value) {
   return std::string(buffer.GetString(), buffer.GetSize());
 }
 
-/// The fields of a file that is either an object of fields or {"put": id, "fields": {...}}, as `get` prints it; with
-/// `kind` "update" a line of a feed in the same way.
+/// Returns the fields in `text`, which is an object of fields or {"put": id, "fields": {...}}, as `get` prints it.
+/// `kind` is the name of the id's member, "put" or "update". Errors: InvalidId if the text has another id.
 Result<std::string> fields_of(const std::string& text, const std::string& id, const char* kind = "put") {
   rapidjson::Document json;
   json.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(text.data(), text.size());
-  // What is no JSON or no object is left to the parser of documents, whose messages say where.
+  // The document parser reports malformed texts, because its messages contain the position.
   if (json.HasParseError() || !json.IsObject()) return text;
   const auto put = json.FindMember(kind);
   const auto fields = json.FindMember("fields");
@@ -41,7 +41,7 @@ Result<std::string> fields_of(const std::string& text, const std::string& id, co
   return dump(fields->value);
 }
 
-/// Lives as long as the connection's schemas stay as they are.
+/// Returns the type of an id. It is valid until the connection receives newer schemas. Errors: UnknownType.
 Result<const DocumentType*> type_of(Connection& connection, const DocumentId& id) {
   const DocumentType* type = connection.client().snapshot()->types()->find(id.type());
   if (type != nullptr) return type;
@@ -59,7 +59,7 @@ rpc::Durability durability_of(const std::string& text) {
   return text == "sync" ? rpc::Durability::Sync : rpc::Durability::Default;
 }
 
-/// What the options of writes say.
+/// Copies the write options into the operation.
 void add_options(const DocumentArgs& args, rpc::Operation& operation) {
   operation.condition = args.condition;
   operation.create = args.create;
@@ -68,13 +68,13 @@ void add_options(const DocumentArgs& args, rpc::Operation& operation) {
   operation.durability = durability_of(args.durability);
 }
 
-/// "title,year" for the fields of the id's type, or a whole field set as it is.
+/// Returns the field set of "title,year" with the id's type; returns a complete field set unchanged.
 std::string field_set_of(const std::string& text, const DocumentId& id) {
   if (text.empty() || text.starts_with('[') || text.find(':') != std::string::npos) return text;
   return fmt::format("{}:{}", id.type(), text);
 }
 
-/// Errors: InvalidArgument.
+/// Parses "storage.2" or "2". Errors: InvalidArgument.
 Result<std::uint16_t> storage_node_named(std::string_view text) {
   std::string_view digits = text;
   if (digits.starts_with("storage.")) digits.remove_prefix(8);
@@ -85,14 +85,14 @@ Result<std::uint16_t> storage_node_named(std::string_view text) {
                 fmt::format("--node {}: not a storage node; expected storage.N, as `fjord status` lists them", text));
 }
 
-/// `document` is a JSON object, as the cluster makes it.
+/// Adds a member "version" to `document`, a JSON object that the cluster has written.
 std::string with_version(std::string document, std::uint64_t version) {
   if (document.empty() || document.back() != '}') return document;
   document.pop_back();
   return fmt::format("{},\"version\":{}}}", document, version);
 }
 
-/// What was compared goes to standard output as JSON, where it is asked for.
+/// Prints the current version to standard output if a condition failed and JSON output is requested.
 void print_refused(const Common& common, const std::string& id, const OperationOutcome& outcome) {
   if (!common.json() || outcome.status.code() != StatusCode::TestAndSetFailed) return;
   JsonText json;
@@ -117,7 +117,7 @@ void print_written(const Common& common, const std::string& id, const OperationO
   print_line(json.str());
 }
 
-/// The id of the command line. With --type an id may leave its type out, "id:shop::1" or "id:shop::n=7:1".
+/// Parses an id of the command line. With --type, an id can omit its type: "id:shop::1" or "id:shop::n=7:1".
 /// Errors: InvalidId.
 Result<DocumentId> id_of(const DocumentArgs& args, const std::string& text) {
   const std::size_t colon = text.starts_with("id:") ? text.find(':', 3) : std::string::npos;
@@ -132,20 +132,20 @@ Result<DocumentId> id_of(const DocumentArgs& args, const std::string& text) {
     return Status(StatusCode::InvalidId,
                   fmt::format("document id \"{}\" is of type {}, and --type says {}", text, id.type(), args.type));
   }
-  // What follows is either the modifier, as in "n=7:1" and ":1", or the rest of the id alone.
+  // The rest has a modifier, possibly empty, before a colon ("n=7:1", ":1"), or is the last part of the id alone.
   const std::string rest = text.substr(colon + 2);
   const bool has_modifier = rest.find(':') != std::string::npos;
   return DocumentId::parse(fmt::format("{}:{}:{}{}", text.substr(0, colon), args.type, has_modifier ? "" : ":", rest));
 }
 
-/// Errors: NotFound for a storage node that is not part of the cluster.
+/// Checks that the cluster has this storage node. Errors: NotFound.
 Status check_node(Connection& connection, std::uint16_t node) {
   const std::vector<std::string>& addresses = connection.client().snapshot()->info().storage_addresses;
   if (node < addresses.size() && !addresses[node].empty()) return Status::ok();
   return Status(StatusCode::NotFound, fmt::format("there is no storage.{} in this cluster", node));
 }
 
-/// Sends all operations at once and waits for their ends.
+/// Sends all operations at once and waits for all results.
 std::vector<OperationOutcome> execute_all(AsyncClient& client, std::vector<rpc::Operation> operations) {
   std::mutex mutex;
   std::condition_variable changed;
@@ -164,7 +164,9 @@ std::vector<OperationOutcome> execute_all(AsyncClient& client, std::vector<rpc::
   return outcomes;
 }
 
-/// The exit code for several: that of the only kind of failure, 1 for several kinds or 5 if some worked.
+/// Returns the exit code of several operations: that of the only kind of failure, kFailed for several kinds, or
+/// kPartial if some operations succeeded. NotFound counts only without other failures. kNotFound and kInDoubt never
+/// become kPartial.
 int combined_exit(const std::vector<OperationOutcome>& outcomes) {
   int code = kOk;
   bool any_ok = false;
@@ -196,7 +198,7 @@ Result<std::vector<rpc::Operation>> operations_on(const DocumentArgs& args, rpc:
   return operations;
 }
 
-/// Reads the file and sends what `make` makes of id and fields.
+/// Reads the file and sends the operation that `make` returns for its id and fields.
 int write_one(const DocumentArgs& args, const char* kind, std::string_view existed, std::string_view made,
               const std::function<Result<rpc::Operation>(const DocumentType&, const DocumentId&, std::string)>& make) {
   const auto id = id_of(args, args.id);
@@ -255,7 +257,7 @@ int run_get(const DocumentArgs& args) {
   const auto outcomes = execute_all((*connection)->client(), std::move(*operations));
   for (std::size_t i = 0; i < outcomes.size(); ++i) {
     if (outcomes[i].is_ok()) {
-      if (outcomes[i].json.empty()) continue;  // For the field set [none].
+      if (outcomes[i].json.empty()) continue;  // The result of the field set [none].
       print_line(args.versions ? with_version(outcomes[i].json, outcomes[i].timestamp_us) : outcomes[i].json);
     } else {
       report(outcomes[i].status.with_context(args.ids[i]));

@@ -71,7 +71,7 @@ int run_feed(const FeedArgs& args) {
 
 namespace {
 
-/// The rows of a Parquet file as lines of JSON beside it, which go away with this.
+/// A temporary file with the rows of a Parquet file as JSON lines, in the same folder. The destructor removes it.
 class ParquetLines {
  public:
   explicit ParquetLines(const std::string& parquet) : path_(parquet + ".import.jsonl") {
@@ -107,7 +107,7 @@ int run_import(const FeedArgs& args) {
     }
     return run_import(lines);
   }
-  // What `fjord export` wrote names its ids.
+  // Lines that `fjord export` wrote contain the ids, so no type is needed.
   if (args.type.empty() && std::all_of(args.files.begin(), args.files.end(), is_jsonl)) return run_feed(args);
   if (args.type.empty()) {
     complain("--type is needed for a table; without, FILE.jsonl or FILE.parquet as `fjord export` writes them");

@@ -20,7 +20,7 @@ double seconds_of(const rpc::JobStatus& job) {
   return static_cast<double>(job.finished_unix_us - job.submitted_unix_us) / 1e6;
 }
 
-/// The numbers of the pass that is under way or was the last, as those of the passes before it are kept.
+/// Returns the figures of the running or last pass, in the form in which JobStatus keeps those of earlier passes.
 rpc::PassStatus present_pass(const rpc::JobStatus& job) {
   rpc::PassStatus pass;
   pass.map_tasks = job.map_tasks;
@@ -38,7 +38,7 @@ rpc::PassStatus present_pass(const rpc::JobStatus& job) {
   return pass;
 }
 
-/// What became of pass `i`.
+/// Returns the state of pass `i`.
 std::string_view pass_state(const rpc::JobStatus& job, std::size_t i) {
   if (i < job.passes_done.size()) return "done";
   return i > job.passes_done.size() ? "waiting" : phase_text(job.phase);
@@ -92,7 +92,7 @@ std::string_view state_text(const rpc::JobStatus& job) {
   return job.phase == rpc::JobPhase::Queued ? "queued" : "running";
 }
 
-/// How long there are results.
+/// Returns the time until which the results are kept, or "removed"; empty if there is no such time.
 std::string kept_text(const rpc::JobStatus& job) {
   if (job.results_removed) return "removed";
   if (job.results_until_unix_us == 0) return {};
@@ -192,7 +192,7 @@ Result<rpc::JobStatus> find_job(SyncClient& client, const std::string& id) {
   return Status(StatusCode::NotFound, fmt::format("no distributor that is up knows a job \"{}\"", id));
 }
 
-/// Waits for the end of the job and shows how far it is.
+/// Waits for the end of the job and shows its progress.
 Result<rpc::JobStatus> wait_for(Connection& connection, const std::string& id, const rpc::JobSpec* spec,
                                 const JobArgs& args) {
   Progress progress("job", "docs", Progress::when(args.progress));
@@ -230,7 +230,7 @@ Result<rpc::JobSpec> spec_of(const JobArgs& args) {
   return spec;
 }
 
-/// The job has passes in place of one application. Errors: as chained_passes().
+/// Replaces the application of `spec` by a list of passes. Errors: as chained_passes().
 Status chain(const JobArgs& args, const std::shared_ptr<const DocumentTypeRepo>& types, rpc::JobSpec& spec) {
   std::string text = spec.application + spec.document_type + spec.selection;
   for (const rpc::Parameter& parameter : spec.parameters) text += parameter.name + "=" + parameter.value;
@@ -246,7 +246,7 @@ Status chain(const JobArgs& args, const std::shared_ptr<const DocumentTypeRepo>&
   return Status::ok();
 }
 
-/// Runs `use(connection, client)` on a cluster that answers.
+/// Connects to the cluster and calls `use(connection, client)`.
 template <typename F>
 int with_cluster(const Common& common, F use) {
   auto connection = connect_to(common);
@@ -337,7 +337,7 @@ int control(const JobArgs& args, rpc::JobAction action, const char* done) {
   request.settings = std::move(*settings);
   return with_cluster(args.common, [&](Connection&, SyncClient& client) {
     if (Status status = client.control_job(request); !status) {
-      // A setting that cannot be is wrong usage; that the job has ended is not.
+      // An invalid setting is a usage error; an ended job is a failure.
       const auto job = find_job(client, args.job);
       return job && has_ended(*job) ? report_failure(status) : report(status);
     }
@@ -352,7 +352,8 @@ int control(const JobArgs& args, rpc::JobAction action, const char* done) {
 
 namespace {
 
-/// Removing much takes longer than a call: one that is asked again waits for what is under way.
+/// Removes a job or its results. Removing many documents takes longer than one call; a repeated call waits for the
+/// removal in progress.
 int removal(const JobArgs& args, rpc::JobAction action, const char* done) {
   constexpr int kCallsMax = 100;
   rpc::ControlJob request;

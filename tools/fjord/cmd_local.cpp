@@ -27,7 +27,7 @@ LocalShape shape_of(const LocalArgs& args) {
   return shape;
 }
 
-/// The cluster that is in the folder, if it is what the options ask for.
+/// Opens the cluster in the folder. Errors: AlreadyExists if it differs from the options.
 Result<LocalCluster> open_existing(const LocalArgs& args) {
   FJORD_TRY_ASSIGN(LocalCluster cluster, LocalCluster::open(args.directory));
   const auto check = [&](const std::string& what, int given, std::size_t is) {
@@ -42,8 +42,8 @@ Result<LocalCluster> open_existing(const LocalArgs& args) {
   return cluster;
 }
 
-/// Processes that were just started, and what they say themselves: the fleet controller may not have noticed yet that
-/// the process of before is gone, and call the node up.
+/// Recently started processes and their own answers. The fleet controller's answer is not enough: it may still report a
+/// node as up because of its previous process.
 /// Threading: one thread, which waits for the answers.
 class StartedProcesses {
  public:
@@ -52,7 +52,7 @@ class StartedProcesses {
     for (const ProcessName& name : names) processes_.push_back({.name = name});
   }
 
-  /// Errors: IoError if one of them has ended, with the end of its log.
+  /// Checks that all processes run. Errors: IoError with the end of the log of a process that has ended.
   Status check_running() const {
     while (::waitpid(-1, nullptr, WNOHANG) > 0) {
     }
@@ -63,7 +63,8 @@ class StartedProcesses {
     return Status::ok();
   }
 
-  /// Asks those that have not answered yet. Empty if all have, else what is wrong with the first that has not.
+  /// Asks the processes that have not answered yet. Returns empty if all have answered, else the error of the first one
+  /// that has not.
   std::string ask() {
     for (Process& process : processes_) {
       if (process.answered) continue;
@@ -74,13 +75,13 @@ class StartedProcesses {
     return {};
   }
 
-  /// True if what the fleet controller knows of the node is of this start of it.
+  /// Returns true if the fleet controller's information is from the node's current incarnation.
   bool is_current(const rpc::NodeStatus& node) const {
     const auto process = find(node.node);
     return process == processes_.end() || process->incarnation == node.last.incarnation;
   }
 
-  /// The end of the log of the first that has not answered; empty if all have.
+  /// Returns the end of the log of the first process that has not answered; empty if all have answered.
   std::string silent_log() const {
     for (const Process& process : processes_) {
       if (!process.answered) return "; " + log_of(process);
@@ -129,15 +130,15 @@ class StartedProcesses {
   std::vector<Process> processes_;
 };
 
-/// True if the node is in the state that an operator wants it in: retired, or taken out for a while. A distributor in
-/// maintenance, and a storage node that is in it for longer than it may be, are down.
+/// Returns true if the node is in the state that an operator has set: retired, or out of service for a while. A
+/// distributor in maintenance is down, and so is a storage node whose maintenance takes longer than permitted.
 bool is_as_wanted(const rpc::NodeStatus& node) {
   const auto wants = [&](std::string_view state) { return node.wanted.starts_with(state); };
   return !node.wanted.empty() && (wants(node.state) || (node.state == "down" && wants("maintenance")));
 }
 
-/// Empty if all that should be up is, else the first thing that is not. Nodes that do not run are left out, and nodes
-/// that an operator has taken out only have to be known again.
+/// Returns empty if the cluster is ready, else the first reason why it is not. Ignores nodes that do not run. A node
+/// that an operator has taken out of service is ready as soon as the fleet controller knows its current incarnation.
 std::string not_ready(const rpc::GetStatusReply& status, const LocalCluster& cluster, const StartedProcesses& started) {
   std::string missing;
   bool all_serve = true;
@@ -159,11 +160,11 @@ std::string not_ready(const rpc::GetStatusReply& status, const LocalCluster& clu
       missing = node.node + " has buckets that cannot be served yet";
     }
   }
-  return all_serve ? missing : std::string();  // A node that does not serve may be the one that has the documents.
+  return all_serve ? missing : std::string();  // The unavailable documents can be on a node that does not serve.
 }
 
-/// Waits until every node that runs is up, or in the state that an operator wants, and knows the cluster state. `names`
-/// were just started: they have to answer themselves, and if one ends, that is the error.
+/// Waits until every running node is up, or in the state that an operator has set, and knows the cluster state. The
+/// nodes in `names` were just started: each must answer itself. Errors: IoError if one of them ends.
 Status wait_until_served(const LocalCluster& cluster, const std::vector<ProcessName>& names, double timeout_s) {
   const auto deadline = SteadyClock::now() + std::chrono::duration<double>(timeout_s);
   ConnectOptions options;
@@ -192,7 +193,7 @@ Result<ProcessName> node_of(const LocalArgs& args, const LocalCluster& cluster) 
   return Status(StatusCode::NotFound, fmt::format("the cluster in {} has no node {}", args.directory, args.node));
 }
 
-/// Opens the cluster and the node and runs `use(cluster, name)`.
+/// Opens the cluster, finds the node and calls `use(cluster, name)`.
 template <typename F>
 int with_node(const LocalArgs& args, F use) {
   const auto cluster = LocalCluster::open(args.directory);
@@ -202,7 +203,7 @@ int with_node(const LocalArgs& args, F use) {
   return use(*cluster, *name);
 }
 
-/// Starts what does not run and waits until the cluster serves. Returns the processes that were started.
+/// Starts all nodes that do not run and waits until the cluster serves. Returns the started nodes.
 Result<std::vector<ProcessName>> start_all(const LocalCluster& cluster, double timeout_s) {
   std::vector<ProcessName> started;
   for (const ProcessName& name : cluster.config().names()) {
@@ -213,8 +214,8 @@ Result<std::vector<ProcessName>> start_all(const LocalCluster& cluster, double t
   return started;
 }
 
-/// Makes and starts a new cluster. Another program may take one of its ports between the choice and the start; as
-/// nothing is stored yet, other ports are tried then.
+/// Creates and starts a new cluster. Tries other ports if another program takes one of them before the start, which is
+/// safe because nothing is stored yet.
 Result<std::vector<ProcessName>> start_new(const LocalArgs& args) {
   constexpr int kAttempts = 4;
   LocalShape shape = shape_of(args);
@@ -230,7 +231,7 @@ Result<std::vector<ProcessName>> start_new(const LocalArgs& args) {
   }
 }
 
-/// Waits until a process that is no part of the cluster yet answers.
+/// Waits for an answer of a process that is not part of the cluster yet.
 Status wait_until_answered(const LocalCluster& cluster, Connection& connection, ProcessName name, double timeout_s) {
   const auto deadline = SteadyClock::now() + std::chrono::duration<double>(timeout_s);
   StartedProcesses started(cluster, connection, {name});
@@ -245,7 +246,8 @@ Status wait_until_answered(const LocalCluster& cluster, Connection& connection, 
   }
 }
 
-/// The cluster chooses the name, under which the process has to be started: an index is never given again.
+/// Adds a storage node and returns its name. A dry run asks the cluster for the name first, because the process must
+/// start under it; the cluster never reuses an index.
 Result<ProcessName> add_node(const LocalArgs& args) {
   FJORD_TRY_ASSIGN(const LocalCluster before, LocalCluster::open(args.directory));
   FJORD_TRY_ASSIGN(const auto connection, open_connection(before.addresses()));
@@ -256,7 +258,7 @@ Result<ProcessName> add_node(const LocalArgs& args) {
   request.reason = "fjord local add-node";
   request.who = who_am_i();
   request.dry_run = true;
-  request.force = true;  // The address of this question is none; nothing is changed.
+  request.force = true;  // The dry run has no valid address yet.
   FJORD_TRY_ASSIGN(const rpc::ChangeNodesReply would, change_nodes(*connection, request, seconds(10)));
   if (would.nodes.size() != 1)
     return Status(StatusCode::Unknown, "the cluster does not say what it would call the node");

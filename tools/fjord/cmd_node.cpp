@@ -40,7 +40,7 @@ std::string plan_text(const rpc::MovementPlan& plan) {
   return text;
 }
 
-/// What is left to do for a change to be complete.
+/// The remaining work of a change.
 struct Left {
   bool is_in_force = false;
   std::uint64_t buckets = 0;
@@ -66,7 +66,7 @@ Left left_of(const rpc::GetStatusReply& status, NodeAction action, const std::ve
   return left;
 }
 
-/// Until the change is in force and nothing is left to move. Progress goes to standard error.
+/// Waits until the change is in force and no bucket is left to move. Shows progress on standard error.
 int wait_for(Connection& connection, const NodeArgs& args, const rpc::ChangeNodesReply& change) {
   const auto begin = SteadyClock::now();
   const auto deadline = begin + std::chrono::duration<double>(args.wait_s);

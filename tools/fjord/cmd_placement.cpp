@@ -13,7 +13,7 @@ struct Row {
   ComparisonResult result;
 };
 
-/// Matplotlib draws; the rows come as JSON in the program text, so that nothing has to be quoted for a shell.
+/// Draws the plot with Matplotlib. The rows are JSON in the program text, so that no shell quoting is needed.
 constexpr std::string_view kPlotProgram = R"(
 import json, sys
 try:
@@ -70,7 +70,7 @@ int plot(const PlacementArgs& args, const std::vector<Row>& rows) {
   data.end_object();
   std::FILE* const pipe = popen("/usr/bin/python3 -", "w");
   if (pipe == nullptr) return report({StatusCode::IoError, "/usr/bin/python3 cannot be started"});
-  // A JSON text in a JSON string is a Python string, too.
+  // A JSON string is also a valid Python string literal.
   JsonText quoted;
   quoted.text(data.str());
   fmt::print(pipe, "import json\ndata = json.loads({})\n{}", quoted.str(), kPlotProgram);

@@ -14,17 +14,17 @@
 namespace fjord::cli {
 namespace {
 
-/// A node and where it is.
+/// Nodes and their addresses.
 using Nodes = std::vector<std::pair<std::string, rpc::Address>>;
 
-/// What is offered, and by whom. A visitor only matters on storage nodes.
+/// One function and the nodes that offer it. Only storage nodes count for a visitor.
 struct Offered {
   std::string help;
   std::vector<std::string> nodes;
 };
 struct Plugins {
   std::map<std::tuple<std::string, std::string, std::string>, Offered> functions;  ///< By name, kind and version.
-  std::vector<std::tuple<std::string, std::string, std::string>> problems;         ///< Node, library, why.
+  std::vector<std::tuple<std::string, std::string, std::string>> problems;         ///< Node, library, reason.
   std::size_t storage_nodes = 0;
   std::size_t distributors = 0;
 };

@@ -18,8 +18,8 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// A subscription for a command that waits for its end.
-/// Threading: run() on the thread of the command, everything else on the connection's executor.
+/// A subscription that a command waits for.
+/// Threading: run() on the command's thread, all other members on the connection's executor.
 class Subscription {
  public:
   Subscription(Connection& connection, const SubscribeArgs& args, const DocumentQuery& query)
@@ -88,19 +88,19 @@ class Subscription {
     text_.clear();
     auto count = lines_.append(block, std::numeric_limits<std::uint64_t>::max(), text_);
     if (!count && count.error().code() == StatusCode::UnknownType) {
-      // The schema is younger than this program's; the feed has got it meanwhile.
+      // The schema is newer than the one in lines_; the feed has fetched it by now.
       lines_ = DocumentLines(snapshots_.get()->types(), {}, true);
       text_.clear();
       count = lines_.append(block, std::numeric_limits<std::uint64_t>::max(), text_);
     }
     if (!count) return count.error();
     print(text_);
-    // A consumer that went away has to be noticed before the token says that it has these.
+    // Detects a closed standard output before the token counts these documents as given.
     if (std::fflush(stdout) != 0) return {StatusCode::IoError, "standard output cannot be written"};
     return save(false);
   }
 
-  /// The position after what was printed. The block that is being given is not in it yet.
+  /// Saves the position after the printed changes. It does not include the current block.
   Status save(bool at_once) {
     const auto now = SteadyClock::now();
     const bool is_wanted = args_.print_tokens || !args_.token.empty();

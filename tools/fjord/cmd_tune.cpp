@@ -48,7 +48,7 @@ Result<tuner::Workload> workload_of(const TuneArgs& args) {
   return tuner::parse_workload(text, args.workload);
 }
 
-/// Two readings of the metrics, some seconds apart. Nothing without addresses.
+/// Reads the metrics twice, some seconds apart. Returns nothing without addresses.
 Result<std::optional<tuner::PeriodFigures>> measure(const TuneArgs& args) {
   FJORD_TRY_ASSIGN(const std::vector<std::string> addresses, metric_addresses(args.metrics, args.cluster_config));
   if (addresses.empty()) return std::optional<tuner::PeriodFigures>();
@@ -64,11 +64,12 @@ Result<std::optional<tuner::PeriodFigures>> measure(const TuneArgs& args) {
 
 struct Described {
   tuner::Workload workload;
-  std::vector<tuner::Input> inputs;  ///< Of rates and shares, and where they are from.
+  std::vector<tuner::Input> inputs;  ///< Rates and shares with their origins.
   double fullest_used_share = 0;
 };
 
-/// The workload of a running cluster: from the file, or of machines like this one; rates from its metrics.
+/// Returns the workload of a running cluster: from the file, or for machines like this one; with the rates of its
+/// metrics.
 Result<Described> live_workload(const TuneArgs& args, const LiveCluster& live, const tuner::HardwareProfile& profile) {
   Described described;
   tuner::Workload& w = described.workload;
@@ -86,7 +87,7 @@ Result<Described> live_workload(const TuneArgs& args, const LiveCluster& live, c
   return described;
 }
 
-/// Errors: NotFound for a name that no advice is about.
+/// Checks the names of --only. Errors: NotFound for a name that the tuner does not know.
 Status check_only(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (tuner::find_knob(name) != nullptr) continue;
@@ -118,7 +119,7 @@ Result<Plan> make_plan(const TuneArgs& args, const LiveCluster& live) {
   return plan;
 }
 
-/// Errors: InvalidArgument for what is not NAME=VALUE; NotFound.
+/// Checks the values of --set. Errors: InvalidArgument if one is not NAME=VALUE; NotFound for an unknown name.
 Status check_assignments(const std::vector<rpc::Setting>& settings, const std::vector<std::string>& assignments) {
   for (const std::string& text : assignments) {
     if (text.find('=') == std::string::npos) {

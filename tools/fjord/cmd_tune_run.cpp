@@ -44,7 +44,7 @@ Result<Modes> modes_of(const std::string& text) {
   return modes;
 }
 
-/// Ends the process at once when it is told to, whatever it waits for. To be called before any thread is made.
+/// Makes SIGINT, SIGTERM and SIGHUP end the process at once. Must be called before any other thread starts.
 void end_on_signal() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -54,12 +54,12 @@ void end_on_signal() {
     int signal = 0;
     while (sigwait(&signals, &signal) != 0) {
     }
-    // Nothing of this process has to be kept: what it has changed is in the history of the cluster.
+    // The process has no state to save: the history of the cluster contains its changes.
     ::_exit(kOk);
   }).detach();
 }
 
-/// Reads, asks the pilot and does what it says, period after period.
+/// In each period, reads the metrics, asks the pilot and carries out its orders.
 class Driver {
  public:
   Driver(const TuneArgs& args, std::vector<std::string> addresses, const tuner::PilotOptions& options)
@@ -81,7 +81,7 @@ class Driver {
     auto next = std::chrono::steady_clock::now();
     const int last = args_.periods == 0 ? std::numeric_limits<int>::max() : args_.periods;
     for (int number = 1; number <= last; ++number) {
-      // After a period that took too long the next one is a whole one again.
+      // If a period took too long, the next one still has its full length.
       next = std::max(next, std::chrono::steady_clock::now() - period()) + period();
       std::this_thread::sleep_until(next);
       ClusterReading after = read_cluster(addresses_);
@@ -102,7 +102,7 @@ class Driver {
     input.figures = figures_between(before, after);
     log_.period(number, input.figures, tuner::objective_of(input.figures, target_s_));
     const Result<LiveCluster> live = ask();
-    // What cannot be seen is not turned.
+    // Without metrics or status no setting is changed.
     if (!live || input.figures.nodes_read == 0) {
       return complain_once(live ? "no node shows its metrics" : live.error().message());
     }
@@ -141,7 +141,7 @@ class Driver {
     for (const rpc::Setting& setting : live.config.settings) {
       const tuner::Knob* knob = tuner::find_knob(setting.name);
       if (knob == nullptr) continue;
-      // What was just set may not be in use everywhere yet.
+      // Nodes may not use a new value yet, so the configured value takes precedence.
       if (const auto value = tuner::parse_value(*knob, live_value(live.config, setting.name))) {
         input.values[setting.name] = *value;
       }
@@ -159,7 +159,7 @@ class Driver {
     request.who = fmt::format("{} {}: {}: {}", id, who_am_i(), order.loop, order.reason);
     if (!order.reverts.empty()) {
       id = order.reverts.front();
-      // Too old for the history: then the number, which may have been a default.
+      // A change too old for the history is reverted to the number in the order, even if the old value was a default.
       if (auto as_before = revert_setting_request(config.versions, id, setting)) request = std::move(*as_before);
       request.who = fmt::format("revert of {} {}: {}: {}", id, who_am_i(), order.loop, order.reason);
     }

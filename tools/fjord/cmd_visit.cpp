@@ -18,7 +18,7 @@
 namespace fjord::cli {
 namespace {
 
-/// Errors: InvalidArgument for options that do not parse or do not go together.
+/// Returns the options of the visit. Errors: InvalidArgument for malformed or conflicting options.
 Result<VisitRunOptions> visit_options(const VisitArgs& args, const DocumentQuery& query,
                                       const std::vector<visitors::VisitToken>& resume, std::int64_t now_us) {
   VisitRunOptions run;
@@ -66,17 +66,17 @@ Result<std::uint64_t> count_entries(const std::string& block, const DocumentLine
   return count;
 }
 
-/// What a visit that can be resumed has printed. Keeps it in a file, written now and then and at the end. Without a
-/// file nothing is remembered.
+/// The documents that a resumable visit has printed, kept in a progress file that is written every second and at the
+/// end. Without a file it keeps nothing.
 class PrintedSoFar {
  public:
-  /// `is_by_document`: the visitor gives each document once, as itself.
+  /// `is_by_document`: the visitor gives each document itself, once.
   PrintedSoFar(std::string path, GivenDocuments before, bool is_by_document)
       : path_(std::move(path)),
         printed_(std::move(before)),
         is_by_document_(is_by_document && (!path_.empty() || printed_.size() != 0)) {}
 
-  /// Returns the documents of a block that are to be printed, and counts them as printed. Empty: all are.
+  /// Returns a filter that is true for documents still to be printed and counts them as printed. An empty filter: all.
   DocumentLines::Filter filter() {
     if (!is_by_document_) return {};
     return [this](const EntryView& entry) { return printed_.add(entry.gid); };
@@ -84,7 +84,7 @@ class PrintedSoFar {
   void bucket_done(const visitors::PositionRange& range) {
     if (is_by_document_) printed_.complete(range);
   }
-  /// What is in the tokens has been printed.
+  /// Writes the progress file, at most once a second unless `at_once`. Only after printing all that the tokens cover.
   Status save(const VisitRun& run, bool at_once) {
     const auto now = std::chrono::steady_clock::now();
     if (path_.empty() || (!at_once && now < next_)) return Status::ok();
@@ -100,14 +100,14 @@ class PrintedSoFar {
   std::chrono::steady_clock::time_point next_{};
 };
 
-/// The part of the slice that is in the bucket: slices share the buckets at their borders.
+/// Returns the intersection of the bucket and its slice: slices share the buckets at their borders.
 visitors::PositionRange part_of(const VisitedBucket& visited, std::uint64_t slices, visitors::PositionRange slice) {
   if (slices > 1) slice = visitors::PositionRange::slice(visited.slice, slices);
   const visitors::PositionRange whole = visitors::PositionRange::of(visited.bucket);
   return {std::max(whole.first, slice.first), std::min(whole.last, slice.last)};
 }
 
-/// Blocks of buckets that are not done: of a snapshot, what was given of a bucket may be taken back.
+/// Blocks of incomplete buckets of a snapshot visit, which drops the blocks of a bucket that it restarts.
 class HeldBuckets {
  public:
   void add(const VisitedBucket& bucket, const std::string& block) { blocks_[bucket].push_back(block); }
@@ -121,7 +121,7 @@ class HeldBuckets {
   std::map<VisitedBucket, std::vector<std::string>> blocks_;
 };
 
-/// The callbacks of a visit that prints what it is given.
+/// Prints the documents of a visit.
 class Printer {
  public:
   Printer(const VisitArgs& args, std::shared_ptr<const DocumentTypeRepo> types, const DocumentQuery& query,
@@ -134,7 +134,7 @@ class Printer {
         so_far_(std::move(so_far)),
         is_wanted_(so_far_.filter()) {}
 
-  /// `run` is made with them, and lives as long as they are called.
+  /// Returns the callbacks for creating `run`, which must be set before the first call and outlive the last one.
   VisitRunCallbacks callbacks(VisitRun*& run) {
     VisitRunCallbacks callbacks;
     callbacks.on_docblock = [this, &run](const VisitedBucket& bucket, const std::string& block) {
@@ -185,12 +185,12 @@ class Printer {
   std::uint64_t printed_ = 0;
 };
 
-/// Where the visit keeps how far it is; empty: nowhere.
+/// Returns the path of the progress file; empty without one.
 const std::string& progress_file(const VisitArgs& args) {
   return args.progress_file.empty() ? args.resume : args.progress_file;
 }
 
-/// What there is to say when all callbacks have been called. Returns the exit code.
+/// Prints the results after the last callback. Returns the exit code.
 int finish(const VisitArgs& args, const VisitRun& run, Printer& printer, Status status, const char* signal,
            double seconds) {
   if (args.count && status) print_line(std::to_string(printer.printed()));
@@ -236,7 +236,7 @@ int visit(const VisitArgs& args, Connection& connection, VisitCursor before, End
 }  // namespace
 
 int run_visit(const VisitArgs& args) {
-  EndSignal end_signal;  // Before there are other threads.
+  EndSignal end_signal;  // Must be created before any other thread.
   VisitCursor before;
   if (!args.resume.empty()) {
     const auto text = read_small_file(args.resume);

@@ -8,7 +8,7 @@
 #include "cli.h"
 #include "fjord/rpc/messages.h"
 
-/// One function a command, with the options that main.cpp has read. Each returns the exit code.
+/// One function for each command, with the options that main.cpp has parsed. Each returns the exit code.
 namespace fjord::cli {
 
 struct DevArgs {
@@ -19,7 +19,7 @@ int run_dev(const DevArgs& args);
 struct LocalArgs {
   std::string directory;
   std::string node;
-  int storage = 0;  ///< 0: as the folder says, or the default.
+  int storage = 0;  ///< Number of storage nodes; 0: that of the folder, or the default.
   int distributors = 0;
   int redundancy = 0;
   double timeout_s = 30;
@@ -48,7 +48,7 @@ struct FeedArgs {
   std::size_t in_flight = 0;
   bool background = false;
   std::string progress = "auto";
-  // import only
+  // For import only.
   std::string type;
   std::string id_field;
   bool id_row = false;
@@ -60,19 +60,19 @@ int run_import(const FeedArgs& args);
 
 struct DocumentArgs {
   Common common;
-  std::vector<std::string> ids;  ///< get, remove
-  std::string id;                ///< put, update
-  std::string type;              ///< Of ids that leave it out; empty: they name it.
+  std::vector<std::string> ids;  ///< For get, remove.
+  std::string id;                ///< For put, update.
+  std::string type;              ///< Type for ids without one; empty: each id names its type.
   std::string file;
-  std::string condition;  ///< put, update, remove
-  bool create = false;    ///< put, update
+  std::string condition;  ///< For put, update, remove.
+  bool create = false;    ///< For put, update.
   std::string durability = "default";
   std::string token;
-  std::string fields;  ///< get
+  std::string fields;  ///< For get.
   std::string consistency = "default";
-  std::optional<std::uint64_t> if_version;  ///< put, update, remove; 0: only if there is no document
-  bool versions = false;                    ///< get
-  std::string node;                         ///< get: "storage.2", or empty
+  std::optional<std::uint64_t> if_version;  ///< For put, update, remove; 0: only if there is no document.
+  bool versions = false;                    ///< For get.
+  std::string node;                         ///< For get: "storage.2", or empty.
 };
 int run_put(const DocumentArgs& args);
 int run_update(const DocumentArgs& args);
@@ -85,7 +85,7 @@ struct VisitArgs {
   std::string selection;
   std::string fields;
   std::string visitor = "dump";
-  std::vector<std::string> parameters;  ///< Of the visitor, "name=value".
+  std::vector<std::string> parameters;  ///< Parameters of the visitor, "name=value".
   std::string from;
   std::string to;
   bool removes = false;
@@ -94,23 +94,23 @@ struct VisitArgs {
   std::string slice;  ///< "k/n"
   std::string progress_file;
   std::string resume;
-  std::uint64_t limit = 0;  ///< 0: none.
+  std::uint64_t limit = 0;  ///< Number of documents; 0: no limit.
   bool count = false;
   std::uint32_t visitors_per_node = 4;
   std::uint32_t buckets_per_visitor = 0;
   std::uint32_t buckets_at_once = 1;
-  std::string priority;  ///< Empty: normal with a limit, else background.
+  std::string priority;  ///< Empty: normal if the visit has a limit, else background.
   std::string show_progress = "auto";
   bool explain = false;
 };
 int run_visit(const VisitArgs& args);
 
-/// remove and update with --where.
+/// Arguments of remove and update with --where.
 struct BulkArgs {
   Common common;
   std::string type;
   std::string where;
-  std::string changes;  ///< update: JSON, a file, or -.
+  std::string changes;  ///< For update: JSON, a file, or - for standard input.
   std::string progress_file;
   std::string resume;
   std::string progress = "auto";
@@ -146,8 +146,8 @@ struct SubscribeArgs {
   std::string type;
   std::string selection;
   std::string fields;
-  std::string token;           ///< A file, or empty.
-  std::string from = "start";  ///< Without a token: "start" or "now".
+  std::string token;           ///< File of the token, or empty.
+  std::string from = "start";  ///< Starting point without a token: "start" or "now".
   double interval_s = 0.5;
   bool print_tokens = false;
   bool once = false;
@@ -162,7 +162,7 @@ struct JobArgs {
   std::string selection;
   std::vector<std::string> parameters;
   std::string script;             ///< File of a Lua program.
-  std::vector<std::string> then;  ///< Further passes, as JSON.
+  std::vector<std::string> then;  ///< Later passes, as JSON.
   std::string into_namespace;
   std::string name;
   std::string output_namespace;
@@ -197,10 +197,10 @@ struct AggregateArgs {
   std::string having;
   std::vector<std::string> order_by;
   std::uint64_t limit = 0;
-  std::vector<std::string> then;  ///< Further passes as JSON.
+  std::vector<std::string> then;  ///< Later passes, as JSON.
   std::string into;
   std::string into_namespace;
-  std::string name;  ///< Of the results in the ids of documents.
+  std::string name;  ///< Name of the results, part of the ids of the stored rows.
   std::string shuffle = "auto";
   bool incremental = false;
   std::vector<std::string> settings;
@@ -216,7 +216,7 @@ struct BucketArgs {
   Common common;
   std::uint64_t lines = 100;
   std::vector<std::string> buckets;
-  std::string id;  ///< show: of a bucket or of a document
+  std::string id;  ///< For show: id of a bucket or of a document.
   bool all = false;
   bool yes = false;
 };
@@ -231,7 +231,7 @@ struct PlacementArgs {
   unsigned replicas = 3;
   unsigned tokens = 200;
   std::string change = "add";
-  std::string plot;  ///< A file, or empty.
+  std::string plot;  ///< Output file of the plot, or empty.
   std::string output = "text";
   bool json() const { return output == "json"; }
 };
@@ -248,7 +248,7 @@ struct NodeArgs {
   std::string reason;
   bool dry_run = false;
   bool force = false;
-  double wait_s = 0;  ///< 0: not at all.
+  double wait_s = 0;  ///< Longest wait in seconds; 0: no wait.
 };
 int run_node(const NodeArgs& args);
 int run_node_list(const Common& common);
@@ -256,11 +256,11 @@ int run_node_list(const Common& common);
 struct StateArgs {
   Common common;
   unsigned lines = 20;
-  // Recover.
+  // For recover only.
   bool from_nodes = false;
   bool dry_run = false;
   bool force = false;
-  std::string controller;  ///< Whom to ask; empty: the one that a distributor asks.
+  std::string controller;  ///< Address of the fleet controller; empty: the one that a distributor uses.
 };
 int run_state_log(const StateArgs& args);
 int run_state_recover(const StateArgs& args);
@@ -268,7 +268,7 @@ int run_state_show(const StateArgs& args);
 
 struct ConfigArgs {
   Common common;
-  std::vector<std::string> names;  ///< Names, or NAME=VALUE.
+  std::vector<std::string> names;  ///< NAME, or NAME=VALUE for set.
   std::uint64_t version = 0;
   bool explain = false;
   bool dry_run = false;
@@ -279,34 +279,34 @@ int run_config_set(const ConfigArgs& args);
 int run_config_unset(const ConfigArgs& args);
 int run_config_revert(const ConfigArgs& args);
 int run_config_history(const ConfigArgs& args);
-/// Pauses or resumes the movement of data.
+/// Pauses or resumes the movement of data between nodes.
 int run_maintenance(const ConfigArgs& args, bool paused);
 
 struct TuneArgs {
   Common common;
-  std::string workload;  ///< File; empty: the running cluster.
-  std::string profile;   ///< File, or empty.
+  std::string workload;  ///< File of the workload; empty: the running cluster.
+  std::string profile;   ///< File of the hardware profile, or empty.
   bool live = false;
-  std::string directory = ".";  ///< calibrate
+  std::string directory = ".";  ///< For calibrate.
   std::string output_file = "fjord-profile.yaml";
   double seconds = 20;
   std::uint64_t file_mib = 512;
-  std::vector<std::string> only;  ///< plan, apply
+  std::vector<std::string> only;  ///< For plan, apply: names of settings.
   std::string reason;
-  std::string id;                ///< revert
-  std::string metrics;           ///< host:port,... of the nodes; advise, plan, apply, run
-  std::string cluster_config;    ///< File that says the same.
-  double sample_s = 10;          ///< Between two readings of the metrics; advise, plan, apply
-  std::vector<std::string> set;  ///< apply: NAME=VALUE in place of the advice.
-  bool watch = false;            ///< apply
-  double period_s = 10;          ///< apply --watch, run
-  double target_ms = 0;          ///< 0: of the workload file.
+  std::string id;                ///< For revert: id of the change.
+  std::string metrics;           ///< For advise, plan, apply, run: host:port,... of the nodes.
+  std::string cluster_config;    ///< Configuration file with these addresses, instead of `metrics`.
+  double sample_s = 10;          ///< For advise, plan, apply: seconds between two readings of the metrics.
+  std::vector<std::string> set;  ///< For apply: NAME=VALUE instead of the advice.
+  bool watch = false;            ///< For apply.
+  double period_s = 10;          ///< For apply --watch, run: seconds of a period.
+  double target_ms = 0;          ///< Target p99 latency in ms; 0: that of the workload file.
   bool show_periods = false;
-  std::string controllers;  ///< run: "visitors=on,split=advise"
-  int periods = 0;          ///< run: 0: for ever.
-  int entries_quorum = 2;   ///< run: so many nodes have to find their puts bound by the search.
+  std::string controllers;  ///< For run: "visitors=on,split=advise".
+  int periods = 0;          ///< For run: number of periods; 0: no end.
+  int entries_quorum = 2;   ///< For run: number of nodes whose puts must be limited by the search.
   double entries_share = 0.5;
-  double cache_share = 0.01;  ///< run: below that share of the time in waits the memory of indexes is left alone.
+  double cache_share = 0.01;  ///< For run: smallest share of wait time at which the index memory is changed.
 };
 int run_tune_example();
 int run_tune_advise(const TuneArgs& args);

@@ -13,9 +13,9 @@ std::string replaced(std::string text, const std::string& what, const std::strin
   return text;
 }
 
-/// One word for a shell, whatever is in it.
+/// Quotes any text as one word for bash and zsh.
 std::string quoted(const std::string& text) { return "'" + replaced(text, "'", "'\\''") + "'"; }
-/// The same for fish, in which a backslash means something there, too.
+/// Quotes for fish, where a backslash is special inside quotes.
 std::string fish_quoted(const std::string& text) {
   return "'" + replaced(replaced(text, "\\", "\\\\"), "'", "\\'") + "'";
 }
@@ -32,7 +32,7 @@ std::vector<std::string> names_of(const std::vector<ArgumentInfo>& options) {
   return names;
 }
 
-/// The first argument whose values are known; null if there is none.
+/// Returns the first argument with known values; null without one.
 const ArgumentInfo* known_argument(const CommandInfo& command) {
   for (const ArgumentInfo& one : command.arguments) {
     if (one.is_file() || one.is_folder() || !one.choices.empty()) return &one;
@@ -72,14 +72,14 @@ constexpr const char* kBashEnd = R"sh(}
 complete -F _fjord fjord
 )sh";
 
-/// What completes the value of an option or an argument; empty: nothing does.
+/// Returns the bash command that completes the value of an option or argument; empty without one.
 std::string bash_values(const ArgumentInfo& argument) {
   if (!argument.choices.empty()) return fmt::format("_fjord_words '{}'", fmt::join(argument.choices, " "));
   if (argument.is_file()) return "_fjord_files -f";
   return argument.is_folder() ? "_fjord_files -d" : "";
 }
 
-/// The cases of options that have a value.
+/// Returns the case branches of the options that have a value.
 std::string bash_option_cases(const CommandInfo& command) {
   std::string text;
   for (const ArgumentInfo& option : command.options) {
@@ -108,7 +108,7 @@ std::string bash_command_case(const CommandInfo& command) {
 
 // --- zsh ---------------------------------------------------------------------------------------------------------
 
-/// Text within the specification of an argument.
+/// Escapes text inside the specification of an argument.
 std::string zsh_text(std::string text) {
   for (const char* special : {"\\", "[", "]", ":"}) text = replaced(text, special, std::string("\\") + special);
   return text;
@@ -117,7 +117,7 @@ std::string zsh_text(std::string text) {
 std::string zsh_values(const ArgumentInfo& argument) {
   if (!argument.choices.empty()) return fmt::format("({})", fmt::join(argument.choices, " "));
   if (argument.is_file()) return "_files";
-  // Not " ", which shows what is expected, and then a name of an option is not completed in place of it.
+  // With " " instead, zsh shows the expected value and does not complete option names in its place.
   return argument.is_folder() ? "_files -/" : "{ : }";
 }
 
@@ -224,7 +224,7 @@ std::string bash_completion(const CommandInfo& root) {
 std::string zsh_completion(const CommandInfo& root) {
   std::string text = "#compdef fjord\n# Completion of fjord for zsh: source <(fjord completion zsh)\n\n";
   for (const CommandInfo* command : all_commands(root)) text += zsh_definition(*command);
-  // As an autoloaded function this file is the function itself; otherwise it is sourced.
+  // The text works as an autoloaded function and as a sourced file.
   return text + "if [[ $funcstack[1] == _fjord ]]; then\n  _fjord \"$@\"\nelse\n  compdef _fjord fjord\nfi\n";
 }
 

@@ -16,7 +16,7 @@ std::string number_text(T value) {
   return {digits, std::to_chars(digits, digits + sizeof digits, value).ptr};
 }
 
-/// The value alone, as JSON.
+/// Returns the field's value alone, as JSON.
 Result<std::string> json_of(const DocumentView& view, const Field& field) {
   const Field* const only[] = {&field};
   FJORD_TRY_ASSIGN(const std::string object, to_json_fields(view, only));

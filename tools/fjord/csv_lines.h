@@ -12,23 +12,23 @@
 
 namespace fjord::cli {
 
-/// A cell of a CSV file (RFC 4180), in quotes where it needs them.
+/// Returns `text` as a cell of a CSV file (RFC 4180), quoted if necessary.
 std::string csv_cell(std::string_view text);
 
-/// Makes rows of CSV of docblocks: the id in a column "_id", then a column for each field. Texts, numbers, bools and
-/// raw values (in base64) are what they are; arrays, weighted sets, maps and structs are JSON text. A field that is not
-/// set is an empty cell, and an empty text is "". `fjord import` reads all of that.
+/// Converts docblocks to CSV rows: a column "_id", then a column for each field. Texts, numbers and bools are written
+/// as they are, raw values in base64, and arrays, weighted sets, maps and structs as JSON text. An unset field is an
+/// empty cell, an empty text is "". `fjord import` reads this format.
 class CsvLines {
  public:
-  /// The fields of the type and of those that inherit it; or only those that `fields` names ("a,b" or "TYPE:a,b"), in
-  /// that order. Errors: InvalidArgument without a type, or for a field set that names no fields; UnknownType;
+  /// Chooses the columns: the fields of the type and its subtypes, or only the fields in `fields` ("a,b" or "TYPE:a,b")
+  /// in that order. Errors: InvalidArgument without a type, or if a field set names no fields; UnknownType;
   /// InvalidField.
   static Result<CsvLines> make(std::shared_ptr<const DocumentTypeRepo> types, const std::string& type,
                                const std::string& fields);
 
-  /// The first line.
+  /// Returns the header row.
   std::string header() const;
-  /// Appends a row for each document. Returns how many. Errors: UnknownType, Corruption.
+  /// Appends a row for each document. Returns the number of rows. Errors: UnknownType, Corruption.
   Result<std::uint64_t> append(const std::string& docblock, std::string& out) const;
 
  private:
@@ -36,7 +36,7 @@ class CsvLines {
       : types_(std::move(types)), columns_(std::move(columns)) {}
 
   std::shared_ptr<const DocumentTypeRepo> types_;
-  std::vector<std::string> columns_;  ///< Without "_id".
+  std::vector<std::string> columns_;  ///< Columns after "_id".
 };
 
 }  // namespace fjord::cli

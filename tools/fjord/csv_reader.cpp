@@ -19,7 +19,7 @@ Result<std::vector<CsvCell>> split_csv(std::string_view record) {
         }
         cell.text += record[at];
       }
-      ++at;  // the closing quote, which the reader has made sure of
+      ++at;  // the closing quote, which exists because CsvReader has checked it
       if (at < record.size() && record[at] != ',') {
         return Status(StatusCode::InvalidArgument,
                       fmt::format("column {}: \"{}\" stands behind the closing quote", cells.size() + 1, record[at]));
@@ -90,7 +90,7 @@ Result<std::optional<Record>> CsvReader::next() {
     const char c = buffer_[i];
     if (c == '\n') ++lines;
     if (in_quotes) {
-      // The second of two quotes opens again what the first seemed to close.
+      // In a doubled quote, the first one ends the quoted part and the second one begins it again.
       if (c == '"') in_quotes = false, cell_begins = true;
       continue;
     }

@@ -19,12 +19,11 @@ struct CsvCell {
   bool quoted = false;
 };
 
-/// The cells of one record (without its line end). A quote inside an unquoted cell is a character like any other.
-/// Errors: InvalidArgument with the column number for something behind a closing quote.
+/// Splits one record, without its line end, into cells. A quote inside an unquoted cell is an ordinary character.
+/// Errors: InvalidArgument with the column number if text follows a closing quote.
 Result<std::vector<CsvCell>> split_csv(std::string_view record);
 
-/// Cuts a CSV file (RFC 4180; line ends LF or CRLF; a byte order mark is passed over) into records. Empty lines are
-/// none.
+/// Cuts a CSV file (RFC 4180) into records. Line ends are LF or CRLF; a byte order mark and empty lines are skipped.
 class CsvReader {
  public:
   using Source = std::function<Result<std::size_t>(std::span<char>)>;
@@ -32,8 +31,8 @@ class CsvReader {
 
   explicit CsvReader(Source source) : source_(std::move(source)) {}
 
-  /// The next record, or empty at the end. Errors: InvalidArgument with the line for a quote that is never closed;
-  /// TooLarge; those of the source. Each of them ends the file: failed().
+  /// Returns the next record, or none at the end. Errors: InvalidArgument with the line if a quote is never closed;
+  /// TooLarge; those of the source. Every error ends the file: failed() is true then.
   Result<std::optional<Record>> next();
   bool failed() const { return failed_; }
 

@@ -31,7 +31,7 @@ Result<std::uint64_t> DocumentLines::append(const std::string& docblock, std::ui
       out += line.end_object().str() + '\n';
       continue;
     }
-    if (entry->header.empty()) continue;  // The field set [none].
+    if (entry->header.empty()) continue;  // The result of the field set [none].
     FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*types_, entry->header, entry->body));
     if (view.type() == nullptr) {
       return Status(StatusCode::UnknownType, fmt::format("the schema of {} is not known here", view.id()));

@@ -16,7 +16,7 @@
 
 namespace fjord::cli {
 
-/// Makes lines of JSON of docblocks: {"put": ID, "fields": {...}} and {"remove": ID}, which `fjord feed` reads.
+/// Converts docblocks to JSON lines, {"put": ID, "fields": {...}} and {"remove": ID}, which `fjord feed` reads.
 class DocumentLines {
  public:
   DocumentLines(std::shared_ptr<const DocumentTypeRepo> types, std::vector<std::string> names, bool timestamps = false)
@@ -24,8 +24,8 @@ class DocumentLines {
 
   using Filter = std::function<bool(const EntryView&)>;
 
-  /// Appends to `out`, at most `limit` documents, of those that `is_wanted` is true for (empty: all). Asks it for no
-  /// more than it takes. Returns how many. Errors: UnknownType, Corruption.
+  /// Appends up to `limit` documents for which `is_wanted` returns true (empty: all) to `out`. Does not call
+  /// `is_wanted` after the limit. Returns the number of documents. Errors: UnknownType, Corruption.
   Result<std::uint64_t> append(const std::string& docblock, std::uint64_t limit, std::string& out,
                                const Filter& is_wanted = {});
 
@@ -38,7 +38,7 @@ class DocumentLines {
   std::map<const DocumentType*, std::vector<const Field*>> by_type_;
 };
 
-/// "k/n" with 1 <= k <= n. Errors: InvalidArgument.
+/// Parses "k/n" with 1 <= k <= n. Errors: InvalidArgument.
 Result<visitors::PositionRange> parse_slice(const std::string& text);
 
 }  // namespace fjord::cli

@@ -5,11 +5,11 @@
 
 namespace fjord::cli {
 
-/// SIGINT and SIGTERM for a command that has something to finish: the first one calls a function, another one ends the
-/// process at once. While no function is set, the first one does that, too.
+/// Handles SIGINT and SIGTERM for a command with work to finish: the first signal calls a function, the second one ends
+/// the process at once. Without a function the first signal ends the process, too.
 ///
-/// Threading: made and used on the main thread, before any other thread is made; the function is called on a thread of
-/// this object.
+/// Threading: created and used on the main thread; created before any other thread starts. The function runs on a
+/// thread of this object.
 class EndSignal {
  public:
   EndSignal();
@@ -17,9 +17,9 @@ class EndSignal {
   EndSignal(const EndSignal&) = delete;
   EndSignal& operator=(const EndSignal&) = delete;
 
-  /// Replaces the function; null: none. When it has returned, the one before is not called any more.
+  /// Replaces the function; null removes it. The previous function is not called after this call has returned.
   void call(std::function<void()> on_signal);
-  /// The name of the signal that has come; null: none has.
+  /// Returns the name of the received signal; null without one.
   const char* name() const;
 
  private:

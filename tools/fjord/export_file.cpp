@@ -13,10 +13,10 @@ namespace fjord::cli {
 namespace {
 
 constexpr std::string_view kFilePrefix = "fjord-export-1 ";
-/// Of one bucket in memory.
+/// Largest size of one bucket's lines in memory.
 constexpr std::size_t kSpoolBytesMax = std::size_t{8} << 20;
 
-/// As a gzip member.
+/// Returns `plain` as a gzip member.
 Result<std::string> pack(const std::string& plain) {
   z_stream stream{};
   constexpr int kGzip = 15 + 16;
@@ -86,7 +86,7 @@ Status ExportFile::load(Mode mode) {
   if (!begun) {
     struct stat info {};
     const bool is_there = ::stat(path_.c_str(), &info) == 0;
-    if (!is_there || info.st_size == 0) return Status::ok();  // Made, and killed before anything was written.
+    if (!is_there || info.st_size == 0) return Status::ok();  // Killed after creating the file, before the first write.
     return {StatusCode::AlreadyExists,
             fmt::format("{} is complete, or is no export: there is no {}", path_, progress_path_)};
   }

@@ -12,37 +12,38 @@
 
 namespace fjord::cli {
 
-/// A file that documents are exported to, and beside it how far that is: PATH.progress.
+/// An export file and its progress file PATH.progress.
 ///
-/// A bucket gets into the file as a whole, once all of it has come; until then its lines wait in memory, or in a
-/// temporary file beside. The progress file says how long the file was when which buckets were in it. Whatever is
-/// behind that is cut off when the export goes on, so nothing is there twice and nothing is missing, also after
-/// kill -9. With the name ending in .gz each bucket is a gzip member of its own.
+/// A bucket is appended as a whole once all its documents have arrived; until then its lines wait in memory or in a
+/// temporary file in the same folder. The progress file records the complete buckets and the file length that contains
+/// them. A resumed export first cuts off everything beyond that length, so no document is missing or written
+/// twice, also after kill -9. If the name ends in .gz, each bucket is its own gzip member.
 class ExportFile {
  public:
   enum class Mode {
-    New,        ///< The file must not be there.
-    Overwrite,  ///< Whatever is there.
-    Resume,     ///< Goes on where it was; begins if nothing is there.
+    New,        ///< The file must not exist.
+    Overwrite,  ///< Replaces an existing file.
+    Resume,     ///< Continues an interrupted export; begins a new one without an existing file.
   };
-  /// Errors: AlreadyExists; NotFound and InvalidArgument for a progress file that is missing or does not fit; IoError.
+  /// Errors: AlreadyExists, also for Resume if only PATH exists; InvalidArgument if the progress file is malformed or
+  /// does not match PATH; IoError.
   static Result<std::unique_ptr<ExportFile>> open(const std::string& path, Mode mode);
   ~ExportFile();
 
-  /// Of what is in the file already; empty for a new one.
+  /// Returns the tokens of the buckets that the file already holds; empty for a new file.
   const std::vector<visitors::VisitToken>& resumed() const { return resumed_; }
   std::uint64_t documents() const { return documents_; }
   std::uint64_t bytes() const { return bytes_; }
 
-  /// What a new file begins with. A file that goes on has it already.
+  /// Writes the header of a new file. Does nothing for a resumed one.
   Status begin(const std::string& header);
   Status add(const VisitedBucket& bucket, const std::string& lines, std::uint64_t documents);
-  /// The bucket is complete: into the file with it.
+  /// Appends a complete bucket to the file.
   Status commit(const VisitedBucket& bucket);
   void drop(const VisitedBucket& bucket) { spools_.erase(bucket); }
-  /// Everything that was committed is what the tokens say.
+  /// Writes the progress file. `tokens` must cover exactly the committed buckets.
   Status save(const std::vector<visitors::VisitToken>& tokens);
-  /// All is there: the progress file goes away.
+  /// Completes the export and removes the progress file.
   Status finish();
 
  private:
@@ -50,10 +51,10 @@ class ExportFile {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   using File = std::unique_ptr<std::FILE, Close>;
-  /// What waits of one bucket.
+  /// The lines of one incomplete bucket.
   struct Spool {
     std::string lines;
-    File overflow;  ///< What came before `lines`.
+    File overflow;  ///< Lines that arrived before `lines`.
     std::uint64_t documents = 0;
   };
 

@@ -29,7 +29,8 @@ Feeder::Options feeder_options(const FeedRunOptions& options,
   return out;
 }
 
-/// Readers of files say "feed, line 7, byte 90: ..." or "line 7: ..."; takes the line off the front. 0: there is none.
+/// Removes the line from the front of a message, "feed, line 7, byte 90: ..." or "line 7: ...", and returns it; 0
+/// without a line.
 std::uint64_t take_line(Status& status) {
   std::string_view message = status.message();
   for (const std::string_view prefix : {"feed, line ", "line "}) {
@@ -48,7 +49,7 @@ std::uint64_t take_line(Status& status) {
 
 }  // namespace
 
-/// Records that travel through the pipeline together.
+/// Records that pass through the pipeline together.
 struct FeedRun::Batch {
   struct Item {
     std::size_t offset = 0;
@@ -130,7 +131,8 @@ Status FeedRun::load_progress(const std::string& input) {
   return Status::ok();
 }
 
-/// What was refused is done too: it was said.
+/// Marks a line as done, unless its write is in doubt, and saves the progress every second. A refused line is done,
+/// too: its message was printed.
 void FeedRun::note_done(std::uint64_t line, bool in_doubt) {
   std::uint64_t done = 0;
   {

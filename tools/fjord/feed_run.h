@@ -19,32 +19,33 @@
 namespace fjord::cli {
 
 struct FeedRunOptions {
-  Duration timeout{0};                ///< Of one operation, retries included.
-  std::uint64_t errors_shown = 100;   ///< Messages about single records; the rest is only counted.
+  Duration timeout{0};                ///< Timeout of one operation, retries included.
+  std::uint64_t errors_shown = 100;   ///< Most messages about single records; further errors are only counted.
   std::size_t window_operations = 0;  ///< 0: the feeder's default.
   rpc::Priority priority = rpc::Priority::Default;
   Progress::When progress = Progress::When::Auto;
-  /// Keeps how far a file is, and goes on from there if it exists already; gone when all is done. Empty: none. For
-  /// operations that may be repeated, and one file.
+  /// File that holds the progress; an existing one resumes the feed. It is removed when all is done. Empty: none. Only
+  /// for a single input file of operations that may be repeated.
   std::string resume_file;
 };
 
-/// Feeds files into a cluster: one thread reads, some parse, one submits in the order of the records. A record that
-/// cannot be understood or is refused gets a message with file and line, is counted, and the feed goes on.
+/// Feeds files into a cluster: one thread reads, several parse, one submits in the order of the records. The feed
+/// counts a malformed or refused record, prints a message with file and line, and continues.
 class FeedRun {
  public:
   FeedRun(AsyncClient& client, const FeedRunOptions& options);
   ~FeedRun();
 
-  /// Reads the file of the options. Errors: InvalidArgument if it is of another input; IoError.
+  /// Reads FeedRunOptions::resume_file. Errors: InvalidArgument if it belongs to another input; IoError.
   Status load_progress(const std::string& input);
-  /// Feeds one file; returns when all of it is submitted.
+  /// Feeds one file. Returns when all its records are submitted.
   void feed(RecordSource& source);
-  /// Counts something that failed as a whole, such as a file that cannot be opened.
+  /// Counts an input that failed as a whole, such as a file that cannot be opened.
   void fail(const Status& status);
   /// Waits for all results. Returns the summary as JSON.
   std::string finish();
-  /// 0: all is stored; 5: a part; 1: nothing, or the code of what was wrong with all files as a whole.
+  /// Returns 0 if all records are stored, 5 for a part of them, else 1, or the code of the error that made all files
+  /// fail as a whole.
   int exit_code() const;
 
  private:
@@ -63,14 +64,14 @@ class FeedRun {
   const MonotonicTime start_;
   const Clock& clock_;
   mutable std::mutex mutex_;
-  std::map<StatusCode, std::uint64_t> unread_ FJORD_GUARDED_BY(mutex_);  ///< Failed before they were submitted.
-  std::vector<Status> whole_failures_ FJORD_GUARDED_BY(mutex_);          ///< What fail() was called with.
+  std::map<StatusCode, std::uint64_t> unread_ FJORD_GUARDED_BY(mutex_);  ///< Records that failed before submission.
+  std::vector<Status> whole_failures_ FJORD_GUARDED_BY(mutex_);          ///< Arguments of fail().
   std::uint64_t errors_ FJORD_GUARDED_BY(mutex_) = 0;
   std::vector<std::string> files_ FJORD_GUARDED_BY(mutex_);  ///< A tag is file index << 40 | line.
   std::string input_;
-  std::uint64_t skipped_through_ = 0;  ///< Lines up to here were done by an earlier run.
+  std::uint64_t skipped_through_ = 0;  ///< Last line that an earlier run has stored.
   std::set<std::uint64_t> open_lines_ FJORD_GUARDED_BY(mutex_);
-  std::uint64_t last_line_ FJORD_GUARDED_BY(mutex_) = 0;  ///< Of those that were submitted.
+  std::uint64_t last_line_ FJORD_GUARDED_BY(mutex_) = 0;  ///< Last submitted line.
   MonotonicTime next_save_ FJORD_GUARDED_BY(mutex_);
   FeedStats stats_;
   Progress progress_;

@@ -6,9 +6,9 @@
 
 namespace fjord::cli {
 
-/// True if all of these ports of 127.0.0.1 can be listened on now.
+/// Returns true if all these ports of 127.0.0.1 are free.
 bool all_free(const std::vector<int>& ports);
-/// As many different free ports of 127.0.0.1, below those that the system hands out by itself to outgoing connections.
+/// Returns `count` different free ports of 127.0.0.1, below the range that the system uses for outgoing connections.
 Result<std::vector<int>> find_free_ports(std::size_t count);
 
 }  // namespace fjord::cli

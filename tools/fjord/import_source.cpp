@@ -59,13 +59,13 @@ std::string id_of(const ImportOptions& options, const std::string& user_part) {
   return fmt::format("id:{}:{}::{}", name_space, options.type, user_part);
 }
 
-/// What `fjord export` wrote has whole ids in the column "_id".
+/// Returns true if `text` is a complete id, as `fjord export` writes it into the column "_id".
 bool is_whole_id(const ImportOptions& options, const std::string& text) {
   return options.id_field == "_id" &&
          (text.starts_with("id:") || text.starts_with("doc:") || text.starts_with("userdoc:"));
 }
 
-/// Arrays, weighted sets, maps and structs are JSON text. Errors: those of fields_from_json().
+/// Parses the JSON text of an array, a weighted set, a map or a struct. Errors: those of fields_from_json().
 Result<FieldValue> value_from_json(const DocumentTypeRepo& types, const DocumentType& type, const DocumentId& id,
                                    const Field& field, const std::string& text) {
   JsonText object;
@@ -159,7 +159,7 @@ Status CsvImport::read_header(std::vector<std::string>& warnings) {
 Result<std::optional<Record>> CsvImport::next() {
   FJORD_TRY_ASSIGN(std::optional<Record> record, reader_.next());
   if (!record || !options_.id_field.empty()) return record;
-  // The number of the row travels in front of it.
+  // The text passes the row number to parse() in its first line.
   scratch_ = fmt::format("{}\n", ++rows_);
   scratch_ += record->text;
   record->text = scratch_;

@@ -14,16 +14,16 @@ namespace fjord::cli {
 
 struct ImportOptions {
   std::string type;
-  std::string id_field;    ///< Empty: the number of the record, from 1.
-  std::string namespace_;  ///< Of the ids; empty: the type's name.
+  std::string id_field;    ///< Field with the document's name; empty: the number of the record, from 1.
+  std::string namespace_;  ///< Namespace of the ids; empty: the type's name.
 };
 
-/// The rows of a CSV file with a header row as documents. Columns go to the fields of the same name, in any case; the
-/// values are what the schema says. An empty cell leaves its field unset, "" is an empty string.
+/// Turns the rows of a CSV file with a header row into documents. A column sets the field of the same name, ignoring
+/// case; the schema determines the type of the value. An empty cell leaves its field unset; "" is an empty string.
 class CsvImport final : public RecordSource {
  public:
-  /// Reads the header row. Errors: UnknownType; InvalidField for columns that do not work; InvalidArgument for an
-  /// unusable header or a missing id column. `warnings` gets a line for each column that is no field.
+  /// Reads the header row. Adds a line to `warnings` for each column without a field. Errors: UnknownType; InvalidField
+  /// for unusable columns; InvalidArgument for an unusable header or a missing id column.
   static Result<std::unique_ptr<CsvImport>> open(std::unique_ptr<InputFile> file,
                                                  std::shared_ptr<const DocumentTypeRepo> types,
                                                  const ImportOptions& options, std::vector<std::string>& warnings);
@@ -45,13 +45,13 @@ class CsvImport final : public RecordSource {
   const ImportOptions options_;
   CsvReader reader_;
   std::vector<std::string> columns_;
-  std::vector<const Field*> fields_;  ///< By column; null: left out.
+  std::vector<const Field*> fields_;  ///< Field of each column; null: the column is ignored.
   std::size_t id_column_ = 0;
   std::string scratch_;
   std::uint64_t rows_ = 0;
 };
 
-/// The lines of a JSONL file, each a flat object of fields, as documents.
+/// Turns the lines of a JSONL file, each a flat object of fields, into documents.
 class JsonImport final : public FeedSource {
  public:
   /// Errors: UnknownType; InvalidArgument without an id field.
@@ -67,7 +67,7 @@ class JsonImport final : public FeedSource {
   const ImportOptions options_;
 };
 
-/// A field's value from the text of a cell. Errors: InvalidField that names the text and the type.
+/// Parses the text of a cell as a field value. Errors: InvalidField that names the text and the type.
 Result<FieldValue> value_from_text(const DataType& type, const std::string& text);
 
 }  // namespace fjord::cli

@@ -10,19 +10,19 @@
 
 namespace fjord::cli {
 
-/// A file or standard input ("-"), unpacked on the way if it is in gzip format.
+/// A file or standard input ("-"). Input in gzip format is decompressed.
 class InputFile {
  public:
-  /// Errors: NotFound, IoError with the path.
+  /// Opens the input. Errors: NotFound, IoError with the path.
   static Result<std::unique_ptr<InputFile>> open(const std::string& path);
 
-  /// "<stdin>" for "-".
+  /// Returns the path; "<stdin>" for "-".
   const std::string& name() const { return name_; }
-  /// Fills `into` from its beginning; 0 at the end. Errors: IoError, also for a gzip file that is cut off.
+  /// Reads into `into` and returns the number of bytes; 0 at the end. Errors: IoError, also for a truncated gzip file.
   Result<std::size_t> read(std::span<char> into);
-  /// Everything. Errors: TooLarge beyond `bytes_max`; as read().
+  /// Reads the whole input. Errors: TooLarge beyond `bytes_max`; those of read().
   Result<std::string> read_all(std::size_t bytes_max);
-  /// 0 to 1; negative if the size is not known.
+  /// Returns the fraction read, 0 to 1; negative if the size is unknown.
   double part_read() const;
 
  private:

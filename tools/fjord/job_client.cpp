@@ -7,7 +7,7 @@
 namespace fjord::cli {
 namespace {
 
-/// Read by all passes.
+/// Returns the number of documents that all passes have read.
 std::uint64_t documents_of(const rpc::JobStatus& job) {
   std::uint64_t documents = job.documents_read;
   for (const rpc::PassStatus& pass : job.passes_done) documents += pass.documents_read;

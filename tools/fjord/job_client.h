@@ -6,7 +6,7 @@
 
 namespace fjord::cli {
 
-/// The exit code of a job that is done; says so if documents are missing from its results.
+/// Returns the exit code of a done job. Prints a message if its results lack documents.
 int exit_code_of_done(const rpc::JobStatus& job);
 
 /// "auto", "store" or "direct".

@@ -51,7 +51,7 @@ Result<rpc::JobPass> application_pass(const rapidjson::Value& object) {
   return pass;
 }
 
-/// What the next pass reads.
+/// The input of the next pass.
 struct Reads {
   std::shared_ptr<const DocumentTypeRepo> types;
   std::string type;

@@ -8,7 +8,7 @@
 
 namespace fjord::cli {
 
-/// Writes one JSON value: RapidJSON's writer with the types of this program.
+/// Writes one JSON value. A wrapper of RapidJSON's writer for the types of this program.
 class JsonText {
  public:
   JsonText& begin_object() { return writer_.StartObject(), *this; }
@@ -24,12 +24,12 @@ class JsonText {
   JsonText& number(std::uint64_t value) { return writer_.Uint64(value), *this; }
   JsonText& integer(std::int64_t value) { return writer_.Int64(value), *this; }
   JsonText& boolean(bool value) { return writer_.Bool(value), *this; }
-  /// Rounded to `digits` after the point.
+  /// Writes `value` rounded to `digits` decimal places.
   JsonText& real(double value, int digits) {
     const double scale = std::pow(10.0, digits);
     return writer_.Double(std::round(value * scale) / scale), *this;
   }
-  /// `json` is JSON already.
+  /// Writes `json`, a complete JSON value, unchanged.
   JsonText& raw(std::string_view json) {
     return writer_.RawValue(json.data(), json.size(), rapidjson::kObjectType), *this;
   }

@@ -52,10 +52,10 @@ Status write_text(const std::string& path, const std::string& text) {
   return Status::ok();
 }
 
-/// When the process began, in clock ticks since the machine did; empty if there is none or it has ended.
+/// Returns the start time of a process in clock ticks since boot; empty if it does not exist or has ended.
 std::string start_time_of(pid_t pid) {
   const std::string stat = read_text(fmt::format("/proc/{}/stat", pid));
-  const std::size_t name_end = stat.rfind(')');  // the name before it may hold anything
+  const std::size_t name_end = stat.rfind(')');  // the name before it can contain any character
   if (name_end == std::string::npos) return {};
   std::istringstream fields(stat.substr(name_end + 1));
   std::string field;
@@ -66,14 +66,14 @@ std::string start_time_of(pid_t pid) {
   return fields ? field : std::string();
 }
 
-/// fjordd beside this program.
+/// Returns the path of fjordd in the folder of this program.
 std::string fjordd_path() {
   std::error_code error;
   const fs::path self = fs::read_symlink("/proc/self/exe", error);
   return (self.parent_path() / "fjordd").string();
 }
 
-/// What the child does between fork and exec: system calls only.
+/// Runs in the child between fork and exec; makes only system calls.
 [[noreturn]] void become(const char* const* argv, int log) {
   const int null = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
   if (null < 0 || ::dup2(null, STDIN_FILENO) < 0 || ::dup2(log, STDOUT_FILENO) < 0 || ::dup2(log, STDERR_FILENO) < 0) {
@@ -187,8 +187,8 @@ Status LocalCluster::start(const std::vector<ProcessName>& names) const {
   if (::pipe2(problem, O_CLOEXEC) != 0) return io_error("pipe", errno);
   const pid_t pid = ::fork();
   if (pid == 0) {
-    // Away from the terminal's signals, and still in its session: Linux groups processes by sessions when it gives them
-    // processors (autogroup), and nodes that were started by several commands would be groups against one another.
+    // An own process group, which the terminal's signals do not reach, but no own session: Linux shares the processors
+    // among sessions (autogroup), so nodes started by several commands would compete as groups.
     ::setpgid(0, 0);
     std::signal(SIGHUP, SIG_IGN);
     for (const ProcessName& name : names) {

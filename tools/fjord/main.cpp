@@ -11,7 +11,7 @@
 namespace fjord::cli {
 namespace {
 
-/// All commands with their arguments.
+/// The parser of all commands, with their arguments.
 struct CommandLine {
   CLI::App app{"Stores documents in a cluster and computes on them where they are stored.", "fjord"};
   DevArgs dev;

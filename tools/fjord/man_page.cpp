@@ -8,7 +8,7 @@
 namespace fjord::cli {
 namespace {
 
-/// Text as it is to be read: no character of it means something to roff.
+/// Escapes plain text, so that no character has a meaning for roff.
 std::string plain(const std::string& text) {
   std::string escaped;
   for (const char c : text) {
@@ -103,7 +103,7 @@ std::string see_also(const CommandInfo& command) {
 std::string man_page(const CommandInfo& command) {
   const std::string name = path_text(command, "-");
   std::string page = fmt::format(".TH {} 1 \"\" \"fjord {}\" \"Fjord\"\n", upper(name), version());
-  // Words are not divided at the ends of lines, and lines not stretched: options stay as they are written.
+  // No hyphenation and no justification, so that options stay as they are written.
   page += ".nh\n.ad l\n";
   page += section("NAME", plain(name) + " \\- " + plain(command.meaning) + "\n");
   page += section("SYNOPSIS", synopsis(command));

@@ -8,26 +8,27 @@
 
 #include "commands.h"
 
-// The arguments of the commands; what a command does is in cmd_*.cpp. Only main.cpp and options*.cpp know CLI11. Each
-// add_...() makes its commands in `app`: parsing fills `args` and sets `action`, and all three outlive the parsing.
+// The arguments of the commands; cmd_*.cpp executes the commands. In this folder only main.cpp and options*.cpp use
+// CLI11. Each add_...() adds its commands to `app`. Parsing fills `args` and sets `action`; all three must outlive the
+// parsing.
 
 namespace fjord::cli {
 
 inline constexpr const char* kExitCodes =
     "\nExit codes: 0 ok, 1 failed, 2 usage, 3 not found, 5 partly done, 6 timeout, 7 in doubt, 8 refused";
 
-/// What to do once the command line is read.
+/// The function to call after the command line has been parsed.
 using Action = std::function<int()>;
 
-// What commands share.
+// Helpers that the add_...() functions share.
 CLI::App* command(CLI::App& parent, const std::string& name, const std::string& what, const std::string& example);
-/// Takes digits for a number from `min` to `max`, and nothing else: without it a negative number becomes a huge one.
+/// Accepts only a decimal number from `min` to `max`. Without it, CLI11 turns a negative number into a huge one.
 CLI::Validator whole_number(std::uint64_t min = 0, std::uint64_t max = std::numeric_limits<std::uint64_t>::max());
 void add_output(CLI::App& app, std::string& output);
 void add_common(CLI::App& app, Common& common);
 void add_progress(CLI::App& app, std::string& progress);
 
-// options_cluster.cpp: commands that look after a cluster.
+// options_cluster.cpp: commands that administer a cluster.
 void add_dev(CLI::App& app, DevArgs& args, Action& action);
 void add_local(CLI::App& app, LocalArgs& args, Action& action);
 void add_schema(CLI::App& app, SchemaArgs& args, Action& action);
@@ -50,7 +51,7 @@ void add_jobs(CLI::App& app, JobArgs& args, Action& action);
 void add_aggregate(CLI::App& app, AggregateArgs& args, Action& action);
 void add_plugins(CLI::App& app, Common& common, Action& action);
 
-// options_reference.cpp: completion scripts and manual pages, of all commands that `app` has then.
+// options_reference.cpp: completion scripts and manual pages of all commands of `app`.
 struct ReferenceArgs;
 void add_reference(CLI::App& app, ReferenceArgs& args, Action& action);
 

@@ -42,7 +42,7 @@ void add_type(CLI::App& app, DocumentArgs& args, bool may_be_bulk) {
       ->type_name("TYPE");
 }
 
-/// Of update and remove, for all documents that match at once.
+/// Adds the options of update and remove with --where.
 void add_bulk_options(CLI::App& app, BulkArgs& args) {
   app.add_option("--where", args.where, "All documents of --type that this condition holds for, instead of one")
       ->type_name("CONDITION");
@@ -55,7 +55,7 @@ void add_bulk_options(CLI::App& app, BulkArgs& args) {
       ->check(whole_number(1));
 }
 
-/// True if --where was given; checks what goes with it.
+/// Returns true if --where is given. Checks the options that need or exclude it.
 bool is_bulk(const CLI::App& app, const std::string& type) {
   if (app.count("--where") == 0) {
     for (const char* other : {"--dry-run", "--yes", "--progress", "--resume", "--in-flight"}) {

@@ -20,7 +20,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-/// CLI11 writes a type as "FORMAT:{text,json}", with what its checks say of themselves.
+/// Splits a type of CLI11, "FORMAT:{text,json}", whose part after the colon describes the checks.
 void take_type(const std::string& type, ArgumentInfo& info) {
   info.value = type.substr(0, type.find(':'));
   const std::size_t open = type.find(":{");
@@ -44,7 +44,7 @@ ArgumentInfo argument_info(const CLI::Option& option) {
   return info;
 }
 
-/// Examples, exit codes and whatever else is below the options in the help text.
+/// Takes the examples, exit codes and notes from the footer of the help text.
 void take_footer(const std::string& footer, CommandInfo& info) {
   bool in_examples = false;
   for (const std::string& line : split(footer, '\n')) {
@@ -92,7 +92,7 @@ Status write_pages(const CommandInfo& root, const std::string& directory) {
   return Status::ok();
 }
 
-/// Errors: NotFound.
+/// Returns the command with this path. Errors: NotFound.
 Result<const CommandInfo*> find_command(const CommandInfo& root, const std::vector<std::string>& words) {
   const CommandInfo* command = &root;
   for (const std::string& word : words) {

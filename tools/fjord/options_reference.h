@@ -8,13 +8,13 @@
 
 namespace fjord::cli {
 
-/// The commands of `app`, which is complete.
+/// Returns the commands of `app`, which must be complete.
 CommandInfo command_table(const CLI::App& app);
 
 struct ReferenceArgs {
   std::string shell;
-  std::vector<std::string> command;  ///< man: the words of a command
-  std::string directory;             ///< man: for the pages of all commands
+  std::vector<std::string> command;  ///< For man: the words of a command.
+  std::string directory;             ///< For man: output folder for the pages of all commands.
 };
 int run_completion(const CLI::App& app, const ReferenceArgs& args);
 int run_man(const CLI::App& app, const ReferenceArgs& args);

@@ -17,9 +17,9 @@ namespace {
 
 constexpr const char* kCheck = "import pyarrow.parquet";
 
-// Columns have the types of the fields: those of the document types that occur, all of them or (third argument "seen")
-// those with a value. What Parquet has no simple type for, and a field that two document types declare differently, is
-// JSON text, and the column says so. Two passes over the lines: which types there are is known at the end only.
+// Writes one column for each field of the document types that occur, or (third argument "seen") for each field with a
+// value. A field is JSON text, marked so in the column, if Parquet has no simple type for it or two document types
+// declare it differently. The program reads the lines twice, because it knows the types only after the first pass.
 constexpr const char* kWrite = R"(
 import base64, json, os, sys
 import pyarrow as pa
@@ -110,7 +110,7 @@ with open(target, "w", encoding="utf-8") as out:
                 sys.exit(f"{source}: {problem}: {row}")
 )";
 
-/// The exit code, or -1 if it could not be started.
+/// Runs python3 and returns its exit code; -1 if it did not start or did not exit normally.
 int run_python(const char* script, std::initializer_list<std::string> arguments, bool quiet) {
   std::vector<std::string> texts = {"python3", "-c", script};
   texts.insert(texts.end(), arguments);
@@ -121,7 +121,7 @@ int run_python(const char* script, std::initializer_list<std::string> arguments,
   posix_spawn_file_actions_init(&actions);
   if (quiet) posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   pid_t child = 0;
-  // Signals that this process waits for itself are not for the child to be deaf to.
+  // The child must not inherit the signal mask: this process blocks the signals that it waits for.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none;

@@ -9,22 +9,22 @@
 
 namespace fjord::cli {
 
-/// A line on standard error that says how far something is. Nothing for the first two seconds, and nothing at all
-/// unless standard error is a terminal; with `Always` a new line every two seconds elsewhere.
+/// A progress line on standard error. It appears after two seconds, and with `Auto` only if standard error is a
+/// terminal. With `Always`, other outputs get a new line every two seconds.
 ///
-/// Threading: every thread.
+/// Threading: any thread.
 class Progress {
  public:
   enum class When { Auto, Always, Never };
-  /// "auto", "always" or "never".
+  /// Parses "auto", "always" or "never".
   static When when(const std::string& text);
 
-  /// `unit` is what is counted: "docs".
+  /// `unit` names the counted things: "docs".
   Progress(std::string label, std::string unit, When when = When::Auto);
-  /// Leaves the last state on the screen if there was one.
+  /// Leaves the last line on the screen if one was shown.
   ~Progress();
 
-  /// `part` of 0 to 1 is done, negative if unknown; `count` units so far.
+  /// `part` is the fraction done, 0 to 1, negative if unknown; `count` is the number of units so far.
   void update(double part, std::uint64_t count, const std::string& note = "");
 
  private:

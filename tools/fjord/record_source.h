@@ -10,24 +10,25 @@
 
 namespace fjord::cli {
 
-/// One record of an input file, before it is understood.
+/// One unparsed record of an input file.
 struct Record {
-  std::string_view text;  ///< Lives until the next call of next().
+  std::string_view text;  ///< Valid until the next call of next().
   std::uint64_t line = 0;
 };
 
-/// Cuts a file into records, and makes operations of them.
+/// Cuts a file into records and parses them into operations.
 /// Threading: next() on one thread; parse() on several at once.
 class RecordSource {
  public:
   virtual ~RecordSource() = default;
-  /// "cars.csv".
+  /// Returns the name of the file for messages: "cars.csv".
   virtual const std::string& name() const = 0;
-  /// The next record, or empty at the end. After an error the one after it follows, unless failed().
+  /// Returns the next record, or none at the end. After an error the next call continues with the following record,
+  /// unless failed().
   virtual Result<std::optional<Record>> next() = 0;
-  /// True if the file could not be read to its end.
+  /// Returns true if an error prevents reading the rest of the file.
   virtual bool failed() const = 0;
-  /// 0 to 1; negative if unknown.
+  /// Returns the fraction read, 0 to 1; negative if unknown.
   virtual double part_read() const = 0;
   virtual Result<rpc::Operation> parse(const Record& record) const = 0;
 };

@@ -9,7 +9,7 @@
 
 namespace fjord::cli {
 
-/// `names` are NAME or NAME=VALUE. Errors: NotFound for one that is not among the settings of the cluster.
+/// Checks names of the form NAME or NAME=VALUE. Errors: NotFound if the cluster has no setting of that name.
 inline Status check_setting_names(const std::vector<rpc::Setting>& settings, const std::vector<std::string>& names) {
   for (const std::string& text : names) {
     const std::string name = text.substr(0, text.find('='));

@@ -39,9 +39,10 @@ std::vector<ValueChange> difference(const std::map<std::string, std::string>& be
   return changes;
 }
 
-/// What a change makes nodes write anew or send, at once. Slotfiles and buckets follow when they are written to.
+/// Returns the bytes that each node rewrites or sends at once because of a change. Most settings move nothing at once:
+/// slotfiles and buckets follow at their next write.
 double moved_bytes_of(const tuner::Knob& knob, const tuner::Workload& workload) {
-  // With more bits some parts belong elsewhere; about one replica in so many as there are nodes stays where it is.
+  // With more bits, parts of the buckets get other ideal nodes; about 1 / nodes of the replicas stay in place.
   if (knob.name == "cluster.distribution_bits") {
     return workload.bytes_per_node() * (1 - 1 / static_cast<double>(workload.nodes));
   }

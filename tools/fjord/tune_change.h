@@ -7,8 +7,8 @@
 #include "fjord/tuner/advisor.h"
 #include "fjord/tuner/guard_rails.h"
 
-/// Changes of the live configuration by the tuner. All pure. They are found again by who made them: the text
-/// begins with the id of the change, "tune-" and eight digits.
+/// Changes of the live configuration by the tuner. All functions are pure. The author of a configuration version
+/// identifies such a change: that text begins with the id of the change, "tune-" and eight digits.
 namespace fjord::cli {
 
 struct PlannedChange {
@@ -16,25 +16,25 @@ struct PlannedChange {
   std::string old_text;
   std::string new_text;
   std::string reason;
-  std::string effect;  ///< "+12.0 % (+3.1 to +20.4)", or empty.
+  std::string effect;  ///< Expected effect, "+12.0 % (+3.1 to +20.4)", or empty.
   bool may_be_applied = false;
   std::string why_not;
-  double moved_bytes = 0;  ///< On each node, written anew or sent.
+  double moved_bytes = 0;  ///< Bytes that each node rewrites or sends.
 };
 
 struct TunePlan {
   std::vector<PlannedChange> changes;
-  double moved_bytes = 0;  ///< By what may be applied, on each node.
-  double seconds = 0;      ///< That takes at maintenance.bytes_per_s.
+  double moved_bytes = 0;  ///< Bytes that the permitted changes move on each node.
+  double seconds = 0;      ///< Duration of that movement at maintenance.bytes_per_s.
 };
 
-/// The advice as changes of a running cluster, with what the guard rails say of each at `now_us`. `only`: names; empty:
-/// all.
+/// Returns the advice as changes of a running cluster, each with the verdict of the guard rails at `now_us`. `only` has
+/// the names of the wanted settings; empty: all.
 TunePlan plan_changes(const tuner::Workload& workload, const tuner::Report& report,
                       const tuner::ClusterCondition& condition, const std::vector<rpc::ConfigChange>& versions,
                       std::int64_t now_us, const std::vector<std::string>& only);
 std::string plan_text(const TunePlan& plan);
-/// `inputs`: JSON, of what the advice is based on.
+/// `inputs` is a JSON text with the inputs of the advice.
 std::string plan_json(const TunePlan& plan, const std::string& inputs);
 
 std::string change_id(const std::vector<std::string>& assignments, std::int64_t now_us);
@@ -51,19 +51,19 @@ struct AppliedChange {
   std::string who;
   std::vector<ValueChange> values;
 };
-/// Those of the tuner, oldest first.
+/// Returns the tuner's changes, oldest first.
 std::vector<AppliedChange> applied_changes(const std::vector<rpc::ConfigChange>& versions);
 
-/// What takes a change back: the settings that it changed get the values from before it, others stay.
-/// Errors: NotFound; InvalidArgument if one of them was changed again since, named.
+/// Returns the request that reverts a change: its settings get their previous values, others stay.
+/// Errors: NotFound; InvalidArgument that names a setting that a later change has changed.
 Result<rpc::ChangeConfig> revert_request(const std::vector<rpc::ConfigChange>& versions, const std::string& id);
 
-/// Takes back one setting of several changes in a row: it gets the value from before the first of them.
-/// Errors: NotFound if that change is not in the history any more.
+/// Returns the request that reverts one setting to its value before the change `first_id`, the first of several.
+/// Errors: NotFound if the history no longer has that change.
 Result<rpc::ChangeConfig> revert_setting_request(const std::vector<rpc::ConfigChange>& versions,
                                                  const std::string& first_id, std::string_view setting);
 
-/// A clock that stands where it is put, so that changes of the past can be replayed into the guard rails.
+/// A clock that stands still at a set time, for replaying past changes into the guard rails.
 class HistoryClock final : public Clock {
  public:
   MonotonicTime now() const override { return {us_}; }
@@ -73,7 +73,7 @@ class HistoryClock final : public Clock {
  private:
   std::int64_t us_ = 0;
 };
-/// Notes what the tuner has done so far.
+/// Replays the tuner's past changes into `rails`.
 void replay(const std::vector<rpc::ConfigChange>& versions, HistoryClock& clock, tuner::GuardRails& rails);
 
 }  // namespace fjord::cli

@@ -10,7 +10,7 @@
 #include "fjord/tuner/guard_rails.h"
 #include "fjord/tuner/workload.h"
 
-/// What a running cluster says of itself, apart from its metrics.
+/// Status and live configuration of a running cluster, without its metrics.
 namespace fjord::cli {
 
 struct LiveCluster {
@@ -18,15 +18,15 @@ struct LiveCluster {
   rpc::GetConfigReply config;
 };
 
-/// Asks for both. Errors: those of the calls.
+/// Asks for the status and the live configuration. Errors: those of the calls.
 Result<LiveCluster> ask_live(Connection& connection, Duration timeout);
 Result<LiveCluster> ask_live(const Common& common);
 
-/// The value that a setting has, or its default; empty if that is in the configuration file.
+/// Returns the value of a setting, or its default; empty if the default is in the configuration file.
 std::string live_value(const rpc::GetConfigReply& config, std::string_view name);
-/// Fills in what the cluster knows: documents, their size, nodes, copies and settings.
+/// Updates the workload with the cluster's number and size of documents, nodes, redundancy and settings.
 void take_live(const LiveCluster& live, tuner::Workload& workload);
-/// For the guard rails. How full the disks are and what memory is left is not known here.
+/// Returns the condition for the guard rails, without disk fill and free memory, which the status does not contain.
 tuner::ClusterCondition condition_of(const LiveCluster& live);
 tuner::ClusterSize size_of(const LiveCluster& live);
 

@@ -7,7 +7,7 @@
 namespace fjord::cli {
 namespace {
 
-/// The version that a change has made, though its answer was lost.
+/// Returns the version that a change has made, if its answer was lost.
 Result<std::uint64_t> find_made(Connection& connection, Duration timeout, const std::string& who, const Status& lost) {
   FJORD_TRY_ASSIGN(const rpc::GetConfigReply config, ask_cluster(connection, rpc::GetConfig{}, timeout));
   const auto made = std::find_if(config.versions.begin(), config.versions.end(),

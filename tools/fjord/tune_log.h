@@ -9,7 +9,7 @@
 
 namespace fjord::cli {
 
-/// What is said of one thing that happened.
+/// One event of the log.
 struct TuneEvent {
   std::string_view event;  ///< "started", "advice", "changed", "taken back", ...
   std::string loop = {};
@@ -17,17 +17,17 @@ struct TuneEvent {
   std::int64_t old_value = 0;
   std::int64_t new_value = 0;
   std::string id = {};
-  std::uint64_t config_version = 0;  ///< 0: none.
+  std::uint64_t config_version = 0;  ///< New version of the configuration; 0: unchanged.
   std::string text = {};
 };
 
-/// Writes a line for each thing that happens, as text or as JSON, at once. Threading: confined to its owner.
+/// Prints and flushes one line for each event, as text or as JSON. Threading: confined to its owner.
 class TuneLog {
  public:
   TuneLog(bool json, bool with_periods) : json_(json), with_periods_(with_periods) {}
 
   void say(const TuneEvent& event) const;
-  /// The figures of a period, if they are wanted.
+  /// Prints the figures of a period, if requested.
   void period(int number, const tuner::PeriodFigures& figures, const std::optional<tuner::Objective>& objective) const;
 
  private:

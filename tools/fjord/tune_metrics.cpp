@@ -9,11 +9,11 @@
 namespace fjord::cli {
 namespace {
 
-/// Of an index, for each entry of a slotfile: docs/experiments.
+/// Bytes of an index for each entry of a slotfile; measured in docs/experiments.
 constexpr double kIndexBytesOfEntry = 60;
 constexpr const char* kOperations = "fjord_distributor_operations_total";
 
-/// What one node did between two of its pages.
+/// The activity of one node between two of its metric pages.
 class NodePeriod {
  public:
   NodePeriod(const MetricPage& before, const MetricPage& after) : before_(before), after_(after) {}
@@ -25,7 +25,7 @@ class NodePeriod {
   double least(std::string_view name) const { return std::min(before_.sum(name).value_or(0), now(name)); }
   HistogramPeriod histogram(std::string_view name) const { return HistogramPeriod::between(before_, after_, name); }
   bool has(std::string_view name) const { return after_.sum(name).has_value(); }
-  /// Of each class of slotfiles that was written to.
+  /// Returns the cost of puts for each class of slotfiles that was written to.
   std::vector<tuner::PutCost> put_costs() const {
     std::vector<tuner::PutCost> costs;
     const auto [begin, end] = after_.range("fjord_slotfile_sampled_puts_total");
@@ -45,13 +45,13 @@ class NodePeriod {
   const MetricPage& after_;
 };
 
-/// Counts, made rates at the end.
+/// Adds counts, which figures_between() turns into rates.
 void add_distributor(const NodePeriod& node, tuner::PeriodFigures& sum, HistogramPeriod& times) {
   sum.reads_per_s += node.rise(kOperations, {{"operation", "get"}, {"outcome", "applied"}});
   for (const char* operation : {"put", "update", "remove"}) {
     sum.writes_per_s += node.rise(kOperations, {{"operation", operation}, {"outcome", "applied"}});
   }
-  // A condition that does not hold is an answer.
+  // A failed condition is a regular answer, so it counts as a write and not as a failure.
   const double conditions = node.rise("fjord_distributor_not_applied_total", {{"reason", "TEST_AND_SET_FAILED"}});
   sum.writes_per_s += conditions;
   sum.failed_per_s += node.rise(kOperations, {{"outcome", "not_applied"}}) - conditions;
@@ -73,7 +73,7 @@ void add_storage(const NodePeriod& node, tuner::PeriodFigures& sum) {
   if (all > 0) sum.fullest_used_share = std::max(sum.fullest_used_share, used / all);
 }
 
-/// Waits in seconds, made shares at the end.
+/// Adds waits in seconds, which figures_between() turns into shares.
 void add_caches(const NodePeriod& node, tuner::PeriodFigures& sum) {
   sum.index_wait_share += 1e-6 * node.rise("fjord_slotfile_index_wait_us");
   sum.document_wait_share += 1e-6 * node.rise("fjord_slotfile_document_wait_us");
@@ -86,13 +86,13 @@ void add_caches(const NodePeriod& node, tuner::PeriodFigures& sum) {
       sum.memory_available_bytes <= 0 ? available : std::min(sum.memory_available_bytes, available);
 }
 
-/// In all, per second: fewer are no visits of users.
+/// Docblocks per second of all nodes together; a smaller rate does not come from users' visits.
 constexpr double kDocblocksOfVisits = 4;
 
-/// Of the time of stripes that operations and visits took, what visits did.
+/// Returns the share of visits in the stripe time of operations and visits.
 double share_of_visits(const tuner::PeriodFigures& figures, const tuner::HardwareProfile& profile,
                        const tuner::Workload& workload) {
-  // Distributors look through the records of jobs every few seconds, also where nobody visits anything.
+  // Distributors visit the job records every few seconds, so docblocks are read without any user's visit.
   if (figures.docblocks_per_s < kDocblocksOfVisits) return 0;
   const tuner::StripeTimes times = tuner::stripe_times(workload, profile, workload.current);
   const double visits = figures.docblocks_per_s * times.docblock_s;
@@ -190,7 +190,7 @@ std::vector<tuner::Input> take_figures(const tuner::PeriodFigures& figures, bool
     measured("writes_per_s", workload.writes_per_s, figures.writes_per_s);
   }
   const double visits = share_of_visits(figures, profile, workload);
-  // That no visit ran for some seconds does not mean that none matters.
+  // A period without visits does not mean that visits are unimportant.
   if (!has_file && visits > 0) measured("scan_share", workload.scan_share, std::clamp(visits, 0.01, 0.95));
   inputs.push_back({"visits_of_stripe_time", visits, "", origin});
   inputs.push_back({"scan_bytes_per_s", figures.scan_bytes_per_s, "bytes/s", origin});

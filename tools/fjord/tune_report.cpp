@@ -42,10 +42,11 @@ std::string p99_text(const tuner::Effect& effect) {
   return fmt::format("p99 {} -> {}", milliseconds_text(effect.p99_before_s), milliseconds_text(effect.p99_after_s));
 }
 
-/// From so many times as good on a percentage is hard to read.
+/// Smallest gain that is shown as a factor, because a large percentage is hard to read.
 constexpr double kTimesMin = 10;
 
-/// A gain where p99 is over its target before or after is a matter of how far it is over: p99 says more.
+/// Returns the gain as text. If p99 misses its target, the text has only p99, as the gain then mostly depends on how
+/// far p99 is over the target.
 std::string gain_text(const tuner::Effect& effect) {
   if (!effect.reaches_target) {
     return fmt::format("{}, which is over the target", p99_text(effect));

@@ -6,13 +6,13 @@
 
 namespace fjord::cli {
 
-/// What `fjord tune advise` prints.
+/// Return the output of `fjord tune advise`.
 std::string tune_report_text(const tuner::Workload& workload, const tuner::Report& report);
 std::string tune_report_json(const tuner::Workload& workload, const tuner::Report& report,
                              const std::vector<tuner::Input>& inputs);
-/// Rates and shares that the advice is based on, and where each is from; a line each.
+/// Returns the rates and shares that the advice is based on, each with its origin, one on each line.
 std::string inputs_text(const std::vector<tuner::Input>& inputs);
-/// The same as an array.
+/// Returns the same as a JSON array.
 std::string inputs_json(const std::vector<tuner::Input>& inputs);
 
 }  // namespace fjord::cli

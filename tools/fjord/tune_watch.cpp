@@ -18,12 +18,13 @@ namespace {
 
 using Verdict = tuner::WatchedChange::Verdict;
 
-/// So many periods have to be comparable before a change is made, of at most so many that are looked at.
+/// Comparable periods needed before a change is made.
 constexpr std::size_t kPeriodsBefore = 4;
+/// Most periods observed before a change is made.
 constexpr int kPeriodsBeforeMax = 12;
-constexpr int kTakeBackTries = 10;  ///< Somebody may change other settings all the time.
+constexpr int kTakeBackTries = 10;  ///< Attempts to revert; a concurrent change makes one fail.
 
-/// One change, from before it is made until it is judged.
+/// One change, from the periods before it until the verdict.
 class WatchedApply {
  public:
   WatchedApply(const TuneArgs& args, Connection& connection, std::vector<std::string> addresses,
@@ -82,10 +83,10 @@ class WatchedApply {
     return Status::ok();
   }
 
-  /// An error if what was changed is not as it was set any more.
+  /// Returns an error if one of the changed settings has been changed again.
   Status check_mine() {
     const auto config = ask_cluster(connection_, rpc::GetConfig{}, args_.common.timeout());
-    if (!config) return Status::ok();  // not to be had now: the next period asks again
+    if (!config) return Status::ok();  // no answer: the next period asks again
     const Status mine = revert_request(config->versions, id_).status();
     return mine.code() == StatusCode::InvalidArgument ? mine : Status::ok();
   }

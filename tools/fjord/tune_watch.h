@@ -7,16 +7,16 @@
 
 namespace fjord::cli {
 
-/// What is good, of a running cluster.
+/// The objective of tuning a running cluster.
 struct TuneObjective {
-  double target_s = 0.02;   ///< p99 of reads and writes.
-  double scan_share = 0.2;  ///< How much visits matter.
+  double target_s = 0.02;   ///< Target p99 latency of reads and writes, in seconds.
+  double scan_share = 0.2;  ///< Weight of visits in the objective, 0 to 1.
 };
-/// From --target-ms, the workload file, or the defaults. Errors: those of the file.
+/// Returns the objective from --target-ms, the workload file or the defaults. Errors: those of the file.
 Result<TuneObjective> tune_objective(const TuneArgs& args);
 
-/// Looks at the cluster for some periods, makes the change, goes on looking, and takes it back if the objective is
-/// worse. Returns the exit code: 0 if it stays, 8 if it was taken back.
+/// Observes the cluster for some periods, makes the change, observes again, and reverts the change if the objective
+/// gets worse. Returns the exit code: 0 if the change stays, 8 if it was reverted.
 int apply_and_watch(const TuneArgs& args, Connection& connection, const std::string& id, rpc::ChangeConfig request);
 
 }  // namespace fjord::cli

@@ -27,7 +27,7 @@ Status VisitRun::run() {
   connection_.executor().post([this] { start(); });
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [&] { return result_.has_value(); });
-  is_over_ = true;  // What interrupt() has posted before comes before what is posted now.
+  is_over_ = true;  // No interrupt() posts after this; tasks posted earlier run before the next one.
   connection_.executor().post([this] {
     final_progress_ = progress();
     sessions_.clear();
@@ -73,7 +73,7 @@ void VisitRun::start_slice(std::size_t slice) {
 
 void VisitRun::end(const Status& status, const VisitedBucket* unfinished) {
   if (ended_) return;
-  // Now: sessions deal with what they have got already, and nobody hears of it any more.
+  // Taken now, because the sessions still handle received events, for which no callback is called any more.
   final_tokens_ = tokens();
   if (unfinished != nullptr) {
     final_tokens_[unfinished->slice].done.remove(visitors::PositionRange::of(unfinished->bucket));

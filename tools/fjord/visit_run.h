@@ -15,7 +15,7 @@
 
 namespace fjord::cli {
 
-/// One bucket of one slice; slices share the buckets at their borders.
+/// A bucket as one slice sees it; adjacent slices share the bucket at their border.
 struct VisitedBucket {
   std::size_t slice = 0;
   BucketId bucket;
@@ -24,42 +24,42 @@ struct VisitedBucket {
 
 struct VisitRunOptions {
   visitors::VisitorSessionOptions session;
-  /// So many slices are visited at once; 1: only the one of `session`.
+  /// Number of slices visited in parallel; 1: only the slice of `session`.
   std::size_t slices = 1;
-  /// One a slice, or none.
+  /// One token for each slice, or empty.
   std::vector<visitors::VisitToken> resume;
 };
 
-/// All on the connection's executor. An error ends the visit with it.
+/// Callbacks on the connection's executor. The visit ends with the error that a callback returns.
 struct VisitRunCallbacks {
   std::function<Status(const VisitedBucket&, const std::string& docblock)> on_docblock;
   std::function<Status(const VisitedBucket&)> on_bucket_done;
-  /// May be empty: VisitorSessionCallbacks::on_bucket_dropped.
+  /// VisitorSessionCallbacks::on_bucket_dropped. Optional.
   std::function<void(const VisitedBucket&)> on_bucket_dropped;
 };
 
-/// A visit for a command that waits for it.
-/// Threading: run() on the thread of the command, interrupt() on any; the rest on the connection's executor, or when
-/// run() has returned.
+/// A visit that a command waits for.
+/// Threading: run() on the command's thread, interrupt() on any thread; the other members on the connection's executor,
+/// or after run() has returned.
 class VisitRun {
  public:
   VisitRun(Connection& connection, VisitRunOptions options, VisitRunCallbacks callbacks);
   ~VisitRun();
 
-  /// Returns when all slices were visited, one failed, or stop() was called.
+  /// Returns when all slices have been visited, a slice has failed, or stop() was called.
   Status run();
-  /// Ends the visit early, from a callback about `bucket`, whose documents may not all have been dealt with; run()
-  /// returns OK.
+  /// Ends the visit early; run() returns OK. Called from a callback about `bucket`, which does not count as done, as
+  /// some of its documents may be unhandled.
   void stop(const VisitedBucket& bucket);
-  /// Ends the visit between two callbacks; run() returns `why`. From any thread.
+  /// Ends the visit between two callbacks; run() returns `why`.
   void interrupt(Status why);
   void pause();
   void resume();
-  /// Of all slices together.
+  /// Returns the progress of all slices together.
   visitors::VisitProgress progress() const;
-  /// 0 to 1; negative while it is not known.
+  /// Returns the fraction done, 0 to 1; negative if not known yet.
   double part_done() const;
-  /// What of the buckets callbacks were called for; when it has ended early, without the bucket it ended with.
+  /// Returns one token for each slice with the buckets whose callbacks have run; without the bucket of stop().
   std::vector<visitors::VisitToken> tokens() const;
 
  private:
@@ -74,8 +74,8 @@ class VisitRun {
   std::vector<std::unique_ptr<visitors::VisitorSession>> sessions_;
   std::size_t left_ = 0;
   bool ended_ = false;
-  std::optional<visitors::VisitProgress> final_progress_;  ///< Once the sessions are gone.
-  std::vector<visitors::VisitToken> final_tokens_;         ///< Once it has ended.
+  std::optional<visitors::VisitProgress> final_progress_;  ///< Set when the sessions are destroyed.
+  std::vector<visitors::VisitToken> final_tokens_;         ///< Set when the visit has ended.
   std::mutex mutex_;
   std::condition_variable changed_;
   std::optional<Status> result_ FJORD_GUARDED_BY(mutex_);
@@ -83,17 +83,17 @@ class VisitRun {
   bool settled_ FJORD_GUARDED_BY(mutex_) = false;
 };
 
-/// Replaces the file, so that after a crash it is the old or the new one. Errors: IoError with the path.
+/// Replaces a file atomically: after a crash it has either the old or the new content. Errors: IoError with the path.
 Status replace_file(const std::string& path, const std::string& content);
-/// Errors: NotFound, IoError with the path.
+/// Reads a whole file. Errors: NotFound, IoError with the path.
 Result<std::string> read_small_file(const std::string& path);
 
-/// A time of an option: "2026-11-21T19:00:00Z", "15m" or "2h" or "3d" (so long ago), seconds since 1970, or
+/// Parses the time of an option: "2026-11-21T19:00:00Z"; an age "15m", "2h" or "3d"; seconds since 1970; or
 /// microseconds since 1970 as "1763751600000000us". Errors: InvalidArgument.
 Result<Timestamp> parse_time(const std::string& text, std::int64_t now_us);
-/// What was read and what was not, and why: lines for people.
+/// Returns lines for people that say which buckets were read or skipped, and why.
 std::string explain_text(const visitors::VisitProgress& progress, double seconds);
-/// The same as a JSON object.
+/// Returns the same as a JSON object.
 std::string explain_json(const visitors::VisitProgress& progress, double seconds);
 
 }  // namespace fjord::cli

@@ -1,4 +1,4 @@
-// fjordd: one process of a cluster.
+// fjordd: one node of a cluster.
 
 #include <CLI/CLI.hpp>
 #include <csignal>
@@ -16,8 +16,8 @@
 #include "fjord/node/node.h"
 #include "fjord/version/version.h"
 
-/// Read by jemalloc. Memory of large blocks (from 2.5 MiB on; docblocks are smaller) goes back to the system when they
-/// are freed, that of others after a second: what one job or one large merge needed must not look like a leak.
+/// Options that jemalloc reads. Blocks of at least 2.5 MiB (docblocks are smaller) go back to the system when they are
+/// freed, smaller ones after a second: the memory of a finished job or large merge must not look like a leak.
 extern "C" {
 const char* malloc_conf = "oversize_threshold:2621440,dirty_decay_ms:1000";
 }
@@ -32,13 +32,13 @@ int fail(const fjord::Status& status, int code) {
   return code;
 }
 
-/// Whoever starts a program with SIGHUP ignored, as nohup does, wants it to stay when the terminal goes.
+/// Returns true if the program was started with SIGHUP ignored, as nohup does: it must outlive the terminal.
 bool stays_without_terminal() {
   struct sigaction action {};
   return ::sigaction(SIGHUP, nullptr, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-/// Every thread inherits this, so that wait_for_end() is the only place where the signals arrive.
+/// Blocks the end signals. Every thread inherits the mask, so that only wait_for_end() receives them.
 sigset_t block_signals() {
   std::signal(SIGPIPE, SIG_IGN);
   sigset_t signals;
@@ -63,7 +63,7 @@ std::unique_ptr<fjord::fleetcontroller::ClusterStateStore> make_zookeeper_store(
   options.servers = config.zookeeper;
   options.root = config.zookeeper_root;
   options.session_timeout = fjord::milliseconds(config.session_timeout_ms);
-  // The name of a member only has to be its own.
+  // The seed only has to make the name of the member unique.
   fjord::SystemClock clock;
   const auto seed =
       static_cast<std::uint64_t>(clock.wall_now().us) * 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(::getpid());

@@ -16,11 +16,11 @@ namespace {
 constexpr int kExitFailed = 1;
 constexpr int kExitUsage = 2;
 
-/// The folder of an engine, or a folder with such folders in it at any depth.
+/// Adds the store in `path`, or all stores in folders below it.
 Status add_directory(Env& env, const std::string& path, const std::vector<std::string>& names,
                      const InspectOptions& options, Findings& findings) {
   const bool is_store = std::any_of(names.begin(), names.end(), [](const std::string& name) {
-    constexpr std::size_t kSlotfileNameLength = 13;  // "0000001f.slot"; the ones of version 1 are longer
+    constexpr std::size_t kSlotfileNameLength = 13;  // "0000001f.slot"; names of version 1 are longer
     return name.starts_with("catalog-") || name.starts_with("journal-") ||
            (name.ends_with(".slot") && name.size() == kSlotfileNameLength);
   });

@@ -6,11 +6,12 @@
 
 namespace fjord {
 
-/// Keeps other processes out of a data folder while it lives; the system lets go of it when the process ends, however
-/// it ends. The file `lock` in the folder holds the process id, for messages only.
+/// An exclusive lock of a data folder against other processes. The system releases the lock when the process ends, also
+/// after a crash. The file `lock` in the folder holds the process id, for messages only.
 class DirectoryLock {
  public:
-  /// Makes the folder if it is missing. Errors: AlreadyExists that names the process; IoError.
+  /// Locks the folder; creates a missing folder. Errors: AlreadyExists that names the process holding the lock;
+  /// IoError.
   static Result<DirectoryLock> acquire(const std::string& directory, const std::string& owner);
   DirectoryLock(DirectoryLock&& other) noexcept;
   DirectoryLock& operator=(DirectoryLock&& other) noexcept;

@@ -13,11 +13,11 @@
 namespace fjord {
 namespace {
 
-/// A call of a plugin keeps the other jobs of a distributor waiting.
+/// Longest call of a plugin in a distributor. It is short because a call delays the distributor's other jobs.
 constexpr Duration kPluginCallMax = seconds(10);
 
-/// Runs jobs with what the distributor knows of the cluster. The two have a holder each: a job that learns of a newer
-/// cluster state takes it in for itself, while the distributor has to hear of it from the fleet controller.
+/// Runs jobs with the distributor's cluster information. Jobs and distributor have separate snapshot holders: a job may
+/// take a newer cluster state from any answer, but the distributor only from the fleet controller.
 class Jobs final : public rpc::Service {
  public:
   Jobs(const config::ClusterConfig& config, Runtime& runtime, rpc::Transport& transport,
@@ -27,7 +27,7 @@ class Jobs final : public rpc::Service {
     scripting::add_script_application(applications_);
   }
 
-  /// Before anything else.
+  /// Must be called first.
   Status start(const config::ClusterConfig& config, const std::string& name, Runtime& runtime,
                rpc::Transport& transport) {
     FJORD_TRY(load_plugins(config, runtime));
@@ -51,13 +51,13 @@ class Jobs final : public rpc::Service {
     return options;
   }
 
-  /// Applications of plugins are checked here when a job is submitted, and reduced here by direct jobs. A distributor
-  /// without the folder of the storage nodes runs all other jobs.
+  /// Loads the applications of plugins: this process checks them when a job is submitted, and runs their reduce
+  /// function in direct jobs. A distributor without the plugin folder runs only jobs without plugins.
   Status load_plugins(const config::ClusterConfig& config, Runtime& runtime) {
     plugins::PluginOptions options = plugin_options_of(config);
     options.applications_start_at_once = true;
     options.call_timeout = std::min<Duration>(options.call_timeout, kPluginCallMax);
-    visitors::VisitorRegistry not_here;  // run on storage nodes
+    visitors::VisitorRegistry not_here;  // visitors run on storage nodes only
     visitors::add_builtin_visitors(not_here);
     auto libraries = plugins::load_plugins(options, runtime.metrics, not_here, applications_);
     if (!libraries) {

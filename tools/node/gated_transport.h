@@ -10,11 +10,11 @@
 
 namespace fjord {
 
-/// A transport that can be closed before the nodes that call it are destroyed. A node needs its transport while its
-/// executors run, and a transport needs the executors that its calls name: closing first breaks that circle. Calls
-/// after close() and those without an answer at that moment are dropped.
+/// A transport that can be closed before the node that uses it is destroyed. A node needs its transport while its
+/// executors run, and a transport needs the executors of its pending calls: closing first breaks that cycle. close()
+/// drops all pending calls; later calls are dropped, too.
 ///
-/// Threading: every thread.
+/// Threading: any thread.
 class GatedTransport final : public rpc::Transport {
  public:
   explicit GatedTransport(std::unique_ptr<rpc::Transport> inner) : inner_(std::move(inner)) {}

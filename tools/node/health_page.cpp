@@ -5,18 +5,18 @@
 namespace fjord {
 namespace {
 
-// storage::SpaceStage.
+// Values of storage::SpaceStage.
 constexpr std::uint32_t kWarns = 1;
 constexpr std::uint32_t kRefusesPuts = 3;
 
-/// Longer than a change of the leading fleet controller takes.
+/// Longest accepted silence; longer than a change of the leading fleet controller takes.
 constexpr Duration kSilenceMax = seconds(30);
 
 class Page {
  public:
   Page(const std::string& name, std::uint64_t state_version) : page_{true, "up", name, state_version, {}} {}
 
-  /// The node does not do all that it is there for. The first word counts.
+  /// Notes that the node does not perform its role completely. The first word becomes the status.
   void unhealthy(const char* word, std::string reason) {
     if (page_.healthy) page_.status = word;
     page_.healthy = false;
@@ -26,7 +26,7 @@ class Page {
     if (page_.reasons.empty()) page_.status = "degraded";
     page_.reasons.push_back(std::move(reason));
   }
-  /// False if the node takes no part in the cluster.
+  /// Returns false if the node takes no part in the cluster.
   bool check_part(const std::string& misnamed, const std::string& state) {
     if (!misnamed.empty()) {
       unhealthy("misnamed", misnamed);

@@ -9,8 +9,8 @@
 
 namespace fjord {
 
-/// What /health says of a node: 503 if it does not do a part of what it is there for, 200 with reasons if it does and
-/// an operator should know something. Pure.
+/// Returns the /health page of a node: 503 if the node does not perform its role completely; else 200, with the reasons
+/// if something needs an operator's attention. Pure.
 Health health_page(const std::string& name, const storage::StorageNodeHealth& node);
 Health health_page(const std::string& name, const distributor::DistributorHealth& node);
 Health health_page(const std::string& name, const fleetcontroller::FleetControllerHealth& node);

@@ -7,7 +7,7 @@
 namespace fjord {
 namespace {
 
-/// How long a process that ends goes on with what it has taken up.
+/// Longest time for which an ending node still works on accepted calls.
 constexpr Duration kDrainMax = seconds(2);
 
 std::unique_ptr<rpc::Transport> make_transport(const config::ClusterConfig& config, MetricRegistry& metrics) {

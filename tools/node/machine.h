@@ -26,11 +26,11 @@ namespace fjord {
 class MetricHttpServer;
 struct Health;
 
-/// The real seams, and the process's ways in and out. Each role has one of its own, so that roles in one process share
-/// neither metrics nor tunables.
+/// The real implementations of the seams, with the server and the transport of one node. Each node has its own Machine,
+/// so that nodes in one process share neither metrics nor tunables.
 ///
-/// Lifetime: declared before (so destroyed after) what uses it; the owner calls stop_serving() and transport().close()
-/// before it destroys that.
+/// Lifetime: outlives the node's parts that use it. The owner calls stop_serving() and transport().close() before it
+/// destroys these parts.
 class Machine {
  public:
   explicit Machine(const config::ClusterConfig& config);
@@ -39,10 +39,10 @@ class Machine {
   Runtime& runtime() { return runtime_; }
   GatedTransport& transport() { return *transport_; }
 
-  /// Opens the ports of the process. Services and `health` live until stop_serving().
+  /// Opens the ports of the node. `services` and `health` must live until stop_serving().
   Status serve(const config::ClusterConfig& config, config::ProcessName name, std::vector<rpc::Service*> services,
                std::function<Health()> health);
-  /// Answers what was taken up, if it does not take too long. No call reaches a service after it.
+  /// Waits up to two seconds until the accepted calls are answered. No call reaches a service afterwards.
   void stop_serving();
 
   const std::string& address() const { return address_; }
@@ -66,7 +66,7 @@ class Machine {
   std::string http_address_;
 };
 
-/// The roles, each in a file of its own.
+/// Start a node of one role. Each is defined in the role's *_process.cpp.
 Result<std::unique_ptr<Node>> start_fleetcontroller(const config::ClusterConfig& config, config::ProcessName name,
                                                     const StateStoreFactory& zookeeper);
 Result<std::unique_ptr<Node>> start_distributor(const config::ClusterConfig& config, config::ProcessName name);

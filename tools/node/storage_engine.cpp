@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kLeveldb = "leveldb";
 constexpr const char* kSlotfile = "slotfile";
-constexpr std::size_t kLeveldbCacheBytes = std::size_t{256} << 20;  // of all stripes
+constexpr std::size_t kLeveldbCacheBytes = std::size_t{256} << 20;  // for all stripes together
 
 spi::Durability durability_of(const config::ClusterConfig& config) {
   return config.durability == "sync" ? spi::Durability::Sync : spi::Durability::Process;
@@ -75,7 +75,7 @@ storage::StorageNodeOptions storage_node_options(const config::ClusterConfig& co
   options.index = index;
   options.settings_from_file = config.live_settings_given();
   options.directory = config.find({config::Role::Storage, index})->directory;
-  // Not the engine's: what a client asks for would be no less than that.
+  // Set for the node and not for the engine, whose durability would be a lower bound for every client's request.
   options.durability = durability_of(config);
   return options;
 }

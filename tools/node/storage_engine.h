@@ -10,21 +10,21 @@
 
 namespace fjord {
 
-/// What the configuration says of the storage node `index`, but for the number of stripes, which the engine has a say
-/// in.
+/// Returns the options of the storage node `index`, without the number of stripes, which choose_storage_engine()
+/// returns.
 storage::StorageNodeOptions storage_node_options(const config::ClusterConfig& config, std::uint16_t index);
 
-/// What opens the engine that the configuration chose. Lifetime: outlives the engines.
+/// A factory of the configured engine. Lifetime: must outlive the engines that it opens.
 struct StorageEngine {
-  unsigned stripes = 1;
+  unsigned stripes = 1;  ///< Number of stripes of the node.
   storage::ProviderFactory open;
-  std::unique_ptr<SlotfileTunables> tunables;  ///< Null for an engine without.
+  std::unique_ptr<SlotfileTunables> tunables;  ///< Live settings of the slotfile engine; null for another engine.
 };
 
-/// The engine of the storage node `index`: what its own section of the configuration says, or else what all have. Looks
-/// at what is in `directory` already, which keeps its number of stripes. `syncs` is where files are synced in the
-/// background. Lifetime: `runtime` and `syncs` outlive the engines.
-/// Errors: InvalidArgument (the folder was made by another engine); those of the engines.
+/// Returns the engine of the storage node `index`: that of the node's own section, or else the common one. Existing
+/// data in `directory` keeps its number of stripes. Files are synced in the background on `syncs`. Lifetime: `runtime`
+/// and `syncs` must outlive the engines. Errors: InvalidArgument if another engine created the folder; those of the
+/// engines.
 Result<StorageEngine> choose_storage_engine(const config::ClusterConfig& config, std::uint16_t index,
                                             const std::string& directory, unsigned stripes, Runtime& runtime,
                                             Executor& syncs);

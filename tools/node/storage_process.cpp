@@ -68,7 +68,7 @@ class StorageProcess final : public Node {
     };
     for (const auto& [name, value] : limits) {
       const Status status = machine_.runtime().tunables.set(name, value);
-      if (status.code() != StatusCode::NotFound) FJORD_TRY(status);  // not found: kept until it is declared
+      if (status.code() != StatusCode::NotFound) FJORD_TRY(status);  // NotFound: kept until its declaration
     }
     return Status::ok();
   }
@@ -105,7 +105,7 @@ class StorageProcess final : public Node {
 
   DirectoryLock lock_;
   Machine machine_;
-  // Through these the map and reduce tasks of this node write, like any other client.
+  // The map and reduce tasks of this node write through these like any other client.
   std::unique_ptr<Executor> client_executor_;
   AsyncClient client_;
   mapreduce::ClientSink sink_;

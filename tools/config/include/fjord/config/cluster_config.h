@@ -25,27 +25,27 @@ struct ProcessName {
   friend bool operator==(const ProcessName&, const ProcessName&) = default;
 };
 
-/// Where one process listens and keeps its files.
+/// Addresses and data folder of one process.
 struct ProcessConfig {
-  std::string address;    ///< host:port for Thrift.
-  std::string http;       ///< host:port for /metrics and /health; empty: none.
-  std::string directory;  ///< Empty where a role keeps no files.
+  std::string address;    ///< host:port of the Thrift server.
+  std::string http;       ///< host:port of /metrics and /health; empty: no HTTP server.
+  std::string directory;  ///< Data folder; empty for a role without files.
   double capacity = 1.0;  ///< Storage nodes: relative weight in placement.
-  int index = -1;         ///< Storage nodes: under which the cluster knows it; -1: its place in the list.
-  std::string engine;     ///< Storage nodes: empty: as ClusterConfig::engine.
+  int index = -1;         ///< Storage nodes: index in the cluster; -1: the position in the list.
+  std::string engine;     ///< Storage nodes: engine; empty: ClusterConfig::engine.
 };
 
-/// One cluster, as its YAML file describes it. The defaults, ranges and meanings are in the table of keys (keys.cpp),
-/// from which the reference page is generated; docs/reference/configuration.md.
+/// One cluster, as its YAML file describes it. The table of keys (keys.cpp) has the defaults, ranges and meanings; the
+/// reference page docs/reference/configuration.md is generated from it.
 struct ClusterConfig {
   bool allow_remote = false;
   std::int64_t redundancy = 0;
   std::int64_t distribution_bits = 0;
   std::string groups;
 
-  ProcessConfig fleetcontroller;                 ///< The first of the next.
+  ProcessConfig fleetcontroller;                 ///< First element of fleet_controllers.
   std::vector<ProcessConfig> fleet_controllers;  ///< At least one.
-  std::string zookeeper;                         ///< "host:port,..."; empty: the embedded store.
+  std::string zookeeper;                         ///< ZooKeeper servers "host:port,..."; empty: the embedded store.
   std::string zookeeper_root;
   std::int64_t session_timeout_ms = 0;
   std::int64_t poll_interval_ms = 0;
@@ -69,7 +69,7 @@ struct ClusterConfig {
   std::int64_t space_refuse_all_percent = 0;
   std::int64_t space_hysteresis_percent = 0;
   std::int64_t space_reserve_bytes = 0;
-  std::int64_t visitors_max = 0;  ///< 0: from the number of CPUs.
+  std::int64_t visitors_max = 0;  ///< 0: derived from the number of CPUs.
   std::int64_t docblock_bytes = 0;
   std::int64_t visitor_idle_ms = 0;
   std::string plugin_directory;
@@ -87,34 +87,34 @@ struct ClusterConfig {
   std::int64_t frame_bytes_max = 0;
   std::string log_level;
 
-  std::set<std::string> given;  ///< Paths of the keys that the file gives a value for: "storage_options.entries_max".
+  std::set<std::string> given;  ///< Paths of the keys that the file sets: "storage_options.entries_max".
 
-  /// Names of the live settings for which the file gives the value that they begin with: "storage.entries_max".
+  /// Returns the names of the live settings whose initial value the file sets: "storage.entries_max".
   std::set<std::string> live_settings_given() const;
-  /// The index of the storage node at a place in the list.
+  /// Returns the index of the storage node at position `place` in `storage`.
   std::uint16_t storage_index(std::size_t place) const;
-  /// Null if the configuration has no such process.
+  /// Returns the configuration of a process; null if the cluster has no such process.
   const ProcessConfig* find(ProcessName name) const;
-  /// Fleet controller, distributors, storage nodes.
+  /// Returns all processes: fleet controllers, distributors, storage nodes.
   std::vector<ProcessName> names() const;
-  /// Text of the DistributionConfig: redundancy and groups.
+  /// Returns the text of the DistributionConfig: redundancy and groups.
   std::string distribution() const;
   std::vector<std::string> distributor_addresses() const;
-  /// By index; empty where the list has no node of that index.
+  /// Returns the addresses by node index; empty for an index without a node.
   std::vector<std::string> storage_addresses() const;
   std::vector<std::string> fleet_controller_addresses() const;
 };
 
-/// All keys at their defaults, no nodes.
+/// Returns a configuration with all keys at their defaults and without nodes.
 ClusterConfig default_config();
 
-/// Reads YAML. `file` is what messages call it. Relative directories are taken from the folder of `file`.
-/// Errors: InvalidArgument "file:line: key: ..." that names the key, the value and what would be right.
+/// Reads YAML. `file` is its name in messages. Relative directories are relative to the folder of `file`.
+/// Errors: InvalidArgument "file:line: key: ..." that names the key, the value and what is expected.
 Result<ClusterConfig> parse_config(std::string_view yaml, const std::string& file);
-/// Errors: IoError, NotFound; as parse_config().
+/// Reads a YAML file. Errors: IoError, NotFound; those of parse_config().
 Result<ClusterConfig> load_config(const std::string& file);
 
-/// The reference of all keys as a Markdown page (docs/reference/configuration.md is this text).
+/// Returns the reference of all keys as a Markdown page, the text of docs/reference/configuration.md.
 std::string reference_page();
 /// The same for a terminal.
 std::string reference_text();

@@ -13,27 +13,27 @@ class ClusterStateStore;
 
 namespace fjord {
 
-/// Makes a store that is outside of this module, so that only programs that use it link its library.
+/// Creates a store that another module implements, so that only programs that use it link its library.
 using StateStoreFactory =
     std::function<std::unique_ptr<fleetcontroller::ClusterStateStore>(const config::ClusterConfig& config)>;
 
-/// One process of a cluster on the real machine: everything that a role consists of, put together. Several of them may
-/// live in one process of the operating system (`fjord dev`).
+/// One node of a cluster: all parts of its role on real threads, files and sockets. One process of the operating system
+/// can hold several nodes (`fjord dev`).
 ///
-/// Threading: made and destroyed on a thread that is none of its own. Destroying it stops it: no call is answered after
-/// that, and what was acknowledged is stored.
+/// Threading: created and destroyed on a thread that does not belong to the node. The destructor stops the node: it
+/// answers no call afterwards, and all acknowledged writes are stored.
 class Node {
  public:
   virtual ~Node() = default;
 
   /// Opens the data, locks the folder and listens. Errors: InvalidArgument if the configuration has no such process;
-  /// AlreadyExists if another process uses the folder; IoError for an address that is taken; those of the engine.
-  /// `zookeeper` makes the store of a fleet controller whose configuration names one.
+  /// AlreadyExists if another process uses the folder; IoError if the address is taken; those of the engine.
+  /// `zookeeper` creates the store of a fleet controller whose configuration names ZooKeeper servers.
   static Result<std::unique_ptr<Node>> start(const config::ClusterConfig& config, config::ProcessName name,
                                              const StateStoreFactory& zookeeper = nullptr);
 
   virtual const std::string& address() const = 0;
-  /// Empty if it has none.
+  /// Returns host:port of the HTTP server; empty without one.
   virtual std::string http_address() const = 0;
 };
 
