@@ -20,7 +20,8 @@ using mapreduce::ColumnKind;
 
 constexpr std::uint32_t kFirstPageBytes = std::uint32_t{8} << 20;
 
-/// A job of one pass that puts nothing is written without passes, as distributors of every version know it.
+/// Returns the job's specification. A job of one pass that stores no documents has no list of passes, because
+/// distributors of every version understand that form.
 rpc::JobSpec job_spec_of(const AggregateRun& run, const std::vector<std::shared_ptr<const AggregatePlan>>& plans) {
   std::string text;
   for (const AggregateSpec& spec : run.job.passes) text += spec.to_json();

@@ -22,7 +22,7 @@ namespace {
 constexpr std::string_view kPrefix = "fjord-bulk-1 ";
 constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
 
-/// The writes of one run. They are started on the thread of the caller and end on the executor.
+/// The writes of one run. They start on the caller's thread and end on the executor.
 class BulkWriter {
  public:
   BulkWriter(ClientCore& core, const BulkChange& change, std::string selection, BulkOptions& options, std::string name,
@@ -50,7 +50,7 @@ class BulkWriter {
     feeder_.submit(std::move(operation), tag);
   }
 
-  /// All documents of the bucket have been seen.
+  /// Called when the visit has given all documents of the bucket.
   void end_bucket(BucketId bucket) {
     const std::lock_guard lock(mutex_);
     buckets_[bucket].visited = true;
@@ -80,9 +80,9 @@ class BulkWriter {
     BucketId bucket;
   };
   struct BucketWrites {
-    std::size_t writes = 0;  ///< Under way.
+    std::size_t writes = 0;  ///< Writes in flight.
     bool visited = false;
-    bool spoilt = false;  ///< A write did not end well.
+    bool spoilt = false;  ///< A write of this bucket has failed or is in doubt.
   };
 
   Feeder::Options feeder_options() {
@@ -120,11 +120,11 @@ class BulkWriter {
     if (is_failed && options_.on_failure) options_.on_failure(write.id, outcome.status);
   }
 
-  /// Counts the bucket as done if it is.
+  /// Marks the bucket as done in the token if the visit and all writes of the bucket have succeeded.
   void settle(BucketId bucket) FJORD_REQUIRES(mutex_) {
     const BucketWrites& writes = buckets_.at(bucket);
     if (!writes.visited || writes.writes != 0) return;
-    // A bucket that was split while it was visited may have writes of its own under way.
+    // If the bucket was split during the visit, the parent bucket may still have writes in flight or failed writes.
     const bool whole_is_open = std::any_of(buckets_.begin(), buckets_.end(), [&](const auto& other) {
       return other.first != bucket && other.first.contains(bucket) && (other.second.writes != 0 || other.second.spoilt);
     });
@@ -142,7 +142,7 @@ class BulkWriter {
   std::uint64_t next_tag_ FJORD_GUARDED_BY(mutex_) = 1;
   std::map<BucketId, BucketWrites> buckets_ FJORD_GUARDED_BY(mutex_);
   BulkSummary summary_ FJORD_GUARDED_BY(mutex_);
-  Feeder feeder_;  ///< Last: its callbacks use the others.
+  Feeder feeder_;  ///< Last member: its callbacks use the other members.
 };
 
 struct BulkStart {
@@ -150,7 +150,8 @@ struct BulkStart {
   visitors::VisitToken token;
 };
 
-/// Errors: InvalidArgument.
+/// Returns the name and the visit token of a new run, or of the one to resume. Errors: InvalidArgument if `resume` is
+/// not a cursor of this change.
 Result<BulkStart> start_of(const BulkChange& change, const std::string& resume, std::uint64_t question) {
   BulkStart start;
   start.token.question = question;
@@ -172,7 +173,7 @@ Result<BulkStart> start_of(const BulkChange& change, const std::string& resume, 
   return start;
 }
 
-/// What is visited. Errors: of the request.
+/// Returns the options of the visit. Errors: UnknownType; those of the selection and of the changes.
 Result<visitors::VisitorSessionOptions> session_of(ClientCore& core, const BulkChange& change,
                                                    const BulkOptions& options) {
   FJORD_TRY(core.refresh());
@@ -195,7 +196,7 @@ Result<visitors::VisitorSessionOptions> session_of(ClientCore& core, const BulkC
   return session;
 }
 
-/// Calls `on_document(bucket, id)` and `on_bucket_end(bucket)`.
+/// Reads the stream to its end; calls `on_document(bucket, id)` and `on_bucket_end(bucket)`.
 template <typename D, typename B>
 Status for_each_document(VisitStream& stream, D on_document, B on_bucket_end) {
   VisitItem item;
@@ -261,7 +262,7 @@ Result<BulkSummary> run(ClientCore& core, const BulkChange& change, BulkOptions&
   }
   BulkWriter writer(core, change, selection, options, std::move(start.name), std::move(start.token));
   Status status = write_all(stream, writer, options, clock);
-  writer.wait();  // What was found is written, also when the visit failed.
+  writer.wait();  // Documents found before a failure of the visit are written, too.
   summary = writer.summary();
   summary.cursor = writer.cursor();
   if (options.on_cursor) {

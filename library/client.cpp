@@ -17,7 +17,7 @@ namespace fjord {
 
 namespace {
 
-/// Sets the state when it is called, or to a value with an error when it is destroyed without a call.
+/// Sets the state when called. Sets it to Cancelled if destroyed without a call.
 template <typename T>
 class PendingWriter {
  public:
@@ -80,7 +80,7 @@ Pending<WriteResult> write(ClientCore& core, rpc::Operation operation, WriteOpti
   return Pending<WriteResult>(std::move(state));
 }
 
-/// A field set of names that stand without their type.
+/// Returns a field set for `fields`; prepends the id's type to plain field names.
 std::string field_set_of(const std::string& id, const std::string& fields) {
   if (fields.empty() || fields.starts_with('[') || fields.find(':') != std::string::npos) return fields;
   const auto parsed = DocumentId::parse(id);
@@ -103,7 +103,7 @@ Result<Document> decode(const std::shared_ptr<const DocumentTypeRepo>& types, co
   return document;
 }
 
-/// The answer of a get; with a schema that is younger than the client's it asks for the schemas first.
+/// Decodes the answer of a get. Fetches the schemas first if the client does not know the document's type.
 class DocumentReader {
  public:
   DocumentReader(AsyncClient& client, Duration timeout, PendingWriter<ReadResult> done)

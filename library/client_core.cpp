@@ -7,7 +7,7 @@ namespace fjord {
 
 namespace {
 
-/// How long a first answer is waited for: an address that is wrong should not look like a slow cluster.
+/// Longest wait for the first answer. It is short, so that a wrong address does not look like a slow cluster.
 constexpr Duration kReadyTimeout = seconds(5);
 
 rpc::Priority wire(ClientPriority priority) {

@@ -20,11 +20,11 @@ class Reasons {
   ClusterHealth& health_;
 };
 
-// PollReply::space_stage.
+// Values of PollReply::space_stage.
 constexpr std::uint32_t kThrottles = 2;
 constexpr std::uint32_t kRefusesPuts = 3;
 
-/// A full node refuses the puts of its buckets; when all are full, no put is taken at all.
+/// Adds the lack of space. A full node refuses puts to its buckets; if all nodes are full, every put is refused.
 void add_space(const rpc::GetStatusReply& status, ClusterHealth& health, Reasons& reasons) {
   std::size_t serving = 0;
   for (const rpc::NodeStatus& node : status.nodes) {
@@ -45,7 +45,7 @@ void add_space(const rpc::GetStatusReply& status, ClusterHealth& health, Reasons
   }
 }
 
-/// Merges that fail once are repeated; those that fail again and again need somebody.
+/// Adds merges that fail repeatedly and need an operator. A merge that fails once is retried.
 void add_failing(const rpc::GetStatusReply& status, ClusterHealth& health, Reasons& reasons) {
   for (const rpc::NodeStatus& node : status.nodes) {
     if (node.state != "up" || node.last.buckets_failing == 0) continue;
@@ -81,7 +81,7 @@ std::string state_text(const rpc::NodeStatus& node) {
   return text;
 }
 
-/// Nodes that are retired serve, and stay full if there is no other node.
+/// Adds a reason if all storage nodes are retired: they keep their buckets, because no node can take them over.
 void add_nowhere_to_go(const rpc::GetStatusReply& status, Reasons& reasons) {
   std::size_t retired = 0;
   for (const rpc::NodeStatus& node : status.nodes) {

@@ -8,8 +8,8 @@
 
 namespace fjord {
 
-/// The document of an entry, with the fields that were asked for. Fetches the schemas if the entry is of a type that
-/// `types` does not know, and replaces `types` then. Errors: Corruption; UnknownType; those of ClientCore::refresh().
+/// Returns the document of an entry with the fields of `projection`. Fetches the schemas and replaces `types` if
+/// `types` lacks the entry's type. Errors: Corruption; UnknownType; those of ClientCore::refresh().
 Result<Document> decode_entry(ClientCore& core, std::shared_ptr<const DocumentTypeRepo>& types,
                               const Projection& projection, const EntryView& entry);
 

@@ -9,7 +9,7 @@
 namespace fjord {
 namespace {
 
-/// The names in "a,b".
+/// Splits "a,b" into names.
 std::vector<std::string> names_of(const std::string& fields) {
   std::vector<std::string> names;
   for (std::size_t at = 0; at < fields.size();) {

@@ -29,8 +29,8 @@ Result<GlobalId> gid_from(std::string_view hex) {
   return gid;
 }
 
-/// The token of one slice counts whole buckets, also those at its border, in which another slice has a part: only the
-/// token of the slice that the position is in says whether its documents are done.
+/// Returns true if the token of the position's slice counts the position as done. Other tokens do not matter: a token
+/// counts whole buckets, including those at the border of its slice that extend into the next slice.
 bool is_done(std::uint64_t position, const std::vector<visitors::VisitToken>& tokens) {
   if (tokens.size() == 1) return tokens[0].done.contains(position);
   for (std::size_t k = 0; k < tokens.size(); ++k) {

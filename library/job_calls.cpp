@@ -65,7 +65,7 @@ Result<rpc::ListJobsReply> ask_for_job(Connection& connection, rpc::ListJobs req
       error = reply.has_value() ? reply->status : reply.error();
     } else if (!reply->jobs.empty()) {
       const bool is_better = best == nullptr || rpc::is_newer(reply->jobs.front(), best->jobs.front());
-      // The process that ran a direct job has its results, and the record perhaps not.
+      // Only the process that ran a direct job is sure to have its results; the job record may lack them.
       const bool has_results = best != nullptr && best->status && !best->results.empty();
       if (is_better && !(has_results && !reply->status)) best = &*reply;
     }
@@ -95,7 +95,7 @@ Result<rpc::ListJobsReply> wait_for_job(Connection& connection, const std::strin
       const rpc::JobStatus& now = reply->jobs.front();
       if (on_progress) on_progress(now);
       if (has_ended(now)) return reply;
-      if (!now.live) std::this_thread::sleep_for(kPauseAfterError);  // until somebody goes on with it
+      if (!now.live) std::this_thread::sleep_for(kPauseAfterError);  // until a distributor takes it over
       continue;
     }
     if (reply.error().code() == StatusCode::NotFound && spec != nullptr) {

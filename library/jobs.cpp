@@ -77,7 +77,7 @@ JobInfo info_of(const rpc::JobStatus& job) {
   return info;
 }
 
-/// What is known of the job now, also by its record.
+/// Returns the job's status from the distributors and from its job record.
 Result<rpc::JobStatus> find(ClientCore& core, const std::string& id) {
   FJORD_TRY(core.wait_ready());
   rpc::ListJobs request;

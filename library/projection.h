@@ -9,10 +9,10 @@
 
 namespace fjord {
 
-/// Cuts fields out of documents that may be of different types.
+/// Keeps only the named fields of documents, which may be of different types.
 class Projection {
  public:
-  /// None: all fields stay.
+  /// Without names, all fields stay.
   explicit Projection(std::vector<std::string> names = {}) : names_(std::move(names)) {}
 
   void apply(Document& document) const {

@@ -19,14 +19,14 @@ namespace fjord {
 
 namespace {
 
-/// What arrives of a feed: changes of one bucket, or an event.
+/// One item of a change feed: changes of one bucket, or an event.
 struct FeedItem {
   Change::Kind kind = Change::Kind::Put;
   std::string docblock = {};
   BucketId bucket = {};
-  visitors::ChangePosition position = {};           ///< Of the bucket behind the docblock.
-  std::optional<visitors::ChangeToken> token = {};  ///< Of the whole feed, if it caught up or buckets were listed.
-  bool is_told = true;                              ///< False: only the token is new.
+  visitors::ChangePosition position = {};           ///< Position in the bucket after the docblock.
+  std::optional<visitors::ChangeToken> token = {};  ///< Token of the whole feed; set if it caught up or listed buckets.
+  bool is_told = true;  ///< False: the item only updates the token; the caller gets no change.
   Timestamp horizon{0};
 };
 
@@ -105,7 +105,7 @@ class Subscription::Impl {
   void start(visitors::ChangeFeedOptions options) {
     Connection& connection = core_.connection();
     visitors::ChangeFeedCallbacks callbacks;
-    // Each in a task of its own: the feed's token contains a block when the callback has returned.
+    // Each callback posts a task, because the feed's token includes a block only after its callback has returned.
     callbacks.on_changes = [this](BucketId bucket, std::string block, bool) {
       core_.connection().executor().post([this, bucket, block = std::move(block)]() mutable {
         push({.docblock = std::move(block), .bucket = bucket, .position = feed_->token().at(bucket)});
@@ -125,7 +125,7 @@ class Subscription::Impl {
     feed_->start();
   }
 
-  /// Behind all blocks that it contains.
+  /// Queues the feed's token after all blocks that the token includes.
   void push_token(bool is_caught_up) {
     core_.connection().executor().post([this, token = feed_->token(), is_caught_up]() mutable {
       push({.kind = Change::Kind::CaughtUp, .token = std::move(token), .is_told = is_caught_up});
@@ -147,7 +147,7 @@ class Subscription::Impl {
     changed_.notify_one();
   }
 
-  /// False: nothing came, or it is over.
+  /// Takes the next item. Returns false after the timeout and at the end of the feed.
   bool pop(std::optional<Duration> timeout) {
     std::unique_lock lock(mutex_);
     const auto has_news = [this] { return !items_.empty() || end_.has_value(); };
@@ -173,7 +173,7 @@ class Subscription::Impl {
     return true;
   }
 
-  /// Makes the change of an entry; false if it ended the subscription.
+  /// Turns an entry into the current change. Returns false if an error ended the subscription.
   bool give(const EntryView& entry) {
     change_ = Change{};
     change_.version = entry.timestamp;
@@ -203,14 +203,14 @@ class Subscription::Impl {
   std::shared_ptr<const DocumentTypeRepo> types_;
   Projection projection_;
   rpc::SnapshotHolder snapshots_;
-  std::unique_ptr<visitors::ChangeFeed> feed_;  ///< Of the executor.
+  std::unique_ptr<visitors::ChangeFeed> feed_;  ///< Used on the executor only.
 
   FeedItem item_;
   DocBlockReader reader_{std::string_view()};
   std::optional<Document> document_;
   Change change_;
-  visitors::ChangeToken token_;  ///< Behind the blocks that have been given whole.
-  bool is_in_block_ = false;     ///< `item_` is a block that is being given.
+  visitors::ChangeToken token_;  ///< Position after the last block given completely.
+  bool is_in_block_ = false;     ///< The caller is taking the changes of the block in `item_`.
   bool is_over_ = false;
 
   std::mutex mutex_;
@@ -219,7 +219,7 @@ class Subscription::Impl {
   std::size_t bytes_ FJORD_GUARDED_BY(mutex_) = 0;
   bool paused_ FJORD_GUARDED_BY(mutex_) = false;
   std::optional<Status> end_ FJORD_GUARDED_BY(mutex_);
-  Status status_;  ///< Last: open() sets the others.
+  Status status_;  ///< Last member: its initialiser open() sets the other members.
 };
 
 Subscription::Subscription(ClientCore& core, SubscribeOptions options) : impl_(std::make_unique<Impl>(core, options)) {}

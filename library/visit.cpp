@@ -23,7 +23,7 @@ rpc::Priority wire(ClientPriority priority) {
   return priority == ClientPriority::Default ? rpc::Priority::Background : static_cast<rpc::Priority>(priority);
 }
 
-/// Errors: InvalidArgument, UnknownType, InvalidField, InvalidSelection.
+/// Returns the session options of a visit. Errors: InvalidArgument.
 Result<visitors::VisitorSessionOptions> session_options(const VisitOptions& options, const DocumentQuery& query) {
   if (options.slices == 0 || options.slices > kSlicesMax) {
     return Status(StatusCode::InvalidArgument,
@@ -161,7 +161,7 @@ class Visit::Impl {
     return Status::ok();
   }
 
-  /// The part of the slice that is in the bucket.
+  /// Returns the intersection of the bucket and its slice.
   visitors::PositionRange part_of(const VisitedBucket& visited) const {
     const visitors::PositionRange slice =
         slices_ == 1 ? whole_ : visitors::PositionRange::slice(visited.slice, tokens_.size());
@@ -169,7 +169,7 @@ class Visit::Impl {
     return {std::max(bucket.first, slice.first), std::min(bucket.last, slice.last)};
   }
 
-  /// False at the end.
+  /// Moves to the next block. Returns false at the end of the stream.
   bool next_block() {
     while (stream_->pop(item_)) {
       if (!item_.is_bucket_end) {
@@ -193,10 +193,10 @@ class Visit::Impl {
   ClientCore& core_;
   std::shared_ptr<const DocumentTypeRepo> types_;
   Projection projection_;
-  std::vector<visitors::VisitToken> tokens_;  ///< One for each slice; of what next() has come behind.
-  GivenDocuments before_;                     ///< Given before the resume.
-  std::map<VisitedBucket, std::vector<GlobalId>> open_buckets_;  ///< Given, of buckets that are not complete.
-  std::vector<GlobalId>* given_ = nullptr;                       ///< Of the present block.
+  std::vector<visitors::VisitToken> tokens_;  ///< One for each slice: the buckets that next() has completed.
+  GivenDocuments before_;                     ///< Documents given before the resume.
+  std::map<VisitedBucket, std::vector<GlobalId>> open_buckets_;  ///< Documents given of incomplete buckets.
+  std::vector<GlobalId>* given_ = nullptr;                       ///< Element of open_buckets_ for the current block.
   std::size_t slices_ = 1;
   visitors::PositionRange whole_;
   std::unique_ptr<VisitStream> stream_;
@@ -205,7 +205,7 @@ class Visit::Impl {
   std::optional<Document> document_;
   Timestamp version_{0};
   bool is_over_ = false;
-  Status status_;  ///< Last: open() sets the others.
+  Status status_;  ///< Last member: its initialiser open() sets the other members.
 };
 
 Visit::Visit(ClientCore& core, VisitOptions options) : impl_(std::make_unique<Impl>(core, options)) {}

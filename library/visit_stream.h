@@ -15,38 +15,38 @@
 
 namespace fjord {
 
-/// A bucket of one slice; slices share the buckets at their borders.
+/// A bucket as one slice sees it; adjacent slices share the bucket at their border.
 struct VisitedBucket {
   std::size_t slice = 0;
   BucketId bucket;
   friend auto operator<=>(const VisitedBucket&, const VisitedBucket&) = default;
 };
 
-/// What arrives of a visit: a block of documents, or the end of a bucket.
+/// One item of a visit: a block of documents, or the end of a bucket.
 struct VisitItem {
   VisitedBucket from;
   bool is_bucket_end = false;
   std::string docblock;
 };
 
-/// The executor's half of a visit: sessions whose blocks wait in a queue of bounded size. When it is full the sessions
-/// pause, so that storage nodes stop reading.
+/// The half of a visit on the executor: sessions whose blocks wait in a bounded queue. The sessions pause while the
+/// queue is full, so that storage nodes stop reading.
 ///
 /// Threading: pop(), stop() and progress() on any thread; start() and close() on a thread that is not the executor.
 class VisitStream {
  public:
-  /// One session for each of `sessions`.
+  /// Opens one session for each element of `sessions`.
   VisitStream(ClientCore& core, std::vector<visitors::VisitorSessionOptions> sessions, std::size_t buffer_bytes);
   ~VisitStream();
   VisitStream(const VisitStream&) = delete;
   VisitStream& operator=(const VisitStream&) = delete;
 
   Status start();
-  /// Waits for the next item. False when there is none: result() says why.
+  /// Waits for the next item. Returns false at the end of the stream; result() says why it ended.
   bool pop(VisitItem& item);
-  /// OK if everything was given.
+  /// Returns OK if all items were given.
   Status result() const;
-  /// Ends the stream early; pop() gives nothing more.
+  /// Ends the stream early; pop() returns false from then on.
   void stop(Status why);
   visitors::VisitProgress progress() const;
 
@@ -63,7 +63,7 @@ class VisitStream {
   std::vector<visitors::VisitorSessionOptions> options_;
   // Used on the executor only.
   std::vector<std::unique_ptr<visitors::VisitorSession>> sessions_;
-  std::map<VisitedBucket, std::vector<std::string>> held_;  ///< Blocks of snapshots whose buckets are not complete.
+  std::map<VisitedBucket, std::vector<std::string>> held_;  ///< Blocks of incomplete buckets of a snapshot visit.
   std::size_t running_ = 0;
 
   mutable std::mutex mutex_;

@@ -15,8 +15,8 @@ class ClientCore;
 
 enum class Health : std::uint8_t {
   Healthy,
-  Degraded,     ///< Everything is served, with less safety or speed than there should be.
-  Unavailable,  ///< Something cannot be served.
+  Degraded,     ///< Everything is served, but with fewer replicas or slower than configured.
+  Unavailable,  ///< Some documents cannot be read or written.
 };
 std::string_view to_string(Health health);
 
@@ -25,16 +25,16 @@ struct NodeInfo {
   std::string address;  ///< host:port
   std::string state;    ///< "up", "down", "maintenance", "retired", ...
   std::string reason;
-  std::string wanted;  ///< What an operator asked for; empty: nothing.
-  std::string group;   ///< Storage nodes: of the placement.
+  std::string wanted;  ///< State that an operator asked for; empty: none.
+  std::string group;   ///< Storage nodes: group in the distribution tree.
   std::string capacity;
-  std::string slow;   ///< Why the node is marked as slow; empty: it is not.
-  std::string space;  ///< Storage nodes that are short of space: what was measured, and the limit.
+  std::string slow;   ///< Why the node is marked as slow; empty: it is not slow.
+  std::string space;  ///< Measured space and its limit, of a storage node that is short of space; else empty.
   std::uint64_t buckets = 0;
-  std::uint64_t documents = 0;  ///< Storage nodes.
-  std::uint64_t bytes = 0;      ///< Storage nodes.
+  std::uint64_t documents = 0;  ///< Documents on a storage node.
+  std::uint64_t bytes = 0;      ///< Bytes of documents on a storage node.
   std::uint64_t state_version = 0;
-  Duration answered_ago{-1};  ///< Negative: never.
+  Duration answered_ago{-1};  ///< Time since the node's last answer; negative: it never answered.
 };
 
 struct ClusterStatus {
@@ -56,16 +56,16 @@ struct ClusterStatus {
 };
 
 enum class NodeAction : std::uint8_t {
-  Up,           ///< Takes back what was asked for before.
-  Maintenance,  ///< Away for a while: nothing is copied meanwhile.
-  Retire,       ///< Its buckets move to other nodes while it serves.
+  Up,           ///< Takes back an earlier Maintenance, Retire or Down.
+  Maintenance,  ///< The node is away for a while; its replicas are not created elsewhere.
+  Retire,       ///< The node's buckets move to other nodes while it goes on serving.
   Down,
   Add,
-  Remove,  ///< Out of the cluster, when it is retired and empty.
+  Remove,  ///< Takes a node out of the cluster once it is retired and empty.
   Replace,
   SetCapacity,
   StopCheck,  ///< Only asks whether the nodes can be stopped safely.
-  Balance,    ///< Keeps single buckets elsewhere so that all nodes are equally full.
+  Balance,    ///< Places single buckets on other nodes so that all nodes are equally full.
 };
 
 struct NodeChange {
@@ -75,17 +75,17 @@ struct NodeChange {
   std::string group = {};               ///< Add.
   std::string capacity = {};            ///< Add, SetCapacity.
   std::string balance_to = {};          ///< Balance: largest ratio of maximum to mean of bytes, "1.02", or "off".
-  std::string reason = {};              ///< For the history.
-  bool dry_run = true;                  ///< Only say what it would do.
-  bool force = false;                   ///< Although it is refused otherwise.
+  std::string reason = {};              ///< Written into the history.
+  bool dry_run = true;                  ///< Only compute the plan.
+  bool force = false;                   ///< Make the change although it is unsafe.
 };
 
-/// What a change of nodes does, or would do.
+/// The effect of a NodeChange; with dry_run, the effect that it would have.
 struct NodePlan {
   bool done = false;
-  std::vector<std::string> refusals;  ///< Why it was not done; empty: it was, or would be.
+  std::vector<std::string> refusals;  ///< Why the change is refused; empty: it is not.
   std::vector<std::string> warnings;
-  std::vector<std::string> nodes;  ///< Changed; the name of a node that was added.
+  std::vector<std::string> nodes;  ///< Names of the changed nodes, or of the added one.
   std::uint64_t state_version = 0;
   std::uint64_t buckets_total = 0;
   std::uint64_t buckets_moved = 0;
@@ -109,7 +109,7 @@ struct SettingInfo {
   std::string default_value;
   std::string min;
   std::string max;
-  std::string value;   ///< In force on most nodes.
+  std::string value;   ///< The value in force on most nodes.
   std::string source;  ///< "live configuration", "configuration file" or "built in".
   std::string used_by;
   std::string meaning;
@@ -120,52 +120,52 @@ struct DeployedSchemas {
   std::vector<std::string> warnings;
 };
 
-/// What one replica of a bucket holds.
+/// One replica of a bucket and its contents.
 struct ReplicaInfo {
   std::string node;        ///< "storage.2"
-  bool is_member = false;  ///< It counts for reads and writes.
+  bool is_member = false;  ///< The replica is in the replica set: reads and writes use it.
   bool is_damaged = false;
-  Status status;  ///< Why it did not answer.
+  Status status;  ///< An error if the replica did not answer.
   std::uint64_t documents = 0;
-  std::uint64_t entries = 0;  ///< With removes that are remembered.
+  std::uint64_t entries = 0;  ///< Documents and remove entries.
   std::uint64_t bytes = 0;
-  std::uint64_t checksum = 0;                        ///< Equal on replicas that hold the same.
-  std::optional<std::uint64_t> document_version_us;  ///< Of the document that was asked for, if it is there.
+  std::uint64_t checksum = 0;                        ///< Equal on replicas with equal contents.
+  std::optional<std::uint64_t> document_version_us;  ///< Version of the requested document; absent: not held.
 };
 
 struct BucketReplicas {
   std::string bucket;       ///< "0x4000000000000012"
   std::string distributor;  ///< "distributor.1"
   bool is_in_sync = false;
-  std::string reason;  ///< Why it is not.
+  std::string reason;  ///< Why the bucket is not in sync.
   std::vector<ReplicaInfo> replicas;
 };
 
-/// Administration of a cluster. Every change is written into the cluster's history with the name of the user.
+/// Administration of a cluster. The cluster's history records every change with the user's name.
 ///
-/// Threading: any thread. Every member waits for the cluster. Lifetime: the client outlives it.
+/// Threading: any thread. Every member blocks until the cluster answers. Lifetime: the client must outlive it.
 class Admin {
  public:
   explicit Admin(ClientCore& core) : core_(&core) {}
 
   Result<ClusterStatus> status();
-  /// Errors: InvalidArgument, NotFound. What is merely unsafe is in NodePlan::refusals.
+  /// Errors: InvalidArgument, NotFound. A change that is only unsafe is no error: NodePlan::refusals says why.
   Result<NodePlan> change_nodes(const NodeChange& change);
-  /// The newest `max` lines, oldest first; 0: all that are kept.
+  /// Returns the newest `max` entries, oldest first; all stored entries if `max` is 0.
   Result<std::vector<HistoryEntry>> history(std::uint32_t max = 0);
 
   Result<std::vector<SettingInfo>> settings();
-  /// Changes settings of the running cluster, all or none; an empty value restores the default. Returns a line for each
-  /// change. Errors: InvalidArgument that names the setting, the value and what is allowed.
+  /// Changes settings of the running cluster, all or none; an empty value restores the default. Returns a line of text
+  /// for each change. Errors: InvalidArgument that names the setting, the value and the allowed range.
   Result<std::vector<std::string>> set(const std::map<std::string, std::string>& values, bool dry_run = false);
 
-  /// Adds or replaces document types. Errors: InvalidArgument with the place in the text, or with what stored documents
-  /// would lose, unless `may_drop` names it ("song.title").
+  /// Adds or replaces document types. Errors: InvalidArgument with the position in the text if a schema is malformed;
+  /// InvalidArgument if stored documents would lose a field that `may_drop` ("song.title") does not name.
   Result<DeployedSchemas> deploy_schemas(std::vector<std::string> schemas, std::vector<std::string> may_drop = {});
-  /// The texts that are deployed.
+  /// Returns the texts of the deployed schemas.
   Result<std::vector<std::string>> schemas();
 
-  /// The bucket of a document and what each of its replicas holds.
+  /// Returns the bucket of a document with the contents of each replica.
   Result<std::vector<BucketReplicas>> bucket_of(const std::string& document_id);
 
  private:

@@ -12,30 +12,31 @@
 
 namespace fjord {
 
-/// What an aggregation computes. docs/reference/aggregate.md has the language.
+/// An aggregation. docs/reference/aggregate.md describes the language.
 struct AggregateRequest {
-  std::string type = {};                     ///< Of the documents. Must be given.
+  std::string type = {};                     ///< Type of the documents to read. Required.
   std::string selection = {};                ///< Empty: all documents of the type.
   std::vector<std::string> group_by = {};    ///< "city", "price / 100 as hundred"; none: all documents are one group.
   std::vector<std::string> aggregates = {};  ///< "count()", "avg(price) as average"
   std::string having = {};                   ///< A condition on the rows: "count > 5".
   std::vector<std::string> order_by = {};    ///< "count desc"
-  std::uint64_t limit = 0;                   ///< 0: none.
-  std::string into = {};                     ///< A document type: the rows become documents of it.
-  std::string into_namespace = {};           ///< Of these documents' ids; empty: "results".
-  std::string name = {};                     ///< Part of these ids: runs with one name replace each other's documents.
-  bool incremental = false;                  ///< Read only what changed since the last run of the same request.
-  std::map<std::string, std::string> settings = {};  ///< Of the job, such as {"cpu_max", "2"}.
-  Duration timeout{0};  ///< How long the cluster may not answer; 0: the client's. The run itself has no limit.
+  std::uint64_t limit = 0;                   ///< Number of rows; 0: no limit.
+  std::string into = {};                     ///< Document type that the rows are stored as; empty: not stored.
+  std::string into_namespace = {};           ///< Namespace of the stored rows' ids; empty: "results".
+  std::string name = {};     ///< Part of the stored rows' ids: runs with equal names replace each other's documents.
+  bool incremental = false;  ///< Read only what changed since the last run of the same request.
+  std::map<std::string, std::string> settings = {};  ///< Settings of the job: {"cpu_max", "2"}.
+  Duration timeout{0};  ///< Longest time without an answer; 0: the client's timeout. The run has no limit.
 };
 
-/// A cell of a row. Null: no value, such as the average of nothing.
+/// A cell whose value is a JSON text.
 struct Json {
   std::string text;
   friend bool operator==(const Json&, const Json&) = default;
 };
+/// A cell of a row. std::monostate: no value, such as the average of no documents.
 using Cell = std::variant<std::monostate, std::int64_t, double, std::string, bool, Json>;
-/// As people read it: "-" for no value.
+/// Returns text for people; "-" for no value.
 std::string to_string(const Cell& cell);
 
 struct AggregateResult {
@@ -44,9 +45,9 @@ struct AggregateResult {
   std::vector<std::vector<Cell>> rows;
   std::string job_id;
   std::uint64_t documents_read = 0;
-  std::uint64_t documents_put = 0;      ///< With `into`.
-  std::uint64_t documents_removed = 0;  ///< Of an earlier run of the same name, whose rows are gone.
-  std::uint64_t buckets = 0;            ///< All of the type's buckets were read.
+  std::uint64_t documents_put = 0;      ///< Rows stored as documents, if the request has `into`.
+  std::uint64_t documents_removed = 0;  ///< Documents of an earlier run with this name whose rows no longer exist.
+  std::uint64_t buckets = 0;            ///< Number of buckets read.
 
   explicit operator bool() const { return status.is_ok(); }
 };

@@ -28,21 +28,21 @@ struct VisitOptions;
 class Visit;
 
 struct ClientSettings {
-  Duration timeout = seconds(30);  ///< Of operations that name none, retries included.
+  Duration timeout = seconds(30);  ///< For operations without a timeout; includes retries.
   ClientPriority priority = ClientPriority::Default;
   ReadConsistency consistency = ReadConsistency::Default;
 };
 
 /// A connection to a cluster, for everything that a program does with it.
 ///
-/// It finds the distributor of each document by itself, sends operations in batches, retries what is transient, and
-/// says of each write whether it was applied. Operations on one document id are sent in the order of the calls; others
-/// in any order. Nothing throws; each result carries a Status.
+/// It finds the distributor of each document, sends operations in batches, retries after transient errors, and reports
+/// for each write whether it was applied. It sends operations on one document id in the order of the calls, operations
+/// on different ids in any order. No member throws; each result carries a Status.
 ///
 /// Threading: every member may be called from any thread, several at once. Cost: the client has one thread and one
 /// connection to each distributor; make one for the whole program.
 /// Lifetime: move-only. Visits, subscriptions, jobs and admin() must end before the client is destroyed, and it must
-/// not be destroyed in one of its own callbacks. What is pending then ends as Cancelled.
+/// not be destroyed in one of its own callbacks. Operations that are pending then end as Cancelled.
 class Client {
  public:
   /// Use fjord::connect().
@@ -52,17 +52,17 @@ class Client {
   ~Client();
 
   /// Waits until a distributor has answered. Errors: InvalidArgument for a malformed address; NotReady that names each
-  /// address and why it did not answer. Calling it is optional: each call connects by itself.
+  /// address and why it did not answer. Optional: every call connects when needed.
   Status ping();
 
   // --- One document
   //
-  // Without default arguments: g++ before 13 destroys aggregates wrongly that a co_await expression makes. There, give
-  // options to an operation that is awaited in a variable.
+  // These members have overloads instead of default arguments: g++ before 13 destroys temporary aggregates in a
+  // co_await expression wrongly. With such a compiler, pass the options of an awaited operation in a variable.
 
   Pending<ReadResult> get(std::string id, ReadOptions options);
   Pending<ReadResult> get(std::string id) { return get(std::move(id), ReadOptions()); }
-  /// The document as JSON, which the distributor makes.
+  /// Returns the document as JSON, which the distributor writes.
   Pending<JsonResult> get_json(std::string id, ReadOptions options);
   Pending<JsonResult> get_json(std::string id) { return get_json(std::move(id), ReadOptions()); }
   Pending<WriteResult> put(const Document& document, WriteOptions options);
@@ -72,7 +72,7 @@ class Client {
   Pending<WriteResult> put_json(std::string id, std::string fields) {
     return put_json(std::move(id), std::move(fields), WriteOptions());
   }
-  /// Errors: NotFound if there is no document and the update may not make one.
+  /// Errors: NotFound if the document does not exist and WriteOptions::create is false.
   Pending<WriteResult> update(const DocumentUpdate& update, WriteOptions options);
   Pending<WriteResult> update(const DocumentUpdate& update) { return this->update(update, WriteOptions()); }
   /// `changes` as in a feed: {"sold": {"increment": 1}} (document/FEED.md).
@@ -83,12 +83,12 @@ class Client {
   Pending<WriteResult> remove(std::string id, WriteOptions options);
   Pending<WriteResult> remove(std::string id) { return remove(std::move(id), WriteOptions()); }
 
-  /// An empty document of the type that the id names, to be filled with Document::set() and put.
+  /// Returns an empty document of the id's type, to be filled with Document::set() and put.
   /// Errors: InvalidId, UnknownType; those of ping().
   Result<Document> new_document(std::string_view id);
-  /// An update of one document, to be filled with DocumentUpdate's members. Errors: as new_document().
+  /// Returns an empty update of one document, to be filled with DocumentUpdate's members. Errors: as new_document().
   Result<DocumentUpdate> new_update(std::string_view id);
-  /// The document types of the cluster, as of the last answer. Errors: those of ping().
+  /// Returns the document types of the cluster that the client received last. Errors: those of ping().
   Result<std::shared_ptr<const DocumentTypeRepo>> types();
 
   // --- Many documents
@@ -117,8 +117,8 @@ class Client {
   std::unique_ptr<ClientCore> core_;
 };
 
-/// A client of the cluster with these distributors, "host:port,host:port"; one that answers is enough. Connects when it
-/// is first used. A malformed address makes every call fail with InvalidArgument.
+/// Returns a client of the cluster with these distributors, "host:port,host:port"; one of them that answers is enough.
+/// The client connects at its first use. A malformed address makes every call fail with InvalidArgument.
 Client connect(std::string_view addresses, ClientSettings settings = {});
 
 }  // namespace fjord

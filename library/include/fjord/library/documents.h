@@ -11,21 +11,21 @@
 
 namespace fjord {
 
-/// What a busy cluster refuses or delays last.
+/// Priority of an operation: a busy cluster refuses and delays operations of low priority first.
 enum class ClientPriority : std::uint8_t {
-  Default,     ///< Normal; of visits without a limit, Background.
+  Default,     ///< Normal; Background for visits without a limit.
   High,        ///< Refused last.
-  Normal,      ///< Somebody waits for the answer.
-  Background,  ///< Nobody waits: imports, exports.
+  Normal,      ///< A user waits for the answer.
+  Background,  ///< No user waits: imports, exports.
 };
 
-/// What a read may return. All reads return every write that was acknowledged before the read began.
+/// Consistency of a read. Every read sees all writes that were acknowledged before the read began.
 enum class ReadConsistency : std::uint8_t {
-  Default,       ///< May also return a write that is still under way.
-  Linearizable,  ///< Only what all replicas have. Waits for writes of the document that are under way.
+  Default,       ///< May also see a write that is still in flight.
+  Linearizable,  ///< Sees only versions that all replicas have; waits for writes of the document in flight.
 };
 
-/// When a write counts as stored on a node.
+/// The failure that an acknowledged write must survive on a node.
 enum class WriteDurability : std::uint8_t {
   Default,  ///< As the storage nodes are configured.
   Process,  ///< Survives a crash of the process.
@@ -37,14 +37,14 @@ struct WriteOptions {
   std::string condition = {};
   /// The stored document must have this version, else TestAndSetFailed. Timestamp{0}: there must be no document.
   std::optional<Timestamp> required_version = {};
-  /// Put with a condition, and update: make the document if there is none.
+  /// For an update, and for a put with a condition: create the document if it does not exist.
   bool create = false;
   WriteDurability durability = WriteDurability::Default;
   ClientPriority priority = ClientPriority::Default;
-  /// The key of an earlier attempt that ended in doubt: the write is applied at most once, also across programs.
-  /// Empty: updates and conditional writes get a random one.
+  /// Key of an earlier attempt that ended InDoubt: both attempts together apply the write at most once, also if two
+  /// programs make them. Empty: updates and conditional writes get a random key.
   std::string idempotency_key = {};
-  Duration timeout{0};  ///< For the whole operation with its retries; 0: the client's.
+  Duration timeout{0};  ///< For the operation with its retries; 0: the client's timeout.
 };
 
 struct ReadOptions {
@@ -52,24 +52,24 @@ struct ReadOptions {
   std::string fields = {};
   ReadConsistency consistency = ReadConsistency::Default;
   ClientPriority priority = ClientPriority::Default;
-  /// Index of a storage node: its own replica answers, whatever the others hold. To compare replicas.
+  /// Index of a storage node: the read returns the state of this node's replica alone. For comparing replicas.
   std::optional<std::uint16_t> node = {};
-  Duration timeout{0};  ///< 0: the client's.
+  Duration timeout{0};  ///< 0: the client's timeout.
 };
 
 /// Whether a write took effect.
 enum class WriteOutcome : std::uint8_t {
   Applied,
-  NotApplied,  ///< Certainly without effect; the status says why.
-  InDoubt,     ///< It was sent, and no answer said whether it was applied. Repeat it with its idempotency key.
+  NotApplied,  ///< The write had no effect; the status says why.
+  InDoubt,     ///< The write was sent and its outcome is unknown. Retry it with its idempotency key.
 };
 
 struct WriteResult {
   Status status;
   WriteOutcome outcome = WriteOutcome::NotApplied;
-  Timestamp version;          ///< Of the document that was written.
+  Timestamp version;          ///< Version of the written document.
   bool existed = false;       ///< The document existed before.
-  Timestamp current_version;  ///< With TestAndSetFailed: of the stored document; 0 if there is none.
+  Timestamp current_version;  ///< With TestAndSetFailed: version of the stored document; 0: no document.
   std::string idempotency_key;
 
   explicit operator bool() const { return status.is_ok(); }

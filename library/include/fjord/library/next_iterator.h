@@ -5,7 +5,7 @@
 
 namespace fjord {
 
-/// Walks what `Source::next()` gives until it gives null: for (const T& value : source).
+/// Input iterator over the values of `Source::next()` until it returns null: for (const T& value : source).
 template <typename Source, typename T>
 class NextIterator {
  public:

@@ -15,7 +15,7 @@ namespace fjord {
 
 namespace detail {
 
-/// Where the result of one operation arrives. Set once; read once.
+/// Holds the result of one operation. Set once; read once.
 template <typename T>
 class PendingState {
  public:
@@ -40,14 +40,14 @@ class PendingState {
   }
   T wait() {
     std::unique_lock lock(mutex_);
-    // Not when it is set: the executor may be gone with its client.
+    // No check if the value is set: the executor may be destroyed with its client by then.
     if (!value_ && executor_ != nullptr) {
       FJORD_CHECK_MSG(!executor_->is_current(), "wait() inside a callback of the same client");
     }
     changed_.wait(lock, [this] { return value_.has_value(); });
     return std::move(*value_);
   }
-  /// The result, which is_set() has said is there.
+  /// Returns the result. Only after is_set() has returned true.
   T take() {
     const std::lock_guard lock(mutex_);
     return std::move(*value_);
@@ -73,18 +73,17 @@ class PendingState {
 
 }  // namespace detail
 
-/// The result of an operation that has been started. Take it in one of three ways:
+/// The result of a started operation. Take it in one of three ways:
 ///
 ///     ReadResult read = client.get(id);                            // waits
 ///     client.get(id).then([](ReadResult read) { ... });            // calls back
 ///     ReadResult read = co_await client.get(id);                   // resumes the coroutine
 ///
-/// The operation runs whether the result is taken or not.
+/// The operation runs even if its result is never taken.
 ///
-/// Threading: callbacks and coroutines run on the client's own thread, or at once if the result is there already. Do
-/// not block in them; waiting for another operation of the same client there ends the process with a message.
-/// Lifetime: the client must exist while a thread waits. When the client is destroyed, what is pending ends as
-/// Cancelled.
+/// Threading: callbacks and coroutines run on the client's own thread, or at once if the result has arrived. Do not
+/// block in them: waiting there for another operation of the same client ends the process with a message. Lifetime: the
+/// client must exist while a thread waits. Pending operations end as Cancelled when the client is destroyed.
 template <typename T>
 class [[nodiscard]] Pending {
  public:
@@ -93,7 +92,7 @@ class [[nodiscard]] Pending {
   /// Waits for the result.
   T wait() && { return state_->wait(); }
   operator T() && { return state_->wait(); }  // NOLINT: a blocking call reads like a function
-  /// True if wait() would not wait.
+  /// Returns true if the result has arrived.
   bool is_ready() const { return state_->is_set(); }
   /// Calls `callback` once, with the result.
   void then(std::function<void(T)> callback) && { state_->then(std::move(callback)); }

@@ -19,33 +19,33 @@ struct SubscribeOptions {
   std::string selection = {};            ///< Empty: all documents.
   std::string type = {};                 ///< Only documents of this type; empty: all types but those of jobs.
   std::vector<std::string> fields = {};  ///< Only these fields; none: all.
-  std::string resume = {};               ///< Subscription::cursor() of an earlier one with the same question.
-  bool from_now = false;                 ///< Without `resume`: documents that are there already are not given.
+  std::string resume = {};               ///< cursor() of an earlier subscription with equal selection, type and fields.
+  bool from_now = false;                 ///< Skip the documents that exist at the start. Without effect with `resume`.
   Duration poll_interval = milliseconds(500);
-  std::size_t buffer_bytes = std::size_t{16} << 20;  ///< Reading pauses while more than this waits here.
+  std::size_t buffer_bytes = std::size_t{16} << 20;  ///< Reading pauses while more bytes than this wait to be taken.
 };
 
 /// One event of a subscription.
 struct Change {
   enum class Kind : std::uint8_t {
     Put,       ///< The document was written, or selected for the first time.
-    Remove,    ///< It was removed or is not selected. May name documents that were never given.
-    CaughtUp,  ///< Everything up to the moment when this round began has been given.
-    Resync,    ///< The cursor is older than the cluster's memory of removes: discard the copy and begin again. Last.
+    Remove,    ///< It was removed or no longer matches. May name a document that was never given.
+    CaughtUp,  ///< All changes up to the start of this round have been given.
+    Resync,  ///< The cluster has dropped remove entries newer than the cursor: discard all data and begin again. Last.
   };
   Kind kind = Kind::Put;
   std::string id;                      ///< Put and Remove.
   const Document* document = nullptr;  ///< Put. Valid until the next change is taken.
-  Timestamp version;                   ///< Of the document; Resync: removes before it are forgotten.
+  Timestamp version;  ///< Version of the document; Resync: remove entries before this time were dropped.
 };
 
-/// All changes of the documents that a selection matches, at least once, in order for each document. Begins with the
-/// documents that are there:
+/// All changes of the documents that a selection matches: each at least once, in order for each document. It begins
+/// with the existing documents:
 ///
 ///     fjord::Subscription changes = client.subscribe({.selection = "item.price > 3", .resume = saved});
 ///     for (const fjord::Change& change : changes) { apply(change); save(changes.cursor()); }
 ///
-/// Threading: one thread at a time; stop() any thread. Lifetime: the client outlives it.
+/// Threading: one thread at a time; stop() on any thread. Lifetime: the client must outlive it.
 class Subscription {
  public:
   Subscription(ClientCore& core, SubscribeOptions options);
@@ -53,14 +53,15 @@ class Subscription {
   Subscription& operator=(Subscription&&) noexcept;
   ~Subscription();
 
-  /// Waits for the next change; null after stop(), after Resync and after an error, see status(). Valid until the next
-  /// call.
+  /// Waits for the next change. Returns null after stop(), after Resync and after an error (status()). The change is
+  /// valid until the next call.
   const Change* next();
-  /// The same, but null also if nothing happens within `timeout`; is_over() tells the two apart.
+  /// Like next(), but also returns null if no change comes within `timeout`; is_over() is false then.
   const Change* next_within(Duration timeout);
   bool is_over() const;
   const Status& status() const;
-  /// A text that says which changes have been taken. Later subscriptions go on behind them.
+  /// Returns a text that identifies the changes taken so far. A subscription with this text in SubscribeOptions::resume
+  /// continues after them.
   std::string cursor() const;
   void stop();
 

@@ -18,7 +18,7 @@ namespace fjord {
 
 class ClientCore;
 
-/// One of `count` disjoint parts that together are everything; `index` counts from 0.
+/// One of `count` disjoint slices that together cover all documents; `index` counts from 0.
 struct VisitSlice {
   std::uint64_t index = 0;
   std::uint64_t count = 1;
@@ -29,50 +29,50 @@ struct VisitOptions {
   std::string type = {};                 ///< Only documents of this type; empty: all types but those of jobs.
   std::vector<std::string> fields = {};  ///< Only these fields; none: all.
   bool ids_only = false;
-  bool include_removed = false;  ///< Also removes that are still remembered.
+  bool include_removed = false;  ///< Give remove entries, too.
   Timestamp from{0};             ///< Only versions written at or after this time.
-  Timestamp to{0};               ///< And not after this one; 0: no limit.
-  /// Each bucket as it was at one moment. Documents arrive when their bucket is complete.
+  Timestamp to{0};               ///< Only versions written at or before this time; 0: no limit.
+  /// Give each bucket as it was at one moment. Its documents arrive when the bucket has been read completely.
   bool snapshot = false;
-  std::uint64_t slices = 1;                           ///< This many parts are read at the same time.
-  std::optional<VisitSlice> slice = {};               ///< Only this part, for one of several programs.
-  std::string resume = {};                            ///< Visit::cursor() of an earlier visit with the same question.
+  std::uint64_t slices = 1;              ///< Number of slices that are read in parallel.
+  std::optional<VisitSlice> slice = {};  ///< Read only this slice, if several programs share the work.
+  std::string resume = {};               ///< Visit::cursor() of an earlier visit of the same documents and slices.
   ClientPriority priority = ClientPriority::Default;  ///< Default: Background.
-  std::size_t buffer_bytes = std::size_t{16} << 20;   ///< The visit pauses while more than this waits here.
+  std::size_t buffer_bytes = std::size_t{16} << 20;   ///< Reading pauses while more bytes than this wait to be taken.
   std::uint32_t visitors_per_node = 4;
-  Duration no_progress_limit = seconds(60);  ///< The visit fails when nothing has arrived for this long.
+  Duration no_progress_limit = seconds(60);  ///< The visit fails if nothing arrives for this long.
 };
 
 struct VisitStatistics {
-  std::uint64_t buckets_total = 0;  ///< 0 until it is known.
+  std::uint64_t buckets_total = 0;  ///< 0: not known yet.
   std::uint64_t buckets_done = 0;
-  std::uint64_t buckets_repeated = 0;   ///< Begun again after a failure.
-  std::uint64_t documents_read = 0;     ///< By storage nodes, in complete buckets.
-  std::uint64_t documents_matched = 0;  ///< Of these.
+  std::uint64_t buckets_repeated = 0;   ///< Number of restarts of a bucket after a failure.
+  std::uint64_t documents_read = 0;     ///< Documents that storage nodes have read in completed buckets.
+  std::uint64_t documents_matched = 0;  ///< Documents of documents_read that match the selection.
   std::uint64_t bytes = 0;
   std::uint64_t buckets_skipped_by_selection = 0;
   std::uint64_t buckets_skipped_by_slice = 0;
   std::uint64_t buckets_skipped_as_done = 0;
-  std::map<std::uint16_t, std::uint64_t> buckets_by_node;  ///< By index of the storage node that served them.
+  std::map<std::uint16_t, std::uint64_t> buckets_by_node;  ///< Buckets read, by index of the storage node.
 
-  /// 0 to 1; negative while it is not known.
+  /// Returns 0 to 1; a negative value if it is not known yet.
   double fraction_done() const {
     return buckets_total == 0 ? -1 : static_cast<double>(buckets_done) / static_cast<double>(buckets_total);
   }
 };
 
-/// Documents that a selection matches, while others write:
+/// The documents that a selection matches, read while other clients write:
 ///
 ///     fjord::Visit visit = client.visit({.selection = "music.year > 1990", .slices = 4});
 ///     for (const fjord::Document& document : visit) use(document);
 ///     if (!visit.status()) complain(visit.status());
 ///
-/// Every document that matches from beginning to end is given exactly once, also across resumes with cursor(); one that
-/// is written meanwhile is given in one of its versions, or not at all if that does not match. Nodes that fail are
-/// replaced by others.
+/// A visit gives every document that matches throughout the visit exactly once, also across resumes with cursor(). It
+/// gives a document that is written meanwhile in one of its versions, or skips it if that version does not match. If a
+/// node fails, the visit reads from another replica.
 ///
-/// Threading: one thread at a time; stop() and statistics() any thread. Back-pressure: what is read ahead is bounded by
-/// buffer_bytes. Lifetime: the client outlives it; the destructor ends the visit.
+/// Threading: one thread at a time; stop() and statistics() on any thread. Back-pressure: buffer_bytes bounds the
+/// documents read ahead. Lifetime: the client must outlive the visit; the destructor ends the visit.
 class Visit {
  public:
   Visit(ClientCore& core, VisitOptions options);
@@ -80,23 +80,24 @@ class Visit {
   Visit& operator=(Visit&&) noexcept;
   ~Visit();
 
-  /// The next document; null at the end, see status(). Valid until the next call. Removes are skipped; next_entry()
-  /// gives them.
+  /// Returns the next document; null at the end and after an error (status()). Valid until the next call. Skips remove
+  /// entries; next_entry() returns them.
   const Document* next();
-  /// The next entry without decoding it, for speed and for removes; absent at the end. Its views are valid until the
-  /// next call. `types()` decodes it.
+  /// Returns the next entry undecoded, a document or a remove entry; absent at the end. Faster than next(). Its views
+  /// are valid until the next call. Decode it with types().
   std::optional<EntryView> next_entry();
-  /// The version of the document that was given last.
+  /// Returns the version of the document or entry given last.
   Timestamp version() const;
-  /// The types of the documents that this visit gives.
+  /// Returns the document types for decoding this visit's entries.
   std::shared_ptr<const DocumentTypeRepo> types() const;
 
-  /// OK while the visit goes on, and at its end if everything was read. Cancelled after stop().
+  /// Returns OK during the visit, and at its end if all documents were read; Cancelled after stop(); else the error.
   const Status& status() const;
-  /// A text that says what has been given. A later visit with `resume` gives the rest.
+  /// Returns a text that identifies the documents given so far. A visit with this text in VisitOptions::resume gives
+  /// the others.
   std::string cursor() const;
   VisitStatistics statistics() const;
-  /// Ends the visit: next() returns null. From any thread, also a signal handler's helper thread.
+  /// Ends the visit: next() returns null. Any thread, such as a helper thread of a signal handler.
   void stop();
 
   using Iterator = NextIterator<Visit, Document>;

@@ -4,19 +4,20 @@
 
 #include "fjord/library/detail/client_core.h"
 
-/// Calls of administration that take more than one message. For the library and the command line.
+/// Administrative calls that take more than one message. For the library and the command line.
 namespace fjord {
 
-/// The author of an order, for the history: user@host.
+/// Returns the user of this process for the cluster's history: user@host.
 std::string who_am_i();
 
-/// Asks the cluster for a change of its nodes. Each attempt says what it has seen of the cluster, so that one that is
-/// late does nothing; when something happens to the cluster meanwhile, it is tried again.
+/// Asks the fleet controller for a change of nodes. Each attempt carries the time of the last change that it has seen,
+/// so that a delayed duplicate has no effect; if the cluster changes in between, the call retries.
 ///
-/// Errors: those of the call, and what the fleet controller says. Its refusals are in the answer.
+/// Errors: those of the call and of the fleet controller. Refusals are part of the answer.
 Result<rpc::ChangeNodesReply> change_nodes(Connection& connection, rpc::ChangeNodes request, Duration timeout);
 
-/// Asks the distributor that owns the bucket, until it knows its buckets. Errors: those of the owner; NotFound.
+/// Asks the distributor that owns the bucket; retries transient errors until `timeout`.
+/// Errors: those of the owner; NotFound.
 Result<rpc::ShowBucketReply> show_bucket(Connection& connection, const rpc::ShowBucket& request, Duration timeout);
 
 }  // namespace fjord

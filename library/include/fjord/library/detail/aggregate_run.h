@@ -12,7 +12,7 @@
 
 namespace fjord {
 
-/// An aggregation of one or more passes, and how it is run.
+/// An aggregation of one or more passes, with the options of its run.
 struct AggregateRun {
   mapreduce::AggregateJob job;
   std::string into_namespace;
@@ -24,21 +24,21 @@ struct AggregateRun {
   std::function<void(const rpc::JobStatus&)> on_progress;
 };
 
-/// Where an aggregation has ended.
+/// The result of an aggregation.
 struct AggregateEnd {
   std::string job_id;
-  rpc::JobStatus job;                                                  ///< Of the end; done, failed or cancelled.
+  rpc::JobStatus job;  ///< Status of the ended job: done, failed or cancelled.
   std::vector<std::shared_ptr<const mapreduce::AggregatePlan>> plans;  ///< One for each pass.
-  std::vector<mapreduce::KeyedResult> rows;                            ///< Of a job that is done, arranged.
+  std::vector<mapreduce::KeyedResult> rows;  ///< Rows of a job that is done: ordered, filtered and limited.
 };
 
-/// Compiles, submits and waits. A job that failed is a value; errors of the result are those of the request and of the
-/// calls.
+/// Compiles the aggregation, submits it as a job and waits for its end. A failed job is a value. Errors: those of the
+/// request and of the calls.
 Result<AggregateEnd> run_aggregate(ClientCore& core, AggregateRun run);
-/// The same with the values of the library.
+/// The same for the public types of the library.
 AggregateResult run_aggregate(ClientCore& core, const AggregateRequest& request);
 
-/// A number of an estimate, which is an object that says how exact it is; other texts as they are.
+/// Returns the number of an estimate, which is a JSON object {"estimate": ...}; returns any other text unchanged.
 std::string estimate_of(std::string_view json);
 
 }  // namespace fjord

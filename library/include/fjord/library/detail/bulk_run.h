@@ -8,15 +8,15 @@
 
 namespace fjord {
 
-/// What is to be done with the documents that the selection matches.
+/// A change of all documents that a selection matches.
 struct BulkChange {
   std::string selection;
-  std::optional<std::string> changes;  ///< As in a feed; absent: they are removed.
+  std::optional<std::string> changes;  ///< Update as in a feed (document/FEED.md); absent: remove the documents.
 };
 
-/// Each write has the selection as its condition and the name of the run as its idempotency key. So it is done only to
-/// a document that matches at that moment, and at most once in a run, however often the run is interrupted and resumed.
-/// A bucket counts as done when all its writes have ended well.
+/// Applies the change to all matching documents. Each write has the selection as its condition and the name of the run
+/// as its idempotency key. So it changes only a document that matches at that moment, and changes it at most once in a
+/// run, also if the run is interrupted and resumed. A bucket counts as done when all its writes have succeeded.
 BulkSummary run_bulk(ClientCore& core, const BulkChange& change, BulkOptions options);
 
 }  // namespace fjord

@@ -12,14 +12,14 @@
 
 namespace fjord {
 
-/// What the parts of the library share: the connection, and what it is to be used with. Not for programs of users.
+/// The connection and its settings, which the parts of the library share. Not for programs of users.
 ///
 /// Threading: any thread. Lifetime: that of the Client.
 class ClientCore {
  public:
   ClientCore(std::string_view addresses, const ClientSettings& settings);
 
-  /// OK, or what is wrong with the addresses; connection() must not be called then.
+  /// Returns OK, or the error in the addresses; in case of an error connection() must not be called.
   const Status& address_error() const { return address_error_; }
   Connection& connection() { return *connection_; }
   AsyncClient& client() { return connection_->client(); }
@@ -28,13 +28,14 @@ class ClientCore {
 
   /// Waits until a distributor has answered. Errors: Client::ping().
   Status wait_ready();
-  /// Asks for the newest schemas and state. Errors: as wait_ready().
+  /// Fetches the newest schemas and cluster state. Errors: as wait_ready().
   Status refresh();
-  /// After wait_ready().
+  /// Only after wait_ready().
   std::shared_ptr<const DocumentTypeRepo> types();
-  /// With that type, which may be younger than what the client knew. Errors: UnknownType; as wait_ready().
+  /// Returns types that include `type`; fetches the schemas if the client does not know it. Errors: UnknownType; as
+  /// wait_ready().
   Result<std::shared_ptr<const DocumentTypeRepo>> types_with(std::string_view type);
-  /// Makes `into` know what the client knows now. Errors: those of SnapshotHolder::update().
+  /// Updates `into` to the client's newest cluster information. Errors: those of SnapshotHolder::update().
   Status copy_snapshot(rpc::SnapshotHolder& into);
 
  private:
@@ -46,7 +47,7 @@ class ClientCore {
 /// Runs `task` on the executor and waits until it has ended.
 void run_on(Executor& executor, UniqueFunction<void()> task);
 
-/// Waits for a value that a callback on another thread brings.
+/// Passes one value from a callback to a thread that waits for it.
 template <typename T>
 class Answer {
  public:
@@ -67,7 +68,8 @@ class Answer {
   std::optional<T> value_;
 };
 
-/// Sends `request` to one distributor and waits for the answer. Errors: those of the call, and a status that is not OK.
+/// Sends `request` to any one distributor and waits for the answer. Errors: those of the call, and a status that is not
+/// OK.
 template <typename R>
 Result<typename R::Reply> ask_cluster(Connection& connection, R request, Duration timeout) {
   const auto answer = std::make_shared<Answer<Result<typename R::Reply>>>();
@@ -78,7 +80,7 @@ Result<typename R::Reply> ask_cluster(Connection& connection, R request, Duratio
   return reply;
 }
 
-/// The same to one node.
+/// Sends `request` to `node` and waits for the answer. Errors: as above.
 template <typename R>
 Result<typename R::Reply> ask_node(Connection& connection, const rpc::Address& node, R request, Duration timeout) {
   const auto answer = std::make_shared<Answer<Result<typename R::Reply>>>();

@@ -8,13 +8,13 @@
 
 namespace fjord {
 
-/// The documents, and the fields of them, that a visit or a subscription asks for.
+/// The documents and fields that a visit or a subscription asks for.
 struct DocumentQuery {
   std::string selection;           ///< Never empty.
-  std::string field_set;           ///< Fields that the servers cut out, for which they must know the type. Empty: all.
-  std::vector<std::string> names;  ///< Fields to cut out here, of any type that has them; none: all that came.
+  std::string field_set;           ///< Fields that the servers select; they need the type for it. Empty: all.
+  std::vector<std::string> names;  ///< Fields that the client selects, in documents of any type; empty: all.
 
-  /// `fields` is "title,year" or a field set. Without a type, the documents that jobs keep for themselves are left out.
+  /// `fields` is "title,year" or a field set. Without a type, the query excludes the internal documents of jobs.
   /// Errors: UnknownType, InvalidField, InvalidSelection.
   static Result<DocumentQuery> make(const std::string& type, const std::string& selection, const std::string& fields,
                                     const DocumentTypeRepo& types);

@@ -12,36 +12,37 @@
 
 namespace fjord {
 
-/// The documents that a visit has given of buckets that it has not given to their end. Together with the tokens, which
-/// count whole buckets, they say exactly what was given, so that a visit that ends inside a bucket goes on without
-/// giving a document twice.
+/// The documents that a visit has given of buckets that are not complete yet. The visit tokens count only complete
+/// buckets. Both together identify exactly the given documents, so that a visit that stops inside a bucket resumes
+/// without giving a document twice.
 class GivenDocuments {
  public:
-  /// False if the document was given before.
+  /// Adds a document. Returns false if it was given before.
   bool add(const GlobalId& gid) { return gids_.emplace(visitors::position_of(gid), gid).second; }
   bool contains(const GlobalId& gid) const { return gids_.contains({visitors::position_of(gid), gid}); }
-  /// Everything in the range is given: its documents need not be remembered one by one.
+  /// Forgets the single documents of the range, because the whole range has been given.
   void complete(const visitors::PositionRange& range);
   std::size_t size() const { return gids_.size(); }
 
-  /// One line, without the documents that `tokens` count as done: one token, or one for each slice in their order.
+  /// Returns one line that omits the documents in buckets that `tokens` count as done. `tokens` has one token, or one
+  /// for each slice in order.
   std::string to_text(const std::vector<visitors::VisitToken>& tokens) const;
   /// Errors: InvalidArgument.
   static Result<GivenDocuments> parse(std::string_view line);
   static bool is_one(std::string_view line);
 
  private:
-  std::set<std::pair<std::uint64_t, GlobalId>> gids_;  ///< By position.
+  std::set<std::pair<std::uint64_t, GlobalId>> gids_;  ///< Ordered by position.
 };
 
-/// How far a visit is: what Visit::cursor() and the progress files of `fjord visit` hold. A line for each slice, and
-/// one for the documents given beside them.
+/// The progress of a visit, the content of Visit::cursor() and of the progress files of `fjord visit`: one line for
+/// each slice, and one line for the documents given in incomplete buckets.
 struct VisitCursor {
   std::vector<visitors::VisitToken> tokens;
   GivenDocuments given;
 
   std::string to_text() const;
-  /// Errors: InvalidArgument with the line.
+  /// Errors: InvalidArgument that quotes the malformed line.
   static Result<VisitCursor> parse(std::string_view text);
 };
 
