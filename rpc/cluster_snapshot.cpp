@@ -7,7 +7,8 @@
 namespace fjord::rpc {
 namespace {
 
-// Placement is computed ahead for every bucket up to this many bits; with more it is computed for each question.
+// Largest number of distribution bits for which the placement of all buckets is computed in advance. With more bits it
+// is computed for each call.
 constexpr unsigned kTableBits = 16;
 
 }  // namespace
@@ -45,7 +46,7 @@ const std::vector<std::string>& builtin_schemas() {
 Result<std::shared_ptr<const ClusterSnapshot>> ClusterSnapshot::update(
     const std::shared_ptr<const ClusterSnapshot>& old, const ClusterInfo& newer) {
   if (old != nullptr) {
-    // What one client or distributor passes on to another may be of before an election. It says nothing new.
+    // A client or distributor may pass on a state from before an election. It brings nothing new.
     const bool is_old_news = newer.term < old->term() && !newer.state.empty() &&
                              newer.state_version <= old->state_version() &&
                              newer.config_version <= old->config_version();
@@ -65,7 +66,7 @@ Result<std::shared_ptr<const ClusterSnapshot>> ClusterSnapshot::update(
   }
   if (!newer.state.empty() && newer.state_version > next->state_version()) {
     if (newer.schema_version > next->schema_version()) {
-      // Meant for an earlier process at this address, which had them.
+      // The message is meant for an earlier process at this address, which had the schemas.
       return Status(StatusCode::NotReady, "cluster state " + std::to_string(newer.state_version) +
                                               " comes without the schemas that go with it, version " +
                                               std::to_string(newer.schema_version));
@@ -238,7 +239,7 @@ Result<bool> SnapshotHolder::update(const ClusterInfo& newer) {
   std::shared_ptr<const ClusterSnapshot> next = std::move(*updated);
   if (next == old) return false;
   std::lock_guard lock(mutex_);
-  // Another thread may have taken something newer in meanwhile; then this update is repeated by the next message.
+  // If another thread has updated the snapshot meanwhile, this update is dropped; the next message repeats it.
   if (current_ != old) return false;
   current_ = std::move(next);
   return true;

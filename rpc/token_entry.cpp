@@ -12,7 +12,7 @@ constexpr std::size_t kGidDigits = 24;
 constexpr std::size_t kHashDigits = 32;
 constexpr std::size_t kIdSize = kPrefix.size() + kGidDigits + 1 + kHashDigits + 2;
 
-// Bits 32 to 57 of a gid's hash bits are part of bucket ids (bucket_of).
+// Bits 32 to 57 of GlobalId::hash_bits() are part of bucket ids (bucket_of).
 constexpr std::uint64_t kBucketHashBits = ((std::uint64_t{1} << 26) - 1) << 32;
 // Seeds that make two independent hashes of the token.
 constexpr std::uint64_t kSeeds[] = {0x746f6b656e31, 0x746f6b656e32};
@@ -51,7 +51,7 @@ std::string hash_of(std::string_view token) {
 GlobalId token_gid(const GlobalId& document, std::string_view token) {
   const std::uint64_t mixed = hash64(token, hash64(document.view()));
   std::uint64_t bits = (document.hash_bits() & kBucketHashBits) | (mixed & ~kBucketHashBits);
-  if (bits == document.hash_bits()) bits ^= 1;  // Never the document itself.
+  if (bits == document.hash_bits()) bits ^= 1;  // The gid must differ from the document's.
   GlobalId gid = document;
   std::memcpy(gid.bytes.data() + sizeof(std::uint32_t), &bits, sizeof bits);
   return gid;

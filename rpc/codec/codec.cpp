@@ -22,14 +22,14 @@ constexpr std::array<std::string_view, kCalls> names(std::index_sequence<I...>) 
 }
 constexpr auto kNames = names(std::make_index_sequence<kCalls>());
 
-/// kCalls if there is none.
+/// Returns the index of the call in Request; kCalls if there is no call of that name.
 std::size_t index_of(std::string_view name) {
   std::size_t i = 0;
   while (i < kCalls && kNames[i] != name) ++i;
   return i;
 }
 
-/// Calls `f` with a default-made alternative `index` of the variant V.
+/// Calls `f` with a default-constructed value of alternative `index` of the variant V.
 template <typename V, typename F, std::size_t I = 0>
 void with_alternative(std::size_t index, F f) {
   if constexpr (I < std::variant_size_v<V>) {
@@ -48,7 +48,7 @@ std::size_t estimate(const Message& message, std::string_view name) {
   return size.total() + name.size();
 }
 
-/// One Thrift message: its envelope and a struct whose one field holds `body`.
+/// Returns the frame of one Thrift message: an envelope and a struct whose only field is `body`.
 template <typename Output, typename Message>
 std::string write_message(const std::string& name, TMessageType type, std::int32_t seqid, int field,
                           const Message& body) {
@@ -83,7 +83,7 @@ struct Envelope {
   std::int32_t seqid = 0;
 };
 
-/// Reads the envelope and hands the protocol to `body(protocol, reader, envelope)`.
+/// Reads the envelope and calls `body(protocol, reader, envelope)` for the rest. Throws TException if malformed.
 template <typename Input, typename F>
 void read_message(std::string_view frame, F body) {
   auto source = std::make_shared<FrameSource>(frame);
@@ -96,7 +96,8 @@ void read_message(std::string_view frame, F body) {
   body(protocol, reader, envelope);
 }
 
-/// The same with the protocol that the first byte tells. Errors: Corruption.
+/// Reads a frame with read_message() in the protocol that its first byte names. Errors: Corruption if the frame is
+/// malformed or in neither protocol.
 template <typename F>
 Status read_frame(std::string_view frame, F body) {
   constexpr char kCompact = '\x82';

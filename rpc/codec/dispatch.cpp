@@ -6,7 +6,7 @@
 namespace fjord::rpc {
 namespace {
 
-/// Owned by the responder; its destruction without an answer is the answer.
+/// The answer that is due for one call. Owned by the responder. The destructor answers `if_dropped` if it is still due.
 class PendingAnswer {
  public:
   PendingAnswer(CallHeader call, Reply if_dropped, AnswerFunction answer)
@@ -18,7 +18,7 @@ class PendingAnswer {
   }
 
   void answer(Result<Reply> reply) {
-    if (!answer_) return;  // answered before
+    if (!answer_) return;  // It was answered before.
     const AnswerFunction answer = std::exchange(answer_, nullptr);
     answer(call_, std::move(reply));
   }

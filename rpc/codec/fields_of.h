@@ -3,13 +3,13 @@
 #include <concepts>
 #include <type_traits>
 
-/// The fields of each message with their numbers in api/fjord.thrift: the one description from which both directions of
-/// the codec come. `visit(number, member)` leaves a member out when it has its type's zero value; `visit.always` is for
-/// members whose default is another.
+/// `fields(visit, message)` names the fields of each message with their numbers in api/fjord.thrift. It serves both
+/// writing and reading. `visit(number, member)` leaves a member out if it has the zero value of its type. A member with
+/// another default uses `visit.always`.
 ///
-/// The wire type follows from the member's: bool, enum and uint16_t (i32), larger integers and BucketId (i64), string
-/// and GlobalId (binary), vector (list), optional (as what it holds; absent when it holds nothing), everything else a
-/// struct.
+/// The wire type depends on the member's type: bool, enum and uint16_t (i32), larger integers and BucketId (i64),
+/// string and GlobalId (binary), vector (list), optional (type of its value, absent if empty), all other types
+/// (struct).
 namespace fjord::rpc {
 
 template <typename M, typename T>

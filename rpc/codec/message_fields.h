@@ -7,7 +7,7 @@
 #include "job_message_fields.h"
 #include "operator_message_fields.h"
 
-/// See fields_of.h. Those of jobs and of operators have files of their own, as the messages have.
+/// See fields_of.h. The messages about jobs and those of operators have files of their own.
 namespace fjord::rpc {
 
 template <typename V, Is<ClusterInfo> M>
@@ -559,7 +559,7 @@ inline constexpr bool kIsOptional = false;
 template <typename T>
 inline constexpr bool kIsOptional<std::optional<T>> = true;
 
-/// Neither a number, a string, a list, an optional nor a Status: has fields() of its own.
+/// True for a struct with fields() of its own: not a number, string, list, optional or Status.
 template <typename T>
 inline constexpr bool kIsMessage =
     !std::is_arithmetic_v<T> && !std::is_enum_v<T> && !std::is_same_v<T, std::string> && !std::is_same_v<T, BucketId> &&

@@ -14,9 +14,9 @@
 
 #include "message_fields.h"
 
-/// Structs to and from Thrift's protocols. Everything is resolved at compile time: neither the protocols nor the
-/// buffers below are called through virtual functions. Malformed input is thrown as Thrift's own TException and caught
-/// in codec.cpp.
+/// Writes and reads messages in Thrift's protocols. All calls are resolved at compile time: neither the protocols nor
+/// the buffers below are called through virtual functions. Errors: malformed input throws Thrift's TException, which
+/// codec.cpp catches.
 namespace fjord::rpc {
 
 namespace thrift_protocol = apache::thrift::protocol;
@@ -26,7 +26,7 @@ using thrift_protocol::TType;
   throw thrift_protocol::TProtocolException(thrift_protocol::TProtocolException::INVALID_DATA, why);
 }
 
-/// Writes into a string that becomes the frame.
+/// Collects the bytes of a frame in a string.
 class FrameSink final : public apache::thrift::transport::TVirtualTransport<FrameSink> {
  public:
   explicit FrameSink(std::size_t expected_bytes) { bytes_.resize(expected_bytes); }
@@ -74,7 +74,7 @@ class FrameSource final : public apache::thrift::transport::TVirtualTransport<Fr
   std::string_view rest_;
 };
 
-/// The protocols with strings as views into the frame; the base classes would copy each one twice.
+/// Protocols that return strings as views into the frame; their base classes copy each string twice.
 class CompactInput final : public thrift_protocol::TCompactProtocolT<FrameSource> {
  public:
   CompactInput(std::shared_ptr<FrameSource> source, std::int32_t limit)
@@ -119,12 +119,12 @@ constexpr TType wire_type() {
   }
 }
 
-/// An upper bound of a message's bytes on the wire, so that the frame is allocated once.
+/// Computes an upper bound of a message's size on the wire, so that the frame is allocated once.
 class SizeEstimate {
  public:
   template <typename T>
   void operator()(int, const T& value) {
-    constexpr std::size_t kFieldBytesMax = 16;  // a header of 3 and a varint of 10, or a length of 5
+    constexpr std::size_t kFieldBytesMax = 16;  // At least a header of 3 bytes and a varint of 10 or a length of 5.
     total_ += kFieldBytesMax;
     if constexpr (std::is_same_v<T, std::string>) {
       total_ += value.size();
@@ -146,7 +146,8 @@ class SizeEstimate {
   std::size_t total_ = 64;
 };
 
-/// Left out of the wire: the value that a reader puts there by itself. A status or nested struct says that it is there.
+/// Returns true if `value` is left out on the wire, because readers assume it by default. A status or nested struct is
+/// always written, except an empty ClusterInfo.
 template <typename T>
 bool is_absent(const T& value) {
   if constexpr (std::is_same_v<T, std::string> || kIsVector<T>) {
@@ -217,7 +218,7 @@ class Writer {
   Protocol& protocol_;
 };
 
-/// Sets every status in a message to Unknown before it is read: what does not arrive never reads as success.
+/// Sets every status in a message to Unknown before the message is read, so that a missing status never reads as OK.
 class StatusReset {
  public:
   template <typename T>
@@ -237,11 +238,11 @@ class StatusReset {
 template <typename Protocol>
 class Reader {
  public:
-  /// `limit`: bytes that lists may take in memory altogether.
+  /// `limit`: bytes of memory that all lists of the message together may take.
   Reader(Protocol& protocol, FrameSource& source, std::size_t limit)
       : protocol_(protocol), source_(source), list_bytes_left_(limit) {}
 
-  /// One field of the struct that read_fields() is in.
+  /// Reads the current field of read_struct() into `value` if it has this number, and goes on to the next field.
   template <typename T>
   void operator()(int number, T& value) {
     if (type_ == thrift_protocol::T_STOP || number_ != number) return;
@@ -258,14 +259,15 @@ class Reader {
     (*this)(number, value);
   }
 
-  /// Like a field, and says whether it was there with the right type.
+  /// Reads a field as above, and sets `there` if the field is present with the right type.
   template <typename T>
   void with_presence(int number, T& value, bool& there) {
     if (type_ == wire_type<T>() && number_ == number) there = true;
     (*this)(number, value);
   }
 
-  /// Reads a struct whose fields `visit_fields(*this)` names. Fields in rising order take one pass over them.
+  /// Reads a struct; `visit_fields` calls this reader for each known field. Unknown fields are skipped. Fields that
+  /// arrive by rising number take one call of `visit_fields`.
   template <typename F>
   void read_struct(F visit_fields) {
     const State outer{type_, number_, matched_};
@@ -370,7 +372,7 @@ class Reader {
   Protocol& protocol_;
   FrameSource& source_;
   std::size_t list_bytes_left_;
-  std::string name_;  // the protocols ask for one and never set it
+  std::string name_;  // An argument that the protocols require and never set.
   TType type_ = thrift_protocol::T_STOP;
   std::int16_t number_ = 0;
   bool matched_ = false;

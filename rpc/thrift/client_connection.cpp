@@ -75,7 +75,7 @@ void ClientConnection::connect() {
 }
 
 void ClientConnection::resolve_and_connect(const std::string& host, const std::string& port) {
-  // Numeric addresses, which are the rule inside a cluster, do without the resolver's extra thread.
+  // Numeric addresses, which are usual inside a cluster, need no thread of the resolver.
   Error error;
   const auto numeric = asio::ip::make_address(host, error);
   std::uint16_t number = 0;
@@ -173,7 +173,7 @@ void ClientConnection::send(std::int32_t seqid, const Request& request) {
 }
 
 void ClientConnection::schedule_flush() {
-  // Posted, so that all calls of one batch leave together.
+  // Posting the flush lets all calls of a batch leave in one write.
   if (flush_scheduled_ || output_.writing()) return;
   flush_scheduled_ = true;
   asio::post(context_, [self = shared_from_this()] {
@@ -254,7 +254,7 @@ void ClientConnection::break_connection(const std::string& why) {
   metrics_.broken_connections.add();
   Error ignored;
   socket_.close(ignored);
-  // A write that was cut off tells its handler how many bytes the kernel took; only then is it known who was sent.
+  // The handler of an interrupted write reports how many bytes the kernel took. This tells which calls were sent.
   if (!output_.writing()) finish_break();
 }
 

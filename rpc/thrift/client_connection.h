@@ -23,7 +23,7 @@ struct ClientCall {
   ReplyFunction done;
 };
 
-/// The calls to one address, and the connection to it while there is one.
+/// The calls to one address and, if it is open, the connection to it.
 /// Threading: confined to its loop's thread. Lifetime: `options` and `metrics` outlive it.
 class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
  public:
@@ -35,14 +35,14 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
  private:
   using Socket = boost::asio::ip::tcp::socket;
   using Error = boost::system::error_code;
-  /// Broken: closed, but a write has not said yet how far it came.
+  /// Broken: the connection is closed, and the handler of a write has yet to report how many bytes the kernel took.
   enum class State { Idle, Connecting, Connected, Broken };
 
   struct Pending {
     Executor* executor = nullptr;
     ReplyFunction done;
-    bool sent = false;             ///< Handed to `output_`.
-    std::uint64_t start_byte = 0;  ///< Of its frame in `output_`.
+    bool sent = false;             ///< The frame was added to `output_`.
+    std::uint64_t start_byte = 0;  ///< Offset of the frame in the bytes added to `output_`.
   };
   struct Waiting {
     std::int32_t seqid = 0;
@@ -76,7 +76,7 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   RpcClientMetrics& metrics_;
 
   State state_ = State::Idle;
-  std::uint64_t generation_ = 0;  ///< Of the connection: handlers of an older one are ignored.
+  std::uint64_t generation_ = 0;  ///< Number of the connection; handlers of an older connection do nothing.
   Socket socket_;
   boost::asio::ip::tcp::resolver resolver_;
   boost::asio::steady_timer connect_timer_;
@@ -84,16 +84,16 @@ class ClientConnection : public std::enable_shared_from_this<ClientConnection> {
   Duration back_off_{0};
   std::string last_error_;
 
-  std::deque<Waiting> waiting_;  ///< For a connection.
+  std::deque<Waiting> waiting_;  ///< Requests that wait for a connection.
   std::unordered_map<std::int32_t, Pending> pending_;
   std::int32_t next_seqid_ = 1;
   FrameOutput output_;
   bool flush_scheduled_ = false;
   FrameInput input_;
   std::uint64_t frames_queued_ = 0;
-  bool said_goodbye_ = false;  ///< The other side: what it has not answered it never took up.
+  bool said_goodbye_ = false;  ///< The server said goodbye: it has not begun any request that is unanswered by then.
 
-  std::vector<Deadline> deadlines_;  ///< A heap; answered calls stay in it for a while.
+  std::vector<Deadline> deadlines_;  ///< A heap by time; may still have deadlines of answered calls.
   boost::asio::steady_timer timer_;
   SteadyTime timer_at_ = SteadyTime::max();
 };

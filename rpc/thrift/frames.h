@@ -12,18 +12,19 @@
 
 namespace fjord::rpc {
 
-/// Takes a connection's frames (a 4-byte big-endian length, then that many bytes) out of what arrives. Memory grows
-/// with what has arrived, never with what a length promises.
+/// Splits the bytes received on a connection into frames (a 4-byte big-endian length, then as many bytes). Memory grows
+/// with the bytes received, never with a claimed length.
 class FrameInput {
  public:
   explicit FrameInput(std::size_t max_frame_bytes) : max_frame_bytes_(max_frame_bytes) {}
 
-  /// Where the next bytes go; then tell commit() how many came.
+  /// Returns the buffer for the next bytes. The caller then passes their number to commit().
   boost::asio::mutable_buffer prepare();
   void commit(std::size_t bytes) { end_ += bytes; }
-  /// The next whole frame without its length, valid until prepare(); nothing if it has not arrived or is too long.
+  /// Returns the next whole frame without its length, valid until prepare(). Returns nothing if it has not arrived yet
+  /// or is too long.
   std::optional<std::string_view> next();
-  /// The length of the next frame is above the limit. Nothing after it can be read.
+  /// Returns true if the next frame is longer than the limit. No later frame can be read then.
   bool too_long() const { return too_long_; }
 
  private:
@@ -35,20 +36,20 @@ class FrameInput {
   bool too_long_ = false;
 };
 
-/// Frames on their way out. Small ones are copied together, large ones are moved, so that one gathering write takes
-/// many.
+/// The frames that a connection has yet to send. Small frames are copied together and large ones are moved, so that one
+/// gathering write sends many.
 class FrameOutput {
  public:
   void add(std::string frame);
 
   bool empty() const { return queued_.empty(); }
   bool writing() const { return !writing_.empty(); }
-  /// Of all frames added so far; a frame starts where this was before it.
+  /// Returns the size of all frames added so far, which is also the offset of the next frame.
   std::uint64_t bytes_added() const { return bytes_added_; }
   std::uint64_t bytes_written() const { return bytes_written_; }
   std::uint64_t bytes_waiting() const { return bytes_added_ - bytes_written_; }
 
-  /// Everything queued, to be written now; writing() until written().
+  /// Returns all queued frames for one write. writing() is true until written() is called.
   const std::vector<boost::asio::const_buffer>& start_writing();
   void written(std::size_t bytes);
 

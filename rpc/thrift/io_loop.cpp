@@ -11,7 +11,7 @@ namespace fjord::rpc {
 
 void LoopInbox::submit(Task task) {
   std::lock_guard lock(mutex_);
-  if (context_ == nullptr) return;  // `task` dies with the caller's frame, unlocked
+  if (context_ == nullptr) return;  // The caller destroys `task` after the lock is released.
   tasks_.push_back(std::move(task));
   if (tasks_.size() == 1) boost::asio::post(*context_, [this] { drain(); });
 }
@@ -34,7 +34,7 @@ void LoopInbox::drain() {
 }
 
 void LoopInbox::close() {
-  std::vector<Task> tasks;  // destroyed unlocked: a capture may submit again
+  std::vector<Task> tasks;  // Declared before the lock: destroying a task may call submit().
   std::lock_guard lock(mutex_);
   context_ = nullptr;
   tasks.swap(tasks_);

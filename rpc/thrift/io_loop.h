@@ -14,15 +14,15 @@
 
 namespace fjord::rpc {
 
-/// How other threads reach an I/O loop. Tasks that arrive while the loop is busy wait in one batch, so that it is woken
-/// once and what they write leaves in one system call.
-/// Threading: every thread. Lifetime: may outlive its loop; tasks are dropped then.
+/// Queue of tasks from other threads to an I/O loop. Tasks that arrive while the loop is busy wait in one batch. So the
+/// loop wakes up once for them, and their output leaves in one system call.
+/// Threading: any thread. Lifetime: may outlive its loop; then it drops tasks.
 class LoopInbox {
  public:
   explicit LoopInbox(boost::asio::io_context& context) : context_(&context) {}
 
   void submit(Task task);
-  /// The loop's own thread runs the task at once.
+  /// Runs the task at once if called on the loop's own thread, and submits it otherwise.
   void run_or_submit(Task task);
   void close();
 
@@ -31,22 +31,22 @@ class LoopInbox {
   void drain();
 
   std::mutex mutex_;
-  boost::asio::io_context* context_ FJORD_GUARDED_BY(mutex_);  // null once closed
+  boost::asio::io_context* context_ FJORD_GUARDED_BY(mutex_);  // Null after close().
   std::vector<Task> tasks_ FJORD_GUARDED_BY(mutex_);
-  std::vector<Task> batch_;              // of the loop's thread
-  std::atomic<std::thread::id> thread_;  // none once stopped
+  std::vector<Task> batch_;              // The running tasks; used by the loop's thread only.
+  std::atomic<std::thread::id> thread_;  // The loop's thread; none after it has stopped.
 };
 
 /// A thread that runs an Asio context.
 class IoLoop {
  public:
   explicit IoLoop(const std::string& name);
-  /// Ends the thread if stop() did not; then destroys the handlers that still wait.
+  /// Ends the thread if stop() was not called, then destroys the handlers that are still queued.
   ~IoLoop();
 
   boost::asio::io_context& context() { return context_; }
   const std::shared_ptr<LoopInbox>& inbox() { return inbox_; }
-  /// Nothing of the loop runs after this returns. Not from the loop's own thread.
+  /// Ends the thread. No handler runs after this returns. Must not be called on the loop's own thread.
   void stop();
 
  private:

@@ -6,7 +6,7 @@
 
 namespace fjord::rpc {
 
-/// Of one side of the transport ("client" or "server").
+/// Metrics of one side of the transport, "client" or "server".
 struct RpcMetrics {
   RpcMetrics(MetricRegistry& registry, const std::string& side)
       : frames_sent(

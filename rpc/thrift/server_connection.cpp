@@ -84,7 +84,7 @@ bool ServerConnection::handle(std::string_view frame) {
   dispatch(std::move(*decoded), context_.services,
            [weak = weak_from_this(), inbox = context_.inbox, bytes = frame.size()](const CallHeader& call,
                                                                                    Result<Reply> answer) {
-             // The connection is locked on its own thread only, so that it can also only die there.
+             // The weak pointer is locked on the connection's thread only, so that the connection is destroyed there.
              inbox->run_or_submit([weak, call, answer = std::move(answer), bytes]() mutable {
                if (const auto self = weak.lock()) self->reply(call, std::move(answer), bytes);
              });
@@ -111,11 +111,11 @@ void ServerConnection::drain() {
   if (closed_ || draining_) return;
   draining_ = true;
   say_goodbye();
-  if (!closed_ && paused_) read();  // Only so it is noticed when the peer closes.
+  if (!closed_ && paused_) read();  // To notice when the peer closes.
 }
 
-/// An empty frame tells our clients that what is not answered by now was never taken up, so that they send it elsewhere
-/// without a doubt. To a stock Thrift client it is the end of the connection.
+/// Sends an empty frame. It tells a ThriftTransport that requests without an answer were never begun, so that clients
+/// send them elsewhere and their outcome is not in doubt. To a stock Thrift client it ends the connection.
 void ServerConnection::say_goodbye() {
   if (goodbye_ || unanswered_ > 0) return;
   goodbye_ = true;
@@ -172,7 +172,7 @@ void ServerConnection::close(const std::string& why) {
   context_.metrics.broken_connections.add();
   Error ignored;
   socket_.close(ignored);
-  // The caller's frame or a handler holds a reference until it returns.
+  // Keeps the connection alive in on_closed. Afterwards the calling handler holds a reference.
   const auto self = shared_from_this();
   context_.on_closed(this);
 }

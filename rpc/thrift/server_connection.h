@@ -14,7 +14,7 @@
 namespace fjord::rpc {
 
 /// One accepted connection.
-/// Threading: confined to its loop's thread. Lifetime: everything named in Context outlives it.
+/// Threading: confined to its loop's thread. Lifetime: the objects that Context refers to outlive it.
 class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
  public:
   struct Context {
@@ -22,23 +22,23 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
     std::span<Service* const> services;
     RpcServerMetrics& metrics;
     std::shared_ptr<LoopInbox> inbox;
-    /// The last answer of a connection that is being drained, and the goodbye, are with the kernel; or it is closed.
+    /// Called once for a draining connection: the kernel has its last answer and the goodbye, or it is closed.
     UniqueFunction<void()> on_drained;
-    /// Forgets the connection.
+    /// Called when the connection is closed, so that its owner drops it.
     UniqueFunction<void(ServerConnection*)> on_closed;
   };
   ServerConnection(boost::asio::ip::tcp::socket socket, Context context);
   ~ServerConnection();
 
   void start();
-  /// Takes up nothing more, answers what it has taken up, and says goodbye.
+  /// Begins no request any more, answers those that have begun, and then says goodbye.
   void drain();
 
  private:
   using Error = boost::system::error_code;
 
   void read();
-  /// Handles the frames that have arrived and reads on, unless there is too much unanswered.
+  /// Handles the received frames and reads on. Stops while there is too much unanswered (is_full()).
   void process();
   bool is_full() const;
   bool handle(std::string_view frame);
@@ -53,11 +53,11 @@ class ServerConnection : public std::enable_shared_from_this<ServerConnection> {
   Context context_;
   std::string peer_;
   bool closed_ = false;
-  bool paused_ = false;    ///< Nothing is being read.
-  bool draining_ = false;  ///< What arrives is thrown away.
-  bool goodbye_ = false;   ///< The last frame was given to `output_`.
-  bool drained_ = false;
-  bool processing_ = false;  ///< process() is on the stack; it looks at the queues by itself.
+  bool paused_ = false;      ///< The connection is not being read, because is_full().
+  bool draining_ = false;    ///< Received bytes are discarded.
+  bool goodbye_ = false;     ///< The goodbye, the last frame, was added to `output_`.
+  bool drained_ = false;     ///< `on_drained` was called.
+  bool processing_ = false;  ///< process() is on the stack, so a reply must not call it.
   std::size_t unanswered_ = 0;
   std::size_t unanswered_bytes_ = 0;
   FrameInput input_;

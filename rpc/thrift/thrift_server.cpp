@@ -20,7 +20,7 @@ using asio::ip::tcp;
 
 namespace {
 
-/// What a peer gets to close its end after the goodbye; one that never does should not hold up the process.
+/// Time that a peer has to close its end after the goodbye, so that a peer that never does cannot delay the shutdown.
 constexpr std::chrono::milliseconds kGoodbyeTime{200};
 
 }  // namespace
@@ -77,7 +77,7 @@ class ThriftServer::Impl {
     for (const auto& loop : loops_) loop->io.inbox()->submit([this, raw = loop.get()] { drain(*raw); });
     std::unique_lock lock(drain_.mutex);
     drain_.changed.wait_until(lock, deadline, [this] { return drain_.loops_left == 0 && drain_.undrained == 0; });
-    // A connection that is closed here with something unread would take the goodbye back, if it is still on its way.
+    // Wait for the peers to close first. Closing a socket with unread bytes here may destroy a goodbye in flight.
     drain_.changed.wait_until(lock, std::min(deadline, std::chrono::steady_clock::now() + kGoodbyeTime),
                               [this] { return drain_.open == 0; });
   }
@@ -86,15 +86,15 @@ class ThriftServer::Impl {
   struct Loop {
     explicit Loop(const std::string& name) : io(name) {}
     IoLoop io;
-    std::unordered_map<ServerConnection*, std::shared_ptr<ServerConnection>> connections;  ///< Of the loop's thread.
-    bool draining = false;                                                                 ///< Of the loop's thread.
+    std::unordered_map<ServerConnection*, std::shared_ptr<ServerConnection>> connections;  ///< Loop's thread only.
+    bool draining = false;                                                                 ///< Loop's thread only.
   };
   struct Drain {
     std::mutex mutex;
     std::condition_variable changed;
-    std::size_t loops_left = 0;  ///< That have not begun.
-    std::size_t undrained = 0;
-    std::size_t open = 0;
+    std::size_t loops_left = 0;  ///< Loops that have not begun to drain.
+    std::size_t undrained = 0;   ///< Connections that have not called `on_drained`.
+    std::size_t open = 0;        ///< Connections that are not closed.
   };
 
   void drain(Loop& loop) {
@@ -109,7 +109,7 @@ class ThriftServer::Impl {
       drain_.undrained += loop.connections.size();
       drain_.open += loop.connections.size();
     }
-    std::vector<std::shared_ptr<ServerConnection>> connections;  // Draining may close some.
+    std::vector<std::shared_ptr<ServerConnection>> connections;  // A copy, because draining may close some.
     for (const auto& [raw, connection] : loop.connections) connections.push_back(connection);
     for (const auto& connection : connections) connection->drain();
     const std::lock_guard lock(drain_.mutex);
@@ -134,7 +134,7 @@ class ThriftServer::Impl {
         loop.io.context(), [this, &loop](const boost::system::error_code& error, tcp::socket socket) {
           if (error == asio::error::operation_aborted) return;
           if (error) {
-            // Mostly too many open files: trying again at once would only spin.
+            // The usual reason is too many open files, so that another attempt at once would fail again.
             log::warning("rpc", "cannot accept a connection on {}: {}", address_, error.message());
             accept_again_->expires_after(std::chrono::milliseconds(100));
             accept_again_->async_wait([this](const boost::system::error_code& cancelled) {
@@ -162,11 +162,11 @@ class ThriftServer::Impl {
   const std::vector<Service*> services_;
   RpcServerMetrics metrics_;
   Address address_;
-  Drain drain_;  // Before the loops, whose handlers use it.
+  Drain drain_;  // Declared before the loops, whose handlers use it.
   std::vector<std::unique_ptr<Loop>> loops_;
   std::unique_ptr<tcp::acceptor> acceptor_;
   std::unique_ptr<asio::steady_timer> accept_again_;
-  std::size_t next_loop_ = 0;  ///< Of the first loop's thread.
+  std::size_t next_loop_ = 0;  ///< Used by the first loop's thread only.
 };
 
 ThriftServer::ThriftServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

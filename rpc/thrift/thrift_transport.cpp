@@ -37,7 +37,7 @@ class ThriftTransport::Impl {
   struct Loop {
     explicit Loop(const std::string& name) : io(name) {}
     IoLoop io;
-    std::unordered_map<Address, std::shared_ptr<ClientConnection>> connections;  ///< Of the loop's thread.
+    std::unordered_map<Address, std::shared_ptr<ClientConnection>> connections;  ///< Loop's thread only.
   };
 
   ThriftTransportOptions options_;

@@ -7,8 +7,7 @@
 
 #include "fjord/common/status.h"
 
-/// What clients and distributors say to each other of jobs: the part of messages.h, which includes this, that is about
-/// them.
+/// The messages of messages.h (which includes this file) about jobs, between clients and distributors.
 namespace fjord::rpc {
 
 struct Parameter {
@@ -17,25 +16,26 @@ struct Parameter {
   friend bool operator==(const Parameter&, const Parameter&) = default;
 };
 
-/// How the tuples of map tasks get to where they are reduced.
+/// The way of tuples from map to reduce.
 enum class Shuffle : std::int32_t {
-  Auto = 0,    ///< Chosen by the system.
-  Store = 1,   ///< As documents in the store; the results are documents, too.
-  Direct = 2,  ///< With the answers of the visitors, to the process that runs the job, which holds the results.
+  Auto = 0,    ///< The system chooses.
+  Store = 1,   ///< As documents in the store. The results are documents, too.
+  Direct = 2,  ///< In the visitors' answers to the process that runs the job. It reduces them and holds the results.
 };
 
-/// Where a pass puts its rows as documents that stay: each row under an id made of namespace, type, name and group.
+/// The document type and ids under which a pass puts its rows as lasting documents. The id of a row is made of
+/// namespace, type, name and group.
 struct RowTarget {
-  std::string type;        ///< Document type; empty: nowhere.
-  std::string name_space;  ///< Empty: "results".
-  std::string name;        ///< Jobs with the same one overwrite each other's documents; empty: the id of the job.
+  std::string type;        ///< Document type; empty: rows do not become documents.
+  std::string name_space;  ///< Namespace; empty: "results".
+  std::string name;        ///< Jobs with the same name overwrite each other's documents; empty: the id of the job.
   friend bool operator==(const RowTarget&, const RowTarget&) = default;
 };
 
-/// One MapReduce of a job that has several, or that puts documents.
+/// One MapReduce of a job with several passes, or of a job that puts documents.
 struct JobPass {
   std::string application;
-  std::string document_type;  ///< Of the first pass; of others what follows from the pass before, or empty.
+  std::string document_type;  ///< Input type of the first pass. Later passes: the type that follows, or empty.
   std::string selection;
   std::vector<Parameter> parameters;
   RowTarget into;
@@ -47,18 +47,19 @@ struct JobSpec {
   std::string document_type;
   std::string selection;
   std::vector<Parameter> parameters;
-  std::string output_namespace;         ///< Empty: "results".
-  std::uint32_t output_buckets = 0;     ///< 0: chosen by the system.
-  std::uint32_t visitors_per_node = 0;  ///< 0: chosen by the system.
-  Shuffle shuffle = Shuffle::Auto;      ///< How tuples get from map to reduce.
-  /// How it runs, not what it computes: limits and throttle (docs/design/0010-durable-jobs.md). What is not named is at
-  /// its default.
+  std::string output_namespace;         ///< Namespace of the results; empty: "results".
+  std::uint32_t output_buckets = 0;     ///< Number of output buckets; 0: the system chooses.
+  std::uint32_t visitors_per_node = 0;  ///< Map tasks at a time on a storage node; 0: the system chooses.
+  Shuffle shuffle = Shuffle::Auto;
+  /// Limits and throttle, which change how the job runs and not what it computes (docs/design/0010-durable-jobs.md). A
+  /// setting that is not listed has its default.
   std::vector<Parameter> settings = {};
-  /// Only what changed since the last job of the same is read, where that is still known
+  /// Read only what changed since the last equal job, as far as its partials are kept
   /// (docs/design/0011-incremental-refresh.md).
   bool incremental = false;
-  /// Each but the first reads what the one before put (docs/design/0012-chained-passes.md). If there are any, the
-  /// members from `application` to `parameters` are empty, so that who does not know passes does not run the job.
+  /// The passes of a chain; each pass after the first reads the rows of the previous one
+  /// (docs/design/0012-chained-passes.md). With passes the members from `application` to `parameters` are empty, so
+  /// that a distributor of an older version refuses the job instead of running a part of it.
   std::vector<JobPass> passes = {};
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
@@ -72,17 +73,17 @@ enum class JobPhase : std::int32_t {
   Done = 5,
   Failed = 6,
   Cancelled = 7,
-  Put = 8,  ///< After Reduce, if rows become documents.
+  Put = 8,  ///< Rows become documents; after Reduce.
 };
 
-/// A document that the map function of a job failed on, and why.
+/// A document on which the map function of a job failed, with the error.
 struct DeadLetter {
   std::string document;
   std::string error;
   friend bool operator==(const DeadLetter&, const DeadLetter&) = default;
 };
 
-/// What a pass came to.
+/// The counts of a finished pass. The fields are those of JobStatus.
 struct PassStatus {
   std::uint64_t map_tasks = 0;
   std::uint64_t map_tasks_done = 0;
@@ -115,48 +116,48 @@ struct JobStatus {
   std::uint64_t reduce_tasks_done = 0;
   std::uint64_t documents_read = 0;  ///< Input documents that matched, each counted once.
   std::uint64_t bytes_read = 0;
-  std::uint64_t tuples = 0;           ///< Emitted by map.
-  std::uint64_t tuple_documents = 0;  ///< Put between map and reduce.
+  std::uint64_t tuples = 0;           ///< Tuples emitted by map.
+  std::uint64_t tuple_documents = 0;  ///< Tuple documents put between map and reduce.
   std::uint64_t results = 0;          ///< Result documents.
   std::uint64_t tasks_repeated = 0;
   std::int64_t submitted_unix_us = 0;
   std::int64_t finished_unix_us = 0;  ///< 0: not finished.
   std::uint32_t output_buckets = 0;
   std::uint64_t output_base = 0;    ///< Location of output bucket 0.
-  Shuffle shuffle = Shuffle::Auto;  ///< The one that is used; Auto until the job has begun.
-  std::uint64_t spilled_bytes = 0;  ///< Written to disk by tasks whose groups did not fit into memory.
+  Shuffle shuffle = Shuffle::Auto;  ///< The shuffle in use; Auto until the job has begun.
+  std::uint64_t spilled_bytes = 0;  ///< Bytes written to disk by tasks whose groups did not fit into memory.
   bool paused = false;
-  std::string owner;               ///< Process that runs or ran it, as "distributor.1".
+  std::string owner;               ///< Process that runs or ran the job, as "distributor.1".
   std::uint64_t epoch = 0;         ///< Rises when another process takes the job over; 0: the job has no record (yet).
-  bool live = false;               ///< Said by the process that runs it, and not read from its record.
-  std::uint64_t dead_letters = 0;  ///< Documents that the map function failed on; part of documents_read.
-  std::vector<DeadLetter> dead_letter_list;  ///< If they were asked for.
-  std::vector<Parameter> settings;           ///< In force.
-  std::string bound_by;                      ///< What it waits for most.
-  std::int64_t left_us = 0;                  ///< Estimate of the time that is left; 0: none.
-  std::int64_t left_error_us = 0;            ///< It may be wrong by so much.
-  std::uint64_t sent_bytes = 0;              ///< Tuples that tasks put or sent, without repeated tasks.
+  bool live = false;               ///< Reported by the process that runs the job; false: read from the job's record.
+  std::uint64_t dead_letters = 0;  ///< Number of documents on which map failed; included in documents_read.
+  std::vector<DeadLetter> dead_letter_list;  ///< Only with ListJobs::dead_letters.
+  std::vector<Parameter> settings;           ///< Settings in force.
+  std::string bound_by;                      ///< The resource or limit that the job waits for most.
+  std::int64_t left_us = 0;                  ///< Estimated time until the phase ends; 0: no estimate.
+  std::int64_t left_error_us = 0;            ///< Estimated error of left_us.
+  std::uint64_t sent_bytes = 0;              ///< Bytes of tuples that tasks put or sent, without repeated tasks.
   std::uint64_t busy_us = 0;                 ///< Time that tasks spent in map and reduce.
-  std::uint64_t taken_over = 0;              ///< Times that another process has gone on with it.
-  // The rest is for those who may have to go on with the job.
-  std::uint64_t revision = 0;            ///< Of the record; rises with every change of it.
-  std::uint64_t owner_id = 0;            ///< Of the life of the process that owns it.
-  std::uint32_t run = 0;                 ///< Times that map was begun anew.
+  std::uint64_t taken_over = 0;              ///< Number of times that another process has taken the job over.
+  // The other fields are for the process that takes the job over.
+  std::uint64_t revision = 0;            ///< Revision of the job's record; rises with every change of it.
+  std::uint64_t owner_id = 0;            ///< Incarnation of the process that owns the job.
+  std::uint32_t run = 0;                 ///< Restart count of map; part of the tuple documents' ids.
   std::uint32_t bits = 0;                ///< Distribution bits under which map began.
-  JobPhase outcome = JobPhase::Unknown;  ///< In clean-up: how it ends.
+  JobPhase outcome = JobPhase::Unknown;  ///< In phase CleanUp: the phase that the job ends with.
   bool cancel_wanted = false;
-  std::string resume;                  ///< Text of the visit token of map: buckets that the numbers here include.
-  std::string expected;                ///< Tuple documents by destination, with commas.
-  std::uint64_t documents_reused = 0;  ///< Of documents_read, those that an earlier job had read and this one did not.
-  /// Passes that are done. All numbers above but times, dead letters and busy_us are of the pass after them, the one
-  /// that is under way or was the last.
+  std::string resume;                  ///< Visit cursor of map, with the buckets that the counts here include.
+  std::string expected;                ///< Number of tuple documents of each destination, separated by commas.
+  std::uint64_t documents_reused = 0;  ///< Part of documents_read that comes from partials of an earlier job.
+  /// Counts of the finished passes. The counts above are those of the current or last pass, except times, dead letters
+  /// and busy_us.
   std::vector<PassStatus> passes_done;
-  std::uint64_t documents_put = 0;      ///< Rows that became documents of the type that the pass names.
-  std::uint64_t documents_removed = 0;  ///< Documents of that name that are no rows any more.
-  std::uint32_t pass_run = 0;           ///< `run` when the pass began.
-  std::string application_version;      ///< Of an application of a plugin; all of its tasks have the same.
-  std::uint64_t processor_us = 0;       ///< Of busy_us, processors worked for tasks; 0: the job has no cpu_max.
-  /// Of a job with several passes, in place of application_version: one for each pass.
+  std::uint64_t documents_put = 0;      ///< Number of rows that became documents (RowTarget).
+  std::uint64_t documents_removed = 0;  ///< Number of documents of the RowTarget removed because they have no row.
+  std::uint32_t pass_run = 0;           ///< Value of `run` when the pass began.
+  std::string application_version;      ///< Version of a plugin's application; the same for all tasks.
+  std::uint64_t processor_us = 0;       ///< Processor time of tasks, part of busy_us; 0: the job has no cpu_max.
+  /// Application versions of a job with several passes, one for each pass, in place of application_version.
   std::vector<std::string> application_versions;
   std::int64_t results_until_unix_us = 0;  ///< When the results are removed; 0: never, or there are none.
   bool results_removed = false;            ///< The results have been removed, or are being removed.
@@ -169,25 +170,25 @@ struct SubmitJobReply {
 struct SubmitJob {
   using Reply = SubmitJobReply;
   static constexpr const char* kName = "submitJob";
-  std::string job_id;  ///< Chosen by the client, so that sending again is fine.
+  std::string job_id;  ///< Chosen by the client, so that a repeated call does not start a second job.
   JobSpec spec;
 };
 struct ListJobsReply {
   Status status;
   std::vector<JobStatus> jobs;
-  std::vector<Parameter> results;  ///< What was asked for: key and value, by rising key.
+  std::vector<Parameter> results;  ///< Results as key and value, by rising key (ListJobs::results_from).
   bool more_results = false;
 };
-/// The jobs that this distributor runs or ran; with `records` all jobs that have a record, too.
+/// Lists the jobs that the receiver runs or ran. With `records` also all other jobs that have a record.
 struct ListJobs {
   using Reply = ListJobsReply;
   static constexpr const char* kName = "listJobs";
-  std::string job_id;                   ///< Empty: all.
-  std::int64_t wait_us = 0;             ///< With an id: the answer comes when the job has ended, or after so long.
-  std::uint64_t results_from = 0;       ///< With an id: results that the process holds, from this one on ...
-  std::uint32_t results_bytes_max = 0;  ///< ... at least one of them, and about so many bytes; 0: none.
-  bool records = false;                 ///< Also what the store knows of jobs that this process does not run.
-  bool dead_letters = false;            ///< With an id: with the list of them.
+  std::string job_id;                   ///< Empty: all jobs.
+  std::int64_t wait_us = 0;             ///< With a job_id: time to wait for the end of the job before the reply.
+  std::uint64_t results_from = 0;       ///< With a job_id: index of the first result to return from memory.
+  std::uint32_t results_bytes_max = 0;  ///< Approximate size of the returned results, at least one result; 0: none.
+  bool records = false;                 ///< List also jobs that the receiver does not run, from their records.
+  bool dead_letters = false;            ///< With a job_id: return JobStatus::dead_letter_list.
 };
 struct CancelJobReply {
   Status status;
@@ -203,22 +204,22 @@ enum class JobAction : std::int32_t {
   Resume = 2,
   Cancel = 3,
   Set = 4,
-  Remove = 5,         ///< The job has ended: its record, its results and what else there is of it are removed.
-  RemoveResults = 6,  ///< The job has ended: its results are removed.
+  Remove = 5,         ///< Removes an ended job: its record, its results and everything else it has stored.
+  RemoveResults = 6,  ///< Removes the results of an ended job.
 };
 struct ControlJobReply {
-  Status status;  ///< NotFound if this process does not run the job and `records` was not asked for.
+  Status status;  ///< NotFound if the receiver does not run the job and ControlJob::records is false.
 };
 struct ControlJob {
   using Reply = ControlJobReply;
   static constexpr const char* kName = "controlJob";
   std::string job_id;
   JobAction action = JobAction::Unknown;
-  std::vector<Parameter> settings;  ///< Set: those that change.
-  bool records = false;             ///< Change the record if this process does not run the job.
+  std::vector<Parameter> settings;  ///< Set: the settings to change.
+  bool records = false;             ///< Change the job's record if the receiver does not run the job.
 };
 
-/// Of two answers about one job, whether `a` says more of how it is now.
+/// Returns true if `a` is a newer status of the same job than `b`.
 inline bool is_newer(const JobStatus& a, const JobStatus& b) {
   const auto rank = [](const JobStatus& job) {
     return std::tuple(job.finished_unix_us != 0, job.epoch, job.live, job.revision);

@@ -14,19 +14,21 @@
 
 namespace fjord::rpc {
 
-/// Puts the live configuration into a process's tunables: each setting of a tunable's name is its value, and one that
-/// is no longer named gets back the value that it had before. Settings without a tunable are for other processes.
+/// Applies the live configuration to the tunables of a process. A setting changes the tunable of the same name. A
+/// tunable gets its earlier value back when its setting is no longer in the live configuration. A setting without a
+/// tunable is for other processes and is ignored.
 ///
-/// Threading: every thread. Lifetime: `tunables` outlives it.
+/// Threading: any thread. Lifetime: `tunables` outlives it.
 class LiveSettings {
  public:
-  /// `from_file` names the settings that the configuration file gives a value for.
+  /// `from_file` has the names of the settings in the configuration file.
   explicit LiveSettings(TunableRegistry& tunables, std::set<std::string> from_file = {})
       : tunables_(tunables), from_file_(std::move(from_file)) {}
 
-  /// Does nothing if it has that version already. Returns what could not be put into force: "name: why".
+  /// Applies the live configuration in `info` if its version is newer. Returns "name: why" for each setting that is not
+  /// in force because its value was refused.
   std::vector<std::string> apply(const ClusterInfo& info);
-  /// PollReply::settings: what every setting would be without the live configuration.
+  /// Returns the value of every setting without the live configuration, as in PollReply::settings.
   std::vector<std::string> base() const;
 
  private:
@@ -34,11 +36,12 @@ class LiveSettings {
   const std::set<std::string> from_file_;
   mutable std::mutex mutex_;
   std::uint64_t version_ FJORD_GUARDED_BY(mutex_) = 0;
-  std::map<std::string, std::int64_t> before_ FJORD_GUARDED_BY(mutex_);  ///< Values of those that are set now.
+  /// Earlier values of the tunables that the live configuration has changed.
+  std::map<std::string, std::int64_t> before_ FJORD_GUARDED_BY(mutex_);
   std::vector<std::string> errors_ FJORD_GUARDED_BY(mutex_);
 };
 
-/// Why a process that was started as `started_as` takes nothing of a poll that is meant for `called`.
+/// Returns the error text with which a process that was started as `started_as` refuses a poll addressed to `called`.
 std::string misnamed_text(const std::string& started_as, const std::string& called);
 
 }  // namespace fjord::rpc

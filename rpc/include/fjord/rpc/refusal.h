@@ -6,18 +6,18 @@
 
 namespace fjord::rpc {
 
-/// How the message of a NotReady ends if the machine at the address has just said that nobody listens there. That is
-/// more than silence: the process has ended, or somebody between answers in its name. A transport says it of fresh
-/// attempts only, not of calls that it gave up because of an earlier one.
+/// End of the message of a NotReady after a refused connection: the machine at the address has just reported that no
+/// process listens there. Either the process has ended, or a firewall on the way answers in its name. A transport uses
+/// this message only for the attempt to connect itself, not for calls that it gives up because of an earlier attempt.
 inline constexpr std::string_view kRefused = ": connection refused";
 
-/// A call ended with such a refusal.
+/// Returns true if a call ended with a refused connection.
 inline bool is_refusal(const Status& status) {
   return status.code() == StatusCode::NotReady && std::string_view(status.message()).ends_with(kRefused);
 }
 
-/// A storage node refused a write because its disk fills up, and will have nothing of it later: not by a copy of the
-/// message either (Apply::number).
+/// Returns true if `code` says that a storage node refused a write because its disk fills up. The node does not have
+/// the write, and a later duplicate of the message does not apply it either (Apply::number).
 inline bool is_lack_of_space(StatusCode code) { return code == StatusCode::Busy || code == StatusCode::NoSpace; }
 
 }  // namespace fjord::rpc

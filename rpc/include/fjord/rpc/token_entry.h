@@ -9,34 +9,38 @@
 
 namespace fjord::rpc {
 
-/// How a replica remembers that an operation with an idempotency token was applied: a removed entry beside the
-/// document, written with it in one call of the engine. Its gid follows from document and token and falls into the
-/// document's bucket whatever number of bits that has, so it is merged, moved and split like any other entry; its
-/// timestamp is the operation's; its id is text that no document can have:
+/// The record on a replica that an operation with an idempotency key (token) was applied: a remove entry that the
+/// engine writes in the same call as the document. Its gid is computed from document and token. It falls into the
+/// document's bucket for any number of bits, so the entry is merged, moved and split like any other. Its timestamp is
+/// the operation's. Its id is text that no document can have:
 ///
-///     token:<gid of the document, 24 hex digits>:<hash of the token, 32 hex digits>:<0 or 1>
+///     token:<gid of the document, 24 hex digits>:<hash of the token, 32 hex digits>:<0, 1 or x>
 ///
-/// The last part says whether there was a document before; it is "x" for a token that does not count, because the write
-/// it came with lost against writes that did not see it. It is forgotten like other removed entries.
+/// The last part is a State. The entry is dropped after the retention of tokens (docs/design/0013).
 struct TokenEntry {
-  enum class State : char { New = '0', Existed = '1', Cancelled = 'x' };
+  enum class State : char {
+    New = '0',       ///< There was no document before the operation.
+    Existed = '1',   ///< There was a document before the operation.
+    Cancelled = 'x'  ///< The token does not count: its write lost against writes that were made without seeing it.
+  };
 
   GlobalId document;
   std::string token_hash;
   State state = State::New;
 
-  /// Errors: empty if `id` is no token entry's.
+  /// Returns the entry with this id. Errors: empty if `id` is not the id of a token entry.
   static std::optional<TokenEntry> parse(std::string_view id);
   static TokenEntry of(const GlobalId& document, std::string_view token, bool existed);
 
   std::string id() const;
-  /// True for the token that the entry was made of. Others may share its gid, if rarely: then the newest is known.
+  /// Returns true if the entry was made for `token`. Two tokens rarely share a gid; then the bucket keeps only the
+  /// newer entry.
   bool is_of(std::string_view token) const;
 };
 
-/// Where the entry of `token` is.
+/// Returns the gid of the token entry for `token` of `document`.
 GlobalId token_gid(const GlobalId& document, std::string_view token);
-/// True for the id of a token entry, which visitors pass over.
+/// Returns true if `id` is the id of a token entry. Visitors skip these entries.
 bool is_token_entry(std::string_view id);
 
 }  // namespace fjord::rpc

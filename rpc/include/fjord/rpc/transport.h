@@ -14,31 +14,36 @@ namespace fjord::rpc {
 using Address = std::string;
 
 using ReplyFunction = UniqueFunction<void(Result<Reply>)>;
-/// Gives the answer to a request; called once, from any executor. Dropping it unanswered answers NotReady.
+/// Sends the answer to a request. It is called once, from any executor. A responder that is destroyed without a call
+/// answers NotReady.
 using Responder = UniqueFunction<void(Reply)>;
 
-/// What a node offers to others.
-/// Threading: `handle` is called on the transport's own executor or thread and must only hand the request on.
+/// The calls that a node answers.
+/// Threading: the transport calls `handle` on its own executor or thread; `handle` must only pass the request on.
 class Service {
  public:
   virtual ~Service() = default;
-  /// Takes the request, or leaves it untouched and returns false if it is not of this service.
+  /// Takes the request and returns true. If it belongs to another service, returns false and leaves it untouched.
   virtual bool handle(Request& request, Responder& respond) = 0;
 };
 
-/// Asynchronous calls. Each ends in exactly one answer on the executor named by the caller:
-/// NotReady - never sent (no connection); Timeout - sent and not answered before the deadline or before the connection
-/// broke, so it may have been done; NotImplemented - the other side does not know the call; else the reply.
+/// Asynchronous calls. Each call ends with exactly one of these on the caller's executor:
+/// - NotReady: the request was never sent (no connection), or the receiver certainly did not begin it.
+/// - Timeout: the request was sent and there was no answer before the deadline or before the connection broke. The
+///   receiver possibly applied it.
+/// - NotImplemented: the receiver does not know the call.
+/// - else the reply.
 ///
-/// Threading: call from anywhere.
-/// Lifetime: callbacks that did not run when their executor is destroyed are dropped.
+/// Threading: any thread may call.
+/// Lifetime: the callbacks that are left when their executor is destroyed are dropped.
 class Transport {
  public:
   virtual ~Transport() = default;
   virtual void call(const Address& to, Request request, Duration timeout, Executor& executor, ReplyFunction done) = 0;
 };
 
-/// `call` with the types of one request: `done(Result<R::Reply>)`. A reply whose own status is not OK comes as a value.
+/// Typed form of Transport::call: calls `done(Result<R::Reply>)`. A reply whose own status is an error comes as a
+/// value. Errors: those of the transport; Corruption if the reply belongs to another call.
 template <typename R, typename F>
 void call(Transport& transport, const Address& to, R request, Duration timeout, Executor& executor, F done) {
   transport.call(to, Request(std::move(request)), timeout, executor,

@@ -9,17 +9,17 @@
 #include "fjord/common/result.h"
 #include "fjord/rpc/messages.h"
 
-/// Messages to bytes and back, exactly as stock Thrift clients speak: each frame is one Thrift message (name, type,
-/// sequence id, one struct) in the compact or the binary protocol. A frame here is without the 4-byte length that goes
-/// before it on a socket. api/fjord.thrift has the numbers.
+/// Encodes messages to bytes and back, compatible with stock Thrift clients. Each frame is one Thrift message (name,
+/// type, sequence id, one struct) in the compact or the binary protocol, without the 4-byte length that precedes it on
+/// a socket. The field numbers are those of api/fjord.thrift.
 ///
-/// No function here throws, whatever the bytes; memory taken while decoding is bounded by a small multiple of the frame
-/// plus 64 MiB. Threading: every thread; nothing is shared.
+/// No function here throws, whatever the bytes. Decoding takes at most 64 MiB plus a small multiple of the frame's
+/// size. Threading: any thread; there is no shared state.
 namespace fjord::rpc {
 
 enum class WireProtocol { Compact, Binary };
 
-/// Name, sequence id and protocol of a call: what its answer needs.
+/// The part of a call that its answer repeats: name, sequence id and protocol.
 struct CallHeader {
   std::string method;
   std::int32_t seqid = 0;
@@ -28,24 +28,24 @@ struct CallHeader {
 
 struct DecodedRequest {
   CallHeader header;
-  std::optional<Request> request;  ///< Empty: there is no such method; answer with NotImplemented.
+  std::optional<Request> request;  ///< Empty: the method is unknown, to be answered with NotImplemented.
 };
 
 struct DecodedReply {
   std::string method;
   std::int32_t seqid = 0;
-  /// NotImplemented: the other side does not know the call. IoError: another Thrift exception.
+  /// NotImplemented: the receiver does not know the call. IoError: the receiver sent another Thrift exception.
   Result<Reply> reply;
 };
 
 std::string encode_request(const Request& request, std::int32_t seqid, WireProtocol protocol = WireProtocol::Compact);
-/// Errors: Corruption, which says that the sender does not speak our protocol.
+/// Errors: Corruption if the frame is not a call in one of the two protocols.
 Result<DecodedRequest> decode_request(std::string_view frame);
 
-/// The answer to `call`. An error instead of a reply travels as a Thrift exception: NotImplemented as UNKNOWN_METHOD,
-/// any other as INTERNAL_ERROR.
+/// Returns the frame that answers `call`. An error in place of a reply becomes a Thrift exception: NotImplemented is
+/// UNKNOWN_METHOD, any other error INTERNAL_ERROR.
 std::string encode_reply(const CallHeader& call, const Result<Reply>& reply);
-/// Errors: Corruption.
+/// Errors: Corruption if the frame is not an answer in one of the two protocols.
 Result<DecodedReply> decode_reply(std::string_view frame);
 
 }  // namespace fjord::rpc

@@ -8,13 +8,13 @@
 
 namespace fjord::rpc {
 
-/// Takes the one answer to a call. An error (instead of a reply) means NotImplemented.
+/// Receives the only answer to a call. An error in place of a reply means NotImplemented.
 using AnswerFunction = UniqueFunction<void(const CallHeader& call, Result<Reply> reply)>;
 
-/// Hands a decoded request to the first service that takes it. `answer` is called exactly once: with what the service
-/// responds; with a NotReady reply if it drops the responder; with NotImplemented if no service takes the request.
+/// Passes a decoded request to the first service that takes it. `answer` is called exactly once: with the service's
+/// reply; with a NotReady reply if the service drops the responder; with NotImplemented if no service takes it.
 ///
-/// Threading: `answer` runs on whatever thread answers or drops.
+/// Threading: `answer` runs on the thread that calls or drops the responder.
 void dispatch(DecodedRequest decoded, std::span<Service* const> services, AnswerFunction answer);
 
 }  // namespace fjord::rpc
