@@ -7,20 +7,20 @@
 
 namespace fjord::fleetcontroller {
 
-/// How large the distribution buckets are, from what storage nodes report. The replicas of a bucket may differ while it
-/// is being moved: the largest counts.
+/// Sizes of the distribution buckets, computed from the reports of storage nodes. The replicas of a bucket may differ
+/// while it is being moved; the largest one counts.
 ///
 /// Threading: not thread-safe.
 class BucketCensus {
  public:
   /// `bits` is from 1 to kBitsMax.
   explicit BucketCensus(unsigned bits) : bits_(bits), bytes_(std::size_t{1} << bits) {}
-  /// Of one storage node: all of its buckets, which have at least `bits` bits.
+  /// Adds the reports of one storage node on all of its buckets. Each bucket has at least `bits` bits.
   void add(const std::vector<rpc::BucketReport>& reports);
-  /// Bytes of one replica of each distribution bucket, by its first bits.
+  /// Returns the bytes of one replica of each distribution bucket, indexed by the bucket's bits.
   const std::vector<std::uint64_t>& bytes() const { return bytes_; }
 
-  /// With more distribution bits buckets are so many that nodes are evenly full anyway.
+  /// Largest number of distribution bits to count. With more bits there are enough buckets for nodes to be evenly full.
   static constexpr unsigned kBitsMax = 20;
 
  private:

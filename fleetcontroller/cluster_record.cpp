@@ -9,14 +9,14 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-// 1: without exceptions; 2: without a term base. The lowest that says everything is written, so that a program of
-// before can take over.
+// The newest format version. Version 1 has no exceptions, and version 2 no term base. A record is written in the lowest
+// version that can hold it, so that an earlier program can read it.
 constexpr std::uint16_t kVersion = 3;
 constexpr std::size_t kHistoryMax = 500;
 constexpr std::size_t kConfigsMax = 100;
 constexpr std::size_t kTextMax = 400;
 
-/// Writes and reads the same fields in the same order.
+/// Writes the fields in the order in which Parser reads them (visit()).
 class Writer {
  public:
   void operator()(std::uint64_t value) { put_varint(bytes, value); }

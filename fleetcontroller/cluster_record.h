@@ -12,7 +12,7 @@
 
 namespace fjord::fleetcontroller {
 
-/// One version of what nodes agree on.
+/// One version of the cluster state with what nodes need for it.
 struct PublishedState {
   std::uint64_t version = 0;
   std::string state;                      ///< Cluster state string.
@@ -22,13 +22,13 @@ struct PublishedState {
   friend bool operator==(const PublishedState&, const PublishedState&) = default;
 };
 
-/// The nodes of the cluster and how buckets are spread over them.
+/// The nodes of the cluster and the distribution of buckets over them.
 struct NodeTable {
   std::string distribution;  ///< Text of the DistributionConfig: groups and capacities. A removed node is in no group.
-  std::vector<std::string> distributors;  ///< Addresses by index; empty: was removed. An index is never given again.
+  std::vector<std::string> distributors;  ///< Addresses by index; empty: removed. An index is never used again.
   std::vector<std::string> storage;
-  std::uint64_t distribution_bits = 8;  ///< Unless the live configuration says otherwise.
-  /// Buckets that are kept elsewhere than the algorithm says; they count while there are `exceptions_bits` bits.
+  std::uint64_t distribution_bits = 8;  ///< Used unless the live configuration has another value.
+  /// Buckets with other nodes than the placement algorithm's; in force while there are `exceptions_bits` bits.
   std::vector<PlacementException> exceptions = {};
   std::uint64_t exceptions_bits = 0;
   friend bool operator==(const NodeTable&, const NodeTable&) = default;
@@ -36,10 +36,10 @@ struct NodeTable {
 
 /// One line of `fjord state log`.
 struct HistoryEntry {
-  std::uint64_t version = 0;  ///< Of the cluster state; for an operator's doing the one that was in force.
+  std::uint64_t version = 0;  ///< Version of the cluster state; for an action of an operator the one in force then.
   std::uint64_t term = 0;
   std::int64_t unix_us = 0;
-  std::int64_t active_unix_us = 0;  ///< When the state became active; 0: it did not, or the line is of something else.
+  std::int64_t active_unix_us = 0;  ///< When the state became active; 0: it did not, or the line is not about a state.
   std::string what;
   std::string why;
   std::string who;
@@ -50,29 +50,29 @@ struct ConfigVersion {
   std::uint64_t version = 0;
   std::int64_t unix_us = 0;
   std::string who;
-  std::map<std::string, std::string> values;  ///< What is not at its default, in the canonical form.
+  std::map<std::string, std::string> values;  ///< Settings that are not at their defaults, as integers in decimal.
   friend bool operator==(const ConfigVersion&, const ConfigVersion&) = default;
 };
 
-/// Everything that a fleet controller must not forget, the schemas apart (they are large and change seldom).
+/// The durable data of a fleet controller, except the schemas (they are large and change seldom).
 struct ClusterRecord {
-  std::uint64_t term = 0;  ///< Of the controller that wrote it.
-  /// What is added to the store's terms: after records were lost the store counts from the beginning again, and nodes
-  /// have heard of higher ones.
+  std::uint64_t term = 0;  ///< Published term of the controller that wrote the record.
+  /// Number added to the store's terms. It is not 0 after records were lost: the store counts from the beginning again,
+  /// and nodes know higher terms.
   std::uint64_t term_base = 0;
   PublishedState active;
   std::optional<PublishedState> pending;
   NodeTable nodes;
-  std::map<std::string, std::uint64_t> incarnations;  ///< By node name, as published.
-  std::map<std::string, WantedState> wanted;          ///< By node name; also of nodes that are not known.
-  std::vector<ConfigVersion> configs;                 ///< By rising version; the last is in force. May be empty.
+  std::map<std::string, std::uint64_t> incarnations;  ///< Published incarnations by node name.
+  std::map<std::string, WantedState> wanted;          ///< Wanted states by node name, also of unknown nodes.
+  std::vector<ConfigVersion> configs;                 ///< By rising version; the last one is in force. May be empty.
   std::vector<HistoryEntry> history;                  ///< Oldest first.
 
   std::uint64_t config_version() const { return configs.empty() ? 0 : configs.back().version; }
   const std::map<std::string, std::string>& config() const;
-  /// When the newest line of the history was written; 0: there is none.
+  /// Returns the time of the newest line of the history; 0: there is none.
   std::int64_t changed_unix_us() const { return history.empty() ? 0 : history.back().unix_us; }
-  /// Forgets what is older than is kept.
+  /// Adds a line to the history and drops the oldest lines above the limit.
   void add_history(HistoryEntry entry);
   void add_config(ConfigVersion config);
 
@@ -85,9 +85,10 @@ struct SchemaRecord {
   friend bool operator==(const SchemaRecord&, const SchemaRecord&) = default;
 };
 
-/// Bytes with a format version and a checksum. Errors of the parsing: Corruption, also for a version that is not known.
+/// Encodes a record as bytes with a format version and a checksum.
 std::string encode(const ClusterRecord& record);
 std::string encode(const SchemaRecord& record);
+/// Parses an encoded record. Errors: Corruption if the bytes are malformed or have an unknown format version.
 Result<ClusterRecord> parse_cluster_record(std::string_view bytes);
 Result<SchemaRecord> parse_schema_record(std::string_view bytes);
 

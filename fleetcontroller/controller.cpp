@@ -114,7 +114,7 @@ void Controller::confirm() {
 }
 
 bool Controller::is_sure() const {
-  // A third is left for clocks whose rates differ and for what is under way.
+  // The last third of the timeout is a margin for clocks with different rates and for messages in flight.
   return has_confirmed_ && clock_.now() - confirmed_at_ <= store_.session_timeout() * 2 / 3;
 }
 
@@ -202,7 +202,8 @@ void Controller::on_cluster_read(Result<StoredRecord> stored) {
   if (stored->revision != 0) {
     Result<ClusterRecord> parsed = parse_cluster_record(stored->content);
     if (!parsed) return load_again(parsed.error());
-    const bool is_taken_over = parsed->nodes.distribution.empty();  // Of a state file, which had no list of nodes.
+    const bool is_taken_over =
+        parsed->nodes.distribution.empty();  // The record comes from a state file, which has no nodes.
     if (is_taken_over) parsed->nodes = record.nodes;
     if (is_taken_over) {
       parsed->active.distribution = record.nodes.distribution;
@@ -214,7 +215,7 @@ void Controller::on_cluster_read(Result<StoredRecord> stored) {
     record = std::move(*parsed);
   }
   revision_ = stored->revision;
-  // Whoever wrote last in an older term must not write again: from here on the revision is ours.
+  // This write makes further writes of an older term fail, because it changes the revision.
   save(std::move(record), [this](const Status& saved) {
     if (saved) begin_to_lead();
   });
@@ -272,7 +273,7 @@ void Controller::save(ClusterRecord next, std::function<void(const Status&)> don
         log::error("controller", "cannot store the record of the cluster: {}", error.to_string());
         done(error);
         if (error.code() == StatusCode::WrongDistribution) return step_down(error.message());
-        // It may have been written all the same: what counts is what is there.
+        // The write was possibly applied, so read the record again.
         load_again(error);
       });
 }

@@ -25,10 +25,10 @@
 
 namespace fjord::fleetcontroller {
 
-/// What a FleetController is inside: a candidate, and a leader while it is elected.
+/// The implementation of FleetController: a candidate that leads while it is elected.
 ///
-/// A leader changes nothing but by writing the record: one write at a time, and what others are told is what was
-/// written. A write that failed, or whose outcome is not known, makes it read the record again.
+/// A leader changes the cluster only by writing the record, one write at a time. It tells others only what is written.
+/// It reads the record again after a write that failed or whose outcome is unknown.
 ///
 /// Threading: confined to executor().
 class Controller {
@@ -40,25 +40,25 @@ class Controller {
   void start();
   Executor& executor() { return *executor_; }
   void handle(rpc::Request request, rpc::Responder respond);
-  /// From every thread.
+  /// Threading: any thread.
   FleetControllerHealth health() const;
 
  private:
-  /// Stranded: nodes know more than the records do. It publishes nothing until the records are recovered.
+  /// Stranded: nodes know more than the records. The controller publishes nothing until the records are recovered.
   enum class Phase { Standby, Loading, Leading, Stranded };
 
   struct Node {
     rpc::Address address;
     NodeMonitor monitor;
-    rpc::PollReply last;        // The last good answer; versions are 0 after a poll that failed.
-    bool last_failed = true;    // No good answer to the last poll that ended.
+    rpc::PollReply last;        // The last good answer; its versions are 0 after a poll that failed.
+    bool last_failed = true;    // The last completed poll had no good answer.
     std::int64_t heard_us = 0;  // The node's clock in its newest answer.
     unsigned polls_under_way = 0;
-    bool poll_again = false;  // Something changed while a poll was under way.
-    bool look_again = false;  // A poll is due that shows whether it still refuses.
-    std::uint64_t life = 0;   // Another one for every address that an index has; answers to an older one are dropped.
+    bool poll_again = false;  // Something changed while a poll was in flight.
+    bool look_again = false;  // A poll is scheduled to see whether the node still refuses connections.
+    std::uint64_t life = 0;   // Number of this index and address; answers to a poll of an older number are dropped.
 
-    BaseSettings settings;  // As the process began; of `settings_incarnation`.
+    BaseSettings settings;  // Settings with which the process of `settings_incarnation` started.
     std::uint64_t settings_incarnation = 0;
 
     NodeId id() const { return monitor.report().id; }
@@ -71,7 +71,8 @@ class Controller {
   void step_down(const std::string& why);
   void confirm();
   bool is_sure() const;
-  /// False if somebody else may lead by now; then it has stepped down.
+  /// Returns true if this controller leads. Steps down and returns false if its confirmed leadership has timed out, so
+  /// that another controller may lead.
   bool still_leads();
   void load();
   void on_time_read(Result<StoredRecord> stored);
@@ -80,19 +81,19 @@ class Controller {
   void load_again(const Status& why);
   ClusterRecord first_record() const;
   void begin_to_lead();
-  /// Writes `next` and makes it the record; `done` hears how that ended. One at a time.
+  /// Writes `next`, makes it the record, and calls `done` with the outcome. Only one write may be in flight.
   void save(ClusterRecord next, std::function<void(const Status&)> done);
   void take_record(ClusterRecord record);
-  /// Stores a higher limit of granted times when it is due.
+  /// Stores a higher limit of granted times if it is due.
   void store_time_limit();
-  /// Whether the last write of it was done is not known.
+  /// Reads the stored limit of granted times after a write of it with an unknown outcome.
   void look_for_time_limit();
   void after_save();
-  /// The term that nodes are told.
+  /// Returns the term that is sent to nodes.
   std::uint64_t published_term() const { return term_ + record_.term_base; }
 
   // Lost records: lost_records.cpp
-  /// True if the node has heard of what these records do not have.
+  /// Returns true if the node knows a newer cluster state or term than these records.
   bool is_beyond_records(const Node& node, const rpc::PollReply& reply) const;
   void strand(const std::string& why);
   void recover(const rpc::RecoverState& request, rpc::Responder respond);
@@ -101,8 +102,8 @@ class Controller {
   // Polling and publication: publisher.cpp
   void tick();
   Duration tick_pause() const;
-  /// After a pause of this process (it was stopped, or the machine was busy) nobody is called down for not answering
-  /// while nobody asked.
+  /// After a pause of this process (it was stopped, or the machine was busy) extends the time that nodes have for an
+  /// answer by the pause, because no poll was sent meanwhile.
   void excuse_silence();
   void update_nodes();
   void poll(std::size_t i);
@@ -110,7 +111,7 @@ class Controller {
   void take_answer(Node& node, rpc::PollReply reply);
   std::string mistaken_text(const Node& node, const Result<rpc::PollReply>& reply) const;
   void take_failure(Node& node, const Status& why);
-  /// Polls a node that has refused a poll, so that it is known soon whether its process has ended.
+  /// Schedules an early poll of a node that has refused one, to see whether its process has ended.
   void look_again(Node& node);
   bool is_behind(const Node& node) const;
   void update_state();
@@ -124,15 +125,15 @@ class Controller {
 
   // Requests: requests.cpp
   struct Asked {
-    std::vector<std::uint64_t> bucket_bytes = {};  // As in ClusterFacts.
+    std::vector<std::uint64_t> bucket_bytes = {};  // These three are ClusterFacts' bucket_bytes, objections, asked_as.
     std::vector<std::string> found = {};
     std::string as = {};
   };
   void enqueue_change(rpc::ChangeNodes request, rpc::Responder respond, Asked asked);
-  /// Asks the nodes that the change is about, or all distributors, then enqueues.
+  /// Asks the nodes that the change is about, or all distributors, then enqueues the change.
   void ask_and_enqueue(rpc::ChangeNodes request, rpc::Responder respond);
   Inquiry inquiry_for(const rpc::ChangeNodes& request) const;
-  /// Asks all storage nodes that are there how large their buckets are, then enqueues.
+  /// Asks all available storage nodes for the sizes of their buckets, then enqueues the change.
   void count_buckets(rpc::ChangeNodes request, rpc::Responder respond);
   void change_nodes(rpc::ChangeNodes request, const ClusterFacts& known, rpc::Responder respond);
   void change_config(rpc::ChangeConfig request, rpc::Responder respond);
@@ -145,10 +146,10 @@ class Controller {
   rpc::GetStatusReply status() const;
   ClusterFacts facts() const;
   Status not_leader() const;
-  /// Runs `change` when no other change is being written.
+  /// Queues `change`; it runs when no other change is being written.
   void enqueue(rpc::Request request, rpc::Responder respond, std::function<void(rpc::Request, rpc::Responder)> change);
 
-  // What is in force now: the options, as the live configuration changes them.
+  // Values in force: those of the live configuration, else of the options.
   Duration setting(std::string_view name, Duration otherwise) const;
   Duration down_after() const { return setting("controller.down_after", options_.down_after); }
   Duration lease() const;
@@ -168,15 +169,16 @@ class Controller {
 
   Leadership leadership_;
   Phase phase_ = Phase::Standby;
-  std::uint64_t term_ = 0;   // While not on standby.
-  std::uint64_t reign_ = 0;  // Rises whenever a term begins or ends: answers of before are dropped.
+  std::uint64_t term_ = 0;  // Term of this controller; 0 on standby.
+  std::uint64_t reign_ =
+      0;  // Rises when a term of this controller begins or ends; answers of an earlier one are dropped.
   bool has_confirmed_ = false;
   MonotonicTime confirmed_at_;
-  MonotonicTime asked_at_;  // For the last confirmation.
+  MonotonicTime asked_at_;  // When the last confirmation was requested.
   MonotonicTime elected_at_;
-  MonotonicTime awake_at_;  // The last time that this was known to run.
+  MonotonicTime awake_at_;  // The last time at which this process was known to run.
   MonotonicTime pending_since_;
-  std::string trouble_;  // Why it leads and cannot yet.
+  std::string trouble_;  // FleetControllerHealth::trouble.
   mutable std::mutex health_mutex_;
   FleetControllerHealth health_ FJORD_GUARDED_BY(health_mutex_);
 
@@ -200,8 +202,8 @@ class Controller {
   std::vector<Node> nodes_;
   std::uint64_t lives_ = 0;
   SlowNodes slow_;
-  std::vector<HistoryEntry> slow_history_;  // Not stored yet.
-  std::unique_ptr<Executor> executor_;      // Last: its tasks use all of the above.
+  std::vector<HistoryEntry> slow_history_;  // Lines about slow nodes that are not stored yet.
+  std::unique_ptr<Executor> executor_;      // Declared last, because its tasks use all members above.
 };
 
 }  // namespace fjord::fleetcontroller

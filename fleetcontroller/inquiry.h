@@ -10,22 +10,22 @@
 
 namespace fjord::fleetcontroller {
 
-/// What is asked of nodes before an operator's change is decided.
+/// The questions to nodes before the controller decides about an operator's change.
 struct Inquiry {
-  /// The process at this address should be the node of this name, in no newer cluster state; empty: nobody is asked.
+  /// Address of a process that should be the node `name` and have no newer cluster state; empty: no process is asked.
   rpc::Address address = {};
   std::string name = {};
-  /// Storage nodes without which every bucket has to be served; empty: nobody is asked.
+  /// Storage nodes without which all buckets must still be served; empty: distributors are not asked.
   std::vector<std::uint16_t> stopped = {};
-  /// The distributors that are asked about these, by name.
+  /// Names and addresses of the distributors to ask about `stopped`.
   std::vector<std::pair<std::string, rpc::Address>> distributors = {};
   std::uint64_t state_version = 0;
   Duration poll_timeout{};
   Duration check_timeout{};
 };
 
-/// Asks, and calls `done` once with what speaks against the change, one line a reason. A distributor of an earlier
-/// version that does not know the question says nothing. Confined to `executor`.
+/// Asks the nodes and calls `done` once with the reasons against the change, one line each. A distributor of an earlier
+/// version that does not know the call counts as having no objection. Confined to `executor`.
 void ask_nodes(const Inquiry& inquiry, rpc::Transport& transport, Executor& executor,
                std::function<void(std::vector<std::string>)> done);
 

@@ -155,7 +155,7 @@ Result<std::int64_t> integer(std::string_view text) {
   return value;
 }
 
-/// "64MiB"; without a unit only 0.
+/// Parses a number with a unit, such as "64MiB"; only 0 may have none.
 template <std::size_t N>
 Result<std::int64_t> with_unit(std::string_view text, const std::array<UnitName, N>& units) {
   std::size_t digits = 0;

@@ -10,51 +10,51 @@
 #include "fjord/common/result.h"
 #include "fjord/rpc/messages.h"
 
-/// The live configuration: settings that change while the cluster runs, for all nodes at once. One table declares them;
-/// values are kept and sent as integers in the base unit of their type, which is what tunables take.
+/// The live configuration: settings that change for all nodes at once while the cluster runs. One table declares them.
+/// Values are stored and sent as integers in the base unit of their type, as tunables need them.
 namespace fjord::fleetcontroller {
 
-/// Bytes are written "64MiB", durations "1500ms", ratios "0.75", booleans "true"; as integers they are bytes,
-/// milliseconds, percent, 0 and 1, and the number of a choice.
+/// The form of a setting's value. An operator types bytes as "64MiB", a duration as "1500ms", a ratio as "0.75", a
+/// boolean as "true". The integers are bytes, milliseconds, percent, 0 or 1, and the index of a choice.
 enum class SettingType { Integer, Bytes, Duration, Ratio, Boolean, Choice };
 
 struct SettingDeclaration {
   std::string_view name;
   SettingType type = SettingType::Integer;
-  /// As people write it: without the live configuration and a key of the configuration file. Empty: it depends on the
-  /// machine.
+  /// Default with its unit, in force without a live value and without a key in the configuration file. Empty: depends
+  /// on the machine.
   std::string_view default_text;
   std::int64_t min = 0;
   std::int64_t max = 0;
-  std::string_view choices;  ///< "a|b|c", of type Choice.
+  std::string_view choices;  ///< With type Choice: "a|b|c".
   std::string_view used_by;
   std::string_view meaning;
 };
 
-/// All settings, by name.
+/// Returns all settings, ordered by name.
 std::span<const SettingDeclaration> settings();
-/// Null if there is none of that name.
+/// Returns the setting with that name; null if there is none.
 const SettingDeclaration* find_setting(std::string_view name);
 
-/// What a person wrote, as the integer. Errors: InvalidArgument names the setting, the value and what would be right.
+/// Parses a value with its unit into the integer. Errors: InvalidArgument with the setting and valid values.
 Result<std::int64_t> parse_setting(const SettingDeclaration& setting, std::string_view text);
-/// The inverse, in the largest unit that says it exactly.
+/// Returns the integer as text, in the largest unit that is exact.
 std::string setting_text(const SettingDeclaration& setting, std::int64_t value);
 
 using SettingValues = std::map<std::string, std::string>;  ///< Integers as text, by name.
 
-/// `values` with the changes of `request`, all or none of them. Errors: InvalidArgument. The rules between settings are
-/// check_rules() in settings_in_force.h.
+/// Returns `values` with all changes of `request`. Does not check rules between settings (check_rules() in
+/// settings_in_force.h). Errors: InvalidArgument if one of the changes is invalid.
 Result<SettingValues> change_settings(const SettingValues& values, const rpc::ChangeConfig& request);
-/// "name: old -> new", as people write it.
+/// Returns "name: old -> new" of each setting that differs, with units.
 std::vector<std::string> differences(const SettingValues& before, const SettingValues& after);
-/// The value of a setting, or `otherwise` if it is at its default.
+/// Returns the value of a setting, or `otherwise` if it is at its default.
 std::int64_t value_or(const SettingValues& values, std::string_view name, std::int64_t otherwise);
-/// The same of a setting that has a default here.
+/// Returns the value of a setting, or its declared default.
 std::int64_t value_or_default(const SettingValues& values, std::string_view name);
-/// "name=value" for nodes.
+/// Returns "name=value" of each setting, as sent to nodes.
 std::vector<std::string> as_list(const SettingValues& values);
-/// The reference of all settings as a Markdown page.
+/// Returns the reference of all settings as a Markdown page.
 std::string settings_page();
 
 }  // namespace fjord::fleetcontroller

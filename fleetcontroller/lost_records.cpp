@@ -1,4 +1,4 @@
-// A leader whose records are lost, or older than what nodes know, beside nodes that run.
+// The part of Controller for a leader whose records are lost or older than what running nodes know.
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -10,16 +10,17 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-/// Nodes answer from memory.
+/// Timeout of the question to a node; nodes answer from memory.
 constexpr Duration kQuestionTimeout = seconds(5);
 
 }  // namespace
 
 bool Controller::is_beyond_records(const Node& node, const rpc::PollReply& reply) const {
-  if (!reply.node.empty() && reply.node != node.id().to_string()) return false;  // Another node than is meant.
+  if (!reply.node.empty() && reply.node != node.id().to_string())
+    return false;  // Another node answers at this address.
   const std::uint64_t known = std::max(active_.version(), pending_ ? pending_->version() : 0);
-  // Terms and versions are stored before anybody hears of them. With a higher term another one may lead: that is for
-  // the store to say, unless these records have never led anybody.
+  // Terms and versions are stored before any node hears of them. If the node knows a higher term, another controller
+  // may lead, which the store decides; but records that were never published prove that records are lost.
   const bool is_fresh = active_.version() == 0;
   if (reply.term > published_term()) return is_fresh;
   return reply.state_version > known;
@@ -79,7 +80,8 @@ void Controller::recover(const rpc::RecoverState& request, rpc::Responder respon
       });
 }
 
-/// The cluster's record last: until it is there nothing has been recovered, and all can be done again.
+/// Writes the recovered records. The cluster's record is the last one: until it is written nothing counts as recovered,
+/// and the recovery can be repeated.
 void Controller::write_recovered(RecoveredRecords records, rpc::Responder respond) {
   if (phase_ != Phase::Stranded) strand("its records are being recovered");
   struct Work {
@@ -95,7 +97,7 @@ void Controller::write_recovered(RecoveredRecords records, rpc::Responder respon
     enter(Phase::Loading, "reads the records that were recovered");
     load();
   };
-  // Runs `next` if that was written and this controller leads still.
+  // Returns a callback that runs `next` if the write succeeded and this controller still leads.
   const auto then = [this, work, end, reign = reign_](auto next) {
     return [this, work, end, reign, next](Result<std::uint64_t> written) {
       if (reign != reign_) {

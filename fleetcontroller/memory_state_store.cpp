@@ -125,7 +125,7 @@ bool MemoryStateEnsemble::is_disconnected(const std::string& name) const {
   return std::find(disconnected_.begin(), disconnected_.end(), name) != disconnected_.end();
 }
 
-/// Shared with the tasks on the executor, so that those that come too late find out.
+/// Shared with the tasks on the executor, so that a task that runs after leave() does nothing.
 struct MemoryStateStore::Member : std::enable_shared_from_this<MemoryStateStore::Member> {
   explicit Member(MemoryStateEnsemble& e) : ensemble(e) {}
 
@@ -134,7 +134,7 @@ struct MemoryStateStore::Member : std::enable_shared_from_this<MemoryStateStore:
     beat();
   }
 
-  /// Keeps the session alive and tells what has changed.
+  /// Keeps the session alive and reports changes of the leadership.
   void beat() {
     if (left) return;
     if (ensemble.is_connected(name)) {
@@ -151,7 +151,7 @@ struct MemoryStateStore::Member : std::enable_shared_from_this<MemoryStateStore:
     on_change(now);
   }
 
-  /// Answers after the latency, unless this member is gone by then.
+  /// Answers after the latency, unless this member has left by then.
   template <typename Done, typename Answer>
   void answer(Done done, Answer with) {
     executor->post_after(ensemble.options_.latency,

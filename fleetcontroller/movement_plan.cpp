@@ -6,10 +6,10 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-/// Above so many distribution bits the first 2^kBitsLookedAt parts stand for all.
+/// Number of distribution bits above which the first 2^kBitsLookedAt buckets are a sample for all.
 constexpr unsigned kBitsLookedAt = 16;
 
-/// A node in maintenance keeps its place, but nothing is copied to it until it is back.
+/// Returns false for a node in maintenance: it keeps its place, but receives no replicas until it is back.
 bool can_receive(const ClusterView& view, std::uint16_t storage_node) {
   return view.node(NodeId::storage(storage_node)).state != NodeState::Maintenance;
 }

@@ -8,9 +8,10 @@
 
 namespace fjord::fleetcontroller {
 
-/// What the change from one view to another moves: the replicas that are ideal after it and were not before, without
-/// those of nodes in maintenance, to which nothing is copied. Bytes are estimated from what the storage nodes hold now,
-/// the time from `bytes_per_s`, what a receiving node takes in while users' operations come.
+/// Returns the replicas that a change from one view to another creates: on nodes that are ideal after it and were not
+/// before. Nodes in maintenance receive no replicas. The bytes are estimated from the present content of the storage
+/// nodes. The duration is estimated from `bytes_per_s`, the rate at which a node receives replicas beside users'
+/// operations.
 rpc::MovementPlan plan_movement(const ClusterView& before, const ClusterView& after,
                                 const std::vector<NodeFacts>& nodes, std::uint64_t bytes_per_s);
 

@@ -17,7 +17,7 @@ using rpc::NodeAction;
 
 Status invalid(std::string message) { return {StatusCode::InvalidArgument, std::move(message)}; }
 
-/// Calls `change` for the group that directly holds the node; false if there is none.
+/// Calls `change` for the group that directly holds the node. Returns false if there is none.
 bool with_group_of(DistributionGroup& group, std::uint16_t index,
                    const std::function<void(DistributionGroup&)>& change) {
   const auto holds = [&](const DistributionGroup::Node& node) { return node.index == index; };
@@ -98,14 +98,14 @@ class NodeChange {
     return change();
   }
 
-  /// Where buckets belong once the change is in force, and all that operators wanted before and that is on its way.
+  /// Returns the cluster as it will be once this change, and all states that operators have set before, are in force.
   Result<ClusterView> view_after() const {
     FJORD_TRY_ASSIGN(DistributionConfig distribution, DistributionConfig::parse(changed.nodes.distribution));
     ClusterState state = *facts_.active.state;
     if (changed.nodes.exceptions_bits == state.bits()) state.set_exceptions(changed.nodes.exceptions);
     for (const auto& [name, wanted] : changed.wanted) {
       const Result<NodeId> id = NodeId::parse(name);
-      // One that was in maintenance for too long is down already.
+      // A node whose maintenance has exceeded its limit is down already.
       const bool is_over = id && wanted.state == NodeState::Maintenance && wanted.since_unix_us != unix_us_ &&
                            state.node(*id).state == NodeState::Down;
       if (!id || is_over) continue;
@@ -117,7 +117,7 @@ class NodeChange {
     }
     for (NodeId id : ids_) {
       if (changed.wanted.contains(id.to_string())) continue;
-      // A node that does not answer stays as it is, whatever is wanted of it.
+      // A node that does not answer keeps its state, whatever operators have set.
       const NodeFacts* node = facts_.find(id);
       const bool is_back = request_.action == NodeAction::Up && node != nullptr && node->is_fresh;
       if (is_back || request_.action == NodeAction::Add) state.set_node_state(id, NodeState::Up);
@@ -125,7 +125,7 @@ class NodeChange {
     return ClusterView::make(std::move(state), distribution.with_redundancy(facts_.active.redundancy()));
   }
 
-  /// Adds to the refusals what speaks against it in the cluster as it would be.
+  /// Adds the reasons against the change that follow from the cluster after it.
   void check_result(const ClusterView& after) {
     if (takes_data_away_) add_refusals(why_not_drain(after));
   }

@@ -6,16 +6,16 @@
 
 namespace fjord::fleetcontroller {
 
-/// Carries an operator's change of nodes out on `record`, or says why not. Pure; `facts` is what is known of the nodes,
-/// `unix_us` the time.
+/// Applies an operator's change of nodes to `record`, or returns the reasons against it. A pure function; `facts` is
+/// the controller's knowledge of the nodes, `unix_us` the time.
 ///
-/// The answer's status is wrong input (NotFound, InvalidArgument); refusals are for what could be done and had better
-/// not be, and request.force carries it out all the same. `record` is changed only with an OK status, no refusal in
-/// force and without dry_run.
+/// The reply's status is an error if the input is wrong (NotFound, InvalidArgument). Refusals are about changes that
+/// are possible and unsafe; request.force overrides them. `record` changes only if the status is OK, no refusal is in
+/// force, and dry_run is false.
 rpc::ChangeNodesReply change_nodes(ClusterRecord& record, const ClusterFacts& facts, const rpc::ChangeNodes& request,
                                    std::int64_t unix_us);
 
-/// The name of the leaf group that a storage node is in; empty: in none.
+/// Returns the name of the leaf group of a storage node; empty: it is in no group.
 std::string group_of(const DistributionConfig& distribution, std::uint16_t index);
 
 }  // namespace fjord::fleetcontroller

@@ -22,7 +22,7 @@ void NodeMonitor::on_refused(MonotonicTime now, const MonitorOptions& options) {
   on_time(now, options);
   if (!report_.answered || is_silent_ || options.refused_after == Duration(0)) return;
   if (!refused_since_) refused_since_ = now;
-  // Never by the first one: that may be a process that starts anew at that very moment.
+  // The first refusal is not enough: the process may be restarting at that moment.
   if (now - *refused_since_ < options.refused_after) return;
   report_.is_gone = true;
   fell_silent();

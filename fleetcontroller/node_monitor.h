@@ -10,43 +10,43 @@ namespace fjord::fleetcontroller {
 
 struct MonitorOptions {
   Duration down_after = milliseconds(1800);
-  /// A node that crashed more often than crashes_max within this period is held down...
+  /// Period in which crashes are counted. A node with more than crashes_max of them is held down.
   Duration crash_period = seconds(600);
   unsigned crashes_max = 10;
-  /// ...until it has answered for so long without a break.
+  /// Time without an interruption of answers after which a node is not held down any more.
   Duration stable_period = seconds(60);
-  /// A node that refuses connections for so long is gone; 0: it is as good as silent.
+  /// Time of refused connections after which a node is gone; 0: refusals count as silence.
   Duration refused_after = milliseconds(400);
 };
 
-/// Follows one node through its answers: restarts, crashes, starts that go wrong. A value without clocks or messages.
+/// Follows one node by its answers: restarts, crashes, failed starts. A plain value without clocks or messages.
 class NodeMonitor {
  public:
   NodeMonitor() = default;
   NodeMonitor(NodeId id, std::uint64_t published_incarnation);
 
-  /// What is known; `crashes` as of the last call.
+  /// Returns the present knowledge of the node; `crashes` is updated by on_answer(), on_refused() and on_time() only.
   const NodeReport& report() const { return report_; }
   void set_wanted(WantedState wanted) { report_.wanted = std::move(wanted); }
-  /// Why the process that answered last is not this node; empty: it is.
+  /// Sets why the process that answered last is not this node; empty: it is.
   void set_mistaken(std::string why) { report_.mistaken = std::move(why); }
-  /// A state that speaks of this process of the node is stored. It may have restarted since.
+  /// Notes that a state based on this incarnation of the node is stored. The node may be another incarnation already.
   void set_published(std::uint64_t incarnation) { report_.published_incarnation = incarnation; }
 
   void on_answer(MonotonicTime now, std::uint64_t incarnation, const NodeStateInfo& reported, unsigned min_bucket_bits,
                  const MonitorOptions& options);
-  /// A poll was refused by the node's machine, and no other one is under way.
+  /// Notes that the node's machine refused a poll. To be called only if no other poll is in flight.
   void on_refused(MonotonicTime now, const MonitorOptions& options);
-  /// A poll failed in a way that speaks against a process that is gone.
+  /// Notes that a poll failed in another way, so that the process may still run.
   void not_refused() { refused_since_.reset(); }
-  /// Some polls were refused, and more will show whether it is gone.
+  /// Returns true if the last polls were refused, but not for long enough to call the node gone.
   bool is_suspect() const { return refused_since_.has_value(); }
-  /// The controller itself stood still for so long: the node's silence during that time is not the node's.
+  /// Discounts a pause of the controller itself from the node's silence.
   void excuse(Duration pause) {
     report_.last_answer = report_.last_answer + pause;
     refused_since_.reset();
   }
-  /// To be called often: notices silence and the end of what holds a node down.
+  /// Notices silence, and drops crashes that do not count any more. To be called often.
   void on_time(MonotonicTime now, const MonitorOptions& options);
 
  private:
@@ -55,9 +55,9 @@ class NodeMonitor {
   void follow_start(const NodeStateInfo& before, const NodeStateInfo& reported, bool restarted);
 
   NodeReport report_;
-  MonotonicTime steady_since_;                  ///< It has answered without a break since then.
-  bool is_silent_ = false;                      ///< And the crash is counted.
-  std::optional<MonotonicTime> refused_since_;  ///< Since then in a row.
+  MonotonicTime steady_since_;                  ///< Time since which the node has answered without interruption.
+  bool is_silent_ = false;                      ///< The node is silent or gone, and its crash is counted.
+  std::optional<MonotonicTime> refused_since_;  ///< Time since which all polls were refused.
   std::deque<MonotonicTime> crashes_;
 };
 

@@ -20,7 +20,7 @@ std::string why_not_yet(const ClusterState& active, const ClusterState& pending,
     if (now - node.last_heard > limits.lease) continue;
     const bool is_taken_down = !may_serve(pending.node(node.id).state);
     if (is_taken_down && node.is_gone && node.id.type == NodeType::Storage) continue;
-    // What was heard of it last was before that, if it is gone: its lease is over by then.
+    // If the node is gone, its last answer is older than `pending_since`, so its lease is over by then.
     if (is_taken_down && now - pending_since > std::max(limits.pending_max, limits.lease)) continue;
     missing += (missing.empty() ? "waits for " : ", ") + node.id.to_string();
   }

@@ -9,12 +9,12 @@
 
 namespace fjord::fleetcontroller {
 
-/// How far one node has followed.
+/// The progress of one node in following published states.
 struct NodeProgress {
   NodeId id;
-  std::uint64_t prepared_version = 0;  ///< The highest state, pending or active, that it has acknowledged.
-  MonotonicTime last_heard;            ///< The last answer, or when the controller was elected if that was later.
-  bool is_gone = false;                ///< As NodeReport::is_gone.
+  std::uint64_t prepared_version = 0;  ///< Highest state, pending or active, that the node has acknowledged.
+  MonotonicTime last_heard;            ///< Time of its last answer or of the controller's election, the later one.
+  bool is_gone = false;                ///< NodeReport::is_gone.
 };
 
 struct PublicationLimits {
@@ -22,12 +22,13 @@ struct PublicationLimits {
   Duration pending_max{};
 };
 
-/// Whether a pending state may become active. Empty: yes; else what it waits for. Pure.
+/// Returns the nodes for which a pending state still waits; empty: it may become active. A pure function.
 ///
-/// Each node that is up in the active state has acknowledged it, or has been silent for longer than the lease: then it
-/// serves no read on its own word. A storage node never does, so one that is gone and is taken down is not waited for;
-/// a distributor is, since a refusal may come from something between. A node that answers and acknowledges nothing is
-/// waited for until `pending_max`, and then only if the pending state takes it down
+/// The state waits for each node that is up in the active state, until that node has acknowledged it or was silent for
+/// longer than the lease, because a distributor without a lease serves no read on its own. It does not wait for a
+/// storage node that is gone and is taken down, because storage nodes have no lease. It does wait for a distributor
+/// that refuses connections, because a firewall on the way may have refused them. For a node that answers without an
+/// acknowledgement the wait ends after `pending_max` if the pending state takes that node down
 /// (docs/design/0005-cluster-that-changes.md).
 std::string why_not_yet(const ClusterState& active, const ClusterState& pending, const std::vector<NodeProgress>& nodes,
                         MonotonicTime pending_since, const PublicationLimits& limits, MonotonicTime now);

@@ -1,4 +1,4 @@
-// How a leader polls nodes and brings states among them.
+// The part of Controller that polls nodes and publishes cluster states.
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -12,10 +12,11 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-// Polls of one node at once: a lost answer must not hide the next one, and a slow answer is an answer.
+// Largest number of polls of one node in flight. With several polls a lost answer does not delay the next one, and a
+// slow answer still counts.
 constexpr unsigned kPollsMax = 4;
 
-// A tick that comes later than this many pauses after the last one was not late by chance: the process stood still.
+// Number of tick pauses without a tick after which the process is considered to have stood still.
 constexpr int kLateTicks = 3;
 
 }  // namespace
@@ -30,7 +31,7 @@ void Controller::excuse_silence() {
   const Duration since = now - before;
   if (before == MonotonicTime{} || since <= kLateTicks * tick_pause()) return;
   log::warning("controller", "stood still for {} ms", std::chrono::duration_cast<milliseconds>(since).count());
-  // No later than now: a node that has been answered for meanwhile is as fresh as one can be.
+  // The pause is cut so that no node's last answer gets later than the present.
   for (Node& node : nodes_) {
     node.monitor.excuse(std::min<Duration>(since, now - node.monitor.report().last_answer));
   }
@@ -41,7 +42,7 @@ void Controller::tick() {
   if (still_leads()) {
     if (clock_.now() - asked_at_ >= store_.session_timeout() / 8) confirm();
   } else if (leadership_.mine) {
-    store_.resign();  // It gave up by itself, and the store has not heard of it.
+    store_.resign();  // The controller has stepped down by itself, and the store does not know yet.
   }
   if (phase_ == Phase::Leading) {
     const MonitorOptions options = monitor_options();
@@ -92,8 +93,8 @@ void Controller::poll(std::size_t i) {
   request.node = node.id().to_string();
   request.renews_lease = is_sure();
   request.heard_us = node.heard_us;
-  // What the record says counts as heard: a new leader must not make a node believe that the state speaks of an earlier
-  // process of it. Who knows of no answer yet has no time to echo, so that this renews no lease.
+  // Before the first answer a new leader sends the incarnation in the record. Otherwise the node would conclude that
+  // the state is about an earlier incarnation of it. `heard_us` is 0 then, so this renews no lease.
   const NodeReport& report = node.monitor.report();
   request.heard_incarnation = report.answered ? report.incarnation : report.published_incarnation;
   request.wants_settings = !report.answered || node.settings_incarnation != report.incarnation;
@@ -127,7 +128,7 @@ void Controller::on_answer(std::uint64_t life, Result<rpc::PollReply> reply) {
   if (is_good) {
     take_answer(node, std::move(*reply));
   } else {
-    // Whatever it knew, a process behind the same address may have started anew since.
+    // The process at this address may have restarted since and have no versions.
     node.last.state_version = 0;
     node.last.schema_version = 0;
     node.last.pending_version = 0;
@@ -143,7 +144,7 @@ void Controller::on_answer(std::uint64_t life, Result<rpc::PollReply> reply) {
   if (again) poll(i);
 }
 
-/// Why the process that answered is not the node; empty: it is, or does not say who it is.
+/// Returns why the process that answered is not the node; empty: it is the node, or its reply has no name.
 std::string Controller::mistaken_text(const Node& node, const Result<rpc::PollReply>& reply) const {
   if (!reply || reply->node.empty() || reply->node == node.id().to_string()) return {};
   return fmt::format("the process at {} was started as {}", node.address, reply->node);
@@ -163,10 +164,10 @@ void Controller::take_answer(Node& node, rpc::PollReply reply) {
   node.last = std::move(reply);
 }
 
-/// `why` is OK if it answered and refused to do as it was told.
+/// `why` is OK if the node answered and refused the poll.
 void Controller::take_failure(Node& node, const Status& why) {
   if (rpc::is_refusal(why)) {
-    // While another poll is under way somebody may have accepted it.
+    // A process may have accepted another poll that is in flight.
     if (node.polls_under_way > 0) return;
     node.monitor.on_refused(clock_.now(), monitor_options());
     if (node.monitor.is_suspect()) look_again(node);
@@ -235,7 +236,7 @@ std::string Controller::waits_for() const {
 void Controller::update_state() {
   if (!still_leads() || phase_ != Phase::Leading || saving_) return;
   const ClusterState& current = pending_ ? *pending_ : active_;
-  // The first state of a new cluster waits until everybody is there or the grace is over: one version instead of many.
+  // The first state of a new cluster waits for the answers of all nodes or the end of the grace: one version is enough.
   GeneratorOptions options = generator_options();
   const bool all_answered =
       std::all_of(nodes_.begin(), nodes_.end(), [](const Node& n) { return n.monitor.report().answered; });
@@ -261,7 +262,8 @@ void Controller::update_state() {
   }
 }
 
-/// Of every bucket, under the active state; 0: not known, or no more than that state says already.
+/// Returns the number of in-sync replicas that every bucket has under the active state. 0: not known, or not more than
+/// the state assures already.
 unsigned Controller::copies_in_sync(const DistributionConfig& wanted) const {
   if (pending_ || active_.version() == 0 || active_.copies_assured() >= wanted.redundancy()) return 0;
   const Result<DistributionConfig> distribution = DistributionConfig::parse(record_.active.distribution);
@@ -290,7 +292,7 @@ void Controller::make_pending(ClusterState next, const StateReasons& reasons, co
   entry.term = published_term();
   entry.unix_us = clock_.wall_now().us;
   ClusterState shown = next;
-  shown.set_description(before.description());  // That is `why`.
+  shown.set_description(before.description());  // The description goes to `why`.
   entry.what = before.diff(shown);
   if (record.active.distribution != published.distribution) entry.what += ", distribution: " + published.distribution;
   entry.why = cluster_reason;
@@ -303,7 +305,7 @@ void Controller::make_pending(ClusterState next, const StateReasons& reasons, co
     }
   }
   entry.who = options_.name;
-  // Nobody serves under the first state's predecessor: there is nobody to wait for.
+  // No node serves before the first state, so there is no acknowledgement to wait for.
   const bool at_once = active_.version() == 0;
   if (at_once) {
     entry.active_unix_us = entry.unix_us;

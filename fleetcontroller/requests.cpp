@@ -1,4 +1,4 @@
-// What a leader answers to operators.
+// The part of Controller that answers requests of operators.
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -18,7 +18,7 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-/// `schemas` with those of `request` in the place of their namesakes.
+/// Returns `schemas` with those of `request` added; one of the same name is replaced.
 Result<std::vector<std::string>> merge_schemas(std::vector<std::string> schemas, const rpc::DeploySchemas& request) {
   for (const std::string& text : request.schemas) {
     FJORD_TRY_ASSIGN(const std::string name, schema_name(text));
@@ -41,7 +41,8 @@ std::vector<std::string> with_builtin(const std::vector<std::string>& schemas) {
   return all;
 }
 
-/// What was stored under the schemas so far must be readable under the new ones.
+/// Checks that documents stored under the schemas `before` are readable under `types`. Errors: those of
+/// check_schema_change().
 Status check_readable(const std::vector<std::string>& before, const DocumentTypeRepo& types,
                       const std::vector<std::string>& may_drop) {
   auto old = DocumentTypeRepo::build(with_builtin(before));
@@ -57,7 +58,7 @@ std::string wanted_text(const WantedState& wanted) {
   return text;
 }
 
-// Nodes list their buckets from memory.
+// Timeout of a bucket census; nodes list their buckets from memory.
 constexpr Duration kCensusTimeout = seconds(10);
 
 }  // namespace
@@ -157,7 +158,7 @@ Inquiry Controller::inquiry_for(const rpc::ChangeNodes& request) const {
       return std::find(all.begin(), all.end(), request.address) != all.end();
     };
     const bool is_wrong = request.address.find(':') == std::string::npos || request.nodes.size() != 1;
-    // What is wrong with the request itself is said by change_nodes().
+    // change_nodes() reports what is wrong with the request itself.
     if (is_wrong || is_there(record_.nodes.storage) || is_there(record_.nodes.distributors)) inquiry.address.clear();
     return inquiry;
   }
@@ -380,7 +381,7 @@ rpc::GetConfigReply Controller::config() const {
     static constexpr const char* kTypes[] = {"integer", "bytes", "duration", "ratio", "bool", ""};
     said.type = setting.type == SettingType::Choice ? std::string(setting.choices)
                                                     : kTypes[static_cast<std::size_t>(setting.type)];
-    if (!setting.default_text.empty()) {  // As the value in force is written: 1min for 60s.
+    if (!setting.default_text.empty()) {  // Same form as the value in force: 1min for 60s.
       said.default_value = setting_text(setting, parse_setting(setting, setting.default_text).value());
     }
     said.min = setting_text(setting, setting.min);
@@ -432,7 +433,7 @@ std::vector<SettingUser> Controller::setting_users() const {
   return users;
 }
 
-/// What the options say, and the declared defaults of what is not among them.
+/// Returns the settings of this controller: the values of the options, and the declared defaults of its other settings.
 BaseSettings Controller::own_settings() const {
   BaseSettings base;
   for (const SettingDeclaration& setting : settings()) {
@@ -479,7 +480,7 @@ rpc::GetHistoryReply Controller::history(const rpc::GetHistory& request) const {
   return reply;
 }
 
-/// How long a node has been in maintenance, and when that ends by a limit.
+/// Sets the time that a node has been in maintenance and the time until a limit ends it.
 void Controller::add_maintenance(rpc::NodeStatus& status, const NodeReport& report) const {
   const NodeState state = active_.node(report.id).state;
   const std::int64_t limit = maintenance_max().count();

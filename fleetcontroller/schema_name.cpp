@@ -3,7 +3,7 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-/// Takes the next word or single punctuation character off `text`.
+/// Removes the next word or single punctuation character from `text` and returns it. Skips comments.
 std::string_view next_word(std::string_view& text) {
   auto is_word = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';

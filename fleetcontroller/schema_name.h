@@ -8,11 +8,12 @@
 
 namespace fjord::fleetcontroller {
 
-/// The name of the document type that a .sd text declares: the word after the first `document`, comments passed over. A
-/// text is replaced by one that declares the same type. Errors: InvalidArgument.
+/// Returns the name of the document type that a .sd text declares: the word after the first `document` outside of
+/// comments. A deployed text replaces the stored text with the same name. Errors: InvalidArgument if there is no name.
 Result<std::string> schema_name(std::string_view sd_text);
 
-/// `message` with "text 3" put as "the schema of <type>": whoever deployed one file does not know the others' order.
+/// Returns `message` with "text 3" replaced by "the schema of <type>". A user who deploys one file does not know the
+/// order of all texts.
 std::string with_schema_names(std::string message, std::span<const std::string> sd_texts);
 
 }  // namespace fjord::fleetcontroller

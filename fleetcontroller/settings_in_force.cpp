@@ -34,7 +34,7 @@ bool refuses(const SettingUser& user, const std::string& name) {
                      [&](const std::string& error) { return error.starts_with(name + ":"); });
 }
 
-/// Nothing if the process does not use the setting, or does not say.
+/// Returns the value in force at the process. Empty: the process does not use the setting or has not reported it.
 std::optional<Value> value_at(const SettingUser& user, const SettingValues& live, const std::string& name) {
   const auto base = user.base.find(name);
   if (base == user.base.end()) return std::nullopt;
@@ -48,7 +48,7 @@ std::string text_of(const std::string& name, std::int64_t value) {
   return fmt::format("{}", value);
 }
 
-/// `lower` may not be above `upper`, and with `strict` not equal to it either.
+/// A rule between two settings: `lower` <= `upper`, or with `strict` `lower` < `upper`.
 struct Rule {
   const char* lower;
   const char* upper;
@@ -64,9 +64,9 @@ constexpr Rule kRules[] = {
      "documents would be refused before anything is reported"},
 };
 
-/// Empty: it holds at this process, or the process has only one of the two.
+/// Returns how the process breaks the rule. Empty: the rule holds, or the process does not have both settings.
 std::string broken_at(const Rule& rule, const SettingValues& live, const SettingUser& user) {
-  // What is about to be stored is in force at every process that knows the setting, whatever it has taken so far.
+  // A value that is about to be stored will be in force at every process that knows the setting.
   SettingUser all = user;
   all.has_live = true;
   all.refused.clear();
@@ -86,7 +86,7 @@ bool differs(const SettingValues& before, const SettingValues& after, const std:
   return old->second != now->second;
 }
 
-/// Where no process has listed its settings yet: the defaults of the table.
+/// Returns a process with the defaults of the table, for use while no process has reported its settings.
 SettingUser declared_defaults() {
   SettingUser user{.name = "the defaults"};
   for (const SettingDeclaration& setting : settings()) {

@@ -10,11 +10,11 @@
 
 namespace fjord::fleetcontroller {
 
-/// Which storage nodes are marked as slow, from what distributors measure. A mark takes nobody down and is no part of
-/// the cluster state: it says where not to read while there is another replica.
+/// Marks storage nodes as slow by the measurements of distributors. A mark is not part of the cluster state and takes
+/// no node down: reads avoid the node while there is another replica.
 class SlowNodes {
  public:
-  /// What one distributor measured lately.
+  /// The recent measurements of one distributor.
   struct Report {
     std::string distributor;
     std::vector<rpc::NodeLatency> latencies;
@@ -22,21 +22,21 @@ class SlowNodes {
   struct Change {
     std::uint16_t node = 0;
     bool slow = false;
-    std::string why;  ///< For people.
+    std::string why;  ///< Text for operators.
   };
 
-  /// A node is marked when more than half of those that have measured it find it slow, and it is unmarked when for some
-  /// seconds they did not.
+  /// Updates the marks and returns those that changed. A node is marked when more than half of the distributors that
+  /// have measured it find it slow. It is unmarked when they have not for some seconds.
   std::vector<Change> update(const std::vector<Report>& reports, MonotonicTime now);
 
   std::vector<std::uint16_t> nodes() const;
-  /// Empty if the node is not marked.
+  /// Returns why the node is marked; empty if it is not.
   std::string reason(std::uint16_t node) const;
 
  private:
   struct Mark {
     std::string reason;
-    MonotonicTime last_slow;  ///< When most of them found it slow.
+    MonotonicTime last_slow;  ///< Last time that most distributors found the node slow.
     MonotonicTime since;
   };
   std::map<std::uint16_t, Mark> marks_;

@@ -9,19 +9,20 @@
 
 namespace fjord::fleetcontroller {
 
-/// What a controller keeps over restarts.
+/// The content of the state file of earlier versions, which a controller kept over restarts.
 struct PersistedState {
-  std::string state;  ///< The last published cluster state string; empty at the very first start.
+  std::string state;  ///< Text of the last published cluster state; empty before the first one.
   std::uint64_t schema_version = 0;
   std::vector<std::string> schemas;
-  std::map<std::string, std::uint64_t> incarnations;  ///< By node name, as published.
+  std::map<std::string, std::uint64_t> incarnations;  ///< Published incarnations by node name.
 
   friend bool operator==(const PersistedState&, const PersistedState&) = default;
 };
 
-/// One file, replaced as a whole: magic, version, checksum, content. Errors of load: Corruption, IoError; a file that
-/// is not there is an empty state.
+/// Reads the state file: magic, version, checksum, content. Returns an empty state if there is no file. Errors:
+/// Corruption if the file is malformed; IoError.
 Result<PersistedState> load_state(Env& env, const std::string& directory);
+/// Replaces the state file as a whole. Errors: IoError.
 Status save_state(Env& env, const std::string& directory, const PersistedState& state);
 
 }  // namespace fjord::fleetcontroller

@@ -39,7 +39,7 @@ class Generator {
   }
 
  private:
-  /// What the node itself says, or its silence.
+  /// Returns the state that follows from the node's own report or from its silence.
   Judged own_state(const NodeReport& report) const {
     const bool is_storage = report.id.type == NodeType::Storage;
     if (!report.mistaken.empty()) return {NodeState::Down, report.mistaken};
@@ -94,7 +94,7 @@ class Generator {
     return judged;
   }
 
-  /// Since an operator asked for it.
+  /// Returns the time since an operator set the node to maintenance; 0: it is not in maintenance.
   Duration in_maintenance_for(const WantedState& wanted) const {
     if (wanted.state != NodeState::Maintenance || wanted.since_unix_us == 0) return Duration(0);
     return Duration(std::max<std::int64_t>(options_.wall_now_us - wanted.since_unix_us, 0));
@@ -120,7 +120,7 @@ class Generator {
       unsigned there = 0;
       for (std::uint32_t i = group.first_node; i < group.node_end; ++i) {
         const NodeState state = out_.state.node(NodeId::storage(nodes[i].index)).state;
-        // One that retires serves until it is empty, and one in maintenance comes back.
+        // A retired node serves until it is empty, and a node in maintenance comes back, so both count.
         there += state == NodeState::Down || state == NodeState::Stopping ? 0 : 1;
       }
       const double share = static_cast<double>(there) / static_cast<double>(group.node_end - group.first_node);
@@ -165,7 +165,7 @@ class Generator {
   unsigned copies_assured() const {
     const unsigned wanted = replicas_at_birth(out_.state, distribution_);
     if (current_.version() == 0) return wanted;
-    // A state of a fleet controller of before says nothing: then one copy is all that is sure.
+    // The state of an earlier version of the fleet controller has no number; then only one replica is certain.
     return std::min(wanted, std::max({1U, current_.copies_assured(), options_.copies_in_sync}));
   }
 
@@ -184,7 +184,7 @@ class Generator {
     return count;
   }
 
-  /// Sets the reason if fewer than `least` nodes of a type are available, or a lower share than `ratio`.
+  /// Sets `cluster_reason` if fewer than `least` nodes of a type are available, or a share of them below `ratio`.
   void limit(NodeType type, unsigned least, double ratio) {
     const Count nodes = count(type);
     const std::string_view name = fjord::to_string(type);

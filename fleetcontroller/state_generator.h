@@ -11,7 +11,7 @@
 
 namespace fjord::fleetcontroller {
 
-/// What an operator wants of a node. It takes effect while the node itself reports something better.
+/// The state that an operator has set for a node. It applies while it is lower than the node's own state.
 struct WantedState {
   NodeState state = NodeState::Up;
   std::string reason;
@@ -20,94 +20,94 @@ struct WantedState {
   friend bool operator==(const WantedState&, const WantedState&) = default;
 };
 
-/// `state`, and the rest as by default.
+/// Returns the info with this state and defaults for the rest.
 inline NodeStateInfo plain(NodeState state) {
   NodeStateInfo info;
   info.state = state;
   return info;
 }
 
-/// What the controller knows of one node; node_monitor.h keeps it.
+/// The controller's knowledge of one node; node_monitor.h keeps it.
 struct NodeReport {
   NodeId id;
-  bool answered = false;      ///< Ever, since the controller leads.
-  MonotonicTime last_answer;  ///< Of the last poll that was answered.
+  bool answered = false;      ///< The node has answered a poll of this leader.
+  MonotonicTime last_answer;  ///< Time of the node's last answer.
   std::uint64_t incarnation = 0;
-  std::uint64_t published_incarnation = 0;  ///< The one that the current state speaks of.
+  std::uint64_t published_incarnation = 0;  ///< Incarnation on which the published state is based.
   NodeStateInfo reported = plain(NodeState::Down);
-  /// Since its last answer its machine has refused connections for long enough: the process has ended.
+  /// The node's machine has refused connections for refused_after since its last answer, so its process has ended.
   bool is_gone = false;
-  /// While it reports Stopping, or is silent after it did: since when.
+  /// Start of the Stopping state, for a node that reports it or was silent after it.
   MonotonicTime stopping_since;
-  unsigned crashes = 0;          ///< Counted by flap damping.
-  std::string mistaken;          ///< Why the process that answered last is not this node; empty: it is.
-  bool is_removed = false;       ///< From the cluster: it counts in no share of nodes.
-  bool is_held_down = false;     ///< Its initialisation went wrong; until it is up.
-  unsigned min_bucket_bits = 0;  ///< 0: no buckets, or not known.
+  unsigned crashes = 0;          ///< Number of recent crashes, for flap damping.
+  std::string mistaken;          ///< Why the process at the node's address is not this node; empty: it is.
+  bool is_removed = false;       ///< Removed from the cluster; not counted in shares of nodes.
+  bool is_held_down = false;     ///< Its initialisation failed; it is held down until it reports Up.
+  unsigned min_bucket_bits = 0;  ///< Fewest bits of a bucket on the node; 0: no buckets, or not known.
   WantedState wanted;
 };
 
-/// The limits by which states are generated. The defaults switch the rules off that not every cluster wants.
+/// The limits by which states are generated. By default the rules that only some clusters need are off.
 struct GeneratorOptions {
   unsigned distribution_bits = 8;
   Duration down_after{};
-  /// Until then a node that never answered keeps the state it had.
+  /// Time until which a node that has never answered keeps its state.
   MonotonicTime grace_until;
-  /// A storage node that fell silent or stops is in maintenance for so long before it is down: nothing is copied.
+  /// Time that a silent or stopping storage node is in maintenance, without re-replication, before it is down.
   Duration transition_time{};
-  /// A storage node that an operator wants in maintenance for longer counts as down, so that what it holds is copied;
-  /// 0: never. By the wall clock, since when it was asked for is in the record.
+  /// Longest maintenance set by an operator. Afterwards the storage node counts as down, so that its buckets are
+  /// replicated elsewhere. 0: no limit. Measured by the wall clock, because the record has the time of the request.
   Duration maintenance_max{};
   std::int64_t wall_now_us = 0;
-  /// A node with more crashes is down.
+  /// Number of crashes above which a node is down.
   unsigned crashes_max = 1U << 30;
-  /// With fewer nodes of a type available the cluster is down.
+  /// Number of available nodes of a type below which the cluster is down.
   unsigned storage_up_min = 0;
   unsigned distributors_up_min = 0;
+  /// Share of available nodes of a type below which the cluster is down.
   double storage_up_ratio_min = 0;
   double distributors_up_ratio_min = 0;
-  /// A group with a lower share of its storage nodes available is taken down as a whole. Groups are the leaves of the
-  /// distribution's tree, if there is more than one.
+  /// Share of available storage nodes below which a whole group is taken down. Groups are the leaves of the
+  /// distribution's tree; with a single leaf the rule is off.
   double group_up_ratio_min = 0;
-  /// In the state while it has `exceptions_bits` distribution bits.
+  /// Exceptions of the placement; they are in the state while it has `exceptions_bits` distribution bits.
   std::vector<PlacementException> exceptions = {};
   unsigned exceptions_bits = 0;
-  /// Every bucket has been seen to have so many replicas in sync, with all storage nodes there. 0: not seen.
+  /// Number of in-sync replicas observed for every bucket while all storage nodes were there; 0: not observed.
   unsigned copies_in_sync = 0;
 };
 
-/// Why a node is in its state, for people.
+/// The reason of each node's state, as text for operators.
 using StateReasons = std::map<NodeId, std::string>;
 
 struct GeneratedState {
   ClusterState state;
-  bool is_new = false;   ///< It says something else than the state before.
-  StateReasons reasons;  ///< Of nodes that are not plainly up.
-  std::string
-      cluster_reason;  ///< Of a cluster that is down: the limit, what was counted, the setting. In the state, too.
+  bool is_new = false;         ///< The state differs from the current one.
+  StateReasons reasons;        ///< Reasons of the nodes that are not simply up.
+  std::string cluster_reason;  ///< Why the cluster is down: limit, count and setting; also the state's description.
 };
 
-/// The cluster state that should be in force: a pure function of what is known. Its version is `current.version() + 1`
-/// if it says something new, else `current` itself comes back.
+/// Returns the cluster state that should be in force. A pure function. If the state differs from `current`, it has the
+/// version `current.version() + 1`; otherwise it is `current` itself.
 ///
-/// - A node is what it reports while it answers within `down_after` and is not gone; a storage node that still lists
-/// its buckets, one that
-///   crashed too often, and one that is silent is down, after `transition_time` of maintenance in the last case.
-/// - A wanted state counts if it is below that; one of maintenance that lasts longer than `maintenance_max` is down.
-/// - Groups and then the whole cluster go down if too few nodes are available.
-/// - The number of assured copies falls at once with what a new bucket gets, and rises to what was seen in sync.
-/// - Distribution bits rise to the wanted number when no node has a bucket with fewer; they fall at once.
+/// - A node has its reported state while it answers within `down_after` and is not gone.
+/// - A node is down if it is silent or gone, has crashed too often, or is a storage node that still lists its buckets.
+/// - A storage node that is silent, gone or stopping, or reports Down, is in maintenance for `transition_time` first.
+/// - A wanted state applies if it is lower than that. Maintenance that exceeds `maintenance_max` counts as down.
+/// - Groups, and then the whole cluster, go down if too few nodes are available.
+/// - The number of assured replicas falls at once to the number that a new bucket gets. It rises to `copies_in_sync`.
+/// - Distribution bits rise to the wanted number when no node has a bucket with fewer bits. They fall at once.
 ///
-/// A node that becomes available or has another incarnation than the published one gets `up_since_version` = the new
-/// version: what distributors knew of its buckets no longer counts (docs/design/0001-first-architecture.md).
+/// A node that becomes available, or whose incarnation is not the published one, gets `up_since_version` = the new
+/// version. Distributors then ask it for its buckets again (docs/design/0001-first-architecture.md).
 GeneratedState generate_state(const ClusterState& current, const std::vector<NodeReport>& reports,
                               const DistributionConfig& distribution, const GeneratorOptions& options,
                               MonotonicTime now);
 
-/// "90 s", "25 min", "3.5 h".
+/// Returns a duration as text: "90 s", "25 min", "3.5 h".
 std::string duration_text(Duration d);
 
-/// True for states in which a node serves: up and retired.
+/// Returns true for the states in which a node serves: up and retired.
 bool is_available(NodeState state);
 
 }  // namespace fjord::fleetcontroller

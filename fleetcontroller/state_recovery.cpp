@@ -11,7 +11,7 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-/// The info of the highest state version that a node has in use; null if no node knows any.
+/// Returns the info with the highest state version that a node has in use; null if no node knows a state.
 const rpc::ClusterInfo* newest_state(const KnownByNodes& known) {
   const rpc::ClusterInfo* newest = nullptr;
   for (const auto& [name, node] : known) {
@@ -133,7 +133,8 @@ class Recovery {
         [](const rpc::ClusterInfo& a, const rpc::ClusterInfo& b) { return a.config == b.config; });
   }
 
-  /// A version means one thing: two nodes that know it differently are of two clusters, or of one that was split.
+  /// Sets `newest` to `info` if its version is higher. Errors: Corruption if `info` has another content for the same
+  /// version: the nodes belong to two clusters, or to one that was split.
   template <typename VersionOf, typename Same>
   static Status take_newest(const std::string& name, const rpc::ClusterInfo& info, const rpc::ClusterInfo*& newest,
                             std::uint64_t version, const char* what, VersionOf version_of, Same same) {
@@ -171,7 +172,7 @@ class Recovery {
     take_wanted(state);
     take_config();
     out_.schemas = {schemas_->schema_version, schemas_->schemas};
-    // A leader grants at most so far ahead of its clock; what was granted to a node that does not answer is below.
+    // A leader grants times at most this far ahead of its clock. So the limit is also above the grants of silent nodes.
     out_.time_limit_us = std::max(time_limit_us_, static_cast<std::uint64_t>(std::max<std::int64_t>(0, unix_us_))) +
                          TimeGrants::kStoredAheadUs;
     record.term_base = term_ + 1 > store_term_ ? term_ + 1 - store_term_ : 0;
@@ -180,7 +181,8 @@ class Recovery {
     return Status::ok();
   }
 
-  /// The same nodes under a version above all that anybody may know: whoever acknowledges it has left all earlier ones.
+  /// Adds a pending state with the same nodes and a version above all that any node may know. A node that acknowledges
+  /// it has left all earlier states.
   void add_pending(ClusterState state) {
     ClusterRecord& record = out_.cluster;
     const std::uint64_t before = state.version();
@@ -218,8 +220,8 @@ class Recovery {
     }
   }
 
-  /// What operators wanted is not in a state; what can be seen of it is. A node that answers and is in maintenance was
-  /// put there, as silence cannot be the reason.
+  /// Reconstructs the states that operators have set, as far as the cluster state shows them. A node that answers and
+  /// is in maintenance was set to it by an operator, because silence cannot be the reason.
   void take_wanted(const ClusterState& state) {
     for (const auto& [name, node] : known_) {
       const Result<NodeId> id = NodeId::parse(name);

@@ -8,7 +8,7 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-/// Above so many distribution bits a sample of the buckets is looked at.
+/// Number of distribution bits above which only a sample of the buckets is checked.
 constexpr unsigned kBitsLookedAt = 16;
 
 bool contains(const std::vector<NodeId>& nodes, NodeId id) {
@@ -21,7 +21,7 @@ std::string names(const std::vector<NodeId>& nodes) {
   return text;
 }
 
-/// Which group directly below the root holds the node; empty: none.
+/// Returns the id of the group directly below the root that holds the node; empty: there is none.
 std::string top_group(const DistributionConfig& distribution, std::uint16_t index) {
   const auto groups = distribution.flat_groups();
   const auto nodes = distribution.flat_nodes();
@@ -63,7 +63,7 @@ class StopCheck {
     return std::move(reasons_);
   }
 
-  /// Only whether all buckets have their replicas, and nothing is about to change.
+  /// Checks only that all buckets have their replicas and that no new cluster state is pending.
   std::vector<std::string> run_in_sync() {
     if (facts_.is_changing) add("a new cluster state is on its way");
     check_in_sync();
@@ -105,7 +105,7 @@ class StopCheck {
     }
   }
 
-  /// What counts as one in controller.groups_out_max: the group below the root, or the node.
+  /// Returns the unit that controller.groups_out_max counts: the node's group below the root or, without one, the node.
   std::string unit_of(NodeId id) const {
     const std::string group = top_group(*facts_.active.distribution, id.index);
     return group.empty() ? id.to_string() : "group " + group;
@@ -134,7 +134,7 @@ class StopCheck {
                                  limit));
   }
 
-  /// Whether the cluster as a whole would be down without them.
+  /// Adds a reason if the whole cluster would be down without these nodes.
   void check_share_left(NodeType type, const std::vector<NodeId>& stopping, double ratio_min,
                         std::string_view setting) {
     std::size_t all = 0;
@@ -187,7 +187,8 @@ std::vector<std::string> why_not_stop(const ClusterFacts& facts, const std::vect
 
 namespace {
 
-/// Retired nodes keep replicas that would be missing while these are away: wanted_members() of the distributor.
+/// Returns the text that explains why a retired node keeps replicas; empty: it does not. The distributor keeps them
+/// while other nodes are away and there would be too few replicas without them (wanted_members()).
 std::string why_kept(const ClusterFacts& facts) {
   std::string away;
   std::size_t up = 0;

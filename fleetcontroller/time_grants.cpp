@@ -5,7 +5,8 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-/// A distributor that hears nothing more goes on in steps of one microsecond: so many writes are between two floors.
+/// Least distance between two floors. A distributor without new grants advances in steps of one microsecond, so this is
+/// also the number of its writes that fit between two floors.
 constexpr std::uint64_t kFloorStepUs = 1'000'000;
 
 std::uint64_t micros(WallTime now) { return static_cast<std::uint64_t>(std::max<std::int64_t>(0, now.us)); }

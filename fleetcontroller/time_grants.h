@@ -7,29 +7,32 @@
 
 namespace fjord::fleetcontroller {
 
-/// Up to which time distributors may give timestamps, so that those of a later cluster state are always the higher
-/// ones, whatever the clocks say and whoever is cut off: a leader grants times a little ahead of its clock, and each
-/// new state has a floor that is not below anything granted before (docs/design/0005, "Timestamps"). What is granted
-/// never falls. A leader grants nothing above a limit that is in the store, where the next leader begins.
+/// The highest timestamps that distributors may give. They make the timestamps of a later cluster state higher than
+/// those of earlier states, whatever the clocks say and whichever nodes are cut off. A leader grants times slightly
+/// ahead of its clock, and the granted time never falls. Each new state has a floor that is not below any granted time
+/// (docs/design/0005, "Timestamps"). A leader grants no time above a limit in the store; the next leader begins there.
 ///
-/// All times in microseconds since 1970, by the leader's clock. Threading: confined to the controller.
+/// All times are microseconds since 1970 by the leader's clock. Threading: confined to the controller.
 class TimeGrants {
  public:
-  /// How far ahead of the clock: more than distributors go without a poll.
+  /// Distance of granted times from the leader's clock; longer than distributors are without a poll.
   static constexpr std::uint64_t kAheadUs = 1'000'000;
-  /// How far ahead the limit is stored.
+  /// Distance of the stored limit from the leader's clock.
   static constexpr std::uint64_t kStoredAheadUs = 10'000'000;
 
-  /// A term begins; `limit_us` is what is in the store.
+  /// Begins a term; `limit_us` is the stored limit.
   void begin(std::uint64_t limit_us);
-  /// The limit that should be stored now, if it is another one than is there.
+  /// Returns the limit to store if the stored one is too close.
   std::optional<std::uint64_t> limit_to_store(WallTime now) const;
+  /// Notes that this limit is stored.
   void stored(std::uint64_t limit_us);
-  /// What distributors may be told.
+  /// Returns the time that may be granted to distributors.
   std::uint64_t grant(WallTime now);
-  /// The floor of the state after one that had `before_us`. Nothing more is granted until follow().
+  /// Returns the floor of the state after one with the floor `before_us`. The granted time does not rise until
+  /// follow().
   std::uint64_t freeze(std::uint64_t before_us);
-  /// These states are stored. While one is pending nothing more is granted: those under the active one must stay below.
+  /// Notes the floors of the stored states. While a state is pending the granted time does not rise, because timestamps
+  /// under the active state must stay below the pending floor.
   void follow(std::uint64_t active_floor_us, std::optional<std::uint64_t> pending_floor_us);
 
  private:

@@ -109,7 +109,8 @@ struct LevelDbStateStore::Impl {
 
 namespace {
 
-/// The records that say what the old state file says; empty if there is none.
+/// Writes the records that correspond to an old state file. Does nothing if there is none. Errors: those of
+/// load_state(); InvalidArgument; IoError.
 Status take_over(Env& env, const std::string& directory, leveldb::DB& db) {
   FJORD_TRY_ASSIGN(const PersistedState old, load_state(env, directory));
   if (old == PersistedState{}) return Status::ok();
@@ -135,7 +136,7 @@ LevelDbStateStore::~LevelDbStateStore() { leave(); }
 
 Result<std::unique_ptr<LevelDbStateStore>> LevelDbStateStore::open(Env& env, const std::string& directory) {
   FJORD_TRY(env.create_directories(directory));
-  // A folder whose name is not on the disk is gone after a loss of power, whatever was synced in it.
+  // Without this sync the new folder, with everything in it, could be lost in a power failure.
   FJORD_TRY(env.sync_directory(parent_of(directory)));
   auto impl = std::make_shared<Impl>();
   leveldb::Options options;

@@ -5,7 +5,7 @@
 
 namespace fjord::fleetcontroller {
 
-/// Outlives the client as long as an answer is on its way.
+/// The part of the client that calls in flight keep alive.
 struct ZooKeeperClient::Shared {
   Shared(Executor& e, OnEvent event) : executor(e), on_event(std::move(event)) {}
 
@@ -20,10 +20,10 @@ struct ZooKeeperClient::Shared {
   std::mutex mutex;
   bool closed FJORD_GUARDED_BY(mutex) = false;
   zhandle_t* handle FJORD_GUARDED_BY(mutex) = nullptr;
-  std::weak_ptr<Shared>* watcher = nullptr;  ///< The watcher's context; freed when no watch can come any more.
+  std::weak_ptr<Shared>* watcher = nullptr;  ///< Context of watches; freed when no watch can fire any more.
 };
 
-/// Travels through the library as the context of a call and comes back once.
+/// The context of one call in the library, which hands it back exactly once.
 struct ZooKeeperClient::Call {
   std::shared_ptr<Shared> shared;
   Done done;
@@ -65,7 +65,7 @@ void ZooKeeperClient::close() {
     shared_->closed = true;
     handle = std::exchange(shared_->handle, nullptr);
   }
-  // Waits for the library's threads; they find the flag and post nothing.
+  // This waits for the library's threads, which post nothing because of `closed`.
   if (handle != nullptr) zookeeper_close(handle);
   delete std::exchange(shared_->watcher, nullptr);
 }

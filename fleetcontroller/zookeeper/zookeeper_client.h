@@ -12,40 +12,40 @@
 
 namespace fjord::fleetcontroller {
 
-/// What an asynchronous call gave: ZOK and what belongs to the call, or an error of ZooKeeper.
+/// The result of an asynchronous call: ZOK with the values of the call, or an error code of ZooKeeper.
 struct ZooKeeperAnswer {
   int code = ZSYSTEMERROR;
   std::string value;  ///< get: the data; create: the path.
   std::int32_t version = -1;
   std::vector<std::string> children;
-  std::vector<int> codes;  ///< write_if: of each part.
+  std::vector<int> codes;  ///< write_if: code of each part.
 };
 
-/// A session with an ensemble: ZooKeeper's C client with its answers and events on an executor. No call blocks.
+/// A session with an ensemble: ZooKeeper's C client, with answers and events on an executor. No call blocks.
 ///
-/// Threading: everything from the executor, but close().
+/// Threading: all calls come from the executor, except close().
 class ZooKeeperClient {
  public:
   using Done = std::function<void(ZooKeeperAnswer)>;
-  /// `type` and `state` as in zookeeper.h.
+  /// Event with ZooKeeper's constants for `type` and `state` (zookeeper.h).
   using OnEvent = std::function<void(int type, int state)>;
 
   ZooKeeperClient(Executor& executor, OnEvent on_event);
   ~ZooKeeperClient();
 
-  /// False if the library refuses the list of servers.
+  /// Starts the session. Returns false if the library refuses the list of servers.
   bool connect(const std::string& servers, Duration session_timeout);
-  /// Ends the session. Nothing is posted to the executor after it. From any thread.
+  /// Ends the session. Nothing is posted to the executor afterwards. Threading: any thread.
   void close();
-  /// What the server agreed to; 0 before.
+  /// Returns the session timeout that the server agreed to; 0 before connect().
   Duration agreed_timeout();
 
   void create(const std::string& path, const std::string& value, int mode, Done done);
   void get(const std::string& path, bool watch, Done done);
-  void children(const std::string& path, Done done);  ///< Watches them too.
+  void children(const std::string& path, Done done);  ///< Also sets a watch on the children.
   void set(const std::string& path, const std::string& value, std::int32_t version, Done done);
   void remove(const std::string& path, Done done);
-  /// Writes `path` if `guard` has `guard_version`; `version` -1: makes it.
+  /// Writes `path` if `guard` has `guard_version` and `path` has `version`. `version` -1: creates `path` instead.
   void write_if(const std::string& guard, std::int32_t guard_version, const std::string& path, std::int32_t version,
                 const std::string& value, Done done);
 

@@ -20,7 +20,7 @@ Status from(int code, std::string_view what) {
   return {may_have_happened ? StatusCode::Timeout : StatusCode::Unavailable, fmt::format("{}: {}", what, zerror(code))};
 }
 
-/// The number at the end of a sequential node's name; 0 if there is none.
+/// Returns the number at the end of a sequential node's name; 0 if there is none.
 std::uint64_t sequence_of(std::string_view name) {
   if (name.size() < kSequenceDigits) return 0;
   std::uint64_t number = 0;
@@ -31,7 +31,7 @@ std::uint64_t sequence_of(std::string_view name) {
 
 }  // namespace
 
-/// Confined to the executor, but for leave().
+/// Threading: confined to the executor, except leave().
 class ZooKeeperStateStore::Member : public std::enable_shared_from_this<ZooKeeperStateStore::Member> {
  public:
   Member(ZooKeeperOptions options, Random random) : options_(std::move(options)), random_(random) {}
@@ -69,7 +69,7 @@ class ZooKeeperStateStore::Member : public std::enable_shared_from_this<ZooKeepe
         (*shared)({StatusCode::WrongDistribution, "term " + std::to_string(term) + " is over"});
       });
     }
-    // A write: a server that is cut off from the others cannot say yes.
+    // A write, because a server that is cut off from the ensemble cannot confirm one.
     client->set(election() + "/" + own_, name_, -1, guarded([shared, term](const ZooKeeperAnswer& answer) {
                   if (answer.code == ZNONODE) {
                     (*shared)({StatusCode::WrongDistribution, "term " + std::to_string(term) + " is over"});
@@ -132,7 +132,7 @@ class ZooKeeperStateStore::Member : public std::enable_shared_from_this<ZooKeepe
       if (!self->left_) f();
     });
   }
-  /// `f` as an answer of the session that is open now; dropped if there is another one by then.
+  /// Wraps `f` so that it does nothing after leave().
   template <typename F>
   ZooKeeperClient::Done guarded(F f) {
     return [weak = weak_from_this(), f = std::move(f)](ZooKeeperAnswer answer) {
@@ -140,6 +140,7 @@ class ZooKeeperStateStore::Member : public std::enable_shared_from_this<ZooKeepe
       if (self != nullptr && !self->left_) f(std::move(answer));
     };
   }
+  /// Wraps `f` so that it does nothing after leave() or in a later session.
   template <typename F>
   ZooKeeperClient::Done of_session(F f) {
     return guarded([this, session = session_, f = std::move(f)](ZooKeeperAnswer answer) {
@@ -176,7 +177,7 @@ class ZooKeeperStateStore::Member : public std::enable_shared_from_this<ZooKeepe
     if (type == ZOO_SESSION_EVENT && state == ZOO_EXPIRED_SESSION_STATE) {
       log::warning("controller", "the session with ZooKeeper is over");
       tell({});
-      // Its threads are joined on the way; a session that is over has nothing to wait for.
+      // close() joins the session's threads. This is quick, because the session is over.
       if (const auto old = client()) old->close();
       connect();
     } else if (type == ZOO_SESSION_EVENT && state == ZOO_CONNECTED_STATE) {
@@ -214,7 +215,7 @@ class ZooKeeperStateStore::Member : public std::enable_shared_from_this<ZooKeepe
     }
   }
 
-  /// Finds out who leads. What it sees last counts; answers come in the order of the questions.
+  /// Looks up the leader. The last answer counts, because answers come in the order of the calls.
   void look() {
     const auto client = this->client();
     if (client == nullptr) return;
@@ -247,7 +248,7 @@ class ZooKeeperStateStore::Member : public std::enable_shared_from_this<ZooKeepe
     }
   }
 
-  /// No write of an older term is taken once the fence has a newer version.
+  /// Writes this member's term into the fence. Once the fence has the newer version, writes of older terms fail.
   void raise_fence() {
     const std::uint64_t term = sequence_of(own_) + 1;
     const auto client = this->client();
@@ -288,11 +289,11 @@ class ZooKeeperStateStore::Member : public std::enable_shared_from_this<ZooKeepe
   std::string name_;
   Executor* executor_ = nullptr;
   OnLeadership on_change_;
-  std::uint64_t session_ = 0;  ///< Counts handles: what an older one says is dropped.
-  std::string prefix_;         ///< Of our node's name, so that we know it again if an answer is lost.
-  std::string own_;            ///< Our node in the election; empty: none that we know of.
-  std::uint64_t term_ = 0;     ///< 0: we do not lead.
-  std::uint64_t raising_ = 0;  ///< The fence is being raised to it.
+  std::uint64_t session_ = 0;  ///< Number of the session; answers and events of an older session are dropped.
+  std::string prefix_;         ///< Prefix of this member's node name, to recognise the node after a lost answer.
+  std::string own_;            ///< Name of this member's node in the election; empty: none known.
+  std::uint64_t term_ = 0;     ///< Term in which this member leads; 0: it does not lead.
+  std::uint64_t raising_ = 0;  ///< Term that is being written into the fence; 0: none.
   std::int32_t fence_version_ = -1;
   bool has_told_ = false;
   Leadership told_;

@@ -12,30 +12,30 @@
 
 namespace fjord::fleetcontroller {
 
-/// What is stored under one name. Revisions rise with every write; 0: never written.
+/// The content stored under one name. The revision rises with every write; 0: never written.
 struct StoredRecord {
   std::uint64_t revision = 0;
   std::string content;
   friend bool operator==(const StoredRecord&, const StoredRecord&) = default;
 };
 
-/// Who leads, as far as this member of the store has heard.
+/// The leader of an election, as far as a member of the store knows it.
 struct Leadership {
-  std::uint64_t term = 0;  ///< 0: nobody leads, or it is not known.
-  std::string leader;      ///< The name under which it takes part; empty if not known.
-  bool mine = false;       ///< This member was elected, for `term`.
+  std::uint64_t term = 0;  ///< Term of the leader; 0: there is no leader, or it is not known.
+  std::string leader;      ///< Name of the leader in the election; empty: not known.
+  bool mine = false;       ///< This member leads in `term`.
   friend bool operator==(const Leadership&, const Leadership&) = default;
 };
 
-/// Everything that fleet controllers must not forget, and the election among them; one object a controller.
+/// The durable records of fleet controllers, and the election among them. Each controller has an object of its own,
+/// called a member.
 ///
-/// Two promises, from which the rest follows (docs/design/0005-cluster-that-changes.md):
-/// 1. Terms rise with every election. Once a member has heard that it leads in term T, no write of a lower term is
-/// taken.
-/// 2. A write is a compare-and-set: of two that were based on the same revision one is taken.
+/// Two promises (docs/design/0005-cluster-that-changes.md):
+/// 1. Terms rise with every election. Once a member has heard that it leads in term T, writes of lower terms fail.
+/// 2. A write is a compare-and-set: of two writes based on the same revision at most one succeeds.
 ///
-/// No call blocks. Answers come on the executor that campaign() was given, in no particular order.
-/// Threading: every call comes from that executor, but leave(), which may come from anywhere.
+/// No call blocks. Answers run on the executor passed to campaign(), in any order.
+/// Threading: all calls come from that executor, except leave(), which any thread may call.
 /// Lifetime: outlives the controller that uses it, which calls leave() before its executor ends.
 class ClusterStateStore {
  public:
@@ -46,33 +46,34 @@ class ClusterStateStore {
 
   virtual ~ClusterStateStore() = default;
 
-  /// Takes part in elections as `name`, which no other member has, until leave(). `on_change` is called with what is
-  /// known first and with every change; it may miss states that lasted for a moment. To be called once.
+  /// Takes part in elections until leave(), under a `name` that no other member has. `on_change` is called with the
+  /// first known leadership and with every change; it may miss a leadership that is short. Must be called once.
   virtual void campaign(const std::string& name, Executor& executor, OnLeadership on_change) = 0;
-  /// Gives up the leadership, or the place in the queue, and goes to its end.
+  /// Gives up the leadership or the place in the queue of candidates, and goes to the end of the queue.
   virtual void resign() = 0;
-  /// No answer and no change is told after it. Gives the leadership up if it was held.
+  /// Ends the membership, and the leadership if this member has it. No callback runs afterwards.
   virtual void leave() = 0;
 
-  /// Asks the store whether `term` is still this member's. An OK means that it was at some moment after the call, and
-  /// that nobody else leads for session_timeout() after the call, as measured here. Errors: WrongDistribution if the
-  /// term is over; Unavailable or Timeout if the store cannot say.
+  /// Asks the store whether this member still leads in `term`. OK: it led at some moment after the call, and no other
+  /// member leads until session_timeout() after the call, measured here. Errors: WrongDistribution if the term is over;
+  /// Unavailable or Timeout if the store cannot tell.
   virtual void confirm(std::uint64_t term, OnConfirmed done) = 0;
   virtual Duration session_timeout() const = 0;
 
-  /// Errors: Unavailable, Timeout, IoError, Corruption. What was never written is revision 0 and empty.
+  /// Reads a record. A record that was never written is empty and has revision 0. Errors: Unavailable, Timeout,
+  /// IoError, Corruption.
   virtual void read(std::string_view record, OnRead done) = 0;
-  /// Writes if `record` still has revision `expected`, and answers with the new one. It survives whatever the store
-  /// survives before the answer. Errors: TestAndSetFailed if another revision is there; WrongDistribution if `term` is
-  /// over; Unavailable or Timeout (then it may have been written), IoError.
+  /// Writes `record` if it still has revision `expected`, and answers with the new revision. The write is durable
+  /// before the answer. Errors: TestAndSetFailed if the record has another revision; WrongDistribution if `term` is
+  /// over; Unavailable; Timeout, with which the write was possibly applied; IoError.
   virtual void write(std::uint64_t term, std::string_view record, std::uint64_t expected, std::string content,
                      OnWritten done) = 0;
 };
 
-/// The records of a cluster.
+/// Names of a cluster's records.
 inline constexpr std::string_view kClusterRecord = "cluster";
 inline constexpr std::string_view kSchemaRecord = "schemas";
-/// Up to which time timestamps may have been granted, in digits: microseconds since 1970.
+/// The record with the highest time that timestamps may have been granted: microseconds since 1970, in decimal digits.
 inline constexpr std::string_view kTimeRecord = "time";
 
 }  // namespace fjord::fleetcontroller

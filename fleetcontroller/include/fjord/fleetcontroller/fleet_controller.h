@@ -14,56 +14,55 @@ namespace fjord::fleetcontroller {
 class Controller;
 
 struct FleetControllerOptions {
-  /// Under which it takes part in elections: its address.
+  /// Name in elections: the controller's address.
   std::string name = "fleetcontroller.0";
-  /// What the cluster is made of when the store knows nothing yet. Afterwards the store counts.
-  std::vector<rpc::Address> distributors;  ///< By index.
-  std::vector<rpc::Address> storage;       ///< By index.
+  // The nodes and their distribution when the store is still empty. Afterwards the store's record counts.
+  std::vector<rpc::Address> distributors;  ///< Addresses by index.
+  std::vector<rpc::Address> storage;       ///< Addresses by index.
   std::string distribution;                ///< Text of the DistributionConfig.
   unsigned distribution_bits = 8;
-  /// Names of live settings that the configuration file gives a value for.
+  /// Names of the live settings that have a value in the configuration file.
   std::set<std::string> settings_from_file = {};
 
-  // Defaults of live settings of the same names (live_config.cpp).
+  // Defaults of the live settings with the same names (live_config.cpp).
   Duration poll_interval = milliseconds(300);
   Duration poll_timeout = milliseconds(1500);
-  /// A node that has not answered for so long is down.
+  /// Time without an answer after which a node is down.
   Duration down_after = milliseconds(1800);
-  /// A node whose machine has refused connections for so long is down too; 0: that counts like silence.
+  /// Time of refused connections after which a node is down; 0: refusals count as silence.
   Duration refused_after = milliseconds(400);
-  /// A distributor that was polled within this time may read from one replica; at most 5/6 of down_after.
+  /// Time after a poll in which a distributor may read from a single replica; at most 5/6 of down_after.
   Duration lease = milliseconds(1500);
   Duration pending_max = seconds(20);
   Duration transition_time = Duration(0);
   unsigned crashes_max = 10;
   Duration crash_period = seconds(600);
   Duration stable_period = seconds(60);
-  /// After it was elected the controller waits so long (and at least down_after) for nodes that were up before it calls
-  /// them down.
+  /// Time after the election, at least down_after, in which nodes that were up are not declared down for silence.
   Duration start_grace = milliseconds(2500);
 };
 
-/// What a fleet controller says of itself, for /health.
+/// Health of a fleet controller, for /health.
 struct FleetControllerHealth {
-  std::string phase;    ///< "standby", "loading", "leading", or "stranded": nodes know more than the records do.
-  std::string trouble;  ///< Why it leads and publishes nothing; empty: it does, or does not lead.
+  std::string phase;    ///< "standby", "loading", "leading", or "stranded": nodes know more than the records.
+  std::string trouble;  ///< Why a leader publishes nothing; empty: it publishes, or does not lead.
 };
 
-/// Polls every node, piggybacks the cluster state, and publishes a new version when something changed: first as
-/// pending, then, when all have acknowledged it, as active. Of several controllers over one store one leads, and the
-/// others wait and answer NotReady with its name. docs/design/0005-cluster-that-changes.md has the rules.
+/// Polls every node, sends the cluster state with the polls, and publishes a new version after a change: first as
+/// pending, and as active when all nodes have acknowledged it. Of several controllers over one store one leads. The
+/// others answer NotReady with the name of the leader. docs/design/0005-cluster-that-changes.md has the rules.
 ///
-/// Threading: `handle` from anywhere; all else on its own executor.
-/// Lifetime: `runtime`, `transport` and `store` outlive it; nothing calls it once its destructor has begun.
+/// Threading: any thread may call `handle`; everything else runs on the controller's own executor.
+/// Lifetime: `runtime`, `transport` and `store` outlive it. It must not be called once its destructor has begun.
 class FleetController final : public rpc::Service {
  public:
-  /// Errors: InvalidArgument (options).
+  /// Errors: InvalidArgument if the options are invalid.
   static Result<std::unique_ptr<FleetController>> open(const FleetControllerOptions& options, Runtime& runtime,
                                                        rpc::Transport& transport, ClusterStateStore& store);
   ~FleetController() override;
 
   bool handle(rpc::Request& request, rpc::Responder& respond) override;
-  /// From every thread.
+  /// Threading: any thread.
   FleetControllerHealth health() const;
 
  private:

@@ -14,41 +14,42 @@ namespace fjord::fleetcontroller {
 
 class MemoryStateStore;
 
-/// What a coordination service keeps: records, sessions, the queue of candidates. For simulation and tests; it lasts as
-/// long as the object, whatever happens to the controllers.
+/// The state of a coordination service in memory: records, sessions, the queue of candidates. For simulation and tests.
+/// It survives the end of controllers, but not of this object.
 ///
-/// Threading: every thread. Lifetime: outlives its stores.
+/// Threading: any thread. Lifetime: outlives its stores.
 class MemoryStateEnsemble {
  public:
   struct Options {
     Duration session_timeout = seconds(2);
-    /// Between a question and its answer.
+    /// Time between a call and its answer.
     Duration latency = milliseconds(1);
   };
 
-  /// `clock` decides which sessions are over.
+  /// `clock` measures the timeouts of sessions.
   MemoryStateEnsemble(const Clock& clock, Options options) : clock_(clock), options_(options) {}
   explicit MemoryStateEnsemble(const Clock& clock) : MemoryStateEnsemble(clock, Options()) {}
 
-  /// Faults, by the name under which a member takes part. Ends its session at once; it hears of it when it asks next.
+  /// Fault injection: ends the session of the member with this name at once. The member notices with its next call.
   void end_session(const std::string& name);
-  /// Nothing goes to or from that member until connect(); its session ends after its timeout.
+  /// Fault injection: cuts this member off until connect(). Its session ends after its timeout.
   void disconnect(const std::string& name);
   void connect(const std::string& name);
 
-  /// What is kept, and where its terms are.
+  /// All records and the newest term.
   struct Records {
     std::map<std::string, StoredRecord, std::less<>> records;
     std::uint64_t term = 0;
   };
-  /// Everything is forgotten, or as it was when it was copied. All sessions end.
+  /// Fault injection: deletes all records and ends all sessions.
   void lose_records() { set_records({}); }
+  /// Fault injection: replaces all records, for example by an older copy of them, and ends all sessions.
   void set_records(Records records);
   Records copy_records() const;
 
-  /// The newest term, and who has it (empty: nobody).
+  /// Returns the newest term and its leader; without a leader the name is empty.
   Leadership leadership() const;
-  /// How often anything was written.
+  /// Returns the number of successful writes.
   std::uint64_t writes() const;
 
  private:
@@ -60,7 +61,7 @@ class MemoryStateEnsemble {
   };
   std::uint64_t open_session(const std::string& name);
   void close_session(std::uint64_t id);
-  /// False if the session is over. Also finds out which others are.
+  /// Renews the session; returns false if it is over. Ends all sessions whose timeout has passed.
   bool touch(std::uint64_t id);
   bool is_connected(const std::string& name) const;
   bool leads(std::uint64_t id, std::uint64_t term) const;
@@ -74,7 +75,7 @@ class MemoryStateEnsemble {
   const Clock& clock_;
   const Options options_;
   mutable std::mutex mutex_;
-  std::vector<Session> queue_ FJORD_GUARDED_BY(mutex_);  ///< The first leads.
+  std::vector<Session> queue_ FJORD_GUARDED_BY(mutex_);  ///< Candidates; the first one leads.
   std::vector<std::string> disconnected_ FJORD_GUARDED_BY(mutex_);
   std::uint64_t next_session_ FJORD_GUARDED_BY(mutex_) = 1;
   std::uint64_t leading_session_ FJORD_GUARDED_BY(mutex_) = 0;
@@ -83,8 +84,8 @@ class MemoryStateEnsemble {
   std::map<std::string, StoredRecord, std::less<>> records_ FJORD_GUARDED_BY(mutex_);
 };
 
-/// One controller's part in an ensemble. A new one of the same name ends the session of the former: a process that has
-/// started anew need not wait until it is forgotten.
+/// One controller's membership in an ensemble. A new member ends the session of an earlier one with the same name, so
+/// that a restarted process need not wait for the session's timeout.
 class MemoryStateStore final : public ClusterStateStore {
  public:
   explicit MemoryStateStore(MemoryStateEnsemble& ensemble);

@@ -9,16 +9,15 @@
 
 namespace fjord::fleetcontroller {
 
-/// The embedded store: a LevelDB database in a folder, for a cluster with one fleet controller. Its one member always
-/// leads, in a new term with every campaign and every resignation. Each write is on the disk before it is answered.
+/// The embedded store: a LevelDB database in a folder, for a cluster with one fleet controller. Its only member always
+/// leads; each campaign() and each resign() begins a new term. Each write is on the disk before it is answered.
 ///
-/// Threading: as the interface; reads and writes happen on the caller's executor, which is fine for records that are
-/// small and change seldom.
+/// Threading: as the interface. Reads and writes run on the caller's executor: records are small and change seldom.
 class LevelDbStateStore final : public ClusterStateStore {
  public:
-  /// Opens or makes the database in `directory`/store. A state file of earlier versions in `directory` is taken over
-  /// when there is no database yet; the file stays. `env` is used for that file alone.
-  /// Errors: Corruption, IoError (also when another process has it open).
+  /// Opens or creates the database in `directory`/store. If the database has no records yet, it takes them over from a
+  /// state file of earlier versions in `directory`; the file stays. `env` is used for the folder and that file.
+  /// Errors: Corruption; IoError, also if another process has the database open.
   static Result<std::unique_ptr<LevelDbStateStore>> open(Env& env, const std::string& directory);
   ~LevelDbStateStore() override;
 

@@ -9,23 +9,23 @@
 namespace fjord::fleetcontroller {
 
 struct ZooKeeperOptions {
-  std::string servers;          ///< "host:port,host:port,...", the whole ensemble.
-  std::string root = "/fjord";  ///< Where the cluster's nodes are; made if it is not there. One path a cluster.
+  std::string servers;          ///< "host:port,host:port,...": all servers of the ensemble.
+  std::string root = "/fjord";  ///< Path of the cluster's ZooKeeper nodes, one for each cluster; created if missing.
   Duration session_timeout = seconds(6);
 };
 
 /// The store in a ZooKeeper ensemble, for clusters with several fleet controllers.
 ///
-/// Below `root`: election/ has an ephemeral sequential node a member, the lowest leads and its number is the term;
-/// records/ has a node a record; fence holds the term of the newest leader. A new leader writes the fence before it is
-/// told that it leads, and every write checks that the fence is still its own. A leader confirms itself with a write to
-/// its own node, which a quorum has to agree to. A record has to be smaller than ZooKeeper's limit for a node (1 MiB as
-/// it comes).
+/// Below `root`: election/ has an ephemeral sequential node for each member. The lowest one leads, and its number plus
+/// one is the term. records/ has a node for each record. fence holds the term of the newest leader. A new leader writes
+/// the fence before on_change reports its leadership, and every write checks that the fence is still its own. confirm()
+/// writes the leader's own node, which needs a quorum. A record has to be smaller than ZooKeeper's limit for a node (1
+/// MiB by default).
 ///
 /// Threading: as the interface. ZooKeeper's threads only post to the executor. Lifetime: as the interface.
 class ZooKeeperStateStore final : public ClusterStateStore {
  public:
-  /// Connects when campaign() is called; a server that cannot be reached is tried again for ever.
+  /// campaign() connects, and retries servers that cannot be reached without limit.
   ZooKeeperStateStore(ZooKeeperOptions options, Random random);
   ~ZooKeeperStateStore() override;
 
