@@ -156,8 +156,8 @@ class BucketMerge : public std::enable_shared_from_this<BucketMerge> {
   bool retaking_ = false;  // True while missing_ holds the refused entries.
   History history_ = History::Union;
   bool is_first_page_ = true;        // True until the source's first page has arrived.
-  spi::Forgotten own_forgotten_;     // Of this replica, when the merge from this source began.
-  spi::Forgotten source_forgotten_;  // Of the source, when the merge from it began.
+  spi::Forgotten own_forgotten_;     // This replica's, when the merge from this source began.
+  spi::Forgotten source_forgotten_;  // The source's, when the merge from it began.
   rpc::MergeBucketReply reply_;
 };
 

@@ -368,9 +368,8 @@ void BucketMaintainer::on_installed(std::uint16_t node, const std::vector<Bucket
   });
 }
 
-/// Compares the contents of members. An abandoned write may land at a member after a merge has looked there, and before
-/// the member has the new set. Under the new set none can land and none is in flight, so members with different
-/// contents differ.
+/// Compares the contents of members. An abandoned write may land after a merge has looked at a member and before the
+/// member has the new set. Under the new set none can land and none is in flight.
 void BucketMaintainer::compare_content(BucketEntry& entry, std::uint16_t node, const BucketInfo& content,
                                        Install& install) {
   if (!entry.set.contains(node) || entry.is_damaged(node) || context_.options.sabotage.repair_unmerged) return;
@@ -382,10 +381,9 @@ void BucketMaintainer::compare_content(BucketEntry& entry, std::uint16_t node, c
   }
 }
 
-/// All nodes that were asked have the set. Older members get it first, then new ones. If new ones alone knew of it,
-/// they could go on without an older one, which would come back, find itself a member of the set that it knows, and be
-/// believed. The replicas that the set leaves out get it last. While they alone knew of it, a distributor that takes
-/// over would look for members that do not know that they are members.
+/// All nodes that were asked have the set. Older members get it first. If new ones alone knew of it, they could go on
+/// without an older one, which would come back and be believed. The replicas that the set leaves out get it last: a
+/// distributor that takes over would look for members that do not know that they are members.
 void BucketMaintainer::installed_on_all(BucketEntry& entry) {
   std::vector<std::uint16_t> next = std::exchange(entry.joining, {});
   if (next.empty()) next = std::exchange(entry.dropped, {});
@@ -698,9 +696,8 @@ void BucketMaintainer::on_compared(BucketId bucket, const std::map<std::uint16_t
   extend_set(entry);
 }
 
-/// Keeps the set while no member is intact. It is unknown what was lost, so no replica becomes a member: one that was
-/// filled from damaged ones would say that there is nothing where something was lost. No replica is deleted, since it
-/// may hold what was lost.
+/// Keeps the set while no member is intact. No replica becomes a member: one that was filled from damaged ones would say
+/// that there is nothing where something was lost. No replica is deleted, since it may hold what was lost.
 void BucketMaintainer::keep_damaged_set(BucketEntry& entry) {
   if (entry.filling.empty() && entry.stale.empty() &&
       same_nodes(entry.set.nodes, wanted_members(entry, *context_.snapshot))) {
