@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint32_t kPageBytes = std::uint32_t{8} << 20;
 constexpr Duration kPatience = seconds(60);
 
-/// Documents and the exact sum of prices of a group.
+/// Document count and exact sum of prices of a group.
 struct Expected {
   std::uint64_t count = 0;
   std::int64_t price = 0;
@@ -29,7 +29,7 @@ using Groups = std::map<std::string, Expected, std::less<>>;
 
 constexpr std::int32_t kPriceGroups = 25'000;
 
-/// The answer of the distributor that runs the job.
+/// Returns the answer of the distributor that runs the job.
 Result<rpc::ListJobsReply> ask(Connection& connection, const rpc::ListJobs& request) {
   std::mutex mutex;
   std::condition_variable changed;
@@ -51,7 +51,7 @@ Result<rpc::ListJobsReply> ask(Connection& connection, const rpc::ListJobs& requ
   return std::move(*answer);
 }
 
-/// Empty, or the first difference. Rows: key, count, sum of the prices.
+/// Compares rows (key, count, sum of the prices). Returns an empty string, or the first difference.
 std::string difference(const std::vector<std::string>& rows, const Groups& expected) {
   if (rows.size() != expected.size()) return fmt::format("{} rows instead of {}", rows.size(), expected.size());
   for (const std::string& row : rows) {

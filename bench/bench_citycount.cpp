@@ -29,7 +29,7 @@ Counts expected_counts(const ListingGenerator& generator, std::uint64_t document
   return counts;
 }
 
-/// Asks until the job is done. Errors: its own; Timeout.
+/// Polls until the job is done. Errors: those of the job; Timeout.
 Result<rpc::JobStatus> wait_for_job(SyncClient& client, const std::string& id) {
   const Stopwatch watch;
   while (watch.seconds() < kPatienceSeconds) {
@@ -70,7 +70,7 @@ Result<KeyedResults> read_results(Connection& connection, const rpc::JobStatus& 
   return std::move(*answer);
 }
 
-/// Empty, or the first difference.
+/// Returns an empty string, or the first difference.
 std::string difference(const KeyedResults& results, const Counts& expected, std::uint64_t documents) {
   std::uint64_t sum = 0;
   for (const auto& [city, json] : results) {
@@ -88,7 +88,7 @@ std::string difference(const KeyedResults& results, const Counts& expected, std:
   return {};
 }
 
-/// In seconds from the submit.
+/// Seconds since the job was submitted.
 struct Times {
   double job = 0;
   double total = 0;

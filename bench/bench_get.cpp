@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kInFlight = 64;
 constexpr std::size_t kLatenciesReserved = 1 << 20;
 
-/// What a series of reads is checked against and when it ends.
+/// The expected values of a series of reads, and its end.
 class Reads {
  public:
   Reads(const ListingGenerator& generator, const std::vector<std::uint64_t>& expected, const BenchOptions& options)
@@ -62,7 +62,7 @@ class Reads {
   std::string error_;
 };
 
-/// One thread that waits for each answer, as most programs do it.
+/// One thread that waits for each answer, as most programs do.
 int run_one(Connection& connection, Reads reads) {
   SyncClient sync = connection.sync();
   while (reads.wanted()) {
@@ -74,7 +74,7 @@ int run_one(Connection& connection, Reads reads) {
   return reads.report("inflight1");
 }
 
-/// Each answer starts the next read. Everything runs on the client's executor, except wait().
+/// Many reads in flight; each answer starts the next one. Everything except wait() runs on the client's executor.
 class ManyReads {
  public:
   ManyReads(AsyncClient& client, Reads& reads) : client_(client), reads_(reads) {}
@@ -127,7 +127,7 @@ int run_get(Connection& connection, const ListingGenerator& generator, const Ben
   std::vector<std::uint64_t> expected;
   prepare([&] { expected = fingerprints(generator, options.documents); });
   const CpuStopwatch cpu;
-  // Reads starts its watch when it is made, so each series makes its own.
+  // The constructor of Reads starts its stopwatch, so each series makes its own.
   if (const int code = run_one(connection, Reads(generator, expected, options)); code != 0) return code;
   if (const int code = run_many(connection, Reads(generator, expected, options)); code != 0) return code;
   print_metric("get", "client_cpu_s", cpu.seconds(), "s");

@@ -23,8 +23,8 @@ std::int64_t since_boot_us(SteadyTime time) {
   return std::chrono::duration_cast<std::chrono::microseconds>(time.time_since_epoch()).count();
 }
 
-/// Starts operations and writes a line for each one that has ended: when it was due (CLOCK_MONOTONIC, microseconds),
-/// what it was, how long it took from then on, and how it ended.
+/// Starts operations and writes one line for each when it has ended: the time at which it was due (CLOCK_MONOTONIC,
+/// microseconds), its kind, its duration from then on, and its outcome.
 class Load {
  public:
   Load(AsyncClient& client, const ListingGenerator& generator, const BenchOptions& options, std::FILE* out)
@@ -37,7 +37,7 @@ class Load {
     fmt::print(out_, "due_us,kind,latency_us,status,attempts\n");
   }
 
-  // Both on the main thread.
+  // Both start functions: main thread.
   void start_get(const char* kind, SteadyTime due) {
     const std::uint64_t number = random_.below(options_.documents);
     ++started_;
@@ -65,7 +65,7 @@ class Load {
   std::uint64_t closed_started = 0;
 
  private:
-  // On the client's executor.
+  // Runs on the client's executor.
   void ended(const char* kind, SteadyTime due, const OperationOutcome& outcome, bool wrong) {
     const auto taken = std::chrono::duration_cast<std::chrono::microseconds>(SteadyClock::now() - due).count();
     fmt::print(out_, "{},{},{},{},{}\n", since_boot_us(due), kind, taken,
@@ -90,7 +90,7 @@ class Load {
   std::atomic<std::uint64_t> failed_ = 0;
 };
 
-/// True when standard input has ended; waits at most a millisecond for that.
+/// Returns true if standard input has ended; waits at most a millisecond.
 bool input_ended() {
   pollfd input{STDIN_FILENO, POLLIN, 0};
   if (::poll(&input, 1, 1) <= 0) return false;
@@ -98,7 +98,7 @@ bool input_ended() {
   return ::read(STDIN_FILENO, ignored, sizeof(ignored)) <= 0;
 }
 
-/// How many of `rate` a second are due after `seconds`.
+/// Returns the number of operations due after `seconds` at `rate` per second.
 std::uint64_t due_count(double rate, double seconds) { return static_cast<std::uint64_t>(rate * seconds); }
 
 void run_until_end(Load& load, const BenchOptions& options) {
@@ -134,7 +134,7 @@ int run_load(Connection& connection, const ListingGenerator& generator, const Be
   if (!out) return fail(fmt::format("load: {} cannot be written", options.output));
   Load load(connection.client(), generator, options, out.get());
   run_until_end(load, options);
-  // Each operation ends at its deadline at the latest.
+  // Each operation ends by its deadline.
   while (load.under_way() != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
   print_metric("load", "operations", static_cast<double>(load.started()), "1");
   print_metric("load", "failed", static_cast<double>(load.failed()), "1");

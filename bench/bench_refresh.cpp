@@ -40,7 +40,7 @@ std::vector<Query> queries() {
           {"body", make("country", {"count()", "sum(price)"}, "listing.description != \"\"")}};
 }
 
-/// The first documents in the order of the bucket tree, so that they are in few buckets.
+/// Returns the first `count` documents in the order of the bucket tree; they lie in few buckets.
 std::vector<std::uint64_t> neighbours(const ListingGenerator& generator, std::uint64_t documents, std::uint64_t count) {
   std::vector<std::pair<std::uint64_t, std::uint64_t>> by_position;
   by_position.reserve(documents);
@@ -74,7 +74,7 @@ class Refresh {
  public:
   Refresh(Connection& connection, const BenchOptions& options) : connection_(connection), options_(options) {}
 
-  /// The median of several runs, each after `prepare()`, and the last answer.
+  /// Returns the median of several runs, each after `prepare()`, and the last answer.
   template <typename F>
   Result<Answer> run(const Query& query, bool is_incremental, unsigned repeat, F prepare) {
     std::vector<double> seconds;
@@ -88,7 +88,8 @@ class Refresh {
     return last;
   }
 
-  /// Incremental runs, each after `prepare()`. The rows of the last have to be those of one that reads everything.
+  /// Runs incremental jobs, each after `prepare()`, and compares the last rows with those of a run that reads
+  /// everything.
   template <typename F>
   Status check(const Query& query, const char* what, unsigned repeat, F prepare) {
     FJORD_TRY_ASSIGN(Answer answer, run(query, true, repeat, prepare));

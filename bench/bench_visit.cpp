@@ -16,13 +16,13 @@
 namespace fjord::bench {
 namespace {
 
-/// Takes in what a visit delivers. Confined to one thread at a time.
+/// Collects the documents of a visit. Threading: one thread at a time.
 class VisitedDocuments {
  public:
   VisitedDocuments(const DocumentTypeRepo& types, const std::vector<std::uint64_t>& expected)
       : types_(types), expected_(expected), seen_(expected.size()) {}
 
-  /// Empty, or what is wrong with the block.
+  /// Returns an empty string, or the error in the block.
   std::string take(std::string_view block) {
     DocBlockReader reader(block);
     while (const auto entry = reader.next()) {
@@ -57,7 +57,7 @@ class VisitedDocuments {
   std::uint64_t bytes_ = 0;
 };
 
-/// Visits once; the documents are given to `visited` on the connection's executor. Returns when all is over.
+/// Runs one visit; passes the documents to `visited` on the connection's executor. Returns when the visit has ended.
 Status visit(Connection& connection, rpc::SnapshotHolder& holder, VisitedDocuments& visited) {
   std::mutex mutex;
   std::condition_variable changed;

@@ -12,8 +12,8 @@
 
 namespace fjord::bench {
 
-/// Makes the documents of the benchmarks. Document n is a function of the seed and n alone, so that every benchmark
-/// knows what must be stored without asking.
+/// Makes the documents of the benchmarks. Document n depends only on the seed and n, so every benchmark knows the
+/// expected content without reading it.
 ///
 /// Ids are "id:bench:listing::<n>". Header and body together have kDocumentBytes bytes. Cities are drawn from kCities
 /// names by Zipf's law with exponent 1: the most frequent one has about 13 % of the documents.
@@ -28,7 +28,7 @@ class ListingGenerator {
   static Result<ListingGenerator> make(const DocumentTypeRepo& types, std::uint64_t seed);
 
   std::string id(std::uint64_t number) const;
-  /// The number in an id; empty if it is not one of ours.
+  /// Returns the number in an id; empty if this generator does not make such an id.
   static std::optional<std::uint64_t> number_of(std::string_view id);
 
   EncodedDocument document(std::uint64_t number) const;
@@ -47,13 +47,13 @@ class ListingGenerator {
   const DocumentType* type_;
   std::uint64_t seed_;
   std::vector<City> cities_;
-  std::vector<double> cumulative_;  // by city: the probability of it or one before it
+  std::vector<double> cumulative_;  // By city: probability that a draw is this city or an earlier one.
   std::vector<std::string> words_;
 };
 
-/// Hash of both parts: what a benchmark compares instead of keeping all documents.
+/// Returns a hash of header and body, which benchmarks compare instead of keeping all documents.
 std::uint64_t fingerprint(std::string_view header, std::string_view body);
-/// By number, for the documents 0 to `count` - 1.
+/// Returns the fingerprints of documents 0 to `count` - 1.
 std::vector<std::uint64_t> fingerprints(const ListingGenerator& generator, std::uint64_t count);
 
 }  // namespace fjord::bench

@@ -15,7 +15,7 @@ namespace fjord::bench {
 struct Answer {
   std::vector<std::string> rows;
   rpc::JobStatus status;
-  double seconds = 0;  ///< From submitting the job until the rows are here.
+  double seconds = 0;  ///< Time from submitting the job until all rows have arrived.
 };
 
 /// Runs an aggregation and fetches its rows.

@@ -11,7 +11,7 @@
 namespace fjord::bench {
 
 void print_metric(std::string_view benchmark, std::string_view metric, double value, std::string_view unit) {
-  // Four digits mean something here; more would only look exact.
+  // Four digits are meaningful; more would only look exact.
   const int digits_before_point = value == 0 ? 4 : static_cast<int>(std::floor(std::log10(std::abs(value)))) + 1;
   const int decimals = std::clamp(4 - digits_before_point, 0, 6);
   fmt::print("{} {} {:.{}f} {}\n", benchmark, metric, value, decimals, unit);

@@ -10,23 +10,22 @@
 
 namespace fjord::bench {
 
-/// "benchmark metric value unit" on standard output, at once.
+/// Prints "benchmark metric value unit" on standard output and flushes it.
 void print_metric(std::string_view benchmark, std::string_view metric, double value, std::string_view unit);
-/// "fjord-bench: text" on standard error.
+/// Prints "fjord-bench: text" on standard error.
 void say(std::string_view text);
-/// Says the error and returns the exit code 1.
+/// Prints the error and returns the exit code 1.
 int fail(std::string_view text);
 int fail(const Status& status);
 
-/// The value below which a part of `fraction` lies (the upper neighbour, no interpolation); 0 if there are none.
-/// Reorders `values`.
+/// Returns the quantile: the value below which a part of `fraction` lies (the upper neighbour, no interpolation); 0 if
+/// `values` is empty. Reorders `values`.
 double quantile(std::vector<double>& values, double fraction);
 
-/// Runs `task` on a thread of the name "prepare" and waits for it, so that profiles show apart what belongs to no
-/// measurement.
+/// Runs `task` on a thread named "prepare" and waits for it, so that profiles separate work that is not measured.
 void prepare(const std::function<void()>& task);
 
-/// Seconds since it was made.
+/// Measures seconds since its construction.
 class Stopwatch {
  public:
   Stopwatch() : start_(SteadyClock::now()) {}
@@ -37,7 +36,7 @@ class Stopwatch {
   SteadyClock::time_point start_;
 };
 
-/// CPU time of this process since it was made, all threads together.
+/// Measures the CPU time of this process, over all threads, since its construction.
 class CpuStopwatch {
  public:
   CpuStopwatch() : start_(now()) {}

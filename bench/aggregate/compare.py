@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`./run bench aggregate`: the same aggregations over the same documents by Fjord and by others."""
+"""`./run bench aggregate`: the same aggregations over the same documents by Fjord and by other systems."""
 
 import argparse
 import collections
@@ -63,14 +63,14 @@ def parse_arguments():
 
 
 def make_work_folder():
-    """In TMPDIR: PostgreSQL may run as another user, who cannot go through every folder that a checkout may lie in."""
+    """In TMPDIR: PostgreSQL may run as another user, which may lack access to a folder above the checkout."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="fjord-bench-aggregate."))
     folder.chmod(0o755)
     return folder
 
 
 def python_with(packages):
-    """The Python of a virtual environment that has them, in the versions of versions.txt."""
+    """Returns the Python of a virtual environment with these packages, in the versions of versions.txt."""
     wanted = [line.strip() for line in (HERE / "versions.txt").read_text().splitlines()
               if line.split("==")[0].strip() in packages]
     folder = OUTPUT / "venv"
@@ -112,7 +112,7 @@ def answer_of(path):
 
 
 def difference(answer, expected):
-    """Empty if the answers are equal."""
+    """Returns an empty string if the answers are equal."""
     if answer.keys() != expected.keys():
         return f"{len(answer)} groups instead of {len(expected)}, {len(answer.keys() ^ expected.keys())} not in both"
     wrong = [key for key in expected if answer[key] != expected[key]]
@@ -120,7 +120,7 @@ def difference(answer, expected):
 
 
 def expected_answers(documents):
-    """Computed from the rows one after the other."""
+    """Computes the answers from the rows one after the other."""
     groups = {name: collections.defaultdict(lambda: [0, 0]) for name in queries.QUERIES}
     with open(documents.csv, encoding="ascii") as rows:
         for row in rows:
@@ -136,7 +136,7 @@ def expected_answers(documents):
 
 
 def measure(arguments, documents, made, folder):
-    """Seconds by (system, query): lists of (seconds, CPU seconds). Raises if an answer is wrong."""
+    """Returns lists of (seconds, CPU seconds) by (system, query). Raises if an answer is wrong."""
     expected = expected_answers(documents)
     figures = collections.defaultdict(list)
     rows = folder / "rows"
@@ -192,7 +192,7 @@ def update_page(text):
 
 def main():
     arguments = parse_arguments()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # by way of `finally`
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # Exits through `finally`.
     OUTPUT.mkdir(parents=True, exist_ok=True)
     folder = make_work_folder()
     made = []

@@ -1,8 +1,8 @@
-"""The documents of `./run bench aggregate`, from a seed: lines of JSON, which DuckDB, Spark and `fjord import` read, and
-the same without the description as CSV, which PostgreSQL copies.
+"""The documents of `./run bench aggregate`, made from a seed: lines of JSON, which DuckDB, Spark and `fjord import`
+read, and the same without the description as CSV, which PostgreSQL copies.
 
-Every city occurs. What is left is drawn by Zipf's law, so that a few cities have many documents. The country of a city
-is always the same; a document's population is that of a district.
+Every city occurs. The other cities are drawn by Zipf's law, so that a few cities have many documents. The country of a
+city is always the same; a document's population is that of a district.
 """
 
 import bisect
@@ -36,7 +36,7 @@ def write(json_path, csv_path, count, seed):
     cumulative = list(itertools.accumulate(1 / rank for rank in range(1, CITIES + 1)))
     filler = " ".join(_words(generator, 4000))
     written = 0
-    # The numbers are keys of which each is there once; they do not come in order.
+    # The numbers are unique keys; they do not come in order.
     numbers = list(range(count))
     generator.shuffle(numbers)
     with open(json_path, "w", encoding="ascii") as lines, open(csv_path, "w", encoding="ascii") as rows:

@@ -1,6 +1,6 @@
-"""Runs SQL with DuckDB; the Python of the virtual environment that has it. Standard input: one JSON object a line,
-{"sql": ...}, with "rows" a file that the result is written to. Standard output: {"seconds": ..., "cpu_seconds": ...,
-"version": ...} for each. A result counts as readable when its columns are arrays in memory."""
+"""Runs SQL with DuckDB, in the Python of a virtual environment that has it. Standard input: one JSON object per line,
+{"sql": ...}, with "rows" a file for the result. Standard output: {"seconds": ..., "cpu_seconds": ..., "version":
+...} for each query. A result counts as readable when its columns are arrays in memory."""
 
 import json
 import sys

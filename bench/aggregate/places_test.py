@@ -1,4 +1,4 @@
-"""Where the comparison works: PostgreSQL runs as its own user, who has to be able to enter its folder."""
+"""The work folder of the comparison: PostgreSQL runs as its own user, which needs access to it."""
 
 import os
 import pathlib
@@ -35,7 +35,7 @@ class PlacesTest(unittest.TestCase):
         try:
             server = systems.Postgres(folder)
         except systems.Unavailable:
-            return  # there is no PostgreSQL here
+            return  # PostgreSQL is not installed.
         with self.assertRaisesRegex(systems.Unavailable, f"cannot enter {folder}.*TMPDIR"):
             server.start(None)
 

@@ -1,5 +1,6 @@
-"""The questions of `./run bench aggregate`: as a specification for Fjord and as SQL. `{source}` is a table or what reads
-the lines of JSON. All numbers are exact: sums are below 2^53, and a mean is a quotient that is rounded once."""
+"""The queries of `./run bench aggregate`, as a specification for Fjord and as SQL. `{source}` is a table, or an
+expression that reads the lines of JSON. All numbers are exact: sums are below 2^53, and a mean is a quotient that is
+rounded once."""
 
 QUERIES = {
     "count by city": {

@@ -1,6 +1,7 @@
-"""The systems that `./run bench aggregate` compares. Each starts what it needs in a folder of its own, takes the documents,
-answers queries and stops what it started. `ask(name, query, rows)` writes the result to the file `rows`, one JSON array a
-line, and returns seconds (from submitting the query until its result is readable) and CPU seconds (None if unknown)."""
+"""The systems that `./run bench aggregate` compares. Each starts its processes in its own folder, loads the documents,
+answers queries and stops its processes. `ask(name, query, rows)` writes the result to the file `rows`, one JSON
+array per line, and returns seconds (from submitting the query until its result is readable) and CPU seconds (None if
+unknown)."""
 
 import csv
 import glob
@@ -32,18 +33,18 @@ def run(arguments, **options):
 
 
 def cpu_seconds(pid, with_children=False):
-    """CPU time so far of a process, or with those of its children that have ended."""
+    """Returns the CPU time of a process so far, optionally with that of its ended children."""
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     return sum(map(int, fields[11:15 if with_children else 13])) / os.sysconf("SC_CLK_TCK")
 
 
 def can_enter(folder, user):
-    """True if a process with these arguments of subprocess.run (user, group, extra_groups) may go into the folder."""
+    """True if a process with these arguments of subprocess.run (user, group, extra_groups) can enter the folder."""
     return subprocess.run(["/bin/sh", "-c", 'cd -- "$1"', "sh", str(folder)], cwd="/", stderr=subprocess.DEVNULL, **user).returncode == 0
 
 
 class Fjord:
-    """Three storage nodes, a distributor and a fleet controller, each a process; one copy of each document."""
+    """Three storage nodes, a distributor and a fleet controller, each a process; redundancy 1."""
 
     name = "Fjord"
 
@@ -83,7 +84,7 @@ class Fjord:
 
 
 class Server:
-    """A program that takes queries as lines of JSON."""
+    """A program that reads queries as lines of JSON."""
 
     def __init__(self, log, python, script, *arguments):
         self.log = log
@@ -112,8 +113,8 @@ class Server:
 
 
 class DuckDb:
-    """In one process with as many threads as there are processors; `own`: over its own columns, in a file that was written
-    before, else over the lines of JSON with their schema given."""
+    """One process with as many threads as processors. `own`: reads its own columns, in a file written before; otherwise
+    the lines of JSON with a given schema."""
 
     def __init__(self, folder, python, threads, own):
         self.name = "DuckDB, its own columns" if own else "DuckDB, lines of JSON"
@@ -145,7 +146,7 @@ class DuckDb:
 
 
 class Spark:
-    """One process, the lines of JSON with their schema given, read anew for each query."""
+    """One process; reads the lines of JSON with a given schema again for each query."""
 
     def __init__(self, folder, python, threads):
         self.name = "Spark, lines of JSON"
@@ -173,7 +174,7 @@ class Spark:
 
 
 class Postgres:
-    """A server with a table of columns (without the description) that fits into its shared memory, asked by psql."""
+    """A server with a column table (without the description) that fits into its shared memory; queried through psql."""
 
     name = "PostgreSQL"
 
@@ -186,7 +187,7 @@ class Postgres:
         self.server = None
         self.user = {}
         if os.geteuid() == 0:
-            # It refuses to run as root.
+            # PostgreSQL refuses to run as root.
             owner = next((name for name in ("postgres", "nobody") if name in {one.pw_name for one in pwd.getpwall()}), None)
             if owner is None:
                 raise Unavailable("PostgreSQL does not run as root, and there is neither a user postgres nor nobody")
@@ -232,8 +233,8 @@ class Postgres:
         table = f"{rows}.csv"
         before = cpu_seconds(self.server.pid, with_children=True)
         said = self.psql(f"\\timing on\n\\pset format csv\n\\o {table}\n{query['sql'].format(source='places')};\n")
-        time.sleep(0.1)  # the process that worked for us ends; what it took then counts for the server
-        cpu = cpu_seconds(self.server.pid, with_children=True) - before  # the client's is not in it
+        time.sleep(0.1)  # The backend process ends; its CPU time then counts for the server.
+        cpu = cpu_seconds(self.server.pid, with_children=True) - before  # Without the client's CPU time.
         with open(table, newline="", encoding="utf-8") as source, open(rows, "w", encoding="utf-8") as target:
             for row in csv.reader(source):
                 target.write(json.dumps([value if number == 0 else json.loads(value) for number, value in enumerate(row)]) + "\n")
@@ -241,5 +242,5 @@ class Postgres:
 
     def stop(self):
         if self.server and self.server.poll() is None:
-            self.server.send_signal(signal.SIGINT)  # "fast": it ends its own processes
+            self.server.send_signal(signal.SIGINT)  # "Fast" shutdown: the server ends its own processes.
             self.server.wait(timeout=60)

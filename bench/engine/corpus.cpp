@@ -86,7 +86,7 @@ Corpus::Corpus(DocumentSize size, std::uint64_t documents, std::uint64_t seed) :
   FJORD_CHECK_MSG(selection.has_value(), selection.status().to_string());
   selection_ = {.types = *types, .selection = std::make_shared<const Selection>(std::move(*selection))};
 
-  // The payload comes last in the body; what stands before it is the same in all documents, as the lengths are.
+  // The payload comes last in the body; the bytes before it are equal in all documents, as the lengths are.
   const std::size_t wanted = size == DocumentSize::Small ? kSmallBodyBytes : kLargeBodyBytes;
   for (payload_bytes_ = wanted; payload_bytes_ > 0; --payload_bytes_) {
     const std::string sample(payload_bytes_, 'x');
@@ -181,7 +181,7 @@ std::vector<std::uint32_t> Corpus::shuffled(std::uint64_t stream) const {
 }
 
 std::span<const EngineWrite> CorpusBatch::puts(std::span<const std::uint32_t> numbers, unsigned version) {
-  // Reserved ahead, so that the views into it stay.
+  // Reserved ahead, so that views into it stay valid.
   bytes_.clear();
   bytes_.reserve(numbers.size() * (StoredForm::kPrefixBytes + corpus_->document_bytes()));
   ids_.clear();

@@ -11,16 +11,16 @@
 
 namespace fjord::bench {
 
-/// One word of every cache line of a part, added up: what a reader does at least that looks at all of it.
+/// Returns the sum of one word of every cache line of a part: the least work of a reader that looks at all of it.
 std::uint64_t touch(std::string_view part);
-/// A number that depends on all that a document is (of its bytes: on one word of every cache line). Those of several
-/// documents are added up, in any order.
+/// Returns a hash of a document (of its bytes: one word of every cache line). Sums of fingerprints do not depend on the
+/// order of the documents.
 std::uint64_t fingerprint(const GlobalId& gid, Timestamp timestamp, std::string_view header, std::string_view body);
 
-/// What an iteration has to give, or gave.
+/// The sums over the documents that an iteration has to return, or did return.
 struct Totals {
   std::uint64_t documents = 0;
-  std::uint64_t bytes = 0;  ///< Of headers and bodies.
+  std::uint64_t bytes = 0;  ///< Bytes of headers and bodies.
   std::uint64_t fingerprints = 0;
 
   void add(const EngineDocument& document) {
@@ -31,13 +31,13 @@ struct Totals {
   friend bool operator==(const Totals&, const Totals&) = default;
 };
 
-/// The documents of a benchmark: number n in version v depends on the seed, n and v alone. Ten buckets; headers of 200
-/// bytes in valid wire form, random bytes in the body, which no engine can make smaller.
+/// The documents of a benchmark: number n in version v depends only on the seed, n and v. They lie in ten buckets and
+/// have headers of 200 bytes in valid wire form and bodies of random bytes, which no engine can compress.
 ///
-/// Holds the headers of both versions in memory; bodies are cut out of one pool of random bytes.
+/// Holds the headers of both versions in memory; bodies are parts of one pool of random bytes.
 class Corpus {
  public:
-  static constexpr unsigned kVersions = 2;  ///< The one that is put, and the one that overwrites it.
+  static constexpr unsigned kVersions = 2;  ///< The version that is put, and the one that overwrites it.
   static constexpr unsigned kBuckets = 10;
   static constexpr unsigned kBucketBits = 4;
 
@@ -57,7 +57,7 @@ class Corpus {
   Totals expected(unsigned version, std::span<const std::uint32_t> numbers) const;
   Totals expected_selected(unsigned version) const;
 
-  /// All numbers in an order of its own for each `stream`.
+  /// Returns all numbers in random order; each `stream` has another order.
   std::vector<std::uint32_t> shuffled(std::uint64_t stream) const;
   std::vector<std::uint32_t> in_order() const;
 
@@ -81,14 +81,14 @@ class Corpus {
   std::uint64_t seed_;
   std::uint64_t document_bytes_ = 0;
   std::size_t payload_bytes_ = 0;
-  std::string body_frame_;  // what stands before the payload in each body
+  std::string body_frame_;  // Bytes before the payload in each body.
   std::string pool_;
   EngineSelection selection_;
   std::vector<GlobalId> gids_;
   Version versions_[kVersions];
 };
 
-/// Makes the writes of one batch, in memory that is used again for the next.
+/// Makes the writes of one batch, in memory that the next batch reuses.
 class CorpusBatch {
  public:
   explicit CorpusBatch(const Corpus& corpus) : corpus_(&corpus) {}

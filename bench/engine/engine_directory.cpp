@@ -20,7 +20,7 @@ Status errno_status(std::string_view what, const std::string& path) {
   return Status(StatusCode::IoError, fmt::format("{} {}: {}", what, path, std::strerror(errno)));
 }
 
-/// Calls `visit` with a descriptor of `path` and, if it is one, of all that is in that folder.
+/// Calls `visit` with a descriptor of `path` and, if it is a folder, of everything in it.
 Status for_each_open(const std::string& path, const std::function<Status(int, const std::string&)>& visit) {
   std::vector<std::string> paths = {path};
   std::error_code error;

@@ -7,29 +7,29 @@
 
 namespace fjord::bench {
 
-/// The folder of one engine, with the folders in it. Errors of all calls: IoError.
+/// The folder of one engine, with its subfolders. All calls may return IoError.
 ///
-/// Files that disappear meanwhile, because an engine tidies up, are passed over.
+/// Files that disappear during a call, because the engine deletes them, are skipped.
 class EngineDirectory {
  public:
-  /// Made empty; what was there is removed.
+  /// Creates an empty folder; removes an existing one first.
   static Result<EngineDirectory> make(std::string path);
   EngineDirectory(const EngineDirectory&) = delete;
   EngineDirectory& operator=(const EngineDirectory&) = delete;
   EngineDirectory(EngineDirectory&& other) noexcept : path_(std::move(other.path_)) { other.path_.clear(); }
   EngineDirectory& operator=(EngineDirectory&&) = delete;
-  /// Removes it.
+  /// Removes the folder.
   ~EngineDirectory();
 
   const std::string& path() const { return path_; }
-  /// What the file system has given to its files and folders.
+  /// Returns the bytes that the file system has allocated to its files and folders.
   Result<std::uint64_t> allocated_bytes() const;
-  /// Of its files, what is in the page cache.
+  /// Returns the bytes of its files that are in the page cache.
   Result<std::uint64_t> cached_bytes() const;
-  /// fsync of every file and folder.
+  /// Calls fsync on every file and folder.
   Status sync() const;
-  /// Takes its files out of the page cache: fsync, then POSIX_FADV_DONTNEED. Only while no file is open or mapped.
-  /// Errors: IoError also if more than a hundredth stays.
+  /// Removes its files from the page cache: fsync, then POSIX_FADV_DONTNEED. Precondition: no file is open or mapped.
+  /// Errors: IoError also if more than a hundredth stays in the cache.
   Status drop_from_cache() const;
 
  private:

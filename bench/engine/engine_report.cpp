@@ -32,7 +32,7 @@ std::string_view unit_name(Unit unit) {
   return "";
 }
 
-/// Three significant digits, thousands set apart.
+/// Returns the value with three significant digits and separated thousands.
 std::string format_value(double value) {
   if (value >= 1000) {
     std::string digits = fmt::format("{:.0f}", value);
@@ -70,7 +70,7 @@ class Reporter {
     std::string engine;
     double value = 0;
   };
-  /// The best of those engines that are not of the family of `engine`; or of all.
+  /// Returns the best of the engines outside of the family of `not_of`; null: of all engines.
   std::optional<Best> best(Metric metric, const std::string* not_of) const {
     std::optional<Best> found;
     const bool more = info_of(metric).more_is_better;
@@ -83,7 +83,7 @@ class Reporter {
     }
     return found;
   }
-  /// Above 1: better than the best of the others.
+  /// Returns the ratio to the best of the other families; above 1: better.
   std::optional<double> ratio(const std::string& engine, Metric metric) const {
     if (engine == kPlainFile) return std::nullopt;
     const std::optional<double> own = value(engine, metric);
@@ -100,7 +100,7 @@ class Reporter {
     return text;
   }
 
-  /// Rates of large documents are given in MB/s.
+  /// Returns the value in its table unit; rates of large documents are shown in MB/s.
   double shown(Metric metric, double value) const {
     if (unit(metric) == info_of(metric).unit) return value;
     return value * static_cast<double>(figures_.document_bytes(size_)) / kMega;

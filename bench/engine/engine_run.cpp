@@ -20,7 +20,7 @@ class Stopwatch {
  public:
   Stopwatch() : start_(std::chrono::steady_clock::now()), cpu_start_(cpu_now()) {}
   double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
-  /// Of all threads.
+  /// CPU time of all threads.
   double cpu_seconds() const { return cpu_now() - cpu_start_; }
 
  private:
@@ -36,7 +36,7 @@ class Stopwatch {
   double cpu_start_;
 };
 
-/// Resident memory of this process without mapped files, in MiB.
+/// Returns the resident memory of this process without mapped files, in MiB.
 double anonymous_memory() {
   std::ifstream status("/proc/self/status");
   for (std::string word; status >> word;) {
@@ -96,8 +96,8 @@ Status EngineRun::write_phase(EngineDurability durability) {
   return settle(Metric::SettleOverwrite);
 }
 
-/// First as the engine is after the writes, then after opening it anew: a store that keeps what it wrote in another
-/// form than what it reads is quicker then.
+/// Reads twice: right after the writes, and after the engine was reopened. A store that writes in another form than it
+/// reads is faster after reopening.
 Status EngineRun::hot_reads() {
   FJORD_TRY(hot_pass(Metric::GetHot, Metric::IterateHot, Metric::SelectHot));
   FJORD_TRY_ASSIGN(const double reopen_seconds, reopen());
@@ -222,7 +222,7 @@ Result<double> EngineRun::iterate_all(const Totals& expected, bool selected) {
   return seconds;
 }
 
-/// With the time until the files are on the device, so that nothing of it is left for the next measurement.
+/// Measures the time until the files are on the device, so that the next measurement starts without pending work.
 Status EngineRun::settle(Metric metric) {
   const Stopwatch watch;
   FJORD_TRY(engine_->settle());
@@ -232,7 +232,7 @@ Status EngineRun::settle(Metric metric) {
   return Status::ok();
 }
 
-/// From the call to the first answer.
+/// Returns the seconds from the call to the first answer.
 Result<double> EngineRun::reopen() {
   FJORD_TRY(engine_->close());
   engine_.reset();

@@ -12,13 +12,13 @@
 namespace fjord::bench {
 
 struct RunOptions {
-  std::string directory;  ///< Everything is below it.
+  std::string directory;  ///< Folder for all files of the run.
   std::uint64_t cold_gets_max = 5000;
-  unsigned passes = 3;  ///< Hot walks over everything, of which the median counts.
+  unsigned passes = 3;  ///< Number of hot iterations; the median counts.
 };
 
-/// Puts a corpus into one engine, reads it in all ways and takes it out again; then the writes again with sync. Every
-/// answer is compared with what it has to be.
+/// Puts a corpus into one engine, reads it in all ways and removes it; then repeats the writes with sync. Compares
+/// every answer with the expected one.
 class EngineRun {
  public:
   EngineRun(const EngineConfiguration& configuration, const Corpus& corpus, const RunOptions& options, Figures& figures)
@@ -63,8 +63,7 @@ class EngineRun {
   double memory_peak_ = 0;
 };
 
-/// What the file system does with as many bytes as the corpus has: written in one go and synced, read with 1 MiB a
-/// call.
+/// Measures the file system with as many bytes as the corpus has: one write and sync, then reads of 1 MiB each.
 Status measure_plain_file(const Corpus& corpus, const RunOptions& options, Figures& figures);
 
 }  // namespace fjord::bench

@@ -17,16 +17,16 @@
 
 namespace fjord::bench {
 
-/// When a batch counts as done: when a crash of the process cannot undo it, or when a loss of power cannot either.
+/// The durability of a finished batch: it survives a crash of the process, or also a power loss.
 enum class EngineDurability : std::uint8_t { Process, Sync };
-/// "process", "sync".
+/// Returns "process" or "sync".
 std::string_view to_string(EngineDurability durability);
 
 enum class DocumentSize : std::uint8_t { Small, Large };
-/// "small", "large".
+/// Returns "small" or "large".
 std::string_view to_string(DocumentSize size);
 
-/// A document on its way into an engine; for a remove, header, body and stored are empty.
+/// A document to be written; for a remove, header, body and stored are empty.
 struct EngineWrite {
   BucketId bucket;
   GlobalId gid;
@@ -34,7 +34,7 @@ struct EngineWrite {
   std::string_view id;
   std::string_view header;
   std::string_view body;
-  /// Timestamp, header and body in one piece (see StoredForm): what a store of keys and values takes without copying.
+  /// Timestamp, header and body in one piece (see StoredForm), which a key-value store takes without copying.
   std::string_view stored;
 };
 
@@ -43,7 +43,7 @@ struct EngineKey {
   GlobalId gid;
 };
 
-/// Views that live until the next call of the engine.
+/// Its views are valid until the next call of the engine.
 struct EngineDocument {
   GlobalId gid;
   Timestamp timestamp;
@@ -53,48 +53,48 @@ struct EngineDocument {
 
 using DocumentSink = std::function<void(const EngineDocument&)>;
 
-/// What an iteration selects by.
+/// The condition of a selecting iteration.
 struct EngineSelection {
   std::shared_ptr<const DocumentTypeRepo> types;
   std::shared_ptr<const Selection> selection;
 };
 
-/// The value under which a document is kept in a store of keys and values; the key is the gid.
+/// The value of a document in a key-value store; the key is the gid.
 ///
 ///     timestamp:u64 header_length:u32 header body
 struct StoredForm {
   static void append(std::string& to, Timestamp timestamp, std::string_view header, std::string_view body);
   static constexpr std::size_t kPrefixBytes = 12;
-  /// Errors: Corruption.
+  /// Errors: Corruption if the value is malformed.
   static Result<EngineDocument> read(std::string_view key, std::string_view value);
 };
 
-/// A storage engine as the driver sees it.
+/// A storage engine as the benchmark driver sees it.
 ///
-/// Threading: one thread calls; the engine may have others of its own.
-/// Lifetime: destroying it closes it.
+/// Threading: one thread calls; the engine may have threads of its own.
+/// Lifetime: the destructor closes the engine.
 class EngineUnderTest {
  public:
   virtual ~EngineUnderTest() = default;
 
-  /// Opens what is in `directory` (which exists), or makes it. Errors: IoError, Corruption.
+  /// Opens the data in `directory`, which exists, or creates it. Errors: IoError, Corruption.
   virtual Status open(const std::string& directory, EngineDurability durability) = 0;
-  /// Stores documents; all of them are as durable as `open` was asked for when it returns.
+  /// Stores documents. On return all of them have the durability that `open` asked for.
   virtual Status put_batch(std::span<const EngineWrite> writes) = 0;
   virtual Status remove_batch(std::span<const EngineWrite> writes) = 0;
   /// Errors: NotFound, Corruption, IoError.
   virtual Result<EngineDocument> get(const EngineKey& key) = 0;
-  /// Gives every document once.
+  /// Calls `sink` with every document once.
   virtual Status iterate(const DocumentSink& sink) = 0;
-  /// Gives every document that matches. Unless an engine knows better: reads all and evaluates in place.
+  /// Calls `sink` with every matching document. The default reads all documents and evaluates the selection on each.
   virtual Status iterate(const EngineSelection& selection, const DocumentSink& sink);
-  /// Lets the work finish that the engine has put off: flushes, compactions, checkpoints.
+  /// Finishes deferred work: flushes, compactions, checkpoints.
   virtual Status settle() = 0;
-  /// Fine if it is not open.
+  /// No effect if the engine is not open.
   virtual Status close() = 0;
 };
 
-/// An engine with its settings.
+/// An engine and its settings.
 struct EngineConfiguration {
   std::string name;    ///< "rocksdb-tuned"
   std::string family;  ///< "rocksdb"
@@ -102,7 +102,7 @@ struct EngineConfiguration {
   std::function<std::unique_ptr<EngineUnderTest>(DocumentSize size)> make;
 };
 
-/// All that were built in, those of Fjord first.
+/// Returns all engines of this build, Fjord's first.
 std::vector<EngineConfiguration> engine_configurations();
 
 std::vector<EngineConfiguration> provider_configurations();

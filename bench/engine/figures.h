@@ -10,7 +10,7 @@
 
 namespace fjord::bench {
 
-/// What is measured; the order of the tables.
+/// The measured figures, in the order of the tables.
 enum class Metric : std::uint8_t {
   PutProcess,
   PutSync,
@@ -61,17 +61,17 @@ struct MetricInfo {
 const std::vector<MetricInfo>& metric_infos();
 const MetricInfo& info_of(Metric metric);
 
-/// Under this name stand the figures of plain reads and writes of a file.
+/// The engine name of the figures of plain file reads and writes.
 inline constexpr std::string_view kPlainFile = "plain-file";
 
-/// All values that were measured, one for each repetition.
+/// All measured values, one for each repetition.
 class Figures {
  public:
   void add(DocumentSize size, const std::string& engine, Metric metric, double value);
   void set_document_bytes(DocumentSize size, std::uint64_t bytes) { document_bytes_[size] = bytes; }
   std::uint64_t document_bytes(DocumentSize size) const { return document_bytes_.at(size); }
 
-  /// Null if it was not measured.
+  /// Returns null if the metric was not measured.
   const std::vector<double>* values(DocumentSize size, const std::string& engine, Metric metric) const;
   bool has(DocumentSize size, const std::string& engine) const { return by_engine_.contains({size, engine}); }
 
@@ -80,7 +80,7 @@ class Figures {
   std::map<DocumentSize, std::uint64_t> document_bytes_;
 };
 
-/// The middle one, or the mean of the two in the middle. `values` is not empty.
+/// Returns the middle value, or the mean of the two middle ones. Precondition: `values` is not empty.
 double median(std::vector<double> values);
 
 }  // namespace fjord::bench

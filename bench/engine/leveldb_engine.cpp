@@ -84,7 +84,7 @@ class LeveldbEngine : public EngineUnderTest {
   Status iterate(const DocumentSink& sink) override {
     leveldb::ReadOptions options;
     options.verify_checksums = settings_.verify;
-    options.fill_cache = !settings_.tuned;  // a walk over everything would only push out what gets use
+    options.fill_cache = !settings_.tuned;  // A full iteration would evict the blocks that gets use.
     const std::unique_ptr<leveldb::Iterator> at(db_->NewIterator(options));
     for (at->SeekToFirst(); at->Valid(); at->Next()) {
       FJORD_TRY_ASSIGN(const EngineDocument document, StoredForm::read(view(at->key()), view(at->value())));
@@ -98,7 +98,7 @@ class LeveldbEngine : public EngineUnderTest {
       db_->CompactRange(nullptr, nullptr);
       return Status::ok();
     }
-    // There is no way to ask whether a compaction runs; it writes files.
+    // LevelDB cannot be asked whether a compaction runs, but a compaction changes the list of files.
     for (std::string before, now = listing();; before = now, now = listing()) {
       if (now == before) return Status::ok();
       std::this_thread::sleep_for(std::chrono::milliseconds(300));
@@ -127,7 +127,7 @@ class LeveldbEngine : public EngineUnderTest {
   leveldb::WriteOptions write_options_;
   leveldb::WriteBatch batch_;
   std::string value_;
-  std::unique_ptr<leveldb::DB> db_;  // last: uses the others
+  std::unique_ptr<leveldb::DB> db_;  // Last, because it uses the others.
 };
 
 LeveldbSettings tuned(DocumentSize size) {

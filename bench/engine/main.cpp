@@ -32,7 +32,7 @@ struct Settings {
   std::string markdown;
 };
 
-/// Empty with a message if a name is unknown.
+/// Returns an empty list, with a message, if a name is unknown.
 std::vector<EngineConfiguration> chosen_engines(const std::vector<std::string>& names) {
   std::vector<EngineConfiguration> all = engine_configurations();
   if (names.empty()) return all;
@@ -50,7 +50,7 @@ std::vector<EngineConfiguration> chosen_engines(const std::vector<std::string>& 
   return chosen;
 }
 
-/// False if an engine failed or gave a wrong answer; the others are measured all the same.
+/// Returns false if an engine failed or returned a wrong answer; the others are still measured.
 bool measure(const Settings& settings, const ReportOptions& report, const RunOptions& options, Figures& figures) {
   bool all_well = true;
   const auto check = [&](const std::string& name, const Status& status) {

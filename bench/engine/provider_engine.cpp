@@ -15,12 +15,12 @@ namespace {
 
 struct OpenedProvider {
   std::unique_ptr<spi::PersistenceProvider> provider;
-  std::function<Status()> settle;  ///< Does what maintain() alone would put off. Lives as long as the provider.
+  std::function<Status()> settle;  ///< Does the work that maintain() alone would defer. Lifetime: that of the provider.
 };
 using Opener = std::function<Result<OpenedProvider>(Env& env, const std::string& directory, Executor& background)>;
 
-/// Any engine of Fjord's own, called as a stripe calls it: a step of maintenance that is due is part of the batch after
-/// which it runs.
+/// Any engine of Fjord, called as a stripe calls it: a maintenance step that is due counts to the batch after which it
+/// runs.
 class ProviderEngine : public EngineUnderTest {
  public:
   explicit ProviderEngine(Opener opener) : opener_(std::move(opener)) {}
@@ -70,7 +70,7 @@ class ProviderEngine : public EngineUnderTest {
 
  private:
   void maintain_all() {
-    // What waits for a sync in the background says so by coming back soon; with nothing left to do, it comes back late.
+    // maintain() asks to be called again soon while a background sync is pending, and late if no work is left.
     constexpr Duration kIdle = std::chrono::milliseconds(100);
     for (spi::Maintenance left{.more = true}; left.more || left.next_in < kIdle;) {
       left = provider_->maintain(clock_.now());

@@ -26,7 +26,7 @@ rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size(
 
 enum class RocksdbKind : std::uint8_t { Default, Tuned, Mmap };
 
-/// What does not depend on the size of the documents: two cores, no compression, one writer at a time.
+/// Returns the options that do not depend on the document size: two cores, no compression, one writer at a time.
 rocksdb::Options tuned_options() {
   rocksdb::Options options;
   options.max_background_jobs = 4;
@@ -39,7 +39,7 @@ rocksdb::Options tuned_options() {
   options.level_compaction_dynamic_level_bytes = true;
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
-  options.recycle_log_file_num = 4;  // a synced write does not change the size of a recycled log
+  options.recycle_log_file_num = 4;  // A synced write does not change the size of a recycled log.
   options.advise_random_on_open = false;
   return options;
 }
@@ -183,7 +183,7 @@ class RocksdbEngine : public EngineUnderTest {
   rocksdb::WriteOptions write_options_;
   rocksdb::WriteBatch batch_;
   std::unique_ptr<rocksdb::DB> db_;
-  rocksdb::PinnableSlice value_;  // last: lives in the cache of the one before
+  rocksdb::PinnableSlice value_;  // Last, because it lives in the cache of db_.
 };
 
 }  // namespace

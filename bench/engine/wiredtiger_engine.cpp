@@ -35,8 +35,8 @@ class WiredtigerEngine : public EngineUnderTest {
   ~WiredtigerEngine() override { (void)close_connection(); }
 
   Status open(const std::string& directory, EngineDurability durability) override {
-    // Without the log nothing would survive a crash but what the last checkpoint has. `none` writes each commit's
-    // record to the file and does not sync it; without transaction_sync it would stay in a buffer of the process.
+    // Without the log only the last checkpoint would survive a crash. `none` writes each commit's record to the file
+    // without a sync; without transaction_sync it would stay in a buffer of the process.
     const std::string options =
         fmt::format("create,log=(enabled=true),transaction_sync=(enabled=true,method={}){}",
                     durability == EngineDurability::Sync ? "fsync" : "none", settings_.connection);
@@ -121,7 +121,7 @@ class WiredtigerEngine : public EngineUnderTest {
 
   const WiredtigerSettings settings_;
   WT_CONNECTION* connection_ = nullptr;
-  WT_SESSION* session_ = nullptr;  // both belong to the connection
+  WT_SESSION* session_ = nullptr;  // Session and cursor belong to the connection.
   WT_CURSOR* cursor_ = nullptr;
 };
 

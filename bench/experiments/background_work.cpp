@@ -1,5 +1,5 @@
-// How long anybody has to wait for the engine's background work: every step of splitting, joining and rewriting
-// slotfiles, checkpoints and the scrub, timed on the thread that serves the bucket. `./run experiment background-work`.
+// How long operations wait for the engine's background work: every step of splitting, joining and rewriting slotfiles,
+// of checkpoints and of the scrub, timed on the thread that serves the bucket. `./run experiment background-work`.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -28,11 +28,11 @@ constexpr BucketId kBucket(4, 3);
 
 double milliseconds(Duration duration) { return static_cast<double>(duration.count()) / 1e3; }
 
-/// What one kind of call took, each time.
+/// The durations of one kind of call.
 class Times {
  public:
   void add(Duration duration) { all_.push_back(duration); }
-  /// "count | median | 99.9 % | longest", in ms.
+  /// Returns "count | median | 99.9 % | longest", in ms.
   std::string row() {
     std::sort(all_.begin(), all_.end());
     if (all_.empty()) return "0 | | |";
@@ -82,7 +82,7 @@ class Experiment {
   }
 
  private:
-  /// Does it, and all background work that is left then.
+  /// Runs `what`, and then all background work that it leaves.
   Status phase(const char* name, const std::function<Status()>& what) {
     puts_.clear();
     gets_.clear();
@@ -92,7 +92,7 @@ class Experiment {
     constexpr Duration kIdle = std::chrono::milliseconds(100);
     for (spi::Maintenance left{.more = true, .next_in = {}}; left.more || left.next_in < kIdle;) {
       left = step();
-      if (left.more) get_one();  // else it would wait for as long as somebody reads
+      if (left.more) get_one();  // No get while the work waits, since it waits for as long as documents are read.
     }
     FJORD_TRY(provider_->health());
     const SlotfileStats after = provider_->stats();
@@ -105,7 +105,7 @@ class Experiment {
     return Status::ok();
   }
 
-  /// Every document but `left_out` percent of them, which ones by the version.
+  /// Writes all documents except `left_out` percent, which depend on the version.
   Status write_all(unsigned version, unsigned left_out, bool remove) {
     std::vector<spi::Write> writes;
     std::vector<spi::WriteResult> results;

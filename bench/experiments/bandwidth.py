@@ -14,15 +14,15 @@ from experiment import harness
 import faults
 import network
 
-HEADER = 200  # bytes of a message beside the document, as the seed has it
+HEADER = 200  # Bytes of a message beside the document, as in [VDS 2007, 6.4.1].
 SEGMENT = 1460
 ETHERNET = 18  # MAC header and checksum of a packet
-PACKET = 58  # Ethernet, IP and TCP, as the seed counts them
+PACKET = 58  # Ethernet, IP and TCP headers, as [VDS 2007, 6.4.1] counts them.
 STORAGE = 6
 
 
 def expected(payload, copies):
-    """Bytes on all links for one put (seed 002, 6.4.1)."""
+    """Bytes on all links for one put ([VDS 2007, 6.4.1])."""
     packets = math.ceil(HEADER / SEGMENT) + math.ceil((HEADER + payload) / SEGMENT)
     return (copies + 1) * (2 * HEADER + payload + packets * PACKET)
 
@@ -57,7 +57,7 @@ def measure(options):
         for copies in (1, 3) if options.quick else (1, 2, 3, 4):
             for in_flight in (1, 64):
                 if in_flight == 1 and not options.quick:
-                    documents_now = documents // 10  # each waits for the one before
+                    documents_now = documents // 10  # Each put waits for the one before.
                 else:
                     documents_now = documents
                 seconds, packets, size = one(payload, copies, documents_now, in_flight)

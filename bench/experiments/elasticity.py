@@ -31,7 +31,7 @@ def say(text):
 
 
 class Watch:
-    """Samples, on a thread of its own, what storage nodes fetched by merges and what they hold."""
+    """Samples, on its own thread, the entries that storage nodes fetched by merges and the documents that they hold."""
 
     def __init__(self, cluster, path):
         self.cluster = cluster
@@ -43,7 +43,7 @@ class Watch:
         self.thread.start()
 
     def merged_entries(self):
-        """Entries fetched by merges, by storage node, of those that answer."""
+        """Returns the entries fetched by merges, by storage node, for the nodes that answer."""
         config = (self.cluster.directory / "cluster.yaml").read_text().split("\nstorage:", 1)[1]
         found = {}
         for address in re.findall(r"http: *(\S+)", config):
@@ -57,7 +57,7 @@ class Watch:
         return found
 
     def merged_total(self, nodes):
-        """The same in all, when as many nodes have answered."""
+        """Returns the sum over all nodes, once that many nodes have answered."""
         return sum(harness.wait_until(lambda: (lambda found: found if len(found) == nodes else None)(self.merged_entries()),
                                       "all storage nodes show their metrics").values())
 
@@ -72,7 +72,7 @@ class Watch:
 
 
 class Visits:
-    """Visits all documents again and again; each visit has to find what was fed, whole and once."""
+    """Visits all documents repeatedly; each visit has to return the fed documents, each exactly once."""
 
     def __init__(self, cluster, documents, pause, path):
         self.command = [str(harness.BIN / "fjord-bench"), "visit", "--repeat", "1", "--documents", str(documents),
@@ -116,17 +116,17 @@ class Experiment:
         say(f"{name}: {self.phases[-1][2] - start:.2f} s")
 
     def storage(self, cluster):
-        """Documents by storage node, of those that are up or retired; and the buckets that are out of sync."""
+        """Returns the documents by storage node that is up or retired, and the number of buckets out of sync."""
         status = cluster.status()
         nodes = {node["node"]: node for node in status["nodes"] if node["node"].startswith("storage.")}
         return nodes, status["buckets"]
 
     def wait_moved(self, cluster, condition, what, seconds):
-        """Until every bucket is in sync and `condition` holds of the storage nodes."""
+        """Waits until every bucket is in sync and `condition` holds for the storage nodes."""
         def reached():
             nodes, buckets = self.storage(cluster)
             return buckets["out_of_sync"] + buckets["unavailable"] == 0 and buckets["total"] > 0 and condition(nodes)
-        harness.wait_until(reached, what, seconds, pause=0.25)  # Looking is work that the quiet phase has not.
+        harness.wait_until(reached, what, seconds, pause=0.25)  # Polling is work that the quiet phase does not have.
 
     def held(self, nodes):
         return sum(node["documents"] for node in nodes.values())
@@ -143,7 +143,7 @@ class Experiment:
         self.wait_moved(cluster, lambda nodes: nodes["storage.3"]["documents"] > 0 and self.held(nodes) == copies,
                         "the fourth node has its share, and nobody has more than that", 900)
         self.phase("add", start)
-        time.sleep(1)  # metrics of the last merge
+        time.sleep(1)  # Metrics of the last merge.
         nodes, _ = self.storage(cluster)
         self.figures["added"] = {"fetched": watch.merged_total(4) - before, "on_node": nodes["storage.3"]["documents"],
                                  "least": copies / 4}
@@ -201,7 +201,7 @@ class Experiment:
             watch = Watch(cluster, self.output / "moved.csv")
             visits = Visits(cluster, options.documents, options.visit_pause, self.output / "visits.csv")
             try:
-                time.sleep(3)  # connections, caches
+                time.sleep(3)  # Connections and caches warm up.
                 self.run_change(cluster, watch)
                 self.run_dead_node(cluster)
             finally:

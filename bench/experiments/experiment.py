@@ -1,7 +1,8 @@
-"""What the experiments in Python share: clusters with settings of their own, CSV files, plots and tables in Markdown.
+"""Common parts of the experiments in Python: clusters with their own settings, CSV files, plots and tables in Markdown.
 
-`run(doc, name, measure, show)` is the main function of one: `measure(options)` gives rows, which are kept in OUTPUT/NAME.csv;
-`show(rows, output)` plots them into OUTPUT and prints tables. `--plot` shows the rows of an earlier run again.
+`run(doc, name, measure, show)` is the main function of an experiment: `measure(options)` returns rows, which are kept
+in OUTPUT/NAME.csv; `show(rows, output)` plots them into OUTPUT and prints tables. `--plot` shows the rows of an earlier
+run again.
 """
 
 import argparse
@@ -29,7 +30,8 @@ def say(text):
 
 
 def timed(call):
-    """Seconds of the clock and of the CPU of the programs that `call` runs and waits for, and what it returns."""
+    """Returns elapsed seconds and CPU seconds of the programs that `call` runs and waits for, and the result of `call`.
+    """
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     start = time.monotonic()
     result = call()
@@ -50,7 +52,7 @@ def table(columns, rows):
 
 
 def medians(rows, keys, value):
-    """The median of `value` of the rows that agree in `keys`, by their values there."""
+    """Returns the median of `value` over the rows that agree in `keys`, by the values of these keys."""
     groups = {}
     for row in rows:
         groups.setdefault(tuple(row[key] for key in keys), []).append(row[value])

@@ -9,7 +9,7 @@
 
 namespace fjord {
 
-/// The id of document `number` of an experiment: in `bucket`, and else spread evenly.
+/// Returns the id of document `number` of an experiment: it lies in `bucket`, with uniformly distributed other bits.
 inline GlobalId gid_in(BucketId bucket, std::uint64_t number) {
   const std::uint64_t hash = mix64(number, 1);
   std::string bytes;

@@ -14,14 +14,14 @@ from experiment import harness
 
 DOCUMENTS = 100_000
 GETS, PUTS = 600, 300
-ITERATIONS = 400_000  # so that the job takes longer than a phase
+ITERATIONS = 400_000  # Makes the job take longer than a phase.
 KEPT_FREE = "storage.foreground_cpu_percent"
 TARGET = "mapreduce.foreground_p99_target_ms"
 AUTOGROUP = pathlib.Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 
 def processor_times():
-    """Of all processors since the start: busy, all."""
+    """Returns busy and total time of all processors since the start."""
     times = list(map(int, pathlib.Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]))
     return sum(times) - times[3] - times[4], sum(times)
 
@@ -30,14 +30,14 @@ class Phases:
     def __init__(self, cluster, seconds):
         self.cluster = cluster
         self.seconds = seconds
-        self.ended = []  # name, from, to (microseconds of CLOCK_MONOTONIC), busy share, documents the job has read
+        self.ended = []  # Name, from, to (microseconds of CLOCK_MONOTONIC), busy share, documents read by the job.
 
     def run(self, name, with_job):
         job = None
         if with_job:
             job = self.cluster.must("job", "run", "heavycity", "--type", "listing", "--param", "field=city", "--param",
                                     f"iterations={ITERATIONS}").out.split()[-1]
-            time.sleep(2)  # It has begun, and the settings have come through.
+            time.sleep(2)  # The job has begun, and the settings are in force.
         start, busy_before = time.monotonic(), processor_times()
         time.sleep(self.seconds)
         end, busy = time.monotonic(), processor_times()
@@ -62,7 +62,7 @@ def measure(options):
                                 stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
         phases = Phases(cluster, 3 if options.quick else 10)
         try:
-            time.sleep(3)  # connections, caches
+            time.sleep(3)  # Connections and caches warm up.
             for run in range(1 if options.quick else 3):
                 phases.run("no job", False)
                 phases.run("a job at its defaults", True)

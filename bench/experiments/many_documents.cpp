@@ -1,5 +1,5 @@
-// How long a start takes, and how much memory: with many small documents, and with a long journal to be replayed.
-// `./run experiment many-documents`.
+// Start-up time and memory of the engine with many small documents, and with a long journal to be replayed. `./run
+// experiment many-documents`.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -32,7 +32,7 @@ constexpr double kMib = 1 << 20;
 
 double seconds(Duration duration) { return static_cast<double>(duration.count()) / 1e6; }
 
-/// Resident memory of this process without mapped files.
+/// Returns the resident memory of this process without mapped files, in MiB.
 double anonymous_mib() {
   ::malloc_trim(0);
   std::ifstream status("/proc/self/status");
@@ -88,10 +88,10 @@ class Experiment {
   Status long_journal(std::uint64_t documents, std::size_t document_bytes) {
     FJORD_TRY(env_->remove_all(options_.directory));
     options_.limits = {};
-    options_.limits.journal_bytes_max = std::uint64_t{8} << 30;  // nothing of it is replayed by a checkpoint
+    options_.limits.journal_bytes_max = std::uint64_t{8} << 30;  // No checkpoint, so that everything is replayed.
     FJORD_TRY(open().status());
     FJORD_TRY(put(documents, document_bytes, false));
-    provider_.reset();  // as if the process had been killed
+    provider_.reset();  // Ends without a checkpoint, as a killed process does.
     FJORD_TRY(drop_from_cache());
     FJORD_TRY_ASSIGN(const Duration opened, open());
     const double bytes = static_cast<double>(provider_->stats().replayed_bytes);

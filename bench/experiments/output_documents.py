@@ -15,7 +15,7 @@ ALPHABET = "abcdefghijklmnopqrstuvwxyz0123456789"
 
 
 def write_system(path):
-    """20,000 documents of 1.2 kB in all buckets: a system in use."""
+    """Writes 20,000 documents of 1.2 kB in all buckets: a system in use."""
     chooser = random.Random(1)
     with open(path, "w") as file:
         for i in range(20000):
@@ -23,7 +23,7 @@ def write_system(path):
 
 
 def write_output(path, megabytes, document_bytes):
-    """The same amount of tokens in documents of at most so many bytes, all with one location, thus in one bucket."""
+    """Writes equal amounts of tokens in documents of limited size, all with one location and thus in one bucket."""
     tokens = megabytes * MB // TOKEN_BYTES
     block = "".join(random.Random(2).choices(ALPHABET, k=TOKEN_BYTES * 1000))
     per_document = max(1, document_bytes // TOKEN_BYTES)

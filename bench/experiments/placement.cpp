@@ -1,4 +1,5 @@
-// Placement algorithms compared: seed 003 figures 7 and 8, seed 002 table 2.2, and what issue 4 asks of times.
+// Compares placement algorithms: [Tell 2016, figures 7 and 8], [VDS 2007, table 2.2], and the times of single mappings
+// and of changes.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -49,7 +50,7 @@ class Experiment {
     return file;
   }
 
-  /// Seed 003, 7.1: a million keys in a row on ten nodes.
+  /// [Tell 2016, 7.1]: a million consecutive keys on ten nodes.
   bool key_distribution() {
     const File file = open("keys", "tokens,scheme,node,keys");
     if (file == nullptr) return false;
@@ -83,7 +84,8 @@ class Experiment {
     return counts;
   }
 
-  /// The same ring with another hash for keys; the tokens are hashes of texts, for that of small numbers is no hash.
+  /// Counts keys by node on the same ring with another hash for keys. The tokens are hashes of texts, because the hash
+  /// of small numbers is no hash.
   static std::vector<std::uint64_t> by_ring(unsigned tokens, std::uint64_t keys,
                                             const std::function<std::uint64_t(std::uint64_t)>& hash) {
     std::map<std::uint64_t, unsigned> ring;
@@ -100,7 +102,7 @@ class Experiment {
     return counts;
   }
 
-  /// Seed 002, table 2.2, and the algorithms that are not in it.
+  /// [VDS 2007, table 2.2], and the algorithms that are not in it.
   bool bucket_types() {
     const File file = open("algorithms",
                            "algorithm,nodes,change,max_over_mean,stddev,max_over_mean_after,moved_share,least_share,"
@@ -152,7 +154,8 @@ class Experiment {
     return must(DistributionConfig::parse(text + ")"));
   }
 
-  /// 100 nodes in three levels and a million buckets: one mapping, one answer of the cache, all buckets after a change.
+  /// Times of one mapping, of one answer of the cache, and of all buckets after a change; 100 nodes in three levels and
+  /// a million buckets.
   bool times() {
     const File file = open("times", "algorithm,what,value,unit");
     if (file == nullptr) return false;
@@ -169,7 +172,7 @@ class Experiment {
       const double all = seconds(clock_.now() - begin);
       fmt::print(file.get(), "{0},one mapping,{1:.0f},ns\n{0},{2} buckets,{3:.3f},s\n", to_string(kind), mapping_ns,
                  buckets, all);
-      if (kind == PlacementKind::Straw2) {  // the cache asks each of them once only
+      if (kind == PlacementKind::Straw2) {  // The cache computes each of them only once.
         PlacementCache cache(view);
         const auto by_cache = [&](BucketId bucket) { sum += cache.ideal_nodes(bucket).front(); };
         fastest_ns(bits, by_cache);
@@ -180,7 +183,7 @@ class Experiment {
     return true;
   }
 
-  /// Asks for all buckets in 16 parts; the time for one bucket in the fastest part.
+  /// Asks for all buckets in 16 parts. Returns the time for one bucket, in ns, in the fastest part.
   template <typename Ask>
   double fastest_ns(unsigned bits, Ask ask) const {
     const std::uint64_t part = (std::uint64_t{1} << bits) / 16;
@@ -199,7 +202,7 @@ class Experiment {
     if (file == nullptr) return false;
     const unsigned bits = 20 - bits_fewer_;
     for (const PlacementKind kind : kPlacementKinds) {
-      if (kind == PlacementKind::Rendezvous) continue;  // some 25 us a mapping
+      if (kind == PlacementKind::Rendezvous) continue;  // A mapping takes about 25 us.
       const DistributionConfig config = three_levels(10, 10, 10, to_string(kind));
       ClusterState state = must(ClusterState::parse(fmt::format("bits:{} storage:1000", bits)));
       const std::vector<NodeList> before = place_all_buckets(state, config);
@@ -220,7 +223,7 @@ class Experiment {
     return true;
   }
 
-  /// Buckets of 1 to 5 MB, and what plan_exceptions() makes of them.
+  /// Buckets of 1 to 5 MB, and the result of plan_exceptions() for them.
   bool exceptions() {
     const File file = open("exceptions", "algorithm,nodes,buckets,without,after,rows,rows_after_failure,kept,plan_ms");
     if (file == nullptr) return false;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Plot and tables of `./run experiment elasticity`: reads what elasticity.py wrote into a folder, writes elasticity.png there and
-the tables in Markdown to standard output."""
+"""Plot and tables of `./run experiment elasticity`: reads the output folder of elasticity.py, writes elasticity.png
+there and the tables in Markdown to standard output."""
 
 import csv
 import json
@@ -14,9 +14,9 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-INTERVAL = 0.5  # seconds of a point of the plot
+INTERVAL = 0.5  # Seconds per point of the plot.
 DOCUMENT_BYTES = 800
-SLOW_S = 0.25  # a put that takes longer was held up
+SLOW_S = 0.25  # A put that takes longer counts as held up.
 
 
 def read(path):
@@ -31,7 +31,7 @@ def quantile(values, fraction):
 
 class Operations:
     def __init__(self, folder):
-        self.by_kind = defaultdict(list)  # (due, latency, ok), in seconds
+        self.by_kind = defaultdict(list)  # (due, latency, ok), in seconds.
         for row in read(folder / "operations.csv"):
             self.by_kind[row["kind"]].append((float(row["due_us"]) / 1e6, float(row["latency_us"]) / 1e6, row["status"] == "OK"))
 
@@ -42,7 +42,7 @@ class Operations:
         return sum(not ok for rows in self.by_kind.values() for due, _, ok in rows if start <= due < end)
 
     def ended_each(self, kind, start, end):
-        """Operations that ended, by interval."""
+        """Returns the number of ended operations by interval."""
         counts = [0] * (int((end - start) / INTERVAL) + 1)
         for due, latency, _ in self.by_kind[kind]:
             if start <= due + latency < end:

@@ -11,7 +11,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-# Seed 002, table 2.2: speed, additions, removals.
+# [VDS 2007, table 2.2]: speed, additions, removals.
 SEED = {
     "uniform": ("O(1)", "poor", "poor"), "list": ("O(n)", "optimal", "poor"), "tree": ("O(log n)", "good", "good"),
     "straw2": ("O(n)", "optimal", "optimal"),

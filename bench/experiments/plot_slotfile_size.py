@@ -11,7 +11,7 @@ import matplotlib
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 
-# Seed 002, table 5.1: estimate (doubled) and the largest number measured, by document size and slotfile size.
+# [VDS 2007, table 5.1]: estimate (doubled) and largest number measured, by document size and slotfile size.
 SEED = {
     (155000, 4 << 20): (256, 256), (155000, 8 << 20): (128, 128), (155000, 16 << 20): (64, 32),
     (155000, 64 << 20): (16, 8), (155000, 128 << 20): (8, 4), (155000, 256 << 20): (4, 2),

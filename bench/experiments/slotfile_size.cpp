@@ -1,5 +1,5 @@
-// The experiments of seed 002, section 5.3 and table 5.1: what the maximum size of slotfiles does to putting and
-// visiting, to the number of slotfiles, and to memory and disk. `./run experiment slotfile-size` runs it.
+// The experiments of [VDS 2007, 5.3] and its table 5.1: the effect of the maximum slotfile size on putting and
+// visiting, on the number of slotfiles, and on memory and disk. `./run experiment slotfile-size` runs it.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -38,14 +38,14 @@ struct Series {
   std::vector<std::uint64_t> file_sizes;
 };
 
-/// Those of the seed.
+/// Returns the series of [VDS 2007, 5.3].
 std::vector<Series> all_series() {
   const std::vector<std::uint64_t> small = {128 * kKib, 512 * kKib, kMib, 2 * kMib};
   const std::vector<std::uint64_t> large = {4 * kMib, 8 * kMib, 16 * kMib, 64 * kMib, 128 * kMib, 256 * kMib};
   return {{300'000, 800, small}, {300'000, 1200, small}, {20'000, 155'000, large}, {20'000, 215'000, large}};
 }
 
-/// Seed 002, section 5.5: 2^ceil(log2(d * |D| / (|B| * slotfilesize))), and one split more as the margin.
+/// [VDS 2007, 5.5]: 2^ceil(log2(d * |D| / (|B| * slotfilesize))), and one more split as the margin.
 std::uint64_t estimate_of_slotfiles(const Series& series, std::uint64_t file_bytes) {
   const std::uint64_t bucket_bytes = series.documents * series.document_bytes / kBuckets;
   const std::uint64_t files = std::max<std::uint64_t>(1, (bucket_bytes + file_bytes - 1) / file_bytes);
@@ -82,7 +82,7 @@ class Experiment {
     options.directory = directory_;
     options.background = background_.get();
     options.limits.file_bytes_max = file_bytes;
-    options.limits.entries_max = 1 << 24;  // bytes alone decide, as in the seed
+    options.limits.entries_max = 1 << 24;  // Only bytes decide, as in [VDS 2007].
     options.limits.scrub_bytes_per_second = 0;
     FJORD_TRY_ASSIGN(provider_, SlotfileProvider::open(*env_, options));
     for (unsigned b = 0; b < kBuckets; ++b) FJORD_TRY(provider_->create_bucket(BucketId(kBucketBits, b)));
@@ -143,7 +143,7 @@ class Experiment {
     return Status::ok();
   }
 
-  /// As if its id were the number: the location is its bucket.
+  /// Returns a global id as if `number` were the location, which determines the bucket.
   static GlobalId gid(std::uint64_t number) { return gid_in(BucketId(kBucketBits, number % kBuckets), number); }
 
   void sample(std::uint64_t put) {
@@ -171,7 +171,7 @@ class Experiment {
     return provider_->health();
   }
 
-  /// As the seed's map function with an empty body.
+  /// Visits as the map function of [VDS 2007, 5.3] with an empty body does.
   Status visit_all(const Series& series) {
     std::uint64_t bytes = 0;
     for (const BucketId bucket : provider_->list_buckets()) {

@@ -23,7 +23,7 @@ void print_line(const Scenario& scenario, const HardwareProfile& profile, const 
       p.binding);
 }
 
-/// What each knob alone changes, from the advice.
+/// Prints the change by each single knob of the advice.
 void print_scenario(const Scenario& scenario) {
   const HardwareProfile profile = probe(scenario.hardware, 7);
   const Report report = advise(scenario.workload, profile);

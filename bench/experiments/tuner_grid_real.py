@@ -24,8 +24,8 @@ NODES = 2
 DOCUMENT_BYTES = 800
 TARGET_MS = 20
 IN_FLIGHT = 16
-SETTLING_S = 0.3  # of each measurement, left out
-TURNS, TURNS_WITH_VISITS = 2, 8  # in which the best are compared; figures with visits swing more
+SETTLING_S = 0.3  # Start of each measurement that does not count.
+TURNS, TURNS_WITH_VISITS = 2, 8  # Rounds in which the best are compared; figures with visits vary more.
 
 HELD, FILE, INDEX = "storage.held_bytes_max", "storage.file_bytes_max", "storage.index_bytes_max"
 VISITORS, DOCBLOCK = "storage.visitors_max", "storage_options.docblock_bytes"
@@ -37,10 +37,10 @@ LEVELS = {
     VISITORS: [1, 2, 5, 16],
     DOCBLOCK: [64 * KIB, 256 * KIB, MIB, 4 * MIB],
 }
-# Those by which the files are laid out, or which are read at the start: each level gets a cluster of its own.
+# Settings that determine the layout of files, or are read at the start: each level gets a cluster of its own.
 FROM_START = (FILE, DOCBLOCK)
 
-# name: documents, share of puts, share of visits in the objective, durability, settings of the grid
+# Name: documents, share of puts, share of visits in the objective, durability, settings of the grid.
 WORKLOADS = {
     "reads": (60_000, 0.0, 0.0, "process", (HELD, FILE, INDEX)),
     "half puts": (60_000, 0.5, 0.0, "process", (HELD, FILE, INDEX)),
@@ -66,7 +66,7 @@ def workload_file(name, memory):
 
 
 def advice_for(name, profile, folder):
-    """The advised value of each setting of DEFAULTS, and what else is advised."""
+    """Returns the advised value of each setting of DEFAULTS, and all other advice."""
     with open("/proc/meminfo") as file:
         memory = 1024 * int(file.readline().split()[1])
     path = folder / "workload.yaml"
@@ -83,7 +83,7 @@ def advice_for(name, profile, folder):
 
 
 class Cpu:
-    """CPU time since it was made, in cores: of the machine, and of processes that are none of this experiment."""
+    """CPU time since its construction, in cores: of the machine, and of processes outside of this experiment."""
 
     def __init__(self, cluster):
         self.cluster = cluster
@@ -102,7 +102,7 @@ class Cpu:
 
 
 class Cluster(harness.Cluster):
-    """With the documents of a workload, and with its own settings from the start."""
+    """A cluster with the documents of a workload, and with its own settings from the start."""
 
     def __init__(self, workload, values):
         self.documents, self.puts, self.scans, durability, _ = WORKLOADS[workload]
@@ -140,7 +140,7 @@ class Cluster(harness.Cluster):
         fed.stderr.close()
 
     def load(self, seconds):
-        """How each operation went."""
+        """Returns the outcome of each operation."""
         path = self.folder / "load.csv"
         load = self.bench("load", "--in-flight", IN_FLIGHT, "--put-share", self.puts, "--seconds", SETTLING_S + seconds, "--output", path)
         assert load.wait(timeout=seconds + 120) == 0, load.stderr.read()
@@ -197,7 +197,7 @@ def grid_of(workload, quick):
 
 
 def measure_grid(workload, options, seconds):
-    """All of the grid, and the defaults three times in each cluster, which says how much the machine swings."""
+    """Measures the whole grid, and the defaults three times in each cluster, which shows the noise of the machine."""
     chooser = random.Random(1)
     grid = grid_of(workload, options.quick)
     start = sorted({tuple(values[name] for name in FROM_START) for values in grid})
@@ -210,7 +210,7 @@ def measure_grid(workload, options, seconds):
         with Cluster(workload, here[0][1]) as cluster:
             cluster.use(same)
             cluster.feed()
-            cluster.load(seconds)  # what is slow at first is not to be the first setting's
+            cluster.load(seconds)  # So that warm-up does not slow the first setting.
             for phase, values in here:
                 cluster.use(values)
                 yield row(workload, phase, "", values, cluster.measure(seconds))
@@ -251,7 +251,7 @@ def measure(options):
 
 
 def spread(values):
-    """Standard deviation as a share of the mean."""
+    """Returns the standard deviation as a share of the mean."""
     return statistics.stdev(values) / statistics.mean(values) if len(values) > 1 else 0.0
 
 
@@ -264,7 +264,7 @@ def short(values):
 
 
 def noise_of(rows):
-    """Of the same settings measured again in one cluster, the median over the clusters."""
+    """Returns the noise of repeated measurements of the same settings in one cluster, the median over the clusters."""
     groups = {}
     for one in rows:
         if one["phase"] == "repeat":

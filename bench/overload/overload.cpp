@@ -1,4 +1,4 @@
-// fjord-overload: what a cluster does while it gets many times more operations than it can do, and after that.
+// fjord-overload: measures a cluster while it gets many times more operations than it can do, and afterwards.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -43,7 +43,7 @@ void print(const char* metric, double value, const char* unit) {
   std::fflush(stdout);
 }
 
-/// Counts how operations end; outlives the connections whose callbacks use it.
+/// Counts operations by outcome; outlives the connections whose callbacks use it.
 struct Outcomes {
   std::atomic<std::uint64_t> applied{0};
   std::atomic<std::uint64_t> busy{0};
@@ -67,7 +67,7 @@ struct Outcomes {
 ConnectOptions connect_options(const Options& options) {
   ConnectOptions connect;
   if (options.naive) {
-    // A client that has never heard of overload: sends everything at once, and repeats what was refused.
+    // A client without overload control: it sends everything at once and retries refused operations.
     connect.client.window_operations_max = connect.client.window_operations_min = 1'000'000;
     connect.client.batches_in_flight_max = 1000;
     connect.client.retry_budget_percent = 1000;
@@ -78,7 +78,7 @@ ConnectOptions connect_options(const Options& options) {
   return connect;
 }
 
-/// Operations on random documents, half reads and half writes, through several clients by turns.
+/// Operations on random documents, half reads and half writes, through several clients in turn.
 class Load {
  public:
   Load(const Options& options, std::vector<std::unique_ptr<Connection>>& connections)
@@ -103,13 +103,13 @@ class Load {
   std::uint64_t next_ = 0;
 };
 
-/// Keeps a number of operations under way, and returns how many were applied in each second.
+/// Keeps a number of operations in flight, and returns the number applied in each second.
 class ClosedLoop {
  public:
   ClosedLoop(Load& load, std::size_t in_flight, Outcomes& outcomes)
       : load_(load), in_flight_(in_flight), outcomes_(outcomes) {}
 
-  /// Until `enough` says so after one of the seconds, or for `limit_s`.
+  /// Runs until `enough` returns true after a second, or for `limit_s` seconds.
   template <typename Enough>
   std::vector<double> run(double limit_s, Enough enough) {
     std::vector<double> rates;
@@ -150,7 +150,7 @@ double median(std::vector<double> values) {
   return values.empty() ? 0 : values[values.size() / 2];
 }
 
-/// At the rate that is wanted whatever becomes of it, and waits until all have ended.
+/// Starts operations at a fixed rate, whatever their outcomes, and waits until all have ended.
 void run_open_loop(const Options& options, Load& load, double rate) {
   Outcomes outcomes;
   std::atomic<std::uint64_t> pending{0};
@@ -159,7 +159,7 @@ void run_open_loop(const Options& options, Load& load, double rate) {
   const auto start = SteadyClock::now();
   while (seconds_since(start) < options.overload_s) {
     const auto wanted = static_cast<std::uint64_t>(seconds_since(start) * rate);
-    // In small portions, so that the time is looked at again.
+    // In small portions, so that the clock is read between them.
     for (int i = 0; i < 200 && started < wanted; ++i) {
       ++started;
       ++pending;
@@ -204,14 +204,14 @@ int run(const Options& options) {
   Load flood(options, flooding);
   ClosedLoop loop(load, options.in_flight, outcomes);
   const auto never = [](const std::vector<double>&) { return false; };
-  (void)loop.run(2, never);  // The first ones make the documents.
+  (void)loop.run(2, never);  // The first seconds make the documents.
   const double before = median(loop.run(options.before_s, never));
   loop.drain();
   print("before_per_s", before, "1/s");
 
   run_open_loop(options, flood, options.factor * before);
 
-  // From here on it counts how long it takes until three seconds together are as before.
+  // From here on it measures the time until three consecutive seconds reach the former rate.
   double best = 0;
   const auto recent = [](const std::vector<double>& rates) {
     double sum = 0;

@@ -25,7 +25,7 @@ int main(int argc, char** argv) {
     return complain("schema", deployed.error());
   }
 
-  // Feed: the puts are under way together; the results are waited for afterwards.
+  // Feed: the puts are in flight together; their results are awaited afterwards.
   std::vector<fjord::Pending<fjord::WriteResult>> puts;
   for (int number = 0; number < 1000; ++number) {
     auto album = client.new_document(id_of(number));
@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
     std::printf("%s: %s\n", to_string(row[0]).c_str(), to_string(row[1]).c_str());
   }
 
-  // Subscribe: first what is there, then each change.
+  // Subscribe: first the existing documents, then each change.
   int known = 0;
   for (const fjord::Change& change : client.subscribe({.type = "album"})) {
     if (change.kind == fjord::Change::Kind::CaughtUp) break;

@@ -1,5 +1,5 @@
-// A visitor that sends one document in `one_in`: which ones depends on their ids alone, so that the same documents come
-// whenever and on whatever nodes it runs. Only they travel.
+// A visitor that sends one document in `one_in`. The choice depends only on the ids, so the same documents come at any
+// time and on any nodes. Other documents do not leave the storage node.
 //
 //   fjord visit --visitor sample --param one_in=100
 

@@ -1,4 +1,4 @@
-// A MapReduce application: how often each word stands in a field, and in how many documents.
+// A MapReduce application: counts the occurrences of each word in a field, and the documents that contain it.
 //
 //   fjord job run word_count --type page --param field=text --param min_length=4 --wait
 
@@ -22,7 +22,7 @@ using fjord::mapreduce::JobFunctions;
 using fjord::mapreduce::ResultEmitter;
 using fjord::plugins::ApplicationContext;
 
-/// What is known of a word so far; as a value "words documents".
+/// The counts of a word so far; its value is "words documents".
 struct Count {
   std::uint64_t words = 0;
   std::uint64_t documents = 0;
