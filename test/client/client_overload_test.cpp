@@ -9,7 +9,7 @@ namespace {
 
 std::string id_of(int n) { return "id:n:t::" + std::to_string(n); }
 
-/// Answers every batch BUSY as a whole.
+/// Answers every batch as a whole with BUSY.
 ClientWorld::OnExecute busy(std::uint32_t retry_after_ms) {
   return [retry_after_ms](const rpc::Address&, const rpc::Execute&) {
     rpc::ExecuteReply reply;
@@ -46,7 +46,7 @@ TEST_CASE("retry budget: a part of what is sent, a little by time, and no more t
   CHECK(taken() == 5);
   now = now + milliseconds(200);
   CHECK(taken() == 2);
-  // Asking often loses no time.
+  // Frequent questions take no time from the budget.
   int n = 0;
   for (int i = 0; i < 1000; ++i) {
     now = now + Duration(300);
@@ -91,7 +91,7 @@ TEST_CASE("a BUSY answer's hint holds back everything for that distributor, not 
   operation.priority = rpc::Priority::Background;
   world.client->execute(operation, seconds(30), world.keep("first"));
   world.run(milliseconds(50));
-  // Another document of the same distributor.
+  // A second document of the same distributor.
   const auto snapshot = world.client->snapshot();
   const auto owner = [&](int n) {
     return snapshot->distributor_of(snapshot->bucket_of(DocumentId::parse(id_of(n)).value().gid()));
@@ -120,7 +120,7 @@ TEST_CASE("an unlimited stream of operations against a cluster that is busy send
   options.retry_budget_burst = 100;
   ClientWorld world(options);
   world.on_execute = busy(100);
-  // Ten thousand a second for ten seconds.
+  // Ten thousand operations a second for ten seconds.
   int n = 0;
   for (int step = 0; step < 1000; ++step) {
     for (int i = 0; i < 100; ++i) world.get(id_of(n++), seconds(10));
@@ -135,7 +135,7 @@ TEST_CASE("an unlimited stream of operations against a cluster that is busy send
   CHECK(retries <= first / 5 + 100 + 10 * 30);
   CHECK(world.metrics().counter("fjord_client_retries_denied_total", "").value() > 0);
   for (const auto& [id, outcome] : world.outcomes) REQUIRE(outcome.outcome == Outcome::NotApplied);
-  // When it has room again everything goes on as before.
+  // When the cluster has room again, all operations succeed.
   world.on_execute = ClientWorld().on_execute;
   world.outcomes.clear();
   for (int i = 0; i < 1000; ++i) world.put(id_of(n++));
@@ -188,7 +188,7 @@ TEST_CASE("the window to a distributor halves after BUSY, and after no answer at
   CHECK(world.batches()[0].operations.size() == 64);
   CHECK(world.batches()[1].operations.size() == 32);
   CHECK(world.batches()[2].operations.size() == 16);
-  CHECK(world.batches()[3].operations.size() == 17);  // It grows again: by 64/64 with each window.
+  CHECK(world.batches()[3].operations.size() == 17);  // It grows again by 1 with each window.
   CHECK(world.outcomes.size() == 500);
 }
 
@@ -234,7 +234,7 @@ TEST_CASE("operations have the client's priority unless they name one, and tell 
   world.get(id_of(1));
   world.run(milliseconds(1));
   world.get(id_of(other), milliseconds(300));
-  world.get(id_of(1), seconds(2));  // Behind the first one.
+  world.get(id_of(1), seconds(2));  // Queued behind the first one.
   world.run();
   const auto batch = world.batches().back();
   for (const auto& sent : world.batches()) {

@@ -33,11 +33,11 @@ inline rpc::OperationResult result_of(StatusCode code) {
   return result;
 }
 
-/// A client on virtual time before scripted distributors d0:1 and d1:1. Unless a test says otherwise they give `info`
-/// and answer every operation OK after 1 ms.
+/// A client on virtual time with scripted distributors d0:1 and d1:1. By default these return `info` and answer every
+/// operation OK after 1 ms.
 class ClientWorld {
  public:
-  /// Answers one batch; empty: no answer.
+  /// Answers one batch; an empty result means no answer.
   using OnExecute =
       std::function<std::optional<Result<rpc::ExecuteReply>>(const rpc::Address& to, const rpc::Execute& batch)>;
 
@@ -48,7 +48,7 @@ class ClientWorld {
     client = std::make_unique<AsyncClient>(std::move(options), runtime_, transport, *executor);
   }
 
-  /// Every operation of a batch gets the result of `on_operation`.
+  /// Answers every operation of a batch with `on_operation`.
   void answer_operations(std::function<rpc::OperationResult(const rpc::Operation&)> on_operation) {
     on_execute = [on_operation](const rpc::Address&, const rpc::Execute& batch) {
       rpc::ExecuteReply reply;
@@ -56,7 +56,7 @@ class ClientWorld {
       return Result<rpc::ExecuteReply>(std::move(reply));
     };
   }
-  /// The n-th batch gets the n-th code for all its operations, later ones the last; Timeout: no answer.
+  /// Answers all operations of the n-th batch with the n-th code, later batches with the last code. Timeout: no answer.
   void answer_batches(std::vector<StatusCode> codes) {
     on_execute = [codes, n = std::size_t{0}](
                      const rpc::Address&,
@@ -97,13 +97,13 @@ class ClientWorld {
     reply.results.assign(batch.operations.size(), result_of(StatusCode::Ok));
     return Result<rpc::ExecuteReply>(std::move(reply));
   };
-  /// Other calls, and addresses that are to fail: asked first.
+  /// Called first for other calls; may let addresses fail.
   ScriptedTransport::Script on_other = [](const rpc::Address&, rpc::Request&) { return std::nullopt; };
   /// Addresses whose calls end with this status.
   std::map<rpc::Address, Status> dead;
   std::unique_ptr<Executor> executor;
   std::unique_ptr<AsyncClient> client;
-  std::vector<std::pair<std::string, OperationOutcome>> outcomes;  // in the order of the callbacks
+  std::vector<std::pair<std::string, OperationOutcome>> outcomes;  // In the order of the callbacks.
 
  private:
   std::optional<Result<rpc::Reply>> script(const rpc::Address& to, rpc::Request& request) {

@@ -47,7 +47,7 @@ TEST_CASE("when no distributor answers, the error lists each address with its re
   world.client->wait_ready(seconds(2), [&](Status status) { ready = std::move(status); });
   world.run();
   check(ready);
-  // Nobody waits any more, so nobody asks.
+  // No operation waits any more, so the client sends no question.
   const std::size_t questions = world.questions();
   world.run();
   CHECK(world.questions() == questions);
@@ -94,7 +94,7 @@ TEST_CASE("a wrong target that tells the newer state is left at once", "[client]
   CHECK(result.is_ok());
   CHECK(result.attempts == 2);
   CHECK(world.client->snapshot()->state_version() == 2);
-  CHECK(end - start < milliseconds(3));  // two ways there and back, no pause
+  CHECK(end - start < milliseconds(3));  // Two round trips without a pause.
   CHECK(world.questions() == 1);
 }
 
@@ -135,7 +135,7 @@ TEST_CASE("queued operations take the new way when the state changes", "[client]
     reply.results.assign(batch.operations.size(), result_of(StatusCode::Ok));
     return Result<rpc::ExecuteReply>(std::move(reply));
   };
-  world.put("id:n:t::2");  // blocks the way to d0
+  world.put("id:n:t::2");  // Blocks the way to d0.
   world.run(milliseconds(2));
   world.put(kId);
   world.run(milliseconds(2));

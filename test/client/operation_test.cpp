@@ -8,7 +8,7 @@ namespace {
 
 std::string id_of(int n) { return "id:n:t::" + std::to_string(n); }
 
-/// `count` ids that belong to the distributor of id_of(0).
+/// Returns `count` ids that belong to the distributor of id_of(0).
 std::vector<std::string> ids_of_one_distributor(ClientWorld& world, std::size_t count) {
   world.client->wait_ready(seconds(1), [](Status) {});
   world.run(milliseconds(20));
@@ -92,7 +92,7 @@ TEST_CASE("what a receiver must obey travels in a strict batch, which an older d
   CHECK(done["put"].status.code() == StatusCode::TestAndSetFailed);
   CHECK(done["put"].outcome == Outcome::NotApplied);
   CHECK(done["put"].version_us == 42);
-  CHECK_FALSE(done["put"].token.empty());  // It reads before it writes.
+  CHECK_FALSE(done["put"].token.empty());  // The operation reads before it writes.
   CHECK(done["get"].json == "3");
   CHECK(world.batches().empty());
   for (const rpc::ExecuteStrict& strict : world.transport.sent_of<rpc::ExecuteStrict>()) {
@@ -116,7 +116,7 @@ TEST_CASE("each operation goes to the distributor that the placement names", "[c
     for (const rpc::Operation& operation : batch->operations) {
       const auto bucket = snapshot->bucket_of(DocumentId::parse(operation.id).value().gid());
       REQUIRE(call.to == snapshot->info().distributor_addresses[*snapshot->distributor_of(bucket)]);
-      REQUIRE(operation.sequence == 0);  // gets need no token
+      REQUIRE(operation.sequence == 0);  // Gets need no number.
     }
   }
   REQUIRE(used.size() == 2);
@@ -129,7 +129,7 @@ TEST_CASE("an id that cannot be parsed is refused without being sent", "[client]
   CHECK(outcome.outcome == Outcome::NotApplied);
   CHECK(outcome.attempts == 0);
   CHECK(world.batches().empty());
-  // It holds back neither the numbers nor the next operation.
+  // The refused operation blocks neither the numbers nor the next operation.
   CHECK(world.put_and_run(id_of(1)).is_ok());
   CHECK(world.batches().at(0).first_unsettled == 2);
 }
@@ -139,7 +139,7 @@ TEST_CASE("what comes while a batch is away travels together in the next one", "
   const auto ids = ids_of_one_distributor(world, 101);
   world.transport.set_delay(milliseconds(4));
   world.put(ids[0]);
-  world.run(milliseconds(1));  // on its way, alone and without delay
+  world.run(milliseconds(1));  // In flight, alone and without delay.
   REQUIRE(world.batches().size() == 1);
   for (std::size_t i = 1; i <= 100; ++i) world.put(ids[i]);
   world.run(milliseconds(2));
@@ -246,7 +246,7 @@ TEST_CASE("reads of one id travel together, after the writes before them and bef
   world.get(id_of(1));
   world.run();
   REQUIRE(world.outcomes.size() == 103);
-  std::vector<std::size_t> gets;  // In each batch; 0: a put.
+  std::vector<std::size_t> gets;  // Number of gets in each batch; 0: a put.
   for (const auto& batch : world.batches()) {
     const auto is_get = [](const rpc::Operation& one) { return one.kind == rpc::OperationKind::Get; };
     gets.push_back(static_cast<std::size_t>(std::count_if(batch.operations.begin(), batch.operations.end(), is_get)));
@@ -268,7 +268,7 @@ TEST_CASE("reads of one id that end at different times let go of the write behin
   world.get(id_of(1), milliseconds(100));
   world.get(id_of(1), milliseconds(300));
   world.put(id_of(1), seconds(10));
-  world.put(id_of(1), milliseconds(200));  // Ends while it waits.
+  world.put(id_of(1), milliseconds(200));  // Ends while it is queued.
   world.get(id_of(1), seconds(10));
   world.run(milliseconds(250));
   CHECK(world.outcomes.size() == 2);
@@ -278,7 +278,7 @@ TEST_CASE("reads of one id that end at different times let go of the write behin
   CHECK(world.outcomes[1].second.outcome == Outcome::NotApplied);
   CHECK(world.outcomes[3].second.is_ok());
   CHECK(world.outcomes[4].second.is_ok());
-  CHECK(world.put_and_run(id_of(1)).is_ok());  // The id is free again.
+  CHECK(world.put_and_run(id_of(1)).is_ok());  // The next operation on the id can start.
 }
 
 TEST_CASE("a transient error is retried with the same token until it is gone", "[client]") {
@@ -312,7 +312,7 @@ TEST_CASE("the pauses between retries double up to their maximum and are never l
   REQUIRE(times.size() > 12);
   std::int64_t range = 5000;
   for (std::size_t i = 1; i < times.size(); ++i) {
-    const std::int64_t pause = times[i] - times[i - 1] - 1000;  // without the way there and back
+    const std::int64_t pause = times[i] - times[i - 1] - 1000;  // Without the round trip.
     CAPTURE(i);
     CHECK(pause >= range / 2);
     CHECK(pause <= range + 20);
@@ -432,7 +432,7 @@ TEST_CASE("doubt stays when no later attempt succeeds", "[client]") {
     const OperationOutcome outcome = world.put_and_run(id_of(1), seconds(12));
     CHECK(outcome.status.code() == StatusCode::Timeout);
     CHECK(outcome.outcome == Outcome::InDoubt);
-    CHECK(outcome.attempts == 3);  // 5 s each, the last one cut off
+    CHECK(outcome.attempts == 3);  // 5 s each; the deadline cuts the last one short.
   }
   SECTION("because later attempts are refused until the deadline") {
     world.answer_batches({StatusCode::Timeout, StatusCode::Unavailable});
@@ -499,7 +499,7 @@ TEST_CASE("every operation ends at its own deadline whatever it waits for", "[cl
   check("short, same batch", Outcome::InDoubt, StatusCode::Timeout, milliseconds(300));
   check("behind", Outcome::NotApplied, StatusCode::NotReady, milliseconds(500));
   check("queued", Outcome::NotApplied, StatusCode::NotReady, milliseconds(700));
-  // The id is free again for the next operation.
+  // The next operation on the id can start.
   world.answer_batches({StatusCode::Ok});
   CHECK(world.put_and_run(ids[0]).is_ok());
 }

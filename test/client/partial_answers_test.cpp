@@ -1,4 +1,4 @@
-// Deadlines that a client gives to distributors, and answers that come in parts.
+// Deadlines that a client sends to distributors, and answers in parts.
 
 #include <catch2/catch.hpp>
 
@@ -10,8 +10,8 @@ namespace {
 
 std::string id_of(int i) { return "id:n:thing::" + std::to_string(i); }
 
-/// Answers the first batch of several operations with the outcome of all but the last one; `rest` answers the question
-/// for that one.
+/// Answers the first batch of several operations with all outcomes except the last one; `rest` answers the request for
+/// that one.
 void answer_in_parts(ClientWorld& world, ClientWorld::OnExecute rest) {
   world.on_execute = [rest](const rpc::Address& to, const rpc::Execute& batch) {
     if (batch.rest != 0 || batch.operations.size() < 2) return rest(to, batch);
@@ -25,10 +25,10 @@ void answer_in_parts(ClientWorld& world, ClientWorld::OnExecute rest) {
 
 ClientOptions one_distributor() { return {}; }
 
-/// Three puts on documents of one distributor, which travel together.
+/// Sends three puts of documents of one distributor, which travel in one batch.
 void put_three(ClientWorld& world, Duration timeout) {
   world.info = info_of_version(1, "distributor:1 storage:2");
-  world.put(id_of(0));  // Takes the cluster state.
+  world.put(id_of(0));  // Gets the cluster state.
   world.run(milliseconds(50));
   world.outcomes.clear();
   for (int i = 1; i <= 3; ++i) world.put(id_of(i), timeout);
@@ -63,7 +63,7 @@ TEST_CASE("a distributor is given less time than the caller of an operation wait
       if (operation.id == id_of(1)) CHECK(std::max(operation.timeout_us, batch.timeout_us) <= 900'000);
     }
   }
-  // A refusal at the distributor's deadline is in time to be heard.
+  // A refusal at the distributor's deadline still arrives in time.
   world.outcomes.clear();
   world.on_execute = [](const rpc::Address&, const rpc::Execute&) { return std::nullopt; };
   world.put(id_of(3), seconds(1));
@@ -140,7 +140,7 @@ TEST_CASE("the rest of an answer does not hold back the next batch", "[client]")
   world.run(milliseconds(100));
   world.outcomes.clear();
   world.put(id_of(9));
-  world.run(milliseconds(3));  // Less than a batch waits behind a slow one.
+  world.run(milliseconds(3));  // Less time than a batch waits behind a slow one.
   REQUIRE(world.outcomes.size() == 1);
   CHECK(world.outcomes[0].second.is_ok());
 }

@@ -10,7 +10,7 @@
 namespace fjord::test {
 namespace {
 
-/// A transport that answers from a function at once, on the caller's executor. Threading: every thread.
+/// A transport that answers at once with a function's result, on the caller's executor. Threading: every thread.
 class InstantTransport final : public rpc::Transport {
  public:
   explicit InstantTransport(std::function<rpc::Reply(const rpc::Address&, rpc::Request&)> script)
@@ -28,7 +28,7 @@ class InstantTransport final : public rpc::Transport {
   std::function<rpc::Reply(const rpc::Address&, rpc::Request&)> script_;
 };
 
-/// A client on a thread of its own.
+/// A client with a thread of its own.
 struct ThreadWorld {
   explicit ThreadWorld(std::function<std::optional<rpc::Reply>(const rpc::Address&, rpc::Request&)> script = {})
       : transport([this, script](const rpc::Address& to, rpc::Request& request) {
@@ -182,7 +182,7 @@ TEST_CASE("deploying schemas waits until the client has them", "[sync_client]") 
     }
     if (!std::holds_alternative<rpc::GetClusterInfo>(request)) return std::nullopt;
     rpc::GetClusterInfoReply reply{Status::ok(), info_of_version(1)};
-    if (deployed != 0 && ++questions > 2) {  // the news take a while to reach this distributor
+    if (deployed != 0 && ++questions > 2) {  // This distributor gets the new schemas with a delay.
       reply.info.schema_version = 2;
       reply.info.schemas = {"document music {\n}\n"};
     }

@@ -10,7 +10,7 @@ ClusterView view_of(const std::string& state, const std::string& config) {
   return ClusterView::make(ClusterState::parse(state).value(), DistributionConfig::parse(config).value());
 }
 
-/// Counts how often it is asked.
+/// Counts the calls.
 class CountingPlacement final : public PlacementAlgorithm {
  public:
   NodeList ideal_nodes(BucketId bucket, const ClusterState& state, const DistributionConfig& config) const override {

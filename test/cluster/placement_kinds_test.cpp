@@ -1,4 +1,4 @@
-// What every placement algorithm promises, and what sets them apart.
+// Guarantees of every placement algorithm, and the differences between them.
 
 #include <set>
 
@@ -27,7 +27,7 @@ std::vector<NodeList> place_all(PlacementKind kind, unsigned redundancy, const s
   return place_all_buckets(state_of(state), config_of(config_text(kind, redundancy, tree)));
 }
 
-/// How many replicas move, as a multiple of what has to.
+/// Returns the number of moved replicas as a multiple of the least possible number.
 double movement(const std::vector<NodeList>& before, const std::vector<NodeList>& after, double least) {
   return static_cast<double>(moved_replicas(before, after)) / least;
 }
@@ -101,7 +101,7 @@ TEST_CASE("placement kinds: a prepared map and a single question have the same a
 TEST_CASE("placement kinds: I12, copies are in different groups as long as there are enough", "[placement]") {
   const std::string tree = "(root (a 0-2) (b 3-5) (c 6-8) (d 9-11))";
   for (const PlacementKind kind : kPlacementKinds) {
-    if (kind == PlacementKind::Rush) continue;  // its groups are batches
+    if (kind == PlacementKind::Rush) continue;  // Its groups are batches.
     for (const auto& [state, racks] : {std::pair("storage:12", 4),
                                        {"storage:12 .3.s:d .4.s:d .5.s:d", 3},
                                        {"storage:12 .3.s:d .4.s:d .5.s:d .9.s:d .10.s:d .11.s:d", 2}}) {
@@ -124,7 +124,7 @@ TEST_CASE("placement kinds: equal nodes are as even as the algorithm promises", 
       if (kind == PlacementKind::Modulo) {
         CHECK(max_over_mean(lists, count) < 1.002);
       } else if (kind == PlacementKind::Consistent) {
-        // Shares of the ring vary by 1 / sqrt(tokens) for each node.
+        // The nodes' shares of the ring vary by 1 / sqrt(tokens).
         CHECK(max_over_mean(lists, count) < 1 + 4 / std::sqrt(200.0));
         CHECK(max_over_mean(lists, count) > 1.04);
       } else {
@@ -153,7 +153,7 @@ TEST_CASE("placement kinds: first replicas follow the capacities where the algor
       }
     }
   }
-  // A batch of RUSH weighs as much as its nodes.
+  // A batch of RUSH has the weight of its nodes.
   const auto rush =
       replicas_by_node(place_all(PlacementKind::Rush, 1, "(root (a*2 0 1) (b 2 3*3))", storage(4, kBits)));
   for (const std::uint64_t count : rush) CHECK(is_near(static_cast<double>(count), kBuckets, 0.25));
@@ -208,7 +208,7 @@ TEST_CASE("placement kinds: what a node that is taken out moves tells the algori
       {PlacementKind::Consistent, {1, 1.1}},
       {PlacementKind::Uniform, {10, 30}},
       {PlacementKind::Modulo, {5, 30}},
-      // From the middle of a list: its older half moves to the newer one as well.
+      // A removal from the middle of a list also moves replicas from its older half to the newer one.
       {PlacementKind::List, {1.0, 3.0}},
   };
   for (const auto& [kind, bound] : bounds) {
@@ -219,7 +219,7 @@ TEST_CASE("placement kinds: what a node that is taken out moves tells the algori
     CHECK(moved >= bound.first);
     CHECK(moved <= bound.second);
   }
-  // In a tree the place of the node stays, with capacity 0; without it all behind it move up.
+  // In a tree the node keeps its place, with capacity 0; if it is deleted, all nodes behind it move up.
   const auto before = place_all(PlacementKind::Tree, 3, "(root 0-20)", storage(21, kBits));
   const auto closed = place_all(PlacementKind::Tree, 3, "(root 0-9 10*0 11-20)", storage(21, kBits));
   const auto deleted = place_all(PlacementKind::Tree, 3, "(root 0-9 11-20)", storage(21, kBits));
@@ -248,7 +248,7 @@ TEST_CASE("placement kinds: buckets never move between releases", "[placement][g
   const std::string tree = "(root (rack_a (host_1 0 1 2) (host_2 3*2 4)) (rack_b*1.5 5 6 7*0.5 8) (rack_c 9 10))";
   struct Golden {
     std::string algorithm;
-    std::vector<NodeList> lists;  // of the buckets 0, 1, 2, 100, 12345, 65535
+    std::vector<NodeList> lists;  // Of the buckets 0, 1, 2, 100, 12345 and 65535.
   };
   const std::vector<Golden> golden = {
       {"straw2", {{1, 10, 8}, {9, 8, 1}, {2, 10, 6}, {0, 6, 10}, {10, 4, 8}, {5, 2, 10}}},
@@ -284,12 +284,12 @@ TEST_CASE("placement kinds: algorithms are chosen by level", "[placement]") {
   bool differs = false;
   for (std::size_t bucket = 0; bucket < straw.size(); ++bucket) {
     for (std::size_t i = 0; i < 2; ++i) {
-      REQUIRE(straw_uniform[bucket][i] / 5 == straw[bucket][i] / 5);  // the racks are chosen by straw2 in both
+      REQUIRE(straw_uniform[bucket][i] / 5 == straw[bucket][i] / 5);  // Both choose the racks by straw2.
       differs |= straw_uniform[bucket][i] != straw[bucket][i];
     }
   }
   CHECK(differs);
-  // A rack more, at the end: what moves goes to it, as straw2 chooses the racks.
+  // One more rack at the end: all moved replicas go to it, as straw2 chooses the racks.
   const auto more = mixed("straw2,uniform", "(root (a 0-4) (b 5-9) (c 10-13))");
   CHECK(moved_replicas(straw_uniform, more) < 1024);
 }
@@ -312,7 +312,7 @@ TEST_CASE("placement rules: take, select and emit", "[placement]") {
     for (const std::uint16_t node : list) REQUIRE(site(node) == site(list[0]));
     REQUIRE((host(list[0]) == host(list[1]) && host(list[2]) == host(list[3]) && host(list[0]) != host(list[2])));
   }
-  // select(0, ...) is as many as the redundancy; a rule that gives too few is filled up.
+  // select(0, ...) selects as many as the redundancy; a rule with too few nodes is filled up.
   for (const NodeList& list : place("take(root);select(0,2);select(1,node);emit", 3)) {
     REQUIRE(std::set({host(list[0]), host(list[1]), host(list[2])}).size() == 3);
   }
@@ -327,7 +327,7 @@ TEST_CASE("placement rules: take, select and emit", "[placement]") {
     REQUIRE(list.size() == 3);
     for (const std::uint16_t node : list) REQUIRE(site(node) == 0);
   }
-  // The default is the rule that takes all nodes from the root.
+  // The default rule takes all nodes from the root.
   CHECK(place("take(root);select(0,node);emit", 3) ==
         place_all_buckets(state_of("bits:8 storage:12"), config_of("redundancy:3 " + tree)));
 }

@@ -11,7 +11,7 @@ using test::config_of;
 using test::state_of;
 using test::storage;
 
-/// Bytes that vary from bucket to bucket by up to `spread` times; the same numbers each time.
+/// Returns sizes of buckets in bytes that vary by up to `spread` times; equal arguments give equal sizes.
 std::vector<std::uint64_t> bytes_of_buckets(unsigned bits, std::uint64_t spread, std::uint64_t seed = 1) {
   std::vector<std::uint64_t> bytes(std::size_t{1} << bits);
   for (std::size_t bucket = 0; bucket < bytes.size(); ++bucket) {
@@ -83,7 +83,7 @@ TEST_CASE("placement plan: what it does is what has to be done, and groups stay 
   for (const NodeList& list : after) {
     REQUIRE(std::set({list[0] / 5, list[1] / 5, list[2] / 5}).size() == 3);
   }
-  // The same question has the same answer, and a balanced cluster needs nothing.
+  // Equal input gives an equal plan, and a balanced cluster needs no exceptions.
   CHECK(plan_exceptions(bytes, state, config).exceptions == plan.exceptions);
   CHECK(plan_exceptions(bytes, with(state, plan), config).exceptions == plan.exceptions);
   CHECK(plan_exceptions(std::vector<std::uint64_t>(bytes.size(), 0), state, config).exceptions.empty());
@@ -100,7 +100,7 @@ TEST_CASE("placement plan: the table stays nearly the same when the cluster chan
   CHECK(grown.after <= 1.02);
   CHECK(common_rows(first, grown) * 10 >= first.exceptions.size() * 9);
 
-  // Node 3 fails: rows that take a bucket to it wait, and hold again when it is back.
+  // Node 3 fails: rows that move a bucket to it are suspended until it is back.
   ClusterState failed = with(state, first);
   failed.set_node_state(NodeId::storage(3), NodeState::Down);
   const auto lists = place_all_buckets(failed, config);
@@ -127,7 +127,7 @@ TEST_CASE("placement plan: what cannot be balanced stays, and the table has an e
   const DistributionConfig config = config_of("redundancy:1 (root 0-9)");
   const ClusterState state = state_of(storage(10, 4));
   std::vector<std::uint64_t> bytes(16, 1000);
-  bytes[5] = 1'000'000;  // more than the mean of ten nodes
+  bytes[5] = 1'000'000;  // More than the mean of ten nodes.
   const ExceptionPlan plan = plan_exceptions(bytes, state, config);
   CHECK(plan.after > 9);
   CHECK(plan.after <= plan.without);
@@ -149,19 +149,19 @@ TEST_CASE("placement exceptions: they hold only while all that they say is true"
         bucket, state_of("bits:4 except:9=" + std::to_string(from) + ">" + std::to_string(to) + " storage:5" + more),
         config);
   };
-  const std::uint16_t neighbour = list[0] ^ 1;  // in the same group
-  const std::uint16_t elsewhere = list[1] ^ 1;  // in the group of the other replica
+  const std::uint16_t neighbour = list[0] ^ 1;  // In the same group.
+  const std::uint16_t elsewhere = list[1] ^ 1;  // In the group of the other replica.
   CHECK(with_row(list[0], neighbour) == NodeList{neighbour, list[1]});
   CHECK(with_row(list[1], elsewhere) == NodeList{list[0], elsewhere});
-  CHECK(with_row(list[0], elsewhere) == list);  // both would be in one group
+  CHECK(with_row(list[0], elsewhere) == list);  // Both would be in one group.
   CHECK(with_row(list[0], list[1]) == list);
   CHECK(with_row(neighbour, list[0]) == list);
-  CHECK(with_row(list[0], 4) == list);     // its group has no capacity
-  CHECK(with_row(list[0], 4000) == list);  // unknown
+  CHECK(with_row(list[0], 4) == list);     // Its group has no capacity.
+  CHECK(with_row(list[0], 4000) == list);  // Unknown.
   for (const char* state : {"d", "r", "m", "i"}) {
     CHECK(with_row(list[0], neighbour, " ." + std::to_string(neighbour) + ".s:" + state) == list);
   }
-  // Other buckets are not concerned; a bucket that has split is.
+  // Other buckets are not affected; parts of the bucket are.
   const ClusterState state =
       state_of("bits:4 except:9=" + std::to_string(list[0]) + ">" + std::to_string(neighbour) + " storage:5");
   CHECK(placement_algorithm().ideal_nodes(BucketId(4, 8), state, config) ==

@@ -35,11 +35,11 @@ TEST_CASE("placement: a million buckets of a thousand nodes settle after a rack 
     wrong += is_right && !is_on_lost ? 0 : 1;
   }
   CHECK(wrong == 0);
-  // Each lost replica finds one new place and no other replica moves, which is the least that is possible.
+  // Each lost replica gets one new place and no other replica moves, which is the least possible.
   CHECK(moved_replicas(before, after) == lost);
   CHECK(test::is_near(static_cast<double>(lost), 1 << kBits, 0.3));
   const PlacementBalance balance = balance_of(replicas_by_node(after), fair_shares(state, config));
-  CHECK(balance.max_over_mean < 1.08);  // 3495 replicas a node, so that one standard deviation is 1.7 %
+  CHECK(balance.max_over_mean < 1.08);  // 3495 replicas per node, so one standard deviation is 1.7 %.
   CHECK(balance.min_over_mean > 0.92);
 }
 

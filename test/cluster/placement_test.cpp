@@ -46,7 +46,7 @@ std::map<std::uint16_t, double> replicas_by_node(const std::vector<NodeList>& li
   return counts;
 }
 
-/// Replicas that are in `after` and not in `before`.
+/// Returns the number of replicas in `after` that are not in `before`.
 std::uint64_t moved(const std::vector<NodeList>& before, const std::vector<NodeList>& after) {
   std::uint64_t count = 0;
   for (std::size_t i = 0; i < before.size(); ++i) {
@@ -55,7 +55,7 @@ std::uint64_t moved(const std::vector<NodeList>& before, const std::vector<NodeL
   return count;
 }
 
-/// The fewest replicas that any placement would have to move: what nodes gain.
+/// Returns the fewest replicas that any placement would have to move: the sum of what nodes gain.
 std::uint64_t least_movement(const std::vector<NodeList>& before, const std::vector<NodeList>& after) {
   std::map<std::uint16_t, double> old_counts = replicas_by_node(before);
   double gained = 0;
@@ -65,7 +65,7 @@ std::uint64_t least_movement(const std::vector<NodeList>& before, const std::vec
 
 bool are_distinct(const NodeList& list) { return std::set(list.begin(), list.end()).size() == list.size(); }
 
-/// The number is within six standard deviations of a binomial count.
+/// True if `count` is within six standard deviations of the mean of a binomial distribution.
 bool is_near(double count, double trials, double p) {
   return std::abs(count - trials * p) < 6 * std::sqrt(trials * p * (1 - p));
 }
@@ -123,7 +123,7 @@ TEST_CASE("placement: buckets never move between releases", "[placement][golden]
 
 TEST_CASE("placement: only nodes that are up take replicas, and all of them if they are few", "[placement]") {
   const ClusterState state = state_of("storage:11 .1.s:i .2.s:d .3.s:r .4.s:m .5.s:s .6.c:0");
-  const DistributionConfig flat = config_of("redundancy:4 (root 0-9 11)");  // 10 is up and not configured, 11 unknown
+  const DistributionConfig flat = config_of("redundancy:4 (root 0-9 11)");  // 10 is up but not configured, 11 unknown.
   for (std::uint64_t bucket = 0; bucket < 200; ++bucket) {
     const NodeList list = place(bucket, state, flat);
     CHECK(std::set(list.begin(), list.end()) == std::set<std::uint16_t>{0, 7, 8, 9});
@@ -238,7 +238,7 @@ TEST_CASE("placement: replicas are in different groups as long as there are enou
       for (const std::uint16_t node : list) ++per_rack[rack(node)];
       REQUIRE(list.size() == 3);
       REQUIRE(per_rack.size() == std::min<std::size_t>(3, racks_up));
-      // With two racks one has two replicas, and the first two of the list are in different racks.
+      // With two racks one of them has two replicas, and the first two of the list are in different racks.
       if (racks_up > 1) REQUIRE(rack(list[0]) != rack(list[1]));
     }
     for (int node = failed * 3; node < failed * 3 + 3; ++node) {
@@ -284,7 +284,7 @@ TEST_CASE("placement: when a node fails each of its buckets loses that node only
   for (std::size_t bucket = 0; bucket < kBuckets; ++bucket) {
     std::vector<std::uint16_t> rest = before[bucket].to_vector();
     lost += std::erase(rest, 0);
-    // The others keep their order, and the new one comes last.
+    // The remaining nodes keep their order, and the new one comes last.
     const std::vector<std::uint16_t> now = after[bucket].to_vector();
     REQUIRE(std::equal(rest.begin(), rest.end(), now.begin()));
   }

@@ -7,7 +7,7 @@
 #include "fjord/cluster/placement.h"
 #include "fjord/cluster/placement_statistics.h"
 
-/// What the tests of placement share.
+/// Helpers of the placement tests.
 namespace fjord::test {
 
 inline ClusterState state_of(const std::string& text) {
@@ -30,12 +30,12 @@ inline std::string storage(unsigned count, unsigned bits = 16) {
   return "bits:" + std::to_string(bits) + " storage:" + std::to_string(count);
 }
 
-/// "FIRST-LAST"
+/// Returns "FIRST-LAST".
 inline std::string range(unsigned first, unsigned count) {
   return std::to_string(first) + "-" + std::to_string(first + count - 1);
 }
 
-/// The number is within six standard deviations of a binomial count.
+/// True if `count` is within six standard deviations of the mean of a binomial distribution.
 inline bool is_near(double count, double trials, double p) {
   return std::abs(count - trials * p) < 6 * std::sqrt(trials * p * (1 - p));
 }

@@ -15,7 +15,7 @@
 
 namespace fjord {
 
-// Outside of the unnamed namespace, so that they have names for the linker.
+// Outside of the unnamed namespace, so that the linker has their names.
 [[gnu::noinline]] void touch_what_is_not_there(volatile int* where) { *where = 1; }
 
 [[gnu::noinline]] int overflow_the_stack(int depth) {
@@ -31,8 +31,8 @@ struct End {
   std::string said;
 };
 
-/// Runs `what` in a child that reports its signals, and reads what it says until everybody has ended who might say
-/// more.
+/// Runs `what` in a child process that reports its signals, and reads its output until all processes that could write
+/// more have ended.
 End end_of(const std::function<void()>& what) {
   std::array<int, 2> ends{};
   REQUIRE(::pipe(ends.data()) == 0);

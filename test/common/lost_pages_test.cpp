@@ -54,9 +54,9 @@ TEST_CASE("a part of a mapped file that is cut off is zeros and counted, and the
   CHECK(LostPages::met() == before + 1);
   CHECK(LostPages::met_in(all.data(), all.size(), before));
   CHECK_FALSE(LostPages::met_in(all.data(), 3 * kPage, before));
-  CHECK(all[kPage] == 'x');  // the rest is what it was
+  CHECK(all[kPage] == 'x');  // The rest is unchanged.
 
-  // What is written there again is not in the mapping, so that is not given out any more.
+  // Later writes there do not show in the mapping, so the file no longer returns the mapping.
   REQUIRE(file->write(2 * kPage, std::string(2 * kPage, 'y')));
   CHECK(all[3 * kPage] == '\0');
   CHECK(file->mapped(4 * kPage).empty());
@@ -84,7 +84,7 @@ TEST_CASE("the pages of one file that are gone say nothing of another one") {
   CHECK(other->mapped(kPage).size() == kPage);
 }
 
-/// How a child ends that touches a page that is gone in a mapping with these flags.
+/// Returns the exit status of a child process that touches a lost page in a mapping with these flags.
 int end_of_child(const std::string& path, int protection, int flags) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_TRUNC, 0600);
   REQUIRE(fd >= 0);

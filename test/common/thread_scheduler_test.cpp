@@ -1,4 +1,4 @@
-// Where background executors run. What all executors promise is in conformance/executor.
+// The processors of background executors. conformance/executor tests the contract of all executors.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -16,7 +16,7 @@
 namespace fjord {
 namespace {
 
-/// A thread's or a process's.
+/// Returns the processors of a thread or process.
 std::vector<int> processors_of(pid_t thread) {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -28,7 +28,7 @@ std::vector<int> processors_of(pid_t thread) {
   return found;
 }
 
-/// A process that does nothing until it is ended.
+/// Starts a process that sleeps until it is killed.
 pid_t start_child() {
   char program[] = "sleep";
   char argument[] = "1000";
@@ -39,7 +39,7 @@ pid_t start_child() {
   return child;
 }
 
-/// What `task` returns on `executor`.
+/// Returns the result of `task` on `executor`.
 template <typename Task>
 auto on(Executor& executor, Task task) {
   std::promise<decltype(task())> promise;
@@ -56,7 +56,7 @@ std::vector<int> without_first(std::vector<int> all, unsigned count) {
   return all;
 }
 
-/// With one processor there is nothing to keep off.
+/// True if there is only one processor, so that background threads cannot keep off any.
 bool is_too_small(const std::vector<int>& all) {
   if (all.size() < 2) WARN("not run: there is one processor");
   return all.size() < 2;
@@ -72,7 +72,7 @@ TEST_CASE("thread scheduler: background executors keep off some processors as lo
   const auto before = scheduler.make_background_executor("before");
   CHECK(processors_of(thread_of(*before)) == all);
 
-  CHECK(scheduler.keep_processors_free(1) == 1);  // rounded up
+  CHECK(scheduler.keep_processors_free(1) == 1);  // Rounded up.
   CHECK(processors_of(thread_of(*before)) == without_first(all, 1));
   CHECK(processors_of(thread_of(*foreground)) == all);
   const auto after = scheduler.make_background_executor("after");
@@ -81,7 +81,7 @@ TEST_CASE("thread scheduler: background executors keep off some processors as lo
   const auto half = static_cast<unsigned>((all.size() + 1) / 2);
   CHECK(scheduler.keep_processors_free(50) == half);
   CHECK(processors_of(thread_of(*before)) == without_first(all, half));
-  CHECK(scheduler.keep_processors_free(100) == all.size() - 1);  // One is theirs.
+  CHECK(scheduler.keep_processors_free(100) == all.size() - 1);  // One processor is left to background threads.
   CHECK(processors_of(thread_of(*after)) == std::vector<int>{all.back()});
 
   CHECK(scheduler.keep_processors_free(0) == 0);

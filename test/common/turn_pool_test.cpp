@@ -10,7 +10,7 @@
 namespace fjord {
 namespace {
 
-/// Real threads: what is asked of time here is only that something happens before something else does.
+/// Uses real threads, so the tests check only the order of events.
 class Pool {
  public:
   explicit Pool(std::size_t threads)
@@ -119,7 +119,7 @@ TEST_CASE("turn pool: tasks of an executor that is gone are dropped, also delaye
   });
   executor->post([&] { ran = true; });
   begun.get_future().wait();
-  std::thread destroyer([&] { executor.reset(); });  // Waits for the task that runs.
+  std::thread destroyer([&] { executor.reset(); });  // Waits for the running task.
   go_on.set_value();
   destroyer.join();
   const auto next = pool.pool.make_executor({1, 1});

@@ -11,14 +11,14 @@ namespace {
 constexpr Duration kTurn = milliseconds(10);
 constexpr Duration kPatience = milliseconds(20);
 
-/// Members that want a turn again whenever one of theirs is over, on virtual time.
+/// Members that ask for another turn whenever one ends, on virtual time.
 class World {
  public:
   using Member = TurnQueue::Member;
 
   explicit World(std::size_t slots, Duration patience = kPatience) : queue(slots, kTurn, patience) {}
 
-  /// Its turns last `turn`.
+  /// Adds a member whose turns last `turn`.
   void add(Member member, TurnGroup group, Duration turn = kTurn) {
     members_[member] = {group, turn, {}, {}};
     arrived_[member] = now;
@@ -51,7 +51,7 @@ class World {
       if (now >= end && !any_ended) return;
     }
   }
-  /// From its arrival to its first turn; none yet: a very long time.
+  /// Returns the time from arrival to first turn; a very long time if there was none.
   Duration waited(Member member) const {
     const auto first = first_.find(member);
     return first == first_.end() ? seconds(1'000'000) : first->second - arrived_.at(member);
@@ -138,13 +138,13 @@ TEST_CASE("turn queue: a group whose members have only long turns cannot keep an
   for (TurnQueue::Member member = 21; member <= 23; ++member) world.add(member, {2, 1}, seconds(30));
   world.run_for(seconds(1));
   CHECK(world.waited(21) == kPatience);
-  CHECK(world.waited(22) > seconds(1));  // The group has a slot: the next one is for others.
+  CHECK(world.waited(22) > seconds(1));  // The group has a slot, so the next one is for others.
   CHECK(world.queue.running() == 3);
   world.add(31, {3, 1}, seconds(30));
   world.run_for(seconds(1));
   CHECK(world.waited(31) == kPatience);
   CHECK(world.queue.running() == 4);
-  // Slots in addition are given back.
+  // Additional slots are given back.
   for (const TurnQueue::Member member : {21, 22, 23, 31}) world.remove(member);
   CHECK(world.queue.running() == 2);
 }
@@ -153,7 +153,7 @@ TEST_CASE("turn queue: a group that pauses neither saves time nor loses what it 
   World world(1);
   world.add(1, {1, 1});
   world.run_for(seconds(10));
-  world.add(2, {2, 1});  // Has waited for nothing for 10 s: no credit.
+  world.add(2, {2, 1});  // It has not waited during the 10 s, so it gets no credit.
   world.run_for(seconds(2));
   CHECK(world.used[2] <= milliseconds(1010));
   CHECK(world.used[2] >= milliseconds(990));
@@ -161,10 +161,10 @@ TEST_CASE("turn queue: a group that pauses neither saves time nor loses what it 
   World long_turns(1, seconds(1'000));
   long_turns.add(1, {1, 1});
   long_turns.add(2, {2, 1}, seconds(1));
-  long_turns.run_for(milliseconds(1200));  // Group 2 has had a second, which group 1 has not had.
+  long_turns.run_for(milliseconds(1200));  // Group 2 has had a second more than group 1.
   REQUIRE(long_turns.used[2] == seconds(1));
   long_turns.remove(2);
-  long_turns.add(3, {2, 1});  // The same group again.
+  long_turns.add(3, {2, 1});  // A member of the same group again.
   const Duration before = long_turns.used[1];
   long_turns.run_for(milliseconds(500));
   CHECK(long_turns.used[1] - before >= milliseconds(490));

@@ -1,4 +1,4 @@
-// What a distributor keeps, asks and forgets when the cluster state changes.
+// State transitions of a distributor: the buckets it keeps, asks about and forgets when the cluster state changes.
 
 #include "bucket_database.h"
 #include "distributor_world.h"
@@ -13,7 +13,7 @@ rpc::OperationResult execute(DistributorWorld& world, rpc::Execute batch) {
   return std::move(world.ask(std::move(batch)).results.at(0));
 }
 
-/// Questions about buckets to storage nodes, without the first `skipped` messages.
+/// Returns the requests for bucket information to storage nodes, without the first `skipped` messages.
 std::vector<std::pair<std::uint16_t, rpc::GetBucketInfo>> questions(const DistributorWorld& world,
                                                                     std::size_t skipped) {
   std::vector<std::pair<std::uint16_t, rpc::GetBucketInfo>> found;
@@ -26,7 +26,7 @@ std::vector<std::pair<std::uint16_t, rpc::GetBucketInfo>> questions(const Distri
   return found;
 }
 
-/// An id in the bucket whose ideal nodes are these.
+/// Returns an id in a bucket whose ideal nodes are `nodes`.
 std::string id_on(const DistributorWorld& world, const std::vector<std::uint16_t>& nodes, unsigned bits) {
   for (int i = 0; i < 10'000; ++i) {
     std::string id = "id:t:item::" + std::to_string(i);
@@ -184,7 +184,7 @@ TEST_CASE("distributor: a version that was never in force is no state that was s
 
 TEST_CASE(
     "distributor: a write that was sent before its distributor was called down holds nothing up once it is refused") {
-  // It is counted in a bucket that was split, which is another one than that by which owners are found.
+  // The write is counted in a bucket made by a split, not in the bucket that owners are computed from.
   DistributorWorld world(3);
   REQUIRE(world.tunables().set("distributor.bucket_entries_max", 2).is_ok());
   world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
@@ -194,7 +194,7 @@ TEST_CASE(
                       [](const auto& replica) { return BucketId(replica.first).used_bits() > 1; }));
   world.mute.assign(16, true);
   rpc::Execute batch = sent_in(put_batch("id:test:item::3", 5), 1);
-  batch.operations[0].condition = "item.count >= 0";  // It reads first, and is counted meanwhile.
+  batch.operations[0].condition = "item.count >= 0";  // The operation reads first; it is counted from then on.
   auto write = world.send(std::move(batch));
   world.run(milliseconds(50));
   REQUIRE_FALSE(write->has_value());
@@ -204,7 +204,7 @@ TEST_CASE(
   world.run(seconds(2));
   REQUIRE(write->has_value());
   CHECK((*write)->results[0].status.code() == StatusCode::WrongDistribution);
-  // A split waits for all that is counted.
+  // A split waits for all counted operations.
   const auto id_of = [](int i) { return "id:test:item::" + std::to_string(i); };
   for (int i = 20; i < 60; ++i) REQUIRE(execute(world, sent_in(put_batch(id_of(i)), 3)).status);
   world.run(seconds(20));
@@ -214,7 +214,7 @@ TEST_CASE(
 
 TEST_CASE("distributor: storage nodes are told of merges that only move, and not of those that make copies") {
   const auto merges = [](const DistributorWorld& world) {
-    std::pair<std::size_t, std::size_t> found;  // all, and those that only move
+    std::pair<std::size_t, std::size_t> found;  // All merges, and those that only move data.
     for (const rpc::MergeBucket& merge : world.transport.sent_of<rpc::MergeBucket>()) {
       ++found.first;
       found.second += merge.only_moves ? 1 : 0;
@@ -247,7 +247,7 @@ TEST_CASE("distributor: a restarted member is asked for everything, and its buck
   DistributorWorld world(2);
   world.give_state(1, " .0.v:1 .1.v:1");
   REQUIRE(execute(world, put_batch(kId)).status);
-  world.storage[0][kBucket.raw()].documents.clear();  // As a node that lost what was not synced.
+  world.storage[0][kBucket.raw()].documents.clear();  // As on a node that lost unsynced data.
   const std::size_t sent = world.transport.sent().size();
   world.give_state(2, " .0.v:2 .1.v:1");
   world.run(seconds(2));
@@ -272,7 +272,7 @@ TEST_CASE("distributor: a retired node's replicas move away and it is not asked 
   CHECK(execute(world, get_batch(kId)).status);
 }
 
-/// Nodes 0 to 3 with what `special` says of some of them.
+/// Returns the states of nodes 0 to 3; `special` has the keys of some of them.
 std::string four_nodes(const std::map<std::uint16_t, std::string>& special) {
   std::string nodes;
   for (std::uint16_t i = 0; i < 4; ++i) {
@@ -299,7 +299,7 @@ TEST_CASE(
   SECTION("the next one to be retired keeps its, too") {
     world.give_state(3, four_nodes({{other, "s:d"}, {leaving, "s:r"}, {members[1], "s:r"}}));
     world.run(seconds(5));
-    // Two are to stay, and one of these is there: one of the two that are retired is kept.
+    // Two nodes stay, and one of these is up, so one of the two retired replicas is kept.
     CHECK(world.set_at(members[2], kBucket).nodes.size() == 2);
     CHECK(world.holds(leaving, kBucket) != world.holds(members[1], kBucket));
   }
@@ -357,7 +357,7 @@ TEST_CASE("distributor: a new member is told of its set when those that stay kno
   };
   world.give_state(2, " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(leaving) + ".s:r");
   world.run(seconds(5));
-  CHECK(world.storage[joining][kBucket.raw()].documents.contains(kId));  // It is filled, but no member.
+  CHECK(world.storage[joining][kBucket.raw()].documents.contains(kId));  // It has caught up, but is no member.
   CHECK(world.set_at(joining, kBucket).epoch <= epoch);
   refuses = false;
   world.run(seconds(5));
@@ -379,7 +379,7 @@ TEST_CASE("distributor: there are no more merges at once than the setting says")
   world.give_state(2, " .0.v:1 .1.v:1 .2.v:1 .0.s:r");
   world.run(milliseconds(400));
   CHECK(merges == 2);
-  world.run(milliseconds(500));  // The first two have taken too long meanwhile, which makes room for as many.
+  world.run(milliseconds(500));  // The first two have timed out, so two more begin.
   CHECK(merges == 4);
   world.loses = nullptr;
   world.run(seconds(20));
@@ -399,7 +399,7 @@ TEST_CASE("distributor: with more copies wanted, what one node holds is missed u
     for (std::uint16_t i = 0; i < 3; ++i) nodes += " ." + std::to_string(i) + (i == holder ? ".s:d" : ".v:1");
     return nodes;
   };
-  // Nothing has come of the second copy when the node goes away.
+  // The node goes down before the second replica is made.
   world.mute.assign(16, true);
   world.set_redundancy(2);
   world.give_state(2, " .0.v:1 .1.v:1 .2.v:1");
@@ -425,13 +425,13 @@ TEST_CASE("distributor: with fewer nodes to stay than copies, what one of them h
   world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
   const std::string id = "id:t:item::1";
   REQUIRE(execute(world, put_batch(id)).status);
-  // Two are emptied: the third has all that there is.
+  // Two nodes are being emptied, so the third one holds all data.
   world.state_keys = " copies:1";
   world.give_state(2, " .0.s:r .1.v:1 .2.s:r");
   world.run(seconds(5));
   REQUIRE(world.set_at(1, bucket_of_id(id)).nodes == std::vector<std::uint16_t>{1});
-  CHECK(execute(world, put_batch("id:t:item::2")).status);  // A new bucket needs no more than are to stay.
-  // It goes away, and the others are to stay now.
+  CHECK(execute(world, put_batch("id:t:item::2")).status);  // A new bucket needs only the nodes that stay.
+  // The third one goes down, and the others stay now.
   world.give_state(3, " .0.v:1 .1.s:d .2.v:1");
   CHECK(execute(world, get_batch(id)).status.code() == StatusCode::Unavailable);
   CHECK(execute(world, put_batch("id:t:item::3")).status.code() == StatusCode::Unavailable);
@@ -461,12 +461,12 @@ TEST_CASE(
     const std::uint64_t floor = now_us - 3'600'000'000;
     world.give_state(1, " floor:" + std::to_string(floor));
     const std::uint64_t first = put();
-    CHECK(first == floor + 1);  // Nothing is granted yet.
+    CHECK(first == floor + 1);  // No ceiling has been granted yet.
     CHECK(put() == first + 1);
     grant(floor + 5'000'000);
     CHECK(put() == floor + 5'000'000);
     CHECK(put() == floor + 5'000'001);
-    grant(floor + 1'000'000);  // Came late.
+    grant(floor + 1'000'000);  // A late duplicate of an older grant.
     CHECK(put() == floor + 5'000'002);
   }
   SECTION("a clock that is behind") {

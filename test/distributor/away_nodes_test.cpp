@@ -1,4 +1,4 @@
-// Nodes that are away for a while or for good: maintenance, retirement with nowhere to go, a cluster that is down.
+// Nodes that are down for a while or for good: maintenance, retirement without a place to go, a cluster that is down.
 
 #include <algorithm>
 
@@ -16,7 +16,7 @@ rpc::OperationResult execute(DistributorWorld& world, rpc::Execute batch) {
   return std::move(world.ask(std::move(batch)).results.at(0));
 }
 
-/// All nodes up since version 1, with what `special` says of some of them.
+/// Returns the states of all nodes, up since version 1; `special` has the keys of some of them.
 std::string nodes_of(const DistributorWorld& world, const std::map<std::uint16_t, std::string>& special) {
   std::string nodes;
   for (std::uint16_t i = 0; i < world.storage.size(); ++i) {
@@ -38,7 +38,7 @@ bool has_document(DistributorWorld& world, std::uint16_t node, const std::string
   return world.storage[node][bucket_of_id(id, kBits).raw()].documents.contains(id);
 }
 
-/// A world of four nodes and two copies, of which the bucket's second member is put in maintenance.
+/// A world of four nodes with redundancy 2; the bucket's second member is in maintenance.
 struct Maintained {
   Maintained() : world(4, 2, kBits) {
     world.state_keys = " copies:2";
@@ -165,7 +165,7 @@ TEST_CASE("distributor: a bucket that is made during maintenance has all its cop
     CHECK(members.size() == 2);
     for (const std::uint16_t node : members) CHECK(has_document(world, node, id));
     CHECK(std::count(members.begin(), members.end(), m.away) == 0);
-    // It is back: its replica is brought in sync or removed, and there are two copies in the end.
+    // The node is back: its replica is brought in sync or removed, and two replicas remain.
     world.give_state(6, nodes_of(world, {{m.away, "s:m"}, {stand_in, "v:6"}}));
     world.run(seconds(5));
     CHECK(world.set_at(ideal[0], bucket).nodes.size() == 2);

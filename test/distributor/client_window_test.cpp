@@ -58,7 +58,7 @@ TEST_CASE("client window: what was written into a token is kept until its client
 
 TEST_CASE("client window: below the first unsettled number everything is a late copy, forgotten or never seen") {
   Windows windows;
-  CHECK_FALSE(windows.is_settled_copy(5, 1));  // A client never heard of.
+  CHECK_FALSE(windows.is_settled_copy(5, 1));  // An unknown client.
   windows.advance(5, 10, at(0));
   CHECK(windows.is_settled_copy(5, 9));
   CHECK(windows.is_settled_copy(5, 1));
@@ -81,7 +81,7 @@ TEST_CASE("client window: a client that is silent is forgotten with all its toke
   windows.find_or_add(5, 10);
   windows.advance(6, 10, at(0));
   windows.find_or_add(6, 10);
-  windows.advance(6, 10, at(100));  // Says nothing new and is heard all the same.
+  windows.advance(6, 10, at(100));  // Contains no new number, but counts as contact.
 
   windows.forget_idle(at(100));
   CHECK(windows.find(5, 10) == nullptr);

@@ -20,7 +20,7 @@ StatusCode get_code(DistributorWorld& world, const std::string& id) {
   return execute(world, get_batch(id)).status.code();
 }
 
-/// What kId was is lost on the node, which says so from now on.
+/// Removes kId from the node, which reports damage from then on.
 void damage(DistributorWorld& world, std::uint16_t node) {
   TestReplica& replica = world.storage[node][kBucket.raw()];
   replica.documents.erase(kId);
@@ -100,7 +100,7 @@ TEST_CASE("damaged replicas: they are not whole while they hold something else t
   damage(world, 1);
   world.hook = [](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
     if (node != 1 || !std::holds_alternative<rpc::MergeBucket>(request)) return std::nullopt;
-    return Result<rpc::Reply>(rpc::MergeBucketReply{});  // It says that it did.
+    return Result<rpc::Reply>(rpc::MergeBucketReply{});  // Reports success without a merge.
   };
   world.run(seconds(3));
   CHECK(is_damaged(world, 1));
@@ -116,7 +116,7 @@ TEST_CASE("damaged replicas: without an intact one there is no repair, and what 
   world.run(seconds(3));
   CHECK(get_code(world, kId) == StatusCode::Corruption);
   CHECK(get_code(world, kAbsent) == StatusCode::Corruption);
-  CHECK(get_code(world, kOther) == StatusCode::Ok);  // What verifies is served.
+  CHECK(get_code(world, kOther) == StatusCode::Ok);  // Intact documents are served.
   CHECK(execute(world, update_batch(kId, R"({"count": {"assign": 2}})")).status.code() == StatusCode::Corruption);
   CHECK(execute(world, put_batch(kId, 0, 1, "again")).status);
   CHECK(get_code(world, kId) == StatusCode::Ok);
@@ -155,7 +155,7 @@ TEST_CASE("damaged replicas: what all of them have lost can be given up, and the
   CHECK(accept(kBucket) == StatusCode::InvalidArgument);
   CHECK(accept(BucketId(30, 5)) == StatusCode::NotFound);
   for (std::uint16_t node = 0; node < nodes; ++node) damage(world, node);
-  if (nodes == 2) world.storage[1][kBucket.raw()].documents.erase(kOther);  // Each has lost something else.
+  if (nodes == 2) world.storage[1][kBucket.raw()].documents.erase(kOther);  // Each node has lost another document.
   world.run(seconds(3));
   REQUIRE(troubles().size() == 1);
   CHECK(troubles()[0].kind == rpc::BucketTroubleKind::Lost);
@@ -164,7 +164,7 @@ TEST_CASE("damaged replicas: what all of them have lost can be given up, and the
   REQUIRE(get_code(world, kAbsent) == StatusCode::Corruption);
 
   REQUIRE(accept(kBucket) == StatusCode::Ok);
-  CHECK(accept(kBucket) == StatusCode::Ok);  // A repetition begins nothing anew.
+  CHECK(accept(kBucket) == StatusCode::Ok);  // A repetition has no effect.
   world.run(seconds(12));
   CHECK(troubles().empty());
   for (std::uint16_t node = 0; node < nodes; ++node) {
@@ -177,7 +177,7 @@ TEST_CASE("damaged replicas: what all of them have lost can be given up, and the
   CHECK(world.counter("fjord_distributor_accepted_losses_total") == nodes);
   CHECK(world.counter("fjord_distributor_repaired_replicas_total") == 0);
 
-  // It was said once, of what was lost then.
+  // The acceptance covered only the earlier loss.
   for (std::uint16_t node = 0; node < nodes; ++node) world.storage[node][kBucket.raw()].damaged = true;
   world.run(seconds(12));
   REQUIRE(troubles().size() == 1);
@@ -190,7 +190,7 @@ TEST_CASE("damaged replicas: a node that is filled from a damaged one does not b
   const std::vector<std::uint16_t> members = world.ideal(kBucket);
   damage(world, members[0]);
   world.hook = no_merges();
-  // The intact member goes down, and another node is to take its place.
+  // The intact member goes down, and another node has to take its place.
   std::string state;
   for (std::uint16_t i = 0; i < 3; ++i) state += " ." + std::to_string(i) + (i == members[1] ? ".s:d" : ".v:1");
   world.give_state(2, state);
@@ -200,7 +200,7 @@ TEST_CASE("damaged replicas: a node that is filled from a damaged one does not b
   CHECK(world.set_at(third, kBucket).epoch == 0);
   CHECK(is_damaged(world, members[0]));
   CHECK(get_code(world, kId) == StatusCode::Corruption);
-  CHECK(world.storage[third][kBucket.raw()].documents.contains(kOther));  // It has what is left all the same.
+  CHECK(world.storage[third][kBucket.raw()].documents.contains(kOther));  // It has the remaining documents.
 }
 
 TEST_CASE("damaged replicas: they are known after a change of the cluster state, and told of a new set last") {

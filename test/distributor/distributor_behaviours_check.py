@@ -1,5 +1,6 @@
-"""Every core row of test/data/vectors/behaviours.tsv about distribution has a line in behaviours-distribution.tsv, and each case that a
-line names exists. So does what a reason names: another line with a case, a planted bug, and names of the code.
+"""Checks that every core row of test/data/vectors/behaviours.tsv about distribution has a line in
+behaviours-distribution.tsv, and that each case that a line names exists. The things that a reason names have to
+exist, too: another line with a case, a planted bug, and names of the code.
 
 Arguments: the test programs.
 """
@@ -32,7 +33,7 @@ NAME_OF_CODE = re.compile(r"\b(?:[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)+|k[A-Z]\w+|\w+
 
 
 def untrue(reason, lines, cases, code, planted):
-    """What a reason names and what is not there."""
+    """Returns the things that a reason names but that do not exist."""
     for name in NAME_OF_CODE.findall(reason):
         if any(part not in code for part in re.split(r"::", name)):
             yield f"names {name}, which is nowhere in the code"

@@ -20,7 +20,7 @@
 
 namespace fjord::test {
 
-/// What a storage node holds of one bucket, as far as a distributor can see.
+/// The state of one bucket on a storage node, as far as a distributor can see it.
 struct TestReplica {
   struct Version {
     std::uint64_t timestamp_us = 0;
@@ -30,8 +30,8 @@ struct TestReplica {
   };
   ReplicaSet set;
   std::map<std::string, Version> documents;                          ///< By id.
-  std::map<GlobalId, std::pair<std::string, std::uint64_t>> tokens;  ///< Id and timestamp of token entries.
-  bool damaged = false;                                              ///< What is not here may have been lost.
+  std::map<GlobalId, std::pair<std::string, std::uint64_t>> tokens;  ///< Id and timestamp of idempotency key entries.
+  bool damaged = false;                                              ///< True if the replica may have lost entries.
 
   BucketInfo info() const {
     BucketInfo info;
@@ -45,7 +45,7 @@ struct TestReplica {
   }
 };
 
-/// One distributor that owns everything, before storage nodes made of maps. The test plays fleet controller and
+/// One distributor that owns all buckets, with storage nodes made of maps. The test acts as fleet controller and
 /// clients.
 class DistributorWorld {
  public:
@@ -68,15 +68,15 @@ class DistributorWorld {
     node_.reset();
   }
 
-  /// The fleet controller's poll: as `give_state` of the version that is known, with what `change` adds.
+  /// Sends a poll of the fleet controller, filled in by `change`.
   template <typename Change>
   rpc::PollReply poll(Change change) {
     rpc::Poll request;
     change(request);
     return ask(std::move(request));
   }
-  /// A new cluster state; `nodes` is what the state says of the storage nodes after their count, e.g. " .1.s:d".
-  /// `distributor` the same of the distributor.
+  /// Sends a new cluster state. `nodes` follows the number of storage nodes in the state's text, e.g. " .1.s:d";
+  /// `distributor` follows the number of distributors.
   void give_state(std::uint64_t version, const std::string& nodes = {}, const std::string& distributor = {}) {
     rpc::Poll poll;
     poll.info.state_version = version;
@@ -97,9 +97,9 @@ class DistributorWorld {
     incarnation_ = reply.incarnation;
   }
 
-  /// From the next state on.
+  /// Takes effect with the next state.
   void set_redundancy(unsigned redundancy) { redundancy_ = redundancy; }
-  /// The distributor knows nothing any more.
+  /// Restarts the distributor, which loses all state.
   void restart() {
     node_.reset();
     start();
@@ -124,13 +124,13 @@ class DistributorWorld {
   }
   void run(Duration duration) { scheduler.run_for(duration); }
 
-  /// The nodes that hold `set`-s of the bucket, or anything of it.
+  /// Returns the replica set of the bucket as stored on `node`.
   ReplicaSet set_at(std::uint16_t node, BucketId bucket) { return storage[node][bucket.raw()].set; }
   TunableRegistry& tunables() { return tunables_; }
   std::uint64_t counter(const std::string& name, const Labels& labels = {}) {
     return metrics_.counter(name, "", labels).value();
   }
-  /// Splits a replica behind the distributor's back.
+  /// Splits a replica without a request of the distributor.
   void split_at(std::uint16_t node, BucketId bucket) {
     rpc::SplitBucket request;
     request.bucket = bucket;
@@ -146,17 +146,17 @@ class DistributorWorld {
   sim::SimScheduler scheduler{3};
   std::vector<Storage> storage;
   ScriptedTransport transport;
-  /// Sees every request to a storage node first; its answer, if it has one, is the node's.
+  /// Called first for every request to a storage node; its answer, if any, replaces the node's.
   Hook hook;
-  /// What the states from the next one on say besides, e.g. " copies:1".
+  /// More keys of all later states, e.g. " copies:1".
   std::string state_keys;
-  /// Known from the first state on.
+  /// Schema of the first state.
   std::string schema = "document item { field value type string { body } field count type int { header } }";
-  /// Says whether a request to a storage node is lost on its way.
+  /// Returns true if a request to a storage node is lost.
   std::function<bool(const rpc::Request& request)> loses;
-  /// Storage nodes of earlier versions do not tell what they hold with a new replica set.
+  /// Storage nodes of earlier versions do not return the bucket's content with a new replica set.
   bool tells_contents = true;
-  /// Nodes that hear everything and answer nothing.
+  /// Nodes that execute requests but never answer.
   std::vector<bool> mute = std::vector<bool>(16);
 
  private:
@@ -252,7 +252,7 @@ class DistributorWorld {
       to[bucket_of(DocumentId::parse(id)->gid(), bits).raw()].documents[id] = version;
     for (const auto& [gid, token] : from.tokens) to[bucket_of(gid, bits).raw()].tokens[gid] = token;
   }
-  /// Only the first window.
+  /// Returns only the first window.
   rpc::Reply serve(std::uint16_t node, rpc::ListEntries& request) {
     rpc::ListEntriesReply reply;
     reply.by_group = request.by_group;
@@ -334,7 +334,7 @@ class DistributorWorld {
 
   unsigned redundancy_;
   unsigned bits_;
-  std::uint64_t incarnation_ = 0;  ///< That the fleet controller has heard of.
+  std::uint64_t incarnation_ = 0;  ///< Last incarnation that the fleet controller has received.
   std::unique_ptr<sim::SimNodeScheduler> process_;
 
  public:
@@ -354,7 +354,7 @@ inline BucketId bucket_of_id(const std::string& id, unsigned bits = 1) {
   return bucket_of(DocumentId::parse(id)->gid(), bits);
 }
 
-/// A batch of one operation of client 5. Sequence 0: anonymous.
+/// Returns a batch of one operation of client 5. Sequence 0: anonymous.
 inline rpc::Execute batch_of(rpc::OperationKind kind, const std::string& id, std::uint64_t sequence = 0,
                              std::uint32_t attempt = 1, const std::string& value = "v") {
   rpc::Execute batch;

@@ -1,4 +1,4 @@
-// Garbage collection of a distributor before storage nodes that name documents.
+// Garbage collection of a distributor, with storage nodes that report garbage.
 #include <algorithm>
 #include <set>
 
@@ -16,7 +16,7 @@ class GarbageWorld {
   explicit GarbageWorld(const char* schema = kSchema) : world(3) {
     world.schema = schema;
     REQUIRE(world.tunables().set("maintenance.gc_interval", 10'000).is_ok());
-    // A storage node that takes everything for garbage: what is so is not for it to say.
+    // A storage node that reports every document as garbage; the distributor has to check each.
     world.hook = [this](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
       const auto* find = std::get_if<rpc::FindGarbage>(&request);
       if (find == nullptr) return on_other ? on_other(node, request) : std::nullopt;
@@ -37,7 +37,7 @@ class GarbageWorld {
   void put(const std::string& id, const std::string& value) {
     REQUIRE(world.ask(put_batch(id, 0, 1, value)).results.at(0).status);
   }
-  /// The replicas that have it, and those that have a removed entry of it.
+  /// Returns the number of replicas with the document, and of those with its remove entry.
   std::pair<int, int> replicas_of(const std::string& id) {
     std::pair<int, int> count;
     for (const auto& node : world.storage) {
@@ -116,7 +116,7 @@ TEST_CASE("garbage: its removals are work in the background, and merges come bef
   int merges = 0;
   MonotonicTime last_merge{0};
   gc.on_other = [&](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
-    // Answers of merges are lost, so that each is under way until its time is over, and comes again.
+    // Answers to merges are lost, so each merge is in flight until its timeout, and is repeated.
     const bool is_merge = std::holds_alternative<rpc::MergeBucket>(request);
     gc.world.mute[node] = is_merge;
     merges += is_merge ? 1 : 0;
@@ -165,7 +165,7 @@ TEST_CASE(
     });
     REQUIRE(reply.status);
     gc.world.run(seconds(3));
-    CHECK(gc.searches == once);  // one after the other, and not again before the interval is over
+    CHECK(gc.searches == once);  // One after the other, and not again before the interval has passed.
     return;
   }
   REQUIRE(gc.searches >= once);

@@ -1,4 +1,4 @@
-// Operations that read before they write: updates, conditions, tokens.
+// Conditional writes: updates, conditions, required versions, idempotency keys.
 #include <catch2/catch.hpp>
 
 #include "distributor_world.h"
@@ -28,7 +28,7 @@ rpc::Execute with(rpc::Execute batch, const std::string& condition, bool create 
   return batch;
 }
 
-/// Answers to writes on `node` are lost: it does them and the sender does not hear of it.
+/// Loses the answers to writes on `at`, which executes them.
 DistributorWorld::Hook lose_answers_of_writes(DistributorWorld& world, std::uint16_t at, bool& on) {
   return [&world, at, &on](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
     auto* apply = std::get_if<rpc::Apply>(&request);
@@ -89,7 +89,7 @@ TEST_CASE("condition: puts, updates and removes are done if it holds, else the e
     CHECK(failed.version_us == version);
     CHECK(has(failed.status.message(), std::to_string(version)));
     CHECK(has(stored(world), "\"one\""));
-    // Neither true nor false is no reason to write either.
+    // An undefined condition prevents the write, too.
     CHECK(execute(world, with(batch, "item.value > 5")).status.code() == StatusCode::TestAndSetFailed);
   }
   REQUIRE(execute(world, with(update_batch(kId, R"({"value": {"assign": "two"}})"), R"(item.value == "one")")).status);
@@ -106,7 +106,7 @@ TEST_CASE("required version: a write is done on exactly that version, else the e
     batch.operations[0].required_version = version;
     return batch;
   };
-  // Without a document only 0 fits, also where a document may be made.
+  // Without a document only version 0 matches, even if the operation may create the document.
   rpc::Execute creating = update_batch(kId, kCountOne);
   creating.operations[0].create = true;
   const rpc::OperationResult none = execute(world, on(creating, 7));
@@ -130,7 +130,7 @@ TEST_CASE("required version: a write is done on exactly that version, else the e
     }
   }
   CHECK(has(stored(world), "\"one\""));
-  // A condition must hold as well.
+  // A condition has to hold in addition.
   CHECK(execute(world, with(on(put_batch(kId), first.timestamp_us), R"(item.value == "two")")).status.code() ==
         StatusCode::TestAndSetFailed);
   const rpc::OperationResult second = execute(world, on(put_batch(kId, 0, 1, "two"), first.timestamp_us));
@@ -140,7 +140,7 @@ TEST_CASE("required version: a write is done on exactly that version, else the e
   CHECK(execute(world, on(batch_of(rpc::OperationKind::Remove, kId), second.timestamp_us)).version_us ==
         third.timestamp_us);
   REQUIRE(execute(world, on(batch_of(rpc::OperationKind::Remove, kId), third.timestamp_us)).status);
-  // What was removed is not there, whatever is remembered of it.
+  // A removed document has version 0, although its remove entry has a timestamp.
   CHECK(execute(world, on(put_batch(kId), third.timestamp_us)).version_us == 0);
   REQUIRE(execute(world, on(put_batch(kId), 0)).status);
   CHECK(execute(world, on(get_batch(kId), 5)).status.code() == StatusCode::InvalidArgument);
@@ -254,12 +254,12 @@ TEST_CASE("token: what was applied is not applied again, by whatever way it come
   REQUIRE(execute(world, update_batch(kId, kCountOne, "U")).status);
   CHECK(has(stored(world), "\"count\":2"));
 
-  world.give_state(2, " .0.v:1 .1.v:1");  // The distributor has forgotten all that it remembered.
+  world.give_state(2, " .0.v:1 .1.v:1");  // The distributor has lost its deduplication windows.
   CHECK(execute(world, update_batch(kId, kCountOne, "T")).timestamp_us == first.timestamp_us);
   CHECK(has(stored(world), "\"count\":2"));
   CHECK(world.counter("fjord_distributor_known_tokens_total") == 2);
 
-  // Removes too: a repetition of one does not take away what came after it.
+  // Also for removes: a retry of one does not remove a later document.
   rpc::Execute remove = with(batch_of(rpc::OperationKind::Remove, kId), "", false, "R");
   CHECK(execute(world, remove).existed);
   REQUIRE(execute(world, put_batch(kId, 0, 1, "new")).status);
@@ -323,7 +323,7 @@ TEST_CASE("token: one that was cancelled does not count") {
   for (auto& node : world.storage) node[kBucket.raw()].tokens[rpc::token_gid(gid, "T")] = {entry.id(), future};
   rpc::OperationResult applied = execute(world, update_batch(kId, kCountOne, "T"));
   REQUIRE(applied.status);
-  CHECK(applied.timestamp_us > future);  // Else the replicas would keep what is there.
+  CHECK(applied.timestamp_us > future);  // Otherwise the replicas would keep their entry.
   CHECK(has(stored(world), "\"count\":1"));
 }
 
@@ -335,7 +335,7 @@ TEST_CASE("update: after a change of the cluster state it reads again instead of
   auto waiting = world.send(update_batch(kId, kCountOne, "T"));
   world.run(milliseconds(100));
   REQUIRE_FALSE(waiting->has_value());
-  // Meanwhile another distributor owned the bucket and wrote.
+  // Meanwhile another distributor owned the bucket and wrote to it.
   world.mute[0] = world.mute[1] = false;
   for (auto& node : world.storage) {
     TestReplica& replica = node[kBucket.raw()];
@@ -388,7 +388,7 @@ TEST_CASE("update: waits while the replicas of its bucket may differ") {
   DistributorWorld world(2);
   world.give_state(1, " .0.v:1 .1.v:1");
   REQUIRE(execute(world, put_batch(kId)).status);
-  // One replica took a write that the other did not, as after a crash in the middle.
+  // One replica took a write that the other missed, as after a crash.
   bool merges = false;
   world.hook = [&](std::uint16_t, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
     if (!std::holds_alternative<rpc::MergeBucket>(request) || merges) return std::nullopt;
@@ -399,7 +399,7 @@ TEST_CASE("update: waits while the replicas of its bucket may differ") {
   auto waiting = world.send(update_batch(kId, kCountOne));
   world.run(milliseconds(800));
   CHECK_FALSE(waiting->has_value());
-  CHECK(execute(world, get_batch(kId)).status);  // Reads go on.
+  CHECK(execute(world, get_batch(kId)).status);  // Reads are still served.
   merges = true;
   world.run(milliseconds(800));
   REQUIRE(waiting->has_value());

@@ -1,4 +1,5 @@
-// Whom a distributor believes while the fleet controller is not heard: docs/design/0005, "Leases instead of trust".
+// Leases: the data that a distributor trusts while the fleet controller is silent. docs/design/0005, "Leases instead of
+// trust".
 
 #include "distributor_world.h"
 
@@ -9,7 +10,7 @@ const std::string kId = "id:t:item::1";
 const BucketId kBucket = bucket_of_id(kId);
 constexpr Duration kLease = seconds(2);
 
-/// Gives a first poll, whose answer the following ones echo.
+/// Sends a first poll; the following polls echo its answer.
 class LeaseWorld : public DistributorWorld {
  public:
   LeaseWorld() : DistributorWorld(3) {
@@ -28,13 +29,13 @@ class LeaseWorld : public DistributorWorld {
     heard_us_ = reply.clock_us;
     incarnation_ = reply.incarnation;
   }
-  /// How many storage nodes one get asks.
+  /// Returns the number of storage nodes that one get asks.
   std::size_t asked_by_a_get() {
     const std::size_t before = transport.sent_of<rpc::Apply>().size();
     REQUIRE(ask(get_batch(kId)).results.at(0).status);
     return transport.sent_of<rpc::Apply>().size() - before;
   }
-  /// The member answers that it is in a newer state.
+  /// Makes the member answer that it has a newer state.
   void move_on(std::uint16_t member) {
     hook = [member](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
       if (node != member) return std::nullopt;

@@ -7,7 +7,7 @@
 namespace fjord::test {
 namespace {
 
-/// Four storage nodes, two replicas, eight buckets; every bucket exists.
+/// Four storage nodes, redundancy 2, eight buckets, all of them created.
 struct PartsWorld : DistributorWorld {
   PartsWorld() : DistributorWorld(4, 2, 3) {
     give_state(1);
@@ -18,7 +18,7 @@ struct PartsWorld : DistributorWorld {
     const auto nodes = ideal(bucket_of_id(id, 3));
     return std::find(nodes.begin(), nodes.end(), node) != nodes.end();
   }
-  /// The n-th document that has, or has not, a replica on the node.
+  /// Returns the n-th document that has (`there`) or has no replica on the node.
   std::string document(std::uint16_t node, bool there, int n = 0) {
     for (int i = 0; i < 64; ++i) {
       if (is_on(node, id_of(i)) == there && n-- == 0) return id_of(i);
@@ -77,13 +77,13 @@ TEST_CASE("distributor: the rest of an answer comes as soon as it is known, and 
   auto rest = world.send(PartsWorld::rest_of(part));
   world.run(milliseconds(100));
   REQUIRE_FALSE(rest->has_value());
-  world.mute[1] = false;  // It is sent again after the time that a storage node may take.
+  world.mute[1] = false;  // The operation is sent again after the timeout of a storage node.
   world.run(milliseconds(400));
   REQUIRE(rest->has_value());
   REQUIRE((*rest)->results.size() == 1);
   CHECK((*rest)->results[0].status);
 
-  // A copy of the question comes late: nothing is known about its operations, which have been told.
+  // A late duplicate of the question: the outcomes have been delivered and are no longer known.
   const rpc::ExecuteReply again = world.ask(PartsWorld::rest_of(part));
   CHECK(again.status.code() == StatusCode::Timeout);
 }
@@ -162,7 +162,7 @@ TEST_CASE("distributor: a read whose replica is silent is answered by another on
   PartsWorld world;
   const std::string id = world.document(1, true);
   world.mute[1] = true;
-  for (int i = 0; i < 8; ++i) {  // Each chooses a replica at random.
+  for (int i = 0; i < 8; ++i) {  // Each read chooses a replica at random.
     rpc::Execute batch = get_batch(id);
     batch.timeout_us = 300'000;
     const rpc::ExecuteReply reply = world.ask(std::move(batch));

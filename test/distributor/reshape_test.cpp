@@ -1,4 +1,4 @@
-// Buckets that are split and joined while they are served.
+// Splits and joins of buckets while they are served.
 
 #include <set>
 
@@ -14,7 +14,7 @@ rpc::OperationResult execute(DistributorWorld& world, rpc::Execute batch) {
   return std::move(world.ask(std::move(batch)).results.at(0));
 }
 
-/// Ids of bucket `of` that fall into its halves evenly.
+/// Returns ids of bucket `of`, half of them in each of its halves.
 std::vector<std::string> ids_of(BucketId of, std::size_t count) {
   std::vector<std::string> ids[2];
   for (int i = 0; ids[0].size() < count / 2 || ids[1].size() < count / 2; ++i) {
@@ -37,7 +37,7 @@ std::vector<BucketId> buckets_at(const DistributorWorld& world, std::uint16_t no
 const BucketId kBucket(kBits, 0);
 const auto kHalves = halves_of(kBucket);
 
-/// A bucket with four documents on two nodes, split when it has more than `limit` of them.
+/// A bucket with four documents on two nodes, split if it has more than `limit` documents.
 struct ReshapeWorld : DistributorWorld {
   explicit ReshapeWorld(std::int64_t limit, std::uint16_t nodes = 2) : DistributorWorld(nodes, 2, kBits) {
     REQUIRE(tunables().set("distributor.bucket_entries_max", limit).is_ok());
@@ -82,7 +82,7 @@ TEST_CASE("distributor: a bucket whose documents would stay together is not spli
   for (const std::string& id : world.ids) {
     REQUIRE(execute(world, batch_of(rpc::OperationKind::Remove, id)).status);
     for (TestReplica* replica : {&world.storage[0][kBucket.raw()], &world.storage[1][kBucket.raw()]}) {
-      replica->documents.erase(id);  // As if the engine had forgotten the removes.
+      replica->documents.erase(id);  // As if the engine had dropped the remove entries.
     }
   }
   for (int i = 0; i < 8; ++i) REQUIRE(execute(world, put_batch(location + std::to_string(i))).status);
@@ -92,7 +92,7 @@ TEST_CASE("distributor: a bucket whose documents would stay together is not spli
   CHECK(world.counter("fjord_distributor_bucket_splits_total") == 0);
   CHECK(world.transport.sent_of<rpc::ListEntries>().size() <= 2);
 
-  // Another location, so that a split helps; it is looked for because the bucket has changed.
+  // With documents of another location a split helps. The distributor checks again because the bucket has changed.
   const BucketId half = bucket_of_id(location + "0", kBits + 1);
   int other = 0;
   for (int i = 0; i < 4; ++other) {
@@ -108,7 +108,7 @@ TEST_CASE("distributor: a bucket whose documents would stay together is not spli
   CHECK(world.counter("fjord_distributor_bucket_splits_total") == 1);
   CHECK(world.counter("fjord_distributor_bucket_joins_total") == 0);
 
-  // When the location is far above the limit it is split until its documents are parted by their hashes.
+  // A location far above the limit is split until the hashes of its documents separate them.
   for (int i = 8; i < 80; ++i) REQUIRE(execute(world, put_batch(location + std::to_string(i))).status);
   world.run(seconds(120));
   for (const auto& [raw, replica] : world.storage[0]) {
@@ -191,7 +191,7 @@ TEST_CASE("distributor: a split that reached one replica only is finished by who
   ReshapeWorld world(1000);
   world.split_at(0, kBucket);
   REQUIRE(world.holds(1, kBucket));
-  world.give_state(3, " .0.v:1 .1.v:1");  // A state was skipped: everything is asked anew.
+  world.give_state(3, " .0.v:1 .1.v:1");  // A state was skipped, so the distributor asks about all buckets again.
   world.check_all_there();
   world.run(seconds(1));
   CHECK(buckets_at(world, 0) == buckets_at(world, 1));
@@ -202,14 +202,14 @@ TEST_CASE("distributor: a bucket and parts of it on one node become parts that e
   ReshapeWorld world(1000);
   const BucketId half = kHalves[0];
   for (BucketId bucket : {kBucket, half, halves_of(half)[0], halves_of(half)[1]}) world.split_at(0, bucket);
-  // What a loss of power may leave of the same splits.
+  // The state that a power loss may leave of the same splits.
   auto& torn = world.storage[1];
   const TestReplica whole = torn[kBucket.raw()];
   for (BucketId part : {half, halves_of(half)[0], halves_of(half)[1]}) {
     torn[part.raw()].set = whole.set;
     torn[part.raw()].set.epoch += 1;
   }
-  world.give_state(3, " .0.v:1 .1.v:1");  // A state was skipped: everything is asked anew.
+  world.give_state(3, " .0.v:1 .1.v:1");  // A state was skipped, so the distributor asks about all buckets again.
   world.run(seconds(1));
   world.check_all_there();
   world.run(seconds(2));
@@ -241,7 +241,7 @@ TEST_CASE("distributor: siblings that became small are joined on all replicas") 
   world.give_state(2, " .0.v:2 .1.v:2");
   world.check_all_there();
   REQUIRE(world.set_at(0, kHalves[0]).epoch != world.set_at(0, kHalves[1]).epoch);
-  // Whoever recovers a half of them must find one newest set for both.
+  // Recovery of a half has to find one newest set for both halves.
   int joins = 0;
   world.hook = [&](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
     if (!std::holds_alternative<rpc::JoinBuckets>(request)) return std::nullopt;
@@ -306,7 +306,7 @@ TEST_CASE("distributor: nothing is split or moved while an operator has paused i
   const std::string state = " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(members[0]);
   world.give_state(2, state + ".s:r");
   world.run(seconds(3));
-  CHECK(world.holds(members[0], kBucket));  // It is retired, and its replica stays.
+  CHECK(world.holds(members[0], kBucket));  // It is retired, but its replica stays.
   world.give_state(3, state + ".s:d");
   world.run(seconds(3));
   const auto other = static_cast<std::uint16_t>(3 - members[0] - members[1]);
@@ -355,9 +355,9 @@ TEST_CASE("distributor: visitors are sent to a node that holds all parts of a bu
 TEST_CASE("distributor: what of a bucket nobody ever made is made before visitors are sent there") {
   ReshapeWorld world(3);
   world.run(seconds(3));
-  // As if its half had been made under more distribution bits, and the other one never.
+  // As if one half had been made under more distribution bits, and the other one never.
   for (auto& replicas : world.storage) replicas.erase(kHalves[1].raw());
-  world.give_state(2, " .0.v:1 .1.v:2");  // Asks anew what there is.
+  world.give_state(2, " .0.v:1 .1.v:2");  // The distributor asks about all buckets again.
   world.run(seconds(1));
   rpc::GetBucketNodes request;
   request.state_version = 2;

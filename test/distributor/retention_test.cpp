@@ -1,4 +1,4 @@
-// When a distributor has removed entries dropped: docs/design/0013-retention.md.
+// Orders of a distributor to drop remove entries: docs/design/0013-retention.md.
 #include <set>
 
 #include "distributor_world.h"
@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kRetentionMs = 10'000;
 
-/// Storage nodes that always have something to drop.
+/// Storage nodes that always report remove entries to drop.
 class RetentionWorld {
  public:
   RetentionWorld() : world(3) {
@@ -82,7 +82,7 @@ TEST_CASE("retention: all members are told the same under a new epoch, as old as
   for (const auto& [epoch, nodes] : told) CHECK(nodes.size() == 2);
   CHECK(retention.asked.removes_before_us + kRetentionMs * 1000 < retention.now_us());
   CHECK(retention.world.counter("fjord_distributor_forget_orders_total") > 0);
-  REQUIRE(retention.put(kId).results.at(0).status);  // It is served again.
+  REQUIRE(retention.put(kId).results.at(0).status);  // The bucket is served again.
 }
 
 TEST_CASE("retention: nothing newer than the newest write of the bucket is dropped, so that later ones are newer") {
@@ -120,7 +120,7 @@ TEST_CASE("retention: a bucket whose replicas may differ is left alone until the
   };
   REQUIRE(retention.put(kId).results.at(0).status);
   retention.drop_merges = true;
-  // Two of three nodes are members, so one of these is.
+  // Two of three nodes are members, so one of nodes 0 and 1 is.
   for (std::uint16_t node = 0; node < 2; ++node) {
     if (retention.world.set_at(node, bucket).epoch != 0) retention.drop_writes = {node};
   }

@@ -1,4 +1,4 @@
-// Storage nodes whose disks are full beside others (docs/design/0014-full-disks.md).
+// Storage nodes with full disks beside others with space (docs/design/0014-full-disks.md).
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -21,7 +21,7 @@ constexpr std::uint16_t kWarns = 2;
 constexpr std::uint16_t kRefusesClients = 4;
 constexpr std::uint16_t kRefusesAll = 5;
 
-/// Storage nodes say how full they are, and refuse what does not fit.
+/// Storage nodes that report how full they are, and refuse writes that do not fit.
 struct SpaceWorld : DistributorWorld {
   explicit SpaceWorld(std::uint16_t nodes, unsigned redundancy = 2) : DistributorWorld(nodes, redundancy) {
     hook = [this](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
@@ -61,7 +61,7 @@ struct SpaceWorld : DistributorWorld {
     REQUIRE(reply.results.size() == 1);
     return std::move(reply.results[0]);
   }
-  /// The distributor asks each second.
+  /// Waits until the distributor has asked for it, which it does each second.
   void let_know() { run(milliseconds(1100)); }
   std::uint64_t version(std::uint16_t node) { return storage[node][kBucket.raw()].documents[kId].timestamp_us; }
 
@@ -101,7 +101,7 @@ TEST_CASE("space: a put that meets a member which has just become full is finish
   SpaceWorld world(2);
   world.give_state(1);
   REQUIRE(world.execute(put_batch(kId)).status);
-  world.stage[1] = kRefusesClients;  // Nobody has been told.
+  world.stage[1] = kRefusesClients;  // No component has been informed yet.
   const rpc::OperationResult first = world.execute(put_batch(kId, 0, 1, "first"));
   CHECK(first.status);
   CHECK(world.version(0) == first.timestamp_us);
@@ -172,7 +172,7 @@ TEST_CASE("space: nothing is moved onto a node that warns, and a missing replica
     replica.documents[kId] = {100, false, "", "old"};
   }
   world.stage[want[1]] = kWarns;
-  REQUIRE(world.tunables().set("maintenance.paused", 1).is_ok());  // Until the distributor knows it.
+  REQUIRE(world.tunables().set("maintenance.paused", 1).is_ok());  // Until the distributor has received it.
   world.give_state(2, nodes);
   world.let_know();
   REQUIRE(world.tunables().set("maintenance.paused", 0).is_ok());
@@ -213,7 +213,7 @@ TEST_CASE("space: members that differ are brought in sync while a replica for wh
   CHECK(world.execute(update_batch(kId, R"({"value": {"assign": "x"}})")).status);
   const std::size_t merges = world.merges.size();
   world.run(seconds(3));
-  CHECK(world.merges.size() == merges);  // Nothing is tried again and again.
+  CHECK(world.merges.size() == merges);  // No merge is repeated in vain.
 }
 
 TEST_CASE("space: a full member that is to go does not hold up its own evacuation") {
@@ -223,7 +223,7 @@ TEST_CASE("space: a full member that is to go does not hold up its own evacuatio
   const std::vector<std::uint16_t> all = world.ideal(kBucket);
   const auto other = static_cast<std::uint16_t>(3 - all[0] - all[1]);
   const std::uint16_t full = all[0];
-  // The full one lacks a version that the other member has.
+  // The full member lacks a version that the other one has.
   for (std::uint16_t node : all) {
     TestReplica& replica = world.storage[node][kBucket.raw()];
     replica.set = {ReplicaSet::make_epoch(1, 1), all};

@@ -45,7 +45,7 @@ std::string block_of(const std::vector<Entry>& entries) {
   return builder.take();
 }
 
-/// The entries up to the end or the first that is malformed.
+/// Returns the entries up to the end, or up to the first malformed one.
 std::vector<Entry> read(std::string_view block, bool& ok) {
   DocBlockReader reader(block);
   std::vector<Entry> entries;
@@ -53,7 +53,7 @@ std::vector<Entry> read(std::string_view block, bool& ok) {
     entries.push_back({view->gid, view->timestamp, view->removed, std::string(view->id), std::string(view->header),
                        std::string(view->body)});
   }
-  CHECK_FALSE(reader.next());  // It stays at its end.
+  CHECK_FALSE(reader.next());  // The reader stays at its end.
   ok = reader.ok();
   return entries;
 }
@@ -103,7 +103,7 @@ TEST_CASE("docblock: cut off anywhere, it gives the whole entries before and say
   REQUIRE(ends.back() == block.size());
   for (std::size_t size = 0; size <= block.size(); ++size) {
     INFO(size);
-    // Exactly so many bytes, so that a sanitizer sees a read beyond them.
+    // In a buffer of exactly this size, so that a sanitizer detects a read beyond it.
     const std::vector<char> part(block.begin(), block.begin() + static_cast<std::ptrdiff_t>(size));
     bool ok = false;
     const std::vector<Entry> got = read({part.data(), part.size()}, ok);

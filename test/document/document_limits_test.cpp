@@ -9,7 +9,7 @@ LimitCheck check(const DocumentLimits& limits, const EncodedDocument& document, 
   return check_limits(limits, id, document.header, document.body);
 }
 
-/// Thresholds that let everything pass without a word.
+/// Returns thresholds that accept every document without a warning.
 DocumentLimits unlimited() {
   DocumentLimits limits;
   limits.document_bytes = limits.id_bytes = limits.depth = limits.fields = LimitThreshold{};
@@ -24,7 +24,7 @@ EncodedDocument song_with(const DocumentTypeRepo& repo, std::string_view field, 
   return encode(song);
 }
 
-/// The measured value: the largest limit that it is beyond, plus one.
+/// Returns the measured value: one more than the largest limit that it exceeds.
 std::uint64_t measured(LimitThreshold DocumentLimits::*which, const EncodedDocument& document) {
   std::uint64_t value = 0;
   while (true) {
@@ -85,7 +85,7 @@ TEST_CASE("document limits: depth counts collections and structs within one anot
   CHECK(depth("moods", WeightedSetValue{{{"a", 1}}}) == 1);
   CHECK(depth("grid", ArrayValue{{ArrayValue{{std::int64_t{1}}}}}) == 2);
   CHECK(depth("grid", ArrayValue{}) == 1);
-  CHECK(depth("main_credit", test::credit("k", 1)) == 2);  // with its array of roles
+  CHECK(depth("main_credit", test::credit("k", 1)) == 2);  // With its array of roles.
   CHECK(depth("credits", ArrayValue{{test::credit("k", 1)}}) == 3);
   CHECK(depth("by_country", MapValue{{{"no", ArrayValue{{test::credit("k", 1)}}}}}) == 4);
 }

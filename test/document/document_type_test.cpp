@@ -16,7 +16,7 @@ TEST_CASE("stable ids: 31 bits of the name, never zero, the same in every build"
     ids.insert(id);
   }
   CHECK(ids.size() == 1000);
-  // Stored in every document: these numbers must not change.
+  // These numbers are stored in every document and must not change.
   CHECK(stable_id("title") == 0x7611a0d5);
   CHECK(stable_id("music") == 0x7d421f3a);
 }

@@ -1,4 +1,4 @@
-// Random updates: both forms give them back, and applying them does what a plain model does.
+// Random updates: both forms read back equal, and applying them agrees with a plain model.
 
 #include <cmath>
 #include <optional>
@@ -29,7 +29,7 @@ FieldValue random_operand(const DataType& target, UpdateAction action, Random& r
   return {};
 }
 
-/// One more step into a value of `type`, or nothing.
+/// Adds one more step into a value of `type`; returns null if there is none.
 const DataType* random_step(const DataType& type, FieldUpdate& update, Random& random) {
   switch (type.tag()) {
     case TypeTag::Struct: {
@@ -51,7 +51,7 @@ const DataType* random_step(const DataType& type, FieldUpdate& update, Random& r
   }
 }
 
-/// Up to `count` changes that fit the type; what does not fit is dropped by add().
+/// Returns an update with up to `count` changes that fit the type; add() drops those that do not fit.
 DocumentUpdate random_update(const DocumentType& type, const DocumentId& id, std::size_t count, Random& random) {
   DocumentUpdate update(type, id);
   update.set_create_if_missing(random.chance(0.5));
@@ -71,7 +71,8 @@ DocumentUpdate random_update(const DocumentType& type, const DocumentId& id, std
   return update;
 }
 
-// ---- The model: a function from old to new value, without regard to cost. Empty optional: the update is refused.
+// ---- The model: computes the new value from the old one, without regard to cost. Empty optional: the update is
+// refused.
 
 using Outcome = std::optional<FieldValue>;
 
@@ -85,7 +86,7 @@ Outcome bounded(long double value) {
   return FieldValue(static_cast<T>(whole));
 }
 
-/// The 64 bits of mantissa of long double hold all products of the numbers that the generators make, or are far out
+/// Computes in long double, whose 64 bits of mantissa hold all products of the generated numbers, except those far out
 /// of range.
 Outcome model_arithmetic(const DataType& type, const FieldValue& before, const FieldUpdate& update) {
   long double a = 0;
@@ -102,7 +103,7 @@ Outcome model_arithmetic(const DataType& type, const FieldValue& before, const F
                        : update.action == UpdateAction::Multiply  ? a * b
                                                                   : a / b;
   const bool real = type.tag() == TypeTag::Float || type.tag() == TypeTag::Double;
-  if (real || whole == nullptr) {  // the operation is one of double
+  if (real || whole == nullptr) {  // The operation is one of double.
     const double x = static_cast<double>(a);
     const double y = static_cast<double>(b);
     result = static_cast<long double>(update.action == UpdateAction::Increment   ? x + y
@@ -126,7 +127,7 @@ Outcome model_arithmetic(const DataType& type, const FieldValue& before, const F
 
 using Pairs = std::vector<std::pair<FieldValue, FieldValue>>;
 
-/// Every kind of collection as pairs; an array's keys are none.
+/// Returns every kind of collection as pairs; the keys of an array are empty.
 Pairs pairs_of(const FieldValue& value) {
   Pairs pairs;
   if (const auto* array = value.get_if<ArrayValue>()) {
@@ -185,7 +186,7 @@ Outcome model(const DataType& type, const FieldValue& before, const FieldUpdate&
   const bool takes = update.action == UpdateAction::Clear || update.action == UpdateAction::Remove;
   if (step.kind == UpdateStep::Kind::Member) {
     if (before.is_none() && takes) {
-      // Still refused if a position of an array below would be missing: there is none, so nothing is looked at.
+      // A missing array position further down would refuse the update, but there is no array here.
       return before;
     }
     StructValue members;

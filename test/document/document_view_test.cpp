@@ -7,7 +7,7 @@
 namespace fjord {
 namespace {
 
-/// Reads everything that a reader could ask for; what matters is that it returns and stays within the bytes.
+/// Reads everything that a reader can ask for; the calls have to return and stay within the bytes.
 void read_all(const DocumentTypeRepo& repo, std::string_view header, std::string_view body) {
   const auto view = DocumentView::open(repo, header, body);
   if (view) {
@@ -28,7 +28,7 @@ void read_all(const DocumentTypeRepo& repo, std::string_view header, std::string
   (void)validate(repo, header, body);
 }
 
-/// In memory of exactly its size, so that a sanitizer sees every byte read beyond it.
+/// Returns a copy in a buffer of exactly its size, so that a sanitizer detects reads beyond it.
 std::vector<char> exact(std::string_view bytes) { return {bytes.begin(), bytes.end()}; }
 
 std::string_view view_of(const std::vector<char>& bytes) { return {bytes.data(), bytes.size()}; }
@@ -151,7 +151,7 @@ TEST_CASE("validate: what does not fit the type is named") {
   CHECK(validate(*repo, with("title", TypeTag::String, "x") + "y", "").code() == StatusCode::Corruption);
   const std::string twice = with("title", TypeTag::String, "x");
   CHECK(validate(*repo, twice + twice.substr(prefix.size()), "").code() == StatusCode::Corruption);
-  // An array of ints where strings belong; one that says it has more elements than bytes; the same key twice.
+  // An array of ints instead of strings; one with more elements than bytes; a duplicate key.
   CHECK(validate(*repo, with("tags", TypeTag::Array, std::string("\x02\x00", 2)), "").code() ==
         StatusCode::InvalidField);
   CHECK(validate(*repo, with("tags", TypeTag::Array, "\x01\x7f\x01x"), "").code() == StatusCode::Corruption);
@@ -183,7 +183,7 @@ TEST_CASE("document view: every truncation is refused or leaves out whole fields
     read_all(*repo, encoded.header, view_of(cut));
     if (validate(*repo, encoded.header, view_of(cut))) ++accepted;
   }
-  // Only a cut exactly between two fields (or right after the prefix) is a shorter document.
+  // Only a cut between two fields, or right after the prefix, gives a valid shorter document.
   CHECK(accepted == repo->find("song")->fields().size());
 }
 

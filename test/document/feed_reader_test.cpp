@@ -6,7 +6,7 @@
 namespace fjord {
 namespace {
 
-/// A source that hands out `text` in pieces of `step` bytes and then ends, or fails if told to.
+/// Returns a source that gives `text` in pieces of `step` bytes and then ends, or fails if `fails`.
 FeedReader::Source source(std::string text, std::size_t step, bool fails = false) {
   return [text = std::move(text), step, fails,
           at = std::size_t{0}](std::span<char> buffer) mutable -> Result<std::size_t> {
@@ -18,7 +18,7 @@ FeedReader::Source source(std::string text, std::size_t step, bool fails = false
   };
 }
 
-/// Everything the reader says: texts as "line@offset text", errors as "! message".
+/// Returns all results of the reader: texts as "line@offset text", errors as "! message".
 std::vector<std::string> read_all(FeedReader& reader) {
   std::vector<std::string> out;
   for (;;) {
@@ -38,7 +38,7 @@ std::vector<std::string> read_all(FeedReader& reader) {
   return out;
 }
 
-/// The same whatever the sizes of reads.
+/// Returns the results of the reader, which have to be equal for all sizes of reads.
 std::vector<std::string> read(const std::string& text, bool expect_failed = false, std::size_t max = 1000) {
   std::vector<std::string> first;
   for (std::size_t step : {1000, 1, 2, 3, 7}) {

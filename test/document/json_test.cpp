@@ -25,7 +25,7 @@ Status field_error(const std::string& fields) {
   return error_of(R"({"put":"id:music:song::x","fields":)" + fields + "}");
 }
 
-/// The fields as they read back.
+/// Returns the JSON of the fields after parsing and printing.
 std::string round_trip(const std::string& fields) {
   const auto repo = test::sample_repo();
   const auto operation = parse_feed_operation(*repo, R"({"put":"id:music:song::x","fields":)" + fields + "}");
@@ -134,7 +134,7 @@ TEST_CASE("json: an error in a value names its place in the text and in the docu
 TEST_CASE("json: the offset is that of the value, whatever its kind") {
   for (const char* value : {"null", "true", "false", "17", "-1.5", "\"x\"", "{}", "[ ]"}) {
     INFO(value);
-    // An array of arrays of integers, where none of these but the integer fits.
+    // An array of arrays of integers, where only the integer fits.
     const Status status = field_error(std::string(R"({"grid":[[1, )") + value + (value[0] == '1' ? "e0" : "") + "]]}");
     CHECK(status.message().find("field grid[0][1]: JSON, byte 48: expected an integer") != std::string::npos);
     INFO(status);

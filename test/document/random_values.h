@@ -10,7 +10,7 @@
 
 namespace fjord::test {
 
-/// A small number, or now and then one at the end of the range of T.
+/// Returns a small number, and sometimes a limit of T.
 template <typename T>
 T random_integer(Random& random) {
   const std::uint64_t kind = random.below(10);
@@ -19,7 +19,8 @@ T random_integer(Random& random) {
   return static_cast<T>(static_cast<int>(random.below(41)) - 20);
 }
 
-/// A value of `type`. Keys are few, so that they meet; floating-point numbers are neither NaN nor minus zero.
+/// Returns a value of `type`. Keys come from a small set, so that they collide; floating-point numbers are neither NaN
+/// nor minus zero.
 inline FieldValue random_value(const DataType& type, Random& random);
 
 inline FieldValue random_key(const DataType& type, Random& random) {

@@ -8,7 +8,7 @@
 
 namespace fjord::test {
 
-/// A type with a field of every kind, in both parts.
+/// A type with a field of every kind, in header and body.
 inline const std::string kSampleSchema = R"(
 document song {
   struct credit {

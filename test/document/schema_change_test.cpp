@@ -12,7 +12,7 @@ std::vector<SchemaProblem> problems(const std::string& from, const std::string& 
   return schema_problems(*test::repo_of(from), *test::repo_of(to), options);
 }
 
-/// The only problem of the change.
+/// Returns the only problem of the change.
 SchemaProblem problem(const std::string& from, const std::string& to, const SchemaChangeOptions& options = {}) {
   const auto found = problems(from, to, options);
   INFO(from << " -> " << to);
@@ -92,7 +92,7 @@ TEST_CASE("schema change: removing a field or a member is refused unless it may 
   CHECK(field.place == "song.text");
   CHECK(problems(kBefore, no_text, {{"song.text"}}).empty());
   const std::string no_share = changed("field share type float {}", "");
-  const SchemaProblem member = problem(kBefore, no_share);  // once, though three fields have the struct
+  const SchemaProblem member = problem(kBefore, no_share);  // Reported once, though three fields have the struct.
   CHECK(member.kind == Kind::FieldRemoved);
   CHECK(member.place == "song.credit.share");
   CHECK(problems(kBefore, no_share, {{"song.credit.share"}}).empty());
@@ -130,11 +130,11 @@ TEST_CASE("schema change: no longer inheriting is refused, also if the fields st
   CHECK(found.kind == Kind::InheritanceRemoved);
   CHECK(found.place == "song inherits media");
   CHECK(problems(kBefore, alone, {{"song inherits media"}}).empty());
-  CHECK(problems(kBefore, changed("song inherits media {", "song {")).size() == 2);  // and the field
+  CHECK(problems(kBefore, changed("song inherits media {", "song {")).size() == 2);  // The second problem is the field.
 }
 
 TEST_CASE("schema change: a new name with the id of one that is given up is refused even if that may be dropped") {
-  // Ids are hashes; types made by hand stand in for two names that meet.
+  // Ids are hashes; types made by hand stand in for two names with equal hashes.
   const auto repo = [](const char* name, std::uint32_t id) {
     std::vector<std::unique_ptr<const DocumentType>> types;
     types.push_back(std::make_unique<DocumentType>(

@@ -6,7 +6,7 @@
 namespace fjord {
 namespace {
 
-/// Names and types of the fields of a type, "name:type" with '*' for the header.
+/// Returns names and types of the fields of a type as "name:type", with '*' for header fields.
 std::vector<std::string> fields_of(const DocumentTypeRepo& repo, std::string_view type) {
   std::vector<std::string> out;
   REQUIRE(repo.find(type) != nullptr);

@@ -554,7 +554,7 @@ TEST_CASE("selection: the buckets that can match follow from the logic", "[selec
   CHECK(buckets_of("id.user == 7 or id.user == 8 or id.user == 7").size() == 2);
   CHECK(buckets_of("id.user == 7 or false") == std::vector<BucketId>{user_bucket(7)});
   const DocumentId id = DocumentId::parse("id:ns:music:n=7:x").value();
-  // Of nested buckets the smaller one remains with `and`, the larger one with `or`.
+  // With `and` the smaller of two nested buckets remains, with `or` the larger one.
   CHECK(buckets_of("id.user == 7 and id == '" + id.str() + "'") == std::vector<BucketId>{id.bucket(58)});
   CHECK(buckets_of("id == '" + id.str() + "' or id.user == 7") == std::vector<BucketId>{user_bucket(7)});
   CHECK(buckets_of("id.bucket == " + std::to_string(BucketId(3, 7).raw()) + " and (id.user == 7 or id.user == 8)") ==

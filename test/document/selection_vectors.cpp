@@ -89,7 +89,7 @@ std::vector<Declared> client_types() {
 std::vector<Declared> declared_types(const std::string& suite) {
   if (suite.starts_with("cpp2")) return server_types();
   if (suite.starts_with("java")) return client_types();
-  // A reference to another document is a string here.
+  // Fjord has a string instead of a reference to another document.
   if (suite == "cppref2026") return {{"parent"}, {"child", {text("ref")}}};
   return {{"test",
            {text("ia"), text("ib"), number("aa"), number("ab"), field("aaa", DataType::array_of(tag(TypeTag::Int))),
@@ -168,7 +168,7 @@ Subject subject_from(const DocumentTypeRepo& types, const rapidjson::Value& json
   Document document(*type, *id);
   for (const auto& member : json["fields"].GetObject()) {
     const Field* f = type->field(member.name.GetString());
-    if (f == nullptr) continue;  // a tensor
+    if (f == nullptr) continue;  // A tensor.
     const Status set = document.set(*f, value_from(*f->type, member.value));
     INFO(set);
     REQUIRE(set.is_ok());
@@ -179,7 +179,7 @@ Subject subject_from(const DocumentTypeRepo& types, const rapidjson::Value& json
 
 constexpr std::string_view kTableHead = "| file | rows | left out |";
 
-/// The table of SELECTION.md: by file and by what is left out.
+/// Reads the table of SELECTION.md: numbers of rows by file and by feature left out.
 std::map<std::string, std::map<std::string, int>> read_table() {
   std::ifstream page(FJORD_SELECTION_PAGE);
   std::map<std::string, std::map<std::string, int>> table;

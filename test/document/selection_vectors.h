@@ -12,15 +12,15 @@
 
 namespace fjord::test {
 
-/// The schema that documents.jsonl has for a suite, with the types and fields that only other vector files mention:
-/// selections on unknown ones are refused here.
+/// Returns the schema of documents.jsonl for a suite, plus the types and fields that only other vector files use.
+/// Selections on unknown types or fields are refused.
 std::shared_ptr<const DocumentTypeRepo> selection_types(const std::string& suite);
 
 /// A document of documents.jsonl.
 struct Subject {
   std::string id;
   std::string type;
-  std::optional<EncodedDocument> encoded;  ///< Only of a put whose id is valid.
+  std::optional<EncodedDocument> encoded;  ///< Present only for a put whose id is valid.
 };
 
 struct Suite {
@@ -28,16 +28,16 @@ struct Suite {
   std::map<std::string, Subject> subjects;
 };
 
-/// By name. Call it from inside a test case, like everything here.
+/// Returns the suites by name. Call it from inside a test case, like everything here.
 std::map<std::string, Suite> read_suites(const std::filesystem::path& documents);
 
-/// Counts the rows of a vector file that do not pass, by what they ask for, and compares with the table in
-/// document/SELECTION.md, which says why.
+/// Counts the rows of a vector file that do not pass, by the feature that they need, and compares with the table in
+/// document/SELECTION.md, which gives the reasons.
 class LeftOut {
  public:
   explicit LeftOut(std::string file) : file_(std::move(file)) {}
   void add(const std::string& what) { ++rows_[what]; }
-  /// Fails if the table has other rows for the file, or other numbers.
+  /// Fails the test if the table lists other rows or other numbers for the file.
   void check() const;
 
  private:

@@ -34,7 +34,7 @@ class Song {
     REQUIRE_FALSE(expression.has_value());
     return expression.error().message();
   }
-  /// As text, so that kind and value are seen at once.
+  /// Returns the value as text, which shows both kind and value.
   std::string value(const std::string& text) {
     const auto view = DocumentView::open(*types_, encoded_.header, encoded_.body);
     REQUIRE(view);

@@ -1,5 +1,5 @@
-// Behaviours that other controllers' suites have; the ids are those of vectors/behaviours.tsv, the rows without a case
-// are in behaviours-controller.tsv.
+// Behaviours from other controllers' suites; the ids are those of vectors/behaviours.tsv. Rows without a case are in
+// behaviours-controller.tsv.
 
 #include <catch2/catch.hpp>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr NodeId kNode = NodeId::storage(1);
 
-/// Storage nodes 0 to 2 and distributor 0; node 1 is the one that things happen to.
+/// Storage nodes 0 to 2 and distributor 0; the tests act on node 1.
 class Life {
  public:
   Life() {
@@ -26,7 +26,7 @@ class Life {
       monitors.emplace_back(id, 0);
     }
   }
-  /// Lets time pass; everybody but kNode answers each 100 ms.
+  /// Lets time pass; every node except kNode answers each 100 ms.
   bool pass(Duration time) {
     bool is_new = false;
     for (const MonotonicTime end = now + time; now < end;) {
@@ -83,7 +83,7 @@ NodeStateInfo initializing(double progress) {
   return info;
 }
 
-/// A cluster in which all is well.
+/// Returns the facts of a healthy cluster.
 ClusterFacts well(const std::string& groups = "redundancy:2 (root 0-3)", std::uint16_t nodes = 4) {
   ClusterState state = *ClusterState::parse("version:9 bits:6 distributor:2 storage:" + std::to_string(nodes));
   ClusterFacts facts;
@@ -136,7 +136,8 @@ TEST_CASE(
   CHECK(life.at() == NodeState::Maintenance);
   life.pass(milliseconds(300));
   CHECK(life.at() == NodeState::Down);
-  CHECK(life.node().report().crashes == 0);  // transition_from_controlled_stop_to_down_does_not_add_to_crash_counter
+  CHECK(life.node().report().crashes == 0);  // The name of the row:
+                                             // transition_from_controlled_stop_to_down_does_not_add_to_crash_counter.
 }
 
 TEST_CASE("B1142 node life cycle: a node that does not answer for a moment is where it was") {
@@ -213,10 +214,10 @@ TEST_CASE("B1150 node life cycle: a node that crashes again and again stays down
   CHECK(life.at() == NodeState::Down);
   life.pass(seconds(10));
   CHECK(life.at() == NodeState::Up);
-  ++life.incarnation;  // Forgotten.
+  ++life.incarnation;  // Earlier crashes no longer count.
   life.pass(seconds(1));
   CHECK(life.at() == NodeState::Up);
-  // A silence counts once, whether or not the process is another one afterwards.
+  // A silence counts as one crash, whether or not another process answers afterwards.
   life.answers = false;
   life.pass(seconds(10));
   ++life.incarnation;
@@ -271,7 +272,7 @@ TEST_CASE("node life cycle: what changes while the cluster is down is published 
   CHECK(life.state.version() == version + 1);
   CHECK(life.state.node(NodeId::storage(2)).state == NodeState::Down);
   CHECK(life.state.description().find("1 of 3 are up (0.33)") != std::string::npos);
-  life.options.storage_up_ratio_min = 0.5;  // The reason names the limit that is in force.
+  life.options.storage_up_ratio_min = 0.5;  // The reason names the limit in force.
   REQUIRE(life.pass(seconds(1)));
   CHECK(life.state.description().ends_with("controller.storage_up_ratio_min is 0.50"));
   life.answers = true;
@@ -288,7 +289,7 @@ TEST_CASE("maintenance: a node counts as down when an operator wants it there fo
   life.options.maintenance_max = seconds(3600);
   life.options.wall_now_us = 10 * kHourUs;
   life.node().set_wanted({NodeState::Maintenance, "disk", "ann", 10 * kHourUs});
-  life.answers = GENERATE(true, false);  // Whether its process runs or not.
+  life.answers = GENERATE(true, false);  // With and without a running process.
   life.pass(seconds(20));
   CHECK(life.at() == NodeState::Maintenance);
   life.options.wall_now_us = 11 * kHourUs;
@@ -404,7 +405,7 @@ TEST_CASE("safe changes: how many groups may be out at once is a setting, and ev
   node_of(facts, NodeId::storage(0)).state = NodeState::Maintenance;
   CHECK(why_not_stop(facts, {NodeId::storage(2)}).empty());
   CHECK(why_not_stop(facts, {NodeId::storage(2), NodeId::storage(1)}).empty());
-  // With two copies some bucket has its other one on the node that is in maintenance: its place counts for nothing.
+  // With redundancy 2 some bucket has its other replica on the node in maintenance, which does not count as up.
   facts.active = ClusterView::make(state, facts.active.distribution->with_redundancy(2));
   CHECK(why_not_stop(facts, {NodeId::storage(2)}).size() == 1);
   facts.groups_out_max = 1;
@@ -445,7 +446,7 @@ TEST_CASE("B1197 safe changes: a node may not be stopped when a bucket would be 
   }
   CHECK(why_not_stop(facts, {NodeId::storage(1)}).size() == 1);
   node_of(facts, NodeId::storage(1)).buckets = 0;
-  CHECK(why_not_stop(facts, {NodeId::storage(1)}).empty());  // Nothing is on it.
+  CHECK(why_not_stop(facts, {NodeId::storage(1)}).empty());  // The node holds no bucket.
 }
 
 TEST_CASE("B1200 B1201 B1202 safe changes: only a node that is retired and says that it is empty now leaves for good") {
@@ -504,7 +505,7 @@ TEST_CASE("node changes: a dry run and a refusal change nothing, force does, and
     other.configs.push_back({.version = 1, .unix_us = 0, .who = {}, .values = values});
     return change_nodes(other, facts, request, 5).plan.duration_s;
   };
-  const std::uint64_t default_s = change_nodes(record, facts, request, 5).plan.duration_s;  // 16 MiB a second
+  const std::uint64_t default_s = change_nodes(record, facts, request, 5).plan.duration_s;  // 16 MiB per second.
   CHECK(default_s >= 20);
   for (const char* name : {"maintenance.bytes_per_s", "maintenance.moves_bytes_per_s"}) {
     const std::uint64_t slow_s = seconds_with({{name, std::to_string(4 << 20)}});
@@ -568,17 +569,17 @@ TEST_CASE("publication: a pending state waits for all who may serve, but not for
   const auto why = [&](Duration pending_for = Duration(0)) {
     return why_not_yet(active, pending, nodes, now - pending_for, limits, now);
   };
-  CHECK(why().empty());  // storage.1 served nothing before.
+  CHECK(why().empty());  // storage.1 was not up before.
   nodes[0].prepared_version = 4;
   CHECK(why() == "waits for distributor.0");
-  CHECK(why(seconds(60)) == "waits for distributor.0");  // It answers and goes on serving.
+  CHECK(why(seconds(60)) == "waits for distributor.0");  // It answers and still serves under the old state.
   nodes[0].last_heard = now - seconds(1);
   CHECK_FALSE(why().empty());
   nodes[0].last_heard = now - milliseconds(1001);
   CHECK(why().empty());
   nodes[1].prepared_version = 4;
   CHECK(why() == "waits for distributor.1");
-  CHECK(why(seconds(21)).empty());  // It is the one that is taken down.
+  CHECK(why(seconds(21)).empty());  // It is the one that the pending state takes down.
 }
 
 TEST_CASE("stop check: copies are assured when all storage nodes are there and all buckets in sync") {

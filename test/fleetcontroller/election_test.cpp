@@ -9,7 +9,7 @@
 namespace fjord::fleetcontroller {
 namespace {
 
-/// Several controllers over one ensemble.
+/// Several controllers with one ensemble.
 class Candidates {
  public:
   explicit Candidates(std::size_t count) {
@@ -34,7 +34,7 @@ class Candidates {
     REQUIRE(opened);
     controllers_[i]->run(std::move(*opened));
   }
-  /// Without a farewell to the store.
+  /// Kills a controller, which does not leave the store's election.
   void kill(std::size_t i) {
     fleet.ensemble.disconnect(name(i));
     controllers_[i].reset();
@@ -108,7 +108,7 @@ TEST_CASE("B1170 B1172 fleet controller: one that is cut off from the store give
   fleet.world.scheduler.run_for(seconds(3));
   CHECK(candidates.ask(old).code() == StatusCode::NotReady);
   CHECK(candidates.ask(next));
-  CHECK(fleet.node("storage.0").version() == 1);  // Nothing happened to the nodes.
+  CHECK(fleet.node("storage.0").version() == 1);  // The nodes are unaffected.
 }
 
 TEST_CASE("fleet controller: a leader renews no lease before the store has confirmed that it leads") {
@@ -162,7 +162,7 @@ TEST_CASE("fleet controller: each state has a floor above all times that were gr
     fleet.world.scheduler.run_for(seconds(3));
     const auto now_us = static_cast<std::uint64_t>(fleet.world.scheduler.clock().wall_now().us);
     CHECK(distributor.time_ceiling_us > granted);
-    CHECK(distributor.time_ceiling_us >= now_us);  // Whoever has the right clock can follow it.
+    CHECK(distributor.time_ceiling_us >= now_us);  // A distributor with the right clock can use it.
     CHECK(distributor.time_ceiling_us <= now_us + 20'000'000);
     granted = distributor.time_ceiling_us;
     if (turn == 1 || turn == 2) candidates.kill(candidates.leader());
@@ -178,7 +178,7 @@ TEST_CASE("fleet controller: each state has a floor above all times that were gr
     floor = distributor.snapshots.get()->state().time_floor_us();
   }
   CHECK_FALSE(distributor.floor_too_low);
-  CHECK(fleet.node("storage.0").time_ceiling_us == 0);  // Storage nodes give none.
+  CHECK(fleet.node("storage.0").time_ceiling_us == 0);  // Storage nodes assign no timestamps.
 }
 
 }  // namespace fjord::fleetcontroller

@@ -7,7 +7,7 @@
 
 namespace fjord::fleetcontroller {
 
-/// A store of which parts do not answer.
+/// A state store whose confirmations can be lost and whose writes can fail.
 class FaultyStore final : public ClusterStateStore {
  public:
   struct Faults {

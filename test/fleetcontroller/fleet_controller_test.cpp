@@ -53,7 +53,7 @@ TEST_CASE("fleet controller: a node that died is down in everybody's state withi
 
 namespace {
 
-/// How long after its end a process is down in everybody's state.
+/// Returns the time from the end of a process until it is down in the state of every node.
 Duration time_to_notice(Fleet& fleet, const std::string& victim, double refuse) {
   sim::NetworkFaults faults;
   faults.refuse = refuse;
@@ -115,7 +115,7 @@ TEST_CASE("fleet controller: a process that is back within refused_after is not 
     fleet.start_node("storage.1");
     fleet.world.scheduler.run_for(milliseconds(700));
   }
-  // One version for each restart, and none in which it is away.
+  // One version per restart, and none in which the node is down.
   CHECK(fleet.state().version() <= 21);
   for (const rpc::StateChange& entry : fleet.caller.ask(kController, rpc::GetHistory{}).changes) {
     INFO(entry.what << ": " << entry.why);
@@ -212,11 +212,11 @@ TEST_CASE(
   fleet.world.network.isolate("storage.0");
   REQUIRE(fleet.start_controller());
   fleet.world.scheduler.run_for(milliseconds(1000));
-  CHECK(fleet.state().version() == 1);  // storage.0 might still serve by it.
+  CHECK(fleet.state().version() == 1);  // storage.0 may still serve under that version.
   fleet.world.scheduler.run_for(milliseconds(1200));
-  REQUIRE(fleet.state().version() == 2);  // storage.1 restarted.
+  REQUIRE(fleet.state().version() == 2);  // storage.1 has restarted.
   CHECK(fleet.state().is_up(NodeId::storage(0)));
-  fleet.world.network.heal();  // storage.0 was there all the time.
+  fleet.world.network.heal();  // storage.0 was running all the time.
   fleet.world.scheduler.run_for(seconds(5));
   CHECK(fleet.state().version() == 2);
   CHECK(fleet.state().node(NodeId::storage(0)).up_since_version == 1);
@@ -246,7 +246,7 @@ TEST_CASE("fleet controller: schemas are added or replaced by name, and bad ones
   const std::string song2 = "document song { field title type string { } field year type int { } }";
   const std::string album = "document album { field name type string { } }";
   CHECK(fleet.deploy({song}).schema_version == 1);
-  CHECK(fleet.deploy({song}).schema_version == 1);  // Nothing new.
+  CHECK(fleet.deploy({song}).schema_version == 1);  // Unchanged.
   CHECK(fleet.deploy({album}).schema_version == 2);
   CHECK(fleet.deploy({song2}).schema_version == 3);
   rpc::GetClusterInfoReply reply = fleet.caller.ask(kController, rpc::GetClusterInfo{});
@@ -289,14 +289,14 @@ TEST_CASE(
   fleet.stop_node("storage.1");
   fleet.world.scheduler.run_for(milliseconds(1900));
   CHECK(fleet.node("storage.0").version() == 1);
-  CHECK_FALSE(fleet.node("storage.0").renewed);  // It could not make sure of its leadership any more.
+  CHECK_FALSE(fleet.node("storage.0").renewed);  // The controller could not confirm its leadership.
   fleet.world.scheduler.run_for(seconds(5));
   CHECK(fleet.node("storage.0").version() == 1);
   CHECK(fleet.deploy({"document song { field title type string { } }"}).status.code() == StatusCode::NotReady);
   CHECK(fleet.node("storage.0").schema_version() == 0);
   const int polls = fleet.node("storage.0").polls;
   fleet.world.scheduler.run_for(seconds(2));
-  CHECK(fleet.node("storage.0").polls == polls);  // Nobody polls who does not lead.
+  CHECK(fleet.node("storage.0").polls == polls);  // A controller that does not lead polls no node.
   fleet.ensemble.connect(kController);
   REQUIRE(fleet.run_until_all_know(2, seconds(6)));
   CHECK(fleet.node("storage.0").renewed);
@@ -380,7 +380,7 @@ TEST_CASE("fleet controller: a new leader takes a node for the process that the 
 }
 
 TEST_CASE("fleet controller: that it stood still itself is no reason to call nodes down") {
-  Fleet fleet(seconds(600));  // As a store in the same process: the leadership does not end meanwhile.
+  Fleet fleet(seconds(600));  // As with a store in the same process: the session does not end meanwhile.
   fleet.options.stable_period = seconds(600);
   fleet.start_all();
   for (int i = 0; i < 12; ++i) {
@@ -392,7 +392,7 @@ TEST_CASE("fleet controller: that it stood still itself is no reason to call nod
   fleet.world.scheduler.run_for(seconds(2));
   CHECK(fleet.state().version() == 1);
 
-  // Who does not answer afterwards is still noticed.
+  // A node that ends afterwards is still noticed.
   fleet.controller_scheduler().pause();
   fleet.world.scheduler.run_for(seconds(5));
   fleet.stop_node("storage.1");
@@ -405,14 +405,14 @@ TEST_CASE("fleet controller: single buckets are kept elsewhere so that all nodes
   fleet.options.distribution_bits = 8;
   fleet.start_all();
   auto before = fleet.node("storage.0").snapshots.get();
-  // Every bucket is where it belongs; the first of each node is large.
+  // Every bucket is on its ideal nodes; the first bucket of each node is large.
   std::map<std::uint16_t, std::uint64_t> bytes;
   for (std::uint64_t i = 0; i < std::uint64_t{1} << before->distribution_bits(); ++i) {
     const BucketId bucket(before->distribution_bits(), i);
     for (std::uint16_t node : before->ideal_nodes(bucket)) {
       rpc::BucketReport report;
       report.info.bytes = 1000 + 10 * (i % 7);
-      // Two halves count together.
+      // Two halves count as one bucket.
       for (BucketId half : halves_of(bucket)) {
         report.bucket = half;
         fleet.node("storage." + std::to_string(node)).held.push_back(report);
@@ -452,7 +452,7 @@ TEST_CASE("fleet controller: single buckets are kept elsewhere so that all nodes
   CHECK(uneven > 1.005);
   CHECK(excess(bytes) <= 1.005);
 
-  // A controller that starts again knows of them.
+  // A restarted controller knows the exceptions.
   REQUIRE(fleet.start_controller());
   fleet.world.scheduler.run_for(seconds(5));
   CHECK_FALSE(fleet.state().exceptions().empty());
@@ -494,13 +494,13 @@ TEST_CASE("fleet controller: a storage node that is added gets an index, an addr
   CHECK(fleet.caller.ask(kController, request).status.code() == StatusCode::AlreadyExists);
 
   request = change(rpc::NodeAction::Remove, "storage.3");
-  CHECK(fleet.caller.ask(kController, request).refusals.size() == 1);  // Not retired.
+  CHECK(fleet.caller.ask(kController, request).refusals.size() == 1);  // The node is not retired yet.
   request.action = rpc::NodeAction::Retire;
   CHECK(fleet.caller.ask(kController, request).refusals.empty());
   fleet.world.scheduler.run_for(seconds(2));
   CHECK(fleet.state().node(NodeId::storage(3)).state == NodeState::Retired);
   request.action = rpc::NodeAction::Remove;
-  CHECK(fleet.caller.ask(kController, request).refusals.size() == 1);  // Not empty.
+  CHECK(fleet.caller.ask(kController, request).refusals.size() == 1);  // The node is not empty yet.
   fleet.node("storage.3").buckets = 0;
   fleet.world.scheduler.run_for(seconds(1));
   CHECK(fleet.caller.ask(kController, request).refusals.empty());
@@ -524,7 +524,7 @@ TEST_CASE("fleet controller: settings are checked, reach every node, and can be 
   CHECK(snapshot->info().config == std::vector<std::string>{"cluster.redundancy=3", "storage.file_bytes_max=67108864"});
   CHECK(snapshot->distribution().redundancy() == 3);
 
-  // So many are assured when there are so many of all buckets.
+  // Redundancy 3 is assured once all buckets have three replicas.
   fleet.world.scheduler.run_for(seconds(3));
   CHECK(fleet.state().copies_assured() == 2);
   CHECK(fleet.state().version() == 2);
@@ -573,7 +573,7 @@ TEST_CASE("fleet controller: a change of settings that says what it has seen is 
     CHECK(reply.config_version == 2);
   }
   CHECK(fleet.caller.ask(kController, rpc::GetConfig{}).versions.back().values.empty());
-  CHECK(fleet.caller.ask(kController, set({"maintenance.paused=true"})).config_version == 3);  // It does not say.
+  CHECK(fleet.caller.ask(kController, set({"maintenance.paused=true"})).config_version == 3);  // No version given.
 }
 
 TEST_CASE("fleet controller: a change of nodes that says what it has seen is late if anything came between") {
@@ -595,12 +595,12 @@ TEST_CASE("fleet controller: a change of nodes that says what it has seen is lat
   }
   fleet.world.scheduler.run_for(seconds(2));
   CHECK(fleet.state().is_up(NodeId::storage(0)));
-  CHECK(fleet.caller.ask(kController, change(rpc::NodeAction::Retire, "storage.0")).status);  // It does not say.
+  CHECK(fleet.caller.ask(kController, change(rpc::NodeAction::Retire, "storage.0")).status);  // No change given.
 }
 
 TEST_CASE("fleet controller: does not start with an impossible distribution") {
   Fleet fleet;
-  fleet.options.distribution = DistributionConfig::flat(4, 2).to_string();  // There is no storage.3.
+  fleet.options.distribution = DistributionConfig::flat(4, 2).to_string();  // storage.3 does not exist.
   CHECK(fleet.start_controller().code() == StatusCode::InvalidArgument);
 }
 
@@ -635,7 +635,7 @@ TEST_CASE("fleet controller: a storage node that distributors find slow is marke
 
   distributor.latencies[0].suspect = false;
   fleet.world.scheduler.run_for(seconds(2));
-  CHECK_FALSE(distributor.slow_storage.empty());  // Not at the first good sign.
+  CHECK_FALSE(distributor.slow_storage.empty());  // One good sign is not enough.
   REQUIRE(fleet.world.scheduler.run_until([&] { return distributor.slow_storage.empty(); }, seconds(5)));
   CHECK(slow_of("storage.1").empty());
 }

@@ -18,7 +18,7 @@ namespace fjord::fleetcontroller {
 
 inline constexpr const char* kController = "controller:1";
 
-/// A node as the controller sees it: takes the states in that it is told.
+/// A polled node: accepts every state that the controller sends.
 class PolledNode final : public rpc::Service {
  public:
   explicit PolledNode(std::uint64_t incarnation) : incarnation_(incarnation) {}
@@ -83,23 +83,26 @@ class PolledNode final : public rpc::Service {
   rpc::SnapshotHolder snapshots;
   std::string node_state = "s:u";
   bool acknowledges = true;
-  bool renewed = false;      ///< By the last poll.
-  bool heard_ahead = false;  ///< A clock came back that it has never said: of an earlier process.
+  bool renewed = false;      ///< The last poll renewed the lease.
+  bool heard_ahead = false;  ///< A poll returned a clock value that this process has never sent: one of an earlier
+                             ///< incarnation.
   std::int64_t clock_us = 0;
   std::uint64_t buckets = 1;
   std::uint64_t out_of_sync = 0;
   std::vector<rpc::NodeLatency> latencies;
-  std::vector<std::uint16_t> slow_storage;  ///< Of the last poll.
-  std::uint64_t time_ceiling_us = 0;        ///< The highest that was granted.
-  bool floor_too_low = false;               ///< Of a state that came after a higher grant.
+  std::vector<std::uint16_t> slow_storage;  ///< Poll::slow_storage of the last poll.
+  std::uint64_t time_ceiling_us = 0;        ///< The highest ceiling that was granted.
+  bool floor_too_low = false;               ///< A state had a time floor below an earlier ceiling.
   std::vector<rpc::BucketReport> held;
-  std::optional<rpc::CheckWithoutReply> without;  ///< The answer to CheckWithout; none: of an earlier version.
-  std::vector<std::uint16_t> asked_without;       ///< By the last of these.
-  std::string says_it_is;                         ///< As which node it was started; empty: it does not say.
-  std::vector<std::string> settings;              ///< PollReply::settings, when asked.
-  bool asked_for_settings = false;                ///< By the last poll.
+  std::optional<rpc::CheckWithoutReply> without;  ///< The answer to CheckWithout; absent: the node is of a version
+                                                  ///< without this call.
+  std::vector<std::uint16_t> asked_without;       ///< Nodes in the last CheckWithout.
+  std::string says_it_is;                         ///< The node name in its answers to polls; empty: its version does
+                                                  ///< not send one.
+  std::vector<std::string> settings;              ///< PollReply::settings, sent if a poll asks for it.
+  bool asked_for_settings = false;                ///< The last poll asked for the settings.
   int polls = 0;
-  int polls_of_strangers = 0;  ///< Of a controller that takes it for another process.
+  int polls_of_strangers = 0;  ///< Number of polls from a controller that assumes another incarnation.
 
  private:
   std::uint64_t incarnation_;
@@ -117,7 +120,7 @@ inline rpc::ChangeConfig set(std::vector<std::string> settings) {
   return request;
 }
 
-/// A controller, three storage nodes and a distributor.
+/// A fleet controller, three storage nodes and a distributor.
 class Fleet {
  public:
   explicit Fleet(Duration session = seconds(2)) : ensemble(world.scheduler.clock(), {.session_timeout = session}) {

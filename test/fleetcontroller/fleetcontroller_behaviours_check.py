@@ -1,5 +1,5 @@
-"""Every core row of test/data/vectors/behaviours.tsv on a controller, and every row of test/data/vectors/state/generation.tsv, has a test case or
-a line in behaviours-controller.tsv.
+"""Checks that every core row of test/data/vectors/behaviours.tsv about a controller, and every row of
+test/data/vectors/state/generation.tsv, has a test case or a line in behaviours-controller.tsv.
 
 Arguments: the test program.
 """

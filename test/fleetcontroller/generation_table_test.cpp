@@ -1,5 +1,5 @@
-// The rows of vectors/state/generation.tsv: what is published follows from what nodes report, what operators want, and
-// the limits. fleetcontroller_behaviours_check.py compares names and published states with the file.
+// The rows of vectors/state/generation.tsv: the published state follows from the reports of nodes, the wishes of
+// operators, and the limits. fleetcontroller_behaviours_check.py compares names and published states with the file.
 
 #include <catch2/catch.hpp>
 #include <functional>
@@ -49,7 +49,7 @@ struct Given {
   std::string published(ClusterState::Print print = ClusterState::Print::Normal) const {
     ClusterState state = generate_state(ClusterState(), reports, config, options, kNow).state;
     state.set_version(0);
-    state.set_copies_assured(0);  // The table does not know it, nor the versions of the nodes.
+    state.set_copies_assured(0);  // The table has neither this number nor the nodes' versions.
     for (const NodeReport& report : reports) {
       NodeStateInfo info = state.node(report.id);
       info.up_since_version = 0;

@@ -29,7 +29,7 @@ TEST_CASE("fleet controller: a node is added when its process answers under the 
         "--node storage.3");
   CHECK(fleet.caller.ask(kController, rpc::GetStatus{}).nodes.size() == 4);
 
-  // By force it gets its index all the same, and stays down as long as it is another node.
+  // A forced request gives it an index, but it stays down as long as its process says that it is another node.
   rpc::ChangeNodes forced = add("storage.3:1");
   forced.force = true;
   CHECK(fleet.caller.ask(kController, forced).nodes == std::vector<std::string>{"storage.3"});
@@ -79,11 +79,11 @@ TEST_CASE("fleet controller: distributors are asked what they could serve withou
   CHECK(fleet.state().is_up(NodeId::storage(0)));
   distributor.without->status = Status(StatusCode::NotReady, "busy");
   CHECK_THAT(only_refusal(fleet.caller.ask(kController, stop)), Catch::Contains("does not say what it could serve"));
-  // An order that takes no node away asks no distributor.
+  // A request that takes no node away asks no distributor.
   distributor.asked_without.clear();
   CHECK(fleet.caller.ask(kController, change(rpc::NodeAction::Up, "storage.0")).status);
   CHECK(distributor.asked_without.empty());
-  // An earlier version does not know the question.
+  // Earlier versions do not know CheckWithout.
   distributor.without.reset();
   CHECK(fleet.caller.ask(kController, stop).refusals.empty());
 }

@@ -41,8 +41,8 @@ TEST_CASE("live config: values are written with their units and checked against 
   CHECK(value("storage.file_bytes_max", "64MiB") == 64 << 20);
   CHECK(value("storage.file_bytes_max", "8 KiB") == 8192);
   CHECK(value("storage.file_bytes_max", "8192B") == 8192);
-  CHECK(value("storage.file_bytes_max", "8192") == -1);  // No unit.
-  CHECK(value("storage.file_bytes_max", "64MB") == -1);  // Not a unit that is known.
+  CHECK(value("storage.file_bytes_max", "8192") == -1);  // The unit is missing.
+  CHECK(value("storage.file_bytes_max", "64MB") == -1);  // An unknown unit.
   CHECK(value("storage.file_bytes_max", "1B") == -1);    // Too small.
   CHECK(value("storage.file_bytes_max", "9999999999999TiB") == -1);
   CHECK(value("storage.space_reserve_bytes", "0") == 0);
@@ -75,7 +75,7 @@ TEST_CASE("live config: a change is all or nothing, and settings that rule each 
   CHECK_FALSE(change({"maintenance.paused=true", "cluster.redundancy=x"}));
   CHECK_FALSE(change({}, {"nonsense"}));
   CHECK_FALSE(change({"controller.lease=2s", "controller.down_after=2s"}));
-  // The least is 4 MiB unless it is changed too.
+  // The minimum is 4 MiB unless the same change sets it.
   CHECK_FALSE(change({"maintenance.bytes_per_s=1MiB"}));
   CHECK(change({"maintenance.bytes_per_s=1MiB", "maintenance.bytes_per_s_min=1MiB"}));
   CHECK_FALSE(change({"maintenance.bytes_per_s_min=129MiB"}));

@@ -1,4 +1,4 @@
-// Nodes whose machines refuse connections, because their processes have ended.
+// Nodes whose machines refuse connections because the processes have ended.
 
 #include <catch2/catch.hpp>
 
@@ -13,7 +13,7 @@ constexpr NodeId kD1 = NodeId::distributor(1);
 
 MonotonicTime at(std::int64_t ms) { return MonotonicTime{1'000'000'000} + milliseconds(ms); }
 
-/// storage.1 as a controller follows it that is told at once what happens.
+/// storage.1 as a controller follows it that learns of every event at once.
 struct Followed {
   explicit Followed(NodeState says = NodeState::Up) { answers(0, says); }
   void answers(std::int64_t ms, NodeState says = NodeState::Up, std::uint64_t incarnation = 7) {
@@ -108,7 +108,7 @@ TEST_CASE("refusals: an outage is one crash, whether it is noticed by refusals, 
   node.answers(3100, NodeState::Up, 8);
   CHECK(node.monitor.report().crashes == 1);
   CHECK_FALSE(node.refuses(3200));
-  node.answers(3300, NodeState::Up, 9);  // Back before it was gone.
+  node.answers(3300, NodeState::Up, 9);  // Back before it counted as gone.
   CHECK(node.monitor.report().crashes == 2);
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("publication: a storage node that is gone is not waited for; a distrib
   CHECK(why(storage, pending).empty());
   CHECK(why(storage, without_change) == "waits for storage.1");
   CHECK(why(distributor, pending) == "waits for distributor.1");
-  // pending_max does not cut a lease short: it was heard half a second ago.
+  // pending_max does not shorten a lease; the last answer is half a second old.
   CHECK(why(distributor, pending, milliseconds(450)) == "waits for distributor.1");
   const NodeProgress later{kD1, 4, now - milliseconds(1001), true};
   CHECK(why(later, pending).empty());

@@ -46,7 +46,7 @@ TEST_CASE("settings in force: the value that most processes have, its source, an
   late[1].has_live = false;
   late[3].refused = {"storage.entries_max: too small"};
   said = in_force(kName, {{kName, "100"}}, late);
-  CHECK(said.in_force == "8192");  // Two have it still, one of them because it refuses the new one.
+  CHECK(said.in_force == "8192");  // Two nodes still have it, one of them because it refuses the new value.
   CHECK(said.elsewhere == std::vector<std::string>{"storage.1: 100 (live configuration)"});
 
   said = in_force(kName, {}, {});
@@ -70,19 +70,19 @@ TEST_CASE("settings in force: rules between settings hold wherever the values co
         "controller: controller.lease (5min, live configuration) has to be less than controller.down_after (1800ms, "
         "configuration file), or a distributor must not read on its own word when others may already count it as down");
   CHECK(check_rules({}, {{"controller.lease", "1700"}}, all));
-  // The lease that was not set follows; one that was set does not.
+  // An unset lease follows down_after; a set one does not.
   CHECK(check_rules({}, {{"controller.down_after", "1000"}}, all));
   CHECK_FALSE(check_rules({{"controller.lease", "1700"}},
                           {{"controller.lease", "1700"}, {"controller.down_after", "1000"}}, all));
-  // What takes a value away changes it as well.
+  // Removing a value is a change as well.
   CHECK_FALSE(check_rules({{"controller.lease", "2000"}, {"controller.down_after", "9000"}},
                           {{"controller.lease", "2000"}}, all));
   CHECK_FALSE(check_rules({}, {{"controller.down_after", "300"}}, all));
 
-  // One of the two distributors has it from its file.
+  // One of the two distributors has document_bytes_max from its file.
   const Status warn = check_rules({}, {{"distributor.document_bytes_warn", "8388608"}}, users);
   CHECK(warn.message().starts_with("distributor.1: distributor.document_bytes_warn (8MiB, live configuration)"));
-  // A rule that is broken already does not forbid what it is not about, and is told.
+  // A rule that is already broken does not block unrelated changes, and is reported.
   CHECK(check_rules({}, {{"storage.entries_max", "100"}}, users));
   REQUIRE(broken_rules({}, users).size() == 1);
   CHECK(broken_rules({}, users)[0].starts_with("distributor.1: "));
@@ -110,7 +110,7 @@ TEST_CASE("fleet controller: a lease that is longer than down_after of the confi
   down_after = setting_of(fleet, "controller.down_after");
   CHECK(down_after.in_force == "4s");
   CHECK(down_after.source == "live configuration");
-  // Back to version 0, and a revert that would leave the lease alone.
+  // An unset back to version 0, and a revert that would keep the lease.
   rpc::ChangeConfig unset;
   unset.unset = {"controller.down_after"};
   CHECK(fleet.caller.ask(kController, unset).status.code() == StatusCode::InvalidArgument);
@@ -127,7 +127,7 @@ TEST_CASE("fleet controller: nodes say which settings they began with, once for 
   for (const char* name : {"storage.0", "storage.1", "storage.2"}) {
     fleet.node(name).settings = {std::string("storage.entries_max=") + (name[8] == '2' ? "100=file" : "8192=")};
   }
-  // They were asked before, and had nothing to say then: they are asked until they have.
+  // The nodes had no settings to report at first, so the controller asks again until they have.
   fleet.world.scheduler.run_for(seconds(1));
   rpc::Setting entries = setting_of(fleet, "storage.entries_max");
   CHECK(entries.in_force == "8192");
@@ -146,7 +146,7 @@ TEST_CASE("fleet controller: a process that was started as another node is down,
   Fleet fleet;
   fleet.start_all();
   fleet.node("storage.1").says_it_is = "storage.7";
-  // Not sooner than the lease that it had as the node itself is over.
+  // Not before the lease that it had as the node itself is over.
   REQUIRE(fleet.world.scheduler.run_until([&] { return !fleet.state().is_up(NodeId::storage(1)); }, seconds(4)));
   const rpc::GetStatusReply status = fleet.caller.ask(kController, rpc::GetStatus{});
   CHECK(status.nodes[2].reason == "the process at storage.1:1 was started as storage.7");

@@ -11,7 +11,7 @@ constexpr NodeId kD0 = NodeId::distributor(0);
 
 MonotonicTime at(std::int64_t ms) { return MonotonicTime{1'000'000'000} + milliseconds(ms); }
 
-/// A controller's knowledge of storage.0, storage.1 and distributor.0, and the state that follows from it.
+/// A controller's reports of storage.0, storage.1 and distributor.0, and the state generated from them.
 struct World {
   World() {
     for (NodeId id : {kS0, kS1, kD0}) {
@@ -39,7 +39,7 @@ struct World {
   void all_answer(std::int64_t ms) {
     for (NodeReport& r : reports) answers(r.id, ms, r.incarnation == 0 ? 50 : r.incarnation);
   }
-  /// True if there is a new version.
+  /// Returns true if there is a new version.
   bool generate(std::int64_t ms) {
     GeneratedState generated = generate_state(state, reports, distribution, options, at(ms));
     ClusterState next = std::move(generated.state);
@@ -54,7 +54,7 @@ struct World {
     state = std::move(next);
     return is_new;
   }
-  /// A new controller process that remembers what was published.
+  /// Starts another controller process, which knows the published state.
   void restart_controller(std::int64_t grace_until_ms) {
     options.grace_until = at(grace_until_ms);
     for (NodeReport& r : reports) {
@@ -128,7 +128,7 @@ TEST_CASE("state generator: assured copies fall with what new buckets get, and r
   CHECK(world.state.copies_assured() == 2);
   world.options.copies_in_sync = 0;
   CHECK_FALSE(world.generate(50));
-  // A node that is away may come back.
+  // A node that was down may come back.
   world.answers(kS0, 5000, 50);
   world.answers(kD0, 5000, 50);
   REQUIRE(world.generate(5000));
@@ -160,7 +160,7 @@ TEST_CASE("state generator: a node is down when it was silent for longer than do
   CHECK(world.state.is_up(kS0));
   CHECK(world.since(kS0) == 1);
 
-  // It comes back, the same process: what it holds may be old all the same.
+  // The same process comes back; its replicas may be outdated nevertheless.
   world.answers(kS1, 1900, 50);
   REQUIRE(world.generate(1950));
   CHECK(world.state.is_up(kS1));
@@ -190,7 +190,7 @@ TEST_CASE("state generator: a restart between two answers is a new version with 
   CHECK(world.state.is_up(kS1));
   CHECK(world.since(kS1) == 2);
   CHECK(world.since(kS0) == 1);
-  CHECK_FALSE(world.generate(320));  // Once.
+  CHECK_FALSE(world.generate(320));  // Only once.
 
   world.answers(kD0, 400, 51);
   REQUIRE(world.generate(410));
@@ -205,7 +205,8 @@ TEST_CASE("state generator: a restarted controller waits for nodes that were up,
   CHECK_FALSE(world.generate(7600));
   world.answers(kS0, 7700, 50);
   CHECK_FALSE(world.generate(9500));
-  REQUIRE(world.generate(9501));  // It answered this controller, so no grace: it was silent for too long since.
+  REQUIRE(world.generate(9501));  // It had answered this controller, so the grace does not apply: it was silent for too
+                                  // long since.
   CHECK_FALSE(world.state.is_up(kS0));
   CHECK(world.state.is_up(kS1));
 }

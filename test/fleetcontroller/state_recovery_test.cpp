@@ -74,17 +74,17 @@ TEST_CASE("state recovery: the newest of everything counts, and the next version
   const ClusterState next = ClusterState::parse(records.cluster.pending->state).value();
   CHECK(next.version() == 61 + kVersionGap);
   CHECK(next.follows() == 58);
-  CHECK(next.is_up(NodeId::storage(1)));  // What was pending may not be in force anywhere.
+  CHECK(next.is_up(NodeId::storage(1)));  // The pending state may not be in force anywhere.
   CHECK(next.time_floor_us() >= static_cast<std::uint64_t>(kNow) + 5'000'000);
   CHECK(records.time_limit_us >= next.time_floor_us());
-  CHECK(2 + records.cluster.term_base == 10);  // Above the highest that was heard of.
+  CHECK(2 + records.cluster.term_base == 10);  // Above the highest known term.
   CHECK(records.schemas == SchemaRecord{3, {kSchema}});
   CHECK(records.cluster.config() == SettingValues{{"storage.entries_max", "100"}});
   CHECK(records.cluster.config_version() == 4);
   CHECK(records.cluster.nodes.storage == newer.storage_addresses);
   CHECK(records.cluster.nodes.distribution == newer.distribution);
   CHECK(records.cluster.nodes.distribution_bits == 4);
-  CHECK(records.cluster.incarnations.empty());  // Every node may have restarted: distributors ask all of them anew.
+  CHECK(records.cluster.incarnations.empty());  // Every node may have restarted, so distributors ask all of them again.
   CHECK(parse_cluster_record(encode(records.cluster)).value() == records.cluster);
 }
 
@@ -100,7 +100,7 @@ TEST_CASE("state recovery: a node that does not answer may know more, so that it
   CHECK(records.reply.refusals.empty());
   CHECK(records.reply.warnings.size() == 1);
   CHECK(records.cluster.active.version == 57);
-  // One that was down in the newest state has missed it; one that has restarted knows nothing.
+  // A node that was down in the newest state has missed it; a restarted one knows nothing.
   for (const char* name : {"distributor.0", "storage.0", "storage.1"}) {
     add(known, name, info(58, "distributor:1 storage:3 .2.s:d"));
   }
@@ -130,7 +130,7 @@ TEST_CASE("state recovery: what operators wanted of nodes is taken from the stat
   }
   add_silent(known, "storage.2");
   const RecoveredRecords records = recover_records(known, {.dry_run = false, .force = true, .who = "ann"}, 1, kNow);
-  REQUIRE(records.cluster.wanted.size() == 1);  // That the other is in maintenance is perhaps because it is silent.
+  REQUIRE(records.cluster.wanted.size() == 1);  // The other node may be in maintenance only because it was silent.
   CHECK(records.cluster.wanted.at("storage.1").state == NodeState::Retired);
 }
 
@@ -151,7 +151,7 @@ TEST_CASE("fleet controller: without records beside running nodes it publishes n
   fleet.ensemble.lose_records();
   REQUIRE(fleet.start_controller());
   fleet.world.scheduler.run_for(seconds(20));
-  // Neither it nor its terms, which rise when it is elected again, have any effect.
+  // Neither the controller nor its terms, which rise with each election, have any effect.
   for (const char* name : {"storage.0", "storage.1", "storage.2", "distributor.0"}) {
     CHECK(fleet.node(name).version() == before.version());
     CHECK(fleet.node(name).schema_version() == 1);
@@ -168,7 +168,8 @@ TEST_CASE("fleet controller: without records beside running nodes it publishes n
   CHECK(reply.state_version == before.version());
   CHECK(reply.schemas == 1);
   CHECK(reply.settings == 1);
-  CHECK(fleet.caller.ask(kController, rpc::GetStatus{}).status.code() == StatusCode::NotReady);  // A dry run.
+  CHECK(fleet.caller.ask(kController, rpc::GetStatus{}).status.code() ==
+        StatusCode::NotReady);  // A dry run has no effect.
   reply = ask(fleet, false);
   REQUIRE(reply.status);
   CHECK(reply.refusals.empty());
@@ -185,7 +186,7 @@ TEST_CASE("fleet controller: without records beside running nodes it publishes n
   CHECK(fleet.caller.ask(kController, rpc::GetConfig{}).config_version == 1);
   CHECK(fleet.deploy({"document other { field number type int { header } }"}).schema_version == 2);
 
-  // The records are there again: also for the next leader, and there is nothing to be recovered.
+  // The records exist again, also for the next leader; there is nothing to recover.
   CHECK(ask(fleet, false).status.code() == StatusCode::InvalidArgument);
   REQUIRE(fleet.start_controller());
   fleet.world.scheduler.run_for(seconds(5));

@@ -38,7 +38,7 @@ TEST_CASE("time grants: floors of states that follow each other at once leave ro
   CHECK(grants.freeze(first) == first + 1'000'000);
 }
 
-/// Leaders one after the other, each with another clock, that are cut off without a word and go on granting.
+/// Successive leaders with different clocks; each is cut off without notice and goes on granting.
 TEST_CASE("time grants: whatever clocks say, no floor is below what any leader ever granted under earlier states") {
   Random random(5);
   std::uint64_t stored = 0;
@@ -66,7 +66,7 @@ TEST_CASE("time grants: whatever clocks say, no floor is below what any leader e
         const std::uint64_t floor = leader.freeze(active_floor);
         REQUIRE(floor >= highest);
         REQUIRE(floor > active_floor);
-        if (random.chance(0.2)) {  // It could not be stored.
+        if (random.chance(0.2)) {  // The state could not be stored.
           leader.begin(stored);
         } else {
           pending_floor = floor;

@@ -4,7 +4,7 @@
 #include "fjord/cluster/cluster_state.h"
 #include "fjord/document/docblock.h"
 
-/// Docblocks; and cluster states, which are as short.
+/// Docblocks and cluster states.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   fjord::DocBlockReader reader(bytes);

@@ -4,7 +4,7 @@
 #include "fjord/common/check.h"
 #include "fjord/rpc/codec.h"
 
-/// Frames of both directions: what decodes is encoded again to what decodes.
+/// Frames of both directions: a decoded message is encoded, and the result has to decode.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace fjord;
   const std::string_view frame(reinterpret_cast<const char*>(data), size);

@@ -8,7 +8,7 @@
 
 namespace fjord::testing {
 
-/// A type with a field of each kind, for everything that needs types to read input.
+/// One type with a field of each kind, for fuzz targets that need types to read their input.
 inline const std::shared_ptr<const DocumentTypeRepo>& fuzz_types() {
   static const std::shared_ptr<const DocumentTypeRepo> kTypes = [] {
     const std::string schema =

@@ -19,8 +19,8 @@ void write(Env& env, const std::string& path, std::string_view bytes) {
   FJORD_CHECK(write_file_atomically(env, path, bytes, false).is_ok());
 }
 
-/// What the engine decodes from checksummed places: gives some answer for whatever bytes, and the same one for what it
-/// encodes itself.
+/// Runs the engine's decoders of checksummed data. They accept any bytes without a crash, and decode what they encode
+/// to an equal value.
 void decode(std::string_view bytes) {
   static_cast<void>(
       slotfile::decode_writes(bytes.substr(0, bytes.size() / 2), bytes.substr(bytes.size() / 2)).has_value());
@@ -31,7 +31,7 @@ void decode(std::string_view bytes) {
   static_cast<void>(slotfile::decode_catalog(bytes, 0).has_value());
 }
 
-/// The bytes as the meta part and, from `split` on, the second part of one record of a segment that is right otherwise.
+/// Returns a valid segment with one record: its meta part has the bytes before `split`, its second part the rest.
 std::string segment_with_record(slotfile::RecordType type, std::string_view bytes, std::size_t split) {
   std::string segment = slotfile::encode_segment_header({.number = 1, .first_lsn = 1});
   const std::string_view meta = bytes.substr(0, split);
@@ -49,15 +49,15 @@ std::string segment_with_record(slotfile::RecordType type, std::string_view byte
 
 }  // namespace
 
-/// What the engine reads when it is opened: records of the journal and edits by themselves, and the bytes as a segment
-/// of the journal or a record in one, as a catalog and as a slotfile of an engine that then has to open, or to say why
-/// not. The first byte chooses.
+/// The data that the engine reads when it opens. The first byte chooses: journal records and edits by themselves, or
+/// the bytes as a journal segment, a record in one, a catalog or a slotfile of an engine, which has to open or to
+/// return an error.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::uint8_t mode = data[0];
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
   decode(bytes);
-  if (mode % 8 != 0) return 0;  // an engine is opened for one input in eight: it takes a hundred times as long
+  if (mode % 8 != 0) return 0;  // Only one input in eight opens an engine, which takes a hundred times as long.
   log::set_level(log::Level::Off);
   sim::SimEnv env;
   FJORD_CHECK(env.create_directories("/e").is_ok());

@@ -5,7 +5,7 @@
 #include "fjord/document/json.h"
 #include "fuzz_schema.h"
 
-/// Operations as JSON: a document that was read is written and read again, and is the same.
+/// Operations as JSON: a document that was read, written and read again is equal.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const fjord::DocumentTypeRepo& types = *fjord::testing::fuzz_types();
   const std::string_view json(reinterpret_cast<const char*>(data), size);

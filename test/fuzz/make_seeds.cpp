@@ -1,4 +1,4 @@
-// Writes the seeds that are bytes, once more after a format changed: make_seeds <test/fuzz/corpus>.
+// Writes the binary seeds again after a format has changed: make_seeds <test/fuzz/corpus>.
 
 #include <cstdio>
 #include <filesystem>
@@ -84,7 +84,7 @@ void frames() {
   });
 }
 
-/// As the target reads it: two bytes, the entries, the parts. Positions are those of the file that it makes of them.
+/// Writes seeds as the target reads them: two bytes, the entries, the parts. Positions are those in the resulting file.
 void slotfiles() {
   const EncodedDocument encoded = encode(sample_document());
   const DocumentId id = *DocumentId::parse("id:ns:item:n=5:x");

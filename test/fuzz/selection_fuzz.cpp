@@ -5,7 +5,7 @@
 #include "fjord/document/selection.h"
 #include "fuzz_schema.h"
 
-/// Selections: what parses has to give an answer for any document.
+/// Selections: one that parses has to evaluate on any document.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const fjord::Result<fjord::Selection> selection = fjord::Selection::parse(text, *fjord::testing::fuzz_types());

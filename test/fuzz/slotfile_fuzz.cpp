@@ -18,7 +18,7 @@ constexpr std::uint32_t kNumber = 3;
 constexpr std::uint64_t kRunOffset = slotfile::kFileHeaderBytes;
 constexpr std::uint64_t kEntriesOffset = kRunOffset + slotfile::kRunFrameBytes;
 
-/// Gives the part of an entry that lies in the file the checksum that it should have.
+/// Writes the right checksum of a part of an entry, if the part lies in the file.
 void seal_part(std::string& file, const slotfile::MetaEntry& entry, slotfile::Part part) {
   const std::uint64_t begin = entry.position(part);
   const std::uint64_t length = entry.length(part);
@@ -27,8 +27,8 @@ void seal_part(std::string& file, const slotfile::MetaEntry& entry, slotfile::Pa
   store_fixed(file.data() + begin + length, checksum32(std::string_view(file).substr(begin, length), seed));
 }
 
-/// Gives the entries and their parts the checksums that they should have, so that what they say is followed. Their
-/// lengths keep 16 bits.
+/// Writes the right checksums of the entries and their parts, so that the reader follows them. Lengths are cut to 16
+/// bits.
 void seal(std::string& file, std::uint64_t entries) {
   for (std::uint64_t i = 0; i < entries; ++i) {
     const std::uint64_t at = kEntriesOffset + i * slotfile::kEntryBytes;
@@ -56,9 +56,9 @@ void read_entry(slotfile::SlotFile& file, const slotfile::MetaEntry& entry) {
 
 }  // namespace
 
-/// Slotfiles, after a header and a first frame that are right: the walk through whatever follows ends, and reads no
-/// part from where none is. Of the first byte one bit says whether entries and parts get the right checksums, another
-/// whether the run has its end; the second says how many entries there are.
+/// Slotfiles with a valid header and first frame: the iteration over the rest ends, and reads no part outside of the
+/// file. One bit of the first byte says whether entries and parts get the right checksums, another whether the run has
+/// its end. The second byte is the number of entries.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   const bool sealed = (data[0] & 1) != 0;

@@ -5,7 +5,7 @@
 #include "fjord/document/document_update.h"
 #include "fuzz_schema.h"
 
-/// Updates in bytes: what decodes is encoded again to what decodes, and applies or fails.
+/// Binary updates: a decoded update is encoded, the result has to decode, and it applies or fails.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const fjord::DocumentTypeRepo& types = *fjord::testing::fuzz_types();
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);

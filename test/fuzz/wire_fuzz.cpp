@@ -7,7 +7,7 @@
 #include "fjord/document/json.h"
 #include "fuzz_schema.h"
 
-/// The wire form of documents: the first byte says where the header ends.
+/// The wire form of documents; the first byte is the length of the header.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const fjord::DocumentTypeRepo& types = *fjord::testing::fuzz_types();

@@ -1,5 +1,5 @@
-"""The commands of examples/ads/README.md work as they stand there, and what they compute is what a plain loop over the
-generated events gives."""
+"""The commands of examples/ads/README.md work as written, and their results equal those of a plain loop over the
+generated events."""
 
 import collections
 import csv
@@ -71,7 +71,7 @@ class AdsTest(unittest.TestCase):
         return stats
 
     def check(self, kind, names, stats):
-        """All documents of that type, by the fields that name their group."""
+        """Compares all documents of that type, by the fields that name their group."""
         found = {}
         for document in self.fjord("visit", "--type", kind):
             fields = document["fields"]

@@ -1,6 +1,6 @@
-"""An aggregation of 300,000 groups, one for each document, takes less than 64 MiB in every process: the storage nodes that make
-partial results of it and the distributor that makes one result of theirs, or, through the store, the storage nodes alone, which
-also hold the 300,000 results, as documents."""
+"""An aggregation of 300,000 groups, one for each document, takes less than 64 MiB in every process: in the storage
+nodes, which compute partial results, and in the distributor, which merges them; or, through the store, in the
+storage nodes alone, which also store the 300,000 results as documents."""
 
 import pathlib
 import unittest
@@ -17,7 +17,7 @@ SCHEMA = """document sale {
 
 
 def memory(pid):
-    """Resident bytes now, and the most since forget_peak()."""
+    """Returns the resident bytes now, and the peak since forget_peak()."""
     fields = dict(line.split(":", 1) for line in (pathlib.Path("/proc") / str(pid) / "status").read_text().splitlines())
     return int(fields["VmRSS"].split()[0]) << 10, int(fields["VmHWM"].split()[0]) << 10
 
@@ -34,7 +34,7 @@ class AggregateMemoryTest(unittest.TestCase):
             numbers = [number * 100_003 % DOCUMENTS for number in range(DOCUMENTS)]
             path = cluster.file("sales.csv", "number,amount\n" + "".join(f"{number},{number % 1000}\n" for number in numbers))
             cluster.must("import", "--type", "sale", "--id-field", "number", path, timeout=200)
-            # What is read once stays in memory, whether there are groups or not.
+            # Data that is read once stays in memory, with or without groups.
             cluster.must("aggregate", "--type", "sale", "count()", "sum(amount)")
             pids = {file.stem: int(file.read_text().split()[0]) for file in (cluster.directory / "run").glob("*.pid")}
             for shuffle in ("direct", "store"):

@@ -1,5 +1,5 @@
-"""`fjord aggregate` over real data agrees exactly with a computation of our own, by both shuffles, also when a storage node is
-killed while it works."""
+"""`fjord aggregate` over real data agrees exactly with a separate computation, by both shuffles, also when a storage
+node is killed while it works."""
 
 import collections
 import csv
@@ -101,7 +101,7 @@ class AggregateTest(unittest.TestCase):
             prices = [int(car["price"]) for car in groups[one["make"], one["model"], str(one["y"])]]
             self.assertEqual((one["avg_price"], one["count"]), (sum(prices) / len(prices), len(prices)))
             exact = nearest_rank(prices, 0.5)
-            if isinstance(one["median"], dict):  # more different prices than are kept
+            if isinstance(one["median"], dict):  # More different prices than the sketch keeps exactly.
                 self.assertLessEqual(abs(one["median"]["estimate"] - exact), one["median"]["relative_error"] * exact)
             else:
                 self.assertEqual(one["median"], exact)
@@ -135,7 +135,7 @@ class AggregateTest(unittest.TestCase):
     def test_into_documents(self):
         arguments = ["aggregate", "--type", "car", "--group-by", "make", "count()", "sum(price) AS total", "--into", "make_report",
                      "--name", "report"]
-        for _ in range(2):  # the second run replaces what the first has put
+        for _ in range(2):  # The second run replaces the rows of the first.
             self.cluster.must(*arguments)
         expected = {f'id:results:make_report::report/["{make}"]': {"make": make, "count": one["count"], "total": one["total"]}
                     for make, one in self.expected_by_make().items()}
@@ -169,7 +169,7 @@ class AggregateTest(unittest.TestCase):
             self.assertEqual({row["cars"]: row["models"] for row in rows}, dict(models))
             self.assertIn(f"pass 1: {len(self.cars)} documents read", finished.err)
             self.assertIn(f"{sum(models.values())} documents (", finished.err)
-        # The ten largest makes, kept as documents, and what they have together.
+        # The ten largest makes, kept as documents, and their total.
         makes = sorted((len(cars) for cars in self.by("make").values()), reverse=True)[:10]
         finished = self.cluster.must("aggregate", "--type", "car", "--group-by", "make", "count()", "--order-by", "count desc", "--limit", "10",
                                      "--then", '{"aggregates": ["sum(count) AS cars", "count()"]}', "-o", "json")
@@ -189,12 +189,12 @@ class AggregateTest(unittest.TestCase):
                 self.assertEqual(finished.out, "")
 
     def is_mapping(self):
-        """True while an aggregation has read some of its buckets, and not yet half of them."""
+        """True while an aggregation has read some but less than half of its buckets."""
         jobs = self.cluster.must("job", "list", "-o", "json").out.splitlines()
         return any(job["phase"] == "map" and 0 < job["map_tasks_done"] < job["map_tasks"] / 2 for job in map(json.loads, jobs))
 
     def kill_meanwhile(self, node, *options, when=None):
-        """Stops the node, so that the aggregation has to wait for it, and kills it then; the first when `when` holds."""
+        """Stops the node, so that the aggregation waits for it, and then kills it; the first time when `when` holds."""
         pid = int((self.cluster.directory / "run" / f"{node}.pid").read_text().split()[0])
         running = None
         begin = lambda: self.cluster.begin("aggregate", *self.BY_MAKE, *options, "-o", "json", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -218,7 +218,7 @@ class AggregateTest(unittest.TestCase):
         self.kill_meanwhile("storage.1", "--shuffle", "direct")
 
     def test_a_node_is_killed_through_the_store(self):
-        # Its record has to be written before it begins, for which the node is needed.
+        # The job's record has to be written before it begins, which needs the node.
         self.kill_meanwhile("storage.2", "--shuffle", "store", "--set", "throttle=100000", when=self.is_mapping)
 
 

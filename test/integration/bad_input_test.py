@@ -1,4 +1,4 @@
-"""Bad input gets a message that names it and its place, the right exit code, and leaves nothing behind."""
+"""Bad input gives a message that names it and its place, the right exit code, and no side effects."""
 
 import gzip
 import json
@@ -222,7 +222,7 @@ class BadInputTest(unittest.TestCase):
                 self.assertEqual(answer, b"", garbage[:20])
             self.cluster.must("put", "id:t:thing::1", "-", stdin='{"name": "x"}')
         bystander.settimeout(0.1)
-        with self.assertRaises(TimeoutError):  # it is still open
+        with self.assertRaises(TimeoutError):  # The connection is still open.
             bystander.recv(1)
         self.cluster.wait_healthy()
 
@@ -291,7 +291,7 @@ storage:
             second = harness.run_program("fjordd", "--config", cluster.directory / "cluster.yaml", "--node", "storage.0", timeout=20)
             self.assertEqual(second.code, FAILED, second)
             self.assertIn("in use by storage.0", second.err)
-            (self.folder / "cluster.yaml").write_text(config)  # the same addresses, other folders
+            (self.folder / "cluster.yaml").write_text(config)  # The same addresses, other folders.
             third = harness.run_program("fjordd", "--config", self.folder / "cluster.yaml", "--node", "storage.0", timeout=20)
             self.assertEqual(third.code, FAILED, third)
             self.assertIn("127.0.0.1:", third.err)

@@ -1,4 +1,5 @@
-"""Jobs that compute all the time leave others their turn: visits, aggregations, other jobs, and what is asked about jobs."""
+"""Jobs that compute all the time leave processor time to others: visits, aggregations, other jobs, and requests about
+jobs."""
 
 import json
 import re
@@ -13,7 +14,7 @@ SCHEMA = """document listing {
   field text type string { body }
 }
 """
-# Some 10 ms a document, in the process of the script.
+# About 10 ms per document, in the process of the script.
 BURN = """
 function map(doc, emit)
   local x = 0
@@ -22,7 +23,7 @@ function map(doc, emit)
 end
 function reduce(key, values) return #values end
 """
-# Seconds for each of many keys, where the distributor reduces.
+# Seconds for each of many keys, in the distributor, which reduces.
 SLOW_REDUCE = """
 function map(doc, emit) emit(doc.fields.city, 1) end
 function reduce(key, values)
@@ -32,7 +33,7 @@ function reduce(key, values)
 end
 """
 DOCUMENTS = 12000
-# Without turns each of these waits for minutes: for the end of tasks that compute for so long.
+# Without turns each of these would wait for minutes until long tasks have ended.
 SOON = 20
 
 
@@ -76,7 +77,7 @@ class BusyJobsTest(unittest.TestCase):
         return cluster.must("job", "show", job, "-o", "json").json()
 
     def queued(self, cluster):
-        """Of each storage node, the visitors that have not begun."""
+        """Returns the number of visitors that have not begun, by storage node."""
         for process in cluster.local("status", "-o", "json").json():
             if not process["node"].startswith("storage"):
                 continue
@@ -103,7 +104,8 @@ class BusyJobsTest(unittest.TestCase):
         self.assertEqual(sum(cluster.results(ended.json()["job"]).values()), DOCUMENTS)
 
     def check_cpu_max(self, cluster, *arguments):
-        """The tasks of this job would take minutes: its limit is noticed while they run. When that is depends on the machine."""
+        """The tasks of this job would take minutes; the limit is noticed while they run. The exact time depends on the
+        machine."""
         ended = self.soon(cluster, "job", "run", *arguments, "--type", "listing", "--set", "cpu_max=1", "--wait", "-o", "json", code=harness.FAILED,
                           limit=120)
         self.assertIn("cpu_max=1", ended.err)

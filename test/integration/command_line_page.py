@@ -41,13 +41,13 @@ def help_of(command):
 
 
 def subcommands(text):
-    """The names below "Subcommands:" of a help text."""
+    """Returns the names below "Subcommands:" of a help text."""
     found = re.search(r"^Subcommands:\n((?:  .*\n?)+)", text, re.MULTILINE)
     return re.findall(r"^  (\S+)", found.group(1), re.MULTILINE) if found else []
 
 
 def commands_of(program):
-    """All that can be called, in the order of the help texts."""
+    """Returns all commands in the order of the help texts."""
     found = []
 
     def add(command):
@@ -59,7 +59,7 @@ def commands_of(program):
 
 
 def arguments_of(text):
-    """Pairs of how an argument is written and what it means, from the lists of a help text."""
+    """Returns pairs of the form and the meaning of an argument, from the lists of a help text."""
     found = []
     for block in re.findall(r"^(?:Positionals|Options):\n((?:  .*\n?)+)", text, re.MULTILINE):
         for line in block.splitlines():

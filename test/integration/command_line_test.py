@@ -69,7 +69,7 @@ class HelpTest(unittest.TestCase):
 
 
 class DevTest(unittest.TestCase):
-    """`fjord dev` is the quickest way to a cluster, so the other commands are tried on it."""
+    """`fjord dev` is the quickest way to a cluster, so the other commands are tested on it."""
 
     SCHEMA = "document music {\n  field title type string { header }\n  field year type int { header }\n}\n"
 
@@ -178,7 +178,7 @@ class DevTest(unittest.TestCase):
             harness.wait_until(lambda: token.read_text() != before and len(seen()) == 3, "the token says so, too")
             os.killpg(follower.pid, signal.SIGINT)
             follower.wait(timeout=20)
-            # It goes on where it was.
+            # A restarted follower goes on where it was.
             self.fjord(env, "put", "id:a:music::4", "-", stdin='{"year": 4}')
             follower = follow()
             harness.wait_until(lambda: seen()[-1] == "id:a:music::4", f"{example} goes on")
@@ -188,7 +188,7 @@ class DevTest(unittest.TestCase):
             self.stop(process)
 
     def check_ids(self, shape, ids, **parts):
-        """Ids are as a page of the documentation says, where <name> stands for a part."""
+        """Ids have the form that a page of the documentation gives, where <name> stands for a part."""
         pattern = re.sub(r"<(\w+)>", lambda name: parts.get(name.group(1), "(.*)"), re.escape(shape))
         for one in ids:
             self.assertRegex(one, f"^{pattern}$")
@@ -238,7 +238,7 @@ class DevTest(unittest.TestCase):
             directory = pathlib.Path(folder) / "data"
             schema = pathlib.Path(folder) / "music.sd"
             schema.write_text(self.SCHEMA)
-            other, _ = self.start()  # has the usual ports; later they are free
+            other, _ = self.start()  # It has the usual ports, which are free later.
             process, env = self.start(directory)
             self.fjord(env, "schema", "deploy", schema)
             self.fjord(env, "put", "id:a:music::1", "-", stdin='{"year": 1967}')
@@ -264,7 +264,7 @@ class DevTest(unittest.TestCase):
                     self.assertEqual(failed.code, FAILED, failed)
                     self.assertIn(f"{node} has ended", failed.err)
                     self.assertIn("cannot listen on", failed.err)
-                    # Now its port is free.
+                    # Its port is free again.
                     cluster.restart(node)
                     running = {process["node"]: process["pid"] for process in json.loads(self.local_status(cluster).out)}
                     self.assertNotIn(running[node], (0, pids[node]))
@@ -287,7 +287,7 @@ class DevTest(unittest.TestCase):
                     self.assertNotEqual(self.pids(cluster)["storage.1"], pids["storage.1"])
                     states = {node["node"]: node["state"] for node in cluster.must("node", "list", "-o", "json").json()}
                     self.assertEqual(states, {"distributor.0": "up", "storage.0": "up", "storage.1": state, "storage.2": "up"})
-                    # So is a node beside it, and the whole cluster.
+                    # A node beside it can be restarted, too, and the whole cluster started.
                     cluster.local("restart", "storage.2", "--timeout", 30)
                     cluster.local("start", "--timeout", 30)
                     cluster.must("node", "up", "storage.1", "--wait", 60)

@@ -1,6 +1,6 @@
-"""Two fleet controllers over a real ZooKeeper: one leads, and when it is killed the other one goes on.
+"""Two fleet controllers over a real ZooKeeper: one leads, and when it is killed the other one takes over.
 
-Skipped where Debian's package zookeeper is not installed.
+Skipped if Debian's package zookeeper is not installed.
 """
 
 import json
@@ -86,13 +86,13 @@ class ControllersTest(unittest.TestCase):
         self.assertGreater(after["term"], before["term"])
         self.assertEqual(after["config_version"], 1)
         self.assertEqual(after["state"], before["state"], "nothing happened to the nodes")
-        # What it decides reaches everybody.
+        # Its decisions reach every node.
         self.kill("storage.1")
         self.wait(lambda: ".1.s:d" in (self.shown() or {"state": ""})["state"] or "storage:1" in (self.shown() or {"state": ""})["state"],
                   "storage.1 is down")
         self.begin_node("storage.1")
         self.wait(lambda: self.fjord("status", "--timeout", 5).code == 0, "the cluster is healthy again")
-        # The first one comes back and waits for its turn.
+        # The first one comes back as a candidate.
         self.begin_node(controllers[before["leader"]])
         self.assertEqual(self.shown()["term"], after["term"])
         log = [json.loads(line) for line in self.fjord("state", "log", "-o", "json").out.splitlines()]

@@ -1,4 +1,4 @@
-"""Bits change on the only disk that holds some documents: what is lost is said, and an operator can give it up."""
+"""Bytes change on the only disk with some documents: the loss is reported, and an operator can accept it."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def lines_of(numbers):
 
 class DamageTest(unittest.TestCase):
     def flip_bytes(self, cluster):
-        """In the middle of two files of the storage node; returns how many."""
+        """Changes bytes in the middle of two files of the storage node. Returns their number."""
         files = sorted((cluster.directory / "storage.0" / "buckets").glob("*.slot"), key=lambda path: path.stat().st_size)
         for path in files[-2:]:
             content = bytearray(path.read_bytes())
@@ -34,8 +34,8 @@ class DamageTest(unittest.TestCase):
         return len(files[-2:])
 
     def is_in_place(self, cluster):
-        """All that was fed is in slotfiles, and next to nothing would be made good from the journal."""
-        # The gauges are brought up to date now and then, and may be of before the feed.
+        """True if all fed documents are in slotfiles, and the journal could restore next to nothing."""
+        # The gauges are updated at intervals and may be older than the feed.
         written = sum(path.stat().st_size for path in (cluster.directory / "storage.0" / "buckets").glob("*.slot"))
         left = self.metric(cluster, "storage.0", "fjord_slotfile_journal_bytes")
         return written > DOCUMENTS * BODY_BYTES * 0.9 and left < DOCUMENTS * BODY_BYTES * 0.1
@@ -44,7 +44,7 @@ class DamageTest(unittest.TestCase):
         return self.metric(cluster, node, "fjord_slotfile_live_bytes")
 
     def metric(self, cluster, node, name):
-        """The sum over all labels."""
+        """Returns the sum over all labels."""
         http = next(one for one in cluster.local("status", "-o", "json").json() if one["node"] == node)["http"]
         with urllib.request.urlopen(f"http://{http}/metrics", timeout=10) as answer:
             lines = answer.read().decode().splitlines()
@@ -54,7 +54,7 @@ class DamageTest(unittest.TestCase):
         return cluster.must("bucket", "list", "-o", "json").json_lines()
 
     def get_all(self, cluster):
-        """The numbers of those that are there, and the codes that the others are answered with."""
+        """Returns the numbers of the existing documents, and the status codes of the others."""
         got = cluster.fjord("get", *[f"id:d:item::{i}" for i in range(DOCUMENTS)])
         there = {json.loads(line)["fields"]["number"] for line in got.out.splitlines()}
         codes = {code for code in ("CORRUPTION", "NOT_FOUND") if code in got.err}
@@ -64,24 +64,24 @@ class DamageTest(unittest.TestCase):
         with harness.Cluster(storage=1, redundancy=1) as cluster:
             cluster.deploy(SCHEMA)
             cluster.must("feed", "-", stdin=lines_of(range(DOCUMENTS)))
-            # What is in the journal, too, would be made good from there.
+            # The journal would restore its entries.
             harness.wait_until(lambda: self.is_in_place(cluster), "documents are in slotfiles only")
             self.assertEqual(self.troubles(cluster), [])
             cluster.local("stop")
             damaged = self.flip_bytes(cluster)
             cluster.start()
 
-            # Nothing that was lost is taken for something that never was.
+            # A lost document is never reported as one that never existed.
             there, codes = self.get_all(cluster)
             self.assertLess(len(there), DOCUMENTS)
             self.assertEqual(codes, {"CORRUPTION"})
             harness.wait_until(lambda: len(self.troubles(cluster)) == damaged, "the damage is known")
             for trouble in self.troubles(cluster):
                 self.assertEqual((trouble["what"], trouble["members"], trouble["damaged"]), (LOST, ["storage.0"], ["storage.0"]))
-            # What the nodes have told the controller last.
+            # The last report of the nodes to the controller.
             harness.wait_until(lambda: cluster.fjord("status").code == harness.PARTIAL, "the status says so, too")
 
-            # Named, listed, and given up only if one says so.
+            # The loss is named and listed, and accepted only on request.
             one = self.troubles(cluster)[0]["bucket"]
             self.assertEqual(cluster.fjord("bucket", "accept-loss", "0x8000000000000001", "--yes").code, harness.NOT_FOUND)
             self.assertEqual(cluster.fjord("bucket", "accept-loss", "here").code, harness.USAGE)
@@ -106,7 +106,7 @@ class DamageTest(unittest.TestCase):
             cluster.deploy(SCHEMA)
             cluster.must("feed", "-", stdin=lines_of(range(DOCUMENTS)))
             harness.wait_until(lambda: self.in_place(cluster, "storage.0") > DOCUMENTS * BODY_BYTES * 0.5, "documents are in slotfiles")
-            self.assertEqual(len(cluster.documents()), DOCUMENTS)  # files are open and mapped
+            self.assertEqual(len(cluster.documents()), DOCUMENTS)  # Files are open and mapped.
             process = (cluster.directory / "run" / "storage.0.pid").read_text()
             files = sorted((cluster.directory / "storage.0" / "buckets").glob("*.slot"))
             for number, path in enumerate(files):
@@ -114,7 +114,7 @@ class DamageTest(unittest.TestCase):
                     file.truncate(0 if number % 2 else path.stat().st_size // 2)
 
             self.assertEqual(len(cluster.documents()), DOCUMENTS)
-            # Gets go to any of the replicas: of each file on the node some are met.
+            # Gets go to random replicas, so some reach each file of the node.
             for _ in range(3):
                 self.assertEqual(len(self.get_all(cluster)[0]), DOCUMENTS)
             self.assertGreater(self.metric(cluster, "storage.0", "fjord_storage_damaged_total"), 0)
@@ -127,7 +127,7 @@ class DamageTest(unittest.TestCase):
             self.assertTrue(pathlib.Path(f"/proc/{process.split()[0]}").exists())
             self.assertIn("was cut off", (cluster.directory / "logs" / "storage.0.log").read_text())
 
-            # It has all that the others have: these can go.
+            # The node has all documents again, so the other nodes can be stopped.
             cluster.kill("storage.1")
             harness.wait_until(lambda: len(self.get_all(cluster)[0]) == DOCUMENTS, "what storage.1 had is read elsewhere")
 
@@ -136,7 +136,7 @@ class DamageTest(unittest.TestCase):
             for node in ("storage.0", "distributor.0", "fleetcontroller.0"):
                 log = cluster.directory / "logs" / f"{node}.log"
                 os.kill(int((cluster.directory / "run" / f"{node}.pid").read_text().split()[0]), signal.SIGSEGV)
-                # Names of functions come from a child, a moment later.
+                # A child process resolves names of functions, with a short delay.
                 harness.wait_until(lambda: "main at " in log.read_text(), f"{node} has said where it was")
                 said = log.read_text()
                 self.assertRegex(said, rf"error fatal: {node} \(process \d+, thread \w+\) ends on signal 11 \(SIGSEGV: .*\), "

@@ -15,7 +15,7 @@ FILES = {"table.csv": "vin,title\n1,a\n", "document.json": '{"title": "x"}', "ch
          "broken.json": "{broken", "other-field.json": '{"nosuch": 1}', "broken.sd": "document {"}
 JOB = "job-0123456789abcdef"
 
-# Arguments that each command that asks a cluster can be called with; nothing is changed with them in a cluster that is there.
+# Valid arguments of each command that needs a cluster; they change nothing in a running cluster.
 CALLS = {
     "schema deploy": "music.sd", "schema list": "", "feed": "feed.jsonl", "import": "feed.jsonl",
     "put": "id:a:music::1 document.json", "update": "id:a:music::1 changes.json", "get": "id:a:music::1",
@@ -32,7 +32,7 @@ CALLS = {
     "config revert": "", "pause": "", "resume": "", "tune advise": "", "tune plan": "", "tune apply": "--reason x",
     "tune history": "", "tune revert": "tune-00000000",
 }
-# Commands that ask no cluster that --cluster names. `tune run` goes on until there is one.
+# Commands without a request to the cluster of --cluster. `tune run` waits for a cluster.
 OTHERS = {"dev", "local start", "local stop", "local status", "local kill", "local restart", "local add-node",
           "placement compare", "completion", "man", "tune example", "tune calibrate", "tune run"}
 
@@ -58,7 +58,7 @@ def each(templates, *values):
     return [template.format(shlex.quote(value)) for template in templates for value in values]
 
 
-# What is wrong, the exit code, and the calls with that mistake.
+# The mistake, the exit code, and the calls with that mistake.
 MISTAKES = [
     ("a selection", USAGE, each(SELECTIONS, "music.year >", "nosuch.x == 1")),
     ("a field set", USAGE, each(FIELD_SETS, "[x]", "nosuch", "music:nosuch")),
@@ -171,7 +171,7 @@ class ExitCodesTest(unittest.TestCase):
                 with self.subTest(what=what):
                     for call in calls:
                         self.check(call.replace("{cluster}", str(cluster.directory)), code, env={"FJORD_CLUSTER": cluster.address})
-            # None of that has changed anything, or was wrong for another reason.
+            # These calls changed nothing, and did not fail for another reason.
             self.assertEqual(cluster.documents(), {"id:a:music::1": {"title": "Help!", "year": 1}})
             self.assertEqual(cluster.must("config", "history").out, "")
             for call in ("visit --limit 1", "aggregate --type music 'count()' --limit 1"):

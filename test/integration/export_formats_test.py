@@ -64,7 +64,7 @@ class ExportFormatsTest(unittest.TestCase):
         self.cluster.must("feed", "-", stdin=lines)
 
     def read_back(self, *arguments):
-        """What is there after everything was removed and imported again."""
+        """Returns the documents after all were removed and imported again."""
         before = self.cluster.documents("--type", "thing")
         self.cluster.must("remove", "--where", "true", "--type", "thing", "--yes")
         self.assertEqual(self.cluster.documents("--type", "thing"), {})

@@ -1,7 +1,8 @@
-"""What the tests that break a cluster share: its processes as children of the test, and the clients that keep a record.
+"""Common parts of the tests that inject faults: the cluster's processes as children of the test, and clients that keep
+a record.
 
-`Processes` starts fjordd itself, so that signals, other programs and other network namespaces are in the test's hands.
-`Torture` is fjord-torture: writers, readers and counters, and the record of what was acknowledged, outside of the cluster.
+`Processes` starts fjordd itself, so that the test controls signals, programs and network namespaces. `Torture` is
+fjord-torture: writers, readers and counters, and the record of acknowledged operations, outside of the cluster.
 """
 
 import ctypes
@@ -24,26 +25,27 @@ SCHEMA = """document item {
 }
 """
 PR_SET_PDEATHSIG = 1
-ENOUGH_S = 180  # A cluster in which operations hardly go on is a failure, a slow machine is none.
+ENOUGH_S = 180  # A cluster with hardly any progress is a failure; a slow machine is not.
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def seed_of_run():
-    """FJORD_FAULT_SEED, or a new one; it is printed, and repeats the choices of a run (not its timing)."""
+    """Returns FJORD_FAULT_SEED, or a new seed. The printed seed repeats the choices of a run, but not its timing."""
     seed = int(os.environ.get("FJORD_FAULT_SEED", str(time.time_ns() % 1000000)))
     print(f"FJORD_FAULT_SEED={seed}", flush=True)
     return seed
 
 
 def end_with_parent():
-    """In a child: it is killed when the test ends, however that ends."""
+    """Called in a child process, which is then killed when the test ends in any way."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 class Processes:
     """A cluster of fjordd processes; use it in a with statement.
 
-    `addresses`: node -> host:port, for nodes elsewhere than on loopback. `enter`: node -> what its process calls first.
+    `addresses`: node -> host:port, for nodes outside of loopback. `enter`: node -> function that its process calls
+    first.
     """
 
     def __init__(self, storage=3, distributors=2, redundancy=2, addresses=None, enter=None, options="", programs=None):
@@ -51,9 +53,9 @@ class Processes:
         self.storage = [name for name in self.names if name.startswith("storage.")]
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="fjord-faults-"))
         self.enter = enter or {}
-        self.programs = programs or {}  # node -> folder of fjordd, where it is not the usual one
+        self.programs = programs or {}  # Node -> folder of fjordd, if it is not the usual one.
         self.running = {}
-        self.client_enter = None  # what clients call first
+        self.client_enter = None  # Function that clients call first.
         ports = harness.free_ports(len(self.names))
         self.addresses = addresses or {name: f"127.0.0.1:{port}" for name, port in zip(self.names, ports)}
         self.address = ",".join(self.addresses[name] for name in self.names if name.startswith("distributor."))
@@ -71,7 +73,7 @@ class Processes:
             for name in self.names:
                 self.start(name)
             self.wait_healthy()
-            # Many crashes are what these tests are about; they must not keep a node out.
+            # These tests crash nodes often, which must not keep a node out.
             if "fleetcontroller.0" not in self.programs:
                 self.must("config", "set", "controller.crashes_max=1000000")
             schema = self.folder / "item.sd"
@@ -119,10 +121,10 @@ class Processes:
         harness.wait_until(answers, f"somebody listens on {address}")
 
     def add_storage(self):
-        """Starts one more storage node and has it added; returns its name."""
+        """Starts one more storage node and adds it to the cluster. Returns its name."""
         name = f"storage.{len(self.storage)}"
         self.addresses[name] = f"127.0.0.1:{harness.free_ports(1)[0]}"
-        with open(self.folder / "cluster.yaml", "a") as config:  # the list of storage nodes is the end of it
+        with open(self.folder / "cluster.yaml", "a") as config:  # The list of storage nodes is the end of the file.
             config.write(f"  - address: {self.addresses[name]}\n    directory: {name}\n")
         self.names.append(name)
         self.storage.append(name)
@@ -135,14 +137,14 @@ class Processes:
         self.running[name].send_signal(what)
 
     def kill(self, name):
-        """SIGKILL, and waits until the process is gone."""
+        """Sends SIGKILL and waits until the process is gone."""
         process = self.running.pop(name)
         assert process.poll() is None, f"{name} has ended by itself with {process.returncode}{self.logs()}"
         process.kill()
         process.wait()
 
     def end(self, name):
-        """SIGTERM, and waits."""
+        """Sends SIGTERM and waits."""
         process = self.running.pop(name)
         process.terminate()
         process.wait(timeout=30)
@@ -175,7 +177,7 @@ class Processes:
             raise AssertionError(f"{error}\n{self.fjord('status')}{self.logs()}") from None
 
     def documents(self):
-        """All documents by id, as a visit finds them."""
+        """Returns all documents by id, read by a visit."""
         found = {}
         for line in self.must("visit", timeout=300).json_lines():
             assert line["put"] not in found, f"{line['put']} was visited twice"
@@ -223,16 +225,16 @@ class Torture:
         return self.say("status")
 
     def has(self, **least):
-        """Whether at least so many operations of each kind are in the record, e.g. put_applied=100."""
+        """True if the record has at least these numbers of operations, e.g. put_applied=100."""
         counts = self.status()["counts"]
         return all(counts.get(name, 0) >= number for name, number in least.items())
 
     def wait_for(self, **least):
-        """Lets the load go on until it has done enough to say something; how fast it is depends on the machine."""
+        """Lets the load run until it has done enough for a result; the time depends on the machine."""
         harness.wait_until(lambda: self.has(**least), f"the load has done {least}", ENOUGH_S)
 
     def stop_and_check(self):
-        """Ends the load, compares everything with the record, by get and by visit; returns the counts."""
+        """Ends the load and compares everything with the record, by get and by visit. Returns the counts."""
         self.say("stop")
         summary = self.say("check")
         shown = "\n".join(summary["violations_shown"])
@@ -241,7 +243,7 @@ class Torture:
         return summary["counts"]
 
     def history(self, text):
-        """What the log says of the first id that is named in `text`."""
+        """Returns the log lines about the first id in `text`."""
         ids = [word.rstrip(":") for word in text.split() if word.startswith("id:torture:")]
         if not ids:
             return ""
@@ -259,18 +261,18 @@ class Torture:
 
 
 class Faults:
-    """Draws faults with overlapping ends: `begin(target)` now, `end(target)` when its time is over."""
+    """Draws faults that may overlap: calls `begin(target)` now, and `end(target)` when the fault's time is over."""
 
     def __init__(self, random_, cluster):
         self.random = random_
         self.cluster = cluster
-        self.pending = []  # (when, what to call)
+        self.pending = []  # (When, function to call).
 
     def after(self, seconds, call):
         self.pending.append((time.monotonic() + seconds, call))
 
     def wait(self, seconds):
-        """Sleeps, and ends the faults whose time is over meanwhile."""
+        """Sleeps, and meanwhile ends the faults whose time is over."""
         end = time.monotonic() + seconds
         while True:
             self.pending.sort(key=lambda entry: entry[0])

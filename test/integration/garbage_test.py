@@ -1,4 +1,4 @@
-"""Documents that the schema does not want to keep vanish, and no others: also those that are changed meanwhile stay."""
+"""Documents that the schema does not keep vanish, but no others: documents that change meanwhile stay, too."""
 
 import json
 import unittest
@@ -34,14 +34,14 @@ class GarbageTest(unittest.TestCase):
             self.assertNotEqual(refused.code, harness.OK)
             self.assertIn("keep_while", refused.err)
 
-            # It counts once maintenance goes on; by then some match again.
+            # The change counts once maintenance goes on; by then some documents match again.
             cluster.deploy(KEEPING)
             changed = {f"id:gc:item::{i}": {"number": 1000 + i, "text": "changed"} for i in range(0, 50)}
             self.feed(cluster, changed)
             documents.update(changed)
             self.assertEqual(cluster.documents(), documents, "nothing is collected while maintenance is paused")
             cluster.must("config", "unset", "maintenance.paused")
-            # And some while it works.
+            # Some change while the collection runs.
             late = {f"id:gc:item::{i}": {"number": 2000 + i, "text": "late"} for i in range(50, 70)}
             self.feed(cluster, late)
             documents.update(late)

@@ -1,4 +1,4 @@
-"""What the integration tests share: a cluster of real processes in a folder of its own.
+"""Common parts of the integration tests: a cluster of real processes in its own folder.
 
 Standard library only. FJORD_BIN names the folder of the programs, FJORD_SHARED_DIR that of the data sets.
 """
@@ -16,14 +16,14 @@ import unittest
 
 BIN = pathlib.Path(os.environ["FJORD_BIN"])
 SHARED = pathlib.Path(os.environ.get("FJORD_SHARED_DIR", ""))
-SKIPPED = 77  # ctest shows the test as skipped
+SKIPPED = 77  # ctest shows the test as skipped.
 
 # Exit codes of the command line.
 OK, FAILED, USAGE, NOT_FOUND, PARTIAL, TIMEOUT, IN_DOUBT = 0, 1, 2, 3, 5, 6, 7
 
 
 def data_file(name):
-    """A file of the shared data sets. Ends the program as skipped if it is not there."""
+    """Returns the path of a shared data set. Ends the program as skipped if the file does not exist."""
     path = SHARED / "data" / name
     if not path.is_file():
         print(f"SKIPPED: {path} is missing; FJORD_SHARED_DIR has to name the folder of the data sets", file=sys.stderr)
@@ -32,7 +32,7 @@ def data_file(name):
 
 
 def free_ports(count):
-    """Ports of loopback that nobody listens on now."""
+    """Returns loopback ports without a listener."""
     sockets = [socket.socket() for _ in range(count)]
     for one in sockets:
         one.bind(("127.0.0.1", 0))
@@ -43,7 +43,7 @@ def free_ports(count):
 
 
 def wait_until(condition, what, seconds=60, pause=0.02):
-    """Polls every `pause` seconds until `condition` gives something true, which is returned."""
+    """Polls every `pause` seconds until `condition` returns a true value, and returns that."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
@@ -55,7 +55,7 @@ def wait_until(condition, what, seconds=60, pause=0.02):
 
 
 class Finished:
-    """An ended program."""
+    """The result of an ended program."""
 
     def __init__(self, arguments, completed):
         self.arguments = arguments
@@ -83,7 +83,7 @@ def run_program(name, *arguments, stdin=None, env=None, timeout=120, cwd=None):
 class Cluster:
     """A cluster started by `fjord local`; use it in a with statement.
 
-    `settings` is YAML for the end of its configuration, `cluster_settings` for its part `cluster`, indented by two.
+    `settings` is YAML for the end of its configuration, `cluster_settings` for its section `cluster`, indented by two.
     """
 
     def __init__(self, storage=3, distributors=1, redundancy=2, settings="", cluster_settings=""):
@@ -109,7 +109,7 @@ class Cluster:
     def start(self):
         config = self.directory / "cluster.yaml"
         if (self.settings or self.cluster_settings) and not config.exists():
-            # The file is made by a first start.
+            # The first start makes the file.
             self.run_start()
             self.local("stop")
             config.write_text(config.read_text().replace("\ncluster:\n", "\ncluster:\n" + self.cluster_settings) + self.settings)
@@ -145,7 +145,7 @@ class Cluster:
         return finished
 
     def begin(self, *arguments, **options):
-        """Starts a command and does not wait for it."""
+        """Starts a command without waiting for it."""
         return subprocess.Popen([str(BIN / "fjord"), *map(str, arguments)], text=True,
                                 env={**os.environ, "FJORD_CLUSTER": self.address}, **options)
 
@@ -157,7 +157,7 @@ class Cluster:
     def kill(self, node):
         pid = (self.directory / "run" / f"{node}.pid").read_text().split()[0]
         self.local("kill", node)
-        # A process is gone, and its folder free, when its last thread is: one in the middle of a system call ends later.
+        # A process is gone, and its folder free, when its last thread is; a thread inside a system call ends later.
         threads = pathlib.Path("/proc") / pid / "task"
         wait_until(lambda: not threads.exists() or len(list(threads.iterdir())) <= 1, f"{node} is gone")
 
@@ -189,7 +189,7 @@ class Cluster:
         return path
 
     def documents(self, *arguments):
-        """All documents that match, by id."""
+        """Returns all matching documents by id."""
         found = {}
         for document in self.must("visit", *arguments, timeout=300).json_lines():
             assert document["put"] not in found, f"{document['put']} was visited twice"

@@ -1,4 +1,4 @@
-"""A storage node process that runs under another index than the cluster gave it serves nothing and counts as down."""
+"""A storage node process that runs under another index than the cluster's serves nothing and counts as down."""
 
 import json
 import os
@@ -18,7 +18,7 @@ REFUSED = 8
 
 class IdentityTest(unittest.TestCase):
     def health(self, cluster, node):
-        # Exits with 1, as one of the processes was not started by `fjord local`.
+        # Exits with 1, because one of the processes was not started by `fjord local`.
         status = harness.run_program("fjord", "local", "status", "--dir", cluster.directory, "-o", "json").json()
         http = {process["node"]: process["http"] for process in status}[node]
         try:
@@ -44,7 +44,7 @@ class IdentityTest(unittest.TestCase):
             self.assertIn("nobody answers at " + nowhere, refused.out)
             self.assertEqual(len(self.states(cluster)), 4)
 
-            # An index that was given away is never given again; a new node gets the next one, and runs under it.
+            # An index is never given twice; a new node gets the next one and runs under it.
             cluster.must("node", "add", "storage", "--address", nowhere, "--force")
             cluster.must("node", "remove", "storage.3", "--force")
             self.assertEqual(cluster.local("add-node", "--timeout", 60).out.strip(), "storage.4")
@@ -53,7 +53,7 @@ class IdentityTest(unittest.TestCase):
             cluster.must("node", "stop-check", "storage.0")
             self.assertEqual(self.health(cluster, "storage.4")["status"], "up")
 
-            # The same process under another index: down, says why, and is not counted on.
+            # The same process under another index is down, reports the reason, and counts for nothing.
             pid = int((cluster.directory / "run" / "storage.4.pid").read_text().split()[0])
             os.kill(pid, signal.SIGTERM)
             harness.wait_until(lambda: not os.path.exists(f"/proc/{pid}"), "the end of storage.4")

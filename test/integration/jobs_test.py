@@ -1,4 +1,4 @@
-"""Jobs over real data agree exactly with a computation of our own, also when a storage node is killed during the job."""
+"""Jobs over real data agree exactly with a separate computation, also when a storage node is killed during the job."""
 
 import collections
 import csv
@@ -46,7 +46,7 @@ def rows(path):
 
 
 def stats_by(records, group, value, convert):
-    """What fieldstats should say; floating-point sums are exact and rounded once."""
+    """Returns the expected result of fieldstats; floating-point sums are exact and rounded once."""
     groups = collections.defaultdict(list)
     for record in records:
         if record[group] != "" and record[value] != "":
@@ -114,7 +114,7 @@ class JobsTest(unittest.TestCase):
         self.assertTrue(all(id_.startswith("id:countries:fjord_result:") for id_ in documents), list(documents)[:3])
 
     def kill_during(self, node, *arguments):
-        """Runs a job, kills the node while the job has work to do there, and returns the ended job and its results."""
+        """Runs a job and kills the node while the job has work to do there. Returns the ended job and its results."""
         for attempt in range(10):
             # One task at a time on each node, and another moment in each attempt.
             job = self.cluster.must("job", "run", *arguments, "--visitors-per-node", 1).out.strip()
@@ -132,7 +132,7 @@ class JobsTest(unittest.TestCase):
         self.fail(f"no job could be caught while it worked on {node}: {ended}")
 
     def test_cities_by_country_with_a_node_killed(self):
-        # heavycity is citycount with so much computation a document that the node is certainly killed in between.
+        # heavycity is citycount with much computation per document, so the node is certainly killed during the job.
         ended, results = self.kill_during("storage.1", "heavycity", "--type", "city", "--param", "field=country",
                                           "--param", "iterations=20000")
         self.assertEqual(results, dict(collections.Counter(city["country"] for city in self.cities)))
@@ -193,7 +193,8 @@ class JobsTest(unittest.TestCase):
         return {id_: (fields["country"], fields["n"]) for id_, fields in found.items()}
 
     def check_chain_with_kills(self, shuffle, kills):
-        """A long chain, whose passes after the first change nothing; its owner is killed in one pass after the other."""
+        """Runs a long chain whose passes after the first change nothing; kills the job's owner in one pass after the
+        other."""
         again = json.dumps({"group_by": "country", "aggregates": "sum(n) AS n"})
         passes = 4
         name = f"chain-{shuffle}"
@@ -221,7 +222,7 @@ class JobsTest(unittest.TestCase):
             killed.append((seen["owner"], sum(one["state"] == "done" for one in seen["passes"])))
             self.wait_for(seen["job"], lambda now: now["taken_over"] >= len(killed), "job has another owner")
             self.cluster.restart(seen["owner"])
-        self.cluster.fjord("job", "set", seen["job"], "throttle=0")  # unless it is over by now
+        self.cluster.fjord("job", "set", seen["job"], "throttle=0")  # Unless the job has ended.
         out, err = process.communicate(timeout=120)
         self.assertEqual(process.returncode, harness.OK, err)
         self.assertEqual({row["country"]: row["n"] for row in map(json.loads, out.splitlines())}, dict(expected))

@@ -37,7 +37,8 @@ class KillTest(unittest.TestCase):
         self.random = random.Random(SEED)
 
     def begin_feed(self, cluster, round_):
-        """Starts to feed a version of every document and to remove some; returns the process and the operations by line."""
+        """Starts to feed a version of every document and to remove some. Returns the process and the operations by
+        line."""
         operations = []
         for number in self.random.sample(range(DOCUMENTS), DOCUMENTS):
             id_ = f"id:kill:item::{number}"
@@ -51,7 +52,8 @@ class KillTest(unittest.TestCase):
         return feed, operations
 
     def end_feed(self, feed, operations, expected):
-        """Waits for the feed and takes what it acknowledged into `expected`: id -> the possible values, None for removed."""
+        """Waits for the feed and adds its acknowledged operations to `expected`: id -> possible values, None for
+        removed."""
         out, err = feed.communicate(timeout=180)
         summary = json.loads(out)
         bad = {int(line): text for line, text in re.findall(r"feed\.jsonl:(\d+): (.*)", err)}
@@ -63,7 +65,7 @@ class KillTest(unittest.TestCase):
                 expected[id_] = [value]
             elif "in doubt" in bad[line]:
                 expected[id_] = expected.get(id_, [None]) + [value]
-            # else it was certainly not applied
+            # Otherwise the operation was certainly not applied.
         return summary
 
     def check(self, cluster, expected):
@@ -83,7 +85,7 @@ class KillTest(unittest.TestCase):
         for round_ in range(rounds):
             victim = f"storage.{self.random.randrange(storage)}"
             feed, operations = self.begin_feed(cluster, round_)
-            time.sleep(self.random.uniform(0, 0.4))  # a random moment is the point
+            time.sleep(self.random.uniform(0, 0.4))  # The moment has to be random.
             cluster.kill(victim)
             if storage > 1:
                 time.sleep(self.random.uniform(0, 3))
@@ -122,7 +124,7 @@ class KillTest(unittest.TestCase):
 
 
 class AnyProcessTest(unittest.TestCase):
-    """Processes of every role are killed while others may be away, and come back at once or after a while."""
+    """Kills processes of every role while others may be down; they restart at once or after a while."""
 
     def test_any_process_at_any_moment(self):
         seed = faults.seed_of_run()
@@ -157,6 +159,6 @@ if __name__ == "__main__":
     if "--kills" in sys.argv:
         at = sys.argv.index("--kills")
         KILLS = int(sys.argv[at + 1])
-        # Only what the number is about.
+        # Only the test that the number is for.
         sys.argv[at:at + 2] = ["AnyProcessTest"]
     harness.main()

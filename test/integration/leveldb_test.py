@@ -38,7 +38,7 @@ class LeveldbTest(unittest.TestCase):
             cluster.wait_healthy()
             self.assertEqual(cluster.documents(), expected)
 
-            # One node writes on alone; the other gets it from there.
+            # One node takes writes alone; the other one gets them from it.
             cluster.kill("storage.1")
             self.feed(cluster, 2)
             cluster.restart("storage.1")
@@ -55,7 +55,7 @@ class LeveldbTest(unittest.TestCase):
             cluster.deploy(SCHEMA)
             self.feed(cluster, 1)
             cluster.wait_healthy()
-            # The folder of one node is made anew by the other engine, and filled from the other replicas.
+            # The other engine recreates the folder of one node, and the other replicas fill it.
             cluster.kill("storage.1")
             shutil.rmtree(cluster.directory / "storage.1" / "buckets")
             path = cluster.directory / "cluster.yaml"
@@ -64,7 +64,7 @@ class LeveldbTest(unittest.TestCase):
             cluster.wait_healthy()
             self.assertTrue((cluster.directory / "storage.1/buckets/leveldb-0/CURRENT").exists())
             self.assertFalse((cluster.directory / "storage.0/buckets/leveldb-0").exists())
-            # What only the slotfile nodes took while it was away reaches it, and the other way round.
+            # Writes that only the slotfile nodes took while it was down reach it, and the other way round.
             for round_, away in ((2, "storage.1"), (3, "storage.0")):
                 cluster.kill(away)
                 self.feed(cluster, round_)

@@ -1,4 +1,4 @@
-"""The C++ library: its calls against a cluster, and what a user builds with the installed package."""
+"""The C++ library: its calls against a cluster, and a user's build with the installed package."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""The records of the fleet controller are lost beside nodes that run, and come back from what the nodes know."""
+"""The records of the fleet controller are lost while nodes run, and are recovered from the nodes."""
 
 import json
 import shutil
@@ -34,7 +34,7 @@ class LostRecordsTest(unittest.TestCase):
 
             cluster.kill("fleetcontroller.0")
             shutil.rmtree(cluster.directory / "fleetcontroller.0")
-            # It does not become what a start waits for.
+            # It never reaches the state that a start waits for.
             cluster.fjord("local", "restart", "fleetcontroller.0", "--dir", cluster.directory, "--timeout", 5)
             harness.wait_until(lambda: self.health(cluster, "fleetcontroller.0")[1]["status"] == "no_records", "it says so")
             code, page = self.health(cluster, "fleetcontroller.0")
@@ -43,7 +43,7 @@ class LostRecordsTest(unittest.TestCase):
             status = cluster.fjord("status", "--timeout", 3)
             self.assertEqual(status.code, harness.FAILED, status)
             self.assertIn("fjord state recover --from-nodes", status.out + status.err)
-            self.assertEqual(len(cluster.documents()), DOCUMENTS)  # The nodes go on as they are.
+            self.assertEqual(len(cluster.documents()), DOCUMENTS)  # The nodes go on unchanged.
 
             shown = cluster.must("state", "recover", "--from-nodes", "--dry-run").out
             self.assertIn("storage.2", shown)

@@ -16,7 +16,7 @@ ROUNDS = 2
 
 class MembershipTest(unittest.TestCase):
     def kill_one(self, cluster, random_):
-        """At a moment within the next second or so; it is back after at most as much."""
+        """Kills a process at a moment within the next second or so, and restarts it after a similar time."""
         time.sleep(random_.uniform(0, 1))
         victim = random_.choice(cluster.names)
         cluster.kill(victim)
@@ -24,7 +24,7 @@ class MembershipTest(unittest.TestCase):
         cluster.start(victim)
 
     def repeat(self, cluster, *arguments):
-        """A command that the controller may be too busy for: it may just have been killed."""
+        """Repeats a command that fails while the controller is unavailable, since it may just have been killed."""
         def done():
             return cluster.fjord(*arguments, "--timeout", 10).code == harness.OK
         harness.wait_until(done, " ".join(arguments), 60)
@@ -55,7 +55,7 @@ class MembershipTest(unittest.TestCase):
                 added = cluster.add_storage()
                 self.kill_one(cluster, random_)
                 self.wait_moved(cluster, added, empty=False)
-                # Any of the older ones.
+                # One of the older nodes.
                 retired = random_.choice([name for name in cluster.names if name.startswith("storage.") and name != added])
                 self.repeat(cluster, "node", "retire", retired)
                 self.kill_one(cluster, random_)

@@ -8,7 +8,7 @@ import re
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "reference" / "metrics.md"
-# Everything that is part of a node; storage nodes have a client for what tasks put.
+# All code that is part of a node; storage nodes contain a client for the output of tasks.
 FOLDERS = ("client", "common", "distributor", "fleetcontroller", "mapreduce", "monitoring", "plugins", "rpc", "scripting", "storage",
            "tools/node", "visitors")
 COMPONENTS = {
@@ -37,7 +37,7 @@ in seconds, sizes in bytes. A metric with labels is shown once for each of their
 
 Made from the sources by `test/integration/metrics_page.py`; tests compare, also with what a running cluster shows.
 """
-# Of metrics that are registered in a loop, which adds the labels.
+# Labels of metrics that are registered in a loop.
 LABELS = {"fjord_slotfile_sampled_": ["entries_below"], "fjord_slotfile_": ["stripe"]}
 STRING = r'"(?:[^"\\]|\\.)*"'
 CALL = re.compile(rf'(?<![\w"])(counter|gauge|histogram)\(\s*({STRING})\s*,')
@@ -49,7 +49,7 @@ class Metric:
 
 
 def end_of_call(text, begin):
-    """The position behind the parenthesis that closes the one before `begin`."""
+    """Returns the position behind the parenthesis that closes the one before `begin`."""
     depth, at = 1, begin
     while depth > 0:
         string = re.match(STRING, text[at:])
@@ -60,13 +60,13 @@ def end_of_call(text, begin):
 
 
 def literal(text):
-    """The value of adjacent string literals at the beginning of `text`; empty if there is none."""
+    """Returns the value of adjacent string literals at the beginning of `text`; empty if there is none."""
     parts = re.match(rf"\s*((?:{STRING}\s*)*)", text).group(1)
     return "".join(part[1:-1] for part in re.findall(STRING, parts)).replace('\\"', '"')
 
 
 def registered():
-    """All registrations, as (metric) objects; one name may occur several times."""
+    """Returns all registrations as (metric) objects; a name may occur several times."""
     found = []
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):
@@ -85,7 +85,7 @@ def registered():
 
 
 def metrics():
-    """By name. Registrations of one metric have to agree."""
+    """Returns the metrics by name. Registrations of one metric have to agree."""
     by_name = {}
     for one in registered():
         known = by_name.setdefault(one.name, one)

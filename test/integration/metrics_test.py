@@ -15,7 +15,7 @@ SCHEMA = """document item {
 
 
 def shown_at(address):
-    """Kind, meaning and names of labels of the metrics that a process shows, by name."""
+    """Returns kind, meaning and label names of the metrics of a process, by name."""
     with urllib.request.urlopen(f"http://{address}/metrics", timeout=30) as answer:
         lines = answer.read().decode().splitlines()
     found = {}

@@ -1,9 +1,9 @@
 """Hosts in network namespaces, joined by a switch in this process, whose links can be cut, slow, one-way and lossy.
 
-Each host is a namespace with a TUN device; what a host sends comes out of the device's descriptor here, and the switch passes
-it on, later, or not at all, as the link from this host to that one says. So nothing of the machine's own network is touched, the
-kernel needs no netem, and everything is gone when the descriptors are closed, that is, when the test ends in whatever way.
-Needs /dev/net/tun and the right to make namespaces (root).
+Each host is a namespace with a TUN device. The packets that a host sends are read from the device's descriptor here,
+and the switch passes them on, delays or drops them, as set for the link between the two hosts. So the machine's own
+network is not touched, the kernel needs no netem, and everything is gone when the descriptors are closed, that is, when
+the test ends in any way. Needs /dev/net/tun and the right to make namespaces (root).
 """
 
 import array
@@ -30,7 +30,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class NotPermitted(Exception):
-    """This machine does not let us make namespaces or devices."""
+    """This machine does not permit namespaces or devices."""
 
 
 def call(function, *arguments):
@@ -44,7 +44,7 @@ def address_request(name, address):
 
 
 def make_host(address, mtu):
-    """In a process of its own: a new namespace with a TUN device that has the address. Returns the device's descriptor."""
+    """Makes a namespace with a TUN device that has the address, in its own process. Returns the device's descriptor."""
     call(LIBC.unshare, CLONE_NEWNET)
     device = os.open("/dev/net/tun", os.O_RDWR)
     fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH22x", DEVICE, IFF_TUN | IFF_NO_PI))
@@ -82,7 +82,7 @@ class Host:
         self.device, self.namespace = struct.unpack("ii", control[0][2][:8])
 
     def enter(self):
-        """In a child before it runs a program: this is its host."""
+        """Called in a child process before it runs a program: moves it to this host."""
         call(LIBC.setns, self.namespace, CLONE_NEWNET)
 
     def close(self):
@@ -101,16 +101,16 @@ GOOD = Link()
 
 
 class Network:
-    """Use it in a with statement. All links are good at first."""
+    """A network of hosts; use it in a with statement. All links are good at first."""
 
     def __init__(self, names, seed, mtu=MTU):
         self.random = random.Random(seed)
         self.hosts = {}
-        self.links = {}  # (from, to) -> Link, where it is not good
+        self.links = {}  # (From, to) -> Link, for links with faults.
         self.lost = 0
         self.delayed = 0
-        self.passed = 0  # packets; of good links
-        self.passed_bytes = 0  # IP headers included
+        self.passed = 0  # Packets on good links.
+        self.passed_bytes = 0  # Bytes, IP headers included.
         self.ending = threading.Event()
         try:
             for index, name in enumerate(names, 1):
@@ -134,7 +134,7 @@ class Network:
             host.close()
 
     def set(self, source, target, link):
-        """The link from one host to another; None: good again."""
+        """Sets the link from one host to another; None: good again."""
         if link is None:
             self.links.pop((source, target), None)
         else:
@@ -147,7 +147,7 @@ class Network:
         for device in by_device:
             os.set_blocking(device, False)
             poller.register(device, select.POLLIN)
-        waiting = []  # (when, number, device, packet)
+        waiting = []  # (When, number, device, packet).
         number = 0
         while not self.ending.is_set():
             timeout = 0.1
@@ -190,6 +190,6 @@ class Network:
         try:
             os.write(device, packet)
         except OSError as error:
-            # The queue of the host is full: packets are lost there, as they would be on any network.
+            # The queue of the host is full: the packet is lost, as on a real network.
             if error.errno not in (errno.EAGAIN, errno.ENOBUFS):
                 raise

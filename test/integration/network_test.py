@@ -15,17 +15,17 @@ import network
 
 FAULTS = 14
 LENGTH_MAX = 5.0
-HEALTHY_S = 60  # after the last fault; TCP alone would wait for as long as the cut was
+HEALTHY_S = 60  # After the last fault; TCP alone would wait for as long as the cut lasted.
 KINDS = ("cut", "one-way", "slow", "lossy")
 
 
 class NetworkTest(unittest.TestCase):
     def break_links(self, net, random_, nodes):
-        """Draws a fault of some links; returns what it is and the links, (from, to)."""
+        """Draws a fault of some links. Returns its description and the links, (from, to)."""
         kind = random_.choice(KINDS)
         victim = random_.choice(nodes)
         others = [name for name in [*nodes, "client"] if name != victim]
-        # From everybody, or from one or two.
+        # From all hosts, or from one or two.
         if random_.random() < 0.6:
             others = random_.sample(others, random_.randint(1, 2))
         pairs = [(victim, other) for other in others]

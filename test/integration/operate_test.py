@@ -1,4 +1,5 @@
-"""A cluster that its operator changes while it runs: a node more, one out for a while, settings, and the history of it."""
+"""An operator changes a running cluster: one more node, a node in maintenance for a while, settings, and the history of
+these changes."""
 
 import json
 import os
@@ -19,7 +20,8 @@ class OperateTest(unittest.TestCase):
         cluster.must("feed", "-", stdin=lines)
 
     def held(self, cluster, documents):
-        """Buckets by storage node, once the nodes have reported two of each of these documents and of each bucket."""
+        """Returns buckets by storage node, once the nodes have reported two replicas of each of these documents and of
+        each bucket."""
         found = {}
 
         def is_reported():
@@ -65,7 +67,7 @@ class OperateTest(unittest.TestCase):
             self.feed(cluster, 0)
             cluster.wait_healthy()
 
-            # A dry run says what would move and moves nothing.
+            # A dry run says what would move, but moves nothing.
             before = cluster.must("state", "show", "-o", "json").json()
             plan = cluster.must("node", "retire", "storage.1", "--dry-run", "-o", "json").json()
             self.assertFalse(plan["done"])
@@ -81,22 +83,22 @@ class OperateTest(unittest.TestCase):
             self.feed(cluster, DOCUMENTS)
             self.assertEqual(len(cluster.documents()), 2 * DOCUMENTS)
 
-            # The nodes stay when the terminal goes that they were started from.
+            # The nodes keep running when the terminal that started them closes.
             pids = [int(file.read_text().split()[0]) for file in (cluster.directory / "run").glob("*.pid")]
             self.assertEqual(len(pids), 6)
             for pid in pids:
                 os.kill(pid, signal.SIGHUP)
             self.assertEqual(len(cluster.documents()), 2 * DOCUMENTS)
             for pid in pids:
-                os.kill(pid, 0)  # raises an error if there is no such process
+                os.kill(pid, 0)  # Raises an error if there is no such process.
 
-            # Out for a while, and only one at a time.
+            # In maintenance for a while, and only one node at a time.
             cluster.must("node", "stop-check", "storage.2")
             cluster.wait_healthy()
             held = self.held(cluster, 2 * DOCUMENTS)
             cluster.must("node", "maintenance", "storage.2", "--reason", "a new disk", "--wait", 60)
-            self.feed(cluster, 0)  # goes on with the other copies
-            self.assertEqual(self.held(cluster, 2 * DOCUMENTS), held)  # Nothing is copied.
+            self.feed(cluster, 0)  # Goes on with the other replicas.
+            self.assertEqual(self.held(cluster, 2 * DOCUMENTS), held)  # No replica is made elsewhere.
             status = json.loads(cluster.fjord("status", "-o", "json").out)
             self.assertEqual(status["buckets"]["under_replicated"], held["storage.2"], status)
             self.assertEqual(status["buckets"]["out_of_sync"], 0, status)
@@ -124,7 +126,7 @@ class OperateTest(unittest.TestCase):
             cluster.must("config", "revert", 1)
             self.assertEqual(len(cluster.must("config", "history").out.splitlines()), 3)
 
-            # Single buckets elsewhere, so that the fullest node has less.
+            # Moves single buckets, so that the fullest node has less.
             fullest = cluster.must("node", "balance", "--dry-run").out
             self.assertIn("max/mean of bytes", fullest)
             balanced = cluster.must("node", "balance", "--to", "1.05", "--wait", 60, "-o", "json").json()
@@ -136,7 +138,7 @@ class OperateTest(unittest.TestCase):
             cluster.must("node", "balance", "--to", "off", "--wait", 60)
             cluster.wait_healthy()
 
-            # What was done survives the controller, whose state file is the list of nodes now.
+            # The changes survive the controller; its state file is the list of nodes from now on.
             cluster.restart("fleetcontroller.0")
             cluster.wait_healthy()
             shown = cluster.must("state", "show", "-o", "json").json()

@@ -7,12 +7,12 @@ import unittest
 import harness
 
 SCHEMA = """document thing { field text type string { body } field number type int { header } }"""
-# Processes of their own are about 50 MB; the budget of a distributor is 16384 operations.
+# The processes alone take about 50 MB; the budget of a distributor is 16384 operations.
 MEMORY_MAX_MB = 700
 
 
 def figures(out):
-    """What fjord-overload printed, by name."""
+    """Returns the output of fjord-overload by name."""
     return {line.split()[1]: float(line.split()[2]) for line in out.splitlines() if line.startswith("overload ")}
 
 
@@ -38,11 +38,11 @@ class OverloadTest(unittest.TestCase):
             print(finished.out, flush=True)
             memory = peak_memory_mb(cluster)
             print("peak memory in MB:", memory, flush=True)
-            # Nobody was called down for being busy: health traffic is not refused.
+            # No busy node counted as down, because health checks are not refused.
             self.assertEqual({node["node"]: node["state"] for node in cluster.status()["nodes"]}, up_before)
             self.assertGreater(seen["before_per_s"], 0)
             self.assertGreater(seen["during_per_s"], 0)
-            # 0.9 is the promise; a machine that others use at the same time is not always as fast as it was.
+            # The promise is 0.9; a machine shared with others is not always as fast as before.
             self.assertGreaterEqual(seen["after_ratio"], 0.6, finished.out)
             for process, peak in memory.items():
                 self.assertLess(peak, MEMORY_MAX_MB, f"{process}: {memory}")

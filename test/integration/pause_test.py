@@ -20,7 +20,8 @@ class PauseTest(unittest.TestCase):
     def test_pauses_around_test_and_set(self):
         seed = faults.seed_of_run()
         random_ = faults.chooser(seed)
-        # Deadlines shorter than a pause that is noticed, so that operations end in doubt; the longest is longer than that.
+        # Most deadlines are shorter than a pause that is noticed, so that operations end in doubt; the longest is
+        # longer.
         options = {"counters": 4, "raisers": 10, "registers": 100, "writers": 6, "timeout_min_ms": 300, "timeout_max_ms": 6000}
         with faults.Processes(storage=3, distributors=2, redundancy=2) as cluster, \
                 faults.Torture(cluster, seed, **options) as torture:
@@ -37,7 +38,7 @@ class PauseTest(unittest.TestCase):
             while len(seconds) < PAUSES:
                 running.wait(random_.expovariate(1.5))
                 cluster.check_running()
-                # A long pause is alone or nearly so; otherwise nothing is done between the faults.
+                # At most two processes are stopped at once; with more, no operation would be done between the faults.
                 awake = [name for name in cluster.names if name not in stopped]
                 if len(stopped) >= 2:
                     continue

@@ -1,4 +1,4 @@
-"""The installed package, as its users see it: plugins and a program are built against it and used with a cluster."""
+"""The installed package as its users see it: plugins and a program are built with it and used with a cluster."""
 
 import collections
 import json
@@ -22,7 +22,7 @@ def run(*command):
 
 
 def word_counts(texts):
-    """What word_count says of these texts, one after the other."""
+    """Returns the expected result of word_count on these texts."""
     words, documents = collections.Counter(), collections.Counter()
     for text in texts:
         words.update(text.split())
@@ -47,7 +47,7 @@ class PluginTest(unittest.TestCase):
         return built
 
     def plugins(self, name, *libraries):
-        """A plugin directory with these."""
+        """Makes a plugin directory with these plugins."""
         plugins = self.folder / name
         plugins.mkdir()
         for library in libraries:
@@ -96,7 +96,7 @@ class PluginTest(unittest.TestCase):
             self.check_versions(cluster, plugins, expected)
 
     def check_chain(self, cluster, expected):
-        """What the application results in is read by it again, and by an aggregation."""
+        """The application reads its own results again, and an aggregation reads them."""
         letters = json.dumps({"application": "word_count", "parameters": {"field": "key", "min_length": "4"}})
         by_value = json.dumps({"group_by": "value", "aggregates": "count() AS words"})
         for shuffle in ("store", "direct"):
@@ -112,7 +112,7 @@ class PluginTest(unittest.TestCase):
         self.assertIn('pass 2: there is no application "words"', wrong.err)
 
     def check_killed(self, cluster, expected):
-        """A node ends in the middle of the job."""
+        """Kills a node in the middle of the job."""
         job = cluster.must("job", "run", "word_count", "--type", "page", "--set", "throttle=3000").out.strip()
 
         def has_begun():
@@ -128,14 +128,14 @@ class PluginTest(unittest.TestCase):
         cluster.wait_healthy()
 
     def check_versions(self, cluster, plugins, expected):
-        """Another version comes to one node, and later to all."""
+        """Installs another version on one node, and later on all."""
         newer = self.folder / "newer"
         shutil.copytree(SOURCE / "examples" / "plugin", newer)
         source = (newer / "word_count.cpp").read_text()
         self.assertEqual(source.count('{"1",'), 1)
         (newer / "word_count.cpp").write_text(source.replace('{"1",', '{"2",'))
         library = plugins / "word_count.so"
-        library.unlink()  # processes may still have it open
+        library.unlink()  # Processes may still have it open.
         shutil.copy(self.build(newer, "newer-build") / "word_count.so", library)
         cluster.restart("storage.1")
         cluster.wait_healthy()

@@ -1,4 +1,4 @@
-"""What is made from the table of commands: versions, completion for shells, manual pages."""
+"""The outputs made from the table of commands: versions, completion for shells, manual pages."""
 
 import os
 import pathlib
@@ -19,12 +19,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 
 def commands():
-    """The words of each command, without "fjord" itself."""
+    """Returns the words of each command, without "fjord" itself."""
     return [command[1:] for command in command_line_page.commands_of("fjord") if len(command) > 1]
 
 
 def options_of(*command):
-    """The names of the options in the help text."""
+    """Returns the names of the options in the help text."""
     arguments = command_line_page.arguments_of(command_line_page.help_of(("fjord", *command)))
     names = [name.split()[0].split(",") for name, _ in arguments if name.startswith("-")]
     return sorted(["-h", "--help", *(one for pair in names for one in pair)])
@@ -73,7 +73,7 @@ class VersionTest(unittest.TestCase):
 
 class BashTest(unittest.TestCase):
     def complete(self, *words):
-        """What bash offers for the last word."""
+        """Returns the completions that bash offers for the last word."""
         script = 'source <("$1" completion bash); shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _fjord; printf "%s\\n" "${COMPREPLY[@]}"'
         done = subprocess.run(["bash", "--norc", "-c", script, "bash", harness.BIN / "fjord", "fjord", *words],
                               capture_output=True, text=True, cwd=self.folder)
@@ -114,7 +114,7 @@ class BashTest(unittest.TestCase):
 
 
 class OtherShellsTest(unittest.TestCase):
-    """Runs where these shells are installed."""
+    """Tests of other shells; they run if these are installed."""
 
     def shell(self, name):
         found = shutil.which(name)
@@ -168,7 +168,7 @@ class OtherShellsTest(unittest.TestCase):
         self.addCleanup(os.write, terminal, b"\x15exit\n")
 
         def seen(keys, what):
-            """Types the keys and reads until `what` was written."""
+            """Types the keys and reads until `what` appears."""
             os.write(terminal, keys.encode())
             text = ""
             deadline = time.monotonic() + 20
@@ -182,7 +182,7 @@ class OtherShellsTest(unittest.TestCase):
                              ("fjord status -o js", "fjord status -o json"),
                              ("fjord node retire --dr", "fjord node retire --dry-run"),
                              ("fjord visit --prio", "fjord visit --priority")):
-            # Completes the line, and prints it in place of running it.
+            # Completes the line, and prints it instead of running it.
             seen(f"\x15{typed}\t\x01print -r -- '<\x05>'\n", f"<{whole}")
 
 

@@ -1,4 +1,4 @@
-"""Jobs whose map and reduce are a Lua program that comes with the job."""
+"""Jobs whose map and reduce are a Lua program that is sent with the job."""
 
 import json
 import unittest
@@ -69,13 +69,13 @@ class ScriptTest(unittest.TestCase):
             failed = self.run_job(cluster, program + "\nfunction reduce() end", "--param", "timeout_ms=200" if "longer" in why else "timeout_ms=60000")
             self.assertNotEqual(failed.code, harness.OK, program)
             self.assertIn(why, failed.err)
-        # Processors are counted where they work: in the processes of the script.
+        # Processor time is counted where it is spent: in the processes of the script.
         for shuffle in ("store", "direct"):
             greedy = self.run_job(cluster, "function map(doc)\n  for i = 1, 1000000 do end\nend\nfunction reduce() end", "--shuffle", shuffle,
                                   "--param", "timeout_ms=60000", "--set", "cpu_max=1")
             self.assertNotEqual(greedy.code, harness.OK)
             self.assertIn("cpu_max=1", greedy.err)
-        # Nothing is left of them, and the cluster is as it was.
+        # The processes are gone, and the cluster is as before.
         cluster.wait_healthy()
         self.assertEqual(self.run_job(cluster, MEAN).code, harness.OK)
 

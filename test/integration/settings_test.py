@@ -1,4 +1,4 @@
-"""Settings: which value is in force, where it comes from, and rules between two of them whatever their sources."""
+"""Settings: the value in force, its source, and rules between two settings whatever their sources."""
 
 import unittest
 
@@ -16,11 +16,11 @@ class SettingsTest(unittest.TestCase):
         return {setting["name"]: setting for setting in listed["settings"]}
 
     def is_free(self, setting):
-        """Of a node, and not one that changes what the other tests of this cluster do."""
+        """True for a setting of a node that does not affect the other tests of this cluster."""
         return setting["used_by"] != "fleet controller" and setting["type"] != "bool"
 
     def all_told(self, cluster):
-        """Every node has listed its settings: they do so with an answer to a poll."""
+        """True once every node has listed its settings, with its answer to a poll."""
         return self.settings(cluster)["storage.visitors_max"]["in_force"] != ""
 
     def test_value_in_force_and_its_source(self):
@@ -31,7 +31,7 @@ class SettingsTest(unittest.TestCase):
                 with self.subTest(name):
                     self.assertNotEqual(setting["in_force"], "")
                     self.assertEqual(setting["elsewhere"], [])
-                    # The table's default is the program's.
+                    # The default of the table is that of the program.
                     if setting["source"] == "built in" and setting["default"]:
                         self.assertEqual(setting["in_force"], setting["default"])
             self.assertEqual(cluster.must("config", "get", "distributor.merges_max").out.strip(),
@@ -45,11 +45,11 @@ class SettingsTest(unittest.TestCase):
             self.assertIn("controller.down_after (1800ms, built in)", refused.err)
             cluster.must("config", "set", "controller.lease=5s", "controller.down_after=6s")
             self.assertEqual(cluster.must("config", "get", "controller.lease").out.strip(), "5s  (live configuration)")
-            # To take the other one away breaks it as well.
+            # Removing the other value breaks the rule as well.
             self.assertEqual(cluster.fjord("config", "unset", "controller.down_after").code, harness.USAGE)
             cluster.must("config", "unset", "controller.down_after", "controller.lease")
 
-            # Every bound of the table is one of the process that uses the setting, too.
+            # Every bound of the table is also one of the process that uses the setting.
             for bound in ("max", "min"):
                 cluster.must("config", "set", *(f"{name}={setting[bound]}" for name, setting in
                                                 self.settings(cluster).items() if self.is_free(setting)))

@@ -37,7 +37,8 @@ class SilentNodeTest(unittest.TestCase):
                 os.kill(pid, signal.SIGCONT)
             bad = [line for line in fed.err.splitlines() if "second.jsonl:" in line]
             print(f"{len(bad)} of {DOCUMENTS} puts were not applied or in doubt: {bad[:3]}", flush=True)
-            # Half of the buckets have a member on the silent node; not one of the others may be doubtful.
+            # Half of the buckets have a member on the silent node; operations on the other buckets must never be in
+            # doubt.
             self.assertLess(len(bad), DOCUMENTS * 0.75, fed)
             self.assertGreater(len(bad), 0, "the node was not silent")
             cluster.wait_healthy()

@@ -42,7 +42,7 @@ def id_of(number):
 
 
 def text_of(number):
-    # Nothing that compression makes much smaller.
+    # Text that hardly compresses.
     return (os.urandom(6000).hex() + str(number))[:12000]
 
 
@@ -75,7 +75,7 @@ class SmallDisk:
 
 class SpaceTest(unittest.TestCase):
     def fill(self, begin):
-        """Feeds until a put is refused; returns the texts of what was acknowledged, and the message of a refusal."""
+        """Feeds until a put is refused. Returns the acknowledged texts and the message of a refusal."""
         stored = {}
         for batch in range(begin, begin + 40000, 250):
             texts = {number: text_of(number) for number in range(batch, batch + 250)}
@@ -101,7 +101,7 @@ class SpaceTest(unittest.TestCase):
                          {id_of(number): text for number, text in stored.items()})
 
     def check_told(self):
-        """Status, exit code, /health and metrics tell of the full disk."""
+        """Checks that status, exit code, /health and metrics report the full disk."""
         harness.wait_until(lambda: self.cluster.status()["nodes_without_space"] == 1, "status tells of the space")
         self.assertEqual(self.cluster.fjord("status").code, harness.FAILED)
         reasons = " ".join(self.cluster.status()["reasons"])
@@ -117,12 +117,12 @@ class SpaceTest(unittest.TestCase):
 
     def run_engine(self, engine):
         self.cluster = harness.Cluster(storage=1, redundancy=1, settings=SETTINGS.format(engine=engine))
-        self.addCleanup(shutil.rmtree, self.cluster.folder, ignore_errors=True)  # with the folder that was mounted on
+        self.addCleanup(shutil.rmtree, self.cluster.folder, ignore_errors=True)  # Also the mount point.
         with SmallDisk(self.cluster.directory / "storage.0") as disk, self.cluster:
             self.cluster.wait_healthy()
             self.cluster.deploy(SCHEMA)
 
-            # A foreign file takes the space: it ends when that is gone.
+            # A file of another program takes the space; the state ends when that file is removed.
             disk.add_ballast(150 * MIB)
             stored, message = self.fill(0)
             print(f"{engine}: {len(stored)} documents beside the ballast; {message}", flush=True)
@@ -138,17 +138,17 @@ class SpaceTest(unittest.TestCase):
             harness.wait_until(lambda: self.can_put(1000000), "writes are taken again without the ballast", 30)
             self.cluster.must("remove", id_of(1000000))
 
-            # The documents themselves take it: it ends when they are removed.
+            # The documents themselves take the space; the state ends when they are removed.
             more, message = self.fill(100000)
             print(f"{engine}: {len(more)} more; {message}", flush=True)
             stored.update(more)
             self.check_stored(stored)
-            # It restarts on the full disk too.
+            # The node also restarts on the full disk.
             self.cluster.kill("storage.0")
             self.cluster.restart("storage.0")
             harness.wait_until(lambda: self.cluster.status()["buckets"]["unavailable"] == 0, "all is served")
             self.check_stored(stored)
-            more, _ = self.fill(200000)  # what opening the engine brought back, if anything
+            more, _ = self.fill(200000)  # Space that opening the engine has regained, if any.
             stored.update(more)
             doomed = [number for number in stored if number % 5]
             lines = "".join(json.dumps({"remove": id_of(number)}) + "\n" for number in doomed)

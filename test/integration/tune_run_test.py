@@ -24,15 +24,15 @@ INDEX = "storage.index_bytes_max"
 
 
 class Metrics:
-    """A node that shows the metrics it is told to: each reading is a thousand operations later than the one before."""
+    """A node that shows given metrics: each reading is a thousand operations later than the one before."""
 
     def __init__(self, latency, visitors_queued=0):
-        self.latency = latency  # seconds of each operation, given the number of the reading
+        self.latency = latency  # Seconds per operation, as a function of the number of the reading.
         self.visitors_queued = visitors_queued
         self.readings = 0
         self.operations = 0
         self.seconds = 0.0
-        self.fast = 0  # operations of at most 1 ms
+        self.fast = 0  # Operations of at most 1 ms.
         self.lock = threading.Lock()
         node = self
 
@@ -80,7 +80,7 @@ class Metrics:
 
 
 class TuneRun:
-    """fjord tune run, with what it has said so far."""
+    """A running `fjord tune run`, with its output so far."""
 
     def __init__(self, cluster, *arguments):
         self.process = cluster.begin("tune", "run", "-o", "json", "--show-periods", *arguments,
@@ -118,7 +118,7 @@ class TuneRun:
 
 
 class Repeat:
-    """Does something again and again until the end of the with statement."""
+    """Repeats an action until the end of the with statement."""
 
     def __init__(self, what, at_once=1):
         self.over = threading.Event()
@@ -178,7 +178,7 @@ class TuneRunTest(unittest.TestCase):
         self.assertGreater(inputs["writes_per_s"]["value"], 0)
         self.assertGreater(inputs["p99_s"]["value"], 0)
         self.assertEqual(inputs["latency_target_s"]["origin"], "assumed")
-        self.assertEqual(inputs["scan_share"]["origin"], "assumed")  # no visit ran
+        self.assertEqual(inputs["scan_share"]["origin"], "assumed")  # No visit ran.
         without = self.cluster.must("tune", "advise", "--live").out
         self.assertIn("writes_per_s: 500 1/s (assumed)", without)
         silent = self.cluster.fjord("tune", "plan", "--metrics", f"127.0.0.1:{harness.free_ports(1)[0]}", "--sample", 0.1)
@@ -205,12 +205,12 @@ class TuneRunTest(unittest.TestCase):
     def test_searching_nodes_are_found_and_indexes_get_memory(self):
         """No figure of this test comes from a server of its own: the engines of the nodes measure."""
         def located(count, text):
-            # Three locations, whose buckets are of one stripe.
+            # Three locations, whose buckets belong to one stripe.
             return "".join(json.dumps({"put": f"id:tune:item:n={1 + 16 * (i % 3)}:{i}", "fields": {"text": text}}) + "\n"
                            for i in range(count))
         self.cluster.must("config", "set", f"{ENTRIES}=1000000")
         self.cluster.must("feed", "-", stdin=located(90_000, "first"))
-        # There is memory for one index, and what is written goes to its slotfile before the next batch comes.
+        # Memory for one index; each batch goes to its slotfile before the next one.
         self.cluster.must("config", "set", f"{INDEX}=1B", f"{HELD}=1B")
 
         def write():
@@ -228,7 +228,7 @@ class TuneRunTest(unittest.TestCase):
                     raise AssertionError(f"{error}; said {tuner.events[-20:]}") from None
                 said = advice()
                 self.assertEqual((said["entries"]["knob"], said["entries"]["old"]), (ENTRIES, 1_000_000))
-                self.assertLess(said["entries"]["new"], 30_000)  # less than there are in each of the three
+                self.assertLess(said["entries"]["new"], 30_000)  # Fewer than in each of the three.
                 self.assertIn("2 nodes found puts bound", said["entries"]["reason"])
                 self.assertEqual((said["cache"]["knob"], said["cache"]["old"]), (INDEX, 1))
                 self.assertGreater(said["cache"]["new"], 1 << 20)
@@ -237,7 +237,7 @@ class TuneRunTest(unittest.TestCase):
                 changed = tuner.wait("changed")
                 self.assertEqual((changed["loop"], changed["knob"], changed["old"]), ("cache", INDEX, 1))
                 self.assertNotEqual(self.value(INDEX), "1B")
-                # With the indexes in memory nobody waits for them, and puts are not bound by their searches any more.
+                # With the indexes in memory no operation waits for them, and searches no longer limit puts.
                 harness.wait_until(lambda: tuner.all("period")[-1]["index_wait_share"] < 0.0002, "no more waits", 60)
                 waited = max(period["index_wait_share"] for period in tuner.all("period"))
                 self.assertGreater(waited, 0.0002)
@@ -248,7 +248,7 @@ class TuneRunTest(unittest.TestCase):
             finished = self.cluster.must("tune", "run", "--metrics", node.address, "--period", 0.1, "--periods", 8, "-o", "json")
         events = finished.json_lines()
         advice = [event for event in events if event["event"] == "advice" and event["loop"] == "visitors"]
-        self.assertEqual(len(advice), 1, events)  # not every period again
+        self.assertEqual(len(advice), 1, events)  # Not once per period.
         self.assertLess(advice[0]["new"], advice[0]["old"])
         self.assertEqual(self.cluster.must("config", "history").out, before)
         for bad in (["--metrics", "127.0.0.1:1", "--controllers", "caches=on"], ["--controllers", "visitors=on"]):
@@ -272,7 +272,7 @@ class TuneRunTest(unittest.TestCase):
             self.assertLess(time.monotonic() - begin, 30)
 
     def test_a_bad_change_of_a_person_is_taken_back(self):
-        # One reading to begin with and four periods, then the change, then three bad periods.
+        # One initial reading and four periods, then the change, then three bad periods.
         with Metrics(lambda reading: 0.0005 if reading <= 5 else 0.0009) as node:
             finished = self.cluster.fjord("tune", "apply", "--set", f"{HELD}=1MiB", "--watch", "--metrics", node.address,
                                           "--period", 0.1, "--reason", "a bad idea", "-o", "json")

@@ -1,5 +1,5 @@
-"""README.md and docs/tutorial.md work as they stand there: their `sh` blocks are run one after the other, and the `text` block
-behind one is among what it prints. "..." stands for anything; ports and state versions may be others."""
+"""README.md and docs/tutorial.md work as written: their `sh` blocks are run one after the other, and the `text` block
+after one is part of its output. "..." stands for anything; ports and state versions may differ."""
 
 import os
 import pathlib
@@ -16,7 +16,7 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.M | re.S)
 
 
 def blocks_of(page):
-    """(shell commands, lines they print or None) in the order of the page."""
+    """Returns (shell commands, expected lines or None) in the order of the page."""
     blocks = []
     for kind, text in FENCE.findall(page.read_text(encoding="utf-8")):
         if kind == "sh":
@@ -45,7 +45,7 @@ class PagesTest(unittest.TestCase):
                 [harness.BIN / "fjord", "local", "stop", "--dir", folder / cluster], check=True, capture_output=True))
         blocks = blocks_of(page)
         self.assertGreaterEqual(len(blocks), least, "the page has changed its form")
-        # Each block ends with a line that tells it from the next one.
+        # Each block ends with a line that separates it from the next one.
         script = "".join(f"{commands}\necho '<end of block {number}>'\n" for number, (commands, _) in enumerate(blocks))
         done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=folder, env=environment, text=True,
                               capture_output=True, timeout=200)
@@ -56,7 +56,7 @@ class PagesTest(unittest.TestCase):
                 continue
             with self.subTest(page=page.name, commands=commands):
                 left = [plain(line) for line in lines]
-                for wanted in map(pattern_of, expected):  # visits print in any order
+                for wanted in map(pattern_of, expected):  # Visits print in any order.
                     found = next((line for line in left if re.match(wanted, line)), None)
                     self.assertIsNotNone(found, f"{wanted} is not in {left}")
                     left.remove(found)

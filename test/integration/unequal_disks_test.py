@@ -21,7 +21,7 @@ BATCH = 250
 
 class UnequalDisksTest(unittest.TestCase):
     def feed(self, begin, count):
-        """Returns the texts of what was acknowledged, and what was said of each other document."""
+        """Returns the acknowledged texts, and the answers about all other documents."""
         texts = {number: space_test.text_of(number) for number in range(begin, begin + count)}
         lines = [json.dumps({"put": space_test.id_of(number), "fields": {"number": number, "text": text}})
                  for number, text in texts.items()]
@@ -47,7 +47,7 @@ class UnequalDisksTest(unittest.TestCase):
             acknowledged = {}
             doubtful = {}
             refused = {}
-            # On after the disk has filled up: that is when every put on its buckets used to be doubtful.
+            # Feeds on after the disk has filled up: puts on its buckets have to be refused, not in doubt.
             for begin in range(0, 40000, BATCH):
                 ok, bad = self.feed(begin, BATCH)
                 acknowledged.update(ok)
@@ -74,7 +74,7 @@ class UnequalDisksTest(unittest.TestCase):
             self.cluster.must("remove", space_test.id_of(gone))
             del acknowledged[gone]
 
-            # Its data goes to the others, and writes come back.
+            # Its data moves to the others, and writes succeed again.
             self.cluster.must("node", "retire", SMALL, "--wait", "300", timeout=300)
             after, bad = self.feed(200000, BATCH)
             self.assertEqual(bad, {})

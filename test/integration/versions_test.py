@@ -1,4 +1,4 @@
-"""Writes on a condition of the version, reads of one replica and what a bucket looks like, from the command line."""
+"""Conditional writes by version, reads of one replica and the state of a bucket, from the command line."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Visits, bulk operations and subscriptions of real processes that are killed in the middle, and go on."""
+"""Visits, bulk operations and subscriptions of real processes that are killed in the middle and resumed."""
 
 import gzip
 import json
@@ -56,7 +56,7 @@ class Process:
 
 
 def read_export(path):
-    """The documents of a file, each of which has to be there once."""
+    """Returns the documents of a file, each of which has to occur once."""
     opener = gzip.open if path.suffix == ".gz" else open
     found = {}
     with opener(path, "rt", encoding="utf-8") as lines:
@@ -110,12 +110,13 @@ class VisitTest(unittest.TestCase):
                              if "remove" in late[0] else [{"put": identity(4), "fields": {"number": 4}}, {"remove": identity(3)}])
 
     def interrupted_visit(self, cluster, token, number, *options):
-        """Lines of one visit that a signal ends while its reader is slow, and whether it has come to its end."""
+        """Returns the lines of a visit that a signal ends while its reader is slow, and whether the visit was complete.
+        """
         resume = ["--resume", token] if token.exists() else []
         visit = Process(cluster, "visit", *resume, "--progress", token, *options, stdout=subprocess.PIPE)
         first = [visit.process.stdout.readline() for _ in range(200)]
         visit.process.send_signal(number)
-        # Not communicate(), which would not see what readline() has read ahead.
+        # Not communicate(), which would miss the data that readline() has read ahead.
         rest = visit.process.stdout.read()
         err = visit.process.stderr.read()
         visit.process.wait(timeout=60)
@@ -175,7 +176,7 @@ class VisitTest(unittest.TestCase):
                 export = ["export", path, "--type", "item", "--visitors-per-node", 1, "--buckets-per-visitor", 1]
                 kills = 0
 
-                def is_complete():  # One that is killed at its very end is.
+                def is_complete():  # A visit killed at its very end is complete.
                     return path.exists() and path.stat().st_size > 0 and not progress.exists()
 
                 for round_ in range(200):
@@ -200,7 +201,7 @@ class VisitTest(unittest.TestCase):
                 self.assertGreater(kills, 0)
                 self.assertFalse(progress.exists())
                 self.assertEqual(read_export(path), content)
-                # It is not overwritten, and it can be fed again.
+                # The file is not overwritten, and it can be fed again.
                 self.assertEqual(cluster.fjord(*export).code, harness.FAILED)
                 again = cluster.must("feed", path).json()
                 self.assertEqual(again["ok"], len(content))
@@ -273,7 +274,7 @@ pq.write_table(pa.table({"_id": ["x", "y"], "name": [datetime.datetime(2026, 11,
             for name, fields in content.items():
                 fields["seen"] = 1 if fields["number"] < 4000 else 0
             self.assertEqual(cluster.documents(), content)
-            # Another operation does not go on from it.
+            # Another operation does not resume from it.
             other = cluster.fjord("update", *where, '{"seen": {"increment": 2}}', "--yes", "--resume", progress)
             self.assertEqual(other.code, harness.USAGE)
 

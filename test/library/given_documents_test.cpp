@@ -10,7 +10,7 @@ using visitors::VisitToken;
 
 GlobalId gid_of(int i) { return DocumentId::parse("id:t:item::" + std::to_string(i))->gid(); }
 
-/// A token that counts the whole bucket of a document as done.
+/// Returns a cursor in which the whole bucket of a document is done.
 VisitToken token_of(const GlobalId& gid, unsigned bits) {
   VisitToken token{.question = 7, .done = {}};
   token.done.add(PositionRange::of(bucket_of(gid, bits)));
@@ -43,7 +43,7 @@ TEST_CASE("given documents: a cursor says which documents of incomplete buckets 
   CHECK(given.size() < 100);
   for (int i = 0; i < 100; ++i) {
     const std::uint64_t at = visitors::position_of(gid_of(i));
-    CHECK(given.add(gid_of(i)) == cursor.tokens[0].done.contains(at));  // What is done is not visited again.
+    CHECK(given.add(gid_of(i)) == cursor.tokens[0].done.contains(at));  // Finished parts are not visited again.
   }
 
   const VisitCursor none{cursor.tokens, {}};
@@ -57,7 +57,7 @@ TEST_CASE("given documents: a cursor says which documents of incomplete buckets 
 }
 
 TEST_CASE("given documents: of a bucket that slices share, each has to do its own part", "[visit]") {
-  // Three slices share the bucket of one bit between them. The second one has done its part of both halves.
+  // Three slices share the bucket of one bit. The second one has done its part of both halves.
   VisitToken second{.question = 7, .done = {}};
   for (const std::uint64_t half : {0, 1}) second.done.add(PositionRange::of(BucketId(1, half)));
   const std::vector<VisitToken> tokens = {{.question = 7, .done = {}}, second, {.question = 7, .done = {}}};

@@ -1,4 +1,4 @@
-// Uses a running cluster through the library alone, and says what is wrong: fjord-library-check HOST:PORT
+// Uses a running cluster through the library alone, and reports errors: fjord-library-check HOST:PORT
 // test/integration/library_test.py runs it.
 
 #include <coroutine>
@@ -47,7 +47,7 @@ struct Detached {
   };
 };
 
-/// Writes and reads one document in a coroutine, on the thread of the client.
+/// Writes and reads one document in a coroutine, on the client's thread.
 Detached write_and_read(Client& client, std::string id, std::shared_ptr<detail::PendingState<std::string>> name) {
   const WriteResult put = co_await client.put_json(id, R"({"name": "coroutine", "price": 1})");
   const ReadResult read = co_await client.get(id);
@@ -74,7 +74,7 @@ void check_documents(Client& client) {
   CHECK(json && json.json.find("\"tea\"") != std::string::npos);
   CHECK(client.get(id_of(-1)).wait().status.code() == StatusCode::NotFound);
 
-  // A write that expects another version is refused, and says which one there is.
+  // A write that requires another version is refused, and returns the current version.
   const WriteResult refused = client.put_json(id_of(0), R"({"price": 4})", {.required_version = Timestamp{1}});
   CHECK(refused.status.code() == StatusCode::TestAndSetFailed);
   CHECK(refused.current_version == put.version);
@@ -88,7 +88,7 @@ void check_documents(Client& client) {
     CHECK_OK(update->add("price", UpdateAction::Increment, 5));
     const WriteResult updated = client.update(*update);
     CHECK_OK(updated.status);
-    // The same key again is the same write.
+    // A write with the same key is the same write.
     const WriteResult again = client.update(*update, {.idempotency_key = updated.idempotency_key});
     CHECK_OK(again.status);
     const ReadResult after = client.get(id_of(0), {.consistency = ReadConsistency::Linearizable});
@@ -113,7 +113,7 @@ void feed(Client& client) {
 
 void check_visits(Client& client) {
   for (const std::uint64_t slices : {1U, 3U}) {
-    // Interrupted again and again, each document comes once.
+    // Interrupted repeatedly, each document comes once.
     std::map<std::string, int> seen;
     std::string cursor;
     for (bool is_over = false; !is_over;) {

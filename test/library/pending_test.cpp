@@ -13,7 +13,7 @@ using State = detail::PendingState<int>;
 
 std::shared_ptr<State> state() { return std::make_shared<State>(nullptr); }
 
-/// A coroutine that runs at once and is awaited by nobody.
+/// A coroutine that starts at once and is never awaited.
 struct Detached {
   struct promise_type {
     Detached get_return_object() { return {}; }

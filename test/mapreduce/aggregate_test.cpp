@@ -162,7 +162,7 @@ TEST_CASE("what is retracted leaves the bytes of what is left, or says that it d
   }
   for (const auto& [key, value] : left) CHECK(found.contains(key));
   if (all) return;
-  // count() says which groups are empty, and what comes into them is there as if they never had been.
+  // count() shows which groups are empty; an empty group starts afresh.
   CHECK(doubtful.empty());
   CHECK(found.size() == left.size());
   for (std::size_t i = 0; i < taken; ++i) {
@@ -174,13 +174,13 @@ TEST_CASE("what is retracted leaves the bytes of what is left, or says that it d
 TEST_CASE("partial results are the same bytes however documents are split and partials are merged") {
   const unsigned seed = GENERATE(1u, 2u, 3u, 4u);
   const int cities = GENERATE(1, 7);
-  // With one city the sketches grow beyond what they keep exactly.
+  // With one city the sketches exceed the size up to which they are exact.
   const auto sales = random_sales(seed, 4000, cities);
   const auto application = application_of(spec_of({"city"}, kAll));
   const auto whole = make_accumulator(*application);
   add(*whole, sales, 0, sales.size());
   const Tuples expected = tuples_of(*whole);
-  CHECK(expected.size() == static_cast<std::size_t>(cities) + 1);  // and documents without a city
+  CHECK(expected.size() == static_cast<std::size_t>(cities) + 1);  // One more for documents without a city.
 
   std::mt19937 random(seed);
   std::vector<Encoded> shuffled = sales;
@@ -203,7 +203,7 @@ TEST_CASE("partial results are the same bytes however documents are split and pa
   CHECK(rows_of(*application, *parts[0]) == rows_of(*application, *whole));
 }
 
-/// The values of one group, as plain as can be.
+/// The values of one group, in the simplest form.
 struct Reference {
   std::int64_t count = 0;
   std::vector<std::int64_t> years;
@@ -249,7 +249,7 @@ TEST_CASE("count, sum, avg, min, max, distinct, quantile and top agree with a pl
     CHECK(row[9].GetInt64() == group.years.back());
     std::map<std::int64_t, std::int64_t> counts;
     for (const std::int64_t year : group.years) ++counts[year];
-    std::vector<std::pair<std::int64_t, std::int64_t>> top;  // (-count, year)
+    std::vector<std::pair<std::int64_t, std::int64_t>> top;  // Pairs (-count, year).
     for (const auto& [year, n] : counts) top.emplace_back(-n, year);
     std::sort(top.begin(), top.end());
     REQUIRE(row[10].Size() == 2);
@@ -355,7 +355,7 @@ TEST_CASE("having is a condition on columns") {
     json.Parse(row.c_str());
     CHECK(some.contains(key) == (json[1].GetInt() > 20 && !json[0].IsNull()));
   }
-  // By the text that they are computed from, too, where that is no part of another word or of a text.
+  // A column can also be named by the text that it is computed from, where that is not part of another word or text.
   for (const char* same : {"count() > 20 and city != null", "20 < count( ) and not (city == null)",
                            "(count()>20) and city != \"count()\" and avg(amount) == avg_amount and city != null"}) {
     CAPTURE(same);

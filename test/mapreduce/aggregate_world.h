@@ -38,7 +38,7 @@ inline std::shared_ptr<const DocumentTypeRepo> sale_types() {
   return *types;
 }
 
-/// Nothing is set where there is no value.
+/// Field values of one sale; a field without a value is not set.
 struct Sale {
   std::optional<std::string> city = {};
   std::optional<int> year = {};

@@ -1,5 +1,5 @@
-// Jobs of applications that take many documents at a time and come with a plugin: the engine's part of them, with an
-// application in this process.
+// Jobs of plugin applications that take many documents at a time: the engine's part, with an application in this
+// process.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -26,7 +26,8 @@ constexpr const char* kSchema = R"(document place {
 )";
 constexpr std::size_t kBatch = 7;
 
-/// Sums sizes by city. Values are numbers as text; each message of a real one is a call of the second half.
+/// Sums sizes by city. Values are numbers as text. Each call of the second half stands for a message to a real plugin
+/// process.
 class Sizes final : public Application, private BatchFunctions {
  public:
   Status configure(const mapreduce::ApplicationParameters&, const DocumentType& type) override {
@@ -68,7 +69,7 @@ class Sizes final : public Application, private BatchFunctions {
   Result<std::vector<std::optional<std::string>>> reduce(std::span<const KeyedValues> keys) override {
     std::vector<std::optional<std::string>> results;
     for (const KeyedValues& key : keys) {
-      // So that some key of most batches has no result.
+      // Some key of most batches has no result.
       results.push_back(key.key == "city 0" ? std::nullopt : std::optional(sum(key.values)));
     }
     return results;
@@ -126,7 +127,7 @@ class Digits final : public Application, private BatchFunctions {
   const Field* value_ = nullptr;
 };
 
-/// A storage node of the world that also says which plugins it has.
+/// A storage node of the world that also lists its plugins.
 class WithPlugins final : public rpc::Service {
  public:
   WithPlugins(rpc::Service& node, rpc::ListPluginsReply reply) : node_(node), reply_(std::move(reply)) {}
@@ -149,7 +150,7 @@ void add_sizes(mapreduce::ApplicationRegistry& applications, const std::string& 
   applications.add({"sizes", "Sums", {}, [] { return std::make_unique<Sizes>(); }, version});
 }
 
-/// Jobs with the application, of version 2.
+/// Jobs with the application in version 2.
 class BatchWorld {
  public:
   explicit BatchWorld(mapreduce::TaskOptions tasks = {}, mapreduce::JobServiceOptions options = {})
@@ -158,13 +159,13 @@ class BatchWorld {
     for (std::size_t node = 0; node < jobs.world.nodes.size(); ++node) say(node, offers("2"));
   }
 
-  /// What the node answers from now on; Timeout: nothing.
+  /// Sets the answer of the node to ListPlugins; Timeout: no answer.
   void say(std::size_t node, rpc::ListPluginsReply reply) {
     services.push_back(std::make_unique<WithPlugins>(*jobs.world.nodes[node].service, std::move(reply)));
     jobs.world.transport.serve("storage" + std::to_string(node), services.back().get());
   }
 
-  /// Every tenth place has no city.
+  /// Puts places; every tenth has no city.
   void put_places(int count, int cities = 37) {
     for (int i = 0; i < count; ++i) {
       Document document(*jobs.world.types().find("place"),
@@ -215,8 +216,8 @@ class BatchWorld {
   std::vector<std::unique_ptr<WithPlugins>> services;
 };
 
-/// Submits the job, ends its process once `when` holds for what is recorded, begins another one with `applications`
-/// (null: the same), and gives the record of the job's end.
+/// Submits the job, ends its process once `when` holds for its record, and starts another process with `applications`
+/// (null: the same). Returns the job's final record.
 rpc::JobStatus taken_over(JobWorld& jobs, const rpc::JobSpec& spec, std::function<bool(const rpc::JobStatus&)> when,
                           mapreduce::ApplicationRegistry* applications) {
   bool ended = false;
@@ -229,7 +230,7 @@ rpc::JobStatus taken_over(JobWorld& jobs, const rpc::JobSpec& spec, std::functio
       jobs.start_service();
     });
   };
-  (void)jobs.submit("job", spec);  // its answer is lost if the process ends before it
+  (void)jobs.submit("job", spec);  // The answer is lost if the process ends before it.
   rpc::JobStatus status;
   REQUIRE(jobs.world.run_until([&] {
     const auto it = jobs.records.records.find("job");
@@ -267,7 +268,7 @@ TEST_CASE("an application that takes many documents at a time is exact through b
 TEST_CASE("an incremental job of an application that takes many documents at a time is exact, with its dead letters") {
   BatchWorld world;
   world.put_places(500);
-  // As much as it takes; and so little that a unit's documents are not kept, but for the first ones of it.
+  // With the default memory, and with so little that only the first documents of a unit are kept.
   if (GENERATE(false, true)) {
     for (auto& node : world.jobs.world.nodes)
       REQUIRE(node.runtime->tunables.set("mapreduce.task_memory_bytes", std::int64_t{4} << 10).is_ok());
@@ -353,7 +354,7 @@ TEST_CASE("a job whose application is not on all nodes is refused, and the nodes
   status = world.jobs.submit("job", world.spec(rpc::Shuffle::Auto));
   CHECK_THAT(status.message(), Catch::Contains("storage.0 is of a Fjord that has no applications of plugins"));
   CHECK(world.jobs.ask(rpc::ListJobs{}).jobs.empty());
-  // Who does not answer may be about to fail, which is no reason not to begin.
+  // A node without an answer may be about to fail, which does not prevent the start of a job.
   world.say(0, {Status(StatusCode::Timeout, ""), {}});
   REQUIRE(world.jobs.submit("job", world.spec(rpc::Shuffle::Auto)).is_ok());
   world.check(world.jobs.finish("job"), 20);
@@ -453,7 +454,7 @@ TEST_CASE("a job goes on with the version of its application that it began with,
   BatchWorld world({}, recorded_at_once());
   world.put_places(500);
   const bool is_replaced = GENERATE(true, false);
-  mapreduce::ApplicationRegistry newer;  // as of a distributor that was upgraded before the storage nodes
+  mapreduce::ApplicationRegistry newer;  // As in a distributor that was upgraded before the storage nodes.
   add_sizes(newer, "3");
   const rpc::JobStatus status = taken_over(
       world.jobs, world.spec(rpc::Shuffle::Store, {{"visitors_per_node", "1"}}),

@@ -36,7 +36,7 @@ void put_place(JobWorld& jobs, int number, const std::string& city) {
   jobs.world.put(document);
 }
 
-/// City k has k % 7 + 1 places.
+/// Puts k % 7 + 1 places of each city k.
 Counts put_places(JobWorld& jobs, int cities) {
   Counts counts;
   int number = 0;
@@ -83,7 +83,7 @@ rpc::JobSpec spec_of(std::vector<rpc::JobPass> passes, rpc::Shuffle shuffle) {
   return spec;
 }
 
-/// The documents of that type as the text of their ids with the named fields.
+/// Returns the documents of that type: the text of their ids with the named fields.
 std::map<std::string, std::string> documents(JobWorld& jobs, const std::string& type) {
   std::map<std::string, std::string> found;
   for (const auto& [id, stored] : jobs.world.stored(type)) {
@@ -132,7 +132,7 @@ mapreduce::JobServiceOptions recorded_at_once() {
   return options;
 }
 
-/// The job's status when it has ended, whoever runs it meanwhile.
+/// Waits for the end of the job, whichever process runs it, and returns its status.
 rpc::JobStatus follow(JobWorld& jobs, const std::string& id, Duration limit = seconds(120)) {
   const MonotonicTime end = jobs.world.scheduler.clock().now() + limit;
   rpc::JobStatus last;
@@ -163,7 +163,7 @@ TEST_CASE("rows become documents, and those of an earlier run that are no rows a
   REQUIRE(jobs.finish("other").phase == rpc::JobPhase::Done);
   for (int i = 0; i < 10; ++i) jobs.world.remove("id:t:place:n=" + std::to_string(i) + ":" + std::to_string(i));
   Counts fewer = counts;
-  for (const char* city : {"city 0", "city 1", "city 2", "city 3"}) fewer.erase(city);  // 1 + 2 + 3 + 4 places
+  for (const char* city : {"city 0", "city 1", "city 2", "city 3"}) fewer.erase(city);  // 1 + 2 + 3 + 4 places.
   REQUIRE(jobs.submit("second", spec).is_ok());
   status = jobs.finish("second");
   CHECK(rows_of(jobs, status).size() == 56);
@@ -193,7 +193,7 @@ TEST_CASE("a pass reads what the one before put, whether it is kept or not") {
   put_place(jobs, 1000, "elsewhere");
   Counts all = counts;
   all["elsewhere"] = 1;
-  // Others of the type are nobody's input.
+  // Other documents of the type are not read.
   Document stranger(*jobs.world.types().find("city_count"), *DocumentId::parse("id:results:city_count::other/1"));
   REQUIRE(stranger.set("n", std::int64_t{99}).is_ok());
   jobs.world.put(stranger);
@@ -221,7 +221,7 @@ TEST_CASE("passes select, cut and go on as often as one likes") {
   AggregateSpec sum;
   sum.type = "row";
   sum.aggregates = {"sum(n * cities) AS places", "count()"};
-  // 30 cities, of which the largest are ten with 7, ten with 6 and ten with 5 places.
+  // 30 cities: the ten largest have 7 places, ten have 6 and ten have 5.
   REQUIRE(
       jobs.submit("job", spec_of({pass_of(by_city(30)), pass_of(by_n(), {}, "n < 7"), pass_of(sum)}, shuffle)).is_ok());
   const auto status = jobs.finish("job");
@@ -248,7 +248,7 @@ TEST_CASE("the row over nothing becomes a document and is read by the next pass,
   CHECK(rows_of(jobs, status) == std::map<std::string, std::string>{{"[]", "[0,1]"}});
   REQUIRE(status.passes_done.size() == 1);
   CHECK(status.passes_done[0].results == 1);
-  // A first pass with groups has no rows, of which the next one makes its own over nothing.
+  // A first pass with groups has no rows; the next pass makes its row over nothing.
   REQUIRE(jobs.submit("none", spec_of({pass_of(by_city()), pass_of(again, {}, "n > 3")}, shuffle)).is_ok());
   CHECK(rows_of(jobs, jobs.finish("none")) == std::map<std::string, std::string>{{"[]", "[null,0]"}});
 
@@ -327,7 +327,7 @@ TEST_CASE("a job is not done while tasks that were given up may put its document
     jobs.sink.failures = how == "repeated" ? 1 : 0;
     if (how == "taken over") jobs.world.scheduler.outside().post([&] { jobs.restart_service(); });
   };
-  // With a limit the rows are put in a phase of its own.
+  // With a limit, a separate phase puts the rows.
   REQUIRE(jobs.submit("job", spec_of({pass_of(by_city(1000), {"city_count", "", "week"})}, shuffle)).is_ok());
   const MonotonicTime submitted = jobs.world.scheduler.clock().now();
   while (!given_up) jobs.world.scheduler.run_for(milliseconds(1));
@@ -384,7 +384,7 @@ TEST_CASE("who cannot write the record of its job puts no documents when another
   const int puts_early = jobs.sink.puts;
   jobs.world.scheduler.run_for(seconds(5));
   const int puts = jobs.sink.puts;
-  CHECK(puts > puts_early);  // a short while is no reason to stop
+  CHECK(puts > puts_early);  // A short outage does not stop it.
   jobs.world.scheduler.run_for(seconds(30));
   CHECK(jobs.sink.puts == puts);
   CHECK(jobs.status("job").bound_by == "its record, which cannot be written");
@@ -412,12 +412,12 @@ TEST_CASE("who looks at its record seldom begins no task that puts documents whe
   };
   auto spec = spec_of({pass_of(by_city(), {"city_count", "", "week"})}, rpc::Shuffle::Store);
   spec.visitors_per_node = 1;
-  spec.settings = {{"throttle", "1000000000"}};  // a bucket a task
+  spec.settings = {{"throttle", "1000000000"}};  // One bucket per task.
   REQUIRE(jobs.submit("job", spec).is_ok());
   REQUIRE(jobs.world.run_until([&] { return puts > 0; }));
   jobs.world.scheduler.run_for(seconds(17));
   CHECK(puts > 300);
-  CHECK(puts < 1000);  // one task of six on each of three nodes, and not the others
+  CHECK(puts < 1000);  // One of six tasks on each of three nodes, but not the others.
   jobs.records.is_there = true;
   jobs.sink.put_takes = milliseconds(1);
   const auto status = follow(jobs, "job");
@@ -454,7 +454,7 @@ TEST_CASE("what another process finds in the middle of a chained job is not done
   jobs.records.on_write = [&](const rpc::JobStatus& record) {
     if (record.phase != rpc::JobPhase::Map || record.passes_done.size() != 1 || ended) return;
     ended = true;
-    // A first pass that was begun again would count these.
+    // A first pass that began again would count these.
     for (int i = 2000; i < 2100; ++i) put_place(jobs, i, "too late");
     jobs.world.scheduler.outside().post([&] { jobs.restart_service(); });
   };

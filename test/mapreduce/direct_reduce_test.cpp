@@ -10,7 +10,7 @@ namespace fjord::mapreduce {
 namespace {
 
 constexpr int kDocuments = 40'000;
-constexpr int kCities = 9'000;  // more than what is worth several threads
+constexpr int kCities = 9'000;  // More than what justifies several threads.
 
 std::unique_ptr<Application> application_of(const AggregateSpec& spec) {
   static const auto types = test::sale_types();
@@ -30,7 +30,7 @@ AggregateSpec by_city() {
   return spec;
 }
 
-/// Of document n. Keys are of all lengths, with much the same beginning or none.
+/// Returns the city of document n. Keys have all lengths; many share a long prefix.
 std::string city_of(int n) {
   const int city = static_cast<int>(std::int64_t{n} * 7919 % kCities);
   return city % 3 == 0 ? fmt::format("{}", city) : fmt::format("a city with a long name, number {}", city);
@@ -41,7 +41,7 @@ struct Group {
   std::int64_t cents = 0;
 };
 
-/// By key, as a map orders them.
+/// Returns the expected groups in order of their keys.
 std::map<std::string, Group> expected_of(int begin, int end) {
   std::map<std::string, Group> groups;
   for (int n = begin; n < end; ++n) {
@@ -52,7 +52,7 @@ std::map<std::string, Group> expected_of(int begin, int end) {
   return groups;
 }
 
-/// What a task sends of the documents `begin` to `end` - 1.
+/// Returns the chunks that a task sends for the documents `begin` to `end` - 1.
 std::vector<std::string> chunks_of(Application& application, std::uint64_t unit, int begin, int end) {
   static const auto types = test::sale_types();
   const auto table = make_accumulator(application);
@@ -114,7 +114,7 @@ TEST_CASE("rows of many units are there once, sorted by key, whatever number of 
 
 TEST_CASE("groups that do not pass a condition leave no gaps between rows") {
   AggregateSpec spec = by_city();
-  spec.having = "count > 4";  // about half of them
+  spec.having = "count > 4";  // About half of the groups.
   const auto application = application_of(spec);
   const Rows expected = rows_of(expected_of(0, kDocuments), 5);
   REQUIRE(expected.size() > 1000);

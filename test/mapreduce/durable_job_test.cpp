@@ -14,7 +14,7 @@ constexpr const char* kSchema = R"(document place {
 }
 )";
 
-/// Every tenth place has no city.
+/// Puts places; every tenth has no city. Returns their number by city.
 std::map<std::string, int> put_places(JobWorld& jobs, int count) {
   std::map<std::string, int> counts;
   for (int i = 0; i < count; ++i) {
@@ -55,7 +55,7 @@ void check_results(JobWorld& jobs, const rpc::JobStatus& status, const std::map<
   }
 }
 
-/// The job's status when it has ended, whoever runs it meanwhile.
+/// Waits for the end of the job, whichever process runs it, and returns its status.
 rpc::JobStatus follow(JobWorld& jobs, const std::string& id, Duration limit = seconds(120)) {
   const MonotonicTime end = jobs.world.scheduler.clock().now() + limit;
   rpc::JobStatus last;
@@ -98,7 +98,7 @@ TEST_CASE("a job goes on after the end of its process, whatever it was doing") {
   CHECK(status.map_tasks == 16);
   CHECK(status.taken_over == 1);
   CHECK(status.epoch == 2);
-  CHECK(status.run == 0);  // it went on, and did not begin anew
+  CHECK(status.run == 0);  // It continued without a restart.
   CHECK(jobs.world.stored("fjord_tuples").empty());
   if (phase == rpc::JobPhase::Map) CHECK(done < 16);
 }
@@ -156,7 +156,7 @@ TEST_CASE("who was taken to be gone stops when it sees that another process has 
     return jobs.sink.puts;
   }();
   jobs.world.scheduler.run_for(milliseconds(100));
-  CHECK(jobs.records.records.at("job").owner_id != 77);  // distributor.1 is not up, so it was taken back
+  CHECK(jobs.records.records.at("job").owner_id != 77);  // distributor.1 is not up, so the job was taken back.
   CHECK(jobs.records.records.at("job").revision > revision);
   CHECK(jobs.records.records.at("job").taken_over == 1);
   CHECK(puts > 0);
@@ -191,7 +191,7 @@ TEST_CASE("a job that was submitted again, and is over, is ended where it was ru
   REQUIRE(jobs.submit("job", spec_of(rpc::Shuffle::Direct)).is_ok());
   const rpc::JobStatus done = jobs.finish("job");
   REQUIRE(jobs.records.writes == 0);
-  // Its client had paused it at a process that then stood still for so long that it was taken to be gone.
+  // The client had paused the job at a process that was then suspended for so long that it counted as gone.
   rpc::JobStatus before = done;
   before.phase = rpc::JobPhase::Map;
   before.finished_unix_us = 0;
@@ -229,7 +229,7 @@ TEST_CASE("a job of a process that is up is taken over when its lease has run ou
   jobs.records.records["job"] = record;
   jobs.world.scheduler.run_for(seconds(8));
   CHECK(jobs.records.records.at("job").revision == 1);
-  ++jobs.records.records.at("job").revision;  // it lives
+  ++jobs.records.records.at("job").revision;  // The owner renews its record.
   jobs.world.scheduler.run_for(seconds(8));
   CHECK(jobs.records.records.at("job").revision == 2);
   const auto status = follow(jobs, "job");
@@ -421,7 +421,7 @@ TEST_CASE("documents that map fails on are dead letters: counted, listed, and no
   CHECK(jobs.world.stored("fjord_tuples").empty());
 }
 
-/// Emits, and then does not like the document.
+/// Emits a tuple and then fails on the document.
 class Moody final : public mapreduce::Application {
  public:
   Status configure(const mapreduce::ApplicationParameters&, const DocumentType&) override { return Status::ok(); }
@@ -480,7 +480,7 @@ TEST_CASE("a throttled job takes as long as its bytes do") {
   check_results(jobs, status, counts);
   const double took = static_cast<double>(status.finished_unix_us - status.submitted_unix_us) / 1e6;
   CHECK(status.sent_bytes > 3000);
-  // The last tasks may send at once, and half a second is to spare.
+  // The last tasks may send at once, and half a second's worth is allowed in advance.
   CHECK(took > 0.6 * static_cast<double>(status.sent_bytes) / 1000 - 0.5);
   REQUIRE(jobs.submit("fast", spec_of(shuffle)).is_ok());
   const auto fast = jobs.finish("fast");
@@ -524,7 +524,7 @@ TEST_CASE("a job whose documents are all dead letters fails, and says why") {
   CHECK(status.error.message().find("it has no city") != std::string::npos);
   CHECK(jobs.ask(rpc::ListJobs{.job_id = "job", .dead_letters = true}).jobs.at(0).dead_letter_list.size() == 30);
   CHECK(jobs.world.stored("fjord_tuples").empty());
-  // Without any document there is nothing that could have failed.
+  // Without documents no failure is possible.
   spec.selection = "place.size == 77";
   REQUIRE(jobs.submit("none", spec).is_ok());
   CHECK(jobs.finish("none").phase == rpc::JobPhase::Done);

@@ -14,7 +14,7 @@ ExactSum sum_of(const std::vector<double>& values) {
   return sum;
 }
 
-/// A generator that is easily repeated elsewhere.
+/// Returns numbers of a generator that is easy to repeat in another language.
 std::vector<double> numbers(std::uint64_t seed, int count) {
   std::vector<double> values;
   std::uint64_t x = seed;
@@ -36,7 +36,7 @@ TEST_CASE("a sum is the exact one, rounded once") {
   CHECK(sum_of({two53, 1.0, std::ldexp(1, -100)}).value() == two53 + 2);
   CHECK(sum_of({two53 + 10, 1.0, std::ldexp(1, -100)}).value() == two53 + 12);
   CHECK(sum_of({two53 - 4, 0.5, std::ldexp(1, -54)}).value() == two53 - 3);
-  CHECK(sum_of({two53, 1.0}).value() == two53);  // a tie goes to the even one
+  CHECK(sum_of({two53, 1.0}).value() == two53);  // A tie goes to the even number.
   CHECK(sum_of({-two53, -1.0, -std::ldexp(1, -1074)}).value() == -two53 - 2);
   CHECK(sum_of({5e-324, 5e-324, 5e-324}).value() == 1.5e-323);
   CHECK(sum_of({2.2250738585072014e-308, -5e-324}).value() == 2.225073858507201e-308);
@@ -95,7 +95,7 @@ TEST_CASE("a quotient of integers is the nearest double") {
   CHECK(divide_rounded(-10, 4) == -2.5);
   CHECK(divide_rounded((__int128{1} << 53) + 1, 1) == 9007199254740992.0);
   CHECK(divide_rounded((__int128{1} << 53) + 3, 1) == 9007199254740996.0);
-  CHECK(divide_rounded(((__int128{1} << 54) + 2) * 3 + 1, 3) == 18014398509481988.0);  // just above a tie
+  CHECK(divide_rounded(((__int128{1} << 54) + 2) * 3 + 1, 3) == 18014398509481988.0);  // Just above a tie.
   CHECK(int128_text(-(__int128{1} << 100)) == "-1267650600228229401496703205376");
   CHECK(int128_text(0) == "0");
 }

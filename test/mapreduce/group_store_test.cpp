@@ -27,7 +27,7 @@ class Joining final : public Application {
   Status reduce(std::string_view, std::span<const std::string_view>, ResultEmitter&) override { return Status::ok(); }
 };
 
-/// The same for many keys at a time. `most`: values that it was given together.
+/// The same for many keys at a time. `most`: largest number of values received in one call.
 class JoiningMany final : public Application, private BatchFunctions {
  public:
   Status configure(const ApplicationParameters&, const DocumentType&) override { return Status::ok(); }
@@ -116,7 +116,7 @@ TEST_CASE("a key with a million values among others is combined as they come, in
     if (i % (kValues / kOthers) == 0) REQUIRE(store.table().merge("key " + std::to_string(i), "+1").is_ok());
     REQUIRE(store.keep_within_memory().is_ok());
   }
-  // The others are on disk, and of this one hardly anything.
+  // The other keys are on disk, and hardly anything of this one.
   CHECK(store.spilled_bytes() > 0);
   CHECK(store.spilled_bytes() < std::size_t{30} * kOthers);
   const Content content = content_of(store);
@@ -189,7 +189,7 @@ TEST_CASE("300,000 different keys are counted exactly in 2 MiB a task") {
   constexpr int kKeys = 300'000;
   constexpr std::uint32_t kDestinations = 4;
   const GroupStoreOptions options{.memory_bytes = 2 << 20, .spill_bytes = 1 << 30, .destinations = kDestinations};
-  // Two map tasks have all keys each; what they put is reduced destination by destination.
+  // Two map tasks have all keys each; their tuples are reduced destination by destination.
   std::vector<std::vector<std::string>> tuples(kDestinations);
   for (int task = 0; task < 2; ++task) {
     GroupStore store(**application, area, options);

@@ -77,7 +77,7 @@ class IncrementalWorld {
     answer.rows = {results->begin(), results->end()};
     return answer;
   }
-  /// The incremental answer, which is that of a job that reads everything.
+  /// Runs the job incrementally and compares it with a job that reads everything. Returns the incremental answer.
   Answer check(const rpc::JobSpec& spec) {
     const Answer answer = run(spec);
     rpc::JobSpec whole = spec;
@@ -203,7 +203,7 @@ TEST_CASE("incremental: without memory everything is read each time, with little
   world.set("mapreduce.incremental_bytes", 0);
   world.check(job);
   CHECK(read_now(world.check(job)) == 800);
-  world.set("mapreduce.incremental_bytes", 8000);  // 16 buckets of 50 documents
+  world.set("mapreduce.incremental_bytes", 8000);  // 16 buckets of 50 documents.
   world.check(job);
   CHECK(read_now(world.check(job)) == 0);
   world.put(1);

@@ -15,7 +15,7 @@
 
 namespace fjord::test {
 
-/// Writes to the world's nodes, a little later.
+/// Writes to the world's nodes, each put after `put_takes`.
 class WorldSink final : public mapreduce::DocumentSink {
  public:
   explicit WorldSink(VisitorWorld& world) : world_(world) {}
@@ -45,7 +45,7 @@ class WorldSink final : public mapreduce::DocumentSink {
   int puts = 0;
   int under_way = 0;
   int under_way_max = 0;
-  int failures = 0;  ///< So many puts fail from now on.
+  int failures = 0;  ///< Number of the next puts that fail.
   Status failure{StatusCode::IoError, "the disk is broken"};
   std::function<void(const std::string&, const EncodedDocument&)> on_put;
 
@@ -53,7 +53,7 @@ class WorldSink final : public mapreduce::DocumentSink {
   VisitorWorld& world_;
 };
 
-/// Of one life of a process: answers that come after its end are dropped.
+/// The transport of one incarnation of a process; drops answers that arrive after its end.
 class LifeTransport final : public rpc::Transport {
  public:
   explicit LifeTransport(VisitorWorld& world) : world_(world) {}
@@ -75,7 +75,7 @@ class LifeTransport final : public rpc::Transport {
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 
-/// Records in memory, as a store would keep them: each call takes a millisecond.
+/// Job records in memory. Each call takes a millisecond.
 class WorldRecords final : public mapreduce::JobRecords {
  public:
   WorldRecords(VisitorWorld& world, mapreduce::DocumentSink& sink) : world_(world), sink_(sink) {}
@@ -154,7 +154,7 @@ class WorldRecords final : public mapreduce::JobRecords {
   std::map<std::string, mapreduce::JobRows> rows;
   int writes = 0;
   bool is_there = true;        ///< False: no record can be read or written.
-  bool are_rows_there = true;  ///< False: no rows.
+  bool are_rows_there = true;  ///< False: no rows can be read or written.
   std::function<void(const rpc::JobStatus&)> on_write;
 
  private:
@@ -173,7 +173,7 @@ class WorldRecords final : public mapreduce::JobRecords {
   mapreduce::DocumentSink& sink_;
 };
 
-/// A world whose nodes run tasks and whose distributor runs jobs.
+/// A world whose storage nodes run tasks and whose distributor runs jobs.
 class JobWorld {
  public:
   JobWorld(std::uint64_t seed, std::uint16_t nodes, const std::string& schema, mapreduce::TaskOptions tasks = {},
@@ -205,7 +205,7 @@ class JobWorld {
     service.reset();
     transport.reset();
   }
-  /// As by the end of the distributor process and a new one in its place.
+  /// Restarts the service, as a restart of the distributor process does.
   void restart_service() {
     stop_service();
     start_service();
@@ -239,7 +239,7 @@ class JobWorld {
     FJORD_CHECK(jobs.size() == 1);
     return std::move(jobs[0]);
   }
-  /// Runs it to its end, or until `limit`.
+  /// Runs until the job has ended, at most for `limit`.
   rpc::JobStatus finish(const std::string& id, Duration limit = seconds(600)) {
     const MonotonicTime end = world.scheduler.clock().now() + limit;
     for (;;) {
@@ -263,9 +263,9 @@ class JobWorld {
   WorldRecords records;
   SimRuntime distributor_runtime;
   mapreduce::ApplicationRegistry applications;
-  /// Of the next service, if it is to know others than the storage nodes.
+  /// Applications of the next service, if they differ from the storage nodes'.
   const mapreduce::ApplicationRegistry* distributor_applications = &applications;
-  /// Of the next service, if it knows less of the cluster.
+  /// Cluster snapshot of the next service, if it differs from the world's.
   rpc::SnapshotHolder* distributor_snapshot = &world.snapshot;
   mapreduce::JobServiceOptions options;
   std::unique_ptr<LifeTransport> transport;

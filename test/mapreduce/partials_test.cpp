@@ -1,4 +1,4 @@
-// What an incremental job remembers of the documents of a bucket, when some of them are not there any more.
+// The partial results of a bucket in an incremental job after some of its documents have disappeared.
 #include "partials.h"
 
 #include <catch2/catch.hpp>
@@ -38,7 +38,7 @@ std::multiset<std::string> tuples_in(const BucketPartial& partial) {
   return found;
 }
 
-/// `partial` is what it would be if it had been made of these alone.
+/// Checks that `partial` equals one made of these documents alone.
 void check_is(const BucketPartial& partial, const BucketPartial& expected) {
   CHECK(partial.version() == expected.version());
   CHECK(partial.mapped() == expected.mapped());
@@ -75,7 +75,7 @@ DocumentChange gone(const BucketPartial& partial, int n) {
 TEST_CASE("partials: documents that are gone are not remembered, whatever they were") {
   BucketPartial partial;
   for (int n = 1; n <= 40; ++n) partial.add(meta_of(n, 10, n % 4 == 0), n % 4 != 0, n % 4 == 0 ? "" : tuple("k"));
-  // A removed entry that was forgotten, and a document that map fails on by now.
+  // A remove entry that was dropped, and a document that map fails on.
   const Told told = told_by(partial, {{gid_of(4), gone(partial, 4)}, {gid_of(5), gone(partial, 5)}});
   CHECK(told.retracted == std::multiset<std::string>{tuple("k")});
   CHECK(told.added.empty());
@@ -87,7 +87,7 @@ TEST_CASE("partials: documents that are gone are not remembered, whatever they w
   CHECK(partial.find(gid_of(4)) == DocumentChange::kNew);
   CHECK(partial.find(gid_of(5)) == DocumentChange::kNew);
 
-  // And they can come back, as new ones.
+  // The documents can come back as new ones.
   const std::string again = tuple("again");
   const DocumentChange back{.meta = meta_of(4, 20), .number = partial.find(gid_of(4)), .mapped = true, .tuples = again};
   CHECK(told_by(partial, {{gid_of(4), back}}).added == std::multiset<std::string>{again});
@@ -95,7 +95,7 @@ TEST_CASE("partials: documents that are gone are not remembered, whatever they w
   check_is(partial, expected);
 }
 
-/// A bucket in memory, of which a partial knows some entries.
+/// A bucket in memory, some of whose entries a partial contains.
 struct Bucket {
   Bucket() { REQUIRE(provider->create_bucket(id).is_ok()); }
 
@@ -148,7 +148,7 @@ TEST_CASE(
   told_by(now, reader.changes());
   CHECK(now.version() == reader.content());
   CHECK(now.find(gid_of(7)) == DocumentChange::kNew);
-  // The next run finds it unchanged, and reads nothing.
+  // The next run finds the bucket unchanged and reads nothing.
   PartialReader next(std::make_shared<BucketPartial>(std::move(now)), false);
   REQUIRE(next.next({*bucket.provider, {&bucket.id, 1}, all, options}, block, 1 << 20));
   CHECK(next.found() == PartialReader::Found::Same);

@@ -15,7 +15,7 @@
 namespace fjord::mapreduce {
 namespace {
 
-/// Keeps all values; or, as asked, only how many bytes they had.
+/// Keeps all values, or adds them up if `combines`.
 class Values final : public Application {
  public:
   explicit Values(bool combines) : combines_(combines) {}
@@ -81,7 +81,7 @@ TEST_CASE("a table beyond its memory says so and names the setting") {
   CHECK(added < 1100);
 }
 
-/// The accumulator of an application that emits nothing by itself, filled with tuples.
+/// Returns the accumulator of an application that emits nothing by itself, to be filled with tuples.
 std::unique_ptr<Accumulator> accumulate(Application& application) { return make_accumulator(application); }
 
 Content content_of(Accumulator& accumulator) {
@@ -118,7 +118,8 @@ TEST_CASE("tuples are cut into documents of bounded size, and read back whole") 
   if (bytes_max == 1) CHECK(counters.size() <= 3);
 }
 
-/// What the map task of citycount, or of fieldstats over `value_field`, makes of documents that come in that order.
+/// Returns the tuple documents that the map task of citycount, or of fieldstats over `value_field`, makes of documents
+/// in this order.
 std::vector<std::string> tuple_documents(const std::string& value_field, const std::vector<int>& order) {
   const std::vector<std::string> schema = {
       "document place { field city type string { header } field size type long { header } field price type double { "
@@ -298,7 +299,7 @@ TEST_CASE("processors of a task do not count while it waits") {
     }
     CHECK_FALSE(busy.is_over());
     clock.time = clock.time + seconds(3600);
-    // What was used is said now and then; nobody else need wait for that.
+    // The processor time is reported at intervals; nothing else waits for it.
     CHECK(busy.is_over() == counts_processors);
     context.is_over = true;
     CHECK(busy.is_over());

@@ -28,9 +28,9 @@ import run as planted
 
 ROOT, COPY, BUILD = planted.ROOT, planted.COPY, planted.BUILD
 FOLDERS = ["storage", "distributor", "visitors", "mapreduce", "fleetcontroller", "client"]
-SUITES = {"storage": ["provider"], "fleetcontroller": ["state_store"]}  # of test/conformance
+SUITES = {"storage": ["provider"], "fleetcontroller": ["state_store"]}  # Folders of test/conformance.
 SIMULATION = "fjord-sim --scenario chaos --seed 1 --runs 60"
-# How many more are put in than are wanted: some do not compile, others no test comes by.
+# Additional mutations, because some do not compile and others are reached by no test.
 SPARE = 2.0
 MEMORY_BYTES = 8 << 30
 
@@ -79,7 +79,7 @@ CALL = re.compile(r"^[A-Za-z_][\w:]*((\.|->)\w+(\([^()]*\))?)*\(.*\);$")
 
 
 def replaced(text, table, choose):
-    """`text` with one of the keys of `table` replaced, or None."""
+    """Returns `text` with one of the keys of `table` replaced, or None."""
     places = [(at.start(), key) for key in table for at in re.finditer(re.escape(key), text)
               if "<" not in key or not re.search(r"[<>]", text[max(0, at.start() - 1):at.start()] + text[at.end():at.end() + 1])]
     if not places:
@@ -89,7 +89,7 @@ def replaced(text, table, choose):
 
 
 def more(text, choose):
-    """`text` with a number that is one more, or true for false."""
+    """Returns `text` with a number raised by one, or true for false."""
     numbers = [(at.start(), at.end()) for at in re.finditer(r"(?<![\w.'\"])\d+(?![\w.'\"])", text)]
     words = [(at.start(), at.end()) for at in re.finditer(r"\b(true|false)\b", text)]
     if not numbers and not words:
@@ -100,7 +100,7 @@ def more(text, choose):
 
 
 def changed(expression, choose):
-    """(kind, another expression) or None. Strings are left alone."""
+    """Returns (kind, changed expression) or None. Leaves strings alone."""
     if '"' in expression or "'" in expression:
         return None
     kinds = [("comparison", lambda: replaced(expression, COMPARISONS, choose)),
@@ -115,7 +115,7 @@ def changed(expression, choose):
 
 
 def closes_at(text, begin):
-    """Where the parenthesis that opens at `begin` closes; None: on another line."""
+    """Returns the position of the parenthesis that closes the one at `begin`; None: on another line."""
     depth = 0
     for at in range(begin, len(text)):
         depth += {"(": 1, ")": -1}.get(text[at], 0)
@@ -125,7 +125,7 @@ def closes_at(text, begin):
 
 
 def of_condition(line, choose):
-    """Of `if (...)` and `while (...)`: (kind, mutated line, function that makes the line of the copy)."""
+    """For `if (...)` and `while (...)`: returns (kind, mutated line, function that makes the line of the copy)."""
     found = re.match(r"^(\s*(?:\} else )?(?:if|while) )\(", line)
     if not found:
         return None
@@ -134,7 +134,7 @@ def of_condition(line, choose):
         return None
     condition = line[found.end():end]
     if ";" in condition or re.search(r"[^=!<>]=[^=]", condition) or '"' in condition:
-        return None  # it declares something
+        return None  # A declaration.
     other = changed(condition, choose) if choose.random() < 0.6 else None
     kind, after = other or ("condition", f"!({condition})")
     head, tail = line[:found.end()], line[end:]
@@ -142,7 +142,7 @@ def of_condition(line, choose):
 
 
 def of_statement(line, choose):
-    """Of a statement on one line."""
+    """As of_condition(), for a statement on one line."""
     indent = line[:len(line) - len(line.lstrip())]
     text = line.strip()
     if not text.endswith(";") or text.count("(") != text.count(")") or text.count("{") != text.count("}"):
@@ -162,7 +162,7 @@ def of_statement(line, choose):
 
 
 def candidates_in(path, choose):
-    """At most one mutation for each line."""
+    """Returns at most one mutation for each line."""
     lines = (ROOT / path).read_text().splitlines()
     before = ";"
     is_constant = False
@@ -180,7 +180,7 @@ def candidates_in(path, choose):
 
 
 def choose_mutants(folders, seed, count):
-    """For each folder the same number, in files and lines that the seed decides."""
+    """Chooses the same number of mutants for each folder; the seed decides files and lines."""
     choose = random.Random(seed)
     names = planted.run("git", "-C", ROOT, "ls-files", "*.cpp", capture_output=True, text=True).stdout.split()
     chosen, taken = [], set()
@@ -197,7 +197,7 @@ def choose_mutants(folders, seed, count):
 
 
 def put_in(mutants):
-    """Writes the copy's sources with all of these; files keep their times if nothing changes."""
+    """Writes the copy's sources with all these mutants; unchanged files keep their times."""
     by_file = collections.defaultdict(dict)
     for mutant in mutants:
         by_file[mutant.file][mutant.line] = mutant.text
@@ -212,7 +212,7 @@ def put_in(mutants):
 
 
 def build(programs, mutants):
-    """Builds, and takes out what does not compile. Returns what is left."""
+    """Builds, and removes the mutants that do not compile. Returns the rest."""
     left = list(mutants)
     while True:
         put_in(left + [])
@@ -221,7 +221,7 @@ def build(programs, mutants):
             return left
         bad = {(name, int(line)) for name, line in re.findall(r"^(?:\.\./)*([\w/.]+\.cpp):(\d+):\d+: error", done.stdout, re.MULTILINE)}
         out = [mutant for mutant in left if (mutant.file, mutant.line) in bad]
-        if not out:  # the error is in a header that the line uses
+        if not out:  # The error is in a header that the line uses.
             objects = re.findall(r"^FAILED: \S*?\.dir/(\S+)\.o", done.stdout, re.MULTILINE)
             out = [mutant for mutant in left if any(mutant.file.endswith("/" + name) for name in objects)]
         if not out:
@@ -233,7 +233,7 @@ def build(programs, mutants):
 
 
 def programs_of(folder):
-    """The test programs of a module, by its folder of test/."""
+    """Returns the test programs of a module, by its folder of test/."""
     module = folder.split("/")[0]
     places = [ROOT / "test" / module, *(ROOT / "test" / "conformance" / name for name in SUITES.get(module, []))]
     names = []
@@ -244,7 +244,7 @@ def programs_of(folder):
 
 
 def try_test(test, environment, seconds):
-    """(it failed or never ended, seconds it took)"""
+    """Returns (failed or never ended, seconds taken)."""
     name, *arguments = test.split()
     program = next(path for path in BUILD.rglob(name) if path.is_file() and os.access(path, os.X_OK))
     begun = time.monotonic()
@@ -261,7 +261,7 @@ def try_test(test, environment, seconds):
 
 
 def first_runs(tests, seconds):
-    """By test: (seconds, numbers of the mutations it comes by)."""
+    """Returns by test: (seconds, numbers of the mutations that it reaches)."""
     runs = {}
     for test in tests:
         met = COPY / "met"
@@ -274,7 +274,7 @@ def first_runs(tests, seconds):
 
 
 def judge(mutant, runs, seconds):
-    """Which test notices it, or None."""
+    """Returns the test that notices the mutant, or None."""
     for test, (took, met) in sorted(runs.items(), key=lambda one: (one[0] == SIMULATION, one[1][0])):
         if mutant.number in met and try_test(test, {"FJORD_MUTANT": str(mutant.number)}, min(seconds, 10 * took + 20))[0]:
             return test

@@ -1,4 +1,4 @@
-"""The way of `./run mutants random` on a module of one file with a test of a few lines."""
+"""`./run mutants random` on a module of one file with a test of a few lines."""
 
 import contextlib
 import io
@@ -76,10 +76,10 @@ class RandomMutantsTest(unittest.TestCase):
 
             runs = random_mutants.first_runs(["thing_test"], 60)
             met = {one.line for one in compiled if one.number in runs["thing_test"][1]}
-            self.assertNotIn(16, met)  # nobody calls it
+            self.assertNotIn(16, met)  # Never called.
             self.assertIn(13, met)
             missed = [one for one in compiled if one.line in met and not random_mutants.judge(one, runs, 60)]
-            self.assertEqual({one.line for one in missed} - {20, 3, 6}, set())  # what note() keeps is seen by nobody
+            self.assertEqual({one.line for one in missed} - {20, 3, 6}, set())  # No test sees what note() keeps.
             self.assertIn(20, {one.line for one in missed})
             noticed = [one for one in compiled if one.line in met and one not in missed]
             self.assertGreaterEqual(len(noticed), 4)

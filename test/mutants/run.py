@@ -25,7 +25,7 @@ def run(*command, **options):
 
 
 def copy_sources():
-    """Only what differs is written, so that files keep their times and are not compiled again."""
+    """Writes only the files that differ, so that the others keep their times and are not compiled again."""
     names = run("git", "-C", ROOT, "ls-files", "-z", capture_output=True, text=True).stdout.split("\0")
     for name in filter(None, names):
         source, target = ROOT / name, COPY / name
@@ -55,7 +55,7 @@ def build(programs):
 
 
 def fails(test, seconds):
-    """True if it fails, or never ends."""
+    """True if the test fails or never ends."""
     name, *arguments = test.split()
     program = next(path for path in BUILD.rglob(name) if path.is_file() and os.access(path, os.X_OK))
     try:
@@ -65,7 +65,7 @@ def fails(test, seconds):
 
 
 def judge(tests, seconds):
-    """What notices the bug that is in the copy now; None: nothing."""
+    """Returns the test that notices the bug in the copy; None: none does."""
     for test in tests:
         built = build([program_of(test)])
         if built.returncode != 0:
@@ -98,7 +98,7 @@ def check_without_bugs(mutants, seconds):
 
 
 def check_texts(mutants):
-    """The tables have to follow the sources."""
+    """Checks that the tables match the sources."""
     gone = [f"{name}: the text is in {file} {times} times" for name, file, text, *_ in mutants
             if (times := (ROOT / file).read_text().count(text) if (ROOT / file).is_file() else 0) != 1]
     print("\n".join(gone + [f"mutants: {len(mutants) - len(gone)} of {len(mutants)} have their place"]))

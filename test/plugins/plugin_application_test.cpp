@@ -1,4 +1,4 @@
-// Real libraries of applications in real processes, with the engine's accumulators and without a cluster around them.
+// Real libraries of applications in real processes, with the engine's accumulators but without a cluster.
 
 #include <catch2/catch.hpp>
 #include <map>
@@ -79,7 +79,7 @@ class Documents {
   std::vector<EncodedDocument> encoded_;
 };
 
-/// What the engine does with the documents of a task. Number and error of those that failed.
+/// Maps the documents as the engine does in a task. Returns number and error of the failed ones.
 Result<std::map<std::size_t, std::string>> map_all(Accumulator& table, std::span<const DocumentView> documents) {
   REQUIRE(table.takes_many());
   std::map<std::size_t, std::string> failed;
@@ -93,7 +93,7 @@ Result<std::map<std::size_t, std::string>> map_all(Accumulator& table, std::span
   return failed;
 }
 
-/// What each of the documents makes by itself, when they go over together and when each does alone.
+/// Checks that each document emits the same tuples alone and together with others.
 void check_apart(Application& application, std::span<const DocumentView> documents, std::size_t failed_expected) {
   const auto table = make_accumulator(application);
   std::size_t failed = 0;
@@ -149,7 +149,7 @@ Rows rows_of(const Result<Rows>& result) {
   return *result;
 }
 
-/// All that comes out of a table, byte by byte.
+/// Returns the bytes of all tuples of a table.
 std::string tuples_of(Accumulator& table) {
   std::string all;
   mapreduce::Tuple tuple;
@@ -251,10 +251,10 @@ TEST_CASE("plugin application: a document that is bad fails, says why, and no ot
   REQUIRE(failed->size() == 1);
   CHECK(failed->begin()->first == 123);
   CHECK_THAT(failed->begin()->second, Catch::Contains(said));
-  // Nothing of the document counts: neither the tuple that it emitted before, nor its own.
+  // No tuple of the failed document counts, not even those emitted before the failure.
   CHECK(rows_of(reduce_all(*application, *table)) == expected(200, 123));
   CHECK(table->tuples() == 199);
-  // The batch and the document end a process each.
+  // The batch and the document end one process each.
   CHECK(world.started() == processes);
 }
 
@@ -263,7 +263,7 @@ TEST_CASE("plugin application: the limit on time is one on a document, not on ho
   options.call_timeout = milliseconds(1500);
   World world(options);
   const Documents documents(world, 20);
-  // Each of 20 copies of one document takes 150 ms.
+  // Each of 20 views of one document takes 150 ms.
   const std::vector<DocumentView> slow(20, documents.views[7]);
   const auto application = world.make({{"how", "sleeps"}, {"at", "7"}});
   const auto table = make_accumulator(*application);
@@ -314,7 +314,7 @@ TEST_CASE("plugin application: what reduce and combine do wrong fails the task w
   const Documents documents(world, 20);
   const auto application = world.make({{"how", how}});
   const auto table = make_accumulator(*application);
-  // One by one, so that combine() is only needed when the tuples come out.
+  // One by one, so that combine() is called only when the tuples are read.
   for (const DocumentView& document : documents.views) REQUIRE(table->map_many({&document, 1}));
   const auto rows = reduce_all(*application, *table);
   CAPTURE(how);
@@ -365,17 +365,17 @@ TEST_CASE(
   CHECK(world.started() == 1);
   run({});
   run({});
-  CHECK(world.started() == 2);  // one after the other
+  CHECK(world.started() == 2);  // One after the other.
   run({{"combines", "0"}});
   CHECK(world.started() == 3);
-  // What a task was lost with is not for the next one.
+  // The process that a task was lost with is not used again.
   {
     const auto bad = world.make({{"how", "exits"}, {"at", "7"}});
     const auto table = make_accumulator(*bad);
     REQUIRE(map_all(*table, std::span(documents.views).subspan(7, 1)));
     CHECK(world.started() == 4);
   }
-  // With the last task of a job its processes end.
+  // The processes of a job end with its last task.
   first.reset();
   run({});
   CHECK(world.started() == 5);

@@ -1,4 +1,4 @@
-// Real libraries in real processes, without a cluster around them.
+// Real libraries in real processes, without a cluster.
 
 #include "fjord/plugins/plugin_directory.h"
 
@@ -80,7 +80,7 @@ class World {
     return builder.take();
   }
 
-  /// What a bad visitor's visit ends with.
+  /// Returns the final status of a visit by a misbehaving visitor.
   Status visit_badly(const std::string& how) {
     const std::unique_ptr<Visitor> visitor = make("bad", {{"how", how}});
     Status status = visitor->begin_bucket(kBucket);
@@ -171,7 +171,7 @@ TEST_CASE("plugins: a visitor sees the documents, sends some, and its word on a 
   CHECK(result.result == "3");
   using Sent = std::vector<std::pair<BucketId, std::string>>;
   CHECK(world.context->sent == Sent{{kBucket, first}, {kBucket, second}});
-  // The same object goes on with the next bucket; what was abandoned does not count.
+  // The same object continues with the next bucket; the abandoned bucket does not count.
   REQUIRE(visitor->begin_bucket(kBucket));
   REQUIRE(visitor->visit(kBucket, first));
   visitor->abandon_bucket(kBucket);

@@ -79,7 +79,7 @@ TEST_CASE("cluster snapshot: a newer state replaces the old one with all that be
   CHECK(next->distribution_bits() == 5);
   CHECK_FALSE(next->storage_serves(1));
   CHECK(next->info().storage_addresses.back() == "s2:5");
-  CHECK(old->state_version() == 3);  // Others who hold it see no change.
+  CHECK(old->state_version() == 3);  // Holders of the old snapshot see no change.
   CHECK(old->storage_serves(1));
 }
 
@@ -87,7 +87,7 @@ TEST_CASE("cluster snapshot: what is not newer, or is left out, gives the old sn
   Snapshot old = update(nullptr, info_of(5));
   old = update(old, schemas_of(2, {kSong}));
   ClusterInfo silent;
-  silent.state_version = 9;  // "There is a version 9, and you have it": nothing to take.
+  silent.state_version = 9;  // The sender knows version 9 and assumes that the receiver has it: nothing to update.
   silent.schema_version = 9;
   CHECK(update(old, silent) == old);
   CHECK(update(old, info_of(4)) == old);
@@ -187,13 +187,13 @@ TEST_CASE("cluster snapshot: what comes from an older term is refused and both t
   CHECK(holder.get() == old);
 
   info = ClusterInfo{};
-  info.term = 6;  // A poll with no news is one of that term all the same.
+  info.term = 6;  // A poll without news still belongs to that term.
   CHECK_FALSE(holder.update(info));
-  updated = holder.update(ClusterInfo{});  // Nobody speaks here.
+  updated = holder.update(ClusterInfo{});  // An update without a sender.
   REQUIRE(updated);
   CHECK_FALSE(*updated);
 
-  info = info_of(4);  // Passed on by somebody who has not heard of the election: no news, and no harm.
+  info = info_of(4);  // Forwarded by a component that does not know of the election yet: no news, no error.
   info.term = 6;
   updated = holder.update(info);
   REQUIRE(updated);
@@ -223,9 +223,9 @@ TEST_CASE("cluster snapshot: the pending state stands beside the active one unti
   CHECK(both->info().pending_storage_addresses == std::vector<std::string>{"s0:1", "s1:1", "s2:1", "s3:1"});
 
   CHECK(update(both, pending_of(7, "bits:4 distributor:2 storage:3 .1.s:d")) == both);
-  CHECK(update(both, pending_of(6)) == both);  // Older than what is pending.
+  CHECK(update(both, pending_of(6)) == both);  // Older than the pending state.
   CHECK(update(both, pending_of(4)) == both);
-  CHECK(update(active, pending_of(5)) == active);  // As old as what is active.
+  CHECK(update(active, pending_of(5)) == active);  // As old as the active state.
   CHECK(update(both, info_of(6))->pending_version() == 7);
   CHECK(update(both, pending_of(8))->pending_version() == 8);
   ClusterInfo broken = pending_of(9, "nonsense");
@@ -263,7 +263,7 @@ TEST_CASE("cluster snapshot: the live configuration is replaced as a whole by a 
   other.config = {"a=5"};
   CHECK(update(snapshot, other) == snapshot);
   other.config_version = 4;
-  other.config = {};  // Everything is at its default again.
+  other.config = {};  // All settings have their defaults again.
   other.lease_us = 2000;
   Snapshot next = update(snapshot, other);
   CHECK(next->config_version() == 4);
@@ -296,7 +296,7 @@ TEST_CASE("cluster snapshot: the placement table says what placement and ownersh
   Snapshot snapshot = update(nullptr, info_of(5, nodes));
   const unsigned bits = snapshot->distribution_bits();
   for (std::uint64_t i = 0; i < 64; ++i) {
-    for (unsigned used : {bits, bits + 3, 40u}) {  // A bucket that was split belongs where its ancestor does.
+    for (unsigned used : {bits, bits + 3, 40u}) {  // A split bucket belongs where its ancestor does.
       BucketId bucket(used, i * 0x9e3779b97f4a7c15);
       INFO(bucket);
       CHECK(snapshot->ideal_nodes(bucket) ==

@@ -15,7 +15,7 @@ using test::dump;
 using test::for_each_call;
 using test::random_alternative;
 
-/// A call of `method` whose argument struct's fields are written by `write`.
+/// Returns a call of `method`; `write` writes the fields of its argument struct.
 template <typename F>
 std::string call_frame(const std::string& method, F write, tp::TMessageType type = tp::T_CALL, bool end = true) {
   auto buffer = std::make_shared<TMemoryBuffer>();
@@ -122,13 +122,13 @@ TEST_CASE("codec: lengths that the frame cannot hold are refused before memory i
   })));
   CHECK(refused(frame_with([](CompactProtocol& p) {
     p.writeFieldBegin("unknown", tp::T_STRING, 77);
-    p.writeI32(-2'000'000'000);  // zigzag: the varint of 3999999999
+    p.writeI32(-2'000'000'000);  // Zigzag: the varint of 3999999999.
   })));
   CHECK(refused(frame_with([](CompactProtocol& p) {
     p.writeFieldBegin("unknown", tp::T_STRING, 77);
-    p.writeI32(1'000'000'000);  // zigzag: the varint of 2000000000
+    p.writeI32(1'000'000'000);  // Zigzag: the varint of 2000000000.
   })));
-  // Two million empty operations fit into 2 MB of wire, but would take 300 MB of memory.
+  // Two million empty operations take 2 MB on the wire, but would take 300 MB of memory.
   CHECK(refused(frame_with([](CompactProtocol& p) {
     constexpr std::uint32_t kCount = 2'000'000;
     p.writeFieldBegin("operations", tp::T_LIST, 5);

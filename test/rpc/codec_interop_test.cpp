@@ -7,7 +7,7 @@
 #include "fjord/rpc/codec.h"
 #include "random_message.h"
 
-/// The codec against the code that the Thrift compiler generates from api/fjord.thrift.
+/// Compares the codec with the code that the Thrift compiler generates from api/fjord.thrift.
 namespace fjord::rpc {
 namespace {
 
@@ -21,7 +21,7 @@ std::shared_ptr<tp::TProtocol> make_protocol(WireProtocol kind, std::shared_ptr<
   return std::make_shared<tp::TBinaryProtocol>(buffer);
 }
 
-/// Reads our frame as a stock Thrift program would and writes it again as one would.
+/// Reads a frame of the codec as a stock Thrift program does, and writes it again as such a program does.
 template <typename Generated>
 std::string through_generated(const std::string& frame, WireProtocol kind, std::int16_t expected_field) {
   auto in = make_protocol(

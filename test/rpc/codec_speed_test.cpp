@@ -7,7 +7,7 @@
 namespace fjord::rpc {
 namespace {
 
-/// Not part of the test run: rpc_codec_test "[speed]".
+/// Not part of the test run: start with rpc_codec_test "[speed]".
 TEST_CASE("codec: cost of a batch of 200 puts of 0.8 kB", "[.][speed]") {
   Execute batch;
   batch.state_version = 12;

@@ -11,7 +11,7 @@ using test::dump;
 using test::for_each_call;
 using test::random_alternative;
 
-/// Converts to anything: counts the members of an aggregate by trying how many initialisers it takes.
+/// Converts to any type: the number of accepted initialisers is the number of members of an aggregate.
 struct Anything {
   template <typename T>
   operator T() const;  // NOLINT

@@ -17,11 +17,11 @@ ClusterInfo config(std::uint64_t version, std::vector<std::string> settings) {
 TEST_CASE("live settings: set what is declared here, and give back what it was when they are gone") {
   TunableRegistry tunables;
   Tunable& size = tunables.declare({.name = "a.size", .default_value = 10, .min = 1, .max = 100, .help = ""});
-  REQUIRE(tunables.set("a.size", 20));  // As the configuration file says.
+  REQUIRE(tunables.set("a.size", 20));  // As set by the configuration file.
   LiveSettings settings(tunables);
   CHECK(settings.apply(config(1, {"a.size=30", "other.process=5"})).empty());
   CHECK(size.value() == 30);
-  CHECK(settings.apply(config(1, {"a.size=31"})).empty());  // The same version: known.
+  CHECK(settings.apply(config(1, {"a.size=31"})).empty());  // The version is known, so it is ignored.
   CHECK(settings.apply(config(0, {})).empty());
   CHECK(size.value() == 30);
   CHECK(settings.apply(config(2, {"a.size=40"})).empty());

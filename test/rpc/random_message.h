@@ -8,7 +8,7 @@
 
 namespace fjord::rpc::test {
 
-/// Fills every member of a message at random: zero values, limits, binary strings, empty and short lists.
+/// Fills every member of a message with random values: zeros, limits, binary strings, empty and short lists.
 class RandomFill {
  public:
   explicit RandomFill(Random& random) : random_(random) {}
@@ -55,7 +55,7 @@ class RandomFill {
   Random& random_;
 };
 
-/// Everything in a message as text, for comparing.
+/// Writes all members of a message as text, for comparison.
 class Dump {
  public:
   template <typename T>
@@ -109,7 +109,7 @@ inline std::string dump(const Reply& reply) {
   return std::visit([](const auto& message) { return dump(message); }, reply);
 }
 
-/// Alternative I of V with random content.
+/// Returns alternative I of V with random content.
 template <typename V, std::size_t I>
 V random_alternative(Random& random) {
   std::variant_alternative_t<I, V> message;
@@ -118,7 +118,7 @@ V random_alternative(Random& random) {
   return V(std::move(message));
 }
 
-/// Calls f.template operator()<I>() for every call of the system.
+/// Calls f.template operator()<I>() for every call of the protocol.
 template <typename F, std::size_t... I>
 void for_each_call(F f, std::index_sequence<I...>) {
   (f.template operator()<I>(), ...);

@@ -13,7 +13,7 @@
 namespace fjord::scripting {
 namespace {
 
-/// How a process ends that does `what` in the sandbox: the signal, or its exit code less 1000.
+/// Returns how a process ends that runs `what` in the sandbox: the signal, or its exit code minus 1000.
 int end_of(void (*what)(), std::uint64_t cpu_seconds = 10) {
   const pid_t child = ::fork();
   if (child == 0) {

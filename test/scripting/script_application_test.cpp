@@ -1,4 +1,4 @@
-// Real programs in real processes, without a cluster around them.
+// Real programs in real processes, without a cluster.
 
 #include "fjord/scripting/script_application.h"
 
@@ -106,7 +106,7 @@ TEST_CASE("script: map, combine and reduce compute what they say, however the va
     REQUIRE(tuples.all.size() == 1);
     const auto& [key, value] = tuples.all[0];
     apart[key].push_back(value);
-    packed[key] += value;  // as storage nodes did it that had no batches
+    packed[key] += value;  // As storage nodes without batches send them.
   }
   for (const auto& [key, values] : apart) {
     for (const std::vector<std::string>& one_by_one : {values, {packed[key]}}) {

@@ -1,4 +1,4 @@
-// What a task makes of many documents and keys: real programs in real processes, the engine's groups, no cluster.
+// Tasks over many documents and keys: real programs in real processes, the engine's groups, no cluster.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -53,7 +53,7 @@ class World {
   std::shared_ptr<const DocumentTypeRepo> types;
 };
 
-/// Documents with n from 0 to `count`, of a hundred cities.
+/// Documents with n from 0 to `count` - 1, of a hundred cities.
 class Documents {
  public:
   Documents(const World& world, int count, std::size_t text_bytes = 0) {
@@ -77,7 +77,7 @@ class Documents {
   std::vector<EncodedDocument> encoded_;
 };
 
-/// What the engine does with the documents of a task. Number and error of those that failed.
+/// Maps the documents as the engine does in a task. Returns number and error of the failed ones.
 Result<Failed> map_all(Accumulator& table, std::span<const DocumentView> documents) {
   Failed failed;
   for (std::size_t done = 0; done < documents.size();) {
@@ -92,7 +92,7 @@ Result<Failed> map_all(Accumulator& table, std::span<const DocumentView> documen
   return failed;
 }
 
-/// What each of the documents makes by itself, when they go over together and when each does alone.
+/// Checks that each document emits the same tuples alone and together with others.
 void check_apart(Application& application, std::span<const DocumentView> documents, std::size_t failed_expected) {
   const auto table = make_accumulator(application);
   std::size_t failed = 0;
@@ -137,7 +137,7 @@ Rows rows_of(const Result<Rows>& result) {
   return *result;
 }
 
-/// All that comes out of a task, byte by byte.
+/// Returns the bytes of all tuples of a task.
 std::string tuples_of(GroupStore& store) {
   std::string all;
   mapreduce::Tuple tuple;
@@ -192,7 +192,7 @@ TEST_CASE("script task: tuples of documents that go over together can be told fr
 TEST_CASE("script task: a repeated task puts the same bytes, though combine depends on the order") {
   World world;
   const Documents documents(world, 20'000);
-  // Another order, as another replica has it, in other blocks.
+  // Another order and other blocks, as another replica has them.
   std::vector<DocumentView> others;
   for (std::size_t i = 0; i < documents.views.size(); ++i) others.push_back(documents.views[(i * 7919 + 1) % 20'000]);
   const std::string combine =
@@ -264,7 +264,7 @@ TEST_CASE("script task: a document on which the program fails is named with its 
   REQUIRE(failed->size() == 1);
   CHECK(failed->begin()->first == 7);
   CHECK_THAT(failed->begin()->second, Catch::Contains(said) && Catch::StartsWith("script:"));
-  // What it emitted before does not count.
+  // Tuples that it emitted before the failure do not count.
   CHECK(table->tuples() == 299);
   const Rows rows = rows_of(reduce_all(*application, *table->drain(0)));
   REQUIRE(rows.size() == 100);
@@ -276,7 +276,7 @@ TEST_CASE("script task: the limit on time is one on a call of a function, not on
   constexpr int kCalls = 100;
   const Documents documents(world, kCalls);
   const std::string loop = "local function take_time(n) for i = 1, n do end end\n";
-  // All calls together take three times the limit and the grace, one of them a tenth of the limit.
+  // All calls together take three times the limit and the grace; a single one takes a tenth of the limit.
   constexpr std::int64_t kLimitMs = 400, kCallUs = 40'000, kTimedTurns = 1'000'000;
   const auto timed = world.make(fmt::format("{}function map() take_time({}) end\n{}", loop, kTimedTurns, kCount));
   std::int64_t turns_us = std::numeric_limits<std::int64_t>::max();
@@ -307,7 +307,7 @@ TEST_CASE("script task: the limit on time is one on a call of a function, not on
   if (slow == "combine") {
     CHECK(rows == Rows{{"k", std::to_string(kCalls)}});
   } else {
-    // All in one process: none was lost and its documents given to another one.
+    // All in one process: no process was lost with its documents passed to another one.
     std::set<int> calls;
     for (const auto& [id, number] : rows) calls.insert(std::stoi(number));
     CHECK(calls.size() == kCalls);
@@ -352,7 +352,7 @@ TEST_CASE("script task: the limit of CPU time is one of the task, however many p
 TEST_CASE("script task: the process needs no more memory for many documents than for one") {
   World world;
   const Documents documents(world, 4, std::size_t{1} << 20);
-  // Its address space is half a gigabyte.
+  // The address space of the process is half a gigabyte.
   const auto application =
       world.make("function map(doc, emit) emit('bytes', #doc.fields.text) end\n" + kAdd, {{"memory_mb", "16"}});
   const auto table = make_accumulator(*application);

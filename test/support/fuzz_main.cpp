@@ -1,9 +1,9 @@
-// Drives LLVMFuzzerTestOneInput where libFuzzer is missing: first with every file of the corpus, then with mutations of
-// them. It follows no coverage; it is repeatable (the same seed gives the same inputs) and runs under any sanitizer.
+// Drives LLVMFuzzerTestOneInput without libFuzzer: first with every file of the corpus, then with mutations of these
+// files. It does not follow coverage. It is repeatable (equal seeds give equal inputs) and runs under any sanitizer.
 //
 //   x_fuzz [--runs=N] [--seed=N] [file or folder...]
 //
-// The input in progress is kept in a file, x_fuzz.input in the working folder, that stays behind when a run crashes.
+// The current input is kept in the file x_fuzz.input in the working folder, which remains if a run crashes.
 
 #include <algorithm>
 #include <charconv>
@@ -52,7 +52,7 @@ Bytes read_file(const std::filesystem::path& path) {
   return Bytes(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
 }
 
-/// The files in order of their names, so that a seed means the same on every machine; and the empty input.
+/// Returns the files in order of their names, so that a seed means the same on every machine, and the empty input.
 std::vector<Bytes> read_corpus(const std::vector<std::filesystem::path>& places) {
   std::vector<std::filesystem::path> files;
   for (const auto& place : places) {
@@ -83,11 +83,11 @@ class Mutator {
   }
 
  private:
-  /// Not std::uniform_int_distribution, whose numbers differ from one standard library to the next.
+  /// Not std::uniform_int_distribution, whose numbers differ between standard libraries.
   std::size_t below(std::size_t bound) { return static_cast<std::size_t>(engine_() % bound); }
 
   std::uint8_t any_byte() {
-    // Lengths, counts and type tags break most often at the edges.
+    // Edge values of lengths, counts and type tags break most often.
     static constexpr std::uint8_t kEdges[] = {0, 1, 0x7f, 0x80, 0xff};
     if (below(2) == 0) return kEdges[below(std::size(kEdges))];
     return static_cast<std::uint8_t>(below(256));
@@ -120,7 +120,7 @@ class Mutator {
   const std::vector<Bytes>& corpus_;
 };
 
-/// Keeps the input in progress in a file; what was written is there even if the process dies in the next instant.
+/// Keeps the current input in a file, which survives if the process dies at any time.
 class Record {
  public:
   explicit Record(std::filesystem::path path)

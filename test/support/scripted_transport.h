@@ -11,8 +11,8 @@
 
 namespace fjord::test {
 
-/// A transport whose answers are given by the test, each after `delay` on the caller's executor. A call that is not
-/// answered ends with Timeout at its deadline, as the seam promises.
+/// A transport whose answers come from the test, each after `delay` on the caller's executor. A call without an answer
+/// ends with Timeout at its deadline, as the seam promises.
 /// Threading: one thread.
 class ScriptedTransport final : public rpc::Transport {
  public:
@@ -21,18 +21,18 @@ class ScriptedTransport final : public rpc::Transport {
     rpc::Request request;
     Duration timeout;
   };
-  /// The answer to a call; empty: none.
+  /// Returns the answer to a call; empty: no answer.
   using Script = std::function<std::optional<Result<rpc::Reply>>(const rpc::Address& to, rpc::Request& request)>;
 
   void set_script(Script script) { script_ = std::move(script); }
   void set_delay(Duration delay) { delay_ = delay; }
-  /// Instead of the same one for all.
+  /// Replaces the common delay by one for each call.
   void set_delay_of(std::function<Duration(const rpc::Address& to, const rpc::Request& request)> delay_of) {
     delay_of_ = std::move(delay_of);
   }
   const std::vector<Sent>& sent() const { return sent_; }
 
-  /// The requests of one kind, oldest first.
+  /// Returns the requests of one kind, oldest first.
   template <typename R>
   std::vector<R> sent_of() const {
     std::vector<R> requests;

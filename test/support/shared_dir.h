@@ -6,10 +6,11 @@
 
 namespace fjord::test {
 
-/// The file or folder `relative` of the shared folder, which holds test vectors and data sets outside this repository.
-/// Its place is the environment variable FJORD_SHARED_DIR, or else the CMake cache variable of the same name.
+/// Returns the path of the file or folder `relative` in the shared folder, which holds test vectors and data sets
+/// outside this repository. The environment variable FJORD_SHARED_DIR, or else the CMake cache variable of this name,
+/// says where it is.
 ///
-/// Without it the running test case prints a warning that says what it leaves out, and gets nothing:
+/// If there is no shared folder, prints a warning that says what the running test case leaves out, and returns nothing:
 ///
 ///     const auto vectors = test::shared_path("vectors/ids");
 ///     if (!vectors) return;

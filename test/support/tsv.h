@@ -10,10 +10,10 @@
 
 namespace fjord::test {
 
-/// A row of a vector file by column name; a column that the row does not reach is empty.
+/// A row of a vector file by column name; columns missing from the row are empty.
 using TsvRow = std::map<std::string, std::string, std::less<>>;
 
-/// Splits at `separator`; one more part than there are separators.
+/// Splits at `separator`; returns one part more than there are separators.
 inline std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   for (;;) {
@@ -43,7 +43,7 @@ inline std::string unescape_tsv(std::string_view text) {
   return out;
 }
 
-/// Reads a vector file: '#' lines, a line of column names, rows. Call it from inside a test case.
+/// Reads a vector file: lines with '#', a line of column names, then rows. Call it from inside a test case.
 inline std::vector<TsvRow> read_tsv(const std::filesystem::path& path) {
   std::ifstream file(path);
   REQUIRE(file.is_open());

@@ -7,7 +7,7 @@ using fjord::cli::split_csv;
 
 namespace {
 
-/// Gives `text` in pieces of `piece` bytes.
+/// Returns a source that gives `text` in pieces of `piece` bytes.
 CsvReader::Source source_of(std::string text, std::size_t piece) {
   return
       [text = std::move(text), piece, at = std::size_t{0}](std::span<char> into) mutable -> fjord::Result<std::size_t> {

@@ -13,7 +13,7 @@ namespace {
 using visitors::PositionRange;
 using visitors::VisitToken;
 
-/// A folder that goes away.
+/// A temporary folder, removed by its destructor.
 struct Folder {
   Folder() { std::filesystem::create_directory(path); }
   ~Folder() { std::filesystem::remove_all(path); }
@@ -23,7 +23,7 @@ struct Folder {
 };
 
 std::string content(const std::string& path) {
-  auto file = InputFile::open(path);  // unpacks
+  auto file = InputFile::open(path);  // Decompresses.
   REQUIRE(file.has_value());
   auto all = (*file)->read_all(std::size_t{1} << 30);
   REQUIRE(all.has_value());
@@ -52,7 +52,7 @@ TEST_CASE("an export that is killed is cut back to the buckets that its progress
     REQUIRE((*file)->save(token_of(1)).is_ok());
     REQUIRE((*file)->commit(bucket(1)).is_ok());
     REQUIRE((*file)->add(bucket(2), "lost\n", 1).is_ok());
-  }  // as if killed: bucket 1 is in the file and not in the progress file
+  }  // As if killed here: bucket 1 is in the file, but not in the progress file.
   CHECK(content(path) == "a\nc\nb\n");
   auto file = ExportFile::open(path, ExportFile::Mode::Resume);
   REQUIRE(file.has_value());

@@ -6,7 +6,7 @@
 namespace fjord::cli {
 namespace {
 
-/// A feed over a file that stays empty: parse() is asked with records of the test.
+/// Parses one record of the test, with a feed whose file stays empty.
 rpc::Operation parsed(const std::string& text, Status* refused = nullptr) {
   const std::vector<std::string> schemas = {
       "document item { field title type string { } field plays type int { header } }"};

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kState = 1;
 
-/// A storage node on a simulated disk, as a storage process makes it from its configuration.
+/// A storage node on a simulated disk, made from a configuration as a storage process does it.
 class ConfiguredNode {
  public:
   ConfiguredNode(const std::string& engine, const std::string& durability)
@@ -40,7 +40,7 @@ class ConfiguredNode {
     REQUIRE(caller_.ask(kAddress, poll).status);
   }
 
-  /// How often the disk was synced for it.
+  /// Returns the number of syncs of the disk for one replica set.
   std::uint64_t syncs_of_replica_set() {
     return syncs_of([&] {
       rpc::SetReplicaSets request;
@@ -102,7 +102,7 @@ TEST_CASE("storage process: with durability sync writes are synced, unless their
   const std::string engine = GENERATE("slotfile", "leveldb");
   CAPTURE(engine);
   ConfiguredNode node(engine, "sync");
-  CHECK(node.syncs_of_replica_set() > 0);  // It makes the bucket too.
+  CHECK(node.syncs_of_replica_set() > 0);  // It creates the bucket, too.
   CHECK(node.syncs_of_remove(rpc::Durability::Default) == 1);
   CHECK(node.syncs_of_remove(rpc::Durability::Sync) == 1);
   CHECK(node.syncs_of_remove(rpc::Durability::Process) == 0);

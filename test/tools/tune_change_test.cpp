@@ -14,7 +14,7 @@ std::vector<rpc::ConfigChange> versions() {
       {3, 3'000'000, "someone", {"storage.visitors_max=2", "storage.held_bytes_max=128MiB", "cluster.redundancy=3"}}};
 }
 
-/// Advice to set each of these knobs to so many times what it is.
+/// Returns a report that advises to multiply each of these knobs by its factor.
 tuner::Report report_of(const std::vector<std::pair<std::string_view, std::int64_t>>& factors) {
   tuner::Report report;
   for (const auto& [name, factor] : factors) {
@@ -75,7 +75,7 @@ TEST_CASE("tune: a plan applies live settings, one structural one of them, and s
   REQUIRE(plan.changes.size() == 5);
   CHECK(plan.changes[0].may_be_applied);
   CHECK(plan.changes[0].new_text == "256MiB");
-  CHECK_FALSE(plan.changes[1].may_be_applied);  // one structural change at a time
+  CHECK_FALSE(plan.changes[1].may_be_applied);  // Only one structural change at a time.
   CHECK(plan.changes[2].may_be_applied);
   CHECK(plan.changes[3].why_not.find("configuration file") != std::string::npos);
   CHECK(plan.changes[4].why_not.find("fjord job run") != std::string::npos);

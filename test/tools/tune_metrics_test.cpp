@@ -54,12 +54,12 @@ TEST_CASE("tune metrics: rates, times and shares of a period, of all nodes toget
   CHECK(figures.nodes_read == 3);
   CHECK(figures.nodes_silent == 0);
   CHECK(figures.reads_per_s == 80);
-  CHECK(figures.writes_per_s == 20);  // a condition that does not hold is an answer
+  CHECK(figures.writes_per_s == 20);  // A condition that does not hold is an answer.
   CHECK(figures.failed_per_s == 5);
   CHECK(figures.operations == 1050);
   CHECK(figures.pending == 7);
   CHECK(*figures.mean_s == Approx(0.01));
-  CHECK(*figures.p99_s <= 0.01);  // the slow ones were before
+  CHECK(*figures.p99_s <= 0.01);  // The slow ones were before the period.
   CHECK(figures.docblocks_per_s == 20);
   CHECK(figures.scan_bytes_per_s == Approx(20e6));
   CHECK(figures.visitors_running == 2);
@@ -100,20 +100,20 @@ TEST_CASE("tune metrics: what is measured replaces what is assumed, and each inp
   CHECK(origin_of(inputs, "p99_s").starts_with("measured"));
   CHECK(origin_of(inputs, "latency_target_s") == "assumed");
 
-  // Distributors that look for jobs are no visits.
+  // Visits by distributors that look for jobs do not count.
   tuner::Workload unvisited;
   const auto rarely = figures_between(before, reading(10, {distributor(900, 300, 0, 0, 0), storage(30, 1, 0, 5, 10)}));
   CHECK(origin_of(take_figures(rarely, false, {}, unvisited), "scan_share") == "assumed");
   CHECK(unvisited.scan_share == tuner::Workload().scan_share);
 
-  // How much visits matter was said.
+  // The workload file says how much visits matter.
   tuner::Workload said;
   said.scan_share = 0.7;
   CHECK(origin_of(take_figures(figures, true, {}, said), "scan_share") == "workload file");
   CHECK(said.scan_share == 0.7);
   CHECK(said.reads_per_s == 90);
 
-  // Nobody asked for anything: that is no workload.
+  // A period without operations is no workload.
   tuner::Workload idle;
   const auto nothing = take_figures(figures_between(before, before), false, {}, idle);
   CHECK(idle.reads_per_s == tuner::Workload().reads_per_s);

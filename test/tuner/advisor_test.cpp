@@ -14,7 +14,7 @@ namespace {
 
 Workload example() { return parse_workload(example_workload(), "example").value(); }
 
-/// Workloads of all kinds.
+/// Returns workloads of all kinds.
 std::vector<Workload> workloads() {
   std::vector<Workload> all = {example()};
   for (const model::Scenario& scenario : model::held_out_scenarios()) all.push_back(scenario.workload);
@@ -34,7 +34,7 @@ double clamp(double x, double low, double high) { return x < low ? low : x > hig
 
 using Recompute = std::function<double(const std::function<double(const char*)>&)>;
 
-/// Each formula a second time, by hand.
+/// Each formula again, computed by hand.
 const std::map<std::string_view, Recompute>& by_hand() {
   static const std::map<std::string_view, Recompute> all = {
       {"storage.file_bytes_max",
@@ -139,9 +139,9 @@ TEST_CASE("advisor: every changed knob can be computed again from the inputs tha
     for (const Advice& advice : report.advice) {
       CAPTURE(std::string(advice.knob->name));
       ++changed;
-      // As the text says,
+      // As the formula in the text says,
       CHECK(value_of(*advice.knob, advice.formula, advice.inputs).value() == advice.new_value);
-      // and as the paper and the practices say.
+      // and as computed by hand.
       REQUIRE(by_hand().contains(advice.knob->name));
       const auto in = [&](const char* name) {
         const bool is_optional =
@@ -177,7 +177,7 @@ TEST_CASE("advisor: every changed knob has a reason, a source, what binds it and
         CHECK(flip.advice != advice.new_value);
       }
     }
-    // Every knob is either changed, or kept with a reason, or was right.
+    // Every knob is changed, kept with a reason, or was right before.
     for (const Kept& kept : report.kept) CHECK_FALSE(kept.why.empty());
   }
 }
@@ -212,7 +212,8 @@ TEST_CASE("advisor: what may be a loss is not advised, and it is said why") {
       for (const Advice& advice : report.advice) {
         if (!advice.effect || !report.predicted_before.fits) continue;
         CAPTURE(advice.knob->name, advice.effect->gain);
-        CHECK(advice.effect->low > 0.99);  // shown is the value of the formula, which the last choice may have moved
+        CHECK(advice.effect->low > 0.99);  // The value of the formula is shown, which the final choice may have
+                                           // changed.
         ++changes;
       }
       for (const Kept& kept : report.kept) put_back += kept.why.find("may be a loss") != std::string::npos ? 1 : 0;
@@ -323,7 +324,7 @@ TEST_CASE("advisor: takes less than a second") {
   const Report report = advise(example(), HardwareProfile());
   const auto taken = std::chrono::steady_clock::now() - begin;
   CHECK_FALSE(report.advice.empty());
-  // Some ten milliseconds; a busy machine or a sanitizer may make more of it.
+  // Usually tens of milliseconds; more on a busy machine or under a sanitizer.
   CHECK(taken < std::chrono::seconds(1));
 }
 

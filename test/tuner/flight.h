@@ -8,13 +8,13 @@
 #include "fjord/tuner/pilot.h"
 #include "hand_clock.h"
 
-/// A pilot under test, and what is shown to it.
+/// A pilot under test with its input.
 namespace fjord::tuner {
 
 inline constexpr const char* kVisitorsMax = "storage.visitors_max";
 inline constexpr const char* kSplitLimit = "distributor.bucket_bytes_max";
 
-/// A period of a cluster that has something to do.
+/// Returns the input of a period in which the cluster is busy.
 inline PilotInput busy(double p99_s, double mean_s = 0.002) {
   PilotInput input;
   input.figures.seconds = 10;
@@ -35,7 +35,7 @@ inline PilotOptions only(std::string_view loop, ControlMode mode) {
   return options;
 }
 
-/// A pilot, and the settings that it turns, which are as it orders.
+/// A pilot, and the settings that its orders have changed.
 struct Flight {
   explicit Flight(const PilotOptions& options) : pilot(options, clock) {}
 

@@ -66,10 +66,10 @@ TEST_CASE("guard rails: a structural change has to be far off, or to gain more t
   CHECK_FALSE(rails.check(change, {}));
   change.predicted_gain = 1.2;
   CHECK(rails.check(change, {}));
-  change.moved_bytes = 40e9;  // 0.33 % of a day's work
+  change.moved_bytes = 40e9;  // 0.33 % of a day's work.
   CHECK(rails.check(change, {}));
   GuardOptions slow;
-  slow.work_bytes_per_hour = 10e9;  // a sixth of a day's work
+  slow.work_bytes_per_hour = 10e9;  // A sixth of a day's work.
   CHECK_FALSE(GuardRails(slow, clock).check(change, {}));
   CHECK(rails.check(change_of("storage.file_bytes_max", 16 << 20, 64 << 20), {}));
 }

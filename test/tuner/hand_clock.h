@@ -4,7 +4,7 @@
 
 namespace fjord::tuner {
 
-/// A clock that the test moves.
+/// A clock that moves only by advance().
 class HandClock final : public Clock {
  public:
   MonotonicTime now() const override { return now_; }

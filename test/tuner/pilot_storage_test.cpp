@@ -6,7 +6,7 @@
 #include "fjord/common/random.h"
 #include "flight.h"
 
-/// The loops `entries` and `cache`: what they need comes from the engines of the storage nodes.
+/// The loops `entries` and `cache`, whose input comes from the engines of the storage nodes.
 namespace fjord::tuner {
 namespace {
 
@@ -15,7 +15,7 @@ constexpr const char* kIndexBytes = "storage.index_bytes_max";
 constexpr double kMiB = 1 << 20;
 constexpr double kGiB = 1 << 30;
 
-/// Puts of a node to slotfiles of one size, of whose time searching is a share.
+/// Returns the puts of a node to slotfiles of one size; `search_share` is the part of their time spent on searching.
 NodePuts puts_of(std::uint64_t node, double entries, double search_share, double puts = 100) {
   constexpr double kPut = 100e-6;
   return {node, {{.puts = puts, .entries = entries, .put_s = kPut, .search_s = search_share * kPut}}};
@@ -28,7 +28,7 @@ PilotInput with_puts(std::vector<NodePuts> puts, std::int64_t entries_max) {
   return input;
 }
 
-/// Shares of the time that waits for indexes and documents take, on nodes with 16 GiB for both.
+/// Returns input with the shares of time spent waiting for indexes and documents, on nodes with 16 GiB for both.
 PilotInput with_waits(double index, double document, std::int64_t index_bytes_max) {
   PilotInput input = busy(0.005);
   input.figures.index_wait_share = index;
@@ -47,16 +47,16 @@ constexpr std::int64_t kOneGiB = 1 << 30;
 
 TEST_CASE("pilot entries: lowered to where the search takes its share, when as many nodes as the quorum agree") {
   Flight flight{only("entries", ControlMode::On)};
-  // Nine tenths for 9000 entries: half of the time would be for a ninth of them.
+  // The search takes nine tenths of the time with 9000 entries; it would take half of it with a ninth of them.
   const PilotInput one = with_puts({puts_of(0, 9000, 0.9), puts_of(1, 9000, 0.2), puts_of(2, 9000, 0.2)}, 16384);
   flight.steps(20, one);
   CHECK(flight.orders.empty());
   const PilotInput two = with_puts({puts_of(0, 9000, 0.9), puts_of(1, 9000, 0.8), puts_of(2, 9000, 0.2)}, 16384);
   flight.steps(2, two);
-  CHECK(flight.orders.empty());  // for too short a time
+  CHECK(flight.orders.empty());  // For too short a time.
   flight.steps(1, two);
   REQUIRE(flight.orders.size() == 1);
-  // A quarter of 9000 is what the second can do, the first wants a ninth; two are not content with more than 2250.
+  // The second node can take a quarter of 9000, the first one a ninth; two nodes cannot take more than 2250.
   CHECK(flight.orders[0].new_value == 2048);
   CHECK(flight.orders[0].reason.find("2 nodes found puts bound") != std::string::npos);
   CHECK(flight.pilot.is_watching());
@@ -82,7 +82,7 @@ TEST_CASE("pilot entries: a cluster of one node is its own quorum, and the least
   node.costs.push_back({.puts = 100, .entries = 900, .put_s = 40e-6, .search_s = 4e-6});
   flight.steps(4, with_puts({node}, 1 << 20));
   REQUIRE(flight.orders.size() == 1);
-  CHECK(flight.orders[0].new_value == 1024);  // 2000, and half of the rest for the power of two
+  CHECK(flight.orders[0].new_value == 1024);  // 2000, rounded to the nearest power of two.
 }
 
 TEST_CASE("pilot entries: the rails hold a second change within their pause, and one that is too small to gain") {
@@ -94,14 +94,14 @@ TEST_CASE("pilot entries: the rails hold a second change within their pause, and
   CHECK(flight.orders.size() == 1);
   CHECK(flight.noted(PilotNote::Kind::Held, "too recent"));
 
-  // Half as many entries: less than three times off. It would save 20 us of a put.
+  // Half as many entries are less than three times off, and would save 20 us of a put.
   const auto small = [](double mean_s) {
     PilotInput input = with_puts({puts_of(0, 8000, 0.6), puts_of(1, 8000, 0.6)}, 8192);
     input.figures.mean_s = mean_s;
     return input;
   };
   Flight slow{only("entries", ControlMode::On)};
-  slow.steps(10, small(0.002));  // of which an operation takes two thousand
+  slow.steps(10, small(0.002));  // An operation takes two thousand us.
   CHECK(slow.orders.empty());
   CHECK(slow.noted(PilotNote::Kind::Held, "3.0 times off"));
   Flight fast{only("entries", ControlMode::On)};
@@ -119,14 +119,14 @@ TEST_CASE("pilot entries: somebody who sets it begins anew, and what was taken b
   REQUIRE(flight.values[kEntriesMax] == 512);
   flight.values[kEntriesMax] = 1 << 24;
   flight.steps(100, with_puts({puts_of(0, 9000, 0.9), puts_of(1, 9000, 0.2)}, 0));
-  CHECK_FALSE(flight.noted(PilotNote::Kind::Held, "too recent"));  // what the other has reported before is forgotten
+  CHECK_FALSE(flight.noted(PilotNote::Kind::Held, "too recent"));  // Earlier reports of the other node do not count.
   flight.steps(3000, with_puts({puts_of(0, 9000, 0.2), puts_of(1, 9000, 0.2)}, 0));
   flight.steps(10, with_puts({puts_of(0, 9000, 0.2), puts_of(1, 9000, 0.9)}, 0));
-  CHECK(flight.orders.size() == 1);  // and that of the first is too old
+  CHECK(flight.orders.size() == 1);  // The report of the first node is too old.
   flight.steps(10, bound);
   REQUIRE(flight.orders.size() == 2);
   CHECK(flight.orders[1].old_value == 1 << 24);
-  // It is worse: taken back, and 512 is out of the question from now on.
+  // The change is worse: it is rolled back, and 512 is not tried again.
   PilotInput worse = bound;
   worse.figures.mean_s = 0.004;
   flight.steps(3, worse);
@@ -140,7 +140,7 @@ TEST_CASE("pilot entries: somebody who sets it begins anew, and what was taken b
 
 namespace {
 
-/// Nodes of which a put searches all entries of its slotfile, as in seed 5.3.1: some are slower, all change.
+/// Nodes where a put searches all entries of its slotfile, as in [VDS 2007, 5.3.1]. Some are slower, and all change.
 class SearchingNodes {
  public:
   explicit SearchingNodes(std::uint64_t seed) : random_(seed) {
@@ -148,7 +148,7 @@ class SearchingNodes {
     for (Node& node : nodes_) node = draw();
     for (Node& node : nodes_) node.entries = 20'000 + 200'000 * random_.uniform();
   }
-  /// As many are bought as there were.
+  /// Replaces each node by another one that searches `faster` times as fast and has as many entries.
   void replace_all(double faster) {
     for (Node& node : nodes_) {
       const double entries = node.entries;
@@ -163,7 +163,7 @@ class SearchingNodes {
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
       Node& node = nodes_[i];
       node.speed = std::clamp(node.speed * (1 + 0.01 * (random_.uniform() - 0.5)), 0.9, 1.1);
-      // Slotfiles are split as they are written to, and have between half of the limit and all of it.
+      // Slotfiles split as they are written to, and have between half of the limit and all of it.
       const double wanted = 0.75 * static_cast<double>(entries_max);
       node.entries = node.entries > wanted ? std::max(wanted, node.entries / 2) : node.entries * 1.001;
       const double noise = 1 + 0.1 * (random_.uniform() - 0.5);
@@ -176,7 +176,7 @@ class SearchingNodes {
     input.figures.p99_s = 5 * *input.figures.mean_s;
     return input;
   }
-  /// With how many entries the search takes half of a put's time, on the slowest node but one.
+  /// Returns the number of entries with which the search takes half of a put's time on the second slowest node.
   double limit() const {
     std::vector<double> limits;
     for (const Node& node : nodes_) limits.push_back(node.rest_s / node.entry_s);
@@ -220,14 +220,14 @@ TEST_CASE("pilot entries: finds the limit of the slowest node but one, on nodes 
       const double limit = std::max(256.0, nodes.limit());
       const auto value = static_cast<double>(flight.values[kEntriesMax]);
       CAPTURE(value, limit);
-      CHECK(value <= 3 * limit);  // within the rails' hysteresis
+      CHECK(value <= 3 * limit);  // Within the hysteresis of the guard rails.
       CHECK(value >= limit / 2.5);
       ++judged;
       if (value <= 1.25 * limit) ++close;
     };
     run(60);
     judge();
-    // Slower ones take their places; then faster ones, and somebody begins anew.
+    // Slower nodes replace all; then faster ones do, and an operator resets the setting.
     nodes.replace_all(0.1);
     run(2500);
     judge();
@@ -245,7 +245,7 @@ TEST_CASE("pilot cache: memory goes to indexes while waits for them cost more, a
   Flight flight{only("cache", ControlMode::On)};
   flight.steps(8, with_waits(0.3, 0.05, kOneGiB));
   REQUIRE(flight.orders.size() == 1);
-  CHECK(flight.orders[0].new_value == 2 * kOneGiB);  // a sixteenth of 16 GiB more
+  CHECK(flight.orders[0].new_value == 2 * kOneGiB);  // A sixteenth of 16 GiB more.
   CHECK(flight.orders[0].reason.find("indexes cost more") != std::string::npos);
   CHECK(flight.orders[0].reason.find("30.0 % and 5.0 %") != std::string::npos);
   flight.steps(30, with_waits(0.1, 0.09, kOneGiB));
@@ -286,7 +286,7 @@ TEST_CASE("pilot cache: advice is said once although the memory that is left swi
 
 namespace {
 
-/// Nodes with different memory, disks and data, which grows; what is read most changes.
+/// Nodes with different memory, disks and data. The data grows, and the most-read part of it changes.
 class CachingNodes {
  public:
   explicit CachingNodes(std::uint64_t seed) : random_(seed) {
@@ -299,7 +299,7 @@ class CachingNodes {
       node.seek_s = 0.3e-3 * (1 + 3 * random_.uniform());
     }
   }
-  /// Users read other documents, and many more of them.
+  /// Users read other documents, and the amounts of hot documents and indexes change by these factors.
   void shift(double hot, double indexes) {
     for (Node& node : nodes_) {
       node.hot *= hot;
@@ -329,7 +329,7 @@ class CachingNodes {
     return input;
   }
   double cost(double index_bytes) const { return waits(index_bytes).first + waits(index_bytes).second; }
-  /// Of all settings that the loop may choose.
+  /// Returns the lowest cost over all settings that the loop may choose.
   double best_cost() const {
     double budget = std::numeric_limits<double>::max();
     for (const Node& node : nodes_) budget = std::min(budget, node.memory);
@@ -339,7 +339,7 @@ class CachingNodes {
   }
 
  private:
-  static constexpr double kOperations = 1000;  // of a node, each second
+  static constexpr double kOperations = 1000;  // Operations per second on each node.
   struct Node {
     double memory = 0;
     double indexes = 0;
@@ -347,7 +347,7 @@ class CachingNodes {
     double load_s = 0;
     double seek_s = 0;
   };
-  /// What is used most stays longest: the last part of a cache saves less than the first.
+  /// The most-used data stays longest in a cache, so its last part saves less than its first.
   static double misses(double cache, double all) {
     const double share = std::clamp(cache / all, 0.0, 1.0);
     return (1 - share) * (1 - share);
@@ -384,7 +384,7 @@ TEST_CASE("pilot cache: comes near the best division, on nodes that differ and c
       for (int i = 0; i < periods; ++i) static_cast<void>(flight.step(nodes.period(flight.values[kIndexBytes])));
     };
     const auto judge = [&] {
-      // Waits of a thousandth of the time are nothing.
+      // Waits of a thousandth of the time do not matter.
       const double best = nodes.best_cost() + 0.01;
       const double ratio = (nodes.cost(static_cast<double>(flight.values[kIndexBytes])) + 0.01) / best;
       log_sum += std::log(ratio);
@@ -394,7 +394,7 @@ TEST_CASE("pilot cache: comes near the best division, on nodes that differ and c
     };
     run(400);
     judge();
-    nodes.shift(1.0, 2.0);  // many more documents
+    nodes.shift(1.0, 2.0);  // Many more documents.
     run(400);
     judge();
     nodes.shift(2.0, 0.7);

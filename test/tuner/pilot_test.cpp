@@ -72,14 +72,14 @@ TEST_CASE("pilot: what somebody else sets is taken over and left alone for a tim
   CHECK_FALSE(flight.pilot.is_watching());
   flight.steps(1, busy(1));
   REQUIRE(flight.orders.size() == orders + 1);
-  CHECK(flight.orders.back().old_value == 20);  // from there, not from its own value
+  CHECK(flight.orders.back().old_value == 20);  // From the value of the operator, not from its own.
 }
 
 TEST_CASE("pilot: a change of bucket sizes that is bad is taken back, with the id of the change, and not made again") {
   PilotOptions options = only("split", ControlMode::On);
   Flight flight{options};
   PilotInput input = busy(0.005);
-  input.size = {1e12, 10, 2};  // 1,500 buckets of 952 MB at most
+  input.size = {1e12, 10, 2};  // 1,500 buckets of at most 952 MB.
   flight.steps(5, input);
   REQUIRE(flight.orders.size() == 1);
   CHECK(flight.values[kSplitLimit] == 1LL << 30);
@@ -151,7 +151,7 @@ TEST_CASE("pilot: one change at a time, but visitors give way even while another
   flight.steps(3, breach);
   CHECK(flight.orders[1].loop == "visitors");
   CHECK(flight.orders[1].new_value < 8);
-  // And the change that may be the cause is still taken back.
+  // The change that may be the cause is still rolled back.
   CHECK(flight.orders.back().loop == "split");
   CHECK(flight.orders.back().reverts.size() == 1);
 }
@@ -176,16 +176,16 @@ TEST_CASE("pilot: a knob that nobody knows the value of is not turned, and that 
 
 namespace {
 
-/// Nodes that differ, wander, and now and then become slower or are replaced; users that ask more and less.
+/// Nodes that differ, drift, and sometimes become slower or are replaced; users whose load varies.
 class SimulatedCluster {
  public:
-  /// `unrest`: how much more than a little everything changes.
+  /// `unrest`: factor by which all variation is stronger than normal.
   SimulatedCluster(std::uint64_t seed, double unrest) : random_(seed), unrest_(unrest) {
     const auto count = 3 + random_.below(7);
     for (std::uint64_t i = 0; i < count; ++i) add_node(seed * 100 + i);
   }
 
-  /// What a change does to the nodes.
+  /// The effect of a change on the nodes.
   struct Harm {
     double speed = 1;
     double background = 0;  ///< As a share of the capacity.
@@ -268,13 +268,13 @@ struct SimulatedFlight {
     const std::int64_t visitors = flight.values.contains(kVisitorsMax) ? flight.values[kVisitorsMax] : 8;
     return flight.step(cluster.period(harm, visitors)).order;
   }
-  /// Until a change could be judged.
+  /// Runs until a change can be judged.
   void settle() {
     for (int i = 0; i < 40 || flight.pilot.is_watching() || flight.pilot.watch().periods_before() < 3; ++i) {
       CHECK_FALSE(takes_back_injected(period({})));
     }
   }
-  /// As if somebody had made a change that is to be watched.
+  /// Injects a change that the pilot has to watch, as if it had been ordered.
   void inject() {
     const std::int64_t old = std::exchange(cluster.bad_value, 1 << 20);
     flight.values.erase(std::string(SimulatedCluster::bad_knob().name));
@@ -310,7 +310,7 @@ TEST_CASE("pilot: bad advice is taken back within three periods, every time, on 
 
 namespace {
 
-/// Of so many changes that change nothing, how many are taken back.
+/// Returns how many of `trials` changes without effect are rolled back.
 int taken_back_of(int trials, double unrest) {
   int taken_back = 0;
   for (int seed = 1; seed <= trials; ++seed) {

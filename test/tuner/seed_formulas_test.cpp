@@ -15,7 +15,7 @@ struct EstimateRow {
   std::uint64_t estimate;
   std::uint64_t measured;
 };
-/// Table 5.1, with 10 buckets. A MB has 1024 kB.
+/// [VDS 2007, table 5.1], with 10 buckets. A MB has 1024 kB.
 constexpr EstimateRow kTable51[] = {
     {20'000, 155, 4 * 1024, 256, 256}, {20'000, 155, 8 * 1024, 128, 128}, {20'000, 155, 16 * 1024, 64, 32},
     {20'000, 155, 64 * 1024, 16, 8},   {20'000, 155, 128 * 1024, 8, 4},   {20'000, 155, 256 * 1024, 4, 2},
@@ -32,12 +32,12 @@ struct TrafficRow {
   double expected_kb;
   double measured_kb;
 };
-/// Table 6.1: the rows of a size are one to four copies.
+/// [VDS 2007, table 6.1]: the rows of a size have redundancy 1 to 4.
 constexpr TrafficRow kTable61[] = {
     {1, 4, 9.73, 10.92},   {2, 4, 14.48, 16.56},  {3, 4, 19.22, 22.27},  {4, 4, 23.97, 27.93},
     {1, 16, 35.87, 37.27}, {2, 16, 53.43, 55.95}, {3, 16, 70.99, 74.77}, {4, 16, 88.54, 93.73},
 };
-/// The documents have ids of 20 bytes, and its kb are 1000 bytes though 4 kB of characters are 4096.
+/// The documents have ids of 20 bytes. The table's kb are 1000 bytes, though 4 kB of characters are 4096.
 double document_bytes_of(const TrafficRow& row) { return row.document_kb * kKB + 20; }
 
 }  // namespace
@@ -73,7 +73,7 @@ TEST_CASE("seed formulas: table 6.1 was computed with one overhead of frames mor
     CAPTURE(row.document_kb, row.copies);
     const double size = document_bytes_of(row);
     CHECK(put_traffic_of_table(row.copies, size) / 1000 == Approx(row.expected_kb).margin(0.0055));
-    // The formula itself gives less: by the overhead of one put's frames, 232 bytes at 4 kB and 754 at 16 kB.
+    // The formula itself gives less, by the overhead of one put's frames: 232 bytes at 4 kB and 754 at 16 kB.
     const double missing = row.expected_kb * 1000 - put_traffic(row.copies, size);
     CHECK(missing == Approx(row.document_kb == 4 ? 232 : 754).margin(5.5));
   }
@@ -105,10 +105,10 @@ TEST_CASE("seed formulas: the number of buckets is bounded by entries and bytes 
 }
 
 TEST_CASE("seed formulas: visitor threads are 2.5 a CPU as long as their tuples fit") {
-  CHECK(visitor_threads_cpu(2) == 5);  // what the experiment of 6.3.1 found
+  CHECK(visitor_threads_cpu(2) == 5);  // The result of the experiment in [VDS 2007, 6.3.1].
   CHECK(visitor_threads_cpu(1) == 3);
   CHECK(visitor_threads_cpu(4) == 10);
-  // One million documents of 100 bytes of tuples in 1000 buckets: 100 kB a bucket.
+  // One million documents with 100 bytes of tuples each, in 1000 buckets: 100 kB per bucket.
   CHECK(tuple_memory_per_bucket(1e6, 1000, 100) == 100'000);
   CHECK(visitor_threads_memory(1e6, 1000, 1e6, 100) == 10);
   CHECK(visitor_threads_memory(999'999, 1000, 1e6, 100) == 9);

@@ -60,7 +60,7 @@ TEST_CASE("objective: less for slower answers, for failures and over the target;
   CHECK(of(failing)->speed == Approx(before.speed / 2));
   PeriodFigures with_scans = busy();
   with_scans.scan_bytes_per_s = 1e8;
-  CHECK_FALSE(of(with_scans)->scans.has_value());  // no visitor ran throughout
+  CHECK_FALSE(of(with_scans)->scans.has_value());  // No visitor ran throughout.
   with_scans.visitors_running = 1;
   CHECK(of(with_scans)->scans == 1e8);
   CHECK(of(with_scans)->total(0.5) == Approx(std::sqrt(before.speed * 1e8)));
@@ -122,13 +122,13 @@ TEST_CASE("watched change: visits count only while they run before and after") {
   slower.scan_bytes_per_s = 0.5e8;  // 0.5^0.2 = 0.87
   WatchedChange watch = after_a_change(Yardstick::Total, scanning);
   CHECK(verdict_of(watch, slower, 3) == Verdict::RollBack);
-  // A loop that divides what there is takes from visits on purpose.
+  // A loop that divides a resource takes it from visits on purpose.
   WatchedChange divided = after_a_change(Yardstick::Foreground, scanning);
   CHECK(verdict_of(divided, slower) == Verdict::Keep);
-  // The job has ended: that says nothing.
+  // The job has ended, so scans cannot be compared.
   WatchedChange ended = after_a_change(Yardstick::Total, scanning);
   CHECK(verdict_of(ended, busy()) == Verdict::Unknown);
-  // And where none ran before, one that begins says nothing for or against.
+  // A scan that begins after the change counts neither for nor against it.
   WatchedChange begun = after_a_change();
   CHECK(verdict_of(begun, slower) == Verdict::Keep);
 }

@@ -31,7 +31,7 @@ Document city(VisitorWorld& world, int i, const std::string& name) {
 }
 std::string id_of(int i) { return "id:t:city:n=" + std::to_string(i) + ":" + std::to_string(i); }
 
-/// A subscriber that keeps a copy of what it is told, and how often it was told.
+/// A subscriber that keeps a copy of the documents, and counts its events.
 struct Subscriber {
   explicit Subscriber(VisitorWorld& w, ChangeFeedOptions options = {},
                       std::function<void(const ChangeFeed&)> on_listed = nullptr)
@@ -64,7 +64,7 @@ struct Subscriber {
     world.executor->post([this] { feed->start(); });
   }
 
-  /// Runs until it has looked at everything once more.
+  /// Runs until the subscriber has looked at all buckets once more.
   bool catch_up() {
     const int until = rounds + 2;
     return world.run_until([&] { return rounds >= until || resync || end; }, seconds(60));
@@ -82,8 +82,8 @@ struct Subscriber {
   std::unique_ptr<ChangeFeed> feed;
 };
 
-/// An engine that finds, when entries are read, that one of them is lost: it gives what is before that one, and passes
-/// over it from then on.
+/// An engine that finds, when entries are read, that one of them is lost. It returns those before it, and skips it from
+/// then on.
 class LosesOneWhenRead final : public test::ForwardingProvider {
  public:
   using ForwardingProvider::ForwardingProvider;
@@ -114,7 +114,7 @@ TEST_CASE("a subscriber is told of every document once, and then of each change"
   VisitorWorld world(1, 2, kSchema);
   for (int i = 0; i < 100; ++i) world.put(city(world, i, "old"));
   ChangeFeedOptions options;
-  options.block_bytes = 2000;  // many pages
+  options.block_bytes = 2000;  // Leads to many pages.
   options.buckets_per_call = 3;
   Subscriber subscriber(world, options);
   REQUIRE(subscriber.catch_up());
@@ -240,7 +240,7 @@ TEST_CASE("who was told more than a resumed token says is told RESYNC when a rem
   VisitorWorld world(7, 1, kSchema);
   for (int i = 0; i < 20; ++i) world.put(city(world, i, "old"));
   world.remove(id_of(5));
-  world.forget_removes(Timestamp{world.last_timestamp() + 1});  // No first copy needs to know of these.
+  world.forget_removes(Timestamp{world.last_timestamp() + 1});  // The first copy need not contain these.
   ChangeFeedOptions options;
   std::optional<ChangeToken> first;
   Subscriber subscriber(world, options, [&](const ChangeFeed& feed) {
@@ -295,7 +295,7 @@ TEST_CASE("a subscriber that keeps up does not notice that removes are dropped, 
   Subscriber subscriber(world);
   REQUIRE(subscriber.catch_up());
   const int told = subscriber.told;
-  world.forget_removes(Timestamp{world.last_timestamp() + 1});  // All that the subscriber has heard of.
+  world.forget_removes(Timestamp{world.last_timestamp() + 1});  // All removes that the subscriber has received.
   world.raise_epochs();
   world.put(city(world, 100, "new"));
   REQUIRE(subscriber.catch_up());
@@ -303,14 +303,14 @@ TEST_CASE("a subscriber that keeps up does not notice that removes are dropped, 
   CHECK(subscriber.feed->progress().begun_anew == 0);
   CHECK(*ChangeToken::parse(subscriber.feed->token().to_text()) == subscriber.feed->token());
 
-  // Something came late, and nothing was dropped since: the bucket is given anew, which tells all.
+  // A late version came and no removes were dropped since: the whole bucket is sent again.
   world.put_late(city(world, 200, "late"), 5);
   world.raise_epochs();
   REQUIRE(subscriber.catch_up());
   CHECK_FALSE(subscriber.resync.has_value());
   CHECK(subscriber.copy.contains(id_of(200)));
 
-  // Removes were dropped since, and a late one may have been among them.
+  // Removes were dropped since; a late one may be among them.
   world.put_late(city(world, 300, "late"), 6);
   world.forget_removes(Timestamp{world.last_timestamp() + 1});
   world.raise_epochs();
@@ -349,7 +349,7 @@ TEST_CASE("a bucket that cannot be read now is told of later, and losses of answ
 }
 
 TEST_CASE("what a replica finds to be lost while it is read is told from another one") {
-  VisitorWorld world(12, 3, kSchema);  // Named in turn.
+  VisitorWorld world(12, 3, kSchema);  // The distributor names the nodes in turn.
   std::vector<LosesOneWhenRead*> lossy;
   for (auto& provider : world.nodes[0].buckets->providers) {
     auto made = std::make_unique<LosesOneWhenRead>(std::move(provider));
@@ -401,7 +401,7 @@ TEST_CASE("positions of split and joined buckets are what is known of their part
   CHECK(token.at(whole) == ChangePosition{100, 0, 0, 110});
   token.set(high, {.after_us = 150, .epoch = 8, .checksum = 9, .until_us = 150});
   CHECK(token.at(whole) == ChangePosition{150, 0, 16, 150});
-  CHECK(token.at(BucketId(3, 3)) == ChangePosition{});  // the other half of it is not known
+  CHECK(token.at(BucketId(3, 3)) == ChangePosition{});  // The position of the other half is unknown.
   CHECK(token.at(BucketId(4, 2)) == ChangePosition{});
   CHECK(token.knows_part_of(whole));
   CHECK(token.knows_part_of(low));

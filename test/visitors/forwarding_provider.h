@@ -9,7 +9,7 @@
 
 namespace fjord::test {
 
-/// Another engine; what is overridden is what is different.
+/// Forwards every call to another engine; tests override single functions.
 class ForwardingProvider : public spi::PersistenceProvider {
  public:
   explicit ForwardingProvider(std::unique_ptr<spi::PersistenceProvider> inner) : inner_(std::move(inner)) {}

@@ -83,7 +83,7 @@ TEST_CASE("a visitor is given the fields that are asked for") {
     create.visitor_id = id;
     create.field_set = fields;
     create.selection =
-        "city.text == \"" + std::string(100, 'x') + "\"";  // Not among the fields, and asked all the same.
+        "city.text == \"" + std::string(100, 'x') + "\"";  // The selection evaluates a field that is not asked for.
     REQUIRE(ask(world, create).status.is_ok());
     rpc::VisitorNext next;
     next.visitor_id = id;
@@ -138,7 +138,7 @@ TEST_CASE("an engine hands on bodies only if some field of them is asked for") {
   CHECK(body_is_handed_on("city:name,text"));
   CHECK_FALSE(body_is_handed_on("city:name"));
   CHECK_FALSE(body_is_handed_on("city:name", "city.name == \"city 1\""));
-  CHECK_FALSE(body_is_handed_on("city:name", "city.text = \"x*\""));  // Read for the selection alone.
+  CHECK_FALSE(body_is_handed_on("city:name", "city.text = \"x*\""));  // The body is read for the selection alone.
   CHECK_FALSE(body_is_handed_on("[id]"));
   CHECK_FALSE(body_is_handed_on("[none]"));
 }
@@ -181,7 +181,7 @@ TEST_CASE("a visitor stops reading while its client acknowledges nothing, and go
   CHECK(poll(world, 2).events.size() == 4);
 }
 
-/// 16 buckets of 3 documents of 300 bytes, all read at once.
+/// 16 buckets of 3 documents of 300 bytes, all read by one visitor.
 struct SmallBuckets {
   explicit SmallBuckets(VisitorWorld& w) : world(w) {
     for (int i = 0; i < 48; ++i) put_city(world, i % 16, i, 300);
@@ -189,7 +189,7 @@ struct SmallBuckets {
     for (std::uint32_t i = 0; i < 16; ++i) create.buckets.push_back(BucketId(4, i));
     create.buckets_at_once = 16;
   }
-  /// How many tasks of stripes it took to give all documents once.
+  /// Returns the number of stripe tasks for a visit of all documents.
   int tasks_to_visit() {
     ++create.visitor_id;
     const int before = world.nodes[0].buckets->stripe_tasks;
@@ -218,8 +218,8 @@ struct SmallBuckets {
 TEST_CASE("a task of a stripe reads as many buckets as a block has room for") {
   VisitorWorld world(2, 1, kSchema);
   SmallBuckets small(world);
-  CHECK(small.tasks_to_visit() == 2);  // one for each stripe
-  small.create.docblock_bytes = 4000;  // some four buckets
+  CHECK(small.tasks_to_visit() == 2);  // One for each stripe.
+  small.create.docblock_bytes = 4000;  // About four buckets.
   const int tasks = small.tasks_to_visit();
   CHECK(tasks >= 4);
   CHECK(tasks <= 10);
@@ -229,7 +229,7 @@ TEST_CASE("a task of a stripe reads as many buckets as a block has room for") {
 }
 
 TEST_CASE("a task of a stripe ends with the bucket that took its time") {
-  /// Each look at it takes 0.3 ms.
+  /// Each call takes 0.3 ms.
   class SlowClock final : public Clock {
    public:
     MonotonicTime now() const override { return MonotonicTime() + Duration(300 * looks_++); }
@@ -249,7 +249,7 @@ TEST_CASE("a task of a stripe ends with the bucket that took its time") {
   node.service = std::make_unique<visitors::VisitorService>(visitors::VisitorServiceOptions{}, slow, *node.buckets,
                                                             world.snapshot, *node.registry);
   world.transport.serve("storage0", node.service.get());
-  CHECK(small.tasks_to_visit() == 8);  // two buckets each
+  CHECK(small.tasks_to_visit() == 8);  // Two buckets each.
   node.service.reset();
 }
 
@@ -432,7 +432,7 @@ TEST_CASE("visitors beyond the limit wait and run when another one is destroyed"
   for (int i = 0; i < 100; ++i) put_city(world, 1, i, 1000);
   auto hog = dump_of({BucketId(4, 1)});
   hog.visitor_id = 1;
-  hog.docblock_bytes = 4000;  // stays, as nobody acknowledges
+  hog.docblock_bytes = 4000;  // It stays, as its events are never acknowledged.
   REQUIRE(ask(world, hog).status.is_ok());
   REQUIRE(ask(world, dump_of({BucketId(4, 1)})).status.is_ok());
   CHECK(poll(world, 0).events.empty());
@@ -440,7 +440,7 @@ TEST_CASE("visitors beyond the limit wait and run when another one is destroyed"
   CHECK_FALSE(poll(world, 0).events.empty());
 }
 
-/// Visitors that stay once they have begun, as nobody acknowledges what they send.
+/// Visitors that stay once they have begun, because their events are never acknowledged.
 class Crowd {
  public:
   explicit Crowd(std::int64_t visitors_max) : world_(9, 1, kSchema, {.cpus = 2}) {
@@ -482,13 +482,13 @@ TEST_CASE("visitors that somebody waits for begin although those in the backgrou
   CHECK(crowd.begun() == Ids{1, 2});
   for (std::uint64_t id = 11; id <= 13; ++id) crowd.make(id, rpc::Priority::Normal);
   CHECK(crowd.begun() == Ids{1, 2, 11, 12});
-  crowd.make(21, rpc::Priority::High);  // Has its part of those that somebody waits for.
+  crowd.make(21, rpc::Priority::High);  // It gets its share of the interactive visitors.
   crowd.make(22, rpc::Priority::High);
   crowd.make(23, rpc::Priority::High);
   CHECK(crowd.begun() == Ids{1, 2, 11, 12, 21, 22});
-  // The first of those that wait with the same priority is next.
+  // The next to begin is the first of those with the same priority.
   crowd.destroy(11);
-  CHECK(crowd.begun() == Ids{1, 2, 12, 21, 22});  // There were more than two.
+  CHECK(crowd.begun() == Ids{1, 2, 12, 21, 22});  // More than two were running.
   crowd.destroy(21);
   CHECK(crowd.begun() == Ids{1, 2, 12, 22, 23});
   crowd.destroy(22);
@@ -506,12 +506,12 @@ TEST_CASE("a job or visit that comes late has its part of the visitors at once, 
   CHECK(crowd.begun() == Ids{1, 2, 3, 4, 11, 12});
   for (std::uint64_t id = 21; id <= 28; ++id) crowd.make(id, rpc::Priority::Background, 3, 60);
   CHECK(crowd.begun() == Ids{1, 2, 3, 4, 11, 12, 21, 22, 23});  // 60 of 80.
-  // Each group is brought to its part: 1, 1 and 3.
+  // Each group is brought to its share: 1, 1 and 3.
   for (const std::uint64_t id : {1, 2, 3}) crowd.destroy(id);
   CHECK(crowd.begun() == Ids{4, 11, 12, 21, 22, 23});
   for (const std::uint64_t id : {4, 11, 12}) crowd.destroy(id);
   CHECK(crowd.begun() == Ids{5, 13, 21, 22, 23});
-  // What one does not want is for the others.
+  // A group that needs less leaves its share to others.
   for (std::uint64_t id = 21; id <= 28; ++id) crowd.destroy(id);
   CHECK(crowd.begun() == Ids{5, 6, 13, 14});
 }
@@ -522,7 +522,7 @@ TEST_CASE("a visitor that stops within a block is given the rest of it, once, be
     std::size_t calls = 0;
     std::size_t at_end = 0;
   };
-  /// Takes a document a call.
+  /// Takes one document per call.
   class Slow final : public visitors::Visitor {
    public:
     Slow(Seen& seen, visitors::VisitContext& context) : seen_(seen), context_(context) {}
@@ -550,7 +550,7 @@ TEST_CASE("a visitor that stops within a block is given the rest of it, once, be
   });
   auto request = dump_of({BucketId(4, 1)});
   request.library = "slow";
-  request.docblock_bytes = 10'000;  // several blocks
+  request.docblock_bytes = 10'000;  // Several blocks.
   REQUIRE(ask(world, request).status.is_ok());
   const auto reply = poll(world, 0);
   REQUIRE(reply.events.size() == 1);
@@ -571,7 +571,7 @@ TEST_CASE("visitors for which there is no room to wait are refused with BUSY, th
   const auto make = [&](rpc::Priority priority) {
     auto visitor = dump_of({BucketId(4, 1)});
     visitor.visitor_id = ++made;
-    visitor.docblock_bytes = 4000;  // stays, as nobody acknowledges
+    visitor.docblock_bytes = 4000;  // It stays, as its events are never acknowledged.
     visitor.priority = priority;
     return ask(world, visitor).status.code();
   };
@@ -582,11 +582,11 @@ TEST_CASE("visitors for which there is no room to wait are refused with BUSY, th
     return taken;
   };
   CHECK(make_until_refused(rpc::Priority::Background) == 6);  // One runs.
-  CHECK(make_until_refused(rpc::Priority::Normal) == 5);      // Another one.
-  CHECK(make_until_refused(rpc::Priority::High) == 2);        // And one more.
+  CHECK(make_until_refused(rpc::Priority::Normal) == 5);      // Another one runs.
+  CHECK(make_until_refused(rpc::Priority::High) == 2);        // A third one runs.
   CHECK(make(rpc::Priority::Default) == StatusCode::Busy);
   CHECK(ask(world,
-            [&] {  // One that is there is not refused when its client asks again.
+            [&] {  // An existing visitor is not refused when its client repeats the request.
               auto again = dump_of({BucketId(4, 1)});
               again.visitor_id = 1;
               return again;

@@ -26,7 +26,7 @@ void put_cities(VisitorWorld& world, int count, std::size_t bytes = 100, const s
   }
 }
 
-/// A visit and what came of it.
+/// A visit and its results.
 struct Visit {
   explicit Visit(VisitorWorld& w, VisitorSessionOptions options = {}) : world(w) {
     visitors::VisitorSessionCallbacks callbacks;
@@ -70,10 +70,11 @@ struct Visit {
   std::map<std::string, int> seen;
   std::map<std::string, int> removed;
   std::map<BucketId, int> done;
-  std::map<BucketId, std::vector<std::string>> by_bucket;  ///< Ids that were given and not taken back.
-  std::map<BucketId, std::set<std::string>> names;         ///< Of these, what their names begin with: "new" or not.
+  std::map<BucketId, std::vector<std::string>> by_bucket;  ///< Ids that were given and not withdrawn.
+  std::map<BucketId, std::set<std::string>> names;         ///< The beginnings of the names of these documents: "new" or
+                                                           ///< not.
   int dropped = 0;
-  std::uint64_t heard_us = 0;  ///< Processors worked for visitors.
+  std::uint64_t heard_us = 0;  ///< Processor time of the visitors, in us.
   std::optional<Status> status;
   std::function<void()> on_block;
   std::unique_ptr<VisitorSession> session;
@@ -128,7 +129,7 @@ TEST_CASE("a selection and a list of buckets limit what is seen") {
 }
 
 TEST_CASE("a client hears what processors have worked for visitors that are not done") {
-  /// Says that each document took 2 ms, and does not end.
+  /// Reports 2 ms of processor time per document, and never ends.
   class Measured final : public visitors::Visitor {
    public:
     explicit Measured(visitors::VisitContext& context) : context_(context) {}
@@ -222,7 +223,7 @@ TEST_CASE("buckets of a node that fails are read again elsewhere, and their docu
   CHECK(visit.session->progress().buckets_repeated > 0);
 }
 
-/// Has lost something of each bucket, or finds so when the bucket is read.
+/// An engine that has lost part of each bucket; it knows this from the start, or finds it when the bucket is read.
 class HasLost final : public test::ForwardingProvider {
  public:
   HasLost(std::unique_ptr<spi::PersistenceProvider> inner, bool knows_it)
@@ -280,7 +281,7 @@ TEST_CASE("a node that keeps a visit waiting is relieved of its buckets, once") 
   const Duration took = world.scheduler.clock().now() - start;
   if (is_slow && backup_after > Duration(0)) {
     CHECK(progress.buckets_relieved > 0);
-    CHECK(progress.buckets_relieved <= 6);  // Each at most once.
+    CHECK(progress.buckets_relieved <= 6);  // Each bucket at most once.
     CHECK(took < seconds(4));
   } else {
     CHECK(progress.buckets_relieved == 0);
@@ -290,7 +291,7 @@ TEST_CASE("a node that keeps a visit waiting is relieved of its buckets, once") 
 
 TEST_CASE("a bucket that only one node has is begun again there, but not a third time") {
   VisitorWorld world(3, 1, kSchema);
-  world.info.storage_addresses.push_back("storage1");  // Has nothing, so that it is idle.
+  world.info.storage_addresses.push_back("storage1");  // storage1 holds no bucket, so it is idle.
   world.info.state = VisitorWorld::state_string(2);
   ++world.info.state_version;
   world.update(world.snapshot);
@@ -398,7 +399,7 @@ TEST_CASE("a list of buckets that was made under two states is made anew") {
     if (asked == nullptr || !asked->all || ++lists > 1) return;
     auto& buckets = std::get<rpc::GetBucketNodesReply>(reply).buckets;
     REQUIRE(buckets.size() == 16);
-    buckets.pop_back();  // Of another distributor by now, which did not know that yet when it was asked.
+    buckets.pop_back();  // The bucket belongs to another distributor, which did not know that yet when it was asked.
     buckets.back().status = Status(StatusCode::WrongDistribution, "another distributor owns it");
   };
   Visit visit(world);
@@ -437,7 +438,7 @@ TEST_CASE("the deadline ends a visit") {
 TEST_CASE("a session with an older cluster state gets the newer one and finishes") {
   VisitorWorld world(10, 2, kSchema);
   put_cities(world, 50);
-  world.kill_node(0, true);  // the session still believes version 1
+  world.kill_node(0, true);  // The session still has version 1.
   Visit visit(world);
   REQUIRE(visit.run());
   CHECK(visit.status->is_ok());
@@ -515,7 +516,7 @@ TEST_CASE("an interrupted visit goes on from its token and gives what is missing
     Visit first(world, options);
     REQUIRE(world.run_until([&] { return first.done.size() == 5; }, seconds(60)));
     token = first.session->token().to_text();
-    // What a client keeps of buckets that were not done is up to it; this one drops it.
+    // A client may keep the documents of unfinished buckets; this one drops them.
     const auto parsed = visitors::VisitToken::parse(token);
     for (const auto& [id, times] : first.seen) {
       if (parsed->done.contains(visitors::position_of(DocumentId::parse(id)->gid()))) seen[id] += times;

@@ -26,19 +26,19 @@
 
 namespace fjord::test {
 
-/// Carries calls between services of one SimScheduler, a millisecond each way.
+/// A transport between services of one SimScheduler; each direction takes a millisecond.
 class DirectTransport final : public rpc::Transport {
  public:
   explicit DirectTransport(sim::SimScheduler& scheduler) : scheduler_(scheduler) {}
 
   void serve(const rpc::Address& address, rpc::Service* service) { services_[address] = service; }
   void stop_serving(const rpc::Address& address) { services_.erase(address); }
-  /// The next answers to calls of that name are lost: the caller sees Timeout.
+  /// Loses the next `count` answers to calls of that name: the caller gets Timeout.
   void lose_answers(const std::string& call, int count) { lose_[call] += count; }
   int calls(const std::string& name) const { return calls_.contains(name) ? calls_.at(name) : 0; }
-  /// Answers from there take longer.
+  /// Delays all answers from that address.
   void slow_down(const rpc::Address& address, Duration by) { slower_[address] = by; }
-  /// Sees each answer on its way.
+  /// Called with each answer on its way.
   std::function<void(const rpc::Request&, rpc::Reply&)> on_reply;
 
   void call(const rpc::Address& to, rpc::Request request, Duration timeout, Executor& executor,
@@ -85,7 +85,7 @@ class DirectTransport final : public rpc::Transport {
   std::map<std::string, int> calls_;
 };
 
-/// A Runtime whose executors and time are simulated.
+/// A Runtime with simulated executors and time.
 class SimRuntime {
  public:
   SimRuntime(sim::SimScheduler& scheduler, const std::string& name, std::uint64_t seed)
@@ -128,8 +128,8 @@ class StripedNode final : public spi::BucketAccess {
   int stripe_tasks = 0;
 };
 
-/// One distributor that knows where the buckets are, and storage nodes that hold them in memory. All nodes hold all
-/// buckets; the distributor names the nodes of a bucket that are up in turn.
+/// One distributor that knows where the buckets are, and storage nodes that hold them in memory. Every node holds all
+/// buckets; the distributor names the nodes that are up in turn.
 class VisitorWorld final : public rpc::Service {
  public:
   struct StorageNode {
@@ -179,7 +179,7 @@ class VisitorWorld final : public rpc::Service {
     transport.serve("storage" + std::to_string(index), node.service.get());
   }
 
-  /// The process is gone; the fleet controller notices it at once if `noticed`.
+  /// Ends the process. The fleet controller notices it at once if `noticed`.
   void kill_node(std::size_t index, bool noticed) {
     transport.stop_serving("storage" + std::to_string(index));
     nodes[index].service.reset();
@@ -189,7 +189,7 @@ class VisitorWorld final : public rpc::Service {
     set_state();
   }
 
-  /// All buckets are split or joined to so many bits, and the cluster state says so.
+  /// Splits or joins all buckets to `bits` bits and publishes a cluster state with that number.
   void change_bits(unsigned bits) {
     for (; bits_ < bits; ++bits_) {
       for (const BucketId bucket : known_buckets_) {
@@ -213,11 +213,11 @@ class VisitorWorld final : public rpc::Service {
     set_state();
   }
 
-  /// Of the last write.
+  /// Returns the timestamp of the last write.
   std::uint64_t last_timestamp() const { return timestamp_; }
   const DocumentTypeRepo& types() const { return *snapshot.get()->types(); }
 
-  /// To every node.
+  /// Puts the document on every node.
   void put(const std::string& id_text, const std::string& header, const std::string& body) {
     const auto id = DocumentId::parse(id_text);
     FJORD_CHECK_MSG(id.has_value(), id_text);
@@ -245,7 +245,7 @@ class VisitorWorld final : public rpc::Service {
            .header = {},
            .body = {}});
   }
-  /// A removed entry beside a document, with text in place of an id.
+  /// Writes a remove entry into the bucket of a document, with `text` in place of an id.
   void remove_as(const std::string& document_id, const std::string& text) {
     const GlobalId document = DocumentId::parse(document_id)->gid();
     GlobalId gid = document;
@@ -258,13 +258,13 @@ class VisitorWorld final : public rpc::Service {
            .header = {},
            .body = {}});
   }
-  /// As a merge would, that brings something from a replica that was away.
+  /// Writes an older version, as a merge from a replica that was away does.
   void put_late(const Document& document, std::uint64_t timestamp_us) {
     const std::uint64_t now = std::exchange(timestamp_, timestamp_us - 1);
     put(document);
     timestamp_ = now;
   }
-  /// As after any change of replica sets.
+  /// Raises the epoch of all buckets, as every change of replica sets does.
   void raise_epochs() {
     for (StorageNode& node : nodes) {
       for (const BucketId bucket : known_buckets_) {
@@ -286,7 +286,7 @@ class VisitorWorld final : public rpc::Service {
     FJORD_CHECK(node.buckets->provider(bucket).set_replica_set(bucket, {.epoch = epoch, .nodes = {0}}).is_ok());
   }
 
-  /// All documents of a node whose id holds `part`: id to (header, body).
+  /// Returns all documents of a node whose id contains `part`: id to (header, body).
   std::map<std::string, std::pair<std::string, std::string>> stored(const std::string& part, std::size_t node = 0) {
     std::map<std::string, std::pair<std::string, std::string>> found;
     for (auto& provider : nodes[node].buckets->providers) {
@@ -339,10 +339,11 @@ class VisitorWorld final : public rpc::Service {
   std::deque<StorageNode> nodes;
   std::set<BucketId> unavailable;
   bool even_damaged = false;  ///< The distributor says that no replica is intact.
-  std::set<BucketId> hidden;  ///< The distributor lists them, and knows nothing of them when asked for them by name.
-  rpc::Service* other_service = nullptr;  ///< Offered by the distributor too.
+  std::set<BucketId> hidden;  ///< The distributor lists these buckets, but finds none if asked for them by name.
+  rpc::Service* other_service = nullptr;  ///< Second service at the distributor's address.
   int puts = 0;
-  std::uint64_t stable_us = 0;  ///< Up to where the distributor says that nothing is under way; 0: all there is.
+  std::uint64_t stable_us = 0;  ///< Timestamp up to which the distributor says that no write is in flight; 0: that of
+                                ///< the last write.
 
  private:
   void write(const spi::Write& write) {

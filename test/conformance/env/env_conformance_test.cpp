@@ -1,4 +1,4 @@
-// What every Env promises; an implementation joins by a fixture.
+// The contract of every Env; an implementation joins by a fixture.
 
 #include <catch2/catch.hpp>
 #include <filesystem>

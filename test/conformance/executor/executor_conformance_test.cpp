@@ -1,4 +1,4 @@
-// What every Scheduler and its executors promise; an implementation joins by a fixture.
+// The contract of every Scheduler and its executors; an implementation joins by a fixture.
 
 #include <atomic>
 #include <catch2/catch.hpp>
@@ -13,7 +13,7 @@
 namespace fjord {
 namespace {
 
-/// Opened once, by a task; wait_for() of a fixture returns after that, and sees what the task did.
+/// A gate that a task opens once. A fixture's wait_for() returns afterwards and sees the effects of the task.
 class Gate {
  public:
   void open() {
@@ -52,7 +52,7 @@ class SimulatedFixture {
   std::unique_ptr<sim::SimNodeScheduler> node_ = sim_.make_node_scheduler("node");
 };
 
-/// Executors that take turns on two threads, each in a group of its own.
+/// Executors that share two threads in turns, each in a group of its own.
 class TurnFixture {
  public:
   Scheduler& scheduler() { return scheduler_; }
@@ -104,7 +104,7 @@ class SimulatedTurnFixture {
   Turns scheduler_{sim_.clock(), *node_};
 };
 
-/// Posts to an executor when it is destroyed.
+/// Posts to an executor in its destructor.
 class PostsWhenDestroyed {
  public:
   PostsWhenDestroyed(Executor& executor, std::atomic<int>& destroyed) : executor_(executor), destroyed_(destroyed) {}

@@ -10,7 +10,7 @@ namespace {
 
 const BucketId kBucket(8, 0x12);
 
-/// Each case runs once for every engine.
+/// Returns an engine; each test case runs once for every engine.
 std::unique_ptr<Engine> next_engine() {
   const std::string name = GENERATE(from_range(engine_names()));
   UNSCOPED_INFO("engine: " << name);
@@ -150,7 +150,7 @@ TEST_CASE("provider: a remove leaves an entry, also of a document that was never
     CHECK(info.documents == 0);
     CHECK(info.bytes == 0);
     CHECK(info.max_timestamp_us == 12);
-    CHECK(apply(provider, kBucket, test_put(2, 5)).superseded);  // no old put passes a remove
+    CHECK(apply(provider, kBucket, test_put(2, 5)).superseded);  // A put older than a remove has no effect.
     engine->reopen();
   }
   CHECK_FALSE(apply(engine->provider(), kBucket, test_put(1, 20)).existed);
@@ -322,14 +322,14 @@ TEST_CASE(
   CHECK(provider.read_entries(kBucket, gids, small, 1).value() == 1);
   CHECK(small.count() == 1);
   DocBlockBuilder two;
-  CHECK(provider.read_entries(kBucket, gids, two, 700).value() == 4);  // 7, 4, nothing, 2
+  CHECK(provider.read_entries(kBucket, gids, two, 700).value() == 4);  // 7, 4, a missing one and 2.
   CHECK(two.count() == 3);
   CHECK(provider.read_entries(kBucket, {}, two, 700).value() == 0);
 }
 
 namespace {
 
-/// Lets the engine do all of its background work.
+/// Runs all background work of the engine.
 void settle(spi::PersistenceProvider& provider) {
   MonotonicTime now{1'000'000};
   for (int idle = 0; idle < 5;) {
@@ -418,7 +418,7 @@ TEST_CASE(
   engine->reopen();
   CHECK(engine->provider().get(halves[0], test_id(0).gid())->timestamp == Timestamp{50});
   REQUIRE(engine->provider().join_buckets(kBucket).is_ok());
-  CHECK(engine->provider().replica_set(kBucket).value() == ReplicaSet{});  // theirs differed
+  CHECK(engine->provider().replica_set(kBucket).value() == ReplicaSet{});  // The sets of the halves differed.
 }
 
 TEST_CASE("provider: what cannot be split or joined says why") {

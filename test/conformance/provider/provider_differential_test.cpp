@@ -9,7 +9,7 @@ namespace fjord::testing {
 
 namespace {
 
-/// Drives an engine and the model with the same random operations and compares everything that can be seen.
+/// Runs the same random operations on an engine and a model, and compares everything visible.
 class Differential {
  public:
   Differential(std::uint64_t seed, const std::string& engine) : random_(seed), engine_(make_engine(engine)) {}
@@ -30,7 +30,7 @@ class Differential {
  private:
   spi::PersistenceProvider& tested() { return engine_->provider(); }
   spi::PersistenceProvider& model() { return model_->provider(); }
-  /// Some contain others, as in a cluster that has not finished splitting.
+  /// Returns one of a few buckets, some of which contain others, as in a cluster that has not finished splitting.
   BucketId some_bucket() {
     return BucketId(8 + static_cast<unsigned>(random_.below(3)), 0x12 + random_.below(4) * 256);
   }
@@ -49,7 +49,7 @@ class Differential {
     if (dice < 4) {
       const BucketId fresh = some_bucket();
       CHECK(tested().create_bucket(fresh) == model().create_bucket(fresh));
-    } else if (dice < 6 && bucket.used_bits() < 11) {  // beyond, one half has no documents
+    } else if (dice < 6 && bucket.used_bits() < 11) {  // Beyond 11 bits one half has no documents.
       CHECK(tested().split_bucket(bucket).code() == model().split_bucket(bucket).code());
     } else if (dice < 9 && bucket.used_bits() > 6) {
       const BucketId parent = bucket.with_used_bits(bucket.used_bits() - 1);
@@ -69,12 +69,12 @@ class Differential {
   }
 
   OwnedWrite some_write(BucketId bucket) {
-    // Mostly one that belongs there, if there is any.
+    // Usually a document that belongs there, if there is any.
     int number = static_cast<int>(random_.below(150));
     for (int tries = 0; tries < 50 && !is_in(number, bucket); ++tries) number = static_cast<int>(random_.below(150));
     const std::uint64_t timestamp = random_.chance(0.8) ? ++clock_ : random_.below(clock_ + 1) + 1;
     if (random_.chance(0.2)) return test_remove(number, timestamp);
-    // Now and then one that is larger than a tiny slotfile.
+    // Sometimes a document larger than a tiny slotfile.
     const std::uint64_t size = random_.chance(0.01) ? 20000 : random_.below(600);
     return test_put(number, timestamp, std::string(size, static_cast<char>('a' + random_.below(26))));
   }
@@ -96,7 +96,7 @@ class Differential {
     engine_->reopen();
   }
 
-  /// An iteration that gives what there is now, some time later and bit by bit.
+  /// Opens an iteration over the current content, to be read later in parts.
   void take_snapshot() {
     const std::vector<BucketId> there = model().list_buckets();
     if (there.empty() || snapshots_.size() == 3) return;
@@ -142,7 +142,7 @@ class Differential {
     for (const BucketId bucket : model().list_buckets()) compare_bucket(bucket);
   }
 
-  /// Window by window there is the same.
+  /// Compares the entries window by window.
   void compare_windows(BucketId bucket, std::size_t max_entries) {
     spi::GroupRange range;
     for (bool more = true; more;) {
@@ -203,7 +203,7 @@ class Differential {
   Random random_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Engine> model_ = make_engine("memory");
-  std::vector<Snapshot> snapshots_;  ///< Before the engines end.
+  std::vector<Snapshot> snapshots_;  ///< Destroyed before the engines.
   int snapshots_read_ = 0;
   std::uint64_t clock_ = 0;
   MonotonicTime now_;
@@ -215,7 +215,7 @@ TEST_CASE("provider: every engine does what the model does with random operation
   const std::string engine = GENERATE(from_range(engine_names()));
   const std::uint64_t seed = GENERATE(range<std::uint64_t>(1, 9));
   if (engine == "memory") return;
-  if (engine == "leveldb sync" && seed > 2) return;  // its syncs are real, and take their time
+  if (engine == "leveldb sync" && seed > 2) return;  // Its syncs are real and slow.
   INFO("engine: " << engine << ", seed: " << seed);
   Differential(seed, engine).run(400);
 }

@@ -2,7 +2,7 @@
 #include "fjord/testing/engine.h"
 #include "fjord/testing/test_documents.h"
 
-/// What an engine says when its disk fails, and when only a request does.
+/// Errors of an engine when its disk fails, and when only a request fails.
 namespace fjord::testing {
 
 namespace {
@@ -26,7 +26,7 @@ Status put_synced(spi::PersistenceProvider& provider, const OwnedWrite& write) {
   return result[0].status;
 }
 
-/// Lets the engine do its work for some seconds after `now`.
+/// Runs maintenance for some seconds after `now`.
 void pass_time(spi::PersistenceProvider& provider, MonotonicTime& now) {
   for (int i = 0; i < 300; ++i) {
     provider.maintain(now);
@@ -59,7 +59,7 @@ TEST_CASE(
   engine->disk()->fail_syncs(true);
   CHECK(put_synced(engine->provider(), test_put(2, 11)).code() == StatusCode::Timeout);
   CHECK_FALSE(engine->provider().health().is_ok());
-  engine->disk()->fail_syncs(false);  // the next sync would succeed without what the failed one dropped
+  engine->disk()->fail_syncs(false);  // The next sync would succeed, but without the data that the failed one dropped.
   CHECK_FALSE(put_synced(engine->provider(), test_put(3, 12)).is_ok());
   CHECK_FALSE(apply(engine->provider(), kBucket, test_put(3, 12)).status.is_ok());
   CHECK_FALSE(engine->provider().create_bucket(BucketId(8, 0x13)).is_ok());
@@ -93,7 +93,7 @@ TEST_CASE(
   for (int i = 0; i < 20; ++i) REQUIRE(apply(engine->provider(), kBucket, test_put(i, 10)).status.is_ok());
   MonotonicTime now{1'000'000};
   engine->disk()->set_full(true);
-  Status refused;  // until then a journal may have had space of its own
+  Status refused;  // Until the first refusal a journal may still use space that it had reserved.
   int written = 20;
   for (; written < 2000 && refused; ++written) {
     refused = apply(engine->provider(), kBucket, test_put(written, 20, std::string(200'000, 'x'))).status;

@@ -61,12 +61,12 @@ TEST_CASE("persistence: iteration: testIterateChunked: a block takes at least on
   DocBlockBuilder block;
   REQUIRE((*iterator)->next(block, 1).value());
   CHECK(block.count() == 1);
-  REQUIRE((*iterator)->next(block, 1).value());  // a block that is full already
+  REQUIRE((*iterator)->next(block, 1).value());  // The block is full already.
   CHECK(block.count() == 2);
   std::size_t size = block.size();
   REQUIRE((*iterator)->next(block, size + 1000).value());
   CHECK(block.size() >= size + 1000);
-  CHECK(block.size() < size + 1000 + 1000);  // what the last one was too long
+  CHECK(block.size() < size + 1000 + 1000);  // The last entry may exceed the limit by its own size.
 }
 
 TEST_CASE("provider: an iteration over an empty bucket gives nothing, and says so again when asked again") {
@@ -89,7 +89,7 @@ TEST_CASE("provider: a selection picks by fields of the header and of the body")
     for (const OwnedEntry& entry : found) CHECK(entry.body == engine->provider().get(kBucket, entry.gid)->body);
   };
   check_sizes();
-  engine->checkpoint();  // From files now, many at once.
+  engine->checkpoint();  // From files, many entries at a time.
   check_sizes();
 
   apply(engine->provider(), kBucket, test_put(200, 500, "needle"));
@@ -163,7 +163,7 @@ TEST_CASE(
 }
 
 TEST_CASE("provider: writes during an iteration neither hide what stays nor give a version twice") {
-  const int count = GENERATE(15, 80);  // the fewer there are, the more splits come during the iteration
+  const int count = GENERATE(15, 80);  // With fewer documents more splits happen during the iteration.
   const auto engine = engine_with_items(count);
   auto& provider = engine->provider();
   auto iterator = provider.iterate(kBucket, {});
@@ -180,13 +180,13 @@ TEST_CASE("provider: writes during an iteration neither hide what stays nor give
     for (const OwnedEntry& entry : entries_of(block.take())) {
       const auto stored = provider.get(kBucket, entry.gid);
       REQUIRE(stored);
-      CHECK(entry.timestamp_us == stored->timestamp.us);  // the version at the time it was read
+      CHECK(entry.timestamp_us == stored->timestamp.us);  // The version at the time of the read.
       CHECK(entry.body == stored->body);
       CHECK(given.emplace(entry.id, entry.timestamp_us).second);
       ids.insert(entry.id);
     }
     if (step > 100) continue;
-    // Replaces some, adds others: slotfiles are appended to, compacted, enlarged and split meanwhile.
+    // Replaces some documents and adds others; meanwhile slotfiles are appended to, compacted, enlarged and split.
     apply(provider, kBucket, test_put(step * 7 % count, ++timestamp, std::string(200, 'y')));
     for (int i = 0; i < 5; ++i) {
       apply(provider, kBucket, test_put(1000 + step * 5 + i, ++timestamp, std::string(300, 'z')));
@@ -221,7 +221,7 @@ TEST_CASE("provider: an iteration without blocks gives the same, and goes on whe
   std::vector<OwnedEntry> expected = iterate_all(engine->provider(), kBucket, options);
   REQUIRE(expected.size() == 30);
   for (OwnedEntry& entry : expected) {
-    if (!entry.removed) entry.id.clear();  // It is in the header; whether the view has it too is left to the engine.
+    if (!entry.removed) entry.id.clear();  // The id is in the header; engines need not return it in the view as well.
   }
 
   const auto iterator = engine->provider().iterate(kBucket, options);
@@ -272,7 +272,7 @@ TEST_CASE("provider: a snapshot gives what there was when it was made, whatever 
     MonotonicTime now(1'000'000);
     for (int i = 0; i < 500 && provider.maintain(now).more; ++i) now = now + std::chrono::seconds(1);
   };
-  clean_up();  // What was replaced may be gone from the disk now.
+  clean_up();  // Replaced versions may be removed from the disk here.
   SECTION("written to") {}
   SECTION("split") { REQUIRE(provider.split_bucket(kBucket).is_ok()); }
   SECTION("deleted") { REQUIRE(provider.delete_bucket(kBucket).is_ok()); }

@@ -1,4 +1,5 @@
-"""Every row of test/data/vectors/behaviours.tsv on a storage engine has a test case or a line in README.md, which says how.
+"""Checks that every row of test/data/vectors/behaviours.tsv about a storage engine has a test case or a line in
+README.md with the reason.
 
 Arguments: the test program.
 """

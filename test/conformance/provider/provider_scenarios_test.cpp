@@ -4,7 +4,7 @@
 #include "fjord/testing/engine.h"
 #include "fjord/testing/test_documents.h"
 
-/// Scenarios that other systems' suites have for their engines; README.md says how they are named.
+/// Scenarios from other systems' suites for their engines; README.md explains their names.
 namespace fjord::testing {
 
 namespace {
@@ -129,7 +129,7 @@ TEST_CASE(
 
 TEST_CASE("persistence: basics: testRemoveMerge: of several removes the newest counts, and hides what is older") {
   const auto engine = engine_with_bucket();
-  CHECK_FALSE(apply(engine->provider(), kBucket, test_remove(1, 10)).existed);  // of a document never seen
+  CHECK_FALSE(apply(engine->provider(), kBucket, test_remove(1, 10)).existed);  // Of an unknown document.
   const spi::WriteResult newer = apply(engine->provider(), kBucket, test_remove(1, 12));
   CHECK(newer.status.is_ok());
   CHECK_FALSE(newer.existed);
@@ -261,7 +261,7 @@ TEST_CASE(
   const auto engine = engine_with_bucket();
   for (int i = 0; i < 10; ++i) apply(engine->provider(), kBucket, test_put(i, 10));
   apply(engine->provider(), kBucket, test_remove(3, 20));
-  apply(engine->provider(), kBucket, test_remove(40, 21));  // was never stored
+  apply(engine->provider(), kBucket, test_remove(40, 21));  // Was never stored.
   spi::IterateOptions options = selecting("id.specific == \"5\" or id.specific == \"3\"");
   REQUIRE_FALSE(options.selection->needs_body());
   CHECK(ids_of(iterate_all(engine->provider(), kBucket, options)) == ids_of_numbers({5}));
@@ -276,7 +276,7 @@ TEST_CASE(
   const std::string schema = "document other { field count type int { header } }";
   const auto others = DocumentTypeRepo::build(std::span(&schema, 1));
   REQUIRE(others);
-  CHECK_FALSE(Selection::parse("other.count ==", **others));  // what does not parse does not come so far
+  CHECK_FALSE(Selection::parse("other.count ==", **others));  // A selection that does not parse never gets here.
   CHECK_FALSE(Selection::parse("item.size == 3", **others));
   for (const std::string text : {"other", "other.count == 3", "not other.count == 3"}) {
     CAPTURE(text);
@@ -397,7 +397,7 @@ TEST_CASE(
 
 TEST_CASE("storage operations: split_single_group: a split that puts everything on one side loses nothing") {
   const auto engine = engine_with_bucket(kBucket);
-  std::vector<OwnedWrite> puts;  // all with one location: no bit up to the last splits them
+  std::vector<OwnedWrite> puts;  // All with one location, so no bit except the last ones separates them.
   for (int i = 0; i < 240; i += 8) puts.push_back(test_put(i, 10, std::string(100, 'x')));
   for (const OwnedWrite& put : puts) REQUIRE(apply(engine->provider(), kBucket, put).status.is_ok());
   const BucketInfo info = engine->provider().bucket_info(kBucket).value();

@@ -24,7 +24,7 @@ const std::shared_ptr<const DocumentTypeRepo>& test_types() {
 }
 
 DocumentId test_id(int number) {
-  // In eight buckets of 11 bits, all of which bucket 0x12 of 8 bits contains.
+  // Eight buckets of 11 bits, all inside bucket 0x12 of 8 bits.
   const int location = 0x12 + (number % 8) * 256;
   auto id = DocumentId::parse("id:test:item:n=" + std::to_string(location) + ":" + std::to_string(number));
   FJORD_CHECK(id.has_value());

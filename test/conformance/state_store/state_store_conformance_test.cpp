@@ -19,7 +19,7 @@ namespace {
 
 using Make = std::unique_ptr<StoreFixture> (*)();
 
-/// One controller's use of a store, from a thread that waits for the answers.
+/// A controller that uses a store, with a thread that waits for the answers.
 class Candidate {
  public:
   Candidate(StoreFixture& fixture, std::string name) : name_(std::move(name)), store_(fixture.make_member()) {
@@ -37,7 +37,7 @@ class Candidate {
     executor_.reset();
   }
 
-  /// Waits until `wanted` holds for what was heard last.
+  /// Waits until `wanted` holds for the last leadership report.
   template <typename F>
   Leadership wait(F wanted) {
     std::unique_lock lock(mutex_);

@@ -49,7 +49,7 @@ class MemoryFixture final : public StoreFixture {
 
  private:
   SystemClock clock_;
-  // Long: on a busy machine a thread may not run for a while, and no session is to end by itself.
+  // Long, because on a busy machine a thread may not run for a while, and no session may end by itself.
   MemoryStateEnsemble ensemble_{clock_, {.session_timeout = seconds(4), .latency = microseconds(100)}};
 };
 
@@ -67,7 +67,7 @@ class LevelDbFixture final : public StoreFixture {
   std::unique_ptr<Env> env_ = make_posix_env();
 };
 
-/// The port of a socket that was listening a moment ago.
+/// Returns the port of a socket that was just closed.
 int free_port() {
   const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
   sockaddr_in address{};
@@ -91,7 +91,7 @@ bool accepts(int port) {
   return accepted;
 }
 
-/// A server in a process of its own, which is ended by its process id.
+/// A server process, which is ended by its process id.
 class ZooKeeperServer {
  public:
   static bool is_installed() { return fs::exists("/usr/share/java/zookeeper.jar") && fs::exists("/usr/bin/java"); }
@@ -144,7 +144,7 @@ class ZooKeeperFixture final : public StoreFixture {
   }
   bool has_elections() const override { return true; }
 
-  /// One for all cases: a Java program takes its time to start. Each case has a root of its own.
+  /// Returns the server that all cases share, because a Java program starts slowly. Each case has its own root.
   static ZooKeeperServer& server() {
     static ZooKeeperServer made;
     return made;

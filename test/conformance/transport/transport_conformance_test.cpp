@@ -9,7 +9,7 @@ namespace {
 
 using test::TransportFixture;
 
-/// Takes Execute calls and keeps them until the test says what becomes of them.
+/// Keeps Execute calls until the test answers or drops them.
 class HoldingService final : public Service {
  public:
   bool handle(Request& request, Responder& respond) override {
@@ -32,7 +32,7 @@ class HoldingService final : public Service {
   std::vector<std::pair<Execute, Responder>> held_;
 };
 
-/// Answers at once, with each operation's id as the result's json.
+/// Answers at once, with each operation's id as the JSON of its result.
 class EchoService final : public Service {
  public:
   bool handle(Request& request, Responder& respond) override {
@@ -56,7 +56,7 @@ Execute execute_with_id(std::string id) {
   return execute;
 }
 
-/// What became of some calls; filled on the executor.
+/// The outcomes of some calls; filled on the executor.
 struct Outcomes {
   std::mutex mutex;
   std::vector<Result<ExecuteReply>> results;
@@ -169,7 +169,7 @@ TEST_CASE("transport: a call that is not answered times out once, and a late ans
   CHECK(outcomes.code(0) == StatusCode::Timeout);
   REQUIRE(world->run_until([&] { return service.held() == 1; }));
   service.take()[0].second(ExecuteReply{});
-  // A later call on the same connection shows that the late answer has passed.
+  // A later call on the same connection shows that the late answer has arrived.
   outcomes.call(*world, address, execute_with_id("b"));
   REQUIRE(world->run_until([&] { return service.held() == 1; }));
   service.take()[0].second(ExecuteReply{});
@@ -213,7 +213,7 @@ TEST_CASE("transport: a receiver that goes away with a call is in doubt, and oth
   world->stop_listening(address);
   REQUIRE(outcomes.wait(*world, 1));
   CHECK(outcomes.code(0) == StatusCode::Timeout);
-  service.take();  // responders may outlive the server
+  service.take();  // Responders may outlive the server.
   outcomes.call(*world, other, execute_with_id("b"));
   REQUIRE(outcomes.wait(*world, 2));
   CHECK(outcomes.code(1) == StatusCode::Ok);

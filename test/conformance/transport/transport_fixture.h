@@ -9,19 +9,19 @@
 
 namespace fjord::rpc::test {
 
-/// What the suite needs of a world in which a Transport lives.
+/// The environment of a Transport as the suite needs it.
 class TransportFixture {
  public:
   virtual ~TransportFixture() = default;
   virtual Transport& transport() = 0;
   virtual Executor& executor() = 0;
-  /// Where nobody listens.
+  /// Returns an address without a listener.
   virtual Address dead_address() = 0;
   virtual Address listen(std::vector<Service*> services) = 0;
   virtual void stop_listening(const Address& address) = 0;
-  /// Lets time pass until `done()`, which is called on the test's thread; false if that takes longer than 20 s.
+  /// Lets time pass until `done()` returns true; it is called on the test's thread. Returns false after 20 s.
   virtual bool run_until(const std::function<bool()>& done) = 0;
-  /// Runs `task` where services answer from: some other executor than the transport's own.
+  /// Runs `task` on an executor of a service, never on the transport's own.
   virtual void elsewhere(Task task) = 0;
 };
 

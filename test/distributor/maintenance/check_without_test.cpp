@@ -15,7 +15,7 @@ rpc::CheckWithoutReply check(DistributorWorld& world, std::vector<std::uint16_t>
   return world.ask(std::move(question));
 }
 
-/// Two nodes, each with a replica of everything that there is.
+/// Gives each of two nodes a replica of every bucket.
 void fill(DistributorWorld& world) {
   world.give_state(1);
   REQUIRE(world.ask(put_batch(kId)).results.at(0).status);
@@ -47,12 +47,12 @@ TEST_CASE("check without: what a replica says of itself counts, not what the dis
   const ReplicaSet set = replica.set;
   REQUIRE(set.epoch > 0);
 
-  replica.set = {};  // It never took the replica set in: as a process that runs under another index.
+  replica.set = {};  // It never accepted the replica set, as a process that runs under another index.
   rpc::CheckWithoutReply reply = check(world, {0});
   CHECK(reply.unavailable == 1);
   REQUIRE(reply.reasons.size() == 1);
   CHECK_THAT(reply.reasons.front(), Catch::Contains("storage.1 does not know itself as a member"));
-  CHECK(check(world, {1}).unavailable == 0);  // The other one is as it should be.
+  CHECK(check(world, {1}).unavailable == 0);  // The other replica is in order.
 
   replica.set = set;
   CHECK(check(world, {0}).unavailable == 0);

@@ -7,7 +7,7 @@ namespace {
 
 struct Queue {
   BucketEntry& add(std::uint64_t n) { return buckets.add(BucketId(8, n)); }
-  /// The next one, of priorities up to `last`.
+  /// Returns the next bucket with a priority up to `last`.
   std::optional<BucketId> pop(unsigned last = 99) {
     BucketEntry* entry = merges.pop(buckets, last);
     return entry == nullptr ? std::nullopt : std::optional(entry->bucket);
@@ -42,7 +42,7 @@ TEST_CASE("merge queue: a bucket moves forward when more is to be done to it, an
   CHECK(queue.pop() == BucketId(8, 2));
   CHECK_FALSE(raised.merge_priority);
   CHECK(queue.pop() == BucketId(8, 1));
-  CHECK_FALSE(queue.pop());  // Not a second time from where it stood before.
+  CHECK_FALSE(queue.pop());  // Its earlier place in the queue is ignored.
 }
 
 TEST_CASE("merge queue: what is held back stays, and comes when it is raised") {
@@ -58,7 +58,7 @@ TEST_CASE("merge queue: a bucket that was forgotten is passed over") {
   Queue queue;
   queue.merges.push(queue.add(1), 3);
   queue.merges.push(queue.add(2), 3);
-  queue.add(1);  // Known anew.
+  queue.add(1);  // A later entry of the same bucket.
   CHECK(queue.pop() == BucketId(8, 2));
   CHECK_FALSE(queue.pop());
 }

@@ -5,7 +5,7 @@
 namespace fjord::distributor {
 namespace {
 
-/// Members 1 and 2, which is ideal.
+/// Returns an entry whose ideal nodes are 1 and 2.
 BucketEntry entry_on(std::vector<std::uint16_t> members) {
   BucketEntry entry;
   entry.phase = BucketPhase::Active;
@@ -50,7 +50,7 @@ TEST_CASE("need: damage, then differences, then places, then what is left over")
   CHECK(need_of(entry, kIdeal) == Need::Move);
   CHECK_FALSE(is_for_safety(Need::Move));
   entry.filling = {2};
-  CHECK(need_of(entry, kIdeal) == Need::Move);  // Two members are in sync, only not where they belong.
+  CHECK(need_of(entry, kIdeal) == Need::Move);  // Two members are in sync, but one is not on its ideal node.
   entry.unsettled = true;
   CHECK(need_of(entry, kIdeal) == Need::Sync);
   BucketEntry damaged = entry_on({1, 2});

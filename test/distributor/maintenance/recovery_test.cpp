@@ -13,7 +13,7 @@ std::uint64_t epoch(std::uint64_t state_version, std::uint64_t step = 1) {
   return ReplicaSet::make_epoch(state_version, step);
 }
 
-/// A report of a replica with `checksum` as its content; equal checksums stand for equal entries.
+/// Returns a report of a replica whose content has `checksum`; equal checksums stand for equal entries.
 ReplicaReport says(std::uint16_t node, std::uint64_t replica_epoch, Nodes set, std::uint64_t checksum = 7) {
   ReplicaReport report;
   report.node = node;
@@ -29,7 +29,7 @@ ReplicaReport empty(ReplicaReport report) {
   return report;
 }
 
-/// Ten storage nodes up since state version 1, except those of `since`; 0 there means down.
+/// Returns a state of ten storage nodes, up since state version 1 except those in `since`; version 0 means down.
 ClusterState state_with(const std::map<std::uint16_t, std::uint64_t>& since) {
   ClusterState state;
   state.set_version(20);
@@ -47,7 +47,7 @@ ClusterState state_with(const std::map<std::uint16_t, std::uint64_t>& since) {
 
 struct Situation {
   std::string what;
-  std::map<std::uint16_t, std::uint64_t> up_since = {};  ///< What differs from "up since version 1"; 0: down.
+  std::map<std::uint16_t, std::uint64_t> up_since = {};  ///< Nodes that are not "up since version 1"; 0: down.
   std::vector<ReplicaReport> reports = {};
   NodeList ideal = {};
   std::size_t absent = 0;
@@ -297,7 +297,7 @@ TEST_CASE("recovery: the plan says the newest epoch and the last timestamp of an
   std::vector<ReplicaReport> reports = {says(1, kSet, {1, 2}), says(2, kSet, {1, 2}), says(3, epoch(4), {3})};
   RecoveryPlan plan = plan_recovery(reports, state_with({}), {1, 2}, 0);
   CHECK(plan.newest.epoch == kSet);
-  CHECK(plan.max_timestamp_us == 103);  // Of the stale replica: a write may have reached it alone.
+  CHECK(plan.max_timestamp_us == 103);  // That of the obsolete replica: a write may have reached it alone.
 }
 
 TEST_CASE("recovery: a member that was not told of the newest set is needed if all that were are damaged") {

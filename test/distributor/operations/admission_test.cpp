@@ -32,7 +32,7 @@ rpc::Execute gets(std::size_t count, rpc::Priority priority = rpc::Priority::Def
   return batch;
 }
 
-/// Its storage nodes answer what is applied only when the test lets them.
+/// A distributor whose storage nodes answer Apply only when the test lets them.
 struct BusyWorld : DistributorWorld {
   explicit BusyWorld(std::int64_t operations_max) : DistributorWorld(2, 2) {
     give_state(1);
@@ -56,7 +56,7 @@ TEST_CASE("admission: the lower a class, the smaller its part of the budget") {
   CHECK(world.admission.admit(Class::High, 101, 0, kLong) == Admission::Refusal::Full);
   REQUIRE_FALSE(world.admission.admit(Class::High, 100, 0, kLong));
   CHECK(world.admission.operations() == 1000);
-  // What has ended makes room.
+  // Ended operations make room.
   for (int i = 0; i < 600; ++i) world.admission.ended({i}, milliseconds(1), true);
   CHECK_FALSE(world.admission.admit(Class::Background, 1, 0, kLong));
 }
@@ -75,14 +75,14 @@ TEST_CASE("admission: the hint is the time in which half of what is under way en
   AdmissionWorld world;
   CHECK(world.admission.retry_after_ms() > 0);
   REQUIRE_FALSE(world.admission.admit(Class::Normal, 900, 0, kLong));
-  // 500 a second.
+  // 500 operations a second.
   std::int64_t now = 0;
   for (int i = 0; i < 500; ++i) world.admission.ended({now += 2000}, milliseconds(1), true);
   CHECK(world.admission.operations() == 400);
   CHECK(world.admission.count_refusal(Class::Normal, Admission::Refusal::Full, 3) == Approx(400).epsilon(0.05));
   CHECK(world.refused("normal", "full") == 3);
   CHECK(world.refused("background", "full") == 0);
-  // It follows when things get faster.
+  // The hint shrinks when operations end faster.
   REQUIRE_FALSE(world.admission.admit(Class::Normal, 500, 0, kLong));
   for (int i = 0; i < 500; ++i) world.admission.ended({now += 400}, milliseconds(1), true);
   CHECK(world.admission.retry_after_ms() < 250);
@@ -112,7 +112,7 @@ TEST_CASE("distributor: what there is no room for is refused at once with a hint
   BusyWorld world(20);
   const auto first = world.send(gets(10, rpc::Priority::Background));
   const auto background = world.send(gets(1, rpc::Priority::Background));
-  REQUIRE(background->has_value());  // Without a turn of the executor.
+  REQUIRE(background->has_value());  // At once, without a task on the executor.
   CHECK((*background)->status.code() == StatusCode::Busy);
   CHECK((*background)->retry_after_ms > 0);
   CHECK((*background)->status.message().find("pending_operations_max") != std::string::npos);
@@ -167,7 +167,7 @@ TEST_CASE("distributor: no work is begun on an operation whose time was over bef
   DistributorWorld world(2, 2);
   world.give_state(1);
   REQUIRE(world.ask(put_batch("id:n:item::0", 1)).results.at(0).status);
-  // The storage nodes are asked about a new state and do not answer yet, so operations wait.
+  // The storage nodes do not answer questions about the new state yet, so operations wait.
   world.mute = std::vector<bool>(16, true);
   world.give_state(3);
   rpc::Execute puts = put_batch("id:n:item::0", 2, 1, "late");

@@ -12,7 +12,7 @@ using distributor::NodeLatencies;
 using Kind = NodeLatencies::Kind;
 using Nodes = std::vector<std::uint16_t>;
 
-/// Three storage nodes that get one batch of each kind every 20 ms, each of which takes as long as `us` says.
+/// Three storage nodes, each with one batch of each kind every 20 ms; a batch takes as long as `us` says.
 struct LatencyWorld {
   MetricRegistry metrics;
   NodeLatencies latencies{metrics};
@@ -26,7 +26,7 @@ struct LatencyWorld {
       for (std::uint16_t node = 0; node < 3; ++node) {
         for (const Kind kind : {Kind::Read, Kind::Write}) {
           const std::int64_t takes = us(node, kind);
-          if (takes < 0) continue;  // Nobody asks.
+          if (takes < 0) continue;  // No request is sent.
           under_way.emplace(now.us + takes, std::pair(node, latencies.sent(node, kind, 1, now)));
         }
       }
@@ -44,7 +44,7 @@ struct LatencyWorld {
     const Nodes left = latencies.without_slow({0, 1, 2}, now);
     return std::find(left.begin(), left.end(), node) == left.end();
   }
-  /// After which time that is so, in ms; -1 if it is not within `limit`.
+  /// Returns the ms until the node is avoided or not, as `avoided` says; -1 after `limit`.
   std::int64_t avoided_after(std::uint16_t node, bool avoided, Duration limit) {
     const MonotonicTime start = now;
     while (now - start < limit) {
@@ -132,7 +132,7 @@ TEST_CASE("node latencies: who hovers around the limit does not flap, and who is
   world.us = [](std::uint16_t node, Kind) { return node == 1 ? 50'000 : 300; };
   world.run(seconds(10));
   REQUIRE(world.avoids(1));
-  world.us = [](std::uint16_t node, Kind) { return node == 1 ? 7'000 : 300; };  // Neither slow nor well.
+  world.us = [](std::uint16_t node, Kind) { return node == 1 ? 7'000 : 300; };  // Between slow and normal.
   world.run(seconds(30));
   CHECK(world.avoids(1));
   world.us = [](std::uint16_t node, Kind) { return node == 1 ? -1 : 300; };
@@ -149,7 +149,7 @@ TEST_CASE("node latencies: what the fleet controller marks is avoided too, unles
   CHECK(world.avoids(0));
   CHECK(world.latencies.without_slow({0}, world.now) == Nodes{0});
   CHECK(world.latencies.wants_probe(0, world.now));
-  CHECK_FALSE(world.latencies.wants_probe(0, world.now));  // Just asked.
+  CHECK_FALSE(world.latencies.wants_probe(0, world.now));  // It was probed just before.
   CHECK_FALSE(world.latencies.wants_probe(1, world.now));
   world.run(seconds(1));
   CHECK(world.latencies.wants_probe(0, world.now));
@@ -211,7 +211,7 @@ TEST_CASE("distributor: reads leave a slow replica alone, writes do not, and it 
   DistributorWorld world(2, 2);
   world.give_state(1);
   REQUIRE(world.ask(put_batch("id:n:item::0", 1)).results.at(0).status);
-  // The transport takes 1 ms for everybody; node 1 answers reads after 60 ms more.
+  // The transport takes 1 ms to every node; node 1 answers reads 60 ms later.
   bool slow = true;
   std::size_t reads_of_1 = 0;
   std::size_t writes_of_1 = 0;

@@ -1,4 +1,4 @@
-// Reads of one named replica, and what a distributor tells of a bucket's replicas.
+// Reads of one named replica, and a distributor's report about the replicas of a bucket.
 #include "operations/replica_read.h"
 
 #include <catch2/catch.hpp>
@@ -58,7 +58,7 @@ TEST_CASE("read of one replica: each gives what it has itself, be it older, newe
   const std::uint16_t other = world.ideal(kBucket)[1];
   TestReplica::Version before = world.storage[other][kBucket.raw()].documents[kId];
   const std::uint64_t now = put(world, "new").timestamp_us;
-  world.storage[other][kBucket.raw()].documents[kId] = before;  // It has lost the second write.
+  world.storage[other][kBucket.raw()].documents[kId] = before;  // This replica has lost the second write.
 
   const rpc::OperationResult first = get_at(world, world.ideal(kBucket)[0]);
   REQUIRE(first.status);
@@ -176,7 +176,7 @@ TEST_CASE("show bucket: says which replica does not answer, and what is out of o
   CHECK(of_node(reply, world.ideal(kBucket)[0]).document);
   world.mute[other] = false;
 
-  // A replica that is being filled.
+  // A replica that is catching up.
   world.hook = [](std::uint16_t, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
     if (!std::holds_alternative<rpc::MergeBucket>(request)) return std::nullopt;
     return Result<rpc::Reply>(Status(StatusCode::Timeout, "merges never end here"));

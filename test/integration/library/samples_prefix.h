@@ -1,4 +1,4 @@
-// What the samples of docs/clients/cpp.md use and do not show.
+// Declarations that the samples of docs/clients/cpp.md use but do not show.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -12,7 +12,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// Sends `text` and returns all that comes until the server closes the connection.
+/// Sends `text` and returns everything received until the server closes the connection.
 std::string send_and_read(const std::string& address, const std::string& text) {
   asio::io_context context;
   asio::ip::tcp::resolver resolver(context);

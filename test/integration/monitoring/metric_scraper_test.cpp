@@ -14,12 +14,12 @@ namespace {
 namespace asio = boost::asio;
 using asio::ip::tcp;
 
-/// Listens on loopback; answers the first connection with `answer`, or takes it and says nothing if that is empty.
+/// A loopback server that answers its first connection with `answer`; if that is empty it never answers.
 class OneAnswer {
  public:
   explicit OneAnswer(std::string answer)
       : answer_(std::move(answer)), acceptor_(context_, {asio::ip::address_v4::loopback(), 0}), socket_(context_) {
-    if (answer_.empty()) return;  // the system takes connections by itself
+    if (answer_.empty()) return;  // The operating system accepts connections by itself.
     acceptor_.async_accept(socket_, [this](const boost::system::error_code& error) {
       if (error) return;
       boost::system::error_code ignored;

@@ -37,7 +37,7 @@ def require(condition, message):
 
 
 def connect(address, protocol_name):
-    """A client of the distributor at `address` over framed transport."""
+    """Returns a client of the distributor at `address` over framed transport."""
     from fjord_api import DistributorService
     from thrift.protocol import TBinaryProtocol, TCompactProtocol
     from thrift.transport import TSocket, TTransport
@@ -55,7 +55,7 @@ def connect(address, protocol_name):
 
 
 class Cluster:
-    """Sends each operation to the distributor that the cluster names, and repeats what is transient."""
+    """Sends each operation to the distributor that the cluster names, and retries transient errors."""
 
     def __init__(self, address, protocol_name, deadline):
         self.first = address
@@ -73,9 +73,11 @@ class Cluster:
             transport.close()
 
     def execute(self, operation, features=()):
-        """The result of one operation. The client does not compute placement: it asks one distributor after the other.
+        """Returns the result of one operation. The client does not compute placement: it asks one distributor after the
+        other.
 
-        `features` are the fields of the operation that a server must know; one that does not refuses the operation."""
+        `features` are the fields of the operation that a server must know; one that does not know them refuses it.
+        """
         from fjord_api.ttypes import Execute, ExecuteStrict, GetClusterInfo, StatusCode
 
         transient = (StatusCode.BUSY, StatusCode.WRONG_DISTRIBUTION, StatusCode.UNAVAILABLE, StatusCode.NOT_READY)
@@ -127,7 +129,7 @@ def check_document(address, protocol_name, deadline):
             return cluster.execute(Operation(kind=OperationKind.PUT, id=DOCUMENT_ID, json=json.dumps(FIELDS)))
 
         result = put()
-        # The schema takes a moment to reach every node.
+        # The schema reaches every node with a short delay.
         while result.status.code == StatusCode.UNKNOWN_TYPE and time.monotonic() < deadline:
             time.sleep(0.2)
             result = put()
@@ -152,14 +154,14 @@ def check_document(address, protocol_name, deadline):
 
 
 def check_versions(address, protocol_name, deadline):
-    """The optimistic loop: read, change, write if nobody has written meanwhile, else again."""
+    """The optimistic loop: read, change, and write if no other client has written meanwhile; otherwise repeat."""
     from fjord_api.ttypes import Execute, ExecuteStrict, Operation, OperationKind, ShowBucket, StatusCode
 
     cluster = Cluster(address, protocol_name, deadline)
     name = "id:check:pycheck::versions"
 
     def put(year, version):
-        # 0 is a version: that of a document that is not there. None would be any.
+        # 0 is a version: that of a missing document. None means any version.
         return cluster.execute(Operation(kind=OperationKind.PUT, id=name, json=json.dumps({"year": year}),
                                          required_version=version), ["required_version"])
 
@@ -200,7 +202,7 @@ def check_versions(address, protocol_name, deadline):
 
 
 def expect_closed(address, data, what):
-    """Sends bytes that are no call; the server must close this connection."""
+    """Sends bytes that are no valid call; the server must close this connection."""
     host, port = address.rsplit(":", 1)
     with socket.create_connection((host, int(port)), timeout=10) as sock:
         try:
@@ -210,7 +212,7 @@ def expect_closed(address, data, what):
         except socket.timeout:
             raise Failure("%s: the connection was not closed" % what)
         except ConnectionError:
-            pass  # a reset closes it too
+            pass  # A reset closes it too.
 
 
 def check_hostile(address):
@@ -225,7 +227,7 @@ def check_hostile(address):
         expect_closed(address, struct.pack(">I", 64) + os.urandom(64), "a frame of random bytes")
         expect_closed(address, struct.pack(">I", 4) + b"\x82\x21\x01\x7f", "a frame that ends early")
         require(survivor.getClusterInfo(GetClusterInfo()).status.code == StatusCode.OK, "others were disturbed")
-        # A call that the server does not know leaves the connection as it is.
+        # A call that the server does not know leaves the connection open.
         survivor._oprot.writeMessageBegin("dance", 1, 99)
         survivor._oprot.writeStructBegin("dance_args")
         survivor._oprot.writeFieldStop()

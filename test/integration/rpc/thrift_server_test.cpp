@@ -14,7 +14,7 @@
 #include "fjord/rpc/refusal.h"
 #include "fjord/rpc/thrift_transport.h"
 
-/// What only real sockets can show: bytes that are no message, limits, lost connections.
+/// Tests that need real sockets: invalid bytes, limits, lost connections.
 namespace fjord::rpc {
 namespace {
 
@@ -47,7 +47,7 @@ class HoldingService final : public Service {
   std::vector<Responder> held_;
 };
 
-/// A client that sends what it likes.
+/// A client that sends arbitrary bytes.
 class RawClient {
  public:
   explicit RawClient(const Address& address) : socket_(context_) {
@@ -64,7 +64,7 @@ class RawClient {
     for (int shift = 24; shift >= 0; shift -= 8) result.push_back(static_cast<char>(frame.size() >> shift));
     return result + frame;
   }
-  /// The next frame; empty if the connection ended.
+  /// Returns the next frame; empty if the connection has ended.
   std::string receive() {
     boost::system::error_code error;
     unsigned char length[4];
@@ -169,7 +169,7 @@ TEST_CASE("thrift server: a connection with too much unanswered is not read from
   while (answered < 35) {
     const std::size_t expected = std::min<std::size_t>(10, 35 - answered);
     REQUIRE(f.eventually([&] { return f.service.held() == expected; }));
-    // Long enough for the eleventh to arrive if it were read.
+    // Long enough for the eleventh to arrive if the connection were read.
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
     CHECK(f.service.held() == expected);
     auto held = f.service.take();
@@ -224,7 +224,7 @@ TEST_CASE("thrift transport: a refusal is told from silence, and a call that was
   CHECK(not_tried.code() == StatusCode::NotReady);
   CHECK_FALSE(is_refusal(not_tried));
 
-  // Nobody accepts, as if the process stood still: first the kernel does it in its name, then there is silence.
+  // No process accepts, as if it were suspended: the kernel accepts the first connections, later ones get no answer.
   boost::asio::io_context context;
   boost::asio::ip::tcp::acceptor stopped(context);
   const boost::asio::ip::tcp::endpoint any(boost::asio::ip::address_v4::loopback(), 0);

@@ -1,4 +1,4 @@
-// fjord-torture: clients that keep a record of what a cluster told them, while somebody else breaks the cluster.
+// fjord-torture: clients that record the answers of a cluster while another program injects faults.
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
@@ -23,7 +23,7 @@ int fail(std::string_view text) {
   return 1;
 }
 
-/// A line for each register: its id and the values that it may have.
+/// Writes a line for each register: its id and its possible values.
 bool write_possible(const Record& record, std::size_t registers, const std::string& path) {
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "w"), &std::fclose);
   if (!file) return false;

@@ -59,7 +59,7 @@ void Record::counter_read(std::size_t counter, std::uint64_t value) {
   const std::lock_guard lock(mutex_);
   ++counts_["reads"];
   if (value > 0 && !counters_[counter].successes.contains(value - 1)) {
-    // Fine if somebody's answer is still on its way; the end of all shows whether it was.
+    // The answer to the raise may still be in flight; the final check shows whether it succeeded.
     ++counts_["counters_ahead"];
   }
 }

@@ -15,44 +15,44 @@
 
 namespace fjord::torture {
 
-/// The value of a register; absent: there is no such document.
+/// The value of a register; absent: the document does not exist.
 using Value = std::optional<std::uint64_t>;
 
-/// What clients were told, and from that, what can be true. It lives outside of the cluster.
+/// Records the answers of clients, and derives which values are possible. It lives outside of the cluster.
 ///
-/// A register has one writer, who waits for the end of each operation. So its value is that of the last acknowledged
-/// put or remove, or of one in doubt since then; nothing else. A counter has many writers, who raise it from n to n + 1
-/// under the condition that it is n: in the end each number below its value was the start of exactly one success.
+/// A register has one writer, which waits for the end of each operation. So its value is that of the last acknowledged
+/// put or remove, or of a later one in doubt. A counter has many writers, which raise it from n to n + 1 under the
+/// condition that it is n. In the end each number below its value was the start of exactly one success.
 ///
 /// Threading: every thread.
 class Record {
  public:
-  /// `log`: a line for each operation; may be null.
+  /// `log` gets a line for each operation; may be null.
   Record(std::size_t registers, std::size_t counters, std::FILE* log);
 
-  /// A put (with a value) or a remove of a register has ended.
+  /// Records the end of a put (with a value) or a remove of a register.
   void written(std::size_t register_index, Value value, const OperationOutcome& outcome);
-  /// A register was read, by its writer or when all is over.
+  /// Records a read of a register, by its writer or at the end of the run.
   void read(std::size_t register_index, Value value, std::string_view when);
-  /// Somebody wanted to raise a counter from `from`, and it has ended for good.
+  /// Records the final outcome of an attempt to raise a counter from `from`.
   void raised(std::size_t counter, std::uint64_t from, const OperationOutcome& outcome);
-  /// A counter was read while others may raise it.
+  /// Records a read of a counter while it may be raised.
   void counter_read(std::size_t counter, std::uint64_t value);
-  /// The value of a counter when all is over.
+  /// Records the value of a counter at the end of the run.
   void counter_final(std::size_t counter, std::uint64_t value);
   void log(std::string_view line);
   void violation(std::string text);
 
-  /// The values that a register may have.
+  /// Returns the values that a register can have.
   std::vector<Value> possible(std::size_t register_index) const;
-  /// A JSON object: counts of what ended how, and what should not have happened.
+  /// Returns a JSON object: counts by operation and outcome, and the violations.
   std::string summary() const;
 
  private:
   struct Counter {
-    std::map<std::uint64_t, unsigned> successes;  // by the number raised from
+    std::map<std::uint64_t, unsigned> successes;  // By the number that the counter was raised from.
     std::map<std::uint64_t, unsigned> doubts;
-    std::uint64_t acknowledged = 0;  // the largest number that somebody was told is reached
+    std::uint64_t acknowledged = 0;  // The largest value that an acknowledged success has reached.
   };
 
   void count(std::string_view kind, const OperationOutcome& outcome) FJORD_REQUIRES(mutex_);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr unsigned kSettleTriesMax = 6;
 
-/// What stands beside the number, so that a torn or mixed document is noticed.
+/// Returns the text stored beside the number, which shows a torn or mixed document.
 std::string text_of(std::string_view id, std::uint64_t value) {
   const std::string part = fmt::format("{}={} ", id, value);
   std::string text;
@@ -23,7 +23,7 @@ std::string fields_of(std::string_view id, std::uint64_t value) {
   return fmt::format(R"({{"n": {}, "text": "{}"}})", value, text_of(id, value));
 }
 
-/// The number in {"put": id, "fields": {...}}, and whether the text is not that of the number.
+/// The number in {"put": id, "fields": {...}}, and whether the text does not match it.
 struct Parsed {
   std::uint64_t value = 0;
   bool torn = false;
@@ -78,7 +78,7 @@ void Workers::stop() {
 }
 
 void Workers::run(std::size_t number, const std::function<void(Worker&)>& step) {
-  // Unequal between threads and starts; which operation meets which fault is chance anyway.
+  // The seed differs between threads and starts. Chance decides in any case which operation meets which fault.
   Worker worker{number, *clients_[number % clients_.size()],
                 Random(options_.seed * 1000003 + next_value_.fetch_add(1) * 101 + number)};
   while (!stopping_) {
@@ -144,12 +144,12 @@ void Workers::raise(Worker& worker) {
   operation.condition = fmt::format("item.n == {}", from);
   rpc::Operation again = operation;
   OperationOutcome outcome = execute(worker, std::move(operation), fmt::format("raise {}", from));
-  // Half of the doubts are settled by asking again with the token, the others stay.
+  // Half of the operations in doubt are retried with their idempotency key, the others stay in doubt.
   if (worker.random.chance(0.5)) {
     for (unsigned tries = 0; tries < kSettleTriesMax && outcome.outcome == Outcome::InDoubt; ++tries) {
       again.token = outcome.token;
       const OperationOutcome settled = execute(worker, again, fmt::format("settle {}", from));
-      // One that never reached a replica says nothing of the attempts before it.
+      // An attempt that never reached a replica says nothing about earlier attempts.
       const bool known = settled.outcome == Outcome::Applied || settled.status.code() == StatusCode::TestAndSetFailed;
       if (known) outcome = settled;
     }

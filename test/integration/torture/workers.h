@@ -27,7 +27,7 @@ struct Options {
   std::int64_t pause_max_ms = 10;
 };
 
-/// Threads that put, remove and read registers, and raise counters, each through one of a few clients, until stop().
+/// Threads that put, remove and read registers and raise counters until stop(), each through one of a few clients.
 ///
 /// Threading: one thread.
 /// Lifetime: `record` and `clients` outlive it.
@@ -38,16 +38,16 @@ class Workers {
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// Puts all counters to zero. Errors: that of the first that failed.
+  /// Sets all counters to zero. Errors: that of the first failed operation.
   Status make_counters();
   void start();
-  /// Returns when every operation has ended.
+  /// Ends the threads; returns when every operation has ended.
   void stop();
-  /// Reads everything, and tells the record. Call it when all faults are over.
+  /// Reads all registers and counters and passes the values to the record. Call it when all faults are over.
   void check();
 
  private:
-  /// Of one thread.
+  /// The state of one thread.
   struct Worker {
     std::size_t number;
     AsyncClient& client;

@@ -1,4 +1,4 @@
-// A library, but none of visitors.
+// A library without plugins.
 
 int answer();
 int answer() { return 42; }

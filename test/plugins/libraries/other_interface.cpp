@@ -1,4 +1,4 @@
-// As a library that was built against headers of another time.
+// Stands for a library built against headers of another version.
 
 #include <cstdint>
 

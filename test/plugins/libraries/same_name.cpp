@@ -1,4 +1,4 @@
-// Offers a visitor that there is already.
+// Offers a visitor whose name is already taken.
 
 #include "fjord/plugins/plugin.h"
 

@@ -1,4 +1,4 @@
-// A library of MapReduce applications, one of them bad.
+// A library of MapReduce applications, one of which misbehaves.
 
 #include <chrono>
 #include <cstdlib>
@@ -21,7 +21,7 @@ using fjord::mapreduce::JobFunctions;
 using fjord::mapreduce::ResultEmitter;
 using fjord::plugins::ApplicationContext;
 
-/// Sums `count` by its last digit, and does what the parameter `how` says at the document whose count is `at`.
+/// Sums `count` by its last digit, and misbehaves as parameter `how` says at the document whose count is `at`.
 class Sums final : public JobFunctions {
  public:
   Sums(std::string how, std::int64_t at, bool combines) : how_(std::move(how)), at_(at), combines_(combines) {}

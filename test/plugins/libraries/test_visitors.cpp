@@ -1,4 +1,4 @@
-// A library of visitors, most of them bad.
+// A library of visitors, most of which misbehave.
 
 #include <chrono>
 #include <cstdlib>
@@ -20,7 +20,7 @@ using fjord::visitors::Parameters;
 using fjord::visitors::VisitContext;
 using fjord::visitors::Visitor;
 
-/// Sends every block on, and says how many documents had a field above `least`.
+/// Forwards every block, and reports the number of documents with a count of at least `least`.
 class Counting final : public Visitor {
  public:
   Counting(VisitContext& context, int least) : context_(context), least_(least) {}
@@ -35,7 +35,7 @@ class Counting final : public Visitor {
     context_.send(bucket, std::move(docblock));
     return Status::ok();
   }
-  /// Says so later, from a thread of its own.
+  /// Reports later, from another thread.
   void end_bucket(BucketId, BucketDone done) override {
     auto shared = std::make_shared<BucketDone>(std::move(done));
     std::thread([mailbox = context_.mailbox(), shared, text = std::to_string(std::exchange(found_, 0))] {

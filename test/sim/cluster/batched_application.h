@@ -7,11 +7,11 @@ namespace fjord::sim {
 
 inline constexpr const char* kBatchedApplication = "batched";
 
-/// The application fieldstats as one of a plugin: it has a version, and takes documents and keys in batches, of a size
-/// that differs from task to task as that of a real one does with time, combined now and then.
+/// Adds the application `kBatchedApplication`: fieldstats, run as an application of a plugin is. It has a version, and
+/// takes documents and keys in batches. The batch size and whether it combines are random per task.
 void add_batched_application(mapreduce::ApplicationRegistry& registry);
 
-/// A storage node's word that it has it.
+/// The service of a storage node that says that the node has this application (answers ListPlugins).
 class OffersBatched final : public rpc::Service {
  public:
   bool handle(rpc::Request& request, rpc::Responder& respond) override;

@@ -8,9 +8,9 @@
 
 namespace fjord::sim {
 
-/// Kills and restarts processes: at most redundancy - 1 storage nodes are away at once, and the next one goes only when
-/// the last one is back, which need not mean in sync. `mortal` are the storage nodes that may be killed, all by
-/// default.
+/// Kills and restarts processes. At most redundancy - 1 storage nodes are down at once; the next one is killed only
+/// when the last one is up again, though its replicas need not be in sync. `mortal` lists the storage nodes that may be
+/// killed; empty: all.
 class Chaos {
  public:
   explicit Chaos(SimCluster& cluster, std::vector<unsigned> mortal = {});
@@ -28,14 +28,14 @@ class Chaos {
   unsigned crashes_ = 0;
 };
 
-/// Lost, doubled, delayed messages, each with some probability.
+/// Draws the probabilities of lost, duplicated and delayed messages.
 NetworkFaults random_faults(Random& random);
 
-/// Waits until nothing is damaged any more. Empty if that came about. Damage that nobody has met yet is met by looking
-/// for it, so it may take some turns.
+/// Waits until no document is damaged. Reads everything to detect damage, so several rounds may be needed. Returns an
+/// empty string on success.
 std::string wait_until_whole(SimCluster& cluster);
 
-/// Sizes of a cluster; the schemas are left to the scenario.
+/// Draws the sizes of a cluster; the scenario adds the schemas.
 SimClusterOptions random_shape(const ScenarioOptions& options, Random& random);
 
 }  // namespace fjord::sim

@@ -11,14 +11,14 @@
 namespace fjord::sim {
 namespace {
 
-/// Of a message, with what a fault adds to the spikes.
+/// Longest delay of a message, with the spikes that a fault adds.
 constexpr Duration kLongestDelay = seconds(7);
 
 bool is_one_of(FaultKind kind, std::initializer_list<FaultKind> kinds) {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 
-/// Nodes lose something that they had acknowledged.
+/// True if nodes lose acknowledged data by this fault.
 bool loses_data(FaultKind kind, const SimClusterOptions& shape) {
   return is_one_of(kind, {FaultKind::Wipe, FaultKind::Corruption}) || (kind == FaultKind::PowerLoss && !shape.sync);
 }
@@ -51,7 +51,7 @@ class Drawer {
     }
     mortal_ = storage_;
     shuffle(mortal_, random_);
-    // Nodes that do not lose anything may all be away, which costs nothing but time.
+    // If no fault loses data, all nodes may be down at once; that costs only time.
     if (loses) mortal_.resize(shape.redundancy - 1);
     gentle_ = loses;
     racks_ = racks_of(shape);
@@ -83,9 +83,9 @@ class Drawer {
   }
   const std::string& one_of(const std::vector<std::string>& names) { return names[random_.below(names.size())]; }
 
-  /// Who may be stopped or cut off.
+  /// Returns the processes that may be stopped or cut off.
   std::vector<std::string> isolable() {
-    // A controller that is cut off calls every node down, and then a wiped node's peers count as away, too.
+    // A controller that is cut off reports every node as down, so the peers of a wiped node would count as down, too.
     if (!gentle_ && random_.chance(0.1)) return {one_of(controllers_)};
     std::vector<std::string> some = mortal_;
     some.insert(some.end(), distributors_.begin(), distributors_.end());
@@ -96,7 +96,7 @@ class Drawer {
   std::vector<std::string> some_isolable() {
     std::vector<std::string> some = isolable();
     some.resize(1 + random_.below((some.size() + 1) / 2));
-    // Clients on that side, too: they may not notice anything.
+    // Clients on the same side may not notice the cut.
     for (const std::string& client : clients_) {
       if (random_.chance(0.4)) some.push_back(client);
     }
@@ -120,7 +120,7 @@ class Drawer {
         break;
       case FaultKind::PowerLoss:
         fault.nodes = {random_.chance(0.1) ? one_of(controllers_) : one_of(mortal_)};
-        // What was synced is there even if the whole room was dark.
+        // Synced data survives even if all storage nodes lose power.
         if (sync_ && random_.chance(0.5)) fault.nodes = storage_;
         fault.length = between(50, 5000);
         break;
@@ -155,7 +155,8 @@ class Drawer {
         break;
       case FaultKind::CutTogether:
         fault.nodes = {one_of(mortal_), one_of(distributors_)};
-        // Who only reads does not notice. Long enough for the others to go on without them.
+        // The last client only reads and does not notice the cut. It lasts long enough for the others to go on without
+        // the two.
         fault.others = {clients_.back()};
         fault.length = between(6000, 15'000);
         fault.at /= 2;
@@ -173,7 +174,7 @@ class Drawer {
         fault.amount = static_cast<std::int64_t>(random_.below(40'000));
         break;
       case FaultKind::FullNode:
-        // From where operators are warned to where everything but removes is refused.
+        // From the level at which operators are warned to the level at which only removes are accepted.
         fault.nodes = {one_of(storage_)};
         fault.amount = 84 + static_cast<std::int64_t>(random_.below(17));
         fault.at /= 3;
@@ -202,7 +203,7 @@ class Drawer {
         break;
       case FaultKind::NodeRemove:
         fault.nodes = {one_of(storage_)};
-        fault.amount = random_.chance(0.3) ? 1 : 0;  // Taken back.
+        fault.amount = random_.chance(0.3) ? 1 : 0;  // 1: the node is taken back.
         break;
       case FaultKind::Maintenance:
         fault.nodes = {one_of(mortal_)};
@@ -222,7 +223,7 @@ class Drawer {
         fault.amount = 25 << below(5);
         break;
       case FaultKind::Redundancy: {
-        // As many copies as the run can lose nodes, at least.
+        // At least as many replicas as the nodes that the run may lose.
         const std::int64_t least = gentle_ ? redundancy_ : 1;
         const std::int64_t most = racks_ > 0 ? racks_ : std::min<std::int64_t>(4, std::ssize(storage_));
         fault.amount = least + below(static_cast<std::uint64_t>(std::max<std::int64_t>(most - least, 0) + 1));
@@ -274,9 +275,9 @@ class Drawer {
   std::vector<std::string> controllers_;
   std::vector<std::string> clients_;
   std::vector<FaultKind> kinds_;
-  std::vector<std::string> mortal_;  ///< Storage nodes that may be away.
-  bool sync_ = false;                ///< And nothing else loses what nodes hold.
-  bool gentle_ = false;              ///< The others must not look as if they were.
+  std::vector<std::string> mortal_;  ///< Storage nodes that may be down.
+  bool sync_ = false;                ///< Writes are synced, and no other fault loses data.
+  bool gentle_ = false;              ///< Some fault loses data, so the other nodes must not appear to be down.
   unsigned racks_ = 0;
   unsigned redundancy_ = 1;
   unsigned bits_ = 1;
@@ -329,7 +330,7 @@ void FaultInjector::note_at_end(unsigned invariant) {
   for (const FaultKind kind : exercised_kinds_) coverage_.add(kind, invariant);
 }
 
-/// Whether something waits for one of the nodes that are about to be hit.
+/// True if a call is pending at one of the nodes that the fault is about to hit.
 bool FaultInjector::is_under_way(const Fault& fault) const {
   return std::any_of(fault.nodes.begin(), fault.nodes.end(), [&](const std::string& name) {
     return cluster_.alive(name) && cluster_.network().calls_pending(name) > 0;
@@ -441,7 +442,8 @@ void FaultInjector::cut(const Fault& fault, Active& active) {
   active.disturbances.push_back(cluster_.network().disturb(std::move(link)));
 }
 
-/// Cuts the nodes off one by one in the first half, and lets them come back in another order in the second.
+/// Cuts the nodes off one by one in the first half of the fault, and reconnects them in another order in the second
+/// half.
 void FaultInjector::clog_one_by_one(std::size_t index) {
   const Fault& fault = faults_[index];
   const auto count = static_cast<std::int64_t>(fault.nodes.size());
@@ -506,7 +508,7 @@ void FaultInjector::end(std::size_t index) {
   count(fault, active);
 }
 
-// --- changes of membership -------------------------------------------------------------------------------------------
+// --- Changes of membership -------------------------------------------------------------------------------------------
 
 void FaultInjector::change_membership(std::size_t index) {
   const Fault& fault = faults_[index];
@@ -568,10 +570,10 @@ void FaultInjector::add_node(std::size_t index) {
   request.action = rpc::NodeAction::Add;
   request.nodes = fault.nodes;
   request.address = name + ":1";
-  request.force = true;  // The address is not tried first: the network may lose the question.
+  request.force = true;  // The address is not tried first, because the network may lose that request.
   if (is_storage && !fault.others.empty()) request.group = fault.others.front();
   operator_.change_nodes(std::move(request), [this, index, name](const rpc::ChangeNodesReply& reply) {
-    // An answer that got lost: the next one says that it is there.
+    // AlreadyExists: the answer to an earlier attempt was lost.
     FJORD_CHECK_MSG(reply.status || reply.status.code() == StatusCode::AlreadyExists, reply.status.to_string());
     FJORD_CHECK(!reply.status || reply.nodes == std::vector<std::string>{name});
     ++active_[index].hits;
@@ -596,11 +598,11 @@ void FaultInjector::remove_node(std::size_t index) {
   });
 }
 
-/// Again and again: it is refused until the node is empty.
+/// Repeats the request, which is refused until the node is empty.
 void FaultInjector::try_to_remove(const std::string& name) {
   cluster_.scheduler().outside().post_after(milliseconds(400), [this, name] {
     operator_.change_nodes(rpc::NodeAction::Remove, name, [this, name](const rpc::ChangeNodesReply& reply) {
-      // "There is no such node": an answer got lost.
+      // NotFound: the answer to an earlier attempt was lost.
       const bool is_gone = reply.status ? reply.refusals.empty() : reply.status.code() == StatusCode::NotFound;
       if (!is_gone) return try_to_remove(name);
       cluster_.retire(name);
@@ -645,7 +647,7 @@ void FaultInjector::end_membership(std::size_t index) {
   }
 }
 
-/// Also what was refused: it may have been accepted before, and the answer got lost.
+/// Also called after a refusal: an earlier attempt may have been accepted and its answer lost.
 void FaultInjector::bring_back(const std::string& name) {
   brought_back_.insert(name);
   operator_.change_nodes(rpc::NodeAction::Up, name,

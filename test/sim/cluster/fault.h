@@ -11,24 +11,25 @@
 
 namespace fjord::sim {
 
-/// Something that goes wrong for a while. Drawn from the seed before the run begins, so that a run can be repeated with
-/// some of its faults left out.
+/// A fault that lasts for a while. All faults are drawn from the seed before the run begins, so that a run can be
+/// repeated without some of them.
 struct Fault {
-  unsigned number = 0;  ///< Within its run.
+  unsigned number = 0;  ///< Index within its run.
   FaultKind kind = FaultKind::StorageCrash;
-  Duration at{0};  ///< Since the workloads began.
+  Duration at{0};  ///< Start, since the workloads began.
   Duration length{0};
-  /// The processes it befalls ("leader": the fleet controller that leads then); network: one side of what is cut; a
-  /// node that is added: of which role; retention: the setting.
+  /// The processes that the fault hits. "leader" stands for the fleet controller that leads when the fault begins.
+  /// Network faults: one side of the cut. NodeAdd: the role of the new node. Retention: the name of the setting.
   std::vector<std::string> nodes;
-  std::vector<std::string> others;  ///< Bridge: the processes that both sides reach. Of a node that is added: its rack.
-  double rate = 0;                  ///< Probabilities of messages.
-  std::int64_t amount = 0;          ///< Microseconds or bytes; changes of membership: percent, copies, bits, entries.
+  std::vector<std::string> others;  ///< Bridge: the processes that both sides reach. NodeAdd: the rack of the new node.
+  double rate = 0;                  ///< Probability that a message is hit.
+  std::int64_t amount = 0;          ///< Microseconds or bytes; membership changes: percent, number of replicas, bits or
+                                    ///< entries.
 };
 /// "#3 slow-disk of storage.1 from 2.500 s for 4.000 s, 3000".
 std::string describe(const Fault& fault);
 
-/// What a schedule is drawn for.
+/// Limits within which draw_faults() draws a schedule.
 struct FaultPlan {
   std::set<FaultKind> kinds;
   unsigned faults = 0;
@@ -36,12 +37,12 @@ struct FaultPlan {
   unsigned clients = 0;
 };
 
-/// Draws faults for a cluster of that shape. As few nodes lose what they hold as redundancy allows: with wiped disks,
-/// flipped bits or (without sync) losses of power, only redundancy - 1 nodes have any faults that stop them. Otherwise
-/// any number of nodes may be away.
+/// Draws faults for a cluster of that shape. The number of nodes that lose data stays within redundancy: if wiped
+/// disks, flipped bits or (without sync) power losses are drawn, only redundancy - 1 nodes get faults that stop them.
+/// Otherwise any number of nodes may be down at once.
 std::vector<Fault> draw_faults(const FaultPlan& plan, const SimClusterOptions& shape, Random& random);
 
-/// What happens by the way that could break an invariant, as numbers that rise.
+/// Counts, per invariant, the events that could break it. The counts only rise.
 class Exposure {
  public:
   void note(unsigned invariant) { ++counts_[invariant]; }
@@ -51,20 +52,21 @@ class Exposure {
   std::array<std::uint64_t, kInvariants + 1> counts_{};
 };
 
-/// Makes the faults of a schedule happen.
+/// Carries out a schedule of faults.
 ///
-/// A fault counts as exercised if it did something: messages were lost, calls were under way at a node that crashed, a
-/// disk was used while it was slow. Lifetime: the cluster and `exposure` outlive it; it outlives their running.
+/// A fault counts as exercised if it had an effect: it lost messages, calls were in flight at a node that crashed, a
+/// disk was used while it was slow. Lifetime: the cluster and `exposure` outlive the injector; the injector outlives
+/// the run of the cluster.
 class FaultInjector {
  public:
   FaultInjector(SimCluster& cluster, std::vector<Fault> faults, const Exposure& exposure);
   void start();
-  /// Ends everything that goes on, begins nothing more, and starts what is down. Nodes that are being removed still
-  /// have to become empty.
+  /// Ends all active faults, begins no more, and starts all processes that are down. Nodes that are being removed may
+  /// still have to become empty.
   void stop();
-  /// Everything that the operator began has ended.
+  /// True if every change that the operator began has ended.
   bool is_idle() const { return operator_.is_idle() && operated_.empty() && !is_late_possible_; }
-  /// Each kind that was exercised in this run, with an invariant that is looked at when all is over.
+  /// Counts each kind that was exercised in this run as covering `invariant`, which is checked at the end of the run.
   void note_at_end(unsigned invariant);
   const Coverage& coverage() const { return coverage_; }
   unsigned exercised() const { return exercised_; }
@@ -74,7 +76,7 @@ class FaultInjector {
     bool begun = false;
     bool ended = false;
     std::uint64_t hits = 0;
-    bool accepted = false;  ///< By the fleet controller.
+    bool accepted = false;  ///< True if the fleet controller accepted the change.
     std::vector<std::string> nodes;
     std::vector<std::uint64_t> disturbances;
     std::array<std::uint64_t, kInvariants + 1> before{};
@@ -102,8 +104,9 @@ class FaultInjector {
   const Exposure& exposure_;
   std::vector<Active> active_;
   Operator operator_;
-  std::set<std::string> operated_;  ///< Storage nodes that are on their way out.
-  /// What the operator asked for before may arrive after the request to bring them back, which is repeated in the end.
+  std::set<std::string> operated_;  ///< Storage nodes that are being removed or are in maintenance.
+  /// Nodes that were ordered back up. An earlier request of the operator may be delayed and arrive after that order, so
+  /// stop() repeats the order.
   std::set<std::string> brought_back_;
   bool is_late_possible_ = false;
   Coverage coverage_;

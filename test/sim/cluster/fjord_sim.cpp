@@ -54,7 +54,7 @@ Scenario scenario_of(const std::string& name) {
   return name == "chaos" ? fjord::sim::run_chaos : fjord::sim::run_operations;
 }
 
-/// The arguments that make the same run again.
+/// Returns the command that repeats the run.
 std::string again(const Arguments& arguments, const std::string& scenario, const ScenarioOptions& options) {
   std::string text = fmt::format("fjord-sim --scenario {} --seed {}", scenario, options.seed);
   if (arguments.bug != "none") text += " --bug " + arguments.bug;
@@ -70,7 +70,7 @@ std::string again(const Arguments& arguments, const std::string& scenario, const
   return text;
 }
 
-/// What a check that fails leaves to be told when the process ends by it.
+/// Text to print if a failing check aborts the process.
 std::string& running() {
   static std::string text;
   return text;
@@ -78,7 +78,7 @@ std::string& running() {
 
 void tell_of_abort(int) { static_cast<void>(!write(STDOUT_FILENO, running().data(), running().size())); }
 
-/// Runs one scenario from one seed; returns its failure, empty if there is none.
+/// Runs one scenario from one seed. Returns its failure; empty if there is none.
 std::string run(const Arguments& arguments, const std::string& scenario, const ScenarioOptions& options,
                 Coverage& coverage) {
   const Scenario execute = scenario_of(scenario);
@@ -152,7 +152,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_flag("--minimise", arguments.minimise, "Chaos: look for the fewest faults that a failing seed needs");
 }
 
-/// Errors: InvalidArgument.
+/// Errors: InvalidArgument if an argument is unknown.
 fjord::Result<ScenarioOptions> options_of(const Arguments& arguments, const CLI::App& app) {
   ScenarioOptions options;
   FJORD_TRY_ASSIGN(options.bug, fjord::sim::bug_from_string(arguments.bug));
@@ -177,7 +177,7 @@ void tell_coverage(const Arguments& arguments, const Coverage& coverage) {
   file << coverage.to_tsv();
 }
 
-/// That nobody has run; of a text in the environment always the same one.
+/// Returns a random seed, or one derived from the environment variable FJORD_FRESH_SEED; equal texts give equal seeds.
 std::uint64_t fresh_seed() {
   const char* text = std::getenv("FJORD_FRESH_SEED");
   if (text != nullptr && *text != '\0') return fjord::hash64(text) >> 16;

@@ -21,7 +21,7 @@ std::string describe(const History::Event& event) {
                             event.client, event.timestamp_us);
 }
 
-/// When the event's effect was surely over: a write in doubt may take effect at any time.
+/// Returns the time after which the event has no further effect; a write in doubt may take effect at any time.
 std::int64_t settled_at(const History::Event& event) {
   return event.finished && event.outcome == Outcome::Applied ? event.end.us : kNever;
 }
@@ -62,7 +62,8 @@ std::string History::check_test_and_sets() const {
     if (!event.finished || event.outcome != Outcome::Applied) continue;
     const auto [first, is_first] = followed.try_emplace({event.key, event.expected}, &event);
     if (is_first) continue;
-    // A put without a token that had not ended may have been repeated, and applied after the first of the two.
+    // A put without an idempotency key that had not ended may have been retried, and applied after the first of the
+    // two.
     const auto source = sources.find({event.key, event.expected});
     if (source != sources.end() && !source->second->once && settled_at(*source->second) >= first->second->begin.us) {
       continue;
@@ -86,7 +87,7 @@ std::string History::check_timestamps() const {
 
 std::string History::check_sessions() const {
   struct Seen {
-    std::vector<const Event*> ended;  ///< By rising end.
+    std::vector<const Event*> ended;  ///< In ascending order of end.
   };
   std::map<std::pair<unsigned, std::string>, Seen> sessions;
   for (const Event& event : events_) {
@@ -168,7 +169,7 @@ std::string History::check() const {
 }
 
 std::string History::check_read(const std::vector<const Event*>& writes, const Event& read) const {
-  // The latest moment at which the write that explains the read was over.
+  // Time after which the write that explains the read has no further effect.
   std::int64_t over = -1;
   const Event* source = nullptr;
   if (read.value.empty()) {

@@ -17,7 +17,7 @@ bool writes(const RegisterOperation& operation) {
   return operation.kind == Kind::Write || operation.kind == Kind::TestAndSet;
 }
 
-/// What is in doubt happened before it was first seen, if it is the only one that wrote what was seen.
+/// An optional operation whose value was seen has happened, and before the first operation that saw it has ended.
 void bound_optional(std::vector<RegisterOperation>& operations) {
   for (RegisterOperation& doubted : operations) {
     if (!doubted.optional || doubted.value == 0) continue;
@@ -29,14 +29,14 @@ void bound_optional(std::vector<RegisterOperation>& operations) {
       doubted.end_us = std::min(doubted.end_us, other.end_us);
     }
   }
-  // Nobody saw it and nobody needs it; only what saw that something else was there could.
+  // No operation saw the others. They can matter only to operations that found another value than the expected one.
   const bool others = std::any_of(operations.begin(), operations.end(),
                                   [](const auto& operation) { return operation.kind == Kind::ReadOther; });
   if (!others)
     std::erase_if(operations, [](const auto& operation) { return operation.optional && operation.value != 0; });
 }
 
-/// Depth first through the orders, with a memory of where it has been (Wing and Gong; Lowe).
+/// Depth-first search through the orders that remembers visited states (Wing and Gong; Lowe).
 class Search {
  public:
   Search(std::vector<RegisterOperation> operations, std::uint64_t steps_max)
@@ -80,7 +80,7 @@ class Search {
   }
 
  private:
-  /// From `from` on, an operation that may come next and fits.
+  /// Returns the first operation from `from` on that may come next and fits the value.
   std::size_t find_next(std::size_t from) const {
     std::size_t found = operations_.size();
     std::int64_t earliest_end = kNever;
@@ -88,7 +88,7 @@ class Search {
       const RegisterOperation& operation = operations_[i];
       if (operation.begin_us > earliest_end) break;
       if (taken_[i]) continue;
-      // What only reads and fits may come at once: it takes nothing from what follows.
+      // A fitting operation that only reads can come at once, without loss for later ones.
       if (!writes(operation) && fits(operation)) return from <= first_ ? i : operations_.size();
       if (found == operations_.size() && i >= from && fits(operation)) found = i;
       if (!operation.optional) earliest_end = std::min(earliest_end, operation.end_us);
@@ -96,7 +96,7 @@ class Search {
     return found;
   }
   bool fits(const RegisterOperation& operation) const {
-    // A value that is gone does not come back, so all who saw it come before it goes.
+    // A value never returns once it is overwritten, so all its readers come before the overwriting operation.
     const auto reads = reads_left_.find(value_);
     if (writes(operation) && value_ != 0 && reads != reads_left_.end() && reads->second > 0) return false;
     switch (operation.kind) {
@@ -131,9 +131,9 @@ class Search {
   std::vector<RegisterOperation> operations_;
   std::uint64_t steps_left_;
   std::vector<bool> taken_;
-  std::size_t first_ = 0;  ///< All before are taken.
+  std::size_t first_ = 0;  ///< All operations before it are taken.
   std::size_t left_ = 0;
-  std::unordered_map<std::uint32_t, std::size_t> reads_left_;  ///< By value.
+  std::unordered_map<std::uint32_t, std::size_t> reads_left_;  ///< Number of reads left, by value.
   std::uint32_t value_ = 0;
   std::uint64_t hash_ = 0;
   std::unordered_set<std::uint64_t> been_;

@@ -15,7 +15,7 @@ std::optional<std::uint16_t> node_in_maintenance(const ClusterState& state) {
   return std::nullopt;
 }
 
-/// Without what is said of the node, and of copies.
+/// Returns the state with the node down and without its number of assured replicas.
 ClusterState without(ClusterState state, std::uint16_t node) {
   NodeStateInfo down;
   down.state = NodeState::Down;

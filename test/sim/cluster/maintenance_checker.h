@@ -12,28 +12,28 @@
 
 namespace fjord::sim {
 
-/// Nothing is copied for a node in maintenance: while nothing else has changed since the state before, no node that
-/// holds nothing of a bucket gets a replica of it in the place of the node that is away.
+/// Checks that a node in maintenance is not replaced (I12): as long as that node's absence is the only change since the
+/// state before, no node without data of a bucket gets a replica of it in place of the absent node.
 ///
-/// It looks at what distributors tell storage nodes, in which cluster state. Only buckets of which the node that is
-/// away was a member count: others have to be repaired, or are moved. Threading: the scheduler's.
+/// The checker sees what distributors send to storage nodes, and in which cluster state. It looks only at buckets whose
+/// replica set contained the absent node; other buckets need repair or are moved anyway. Threading: the scheduler's.
 class MaintenanceChecker {
  public:
   explicit MaintenanceChecker(Exposure& exposure) : exposure_(exposure) {}
-  /// From here on it can look into storage nodes.
+  /// Lets the checker look into storage nodes from here on.
   void watch(SimCluster& cluster) { cluster_ = &cluster; }
-  /// A state that is pending or active.
+  /// Takes in a state that is pending or active.
   void see_state(std::uint64_t version, const std::string& state, const std::string& distribution);
   void see_sets(const std::string& to, const rpc::SetReplicaSets& request);
   void see_delete(const std::string& to, const rpc::DeleteBuckets& request);
-  /// Empty, or what was broken.
+  /// Returns an empty string, or how I12 was broken.
   const std::string& failure() const { return failure_; }
 
  private:
-  /// The only difference between a state and the last one in which no node was in maintenance.
+  /// A state that differs from the last one without maintenance only in one node that is in maintenance.
   struct Away {
     std::uint16_t node = 0;
-    ClusterView places;  ///< As if the node were up.
+    ClusterView places;  ///< The cluster view as if the node were up.
   };
   std::optional<Away> only_away(std::uint64_t version) const;
   void check_filling(const std::string& to, std::uint64_t version, BucketId bucket);
@@ -43,7 +43,7 @@ class MaintenanceChecker {
   Exposure& exposure_;
   SimCluster* cluster_ = nullptr;
   std::map<std::uint64_t, ClusterView> states_;
-  std::map<std::uint16_t, std::map<std::uint64_t, ReplicaSet>> told_;  ///< The last set, by node and bucket.
+  std::map<std::uint16_t, std::map<std::uint64_t, ReplicaSet>> told_;  ///< Last replica set sent, by node and bucket.
   std::string failure_;
 };
 

@@ -1,4 +1,4 @@
-// Members that come and go at awkward moments, each over some seeds.
+// Nodes that join and leave at awkward moments, each case over some seeds.
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -34,7 +34,7 @@ SimClusterOptions shape(std::uint64_t seed, unsigned storage_nodes, unsigned red
   return options;
 }
 
-/// Reads and writes all the time and notes each read that is older than a write that was acknowledged before it.
+/// Reads and writes all the time, and counts each read that is older than a write acknowledged before it.
 class World {
  public:
   explicit World(const SimClusterOptions& options) : cluster(options), random_(mix64(options.seed, 17)) {
@@ -67,7 +67,7 @@ class World {
     rpc::ChangeNodes request;
     request.action = rpc::NodeAction::Add;
     request.nodes = {"storage"};
-    request.force = true;  // The address is not tried first: the network may lose the question.
+    request.force = true;  // The address is not tried first, because the network may lose that request.
     request.address = (added_.empty() ? added_ = cluster.add_storage_node() : added_) + ":1";
     operator_.change_nodes(std::move(request), [refused](const rpc::ChangeNodesReply& reply) {
       FJORD_CHECK(reply.status || reply.status.code() == StatusCode::AlreadyExists);
@@ -85,7 +85,7 @@ class World {
     rpc::ChangeNodes request;
     request.action = action;
     request.nodes = {node};
-    request.force = action == rpc::NodeAction::Retire;  // Although fewer than copies would be left.
+    request.force = action == rpc::NodeAction::Retire;  // Forced: fewer nodes than the redundancy would be left.
     operator_.change_nodes(std::move(request), [refused](const rpc::ChangeNodesReply& reply) {
       INFO(reply.status.to_string());
       CHECK(reply.status);
@@ -134,13 +134,14 @@ class World {
     return {};
   }
 
-  /// Everybody is back: all is in sync where it should be, every document is as it was acknowledged.
+  /// Checks that, with all processes up, all replicas are in sync on their ideal nodes and every document is as
+  /// acknowledged.
   void check() {
     cluster.network().heal();
     cluster.restart_everything();
     REQUIRE(cluster.run_until_steady(seconds(120)));
     run(seconds(1));
-    cluster.scheduler().run_for(seconds(25));  // What is under way ends.
+    cluster.scheduler().run_for(seconds(25));  // Operations in flight end.
     REQUIRE(cluster.run_until_steady(seconds(120)));
     CHECK(cluster.check_replicas() == "");
     CHECK(cluster.check_documents() == "");
@@ -190,7 +191,7 @@ class World {
                       });
   }
 
-  /// Reads what one storage node holds. `found` gets the version's timestamp if the node has a replica with it.
+  /// Reads the replica of one storage node. `found` gets the version's timestamp if the node holds one.
   void get_replica(unsigned n, std::uint16_t node, std::vector<std::uint64_t>* found) {
     ++unanswered_;
     rpc::Operation read = get_json_operation(id_of(n));
@@ -206,7 +207,7 @@ class World {
   Operator operator_{cluster};
   AsyncClient* client_ = nullptr;
   std::string added_;
-  std::vector<std::uint64_t> written_ = std::vector<std::uint64_t>(kDocuments);  ///< Newest timestamp acknowledged.
+  std::vector<std::uint64_t> written_ = std::vector<std::uint64_t>(kDocuments);  ///< Newest acknowledged timestamp.
   unsigned unanswered_ = 0;
   unsigned reads_ = 0;
   unsigned stale_ = 0;
@@ -227,17 +228,17 @@ TEST_CASE("a third storage node comes into a cluster of two that wants three cop
   const std::string one = "storage." + std::to_string(seed % 2);
   const std::string other = "storage." + std::to_string(1 - seed % 2);
   switch (seed / 2 % 5) {
-    case 0:  // All is well.
+    case 0:  // No failure.
       world.add_storage_node();
       break;
-    case 1:  // One of the two is away before, and comes back after.
+    case 1:  // One of the two is down before, and comes back after.
       world.cluster.crash(one);
       world.run(world.up_to(3000));
       world.add_storage_node();
       world.run(world.up_to(3000));
       world.cluster.restart(one);
       break;
-    case 2:  // Both end while the third is taken in.
+    case 2:  // Both end while the third one joins.
       world.add_storage_node();
       world.run(world.up_to(60));
       world.cluster.crash(one);
@@ -247,7 +248,7 @@ TEST_CASE("a third storage node comes into a cluster of two that wants three cop
       world.cluster.restart(one);
       world.run(world.up_to(3000));
       break;
-    case 3:  // The one that held everything ends while the third and the other are being filled.
+    case 3:  // The one that held everything ends while the third and the other are catching up.
       world.cluster.crash(one);
       world.run(seconds(3) + world.up_to(1000));
       world.add_storage_node();
@@ -256,7 +257,7 @@ TEST_CASE("a third storage node comes into a cluster of two that wants three cop
       world.cluster.crash(other);
       world.run(seconds(4));
       break;
-    default:  // The new one restarts again and again.
+    default:  // The new one restarts repeatedly.
       world.add_storage_node();
       for (int i = 0; i < 4; ++i) {
         world.run(world.up_to(800));
@@ -325,12 +326,12 @@ TEST_CASE("nodes are retired while another one is away: none leaves with a copy 
     world.run(seconds(1));
     CHECK(refused);
     if (refused) continue;
-    world.cluster.retire(node(n));  // It goes with what it has.
+    world.cluster.retire(node(n));  // Retires the process with its data.
   }
   world.cluster.crash(node(3));
   world.run(seconds(3));
   world.cluster.restart(node(0));
-  world.run(seconds(4));  // What nobody has who is there must not be taken for something that does not exist.
+  world.run(seconds(4));  // Documents whose replicas are all down must not be reported as missing.
   world.cluster.restart(node(3));
   for (std::uint64_t n : {1U, 2U}) {
     bool refused = true;
@@ -348,10 +349,10 @@ TEST_CASE("a storage node restarts twice while one state becomes active", "[sim]
   const std::uint64_t seed = draw_seed(60);
   CAPTURE(seed);
   SimClusterOptions options = shape(seed, 3 + seed % 2, 2);
-  options.sync = seed % 5 == 0;  // Else it comes back without what it had taken last.
+  options.sync = seed % 5 == 0;  // Without sync the node comes back without its last writes.
   World world(options);
   const std::string node = "storage." + std::to_string(seed % 3);
-  // Who does not answer holds the pending state back until its lease is over; so does who is cut off.
+  // A distributor that does not answer, or is cut off, holds the pending state back until its lease is over.
   const std::string slow = "distributor." + std::to_string(seed / 3 % 2);
   if (world.chance(0.5)) {
     world.cluster.pause(slow);
@@ -462,7 +463,7 @@ TEST_CASE("the fleet controller loses its records, and recovers them from nodes 
   const rpc::RecoverStateReply dry = world.ask(request);
   CHECK(dry.state_version >= known);
   if (seed % 2 == 0) {
-    CHECK_FALSE(dry.refusals.empty());  // The distributor that is away may know of a newer state.
+    CHECK_FALSE(dry.refusals.empty());  // The distributor that is down may know a newer state.
     request.force = true;
   } else {
     CHECK(dry.refusals.empty());
@@ -486,7 +487,7 @@ TEST_CASE("a storage process that was started under another index than the clust
   World world(shape(seed, 4, 2));
   const std::string node = "storage." + std::to_string(seed % 4);
   world.cluster.crash(node);
-  world.run(seconds(8));  // Its replicas are made anew elsewhere.
+  world.run(seconds(8));  // Its replicas are rebuilt on other nodes.
   rpc::ChangeNodes removal;
   removal.action = rpc::NodeAction::Remove;
   removal.nodes = {node};

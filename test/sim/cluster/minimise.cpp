@@ -35,7 +35,7 @@ class Minimiser {
     return true;
   }
 
-  /// Large parts first, then smaller ones, down to single faults.
+  /// Leaves out large parts of the faults first, then smaller ones, down to single faults.
   void leave_out() {
     for (std::size_t part = (least_.options.only_faults->size() + 1) / 2; part > 0;
          part = part == 1 ? 0 : (part + 1) / 2) {
@@ -50,7 +50,8 @@ class Minimiser {
     }
   }
 
-  /// Binary search for the end; a schedule is drawn for the span it had at first, so faults keep their times.
+  /// Searches for the earliest end by bisection. The schedule is drawn for the original span, so faults keep their
+  /// times.
   void shorten() {
     Duration works = least_.result.span;
     Duration too_short{0};

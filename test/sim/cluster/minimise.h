@@ -6,15 +6,15 @@
 
 namespace fjord::sim {
 
-/// A run that still breaks the same invariant.
+/// A smaller run that still breaks the same invariant.
 struct Minimised {
   ScenarioOptions options;
   ScenarioResult result;
-  unsigned runs = 0;  ///< That it took to find it.
+  unsigned runs = 0;  ///< Number of runs that the search took.
 };
 
-/// Leaves out faults of the run of `options`, whose outcome is `failed`, and ends it earlier, as long as `run` breaks
-/// the same invariant. Each run is another history, so what is left need not be the least, only enough.
+/// Leaves out faults of the run of `options`, whose outcome is `failed`, and shortens it, as long as `run` breaks the
+/// same invariant. Each run is another history, so the remaining faults are enough but need not be minimal.
 Minimised minimise(const std::function<ScenarioResult(const ScenarioOptions&)>& run, const ScenarioOptions& options,
                    const ScenarioResult& failed);
 

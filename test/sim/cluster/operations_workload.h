@@ -12,7 +12,7 @@
 
 namespace fjord::sim {
 
-/// Of the documents that the workload puts.
+/// Schema of the documents that the workload puts.
 inline constexpr const char* kOperationsSchema = R"(document item {
   field value type string { header }
   field filler type string { body }
@@ -112,7 +112,7 @@ class OperationsWorkload {
   bool stopped_ = false;
 };
 
-/// What was said of the last read that failed.
+/// Returns the document and the error of the last read that failed.
 inline std::string last_unread(const History& history) {
   for (auto event = history.events().rbegin(); event != history.events().rend(); ++event) {
     if (event->kind == History::Kind::Get && event->outcome != Outcome::Applied) return event->key + ", " + event->note;

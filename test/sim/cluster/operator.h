@@ -9,20 +9,21 @@
 
 namespace fjord::sim {
 
-/// An operator who changes the cluster while it runs, by the same requests as tools/fjord: one after the other, and
-/// each again until a fleet controller has decided. So nodes that are added get indexes in the order of the requests.
+/// An operator who changes the cluster while it runs, by the same requests as tools/fjord. The requests are sent one
+/// after the other, each repeated until a fleet controller has decided. So added nodes get indexes in the order of the
+/// requests.
 ///
-/// Lifetime: the cluster outlives it; it outlives the cluster's running.
+/// Lifetime: the cluster outlives the operator; the operator outlives the run of the cluster.
 class Operator {
  public:
-  /// What became of a request. Refusals and wrong input are told by `done`, not repeated.
+  /// Receives the answer to a request. Refusals and invalid input are passed on, not retried.
   using NodesDone = std::function<void(const rpc::ChangeNodesReply& reply)>;
   using ConfigDone = std::function<void(const rpc::ChangeConfigReply& reply)>;
 
   explicit Operator(SimCluster& cluster) : cluster_(cluster) {}
   void change_nodes(rpc::NodeAction action, const std::string& node, NodesDone done);
   void change_nodes(rpc::ChangeNodes request, NodesDone done);
-  /// "name=value"; without "=": back to the default.
+  /// `setting` is "name=value"; without "=" the setting goes back to its default.
   void change_config(const std::string& setting, ConfigDone done);
   bool is_idle() const { return jobs_.empty(); }
 
@@ -34,7 +35,8 @@ class Operator {
   };
   void add(Job job);
   void send();
-  /// Asks what the controllers say of the cluster now, until they do; changes are made under that only.
+  /// Asks the controllers for their current version, until they answer, then calls `then`. A change is sent only for
+  /// that version.
   template <typename Q, typename F>
   void look(F then);
   void send_later();
@@ -42,7 +44,7 @@ class Operator {
   void send(const R& request, F Job::*done);
 
   SimCluster& cluster_;
-  std::deque<Job> jobs_;  ///< The first is under way.
+  std::deque<Job> jobs_;  ///< The first one is in flight.
 };
 
 }  // namespace fjord::sim

@@ -11,15 +11,15 @@ namespace fjord::sim {
 namespace {
 
 constexpr unsigned kDocuments = 200;
-/// Of one operation on every disk: what makes the cluster's capacity, in virtual time.
+/// Duration of each disk operation, in virtual time; it limits the cluster's capacity.
 constexpr Duration kDiskTakes = milliseconds(10);
 constexpr Duration kTimeout = seconds(2);
 constexpr std::size_t kInFlight = 64;
 
 std::string id_of(std::uint64_t n) { return "id:n:item::" + std::to_string(n % kDocuments); }
 
-/// A cluster whose disks take their time, with clients that read. Each keeps to its own window: many of them together
-/// send what only the distributors can refuse.
+/// A cluster with slow disks, and clients that read. Each client keeps to its own window; many together send more than
+/// the distributors accept.
 struct OverloadWorld {
   OverloadWorld(std::uint64_t seed, int client_count) : cluster(shape(seed)) {
     log::set_level(log::Level::Off);
@@ -54,7 +54,7 @@ struct OverloadWorld {
     });
     ++next;
   }
-  /// So many reads under way all the time; returns how many were answered in a second.
+  /// Keeps `kInFlight` reads in flight; returns the number of reads answered per second.
   double closed_loop(int seconds_long) {
     const std::uint64_t before = applied;
     for (int ms = 0; ms < seconds_long * 1000; ++ms) {
@@ -111,7 +111,7 @@ TEST_CASE("ten times more reads than the disks can do: nobody is taken down, and
   REQUIRE(world.disk_operations > 0);
   const double during = world.open_loop(10 * before, 8);
   const std::string down = world.down();
-  // What nobody waits for any more may still be in the queues.
+  // The queues may still hold reads whose deadline has passed.
   int recovered_after = -1;
   double after = 0;
   for (int second = 1; second <= 30 && recovered_after < 0; ++second) {

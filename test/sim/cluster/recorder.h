@@ -11,22 +11,21 @@
 
 namespace fjord::sim {
 
-/// Watches the network for I11: of each cluster state version there is one text, whoever publishes it; each term has
-/// one fleet controller, and newer states are of terms that are not older; in each version only one distributor acts
-/// for a bucket, that is, only its operations are taken by storage nodes. Counts also what other invariants are exposed
-/// to.
+/// Watches the network for I11. Each cluster state version has one text, whichever controller publishes it. Each term
+/// has one fleet controller, and newer states never belong to older terms. In each version storage nodes accept the
+/// operations of only one distributor for a bucket. Also counts events that expose other invariants.
 class Recorder final : public NetworkObserver {
  public:
   explicit Recorder(Exposure& exposure) : exposure_(exposure), transfers_(exposure), maintenance_(exposure) {}
   SeeReply see_request(const std::string& from, const std::string& to, const rpc::Request& request) override;
-  /// Empty, or what was broken.
+  /// Returns an empty string, or how the invariant was broken.
   const std::string& failure() const {
     if (!failure_.empty()) return failure_;
     return transfers_.failure().empty() ? maintenance_.failure() : transfers_.failure();
   }
   TransferChecker& transfers() { return transfers_; }
   MaintenanceChecker& maintenance() { return maintenance_; }
-  /// Terms in which a fleet controller spoke.
+  /// Returns the number of terms in which a fleet controller sent messages.
   std::size_t terms() const { return terms_.size(); }
 
  private:

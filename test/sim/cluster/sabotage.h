@@ -5,8 +5,8 @@
 
 namespace fjord::sim {
 
-/// A fleet controller's transport that, once `active`, tells storage nodes with odd numbers of a cluster state in which
-/// distributor.0 is down, under the version of the true one: as two controllers would that both believe to lead.
+/// The transport of a fleet controller. While `active`, it sends storage nodes with odd indexes a cluster state in
+/// which distributor.0 is down, under the version of the true state, as if two controllers believed to lead.
 class ForkingTransport final : public rpc::Transport {
  public:
   ForkingTransport(rpc::Transport& transport, const bool& active) : transport_(transport), active_(active) {}
@@ -18,7 +18,7 @@ class ForkingTransport final : public rpc::Transport {
   const bool& active_;
 };
 
-/// A service whose visits lose a docblock now and then.
+/// A service whose visits now and then lose a docblock.
 class ForgetfulVisits final : public rpc::Service {
  public:
   ForgetfulVisits(rpc::Service& service, Random random) : service_(service), random_(random) {}
@@ -29,7 +29,7 @@ class ForgetfulVisits final : public rpc::Service {
   Random random_;
 };
 
-/// A service whose storage nodes hide removes from subscribers now and then.
+/// A storage node's service that now and then hides removes from subscribers.
 class HidesRemoves final : public rpc::Service {
  public:
   HidesRemoves(rpc::Service& service, Random random) : service_(service), random_(random) {}
@@ -40,7 +40,7 @@ class HidesRemoves final : public rpc::Service {
   Random random_;
 };
 
-/// A distributor that tells subscribers that nothing is under way.
+/// A distributor's service that tells subscribers that no write is in flight.
 class DeniesWrites final : public rpc::Service {
  public:
   explicit DeniesWrites(rpc::Service& service) : service_(service) {}

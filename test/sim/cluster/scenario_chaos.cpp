@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned kClients = 3;
 
-/// What a seed stands for.
+/// The parameters that a seed determines.
 struct Plan {
   SimClusterOptions shape;
   unsigned workload = 1;
@@ -20,18 +20,18 @@ struct Plan {
   bool jobs = false;
   bool slices = false;
   bool subscribes = false;
-  bool calm = false;  ///< Nothing but changes of membership.
+  bool calm = false;  ///< Only changes of membership.
   Duration pause_max{0};
   FaultPlan faults;
 };
 
-/// No node is away by it.
+/// True if the fault takes no node down.
 bool is_calm(FaultKind kind) {
   using enum FaultKind;
   return is_change_of_membership(kind) && kind != Maintenance && kind != MaintenanceLong && kind != ClusterDown;
 }
 
-/// Kinds that a workload of docs/testing.md is about.
+/// Returns the kinds that the workload is about (docs/testing.md).
 std::set<FaultKind> kinds_of_workload(unsigned workload) {
   using enum FaultKind;
   switch (workload) {
@@ -56,7 +56,7 @@ std::set<FaultKind> kinds_of_workload(unsigned workload) {
   }
 }
 
-/// Racks, if there are enough nodes, else one group.
+/// Returns racks if there are enough nodes, else one group.
 std::string draw_distribution(const SimClusterOptions& shape, Random& random) {
   const unsigned racks = 2 + static_cast<unsigned>(random.below(2));
   const bool wanted = random.chance(0.4);
@@ -111,14 +111,14 @@ Plan draw_plan(const ScenarioOptions& options, Random& random) {
   const std::set<FaultKind> allowed = options.faults.empty() ? all_fault_kinds() : options.faults;
   const std::set<FaultKind> wanted = kinds_of_workload(plan.workload);
   Random later(
-      mix64(options.seed, 0x6c61746572));  // Of later kinds, so that a seed stands for much the same as before.
+      mix64(options.seed, 0x6c61746572));  // For kinds added later, so that draws of earlier kinds stay the same.
   for (const FaultKind kind : allowed) {
     if (kind == FaultKind::Retention) continue;  // See draw_retention().
     const bool drawn = (kind < FaultKind::MaintenanceLong ? random : later).chance(0.25);
     const bool fits = !plan.calm || is_calm(kind);
     if (fits && (drawn || plan.calm || !options.faults.empty() || wanted.contains(kind))) faults.kinds.insert(kind);
   }
-  // Of its own, so that what a seed stood for before stays the same.
+  // A generator of its own, so that other draws of a seed stay the same.
   Random feeds(mix64(options.seed, 0x6665656473));
   plan.slices = plan.workload == 9 || feeds.chance(0.2);
   plan.subscribes = plan.workload == 9 || feeds.chance(0.2);
@@ -127,15 +127,14 @@ Plan draw_plan(const ScenarioOptions& options, Random& random) {
   return plan;
 }
 
-/// Short retentions from the beginning to the end, shorter than nodes are away: in a quarter of the runs, or in all
-/// when
+/// Adds short retentions for the whole run, shorter than nodes are down: in a quarter of the runs, or in all if
 /// --faults names the kind.
 void draw_retention(const ScenarioOptions& options, const Plan& plan, std::vector<Fault>& faults) {
   Random random(mix64(options.seed, 0x726574656e74));
   const bool is_drawn = options.faults.empty() ? random.chance(0.25) : options.faults.contains(FaultKind::Retention);
   if (!is_drawn) return;
   std::vector<std::string> settings = {"documents.remove_retention"};
-  // Other workloads repeat their operations for longer than that, and count on their tokens.
+  // Other workloads retry their operations for longer than that and rely on their idempotency keys.
   if (plan.workload == 9) settings.emplace_back("documents.token_retention");
   for (std::string& setting : settings) {
     Fault fault;
@@ -174,7 +173,7 @@ std::string wait_until_well(SimCluster& cluster, bool damaged) {
   return cluster.run_until_steady(seconds(60)) ? "" : "I3: replicas did not converge: " + cluster.check_replicas();
 }
 
-/// Everything has to become well, and what was begun has to end.
+/// Checks that the cluster becomes steady and all operations end.
 std::string check_liveness(SimCluster& cluster, bool damaged, const FaultInjector& injector,
                            std::vector<std::unique_ptr<Workload>>& workloads, TransferChecker& transfers) {
   if (!cluster.run_until([&] { return injector.is_idle(); }, seconds(60))) {
@@ -186,7 +185,7 @@ std::string check_liveness(SimCluster& cluster, bool damaged, const FaultInjecto
       return "I16: something of workload " + workload->name() + " never ended";
     }
   }
-  // A setting of the operator's may have led to another state meanwhile.
+  // A setting of the operator may have led to another state meanwhile.
   cluster.run_until([&] { return transfers.check_transfers_end().empty(); }, seconds(60));
   if (std::string transfer = transfers.check_transfers_end(); !transfer.empty()) return transfer;
   return wait_until_well(cluster, damaged);
@@ -232,11 +231,11 @@ ScenarioResult run_chaos(const ScenarioOptions& options) {
     if (!workload->prepare()) keep(result.failure, "I16: the documents of " + workload->name() + " could not be put");
   }
 
-  // Safety: faults and work.
+  // Safety: faults and workloads.
   for (const auto& workload : workloads) workload->start();
   injector.start();
   cluster.scheduler().run_for(span);
-  // Liveness: work goes on for a moment without faults, and then has to end.
+  // Liveness: the workloads go on briefly without faults, and then have to end.
   injector.stop();
   cluster.scheduler().run_for(milliseconds(500));
   for (const auto& workload : workloads) workload->stop();

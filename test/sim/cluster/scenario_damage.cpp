@@ -7,7 +7,7 @@
 namespace fjord::sim {
 namespace {
 
-/// Flips bits in the files of one storage node and cuts files off, now and then several at once.
+/// Flips bits in the files of one storage node and truncates files, sometimes several at once.
 class Decay {
  public:
   Decay(SimCluster& cluster, unsigned victim) : cluster_(cluster), victim_(victim) {}
@@ -42,7 +42,7 @@ ScenarioResult run_damage(const ScenarioOptions& options) {
   cluster.scheduler().keep_trace(options.keep_trace);
   cluster.start();
 
-  // Each bucket has an intact replica all the time: with three replicas one more node may be away, but not a third.
+  // Each bucket has an intact replica at any time: with three replicas one more node may be down, but not a third.
   const auto victim = static_cast<unsigned>(random.below(shape.storage_nodes));
   std::vector<unsigned> mortal{victim};
   if (shape.redundancy > 2) mortal.push_back((victim + 1) % shape.storage_nodes);

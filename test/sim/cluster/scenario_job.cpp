@@ -48,25 +48,25 @@ struct Totals {
   }
 };
 
-/// How many passes an aggregation has, and where their rows go.
+/// The passes of an aggregation, and where their rows go.
 enum class Chain {
   None,
   Into,         ///< One pass; its rows become documents.
-  ThenRows,     ///< Two; the second reads rows.
-  ThenKept,     ///< Two; the second reads the documents that the first one leaves.
-  ThenBatched,  ///< Two; the second reads rows, and is of a plugin.
+  ThenRows,     ///< Two passes; the second one reads rows.
+  ThenKept,     ///< Two passes; the second one reads the documents that the first one leaves.
+  ThenBatched,  ///< Two passes; the second one reads rows, and is an application of a plugin.
 };
 
-/// What is computed: the application fieldstats, built in or as one of a plugin, or an aggregation.
+/// The computation: the application fieldstats, built in or of a plugin, or an aggregation.
 struct Query {
   bool is_batched = false;
   bool is_aggregation = false;
-  bool by_price = false;    ///< Aggregation: by city and price, so that there are about as many groups as documents.
-  bool wants_city = false;  ///< fieldstats: documents without a city are dead letters.
+  bool by_price = false;    ///< Aggregation by city and price, with about as many groups as documents.
+  bool wants_city = false;  ///< Fieldstats: documents without a city are dead letters.
   bool is_incremental = false;
   rpc::Shuffle shuffle = rpc::Shuffle::Auto;
   Chain chain = Chain::None;
-  std::uint64_t limit = 0;  ///< Of the first pass of a chain.
+  std::uint64_t limit = 0;  ///< Row limit of the first pass of a chain.
 
   bool is_chain() const { return chain != Chain::None; }
   bool has_two_passes() const { return is_chain() && chain != Chain::Into; }
@@ -124,7 +124,7 @@ struct Query {
     aggregate.group_by = {"city"};
     if (by_price) aggregate.group_by.emplace_back("price");
     aggregate.aggregates = {"count()", "sum(price)", "min(price)", "max(price)", "avg(price)"};
-    // Without extremes what changed is taken out of the groups, and these are not made anew.
+    // Without min and max, changed documents are retracted from their groups instead of reading these again.
     if (is_incremental) aggregate.aggregates = {"count()", "sum(price)", "avg(price)"};
     spec.application = mapreduce::kAggregateApplication;
     spec.parameters = {{mapreduce::kAggregateParameter, aggregate.to_json()}};
@@ -132,7 +132,7 @@ struct Query {
   }
 };
 
-/// Documents that do not change while a job runs, and what a job over them must find.
+/// Documents that do not change while a job runs, and the results that a job over them must return.
 class Catalogue {
  public:
   Catalogue(SimCluster& cluster, AsyncClient& client, Random& random)
@@ -150,8 +150,8 @@ class Catalogue {
     return cluster_.run_until([&] { return left == 0; }, seconds(90)) && ok;
   }
 
-  /// Puts and removes some, new ones among them. A document that an operation failed on, of which nobody knows whether
-  /// and when it is done, is removed for good. False if that cannot be done.
+  /// Puts and removes some documents, some of them new. A document with a failed operation, whose outcome is unknown,
+  /// is removed for good. Returns false if that fails.
   bool change(unsigned documents) {
     std::vector<unsigned> failed;
     std::set<unsigned> changed;
@@ -176,7 +176,7 @@ class Catalogue {
       lost_.insert(number);
       items_.erase(number);
     }
-    // What is in doubt may still be done until its deadline.
+    // An operation in doubt may still be applied until its deadline.
     if (!failed.empty()) cluster_.scheduler().run_for(seconds(60));
     for (unsigned tries = 0; tries < 20 && !failed.empty(); ++tries) {
       std::vector<unsigned> again;
@@ -200,7 +200,7 @@ class Catalogue {
         std::count_if(items_.begin(), items_.end(), [](const auto& item) { return item.second.first.empty(); }));
   }
 
-  /// Empty if `results` are exactly right.
+  /// Returns an empty string if `results` are exactly right.
   std::string compare(const std::vector<mapreduce::KeyedResult>& results, const Query& query) const {
     if (query.puts_documents()) return compare_chain(results, query);
     const bool is_aggregation = query.is_aggregation && !query.is_chain();
@@ -222,10 +222,10 @@ class Catalogue {
     return {};
   }
 
-  /// How the documents that the job leaves are wrong; empty: they are not. By the rows of its last pass, which are
-  /// right, and by the model.
+  /// Checks the documents that the job leaves against the rows of its last pass, which are right, and the model.
+  /// Returns an empty string if they are right, else the first difference.
   std::string check_documents(const std::vector<mapreduce::KeyedResult>& results, const Query& query) {
-    std::map<std::string, bool> wanted;  // by id: whether it has to be there
+    std::map<std::string, bool> wanted;  // By id: whether the document has to exist.
     const std::string last = query.has_two_passes() ? "spread" : "tally";
     for (const auto& [key, value] : results) {
       wanted[mapreduce::row_document_id("results", last, "sim", key)] = true;
@@ -248,7 +248,7 @@ class Catalogue {
     if (!cluster_.run_until([&] { return left == 0; }, seconds(90))) return "documents cannot be read";
     return wrong;
   }
-  /// Documents of an earlier job of the same name (true), and others of the same type.
+  /// Returns documents of an earlier job of the same name (true), and others of the same type.
   static std::vector<std::pair<std::string, bool>> strangers(const Query& query) {
     const std::string type = query.has_two_passes() ? "spread" : "tally";
     return {{mapreduce::row_document_id("results", type, "sim", "[\"gone\"]"), true},
@@ -274,7 +274,8 @@ class Catalogue {
     std::int64_t n = 0;
     std::int64_t s = 0;
   };
-  /// What the first pass of a chain makes. Of groups that are cut off, those with the same numbers count as the same.
+  /// Returns the groups of the first pass of a chain. If a limit cuts groups off, those with equal numbers are
+  /// interchangeable.
   std::vector<Group> first_pass(const Query& query) const {
     std::vector<Group> groups;
     for (const auto& [key, totals] : expected(query)) groups.push_back({key, totals.count, totals.sum});
@@ -292,7 +293,8 @@ class Catalogue {
     }
     return all;
   }
-  /// By key of a result, as a row; of one pass with a limit without the group, which may be one of several.
+  /// Returns the expected rows by key of a result. For one pass with a limit, rows lack their group, since several
+  /// groups may qualify.
   std::multimap<std::string, std::string> chain_rows(const Query& query) const {
     std::multimap<std::string, std::string> rows;
     std::map<std::int64_t, std::pair<std::int64_t, std::int64_t>> by_n;
@@ -338,7 +340,7 @@ class Catalogue {
                     price, std::string(random_.below(200), 'f'));
     client_.put_json(id_of(number), std::move(fields), seconds(60), std::move(done));
   }
-  /// By the key of a result.
+  /// Returns the totals by key of a result.
   std::map<std::string, Totals> expected(const Query& query) const {
     std::map<std::string, Totals> all;
     for (const auto& [number, item] : items_) {
@@ -356,19 +358,19 @@ class Catalogue {
   SimCluster& cluster_;
   AsyncClient& client_;
   Random& random_;
-  /// By number: city, empty if it is not set, and price.
+  /// By number: city, empty if not set, and price.
   std::map<unsigned, std::pair<std::string, std::int64_t>> items_;
-  unsigned numbers_ = 0;     ///< All documents ever put have smaller ones.
-  std::set<unsigned> lost_;  ///< Not to be touched any more.
+  unsigned numbers_ = 0;     ///< All documents ever put have smaller numbers.
+  std::set<unsigned> lost_;  ///< Documents with a failed operation; never used again.
 };
 
-/// What was heard of a job.
+/// The answers about a job.
 struct Heard {
   rpc::JobStatus status;
-  std::optional<std::vector<mapreduce::KeyedResult>> rows;  ///< Those that came with its end.
+  std::optional<std::vector<mapreduce::KeyedResult>> rows;  ///< Rows that came with the end of the job.
 };
 
-/// All that distributors say of the job now.
+/// Returns the answers of all distributors about the job.
 std::vector<rpc::ListJobsReply> ask_all(SimCluster& cluster, AsyncClient& client, const std::string& id) {
   std::vector<rpc::ListJobsReply> replies;
   bool answered = false;
@@ -395,7 +397,8 @@ void control(AsyncClient& client, const std::string& id, rpc::JobAction action, 
   client.call_all(std::move(request), seconds(2), [](const auto&) {});
 }
 
-/// Submits the job and follows it to its end; submits it again if nobody knows it. False if it never ended.
+/// Submits the job and follows it to its end; submits it again if no distributor knows it. Returns false if it never
+/// ends.
 bool run_to_end(SimCluster& cluster, AsyncClient& client, const Query& query, bool pauses, MonotonicTime until,
                 Heard& heard) {
   rpc::JobStatus& status = heard.status;
@@ -421,7 +424,7 @@ bool run_to_end(SimCluster& cluster, AsyncClient& client, const Query& query, bo
   };
   if (!submit_it()) return false;
 
-  // With the lowest throttle, by delay, and three copies of everything a job has taken 378 s (845001600).
+  // With the lowest throttle, by delay, and redundancy 3, a job has taken 378 s (seed 845001600).
   MonotonicTime end = cluster.scheduler().clock().now() + seconds(1200);
   while (cluster.scheduler().clock().now() < end) {
     bool is_known = false;
@@ -451,8 +454,8 @@ bool run_to_end(SimCluster& cluster, AsyncClient& client, const Query& query, bo
   return false;
 }
 
-/// Runs an incremental job several times and changes documents in between; the last run is the caller's. Empty, or what
-/// is wrong.
+/// Runs an incremental job several times and changes documents between the runs; the caller makes the last run. Returns
+/// an empty string, or the error.
 std::string run_before(SimCluster& cluster, AsyncClient& client, Catalogue& catalogue, const Query& query, bool pauses,
                        MonotonicTime until, std::uint64_t& reused) {
   for (auto rounds = 1 + cluster.random().below(3); rounds > 0; --rounds) {
@@ -478,7 +481,7 @@ NetworkFaults random_faults(Random& random) {
   return faults;
 }
 
-/// One storage node after the other dies at a random moment and comes back, for a while.
+/// For a while, kills storage nodes one after the other at random moments and restarts them.
 void crash_at_random(SimCluster& cluster, MonotonicTime until, bool& stop, unsigned& crashes) {
   Duration wait(cluster.random().below(cluster.random().chance(0.5) ? 50'000 : 1'500'000));
   cluster.scheduler().outside().post_after(wait, [&cluster, until, &stop, &crashes] {
@@ -494,7 +497,7 @@ void crash_at_random(SimCluster& cluster, MonotonicTime until, bool& stop, unsig
   });
 }
 
-/// One distributor after the other dies, or stands still for a while and then goes on as if nothing had been.
+/// Kills distributors one after the other, or pauses them for a while.
 void disturb_distributors(SimCluster& cluster, MonotonicTime until, bool& stop, unsigned& disturbed) {
   Duration wait(cluster.random().below(cluster.random().chance(0.5) ? 100'000 : 2'000'000));
   cluster.scheduler().outside().post_after(wait, [&cluster, until, &stop, &disturbed] {
@@ -511,12 +514,12 @@ void disturb_distributors(SimCluster& cluster, MonotonicTime until, bool& stop, 
   });
 }
 
-/// Documents that the first pass has read.
+/// Returns the number of documents that the first pass has read.
 std::uint64_t read_of(const rpc::JobStatus& status) {
   return status.passes_done.empty() ? status.documents_read : status.passes_done.front().documents_read;
 }
 
-/// What distributors say of the job that is not "done"; null if there is nothing.
+/// Returns a report about the job other than "done"; null if there is none.
 std::optional<rpc::JobStatus> not_done(const std::vector<rpc::ListJobsReply>& replies) {
   for (const rpc::ListJobsReply& reply : replies) {
     for (const rpc::JobStatus& job : reply.jobs) {
@@ -526,9 +529,9 @@ std::optional<rpc::JobStatus> not_done(const std::vector<rpc::ListJobsReply>& re
   return std::nullopt;
 }
 
-/// Empty if all that distributors say of the job, now that nothing happens any more, is that it is done. If nobody
-/// knows that (it was submitted again, and who ended it, without a record, has died), it may be left at its former
-/// process, paused; then it is done when it has been resumed.
+/// Checks that in the steady cluster every distributor that knows the job reports it as done. Returns an empty string
+/// if so. No distributor may know that it is done if the job was submitted again and the distributor that ended it died
+/// without a record. Then a former owner may still hold it paused, and it has to end once resumed.
 std::string check_agreement(SimCluster& cluster, AsyncClient& client, const rpc::JobStatus& status) {
   cluster.run_until_steady(seconds(120));
   cluster.scheduler().run_for(seconds(20));
@@ -597,8 +600,7 @@ ScenarioResult run_job(const ScenarioOptions& options) {
   unsigned crashes = 0;
   unsigned disturbed = 0;
   const MonotonicTime until = cluster.scheduler().clock().now() + seconds(30);
-  // A record is written when all replicas of its bucket are equal, which they never are while messages are lost for
-  // ever.
+  // A record is written only when all replicas of its bucket are equal, which never happens while messages are lost.
   cluster.scheduler().outside().post_after(seconds(30), [&cluster] { cluster.network().set_faults({}); });
   crash_at_random(cluster, until, stop, crashes);
   if (disturbs) disturb_distributors(cluster, until, stop, disturbed);

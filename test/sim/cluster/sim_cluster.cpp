@@ -130,7 +130,7 @@ class SimCluster::StorageProcess final : public Process {
     storage::StorageNodeOptions options;
     options.index = static_cast<std::uint16_t>(index_);
     options.stripes = cluster_.options_.stripes;
-    // The simulated network loses messages where a real one would not, so what got lost is sent again soon.
+    // The simulated network loses messages where a real one would not, so lost requests are repeated soon.
     options.peer_timeout = cluster_.options_.storage_timeout;
     if (cluster_.options_.watch_space) options.directory = "/data";
     const bool sync = cluster_.options_.sync && cluster_.options_.bug != Bug::SkipSync;
@@ -223,7 +223,7 @@ class SimCluster::DistributorProcess final : public Process {
   }
 
  private:
-  /// Buckets split and join: each life of a distributor has another idea of how large they may be.
+  /// Makes buckets split and join: each incarnation of a distributor has other limits for the size of buckets.
   void limit_buckets(distributor::DistributorOptions& options) {
     const std::uint64_t dice = mix64(cluster_.options_.seed, index_ + 100 * lives());
     if (dice % 3 == 0) return;
@@ -264,7 +264,7 @@ class SimCluster::ControllerProcess final : public Process {
     return Status::ok();
   }
   void end() override {
-    cluster_.controller_records_->disconnect(address());  // It does not take its leave.
+    cluster_.controller_records_->disconnect(address());  // Its session ends without a resignation.
     node_.reset();
     store_.reset();
     forking_.reset();
@@ -324,7 +324,7 @@ SimCluster::~SimCluster() {
   for (auto& process : controllers_) process->crash();
 }
 
-/// As in the configuration files; who was added later is not there.
+/// Returns the distributors of the configuration files, without those added later.
 std::vector<rpc::Address> SimCluster::distributor_addresses() const {
   std::vector<rpc::Address> addresses;
   for (unsigned i = 0; i < options_.distributors; ++i) addresses.push_back(distributors_[i]->address());
@@ -351,9 +351,9 @@ bool SimCluster::damage_storage(unsigned index) {
   SimEnv& env = storage_[index]->env();
   std::vector<std::string> paths;
   const Result<std::vector<std::string>> files = env.list_directory("/data");
-  if (!files) return false;  // The disk was wiped, and its process has not started since.
+  if (!files) return false;  // The disk was wiped, and the process has not started since.
   for (const std::string& name : *files) {
-    // A catalog has two copies, and a node whose copies are both bad does not start: it is for an operator to replace.
+    // Catalogs are spared: a node with two bad catalog duplicates does not start, and an operator has to replace it.
     if (name.ends_with(".slot") || name.starts_with("journal-")) paths.push_back("/data/" + name);
   }
   std::sort(paths.begin(), paths.end());
@@ -363,7 +363,7 @@ bool SimCluster::damage_storage(unsigned index) {
   const std::uint64_t size = must(file->size());
   if (size == 0) return false;
   const std::uint64_t offset = random_.below(size);
-  // The end of a journal that is cut off cannot be told from one that was never written.
+  // A truncated end of a journal cannot be told from one that was never written.
   if (path.ends_with(".slot") && random_.below(8) == 0) {
     scheduler_.trace("cut off storage." + std::to_string(index) + " " + path + " " + std::to_string(offset));
     return file->truncate(offset).is_ok();
@@ -387,7 +387,7 @@ void SimCluster::crash_controller(unsigned index) { controllers_[index]->crash()
 void SimCluster::restart_controller(unsigned index) { controllers_[index]->start(); }
 bool SimCluster::controller_alive(unsigned index) const { return controllers_[index]->alive(); }
 
-/// And what is paused goes on.
+/// Also resumes paused processes.
 void SimCluster::restart_everything() {
   for (auto& process : controllers_) process->resume();
   for (auto& process : storage_) process->resume();
@@ -583,7 +583,7 @@ bool SimCluster::run_until_steady(Duration limit) {
     });
     scheduler_.run_until([&] { return answered; }, seconds(5));
     if (steady) {
-      // The report may be one poll old; what it says must hold for two in a row.
+      // The report may be one poll old, so the cluster has to stay steady for two polls.
       static constexpr Duration kTwoPolls = milliseconds(800);
       scheduler_.run_for(kTwoPolls);
       if (check_replicas().empty()) return true;

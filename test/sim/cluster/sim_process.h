@@ -9,7 +9,7 @@
 
 namespace fjord::sim {
 
-/// A simulated process: a disk that stays, and everything else that ends with it.
+/// A simulated process: a disk that stays, and an incarnation that ends with a crash.
 class SimCluster::Process {
  public:
   Process(SimCluster& cluster, std::string name)
@@ -18,7 +18,7 @@ class SimCluster::Process {
         env_({.seed = cluster.random_.next(), .power_loss = cluster.options_.power_loss}) {}
   virtual ~Process() = default;
 
-  /// A process that cannot start, because its disk is full, tries again until it can.
+  /// Starts an incarnation. If it fails because the disk is full, start is retried until it succeeds.
   void start() {
     if (retired_) return;
     wanted_ = true;
@@ -100,24 +100,24 @@ class SimCluster::Process {
     std::unique_ptr<rpc::Transport> transport;
     Runtime runtime;
   };
-  /// With clock skew, half of the processes have a wall clock that is right; the others are off by up to ten minutes,
-  /// anew at each start.
+  /// Draws the error of the wall clock of an incarnation. With clock skew, half of the incarnations have a right clock;
+  /// the others are off by up to ten minutes.
   static Duration draw_skew(SimCluster& cluster) {
     static constexpr std::uint64_t kMax = 600'000'000;
     if (!cluster.options_.clock_skew || cluster.random_.chance(0.5)) return Duration(0);
     return Duration(static_cast<std::int64_t>(cluster.random_.below(2 * kMax)) - static_cast<std::int64_t>(kMax));
   }
 
-  /// Makes the objects of the process; `life_` is there. Errors: NoSpace.
+  /// Makes the objects of the process; `life_` exists. Errors: NoSpace if the disk is full.
   virtual Status begin() = 0;
-  /// Destroys them, as far as begin() came; nothing of them runs any more.
+  /// Destroys the objects that begin() made. None of their tasks runs any more.
   virtual void end() = 0;
 
   SimCluster& cluster_;
   std::string name_;
   SimEnv env_;
-  bool wanted_ = false;   ///< Started, and not crashed since.
-  bool retired_ = false;  ///< Never to be started again.
+  bool wanted_ = false;   ///< True if the process was started and has not been crashed since.
+  bool retired_ = false;  ///< True if the process must never start again.
   std::uint64_t lives_ = 0;
   bool paused_ = false;
   Duration skew_{0};

@@ -10,7 +10,7 @@
 namespace fjord::sim {
 namespace {
 
-/// Says that a tuple document was put and puts it nowhere, now and then.
+/// A sink that sometimes drops a tuple document and reports success.
 class ForgetfulSink final : public mapreduce::DocumentSink {
  public:
   ForgetfulSink(mapreduce::DocumentSink& sink, Random random) : sink_(sink), random_(random) {}
@@ -55,7 +55,7 @@ struct StorageServices::Parts {
     add_batched_application(applications);
     visitors::add_builtin_visitors(registry);
     mapreduce::TaskOptions task;
-    task.tuple_document_bytes = 300;  // Small, so that a task puts several.
+    task.tuple_document_bytes = 300;  // Small, so that a task puts several tuple documents.
     task.writes_outstanding = 4;
     task.chunk_bytes = 300;
     task.spill_directory = "/spill";
@@ -122,8 +122,8 @@ struct DistributorServices::Parts final : rpc::Service {
     if (auto snapshot = node->snapshots().get()) FJORD_CHECK(snapshots.update(snapshot->info()).has_value());
   }
 
-  /// Jobs begin with what the distributor knows; what they learn of a newer state stays theirs, because the distributor
-  /// has to hear of it from the fleet controller.
+  /// A job starts from the distributor's cluster snapshot. Newer states that jobs receive are not passed to the
+  /// distributor, which has to get them from the fleet controller.
   bool handle(rpc::Request& request, rpc::Responder& respond) override {
     refresh();
     return jobs->handle(request, respond);

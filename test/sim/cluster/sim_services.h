@@ -12,7 +12,8 @@
 
 namespace fjord::sim {
 
-/// What runs beside a storage node in its process: visitors, and the client by which map tasks put their output.
+/// The services beside a storage node in its process: visitors, and the client through which map tasks put their
+/// output.
 class StorageServices {
  public:
   StorageServices(Runtime& runtime, rpc::Transport& transport, storage::StorageNode& node,
@@ -25,7 +26,7 @@ class StorageServices {
   std::unique_ptr<Parts> parts_;
 };
 
-/// What runs beside a distributor: jobs.
+/// The services beside a distributor in its process: jobs.
 class DistributorServices {
  public:
   DistributorServices(const std::string& name, Runtime& runtime, rpc::Transport& transport,

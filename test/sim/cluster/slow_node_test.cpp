@@ -13,12 +13,12 @@ namespace {
 
 constexpr unsigned kDocuments = 60;
 constexpr const char* kSlow = "storage.1";
-/// Of one operation on the disk, which takes nothing otherwise; a sync takes ten times as long.
+/// Duration of one operation on the slow disk; a sync takes ten times as long. Other disks take no time.
 constexpr Duration kDiskTakes = milliseconds(5);
 
 std::string id_of(unsigned n) { return "id:n:item::" + std::to_string(n); }
 
-/// Reads and writes all the time while the disk of one storage node is slow, and notes how long reads take.
+/// Reads and writes all the time while the disk of one storage node is slow, and records the durations of reads.
 struct SlowNodeWorld {
   explicit SlowNodeWorld(std::uint64_t seed) : cluster(shape(seed)) {
     log::set_level(log::Level::Off);
@@ -52,8 +52,8 @@ struct SlowNodeWorld {
                        reads_us.push_back((cluster.scheduler().clock().now() - start).count());
                      });
   }
-  /// A read each 5 ms, and each 50 ms a write, of other documents: a client sends the operations on one document one
-  /// after the other.
+  /// Sends a read each 5 ms, and a write of another document each 50 ms: a client runs the operations on one document
+  /// one after the other.
   void run(Duration duration) {
     const MonotonicTime end = cluster.scheduler().clock().now() + duration;
     while (cluster.scheduler().clock().now() < end) {
@@ -76,7 +76,7 @@ struct SlowNodeWorld {
     cluster.run_until([&] { return answered; }, seconds(10));
     return slow;
   }
-  /// Seconds until the marks are these, or -1.
+  /// Returns the seconds until the marks equal `marks`, or -1.
   double marked_after(const std::string& marks, Duration limit) {
     const MonotonicTime start = cluster.scheduler().clock().now();
     while (cluster.scheduler().clock().now() - start < limit) {
@@ -118,7 +118,7 @@ TEST_CASE("a storage node with a slow disk is noticed within five seconds, not r
   CAPTURE(noticed);
   CHECK(noticed > 0);
   CHECK(noticed < 5);
-  world.run(seconds(1));  // What was under way ends.
+  world.run(seconds(1));  // Operations in flight end.
   (void)world.take_reads();
   world.run(seconds(20));
   CHECK(world.disk_operations > 0);

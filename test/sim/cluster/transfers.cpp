@@ -48,7 +48,8 @@ void TransferChecker::take_set(const std::string& name, const rpc::SetReplicaSet
                                const rpc::BucketReplicaSet& told) {
   const std::uint64_t bucket = told.bucket.raw();
   ReplicaSet& known = node(name).sets[bucket];
-  // A late copy of what it was told before changes nothing; that it is to be filled (epoch 0) is one, too.
+  // A late duplicate of an earlier set has no effect; this includes the set with epoch 0, which says that the replica
+  // is catching up.
   if (told.replica_set.epoch < known.epoch) return;
   known = told.replica_set;
   std::set<std::string>& filling = filling_[{bucket, {request.state_version, request.distributor}}];
@@ -73,7 +74,7 @@ NetworkObserver::SeeReply TransferChecker::see_apply(const std::string& to, cons
     std::uint64_t epoch;
     GlobalId gid;
     std::uint64_t timestamp_us;
-    std::uint64_t confirmed;  ///< The set that the node had confirmed when this came.
+    std::uint64_t confirmed;  ///< Epoch of the set that the node had confirmed when the operation arrived.
   };
   std::vector<Short> operations;
   const std::map<std::uint64_t, ReplicaSet>& sets = node(to).sets;
@@ -113,8 +114,8 @@ NetworkObserver::SeeReply TransferChecker::see_apply(const std::string& to, cons
   };
 }
 
-/// Theorem 5.1: where a replica set has been handed over, no write of the one before is taken any more. Nothing is said
-/// of a write that was there before; its answer may come later, as disks are slow.
+/// Theorem 5.1: after a node has confirmed a replica set, it takes no more writes of the earlier set. Writes that it
+/// took before are allowed; their answers may come later, as disks are slow.
 void TransferChecker::check_writes_cease(const std::string& name, const rpc::StorageOperation& operation,
                                          std::uint64_t confirmed) {
   if (confirmed <= operation.epoch) return;
@@ -122,7 +123,7 @@ void TransferChecker::check_writes_cease(const std::string& name, const rpc::Sto
                    operation.bucket.to_string(), operation.epoch, confirmed));
 }
 
-/// Theorem 5.3: a read finds everything, because nobody reads from a replica that is being filled.
+/// Theorem 5.3: a read sees all writes, because a replica that is catching up is never read.
 void TransferChecker::check_read_where_complete(const std::string& name, const Node& node,
                                                 const rpc::StorageOperation& operation) {
   const auto known = node.sets.find(operation.bucket.raw());
@@ -134,7 +135,7 @@ void TransferChecker::check_read_where_complete(const std::string& name, const N
   if (first != transfers_.end() && first->first == operation.bucket.raw()) exposure_.note(theorem(3));
 }
 
-/// Of operations without tokens and conditions, whose answers nobody knows from before.
+/// Sees only operations without idempotency keys and conditions, whose answers cannot come from an earlier attempt.
 NetworkObserver::SeeReply TransferChecker::see_execute(const rpc::Execute& request) {
   std::map<std::size_t, rpc::Operation> plain;
   for (std::size_t i = 0; i < request.operations.size(); ++i) {
@@ -154,8 +155,9 @@ NetworkObserver::SeeReply TransferChecker::see_execute(const rpc::Execute& reque
   };
 }
 
-/// Theorem 5.4: an acknowledged write is on all members. It is sent to each node that is being filled, too, which does
-/// not hold up the answer: one that has not taken it becomes a member only by a further merge, and I3 compares them.
+/// Theorem 5.4: an acknowledged write is on all members. It is also sent to nodes that are catching up, but the answer
+/// does not wait for them: a node that missed it becomes a member only after a further merge, and I3 compares the
+/// replicas.
 void TransferChecker::check_write_is_everywhere(const rpc::Operation& operation, const rpc::OperationResult& result) {
   const Result<DocumentId> id = DocumentId::parse(operation.id);
   const auto found = id ? taken_.find({id->gid(), result.timestamp_us}) : taken_.end();
@@ -180,7 +182,7 @@ NetworkObserver::SeeReply TransferChecker::see_merge(const std::string& to, cons
   };
 }
 
-/// Theorem 5.5: what a node has taken as a write is not replaced by something older that is transferred.
+/// Theorem 5.5: a write that a node has taken is not replaced by an older version from a transfer.
 void TransferChecker::check_newer_stays(const std::string& name, BucketId bucket, std::uint64_t copied) {
   std::map<GlobalId, Version> own;
   for (const auto& [gid, version] : node(name).newest) {
@@ -188,11 +190,11 @@ void TransferChecker::check_newer_stays(const std::string& name, BucketId bucket
   }
   if (own.empty() || cluster_ == nullptr) return;
   const Result<std::vector<spi::EntryMeta>> entries = cluster_->entries_of(name, bucket);
-  if (!entries) return;  // It was split or deleted in the same instant.
+  if (!entries) return;  // It was split or deleted at the same time.
   if (copied > 0) exposure_.note(theorem(5));
   const Result<spi::Forgotten> forgotten = cluster_->forgotten_of(name, bucket);
-  // While this replica was away, or was being filled, a later remove may have come and gone. Or the write was never
-  // acknowledged, and nobody else had heard of it.
+  // A later remove may have been written and dropped while this replica was down or catching up. Or the write was never
+  // acknowledged and reached no other replica.
   const auto is_closed = [&](const Version& version) {
     return !forgotten || version.timestamp_us < forgotten->removes.us;
   };

@@ -10,12 +10,12 @@
 
 namespace fjord::sim {
 
-/// Theorems of seed 003, chapter 5, about data that moves while it is used, as properties of what distributors and
-/// storage nodes say to each other. docs/testing.md says how the partitions, sources and destinations of those theorems
-/// are Fjord's buckets, members of a replica set and replicas that are being filled. A transfer is: a node is told that
-/// its replica of a bucket is being filled, until it is told of a replica set that it is a member of.
+/// Checks the theorems of [Tell 2016, 5] about data that moves while it is used, on the messages between distributors
+/// and storage nodes. docs/testing.md maps the partitions, sources and destinations of these theorems to Fjord's
+/// buckets, members of a replica set and replicas that are catching up. A transfer begins when a node receives that its
+/// replica of a bucket is catching up, and ends when it receives a replica set that contains it.
 ///
-/// Theorem 5.6 is about clients and is looked at by their workload.
+/// Theorem 5.6 is about clients; their workload checks it.
 ///
 /// Threading: the scheduler's.
 class TransferChecker {
@@ -23,7 +23,7 @@ class TransferChecker {
   using SeeReply = NetworkObserver::SeeReply;
 
   explicit TransferChecker(Exposure& exposure) : exposure_(exposure) {}
-  /// From here on it can look into storage nodes. With `damage` they may forget what they had taken.
+  /// Lets the checker look into storage nodes from here on. With `damage` these may lose writes that they had taken.
   void watch(SimCluster& cluster, bool damage);
 
   SeeReply see_sets(const std::string& to, const rpc::SetReplicaSets& request);
@@ -32,11 +32,11 @@ class TransferChecker {
   SeeReply see_delete(const std::string& to, const rpc::DeleteBuckets& request);
   SeeReply see_execute(const rpc::Execute& request);
 
-  /// Buckets of which a replica is being filled now.
+  /// True while some replica is catching up.
   bool is_transferring() const { return !transfers_.empty(); }
-  /// Theorem 5.2 when everything is steady: no replica is left that is being filled. Empty if so.
+  /// Theorem 5.2, for a steady cluster: no replica is left that is catching up. Returns an empty string if so.
   std::string check_transfers_end();
-  /// Empty, or what was broken.
+  /// Returns an empty string, or the theorem that was broken.
   const std::string& failure() const { return failure_; }
 
  private:
@@ -44,20 +44,20 @@ class TransferChecker {
     std::uint64_t timestamp_us = 0;
     bool removed = false;
   };
-  /// What a storage node has confirmed since its process started.
+  /// What a storage node has confirmed in its current incarnation.
   struct Node {
     std::uint64_t life = 0;
-    std::map<std::uint64_t, ReplicaSet> sets;  ///< By bucket; without nodes: being filled.
-    std::map<GlobalId, Version> newest;        ///< That it has taken as a write.
+    std::map<std::uint64_t, ReplicaSet> sets;  ///< Replica set by bucket; without nodes: catching up.
+    std::map<GlobalId, Version> newest;        ///< Newest version of each document that the node has taken as a write.
   };
-  /// Who has taken a write, and under what.
+  /// The nodes that have taken a write, with the bucket, epoch and owner of that write.
   struct Taken {
     std::set<std::string> nodes;
     std::uint64_t bucket = 0;
     std::uint64_t epoch = 0;
-    std::pair<std::uint64_t, std::uint16_t> owner;  ///< State version, distributor.
+    std::pair<std::uint64_t, std::uint16_t> owner;  ///< State version and distributor.
   };
-  using Owned = std::pair<std::uint64_t, std::pair<std::uint64_t, std::uint16_t>>;  ///< Bucket, and its owner.
+  using Owned = std::pair<std::uint64_t, std::pair<std::uint64_t, std::uint16_t>>;  ///< Bucket and its owner.
 
   Node& node(const std::string& name);
   void take_set(const std::string& name, const rpc::SetReplicaSets& request, const rpc::BucketReplicaSet& told);

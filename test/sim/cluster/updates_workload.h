@@ -13,7 +13,7 @@
 
 namespace fjord::sim {
 
-/// Of the documents that the workload changes.
+/// Schema of the documents that the workload changes.
 inline constexpr const char* kUpdatesSchema = R"(document tally {
   field count type long { header }
   field last type string { header }
@@ -21,17 +21,19 @@ inline constexpr const char* kUpdatesSchema = R"(document tally {
 }
 )";
 
-/// What clients did to one document, and whether what is left of it can be true.
+/// What clients did to one document, to check its final content against.
 struct Ledger {
   std::uint64_t applied = 0;
   std::uint64_t begun = 0;
   std::uint64_t refused = 0;
-  std::map<std::string, std::string> followed;   ///< By the version a test-and-set was made on: what it added.
-  std::set<std::string> added;                   ///< By operations that were applied.
-  std::map<std::string, std::string> not_added;  ///< By operations that were certainly not, and why.
+  std::map<std::string, std::string> followed;   ///< Member that a test-and-set added, by the version that it was based
+                                                 ///< on.
+  std::set<std::string> added;                   ///< Members of operations that were applied.
+  std::map<std::string, std::string> not_added;  ///< Members of operations that were certainly not applied, with the
+                                                 ///< error.
 };
 
-/// What a get says of a document.
+/// The content of a document as a get returned it.
 struct Content {
   bool exists = false;
   std::int64_t count = 0;
@@ -41,7 +43,7 @@ struct Content {
 
 inline Content content_of(const AsyncClient& client, const OperationOutcome& got) {
   Content content;
-  if (!got.is_ok()) return content;  // Also of a client that has not heard of the cluster yet.
+  if (!got.is_ok()) return content;  // Also if the client has no cluster information yet.
   Result<DocumentView> view = DocumentView::open(*client.snapshot()->types(), got.header, got.body);
   if (!view) return content;
   content.exists = true;
@@ -53,15 +55,15 @@ inline Content content_of(const AsyncClient& client, const OperationOutcome& got
   return content;
 }
 
-/// Clients that count, and add to sets by test-and-set or by updates. What ends in doubt is executed again with its
-/// token, by any client, until it is settled.
+/// Clients that increment counters and add to sets, by test-and-sets or updates. An operation in doubt is executed
+/// again with its idempotency key, by any client, until its outcome is known.
 class UpdatesWorkload {
  public:
   UpdatesWorkload(SimCluster& cluster, std::vector<AsyncClient*> clients, unsigned keys)
       : cluster_(cluster), clients_(std::move(clients)), ledgers_(keys) {}
-  /// Only what is changed by test-and-set.
+  /// Restricts the workload to documents that test-and-sets change.
   void only_test_and_set() { only_test_and_set_ = true; }
-  /// Told what each operation ended as, and whether it is a test-and-set.
+  /// `told` is called with the outcome of each operation, and whether it is a test-and-set.
   void on_ended(std::function<void(Outcome, bool is_test_and_set)> told) { told_ = std::move(told); }
   void set_pause_max(Duration pause) { pause_max_ = pause; }
 
@@ -77,7 +79,7 @@ class UpdatesWorkload {
   const std::string& failure() const { return failure_; }
   std::size_t clients() const { return clients_.size(); }
 
-  /// Reads every document and compares it with what was done. Empty if all is well.
+  /// Reads every document and compares it with the operations on it. Returns an empty string if all agree.
   std::string check_all() {
     std::size_t left = ledgers_.size();
     for (unsigned key = 0; key < ledgers_.size(); ++key) {
@@ -100,7 +102,7 @@ class UpdatesWorkload {
   using Done = std::function<void(bool applied, const Status& status)>;
 
   static std::string id(unsigned key) { return fmt::format("id:sim:tally::{}", key); }
-  /// The first third is counted, the second appended to, the rest changed by test-and-set.
+  /// The first third of the documents has counters, the second gets appends, the rest test-and-sets.
   Kind kind_of(unsigned key) const {
     return only_test_and_set_ ? Kind::TestAndSet : static_cast<Kind>(key * 3 / ledgers_.size());
   }
@@ -132,7 +134,8 @@ class UpdatesWorkload {
     cluster_.scheduler().outside().post_after(Duration(cluster_.random().below(200'000)), std::move(task));
   }
 
-  /// A reader sees at least what was acknowledged before it began, and at most what was begun before it ended.
+  /// Reads a document: it has at least the changes acknowledged before the read began, and at most those begun before
+  /// it ended.
   void look(unsigned key) {
     Ledger& ledger = ledgers_[key];
     const std::uint64_t at_least = ledger.applied;
@@ -163,7 +166,7 @@ class UpdatesWorkload {
     });
   }
 
-  /// Reads the set, adds to it, and puts it back if nobody did meanwhile.
+  /// Reads the set, adds a member, and puts the set back if no other client changed it meanwhile.
   void test_and_set(unsigned key) {
     AsyncClient& client = any_client();
     client.get(id(key), seconds(20), [this, key, &client](OperationOutcome got) {
@@ -178,7 +181,8 @@ class UpdatesWorkload {
       if (cluster_.random().chance(0.5)) {
         operation.required_version = content.exists ? got.timestamp_us : 0;
       } else {
-        // A count would not do: what was read may be a version in doubt that is gone by now, and another has its count.
+        // The count would not identify the version: the version read may have been in doubt and be gone, while another
+        // version has the same count.
         operation.condition = fmt::format(R"(tally.last == "{}")", content.last);
         operation.create = !content.exists;
       }
@@ -204,7 +208,7 @@ class UpdatesWorkload {
     }
   }
 
-  /// Executes until it is known whether it was applied.
+  /// Executes the operation until it is known whether it was applied.
   void execute(unsigned key, rpc::Operation operation, Done done) {
     ++begun_;
     ++ledgers_[key].begun;
@@ -221,7 +225,8 @@ class UpdatesWorkload {
               *operation.required_version == outcome.version_us) {
             fail("I5: {} is refused for its version, {}, which is the one required", id(key), outcome.version_us);
           }
-          // Once in doubt, only an answer settles it: that this attempt was not served says nothing about those before.
+          // An operation in doubt is settled only by an answer to it. A transient error of this attempt says nothing
+          // about earlier attempts.
           const bool is_doubted = !operation.token.empty();
           const StatusCode code = outcome.status.code();
           const bool says_nothing = is_transient(code) || code == StatusCode::NoSpace;

@@ -17,8 +17,8 @@
 namespace fjord::sim {
 namespace {
 
-/// A visit in slices, each of which is interrupted now and then and goes on from the text of its token. Like an export,
-/// it keeps what is given of a bucket only when the bucket is done: then each document has to be there exactly once.
+/// A visit in slices. Each slice is interrupted now and then and resumed from the text of its cursor. Like an export,
+/// it keeps the documents of a bucket only when the bucket is done; each document then has to occur exactly once.
 class SliceWorkload final : public Workload {
  public:
   SliceWorkload(WorkloadContext context, Bug bug) : context_(std::move(context)), bug_(bug) {}
@@ -54,7 +54,7 @@ class SliceWorkload final : public Workload {
     if (slice_ == slices_) {
       begin();
     } else {
-      visit();  // The one that was under way is brought to its end.
+      visit();  // Brings the current visit to its end.
     }
     if (!context_.cluster.run_until([&] { return ended_; }, seconds(120))) return "I16: a visit in slices never ended";
     return failure_;
@@ -127,7 +127,7 @@ class SliceWorkload final : public Workload {
     return *token;
   }
 
-  /// The client process ends, and another one goes on.
+  /// Ends the client process; another one resumes.
   void interrupt_later() {
     const Duration pause(context_.random().below(400'000));
     context_.cluster.scheduler().outside().post_after(pause, [this, number = ++number_] {
@@ -207,8 +207,9 @@ class SliceWorkload final : public Workload {
   bool stopped_ = false;
 };
 
-/// Writes, and a subscriber that keeps a copy of what matches. It is restarted from older tokens. In the end the copy
-/// has to be what the store holds, and no document may ever go back to an older version.
+/// Writes, and a subscriber that keeps a copy of the matching documents. The subscriber is restarted from older
+/// cursors. In the end the copy has to equal the stored documents, and no document may ever go back to an older
+/// version.
 class SubscribeWorkload final : public Workload {
  public:
   explicit SubscribeWorkload(WorkloadContext context) : context_(std::move(context)) {}
@@ -249,7 +250,7 @@ class SubscribeWorkload final : public Workload {
     if (!context_.cluster.run_until([&] { return rounds_ >= until || !failure_.empty(); }, seconds(60))) {
       return "I16: a subscriber never caught up: " + problem_;
     }
-    // It is told nothing that is later than a write in doubt while its client might still repeat that.
+    // The subscriber receives nothing later than a write in doubt while a client may still retry that write.
     std::string wrong;
     int looked = 0;
     const auto is_right = [&] {
@@ -278,7 +279,7 @@ class SubscribeWorkload final : public Workload {
     std::int64_t price = 0;
   };
 
-  /// Empty if the copy is what is stored.
+  /// Returns an empty string if the copy equals the stored documents.
   std::string compare(const std::map<std::string, Version>& stored) const {
     for (const auto& [id, version] : stored) {
       const auto mine = copy_.find(id);
@@ -337,7 +338,7 @@ class SubscribeWorkload final : public Workload {
         FJORD_CHECK_MSG(token.has_value(), token.status().to_string());
         options.resume = std::move(*token);
       } else {
-        copy_.clear();  // Without a position nobody says what was removed meanwhile and is forgotten.
+        copy_.clear();  // A subscription without a cursor does not report earlier removes that were dropped.
       }
       visitors::ChangeFeedCallbacks callbacks;
       callbacks.on_changes = [this](BucketId, const std::string& block, bool) { take(block); };
@@ -351,14 +352,14 @@ class SubscribeWorkload final : public Workload {
     });
   }
 
-  /// The copy is made anew.
+  /// Drops the copy and subscribes from the start.
   void on_resync() {
     if (!context_.forgets) return fail("I8: RESYNC although no remove was ever forgotten");
     ++resyncs_;
     token_.clear();
     context_.clients.front()->executor().post([this] {
-      token_.clear();                // One may have been kept since.
-      if (feed_ == nullptr) return;  // It is being restarted already.
+      token_.clear();                // A cursor may have been kept since.
+      if (feed_ == nullptr) return;  // A restart is already in progress.
       end_feed();
       subscribe();
     });
@@ -386,7 +387,7 @@ class SubscribeWorkload final : public Workload {
     if (!reader.ok()) fail("I8: a block of changes is malformed");
   }
 
-  /// Keeps the token now and then, and starts anew from the one that was kept.
+  /// Now and then keeps the cursor, and later restarts from the kept one.
   void look_later() {
     const Duration pause(200'000 + context_.random().below(1'500'000));
     context_.cluster.scheduler().outside().post_after(pause, [this] {

@@ -10,10 +10,10 @@
 namespace fjord::sim {
 namespace {
 
-/// What theorem 5.6 is held to: an attempt that is not answered, and its repetition.
+/// Limit of theorem 5.6: one attempt without an answer, and its retry.
 constexpr Duration kServedWithin = seconds(5);
 
-/// The body of a document, which its value decides: a mixture of two versions shows.
+/// Returns the body of a document as a function of its value, so that a mixture of two versions shows.
 std::string filler_of(const std::string& value) {
   const std::uint64_t hash = hash64(value);
   return std::string(hash % 400, static_cast<char>('a' + hash % 26));
@@ -66,7 +66,7 @@ class RegisterWorkload final : public Workload {
   using Done = std::function<void(const std::string& value, Outcome outcome)>;
 
   static std::string id(unsigned key) { return fmt::format("id:sim:item::r{}", key); }
-  /// Every second document has writes that cannot be applied twice.
+  /// Every second document has only writes with idempotency keys, which cannot be applied twice.
   static bool is_once(unsigned key) { return key % 2 == 0; }
 
   void next(unsigned client) {
@@ -78,7 +78,7 @@ class RegisterWorkload final : public Workload {
       --under_way_;
       context_.later([this, client] { next(client); });
     };
-    // The last client only reads: it has no reason to hear of a new cluster state as long as somebody answers.
+    // The last client only reads: it gets no newer cluster state as long as some node answers.
     if (dice < 45 || client + 1 == context_.clients.size()) {
       read(client, id(key), over);
     } else if (dice < 70) {
@@ -145,7 +145,7 @@ class RegisterWorkload final : public Workload {
     if (e.outcome != Outcome::Applied && !e.refused) context_.exposure.note(6);
   }
 
-  /// Theorem 5.6: if all nodes are there, nobody has to wait for long because data moves.
+  /// Theorem 5.6: if all nodes are up, no operation takes long because data moves.
   void check_served(const History::Event& e) {
     if (context_.transfers == nullptr) return;
     const Duration took = e.end - e.begin;
@@ -162,7 +162,7 @@ class RegisterWorkload final : public Workload {
     const std::size_t event = history_.begin(History::Kind::Get, key, "", context_.now());
     history_.at(event).client = client;
     AsyncClient& from = *context_.clients[client];
-    // Who only reads is soon back for more, whatever became of the last one: he may be where only some replicas answer.
+    // The reader retries soon whatever happened to the last read; it may reach only some replicas.
     const bool is_reader = client + 1 == context_.clients.size() && context_.transfers == nullptr;
     from.get(key, is_reader ? milliseconds(700) : Duration(seconds(20)),
              [this, event, key, done, &from](const OperationOutcome& got) {
@@ -184,7 +184,7 @@ class RegisterWorkload final : public Workload {
              });
   }
 
-  /// "malformed" if the document is not as it was written.
+  /// Returns the value, or "malformed" if the document is not as written.
   static std::string value_of(const AsyncClient& client, const std::string& key, const OperationOutcome& got) {
     Result<DocumentView> view = DocumentView::open(*client.snapshot()->types(), got.header, got.body);
     if (!view || view->id() != key) return "malformed";
@@ -204,12 +204,12 @@ class RegisterWorkload final : public Workload {
   std::uint64_t tokens_ = 0;
   std::size_t under_way_ = 0;
   unsigned undecided_ = 0;
-  Duration slowest_{0};  ///< Of a calm run.
+  Duration slowest_{0};  ///< Longest duration of an operation in a calm run.
   std::string not_served_;
   bool stopped_ = false;
 };
 
-/// New documents; the last ones are read while it goes on.
+/// New documents; the latest ones are read at the same time.
 class InsertWorkload final : public Workload {
  public:
   explicit InsertWorkload(WorkloadContext context) : context_(std::move(context)) {}
@@ -264,7 +264,7 @@ class InsertWorkload final : public Workload {
                                        });
   }
 
-  /// Reads one of the last documents.
+  /// Reads one of the latest documents.
   void look_back(unsigned client) {
     const std::size_t among = std::min<std::size_t>(inserts_.size(), 10);
     const auto number = static_cast<unsigned>(inserts_.size() - 1 - context_.random().below(among));

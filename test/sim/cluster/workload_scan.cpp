@@ -13,7 +13,7 @@
 namespace fjord::sim {
 namespace {
 
-/// Of the documents that visits and jobs read.
+/// Schema of the documents that visits and jobs read.
 constexpr const char* kFactSchema = R"(document fact {
   field city type string { header }
   field price type long { header }
@@ -49,7 +49,7 @@ class VisitWorkload final : public Workload {
 
   std::string check() override {
     if (!failure_.empty()) return failure_;
-    // Without faults a visit has to come to its end.
+    // A visit without faults has to end.
     stopped_ = false;
     last_ = true;
     visit();
@@ -161,12 +161,12 @@ class JobWorkload final : public Workload {
 
   void start() override { submit(); }
   void stop() override { stopped_ = true; }
-  /// A job that goes on is looked at until it ends, or until check() gives it up.
+  /// A job is followed until it ends, or until check() gives up on it.
   bool is_idle() const override { return true; }
 
   std::string check() override {
     if (!failure_.empty()) return failure_;
-    // A job that was begun among faults may be gone with its distributor. Without faults a new one comes to its end.
+    // A job begun during faults may be lost with its distributor. A new one without faults has to end.
     ++generation_;
     stopped_ = false;
     last_ = true;
@@ -221,7 +221,7 @@ class JobWorkload final : public Workload {
           }
         }
         if (status != nullptr && status->finished_unix_us != 0) return finish(*status);
-        // Gone with the process that ran it.
+        // The job is lost with the process that ran it.
         if (status == nullptr && all_answered && ++lost_ > 10) return end("is gone");
         look(id, generation);
       });
@@ -261,7 +261,7 @@ class JobWorkload final : public Workload {
     }
   }
 
-  /// Of a job; `problem` is empty if it gave results.
+  /// Ends a job; `problem` is empty if it returned results.
   void end(const std::string& problem) {
     over_ = true;
     if (last_) {
@@ -287,7 +287,7 @@ class JobWorkload final : public Workload {
   bool stopped_ = false;
 };
 
-/// UpdatesWorkload among others.
+/// UpdatesWorkload as a Workload.
 class TallyWorkload final : public Workload {
  public:
   TallyWorkload(const WorkloadContext& context, bool only_test_and_set)

@@ -10,7 +10,7 @@
 
 namespace fjord::sim {
 
-/// Lifetime: `env` outlives it; after a loss of power it no longer touches the node.
+/// Lifetime: `env` outlives it. After a power loss it does not touch the node.
 class SimEnv::File final : public RandomAccessFile {
  public:
   File(SimEnv& env, std::shared_ptr<SimNode> node, std::string path)
@@ -33,14 +33,14 @@ class SimEnv::File final : public RandomAccessFile {
   }
 
   Status write_gather(std::uint64_t offset, std::span<const std::string_view> pieces) override {
-    // One call of the system, hence one operation that a fault may hit.
+    // One system call, hence one operation that a fault may hit.
     std::string whole;
     for (const std::string_view piece : pieces) whole += piece;
     return write(offset, whole);
   }
 
   void start_writeback() override {}
-  std::string_view mapped(std::uint64_t /*end*/) override { return {}; }  // faults are for those who read
+  std::string_view mapped(std::uint64_t /*end*/) override { return {}; }  // Not mapped, so that faults hit every read.
   void will_need(std::uint64_t /*offset*/, std::uint64_t /*length*/) const override {}
 
   Status sync() override {
@@ -109,7 +109,7 @@ class SimEnv::File final : public RandomAccessFile {
       case FileFault::Effect::LoseWrite:
         return Status::ok();
       case FileFault::Effect::FailAfterwards:
-        static_cast<void>(write_what_fits(offset, data));  // the fault's error is the one to report
+        static_cast<void>(write_what_fits(offset, data));  // The fault's error is reported instead.
         return verdict.status;
       case FileFault::Effect::MisdirectWrite: {
         const std::uint64_t sectors = node_->content.size() / SimFileContent::kSector + 1;
@@ -118,7 +118,7 @@ class SimEnv::File final : public RandomAccessFile {
       }
       default: {
         const std::size_t prefix = env_.random_.below(data.size() + 1);
-        static_cast<void>(write_what_fits(offset, data.substr(0, prefix)));  // the fault's error is the one to report
+        static_cast<void>(write_what_fits(offset, data.substr(0, prefix)));  // The fault's error is reported instead.
         return verdict.status;
       }
     }

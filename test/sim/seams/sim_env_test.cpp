@@ -16,7 +16,7 @@ std::unique_ptr<RandomAccessFile> create(SimEnv& env, const std::string& path, s
   return std::move(*file);
 }
 
-/// A file that is durable with its name.
+/// Creates a file whose content and name are durable.
 std::unique_ptr<RandomAccessFile> create_durable(SimEnv& env, const std::string& path, std::string_view content) {
   auto file = create(env, path, content);
   REQUIRE(file->sync());
@@ -286,7 +286,7 @@ TEST_CASE("sim env: a full disk takes what fits and says NoSpace") {
   CHECK(*file->size() == 600);
   CHECK(file->write(600, std::string(500, 'y')).code() == StatusCode::NoSpace);
   CHECK(*file->size() == 1000);
-  CHECK(file->write(0, std::string(1000, 'z')));  // needs no new space
+  CHECK(file->write(0, std::string(1000, 'z')));  // Needs no new space.
   auto other = create(env, "/g", "");
   CHECK(other->write(0, "x").code() == StatusCode::NoSpace);
   REQUIRE(env.remove_file("/f"));

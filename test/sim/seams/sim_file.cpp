@@ -16,7 +16,7 @@ void SimFileContent::save_sectors(std::uint64_t begin, std::uint64_t end) {
       saved_[saved_index_[sector] - 1].clean = false;
       continue;
     }
-    // Untouched since the last sync, so what readers see is durable, as far as the durable file reaches.
+    // The sector is unchanged since the last sync, so the visible bytes are durable up to the durable size.
     const std::uint64_t from = sector * kSector;
     const std::uint64_t to = std::min({from + kSector, durable_size_, size()});
     Saved saved{.sector = sector, .bytes = from < to ? data_.substr(from, to - from) : std::string(), .clean = false};
@@ -28,7 +28,7 @@ void SimFileContent::save_sectors(std::uint64_t begin, std::uint64_t end) {
 void SimFileContent::write(std::uint64_t offset, std::string_view bytes) {
   if (bytes.empty()) return;
   const std::uint64_t end = offset + bytes.size();
-  save_sectors(std::min(offset, size()), end);  // from the old end on, where a gap becomes zeros
+  save_sectors(std::min(offset, size()), end);  // From the old end on, where a gap becomes zeros.
   if (offset == size()) {
     data_.append(bytes);
     return;
@@ -82,7 +82,7 @@ void SimFileContent::lose_power(Random& random, bool keep_some) {
   const std::uint64_t last_size = size();
   const std::uint64_t new_size = keep_all ? last_size : size_after_power_loss(random);
   for (const Saved& saved : saved_) {
-    // A cut that did not reach the disk leaves what was there, not zeros.
+    // If the truncation did not reach the disk, the old bytes stay instead of zeros.
     const bool uncut = new_size > last_size && (saved.sector + 1) * kSector > last_size;
     if (saved.clean || uncut || !(keep_all || random.chance(0.5))) restore(saved);
   }
@@ -91,7 +91,7 @@ void SimFileContent::lose_power(Random& random, bool keep_some) {
 }
 
 std::uint64_t SimFileContent::size_after_power_loss(Random& random) const {
-  // The size is written apart from the data, and while a file grows more than once.
+  // The size is written apart from the data, and several times while a file grows.
   const auto [low, high] = std::minmax({durable_size_, size()});
   const std::uint64_t sector_end = (low / kSector + 1 + random.below(1 + (high - low) / kSector)) * kSector;
   const std::uint64_t sizes[] = {durable_size_, size(), size() > durable_size_ ? std::min(sector_end, high) : size()};

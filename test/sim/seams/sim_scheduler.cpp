@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::uint32_t kNoExecutor = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t kNoTimer = std::numeric_limits<std::uint32_t>::max();
-/// The spread of a post's delay; a power of two.
+/// Range of a post's delay; a power of two.
 constexpr std::uint64_t kPostSpreadUs = 4;
-/// Far beyond any scenario, and far from overflowing.
+/// Longer than any scenario, but without overflow.
 constexpr Duration kForever = std::chrono::hours(24 * 365 * 1000);
 
 }  // namespace
@@ -48,7 +48,7 @@ std::unique_ptr<Executor> SimNodeScheduler::make_executor(const std::string& nam
 void SimNodeScheduler::kill() {
   if (!alive_) return;
   alive_ = false;
-  // A copy: the destructor of a dropped capture may make one more (dead) executor.
+  // A copy, because the destructor of a dropped capture may make another (dead) executor.
   const std::vector<std::uint32_t> ids = executors_;
   scheduler_.drop_executors(ids);
 }
@@ -101,7 +101,7 @@ void SimScheduler::drop_executors(const std::vector<std::uint32_t>& ids) {
     timer.sequence = 0;
     free_timers_.push_back(i);
   }
-  dropped.clear();  // last: see the header
+  dropped.clear();  // Last; see drop_executors() in the header.
 }
 
 void SimScheduler::post(std::uint32_t executor, Task task) {
@@ -130,7 +130,8 @@ void SimScheduler::post_after(std::uint32_t executor, Duration delay, Task task)
 }
 
 std::uint64_t SimScheduler::push_event(std::uint32_t executor, MonotonicTime due, std::uint32_t timer) {
-  // Drawn for the executor and the instant, not for the event: what is due together on one executor keeps its order.
+  // The tie-break depends on executor and time, not on the event, so events of one executor at one time keep their
+  // order.
   const auto tie = static_cast<std::uint32_t>(mix64(tie_seed_ + executor, static_cast<std::uint64_t>(due.us)));
   const std::uint64_t sequence = next_sequence_++;
   heap_.push_back({.time_us = due.us, .sequence = sequence, .tie = tie, .executor = executor, .timer = timer});
@@ -184,7 +185,7 @@ void SimScheduler::stall_running(Duration duration) {
 Task SimScheduler::take_task(const Event& event) {
   if (event.timer == kNoTimer) {
     std::deque<Task>& posts = executors_[event.executor].posts;
-    FJORD_CHECK(!posts.empty());  // one event was pushed for each
+    FJORD_CHECK(!posts.empty());  // Each post has pushed one event.
     Task task = std::move(posts.front());
     posts.pop_front();
     return task;
@@ -209,7 +210,7 @@ bool SimScheduler::run_one() {
     Task task = take_task(event);
     running_ = event.executor;
     task();
-    task = nullptr;  // still inside the task, as on a thread: what a capture owns must not be this very executor
+    task = nullptr;  // Captures are destroyed inside the task, as on a thread; a capture must not own this executor.
     running_ = kNoExecutor;
   }
   return true;

@@ -9,7 +9,7 @@
 namespace fjord::sim {
 namespace {
 
-/// Two executors that post to each other with random delays; returns who ran when.
+/// Runs two executors that post to each other with random delays; returns the order and times of their tasks.
 std::string run_scenario(std::uint64_t seed, std::uint64_t* hash = nullptr) {
   SimScheduler sim(seed);
   auto node = sim.make_node_scheduler("node");
@@ -124,7 +124,7 @@ TEST_CASE("sim scheduler: nothing of a killed process runs again, and other proc
   CHECK(token.use_count() == 1);
   auto late = first->make_executor("late");
   late->post([&] { ++dead_ran; });
-  auto second = sim.make_node_scheduler("node");  // the next incarnation takes the places of the old one's timers
+  auto second = sim.make_node_scheduler("node");  // The next incarnation reuses the timer slots of the old one.
   auto reborn = second->make_executor("a");
   int reborn_ran = 0;
   reborn->post_after(seconds(2), [&] { ++reborn_ran; });
@@ -153,7 +153,7 @@ TEST_CASE("sim scheduler: a task may kill its own process") {
   CHECK(after == 0);
 }
 
-/// Like an operation that ends with its callbacks: its destructor destroys an executor, posts, and kills.
+/// An object whose destructor destroys an executor, posts and kills, as an operation that ends with its callbacks.
 struct Destructive {
   std::unique_ptr<Executor> executor;
   Executor* poster = nullptr;

@@ -16,14 +16,14 @@ struct SimNode {
   SimNode(bool directory, bool track_durable) : is_directory(directory), content(track_durable) {}
 
   const bool is_directory;
-  bool linked = false;  ///< reachable by a name; what is not takes no space
+  bool linked = false;  ///< Reachable by a name; unlinked nodes take no space.
   SimFileContent content;
   std::map<std::string, std::shared_ptr<SimNode>> entries;
   std::map<std::string, std::shared_ptr<SimNode>> durable_entries;
 };
 
-/// The names of a simulated disk. Changes of names that no directory sync covered are kept as a list in the order in
-/// which they were made, like a journal that was not written yet.
+/// The directory tree of a simulated disk. Changes of names that no directory sync has covered are kept as a list in
+/// the order in which they were made, as in an unwritten journal.
 class SimTree {
  public:
   explicit SimTree(bool track_durable);
@@ -32,7 +32,7 @@ class SimTree {
   Result<std::shared_ptr<SimNode>> find(const std::string& path) const;
   Result<std::shared_ptr<SimNode>> find_file(const std::string& path) const;
   Result<std::shared_ptr<SimNode>> find_directory(const std::string& path) const;
-  /// The file of that name, made if it is not there.
+  /// Returns the file of that name; creates it if it does not exist.
   Result<std::shared_ptr<SimNode>> find_or_create_file(const std::string& path);
   Status create_directories(const std::string& path);
   Status remove_file(const std::string& path);
@@ -41,10 +41,10 @@ class SimTree {
   Status sync_directory(const std::string& path);
   void lose_power(Random& random, bool keep_some);
 
-  /// All changes of a file's size go through here, which counts the space.
+  /// Changes the size of a file and the used space. All changes of size go through here.
   void resize(SimNode& file, std::uint64_t size);
   void write(SimNode& file, std::uint64_t offset, std::string_view bytes);
-  /// Back to the content of the last sync.
+  /// Restores the content of the last sync.
   void revert(SimNode& file);
   std::uint64_t used_bytes() const { return used_bytes_; }
 
@@ -56,13 +56,13 @@ class SimTree {
   struct NameChange {
     std::shared_ptr<SimNode> directory;
     std::string name;
-    std::shared_ptr<SimNode> node;  ///< null: removed
+    std::shared_ptr<SimNode> node;  ///< Null: removed.
   };
-  using Operation = std::vector<NameChange>;  ///< survives as a whole or not at all
+  using Operation = std::vector<NameChange>;  ///< Survives as a whole or not at all.
 
-  /// The existing directory that a path's last name belongs to.
+  /// Returns the existing directory and the last name of a path.
   Result<Place> place_of(const std::string& path) const;
-  /// What a place holds now; null if nothing.
+  /// Returns the node at a place; null if there is none.
   static std::shared_ptr<SimNode> lookup(const Place& place);
   void apply(Operation operation);
   void remove_tree(const Place& place);

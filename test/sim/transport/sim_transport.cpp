@@ -149,7 +149,7 @@ void SimNetwork::node_down(const std::string& node_name) {
 }
 
 void SimNetwork::drop_calls(const std::function<bool(const Call&)>& which) {
-  std::vector<Call> dropped;  // destroyed last: a capture may call us
+  std::vector<Call> dropped;  // Destroyed last, because a capture may call this network.
   for (auto it = calls_.begin(); it != calls_.end();) {
     if (which(it->second)) {
       dropped.push_back(std::move(it->second));
@@ -190,7 +190,7 @@ void SimNetwork::call(std::uint64_t transport, const std::string& node, const Ad
   calls_.emplace(id, Call{transport, node, to, &executor, std::move(done)});
   const auto listener = listeners_.find(to);
   const bool reachable = listener != listeners_.end() && !cut(node, listener->second.node);
-  // Never sent: nothing can have been done, so the time at which that is noticed is free.
+  // The request was never sent, so it had no effect and the error may come at any time.
   const bool refused = !reachable && random_.chance(faults_.refuse);
   if (refused) {
     scheduler_.outside().post_after(
@@ -229,7 +229,7 @@ void SimNetwork::deliver_request(std::uint64_t call_id, std::uint64_t listener_i
   }
   auto decoded = rpc::decode_request(frame);
   FJORD_CHECK_MSG(decoded.has_value(), decoded.status().to_string());
-  // A copy: the service may stop listening while it handles the request.
+  // A copy, because the service may stop listening while it handles the request.
   const std::vector<rpc::Service*> services = listener->services;
   NetworkObserver::SeeReply see;
   if (observer_ != nullptr && decoded->request) see = observer_->see_request(from, listener->node, *decoded->request);
@@ -243,14 +243,14 @@ void SimNetwork::deliver_request(std::uint64_t call_id, std::uint64_t listener_i
 void SimNetwork::send_reply(std::uint64_t call_id, std::uint64_t listener_id, const std::string& from,
                             const Address& at, std::string frame) {
   const Listener* listener = find(at, listener_id);
-  if (listener == nullptr) return;  // the process has ended; what died with it is no answer
+  if (listener == nullptr) return;  // The process has ended; a responder that dies with it does not answer.
   const auto shared = std::make_shared<const std::string>(std::move(frame));
   send(listener->node, from, "reply", *shared, [this, call_id, from, node = listener->node, shared] {
     if (cut(node, from)) {
       ++messages_lost_;
       return;
     }
-    if (!calls_.contains(call_id)) return;  // the second copy, or too late
+    if (!calls_.contains(call_id)) return;  // A duplicate, or too late.
     auto decoded = rpc::decode_reply(*shared);
     FJORD_CHECK_MSG(decoded.has_value(), decoded.status().to_string());
     answer(call_id, std::move(decoded->reply));

@@ -37,7 +37,7 @@ struct World {
       codes.push_back(result ? StatusCode::Ok : result.error().code());
     });
   }
-  /// Of `calls` calls: how many ended in each code.
+  /// Makes `calls` calls; returns the number by status code.
   std::map<StatusCode, int> count(int calls) {
     codes.clear();
     for (int i = 0; i < calls; ++i) call();
@@ -70,7 +70,7 @@ TEST_CASE("sim transport: a lost request or reply is a timeout", "[sim]") {
   CHECK(codes[StatusCode::Ok] > 400);
   CHECK(codes[StatusCode::Ok] < 580);
   CHECK(codes[StatusCode::Timeout] == 1000 - codes[StatusCode::Ok]);
-  CHECK(world.service.handled > codes[StatusCode::Ok]);  // some replies were lost, not the requests
+  CHECK(world.service.handled > codes[StatusCode::Ok]);  // Some replies were lost, not the requests.
 }
 
 TEST_CASE("sim transport: a duplicated request is handled twice and answered once", "[sim]") {

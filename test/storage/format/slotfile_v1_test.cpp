@@ -29,7 +29,7 @@ SlotfileOptions options(const std::string& directory, unsigned stripe = 0, unsig
 }
 
 void check_first(spi::PersistenceProvider& provider) {
-  // What version 1 said when it had written them.
+  // As version 1 reported when it had written the files.
   CHECK(provider.bucket_info(kFirst).value() ==
         BucketInfo{
             .entries = 12, .documents = 11, .bytes = 643, .checksum = 8245587479154887453U, .max_timestamp_us = 201});
@@ -69,7 +69,7 @@ void check_astray(spi::PersistenceProvider& provider) {
   CHECK(provider.get(kAstray, located_id(4, 31).gid()).status().code() == StatusCode::Corruption);
 }
 
-/// The files of the stored folder on a simulated disk, durable.
+/// Loads the files of the stored folder onto a simulated disk, durably.
 void load(sim::SimEnv& env, const std::string& directory) {
   const auto posix = make_posix_env();
   const std::string source = StoredFiles::source("slotfile/v1").string();
@@ -110,7 +110,7 @@ TEST_CASE("slotfile version 1: a folder that was written by it is taken over as 
     CHECK(provider->stats().bad_entries == 1);
     CHECK(provider->stats().held_bytes == 0);
   }
-  // Nothing is left of the old folders but the one with something in it that has no place.
+  // All old folders are gone, except the one with content that fits no bucket.
   CHECK_FALSE(files.has(kFolders[0]));
   CHECK_FALSE(files.has(kFolders[1]));
   CHECK_FALSE(files.has(kFolders[0] + ".imported"));
@@ -139,7 +139,7 @@ TEST_CASE("slotfile version 1: each stripe takes over its own buckets and leaves
 
 TEST_CASE("slotfile version 1: after a take-over that was interrupted anywhere the next start completes it") {
   const Quiet quiet;
-  // Each write, rename, removal and sync of a whole take-over fails once, in turn, and the power fails with it.
+  // Each write, rename, removal and sync of a whole take-over fails once, in turn, together with a power loss.
   const auto changes = sim::FileOperation::Write | sim::FileOperation::Create | sim::FileOperation::Rename |
                        sim::FileOperation::Remove | sim::FileOperation::Sync | sim::FileOperation::SyncDirectory;
   std::uint64_t interrupted = 0;
@@ -148,7 +148,7 @@ TEST_CASE("slotfile version 1: after a take-over that was interrupted anywhere t
     load(env, "/store");
     env.inject({.path_prefix = "/store", .operations = changes, .skip = skip});
     const bool opened = SlotfileProvider::open(env, options("/store")).has_value();
-    if (opened && env.faults_pending() != 0) break;  // it never came to that
+    if (opened && env.faults_pending() != 0) break;  // The take-over has fewer operations.
     if (!opened) ++interrupted;
     env.lose_power();
     const auto provider = SlotfileProvider::open(env, options("/store"));

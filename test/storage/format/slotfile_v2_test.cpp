@@ -16,7 +16,7 @@ using testing::OwnedWrite;
 using testing::stored_document;
 using testing::StoredFiles;
 
-constexpr int kFarAway = 2 + (1 << 16);  ///< A location in the other half of the bucket that is split.
+constexpr int kFarAway = 2 + (1 << 16);  ///< A location in the other half of the split bucket.
 
 const BucketId kSlots(16, 1);
 const BucketId kSplit(16, 2);
@@ -57,7 +57,7 @@ struct Expected {
   BucketInfo info;
   ReplicaSet replicas;
 };
-/// What the engine said when it had written them.
+/// As the engine reported when it had written the files.
 const std::vector<Expected> kExpected = {
     {kSlots,
      {.entries = 24, .documents = 22, .bytes = 1514, .checksum = 10510617569510644416U, .max_timestamp_us = 203},
@@ -91,8 +91,8 @@ void check_texts(spi::PersistenceProvider& provider) {
 
 }  // namespace
 
-// Writes test/data/slotfile/v2 anew; not part of a test run. What is there does not change any more once the format is
-// in use: whoever changes the format raises the version and adds a folder.
+// Writes test/data/slotfile/v2; not part of a test run. The files stay as they are once the format is in use: a change
+// of the format needs a new version and another folder.
 TEST_CASE("slotfile version 2: the stored folder is written", "[.generate]") {
   const auto env = make_posix_env();
   const std::string directory = StoredFiles::source("slotfile/v2").string();
@@ -124,7 +124,7 @@ TEST_CASE("slotfile version 2: the stored folder is written", "[.generate]") {
   write(*provider, kSlots, located_put(1, 3, 200, "newer"));
   write(*provider, kSlots, located_remove(1, 4, 201));
   REQUIRE(provider->checkpoint().is_ok());
-  // From here on all of it is in the journal.
+  // From here on all writes are only in the journal.
   write(*provider, kSlots, located_remove(1, 5, 202));
   write(*provider, kSlots, located_put(1, 6, 203, "newest"));
   write(*provider, kSplit, located_put(2, 41, 302, "before the split"));

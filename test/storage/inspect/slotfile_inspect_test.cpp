@@ -30,7 +30,7 @@ std::unique_ptr<SlotfileProvider> open(sim::SimEnv& env, const SlotfileOptions& 
   return SlotfileProvider::open(env, with).value();
 }
 
-/// Two runs in a slotfile, a replaced and a removed document, a split bucket with shared files, writes in the journal.
+/// Writes two runs in a slotfile, a replaced and a removed document, a split bucket with shared files, and a journal.
 void fill(sim::SimEnv& env) {
   auto provider = open(env);
   REQUIRE(provider->create_bucket(kBucket).is_ok());
@@ -86,7 +86,7 @@ bool names(const StoreReport& report, const std::string& path) {
                      [&](const InspectFinding& finding) { return finding.path == path; });
 }
 
-/// Bytes that nothing depends on: what is behind the last record of a segment, and what fills a record up.
+/// True for bytes without meaning: those behind the last record of a segment, and the padding of a record.
 bool means_nothing(const StoreReport& sound, const std::string& path, std::uint64_t at) {
   for (const SegmentReport& segment : sound.stripes[0].segments) {
     if (segment.path != path) continue;
@@ -177,7 +177,7 @@ TEST_CASE("slotfile inspect: a split bucket shares its files, and what was of a 
     REQUIRE(structure.buckets.size() == 2);
     CHECK(structure.heirs.size() == 1);
     CHECK(structure.buckets[0].slots[0].files[0].number == structure.buckets[1].slots[0].files[0].number);
-    // What the journal has for the bucket that was is of its halves now.
+    // Journal records of the former bucket belong to its halves.
     for (const EntryReport& write : writes_of(report)) {
       CHECK(write.state == EntryState::Newest);
       CHECK(write.bucket == test_id(write.timestamp_us == 30 ? 2 : 5).bucket(9));
@@ -230,7 +230,7 @@ TEST_CASE("slotfile inspect: a flipped bit anywhere is told, with the file that 
   fill(env);
   const StoreReport sound = inspect_store(env, kDirectory).value();
   const auto files = files_of(env);
-  CHECK(files.size() >= 4);  // two catalogs, the journal, a slotfile
+  CHECK(files.size() >= 4);  // Two catalogs, the journal, a slotfile.
   std::size_t told = 0;
   for (const auto& [path, bytes] : files) {
     for (std::uint64_t at = 0; at < bytes.size(); ++at) {
@@ -257,7 +257,7 @@ TEST_CASE("slotfile inspect: damage is named with its place") {
   const EntryReport& counts = entries[3];
   const EntryReport& replaced = entries[0];
 
-  // In the part of a document that counts, and of one that nobody reads any more.
+  // In a document part that is in use, and in one that is not read any more.
   REQUIRE(env.flip_bit(path, counts.body_position + 2, 1).is_ok());
   REQUIRE(env.flip_bit(path, replaced.body_position + 2, 1).is_ok());
   StoreReport report = inspect_store(env, kDirectory).value();
@@ -269,7 +269,7 @@ TEST_CASE("slotfile inspect: damage is named with its place") {
   CHECK(report.findings[1].path == path);
   CHECK(report.findings[1].offset == counts.body_position);
 
-  // One bit in an entry can be turned back; two cannot.
+  // One flipped bit in an entry can be corrected; two cannot.
   REQUIRE(env.flip_bit(path, counts.offset + 5, 1).is_ok());
   report = inspect_store(env, kDirectory).value();
   CHECK(count(entries_of(report), EntryState::Bad) == 0);
@@ -292,7 +292,7 @@ TEST_CASE("slotfile inspect: runs behind one that cannot be read are found from 
   const SlotfileReport& slotfile = sound.stripes[0].slotfiles[0];
   REQUIRE(env.flip_bit(slotfile.path, slotfile.runs[0].offset + 5, 1).is_ok());
   const StoreReport first_lost = inspect_store(env, kDirectory).value();
-  CHECK(first_lost.stripes[0].slotfiles[0].runs.size() == 2);  // by its second frame
+  CHECK(first_lost.stripes[0].slotfiles[0].runs.size() == 2);  // By its second frame.
   REQUIRE(env.flip_bit(slotfile.path, slotfile.runs[1].offset - 3, 1).is_ok());
   const StoreReport both_lost = inspect_store(env, kDirectory).value();
   REQUIRE(both_lost.stripes[0].slotfiles[0].runs.size() == 1);
@@ -323,7 +323,7 @@ TEST_CASE("slotfile inspect: a torn end of the journal is no problem, a record t
   CHECK(lost.findings[0].path == segment.path);
   CHECK(lost.findings[0].offset == first.offset);
 
-  // With its header gone as well nothing tells that there was one but the numbers of the others.
+  // Without its header as well, only the numbers of the other records show that it is missing.
   REQUIRE(env.flip_bit(segment.path, first.offset, 1).is_ok());
   REQUIRE(env.flip_bit(segment.path, first.offset + 1, 1).is_ok());
   const StoreReport gone = inspect_store(env, kDirectory).value();
@@ -335,7 +335,7 @@ TEST_CASE("slotfile inspect: a torn end of the journal is no problem, a record t
 TEST_CASE("slotfile inspect: a segment of the journal that is missing before others is named") {
   sim::SimEnv env;
   fill(env);
-  // The second start begins a segment and leaves the one before, which has not been taken into slotfiles.
+  // The second start begins a segment and keeps the one before, which is not yet in slotfiles.
   open(env);
   const StoreReport sound = inspect_store(env, kDirectory).value();
   CHECK(sound.findings.empty());

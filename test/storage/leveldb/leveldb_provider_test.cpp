@@ -58,7 +58,7 @@ struct Machine {
   void set_capacity(std::uint64_t bytes) {
     env.locked([&](sim::SimEnv& locked) { locked.set_capacity(bytes); });
   }
-  /// Closes the engine and flips a bit here and there where entries are; returns how many.
+  /// Closes the engine and flips some bits in its entries; returns their number.
   int damage_tables() {
     provider.reset();
     const std::string folder = "/node/buckets/leveldb-0/";
@@ -73,7 +73,7 @@ struct Machine {
     }
     return flipped;
   }
-  /// Lets the engine do its work for some seconds of its time.
+  /// Runs maintenance for some seconds of the engine's time.
   void pass_time() {
     for (int i = 0; i < 200; ++i) {
       now = now + std::chrono::milliseconds(20);
@@ -89,7 +89,7 @@ struct Machine {
   std::unique_ptr<spi::PersistenceProvider> provider;
 };
 
-/// That compression does not make much smaller.
+/// Returns a text that hardly compresses.
 std::string big_text(int number) {
   Random random(static_cast<std::uint64_t>(number) + 1);
   std::string text(1500, ' ');
@@ -136,7 +136,8 @@ TEST_CASE("leveldb: what was synced survives a loss of power, and what it builds
   Machine machine({.seed = seed, .power_loss = true});
   REQUIRE(machine.provider->create_bucket(kBucket).is_ok());
   REQUIRE(machine.provider->set_replica_set(kBucket, {.epoch = 5, .nodes = {1}}).is_ok());
-  // The log is full and its table held up, so that the sync is of another log than the bucket's creation.
+  // The log is full and its table is held back, so the sync concerns another log than the one with the bucket's
+  // creation.
   machine.env.hold_creations(".ldb");
   constexpr int kDocuments = 60;
   for (int i = 0; i < kDocuments; ++i) {
@@ -154,7 +155,7 @@ TEST_CASE("leveldb: what was synced survives a loss of power, and what it builds
   REQUIRE(machine.provider->list_buckets() == std::vector<BucketId>{kBucket});
   CHECK(machine.provider->replica_set(kBucket)->epoch == 5);
   CHECK(machine.provider->get(kBucket, test_id(1000).gid())->body == test_put(1000, 20, "synced").body);
-  // One log after the other: with the synced write come all that were before it.
+  // Logs are replayed in order: with the synced write come all earlier ones.
   for (int i = 0; i < kDocuments; ++i) {
     INFO("document " << i);
     const auto got = machine.provider->get(kBucket, test_id(i).gid());
@@ -226,7 +227,7 @@ TEST_CASE("leveldb: a failed write leaves nothing behind, and is not found after
   }
   CHECK(machine.provider->bucket_info(kBucket)->documents == 5);
   if (seed % 2 == 0) {
-    machine.pass_time();  // opens the database again
+    machine.pass_time();  // Opens the database again.
     CHECK(apply(*machine.provider, kBucket, test_put(7, 12)).status.is_ok());
   }
   machine.reopen();
@@ -274,13 +275,13 @@ TEST_CASE("leveldb: a split or join that is broken off leaves the buckets as the
 
 TEST_CASE("leveldb: flipped bits are never served: what cannot be read is missing, and the bucket is damaged") {
   Machine machine;
-  machine.options.write_buffer_bytes = 4 << 20;  // one table, so no compaction meets the damage
+  machine.options.write_buffer_bytes = 4 << 20;  // One table, so that no compaction reads the damage.
   machine.reopen();
   REQUIRE(machine.provider->create_bucket(kBucket).is_ok());
   for (int i = 0; i < 200; ++i) {
     REQUIRE(apply(*machine.provider, kBucket, test_put(i, 10, big_text(i))).status.is_ok());
   }
-  machine.reopen();  // everything is in tables
+  machine.reopen();  // Everything is in tables.
   REQUIRE(machine.damage_tables() > 0);
   machine.reopen();
   const std::uint64_t left = machine.provider->bucket_info(kBucket)->documents;
@@ -304,7 +305,7 @@ TEST_CASE("leveldb: flipped bits are never served: what cannot be read is missin
   CHECK(machine.provider->list_entries(kBucket)->size() == static_cast<std::size_t>(good));
   CHECK(machine.provider->get(kBucket, test_id(9999).gid()).status().code() == StatusCode::Corruption);
   CHECK(*machine.provider->is_damaged(kBucket));
-  // A merge brings them back.
+  // A merge restores the documents.
   for (int i = 0; i < 200; ++i) apply(*machine.provider, kBucket, test_put(i, 10, big_text(i)));
   CHECK(machine.provider->bucket_info(kBucket)->documents == 200);
   REQUIRE(machine.provider->mark_repaired(kBucket).is_ok());

@@ -11,19 +11,20 @@
 
 namespace fjord::test {
 
-/// A simulated disk for an engine that has threads. Lifetime: `env` outlives it, and it its files.
+/// A simulated disk behind a mutex, for an engine with several threads. Lifetime: `env` outlives this disk, which
+/// outlives its files.
 class LockedEnv final : public Env {
  public:
   explicit LockedEnv(sim::SimEnv& env) : env_(env) {}
 
-  /// The disk for a moment in which nobody else uses it.
+  /// Calls `use` with the disk while no other thread uses it.
   template <typename Use>
   auto locked(Use use) {
     const std::lock_guard lock(mutex_);
     return use(env_);
   }
 
-  /// From now on files whose names end so are not made: whoever wants to waits for release(), and fails then.
+  /// Blocks the creation of files whose names end in `suffix`: the call waits for release() and then fails.
   void hold_creations(std::string suffix) {
     const std::lock_guard lock(mutex_);
     held_suffix_ = std::move(suffix);

@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kState = 4;
 const BucketId kBucket = get_of(id_in(1, 0)).bucket;
 
-/// What one replica holds by number of the document: timestamp, and the body (empty: removed).
+/// The content of a replica by number of the document: timestamp and body (empty: removed).
 using Content = std::map<int, std::pair<std::uint64_t, std::string>>;
 
 class MergeWorld : public NodeWorld {
@@ -41,7 +41,7 @@ class MergeWorld : public NodeWorld {
     return caller.ask(storage_address(node), std::move(request), seconds(300));
   }
   BucketInfo info_of(std::uint16_t node) { return reports(node, kState, owner(kBucket)).reports.at(0).info; }
-  /// All that the replica holds, in the words of Content.
+  /// Returns the content of the replica.
   Content content_of(std::uint16_t node) {
     rpc::ListEntriesReply list = ask(node, rpc::ListEntries{.bucket = kBucket, .after = {}, .max_entries = 100'000});
     REQUIRE(list.status);
@@ -100,14 +100,14 @@ TEST_CASE("merge: fetches what is newer elsewhere, page by page and block by blo
   CHECK(nodes.content_of(0) == newest(contents));
   CHECK(reply.info == nodes.info_of(0));
   CHECK(reply.entries_copied > 0);
-  CHECK(nodes.info_of(1) == before);  // A source is not changed.
+  CHECK(nodes.info_of(1) == before);  // A merge does not change its sources.
 
   rpc::MergeBucketReply again = nodes.merge(0, {1, 2});
   REQUIRE(again.status);
   CHECK(again.entries_copied == 0);
   CHECK(again.bytes_copied == 0);
 
-  // The other way round all three become equal, and their checksums say so.
+  // After merges in the other direction all three are equal, with equal checksums.
   REQUIRE(nodes.merge(1, {0}).status);
   REQUIRE(nodes.merge(2, {0}).status);
   CHECK(nodes.info_of(1).checksum == nodes.info_of(0).checksum);
@@ -122,7 +122,7 @@ TEST_CASE("merge: a source without the bucket is passed over; a target without i
     rpc::DeleteBuckets remove{.state_version = kState, .distributor = nodes.owner(kBucket), .buckets = {kBucket}};
     REQUIRE(nodes.ask(node, remove).statuses.at(0));
   }
-  // Only an installed replica set makes a bucket: a late copy of a merge must not bring a deleted one back.
+  // Only an installed replica set creates a bucket: a late duplicate of a merge must not recreate a deleted one.
   CHECK(nodes.merge(0, {1}).status.code() == StatusCode::NotFound);
   REQUIRE(nodes.merge(1, {2, 0}).status);
   CHECK(nodes.content_of(1) == Content{{1, {100, "one"}}, {2, {101, ""}}});
@@ -152,7 +152,7 @@ TEST_CASE("merge: of 16 replicas it has the metadata of one window in memory, ho
   Random random(16);
   for (std::uint16_t node = 0; node < kReplicas; ++node) {
     for (int number = 0; number < 300; ++number) {
-      // Some replicas hold nearly nothing, and of others a part: windows begin and end elsewhere on each.
+      // Some replicas hold almost nothing, others a part, so windows begin and end at other places on each.
       if (random.chance(node % 5 == 0 ? 0.95 : 0.4)) continue;
       const std::uint64_t timestamp = 100 + kReplicas * random.below(3) + node;
       contents[node][number] = {timestamp, random.chance(0.2) ? "" : "body " + std::to_string(timestamp)};
@@ -243,7 +243,7 @@ TEST_CASE("merge: it ends when the bucket gets another owner") {
 }
 
 TEST_CASE("merge: with a source of an earlier version, which has no windows, it works too") {
-  // It answers by gid, whatever it is asked.
+  // It answers by gid, whatever the request says.
   struct OldSource final : rpc::Service {
     bool handle(rpc::Request& request, rpc::Responder& respond) override {
       if (auto* list = std::get_if<rpc::ListEntries>(&request)) {
@@ -330,7 +330,7 @@ TEST_CASE("merge: writes that come meanwhile are kept") {
   }
   REQUIRE(nodes.world.scheduler.run_until([&] { return merged.has_value(); }, seconds(60)));
   REQUIRE(merged->status);
-  CHECK(written.size() > 5);  // They did overlap.
+  CHECK(written.size() > 5);  // Writes and merge overlapped.
   CHECK(nodes.content_of(0) == newest({old, written}));
 }
 
@@ -346,7 +346,7 @@ TEST_CASE("merge: windows of metadata begin behind a group and say whether there
   std::vector<rpc::EntryKey> pages;
   rpc::ListEntries request{.bucket = kBucket, .after = {}, .by_group = true};
   for (bool more = true; more;) {
-    rpc::ListEntriesReply page = nodes.ask(0, request);  // max_entries 0: as the node is set.
+    rpc::ListEntriesReply page = nodes.ask(0, request);  // 0: the node's own setting.
     REQUIRE(page.status);
     more = page.more;
     sizes.push_back(page.entries.size());

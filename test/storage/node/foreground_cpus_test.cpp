@@ -13,7 +13,7 @@ constexpr std::uint64_t kState = 4;
 constexpr int kMany = static_cast<int>(ForegroundCpus::kOperationsLeast);
 const std::string kSetting = "storage.foreground_cpu_percent";
 
-/// A storage node that gets batches, on a simulated machine of a hundred processors.
+/// A storage node that receives batches, on a simulated machine of a hundred processors.
 class World {
  public:
   World() { nodes_.give_state(kState); }
@@ -59,7 +59,7 @@ TEST_CASE("foreground cpus: a few operations, and those that nobody waits for, f
     REQUIRE(world.kept_free() == 0);
   }
   world.gets(1000, 1000);
-  world.gets(1000, 2000);  // As no distributor says it.
+  world.gets(1000, 2000);  // More background operations than operations, which no distributor sends.
   world.run(ForegroundCpus::kPeriod);
   CHECK(world.kept_free() == 0);
   world.gets(1000, 1000 - kMany);

@@ -16,8 +16,8 @@ using storage::YieldingRate;
 constexpr std::int64_t kMiB = 1 << 20;
 constexpr std::int64_t kStepUs = 100;
 
-/// One stripe on virtual time: a server that takes one task after the other, users, and merges that always have more to
-/// move. A block is 1 MiB and keeps the stripe busy for 8 ms, a foreground batch for 0.3 ms.
+/// One stripe on virtual time: a server that runs one task after the other, user operations, and merges that always
+/// have more to move. A block is 1 MiB and keeps the stripe busy for 8 ms, a foreground batch for 0.3 ms.
 class StripeModel {
  public:
   StripeModel(std::int64_t floor, std::int64_t ceiling) {
@@ -29,11 +29,11 @@ class StripeModel {
   struct Load {
     double batches_per_s = 0;
     bool merges = true;
-    Duration extra_wait{0};  ///< Of each batch, whatever merges do.
+    Duration extra_wait{0};  ///< Additional wait of each batch, independent of merges.
   };
   struct Outcome {
     double moved_per_s = 0;
-    double wait_ms = 0;  ///< 95 % of the batches waited no longer.
+    double wait_ms = 0;  ///< 95th percentile of the waits of batches.
   };
 
   Outcome run(Duration duration, const Load& load) {
@@ -146,7 +146,7 @@ TEST_CASE("maintenance budget: what comes after a pause begins at a quarter of t
 TEST_CASE("maintenance budget: while users' operations come, what only moves has a budget besides") {
   using Purpose = MaintenanceBudget::Purpose;
   StripeModel stripe(kFloor, kCeiling);
-  MaintenanceBudget& budget = stripe.budget();  // A quarter of the ceiling: 16 MiB a second.
+  MaintenanceBudget& budget = stripe.budget();  // A quarter of the ceiling: 16 MiB per second.
   REQUIRE(stripe.set("maintenance.moves_bytes_per_s", kMiB).is_ok());
   const auto wait_ms = [&](std::int64_t at_ms, Purpose purpose) {
     return budget.wait({at_ms * 1000}, purpose).count() / 1000;
@@ -158,21 +158,21 @@ TEST_CASE("maintenance budget: while users' operations come, what only moves has
   CHECK(wait_ms(50, Purpose::Move) == 0);
 
   budget.end_period(true);
-  CHECK(wait_ms(50, Purpose::Move) == 0);  // There is no debt of before.
+  CHECK(wait_ms(50, Purpose::Move) == 0);  // Earlier moves leave no debt.
   budget.charge({1'000'000}, kMiB / 8, MaintenanceBudget::Direction::Out, Purpose::Move);
   CHECK(wait_ms(1050, Purpose::Safety) == 0);
   CHECK(wait_ms(1050, Purpose::Move) == 75);
   budget.charge({1'050'000}, kMiB / 8, MaintenanceBudget::Direction::In, Purpose::Safety);
-  CHECK(wait_ms(1050, Purpose::Move) == 75);  // What is for safety is no debt of moves.
+  CHECK(wait_ms(1050, Purpose::Move) == 75);  // Merges for safety add no debt to moves.
   CHECK(wait_ms(1130, Purpose::Move) == 0);
 
   budget.charge({2'000'000}, kMiB, MaintenanceBudget::Direction::In, Purpose::Move);
-  CHECK(wait_ms(2100, Purpose::Move) == 200);  // Never more than a period,
+  CHECK(wait_ms(2100, Purpose::Move) == 200);  // At most one period,
   budget.end_period(false);
-  CHECK(wait_ms(2100, Purpose::Move) == 0);  // in which users may have gone.
+  CHECK(wait_ms(2100, Purpose::Move) == 0);  // since users may have gone by then.
 }
 
-// --- merges on storage nodes -----------------------------------------------------------------------------------------
+// --- Merges on storage nodes -----------------------------------------------------------------------------------------
 
 namespace {
 
@@ -204,7 +204,7 @@ class BudgetWorld : public NodeWorld {
     merge.only_moves = only_moves;
     return merge;
   }
-  /// Lets nodes merge from node 1 at the same time; how long it took.
+  /// Lets nodes merge from node 1 at the same time. Returns the duration.
   Duration merge(const std::vector<std::uint16_t>& targets) {
     auto process = world.scheduler.make_node_scheduler("distributor");
     auto executor = process->make_executor("merges");
@@ -243,7 +243,7 @@ TEST_CASE("merge: a node takes no more bytes a second than its budget, and says 
   CHECK(moved == nodes.moved("out"));
   CHECK(took == Approx(moved / kRate).epsilon(0.05));
   CHECK(nodes.metric("fjord_storage_maintenance_throttled_ms_total") > took * 800);
-  CHECK(nodes.metric("fjord_storage_maintenance_bytes_per_second") == 3 * kRate);  // Of all three.
+  CHECK(nodes.metric("fjord_storage_maintenance_bytes_per_second") == 3 * kRate);  // Sum over all three nodes.
 }
 
 TEST_CASE("merge: a source has a budget too, which all that merge from it share") {
@@ -258,7 +258,7 @@ TEST_CASE("merge: a source has a budget too, which all that merge from it share"
 TEST_CASE("merge: one that only moves is slower while users' operations come, by what target and source allow") {
   constexpr std::int64_t kRate = 100'000;
   BudgetWorld nodes(1 << 30);
-  nodes.fill(1);  // Many operations: 10 s from now on.
+  nodes.fill(1);  // Many operations: the node counts as busy for 10 s.
   nodes.only_moves = true;
   nodes.set_tunable("maintenance.moves_bytes_per_s", kRate);
   SECTION("one target") {

@@ -18,8 +18,7 @@ namespace fjord::test {
 
 inline rpc::Address storage_address(std::uint16_t node) { return "storage." + std::to_string(node) + ":1"; }
 
-/// Storage nodes, with the memory engine if nothing else is said, and a test that plays the fleet controller and the
-/// distributors.
+/// Storage nodes, by default with the memory engine. The test acts as fleet controller and distributors.
 class NodeWorld {
  public:
   /// Opens the engine of a stripe of a node.
@@ -36,13 +35,13 @@ class NodeWorld {
     for (std::uint16_t i = 0; i < nodes; ++i) start(i);
   }
 
-  /// Kills the node and starts it again; it has no cluster state then.
+  /// Kills the node and starts it again, without a cluster state.
   void restart(std::uint16_t node) {
     nodes_.erase(node);
     start(node);
   }
 
-  /// The cluster state that the tests use, of a version; every node is up.
+  /// Returns the cluster state of a version, with every node up.
   rpc::ClusterInfo info(std::uint64_t version, unsigned bits = 3) const {
     rpc::ClusterInfo info;
     info.state_version = version;
@@ -88,7 +87,7 @@ class NodeWorld {
     request.operations = std::move(operations);
     return ask(node, std::move(request));
   }
-  /// One operation, sent by the owner.
+  /// Sends one operation as the owner does.
   rpc::OperationResult apply_one(std::uint16_t node, std::uint64_t version, rpc::StorageOperation operation) {
     const std::uint16_t distributor = owner(operation.bucket);
     rpc::ApplyReply reply = apply(node, version, distributor, {std::move(operation)});
@@ -107,7 +106,7 @@ class NodeWorld {
   void set_tunable(const std::string& name, std::int64_t value) {
     for (auto& [index, node] : nodes_) REQUIRE(node->runtime().tunables.set(name, value).is_ok());
   }
-  /// Of all nodes together.
+  /// Returns the sum over all nodes.
   double metric(const std::string& name, const Labels& labels = {}) {
     double sum = 0;
     for (auto& [index, node] : nodes_) {
@@ -118,7 +117,7 @@ class NodeWorld {
     }
     return sum;
   }
-  /// The disk that they share.
+  /// The disk that all nodes share.
   sim::SimEnv& env() { return env_; }
 
   TestNetwork world{5};
@@ -144,7 +143,7 @@ class NodeWorld {
   std::map<std::uint16_t, std::unique_ptr<TestProcess<storage::StorageNode>>> nodes_;
 };
 
-/// An id in the bucket of `location` (all ids with the same one share a bucket).
+/// Returns an id in the bucket of `location`; all ids of a location share a bucket.
 inline std::string id_in(unsigned location, int number) {
   return "id:test:item:n=" + std::to_string(location) + ":" + std::to_string(number);
 }
@@ -162,7 +161,7 @@ inline rpc::StorageOperation operation_on(rpc::OperationKind kind, const std::st
   operation.header = std::string(
       "\x01"
       "type",
-      5);  // The beginning of document/FORMAT.md's header part.
+      5);  // The beginning of the header part of document/FORMAT.md.
   put_string(operation.header, id);
   operation.body = body;
   return operation;

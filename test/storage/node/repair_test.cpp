@@ -14,7 +14,7 @@ const std::string kKept = id_in(1, 1);
 const std::string kAbsent = id_in(1, 2);
 const BucketId kBucket = get_of(kLost).bucket;
 
-/// Two replicas with the same two documents, on disks on which bits flip.
+/// Two replicas with the same two documents, on disks whose bits the tests flip.
 class RepairWorld {
  public:
   RepairWorld() {
@@ -26,7 +26,7 @@ class RepairWorld {
     }
   }
 
-  /// The body of kLost does not verify any more, which nobody has noticed.
+  /// Damages the body of kLost; the node does not know of it yet.
   void damage(std::uint16_t node) {
     REQUIRE(engines_.at(node)->checkpoint().is_ok());
     const std::string folder = folder_of(node);
@@ -61,7 +61,7 @@ class RepairWorld {
   rpc::BucketReport report(std::uint16_t node) {
     return nodes.reports(node, kState, nodes.owner(kBucket)).reports.at(0);
   }
-  /// What a distributor says that compared the replicas with an intact one.
+  /// Sends the replica set of a distributor that has compared the replica with an intact one.
   void say_repaired(std::uint16_t node, const BucketInfo& intact) {
     rpc::SetReplicaSets request;
     request.state_version = kState;
@@ -104,7 +104,7 @@ class RepairWorld {
 TEST_CASE("repair: a damaged bucket is reported, and read only by who has no other replica") {
   RepairWorld world;
   world.damage(0);
-  CHECK(world.get(0, kKept) == StatusCode::Ok);  // Nobody has met it yet.
+  CHECK(world.get(0, kKept) == StatusCode::Ok);  // No read has met the damage yet.
   CHECK(world.damaged_at(0).empty());
   CHECK(world.get(0, kLost) == StatusCode::Corruption);
   REQUIRE(world.damaged_at(0).size() == 1);
@@ -128,22 +128,22 @@ TEST_CASE("repair: a bucket is whole again when it was merged from an intact rep
   if (restart) {
     REQUIRE(world.nodes.apply_one(0, kState, put_of(id_in(1, 9), 102, "", world.report(0).replica_set.epoch)).status);
     REQUIRE(world.nodes.apply_one(1, kState, put_of(id_in(1, 9), 102, "", world.report(0).replica_set.epoch)).status);
-    world.say_repaired(0, {});  // Another set, which the engine writes down together with the damage.
+    world.say_repaired(0, {});  // A new replica set, which the engine stores together with the damage.
     world.nodes.restart(0);
     world.nodes.give_state(kState);
     CHECK(world.damaged_at(0).size() == 1);
-    CHECK(world.get(0, kAbsent, true) == StatusCode::Corruption);  // It may have been there.
+    CHECK(world.get(0, kAbsent, true) == StatusCode::Corruption);  // The document may have existed.
     CHECK(world.get(0, kLost, true) == StatusCode::Corruption);
   }
   const BucketInfo intact = world.report(1).info;
   world.say_repaired(0, intact);
-  CHECK(world.report(0).damaged);  // It does not hold the same.
+  CHECK(world.report(0).damaged);  // The contents differ.
   CHECK(world.get(0, kLost, true) == StatusCode::Corruption);
 
   rpc::MergeBucketReply merged = world.merge(0, 1);
   REQUIRE(merged.status);
   CHECK(merged.damaged_sources.empty());
-  CHECK(world.report(0).damaged);  // Nobody has compared it yet.
+  CHECK(world.report(0).damaged);  // The contents have not been compared yet.
   CHECK(world.report(0).info.same_content(intact));
   world.say_repaired(0, intact);
   CHECK_FALSE(world.report(0).damaged);

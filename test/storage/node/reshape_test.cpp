@@ -1,4 +1,4 @@
-// Splitting and joining of buckets as their owner asks for it.
+// Splits and joins of buckets as the owner orders them.
 
 #include <catch2/catch.hpp>
 
@@ -40,14 +40,14 @@ rpc::StorageOperation in_bucket(BucketId bucket, rpc::StorageOperation operation
   return operation;
 }
 
-/// The buckets that the node reports to the owner of the parent.
+/// Returns the buckets that the node reports to the owner of the parent.
 std::vector<BucketId> buckets(NodeWorld& nodes) {
   std::vector<BucketId> found;
   for (const auto& report : nodes.reports(0, kState, nodes.owner(kParent)).reports) found.push_back(report.bucket);
   return found;
 }
 
-/// The parent with a document in each half.
+/// Installs the parent with a document in each half.
 NodeWorld& fill(NodeWorld& nodes) {
   nodes.give_state(kState);
   REQUIRE(nodes.install(0, kState, kParent, {epoch(2), {0, 1}}));
@@ -91,7 +91,7 @@ TEST_CASE("storage node: a split shares documents between halves that have the r
     CHECK(buckets(nodes) == std::vector<BucketId>{kParent});
     CHECK(join(nodes, epoch(2)).status);
     REQUIRE(nodes.install(0, kState, kParent, {epoch(5), {0}}));
-    CHECK(split(nodes, epoch(2)).status.code() == StatusCode::WrongDistribution);  // A late copy.
+    CHECK(split(nodes, epoch(2)).status.code() == StatusCode::WrongDistribution);  // A late duplicate.
     CHECK(buckets(nodes) == std::vector<BucketId>{kParent});
   }
   SECTION("halves with different sets are not joined") {

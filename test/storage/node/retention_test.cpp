@@ -1,4 +1,4 @@
-// What a storage node does about removed entries that are dropped: docs/design/0013-retention.md.
+// How storage nodes drop remove entries: docs/design/0013-retention.md.
 #include <catch2/catch.hpp>
 #include <map>
 
@@ -16,10 +16,10 @@ const std::vector<std::uint16_t> kAll{0, 1, 2};
 const std::vector<std::uint16_t> kMembers{0, 1};
 const std::vector<std::uint16_t> kOthers{1, 2};
 
-/// By number of the document: timestamp, and the body (empty: removed).
+/// By number of the document: timestamp and body (empty: removed).
 using Content = std::map<int, std::pair<std::uint64_t, std::string>>;
 
-/// Storage nodes 0 and 1 are members of the bucket's set, 2 is not.
+/// Storage nodes 0 and 1 are members of the bucket's replica set, node 2 is not.
 class RetentionWorld : public NodeWorld {
  public:
   RetentionWorld() : NodeWorld(3) {
@@ -36,7 +36,7 @@ class RetentionWorld : public NodeWorld {
       REQUIRE(apply_one(node, kState, operation).status);
     }
   }
-  /// The owner's order, under a new epoch.
+  /// Sends the owner's order to drop entries, under a new epoch.
   void forget(const std::vector<std::uint16_t>& nodes, std::uint64_t removes_us, std::uint64_t tokens_us = 0) {
     ++epoch_;
     for (const std::uint16_t node : nodes) {
@@ -116,9 +116,9 @@ TEST_CASE("retention: a replica with writes of before that nobody acknowledged i
   CHECK(nodes.content_of(2) == members);
   CHECK(nodes.report(2).info.same_content(nodes.report(0).info));
   CHECK(nodes.report(2).forgotten_removes_us == 30);
-  CHECK(nodes.report(2).replica_set.epoch == 0);  // What it was a member of says nothing of what it holds now.
+  CHECK(nodes.report(2).replica_set.epoch == 0);  // Its former membership says nothing about its current content.
   CHECK(nodes.metric("fjord_storage_merge_refilled_total") == 1);
-  // A late copy of a message about the former set does not make it a member.
+  // A late duplicate of a message about the former set does not make it a member.
   CHECK(nodes.install(2, kState, kBucket, {kEpoch, {0, 1, 2}}));
   CHECK(nodes.report(2).replica_set.epoch == 0);
 }
@@ -141,7 +141,7 @@ TEST_CASE("retention: a replica that dropped more than the members do now takes 
   RetentionWorld nodes;
   for (const std::uint16_t node : kAll) nodes.fill(node, {{1, {10, "a"}}, {2, {11, ""}}});
   REQUIRE(nodes.install(2, kState, kBucket, {kEpoch, {0, 1, 2}}));
-  nodes.forget({2}, 30);  // It was a member, and the only one that the order has reached before it was away.
+  nodes.forget({2}, 30);  // Node 2 was a member, and the only one that received the order before it went down.
   CHECK(nodes.report(2).forgotten_removes_us == 30);
   nodes.forget({0, 1}, 0);
   REQUIRE(nodes.merge(0, {1, 2}, {2}).status);

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::uint64_t kCapacity = 10'000'000;
 
-/// Keeps what it was told last.
+/// Keeps the last call of set_short_of_space().
 class ListeningProvider final : public ForwardingProvider {
  public:
   explicit ListeningProvider(bool& is_short) : ForwardingProvider(make_memory_provider()), is_short_(is_short) {}
@@ -18,7 +18,7 @@ class ListeningProvider final : public ForwardingProvider {
   bool& is_short_;
 };
 
-/// Storage nodes on a disk whose fill the test decides.
+/// Storage nodes on a disk; the test sets how full it is.
 struct SpaceWorld {
   explicit SpaceWorld(NodeWorld::MakeProvider providers = {}) : nodes(2, options(), std::move(providers)) {
     nodes.env().set_capacity(kCapacity);
@@ -26,7 +26,7 @@ struct SpaceWorld {
     fill(10);
     nodes.give_state(1);
     REQUIRE(nodes.install(0, 1, bucket, {.epoch = 1, .nodes = {0}}).is_ok());
-    REQUIRE(nodes.install(1, 1, bucket, {}).is_ok());  // It is being filled.
+    REQUIRE(nodes.install(1, 1, bucket, {}).is_ok());  // It is catching up.
   }
   static storage::StorageNodeOptions options() {
     storage::StorageNodeOptions options;
@@ -38,7 +38,7 @@ struct SpaceWorld {
     nodes.world.scheduler.run_for(milliseconds(1100));
   }
   Status put(int number) { return nodes.apply_one(0, 1, put_of(id_in(1, number), ++clock, "body", 1)).status; }
-  /// Message `message` puts document `number` with timestamp `timestamp`.
+  /// Sends message number `message`, which puts document `number` with `timestamp`.
   Status send(std::uint64_t message, int number, std::uint64_t timestamp, int also_gets = 0) {
     rpc::Apply request;
     request.state_version = 1;
@@ -53,7 +53,7 @@ struct SpaceWorld {
   }
   Status remove(int number) { return nodes.apply_one(0, 1, remove_of(id_in(1, number), ++clock, 1)).status; }
   Status get(int number) { return nodes.apply_one(0, 1, get_of(id_in(1, number), 1)).status; }
-  /// A put that another replica has taken.
+  /// Sends a put that another replica has already taken.
   Status complete(std::uint16_t node, int number) {
     rpc::StorageOperation operation = put_of(id_in(1, number), ++clock, "body", 1);
     operation.is_elsewhere = true;
@@ -87,11 +87,11 @@ struct SpaceWorld {
 
 TEST_CASE("space: a full node refuses puts and says why; reads and removes work, and it ends by itself (I14)") {
   SpaceWorld world;
-  // Without the reserve, which is more than this disk has.
+  // With the default reserve, which is larger than this disk.
   REQUIRE(world.put(1).code() == StatusCode::NoSpace);
   CHECK_THAT(world.put(1).message(), Catch::Contains("storage.0") && Catch::Contains("9000000 bytes free") &&
                                          Catch::Contains("space_reserve_bytes"));
-  CHECK(world.merge().is_ok());  // It lacks nothing.
+  CHECK(world.merge().is_ok());  // The replica lacks nothing.
   world.nodes.set_tunable("storage.space_reserve_bytes", 0);
   world.fill(10);
   REQUIRE(world.complete(1, 5).is_ok());
@@ -103,7 +103,7 @@ TEST_CASE("space: a full node refuses puts and says why; reads and removes work,
              Catch::Contains("96.0 % used") && Catch::Contains("storage_options.space_refuse_external_percent is 95"));
   CHECK(world.merge().is_ok());
   CHECK(world.get(5).is_ok());
-  CHECK(world.complete(0, 6).is_ok());  // It would come with the next merge.
+  CHECK(world.complete(0, 6).is_ok());  // The next merge would bring it anyway.
   CHECK(world.complete(1, 7).is_ok());
   CHECK(world.get(1).is_ok());
   CHECK(world.remove(1).is_ok());
@@ -114,7 +114,7 @@ TEST_CASE("space: a full node refuses puts and says why; reads and removes work,
   CHECK(world.get(2).is_ok());
   CHECK(world.remove(2).is_ok());
   CHECK(world.remove(77).is_ok());
-  world.fill(94);  // not low enough
+  world.fill(94);  // Not low enough.
   CHECK(world.put(3).code() == StatusCode::NoSpace);
   world.fill(80);
   CHECK(world.put(3).is_ok());
@@ -166,7 +166,7 @@ TEST_CASE("space: between two measurements puts take no more than a part of what
   SpaceWorld world;
   world.nodes.set_tunable("storage.space_reserve_bytes", 0);
   world.fill(10);
-  world.fill(91);  // 400'000 bytes to the limit
+  world.fill(91);  // 400'000 bytes to the limit.
   const std::string body(5000, 'x');
   const auto taken = [&] {
     std::size_t bytes = 0;
@@ -191,7 +191,7 @@ TEST_CASE("space: the engine hears that its disk is nearly full, and that it is 
   SpaceWorld world([&](std::uint16_t, unsigned, unsigned) -> Result<std::unique_ptr<spi::PersistenceProvider>> {
     return std::unique_ptr<spi::PersistenceProvider>(std::make_unique<ListeningProvider>(is_short));
   });
-  CHECK(is_short);  // the reserve is more than this disk has
+  CHECK(is_short);  // The reserve is larger than this disk.
   world.nodes.set_tunable("storage.space_reserve_bytes", 0);
   world.fill(10);
   CHECK_FALSE(is_short);
@@ -213,10 +213,10 @@ TEST_CASE("space: a copy of a message that was refused brings about nothing when
   world.fill(98);
   REQUIRE(world.send(2, 2, 102).code() == StatusCode::NoSpace);
   world.fill(50);
-  // Not "no space": the sender, which may have missed the first answer, has to ask again.
+  // Not NoSpace: the sender, which may have missed the first answer, has to ask again.
   CHECK(world.send(2, 2, 102).code() == StatusCode::NotReady);
   CHECK(world.get(2).code() == StatusCode::NotFound);
-  // The same write in a message of its own is wanted.
+  // The same write in another message is accepted.
   CHECK(world.send(3, 2, 102).is_ok());
   CHECK(world.get(2).is_ok());
 }
@@ -225,7 +225,7 @@ TEST_CASE("space: a copy of a message that came too early is refused, however la
   SpaceWorld world;
   world.nodes.set_tunable("storage.space_reserve_bytes", 0);
   world.fill(10);
-  // The bucket of this one is not there yet.
+  // The bucket of this write does not exist yet.
   const std::string id = id_in(2, 1);
   const BucketId other = bucket_of(DocumentId::parse(id)->gid(), 3);
   REQUIRE(other != world.bucket);
@@ -239,7 +239,7 @@ TEST_CASE("space: a copy of a message that came too early is refused, however la
   };
   REQUIRE(send(1).code() == StatusCode::NotReady);
   REQUIRE(world.nodes.install(0, 1, other, {.epoch = 1, .nodes = {0}}).is_ok());
-  // What its sender was told of another message since, that there is no space, holds for this one as well.
+  // The sender may since have received NoSpace for another message; this one must then stay refused, too.
   CHECK(send(1).code() == StatusCode::NotReady);
   CHECK(send(2).is_ok());
 }
@@ -263,7 +263,7 @@ TEST_CASE("refused messages: what is forgotten counts as refused, until there is
   for (const std::uint64_t number : {9, 10, 20, 30, 40}) CHECK(refused.contains(7, 1, number));
   for (const std::uint64_t number : {0, 11, 25, 41}) CHECK_FALSE(refused.contains(7, 1, number));
   CHECK_FALSE(refused.contains(7, 2, 10));
-  // A distributor that is ahead changes nothing for those that are not.
+  // A distributor with a newer state does not affect the others.
   refused.note(8, 2, 60);
   CHECK(refused.contains(8, 2, 60));
   CHECK_FALSE(refused.contains(8, 1, 10));

@@ -48,7 +48,7 @@ TEST_CASE("storage node: takes operations of the bucket's owner under exactly it
   CHECK(nodes.apply_one(0, kState, get_of(kId, epoch(kState))).status.code() == StatusCode::NotFound);
   CHECK(put_code(nodes, kState) == StatusCode::Ok);
 
-  nodes.give_state(kState + 1);  // From now on nothing under the old state gets in, reads included.
+  nodes.give_state(kState + 1);  // From now on all messages under the old state are refused, reads included.
   CHECK(put_code(nodes, kState) == StatusCode::WrongDistribution);
   CHECK(nodes.apply_one(0, kState, get_of(kId, epoch(kState))).status.code() == StatusCode::WrongDistribution);
   CHECK(put_code(nodes, kState + 1) == StatusCode::Ok);
@@ -82,7 +82,7 @@ TEST_CASE("storage node: what changes replicas is refused to others than the own
   rpc::GetBucketInfoReply reports = nodes.reports(0, kState, owner);
   REQUIRE(reports.status);
   if (code == StatusCode::Ok) {
-    CHECK(reports.reports.empty());  // Deleted.
+    CHECK(reports.reports.empty());  // The bucket is deleted.
   } else {
     REQUIRE(reports.reports.size() == 1);
     CHECK(reports.reports[0].replica_set == ReplicaSet{epoch(kState), {0}});
@@ -127,7 +127,7 @@ TEST_CASE("storage node: an older replica set never replaces a newer one, and be
   CHECK(set_now() == set);
   CHECK(nodes.install(0, kState, kBucket, {epoch(3, 1), {0}}));
   CHECK(set_now() == set);
-  CHECK(nodes.install(0, kState, kBucket, {epoch(3, 2), {0}}));  // A copy of the same message, or nonsense.
+  CHECK(nodes.install(0, kState, kBucket, {epoch(3, 2), {0}}));  // A duplicate of the message, or an invalid one.
   CHECK(set_now() == set);
   CHECK(nodes.install(0, kState, kBucket, {epoch(3, 3), {0, 1}}));
   CHECK(set_now() == ReplicaSet{epoch(3, 3), {0, 1}});
@@ -145,7 +145,8 @@ TEST_CASE("storage node: operations on one bucket within a batch happen in their
   }
   REQUIRE(made.size() >= 2);
   std::vector<rpc::StorageOperation> batch;
-  std::vector<std::string> expected;  // What a get at that place reads; "-": nothing; "": it is a write.
+  std::vector<std::string> expected;  // Expected result at that place: body read by a get; "-": no document; "": the
+                                      // operation is a write.
   for (int round = 0; round < 3; ++round) {
     for (unsigned location = 0; location < 8; ++location) {
       const std::string id = id_in(location, 0);
@@ -198,7 +199,7 @@ TEST_CASE("storage node: a write that comes late or twice changes nothing") {
   CHECK(send(put_of(kId, 250, "late")).status);
   rpc::OperationResult gone = send(get_of(kId));
   CHECK(gone.status.code() == StatusCode::NotFound);
-  CHECK(gone.timestamp_us == 300);  // So that a read of several replicas sees that the remove is the newest.
+  CHECK(gone.timestamp_us == 300);  // So that a read of several replicas sees that the remove is the newest version.
 }
 
 TEST_CASE("storage node: an operation of an unknown kind is refused, its neighbours are not") {
@@ -257,7 +258,7 @@ TEST_CASE("storage node: tells the fleet controller what it holds") {
                 .status);
   }
   REQUIRE(nodes.apply_one(0, kState, remove_of(id_in(1, 0), 200, epoch(kState))).status);
-  rpc::PollReply poll = nodes.ask(0, rpc::Poll{.info = nodes.info(kState - 1)});  // Older: not taken.
+  rpc::PollReply poll = nodes.ask(0, rpc::Poll{.info = nodes.info(kState - 1)});  // An older state: not accepted.
   CHECK(poll.status);
   CHECK(poll.node_state == "s:u");
   CHECK(poll.state_version == kState);
@@ -297,7 +298,7 @@ TEST_CASE("storage node: one that has just started acts only under a state that 
   const BucketId bucket(3, 1);
   rpc::ClusterInfo before = world.info(4);
   before.state += " .0.v:1";
-  // Who polls may still think that it has the state, as the process before it had.
+  // The poller may still think that this process has the state, as the one before it had.
   const bool is_told = GENERATE(true, false);
   CAPTURE(is_told);
   rpc::ClusterInfo first = before;
@@ -316,7 +317,7 @@ TEST_CASE("storage node: one that has just started acts only under a state that 
   question.state_version = 4;
   CHECK(world.ask(0, question).status.code() == StatusCode::NotReady);
 
-  // It was heard, and the state is still the one of the process before it.
+  // The poller has received this incarnation, but the state is still that of the earlier process.
   rpc::Poll again{.info = before};
   again.heard_incarnation = told.incarnation;
   CHECK(world.ask(0, again).status);

@@ -17,7 +17,7 @@
 
 namespace fjord::test {
 
-/// Time and network for a few nodes.
+/// Scheduler and network for a few nodes.
 struct TestNetwork {
   explicit TestNetwork(std::uint64_t seed = 1) : scheduler(seed), network(scheduler, Random(seed)) {
     log::set_level(log::Level::Off);
@@ -26,8 +26,8 @@ struct TestNetwork {
   sim::SimNetwork network;
 };
 
-/// One incarnation of a simulated process that runs `Node`, at the address "<name>:1". Destroying it is a SIGKILL.
-/// Lifetime: `world` and `env`, which stays over restarts, outlive it.
+/// One incarnation of a simulated process that runs `Node`, at the address "<name>:1". Its destructor kills the process
+/// as SIGKILL does. Lifetime: `world` and `env` outlive it; `env` stays over restarts.
 template <typename Node>
 class TestProcess {
  public:
@@ -69,7 +69,7 @@ class TestProcess {
   std::unique_ptr<Node> node_;
 };
 
-/// Somebody who calls nodes and waits for the answers.
+/// A process that calls nodes and waits for the answers.
 class TestCaller {
  public:
   explicit TestCaller(TestNetwork& world)
@@ -78,7 +78,7 @@ class TestCaller {
         executor_(process_->make_executor("caller")),
         transport_(world.network.transport_for("caller")) {}
 
-  /// The call's own status.
+  /// Returns the reply, or the error of the call itself.
   template <typename R>
   Result<typename R::Reply> try_ask(const rpc::Address& to, R request, Duration timeout = seconds(5)) {
     std::optional<Result<typename R::Reply>> got;

@@ -1,4 +1,4 @@
-// What storage nodes do for operations that read before they write: tokens, compared versions, merges of both.
+// The part of storage nodes in conditional writes: idempotency keys, compared versions, and merges of both.
 #include "fjord/rpc/token_entry.h"
 
 #include <catch2/catch.hpp>
@@ -36,7 +36,7 @@ class TokenWorld : public NodeWorld {
     operation.epoch = kEpoch;
     REQUIRE(apply_one(node, kState, std::move(operation)).status);
   }
-  /// "1", "0", "x", or "" if the replica does not know the token.
+  /// Returns "1", "0", "x", or "" if the replica does not have the key.
   std::string state_of(std::uint16_t node, const std::string& token) {
     rpc::StorageOperation get = get_of(kId, kEpoch);
     get.token_gid = rpc::token_gid(kGid, token);
@@ -96,7 +96,7 @@ TEST_CASE("storage node: a write that follows another version than the one here 
   CHECK(nodes.version_at(0) == 200);
   CHECK(nodes.state_of(0, "T").empty());
 
-  // A replica that is being filled may lack what was read; a newer version than that is a conflict there too.
+  // A replica that is catching up may lack the version that was read, but a newer version conflicts there too.
   nodes.write(2, after(put_of(kId, 500, "d"), 300));
   CHECK(nodes.version_at(2) == 500);
   rpc::StorageOperation late = after(put_of(kId, 450, "c", kEpoch), 300);

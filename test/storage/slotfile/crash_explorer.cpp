@@ -10,7 +10,7 @@ namespace fjord::slotfile_testing {
 
 namespace {
 
-/// What the steps do, according to an engine that is too simple to crash: the state after none, one, two, ... of them.
+/// The effect of the steps on an engine that cannot crash: the states after zero, one, two, ... steps.
 struct History {
   std::vector<State> states;
   std::vector<bool> succeeds;
@@ -26,7 +26,7 @@ History history_of(const std::vector<Step>& steps, std::uint64_t forget_before_u
   return history;
 }
 
-/// Which states of the history a crash may leave, the first and the last of them; with damage reported, older ones too.
+/// The range of states in the history that a crash may leave; if damage is reported, older ones too.
 struct Expected {
   std::size_t first = 0;
   std::size_t last = 0;
@@ -74,7 +74,7 @@ class Explorer {
 
  private:
   Expected expected_after(std::size_t changes, bool power_loss) const {
-    // Steps that had returned: those whose mark is not behind the crash.
+    // The steps that had returned are those whose mark is not behind the crash.
     const auto returned =
         static_cast<std::size_t>(std::upper_bound(marks_.begin() + 1, marks_.end(), changes) - (marks_.begin() + 1));
     Expected expected{.first = returned, .last = std::min(returned + 1, steps_.size()), .may_lose = false};
@@ -104,7 +104,7 @@ class Explorer {
     return all_was_written(state) && durable_is_there(state, expected);
   }
 
-  /// Documents that every state holds in the same version, from the one on that is durable.
+  /// True if `state` has every document whose version is equal in all states from the durable one on.
   bool durable_is_there(const State& state, const Expected& expected) const {
     const auto holds = [](const State& one, const GlobalId& gid, const Version& version) {
       return std::any_of(one.begin(), one.end(), [&](const auto& bucket) {
@@ -124,7 +124,7 @@ class Explorer {
     return true;
   }
 
-  /// I2: whatever is missing, what is there was written.
+  /// I2: documents may be missing, but every version present was written.
   bool all_was_written(const State& state) const {
     const auto was_written = [&](const GlobalId& gid, const Version& version) {
       return std::any_of(history_.states.begin(), history_.states.end(), [&](const State& past) {
@@ -158,7 +158,7 @@ class Explorer {
     }
   }
 
-  /// Writes, empties the journal, opens it again and compares. Returns what is wrong.
+  /// Writes, empties the journal, opens the engine again and compares. Returns an empty string, or the error.
   std::string go_on(Machine& machine, const Observed& found) {
     State state = state_of(found);
     constexpr std::uint64_t kLate = 1'000'000;
@@ -180,7 +180,7 @@ class Explorer {
     return {};
   }
 
-  /// `disk` has been opened, written to and opened again. Whatever moment of that a crash comes, no less is there.
+  /// `disk` has been opened, written to and opened again. A crash at any moment of that must lose nothing.
   void check_second_crashes(const std::string& which, const sim::RecordingEnv& disk, const Observed& found) {
     const bool may_lose = options_.engine.durability != Durability::Sync;
     const auto check_one = [&](const sim::DiskImage& image, const std::string& second) {
@@ -192,7 +192,7 @@ class Explorer {
       if (const Status status = machine.open(); !status) return fail(words, "opening: " + status.to_string());
       Observed now = observe(machine.provider());
       if (!now.complaint.empty()) return fail(words, now.complaint);
-      // What go_on() wrote may be there or not.
+      // The writes of go_on() may or may not be present.
       State state = state_of(now);
       for (auto& [bucket, content] : state) content.versions.erase(testing::test_id(number_in(bucket, 20)).gid());
       if (state == state_of(found) && (found.damaged || may_lose || !now.damaged)) return;
@@ -223,7 +223,8 @@ class Explorer {
   const History history_;
   sim::RecordingEnv disk_;
   const std::unique_ptr<Env> engine_env_;
-  std::vector<std::size_t> marks_;  ///< Changes of the disk when the engine was open, and when each step had returned.
+  std::vector<std::size_t> marks_;  ///< Number of disk changes when the engine was open, and when each step had
+                                    ///< returned.
 };
 
 }  // namespace

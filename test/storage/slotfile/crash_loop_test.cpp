@@ -14,7 +14,7 @@ using namespace slotfile_testing;  // NOLINT: its test
 using sim::DiskImage;
 using sim::RecordingEnv;
 
-/// One store that lives through many crashes, and a model of what it has to hold.
+/// A store that goes through many crashes, and a model of its expected content.
 class Life {
  public:
   Life(std::uint64_t seed, Durability durability) : random_(seed) {
@@ -25,11 +25,12 @@ class Life {
     machine_ = std::make_unique<Machine>(*env_, options_);
   }
 
-  /// Opens, does some operations, crashes at a random change of the disk. Returns what is wrong.
+  /// Opens the store, runs some operations, and crashes at a random change of the disk. Returns an empty string, or the
+  /// error.
   std::string live_and_crash() {
     if (const Status status = machine_->open(); !status) return "opening: " + status.to_string();
     if (std::string wrong = compare(); !wrong.empty()) return wrong;
-    // Also while it is opened, now and then.
+    // Sometimes the crash comes while the store is opened.
     env_->end_process_after(env_->changes() + random_.below(60));
     if (random_.below(4) == 0) static_cast<void>(machine_->open());
     in_doubt_.reset();
@@ -45,7 +46,7 @@ class Life {
     machine_->close();
     env_->start_process();
     ++crashes_;
-    // Durability process promises nothing after a loss of power.
+    // Durability Process promises nothing after a power loss.
     if (options_.durability == Durability::Sync && random_.below(2) == 0) lose_power();
     return {};
   }

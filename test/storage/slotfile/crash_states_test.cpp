@@ -47,8 +47,8 @@ struct Prepared {
   SlotfileLimits limits;
 };
 
-/// What the workloads begin with: everything in the journal; slotfiles with dead bytes; several slots that share files,
-/// and a journal on top.
+/// Returns the starting points of the workloads: all entries in the journal; slotfiles with dead bytes; several slots
+/// that share files, with a journal.
 std::vector<Prepared> prepared() {
   const SlotfileLimits limits = testing::tiny_slotfile_options("/buckets").limits;
   std::vector<Prepared> all{{.name = "journal", .steps = first_documents(), .limits = limits}};
@@ -73,7 +73,7 @@ std::vector<Prepared> prepared() {
   return all;
 }
 
-/// All operations; `n` makes those of the second place differ from those of the first.
+/// Returns all operations; those of the first and the second place of a workload have different `n`.
 std::vector<Step> operations(int n) {
   const auto at = static_cast<std::uint64_t>(100 * n);
   std::vector<Step> all{
@@ -115,7 +115,7 @@ ExploreOptions options_for(const Prepared& start, Durability durability) {
 void report(const Explored& explored) {
   INFO(explored.failure);
   REQUIRE(explored.failure.empty());
-  CHECK(explored.images > 50);  // otherwise it would not show what it is for
+  CHECK(explored.images > 50);  // With fewer images the test would show nothing.
   CHECK(explored.second_crashes > 100 / kThinning);
   if (is_long_run()) {
     WARN(explored.workloads << " workloads, " << explored.crash_points << " crash points, " << explored.images
@@ -133,7 +133,7 @@ TEST_CASE("slotfile: every crash during every one-operation workload leaves a st
     ExploreOptions options = options_for(start, durability);
     options.sample = kThinning;
     options.sample_second = is_long_run() ? 5 : 200;
-    // The making of the starting point too.
+    // Also explores the making of the starting point.
     explore(start.steps, start.steps.size(), options, explored);
     for (const Step& operation : operations(1)) {
       std::vector<Step> steps = start.steps;

@@ -10,7 +10,7 @@
 #include "fjord/testing/test_documents.h"
 #include "slotfile_world.h"
 
-/// Slotfiles of the operating system that somebody cuts off while they are open and mapped.
+/// Slotfiles of the operating system that are truncated while they are open and mapped.
 namespace fjord {
 namespace {
 
@@ -28,7 +28,7 @@ struct Store {
     folder = pattern;
     SlotfileOptions options;
     options.directory = (folder / "buckets").string();
-    options.limits.scrub_bytes_per_second = 0;  // the test says who meets the damage
+    options.limits.scrub_bytes_per_second = 0;  // The test decides which read meets the damage.
     provider = std::move(SlotfileProvider::open(*env, options).value());
     REQUIRE(provider->create_bucket(kBucket).is_ok());
     for (int i = 0; i < kDocuments; ++i) {
@@ -74,7 +74,7 @@ struct Store {
 
 TEST_CASE("slotfile cut off: gets give what is left, and say that the rest is damaged") {
   Store store;
-  for (int i = 0; i < kDocuments; ++i) REQUIRE(store.get(i));  // mapped, and touched
+  for (int i = 0; i < kDocuments; ++i) REQUIRE(store.get(i));  // Mapped and touched.
   store.cut_in_half();
   int left = 0;
   for (int i = 0; i < kDocuments; ++i) {
@@ -138,12 +138,12 @@ TEST_CASE("slotfile cut off: what is cut off between its verification and its us
   bool has_zeros = false;
   Result<bool> more = iterator->visit([&](const EntryView& entry) {
     if (++given < kDocuments) return true;
-    std::filesystem::resize_file(store.file(), 0);  // nothing is read after this one
+    std::filesystem::resize_file(store.file(), 0);  // No read follows this one.
     has_zeros = entry.body.find('\0') != std::string_view::npos;
     return true;
   });
   CHECK(given == kDocuments);
-  CHECK(has_zeros);  // else there was nothing to notice
+  CHECK(has_zeros);  // Otherwise there is nothing to notice.
   if (more) more = iterator->visit([](const EntryView&) { return true; });
   REQUIRE_FALSE(more);
   CHECK(more.error().code() == StatusCode::Corruption);
@@ -152,7 +152,7 @@ TEST_CASE("slotfile cut off: what is cut off between its verification and its us
 TEST_CASE("slotfile: a rewrite reports damaged parts, and does not carry them on") {
   const bool is_body = GENERATE(true, false);
   Store store;
-  // The number of one document; the others are told apart by their letter.
+  // Number of the damaged document; other documents have another letter.
   constexpr int kDamaged = 5;
   const std::string before = [&] {
     std::ifstream in(store.file(), std::ios::binary);
@@ -166,7 +166,7 @@ TEST_CASE("slotfile: a rewrite reports damaged parts, and does not carry them on
     out.seekp(static_cast<std::streamoff>(at + 3));
     out.put('#');
   }
-  // So much is dead that the file is written anew before anybody has read it.
+  // So many bytes are dead that the file is rewritten before any read.
   for (int i = 20; i < kDocuments; ++i) {
     OwnedWrite newer = store.put_of(i);
     newer.timestamp = Timestamp{1000};
@@ -184,7 +184,7 @@ TEST_CASE("slotfile: a rewrite reports damaged parts, and does not carry them on
   const Result<spi::StoredDocument> found = store.get(kDamaged);
   REQUIRE_FALSE(found);
   CHECK(found.error().code() == StatusCode::Corruption);
-  // A merge sees that it is not there.
+  // A merge sees that the document is missing.
   const auto entries = store.provider->list_entries(kBucket).value();
   CHECK(entries.size() == kDocuments - 1);
   for (int i = 0; i < kDocuments; ++i) {

@@ -24,12 +24,12 @@ SlotfileOptions options() {
   return options;
 }
 
-/// A store with several slots, some of which share files, and a journal on top; and what is in it.
+/// The files and the content of a store with several slots, some of which share files, and a journal.
 struct Store {
   DiskImage files;
   State state;
-  /// What the journal begins with, and after each record but the last one: damage to its end cannot be told from a
-  /// crash.
+  /// State of the store without the journal, and after each journal record except the last one. Damage at the end of
+  /// the journal cannot be told from a crash.
   std::vector<State> without_end;
   std::map<GlobalId, std::set<Version>> written;
 };
@@ -80,14 +80,14 @@ struct Counts {
   std::uint64_t repaired = 0;
 };
 
-/// Whatever is read was written; what is not as it was is reported; and the engine can be healed. Where `newest`,
-/// nothing but the newest version of an id is read: not so where damage hides of which ids something is lost.
+/// Checks that every entry read was written, every other difference is reported, and the engine can be healed. With
+/// `newest` only newest versions may be read; that does not hold if the damage hides which ids lost something.
 class DamageCheck {
  public:
   DamageCheck(const Store& store, const DiskImage& damaged, bool newest, Counts& counts)
       : store_(store), env_(damaged), machine_(env_, options()), newest_(newest), counts_(counts) {}
 
-  /// Returns what is wrong.
+  /// Returns an empty string, or the error.
   std::string run() {
     ++counts_.images;
     if (const Status status = machine_.open(); !status) return "opening: " + status.to_string();
@@ -132,7 +132,7 @@ class DamageCheck {
     return {};
   }
 
-  /// Newer versions of everything are taken, and nothing is damaged any more, also later.
+  /// Writes newer versions of all entries and checks that nothing is damaged afterwards, also after a restart.
   std::string heal() {
     State expected = observe(machine_.provider()).state;
     for (auto& [bucket, content] : expected) {
@@ -180,7 +180,7 @@ void check(const Store& store, const DiskImage& damaged, bool newest, Counts& co
 
 bool is_journal(const std::string& path) { return path.find("journal") != std::string::npos; }
 
-/// Where there is nothing but zeros.
+/// Returns the size without trailing zeros.
 std::size_t used_bytes(const std::string& content) {
   const std::size_t last = content.find_last_not_of('\0');
   return last == std::string::npos ? 0 : last + 1;
@@ -242,7 +242,7 @@ TEST_CASE("slotfile: a document that stands where another should is not taken fo
   for (const auto& [path, content] : store.files) {
     for (int n = 0; n < 7; ++n) {
       for (int other = 0; other < 7; ++other) {
-        // Their bodies are of the same length, and are found with the checksums that follow them.
+        // Their bodies have equal lengths, and are found with the checksums behind them.
         const std::size_t at = content.find(test_put(number_in(kWhole, n), 1, "first " + std::to_string(n)).body);
         const std::string body = test_put(number_in(kWhole, other), 1, "first " + std::to_string(other)).body;
         const std::size_t from = content.find(body);
@@ -254,7 +254,7 @@ TEST_CASE("slotfile: a document that stands where another should is not taken fo
     }
   }
   CHECK(counts.images >= 20);
-  CHECK(counts.reported >= 10);  // some were replaced since
+  CHECK(counts.reported >= 10);  // Some were replaced since.
   report(counts);
 }
 
@@ -264,7 +264,7 @@ TEST_CASE("slotfile: a file that is missing or was cut off is reported, and noth
   for (const auto& [path, content] : store.files) {
     DiskImage damaged = store.files;
     damaged.erase(path);
-    // The end of the journal is its only file here: nobody can know that there was one.
+    // The journal has only this file here, so its loss cannot be noticed.
     if (!is_journal(path)) check(store, damaged, false, counts, "without " + path);
     for (std::size_t size = 0; size < used_bytes(content) && !is_journal(path); size += 7) {
       damaged = store.files;
@@ -285,7 +285,7 @@ TEST_CASE("slotfile: a file that is removed from under the engine is damage, nev
   Machine machine(env, few);
   REQUIRE(machine.open().is_ok());
   SlotfileProvider& provider = machine.provider();
-  // What is where is known; the files themselves are closed again.
+  // The positions of entries are known, but the files are closed.
   for (int n = 0; n < 7; ++n) (void)provider.get(kWhole, gid_of(kWhole, n)).has_value();
   REQUIRE(provider.get(kHalf0, gid_of(kHalf0, 0)).has_value());
   for (const auto& [path, content] : store.files) {
@@ -326,7 +326,7 @@ TEST_CASE("slotfile: where the newest entry of a document cannot be read, splits
   };
   BucketId bucket = kWhole;
   for (int n = 0; n < 12; ++n) write(bucket, test_put(number_in(kWhole, n), 10));
-  // Each split leaves its halves with one file more; the first documents are in the newest of them.
+  // Each split gives both halves one file more; the newest file holds the first documents.
   for (std::uint64_t round = 1; round <= 3; ++round) {
     REQUIRE(machine.run(checkpoint_step()).is_ok());
     REQUIRE(machine.provider().split_bucket(bucket).is_ok());
@@ -342,7 +342,7 @@ TEST_CASE("slotfile: where the newest entry of a document cannot be read, splits
   std::uint64_t hidden = 0;
   for (const auto& [path, content] : files) {
     if (!path.ends_with(".slot")) continue;
-    // Of the entries in the first run, what follows the document's id: with two bad bytes they cannot be repaired.
+    // Damages what follows the document's id in the entries of the first run; two bad bytes cannot be corrected.
     for (std::size_t at = 128; at + 40 < content.size(); at += 40) {
       DiskImage damaged = files;
       for (const std::size_t byte : {at + 24, at + 33}) damaged[path][byte] = static_cast<char>(~damaged[path][byte]);
@@ -424,7 +424,7 @@ TEST_CASE("slotfile: damage is told of again after what was lost before came bac
   CHECK(*provider.is_damaged(kWhole));
   REQUIRE(machine.run(put_step(kWhole, {test_put(number_in(kWhole, 0), 11, "again")})).is_ok());
   if (marked) REQUIRE(provider.mark_repaired(kWhole).is_ok());
-  CHECK_FALSE(*provider.is_damaged(kWhole));  // What is known to be lost came back.
+  CHECK_FALSE(*provider.is_damaged(kWhole));  // The lost document has come back.
   CHECK(provider.get(kWhole, test_put(number_in(kWhole, 1), 0).gid).status().code() == StatusCode::Corruption);
   CHECK(provider.take_damaged() == std::vector<BucketId>{kWhole});
   CHECK(*provider.is_damaged(kWhole));

@@ -29,19 +29,20 @@ std::vector<Step> random_trace(std::uint64_t seed) {
   return steps;
 }
 
-/// What goes wrong in a run.
+/// The fault of a run.
 struct Injection {
   FileFault fault;
   Durability durability = Durability::Process;
-  bool lose_power = false;  ///< At the end.
+  bool lose_power = false;  ///< Lose power at the end of the run.
 };
 
-/// A fault that nobody is told of: what it hits may be missing, and is found out later or, at the journal's end, never.
+/// True for a fault that is not reported: its data may be missing, which is noticed later or, at the end of the
+/// journal, never.
 bool is_silent(const Injection& injection) {
   return injection.fault.effect == Effect::LoseWrite || injection.fault.effect == Effect::MisdirectWrite;
 }
 
-/// One run of a trace on a disk that fails once.
+/// A run of a trace on a disk that fails once.
 class Run {
  public:
   Run(const std::vector<Step>& steps, std::uint64_t seed, const Injection& injection)
@@ -50,7 +51,7 @@ class Run {
         env_({.seed = seed, .power_loss = injection.lose_power || injection.fault.effect == Effect::FailSyncOldData}),
         machine_(env_, options()) {}
 
-  /// Empty if all is well.
+  /// Returns an empty string, or the error.
   std::string go() {
     if (injection_.fault.count > 0) env_.inject(injection_.fault);
     open_twice();
@@ -78,7 +79,7 @@ class Run {
     if (failure_.empty()) failure_ = what;
   }
 
-  /// The fault may hit the first attempt.
+  /// Opens the engine, twice if the fault hits the first attempt.
   void open_twice() {
     if (machine_.open()) return;
     if (const Status status = machine_.open(); !status) fail("opening twice: " + status.to_string());
@@ -95,7 +96,7 @@ class Run {
       if (!healthy && step.kind == Step::Kind::Provider && env_.operations(FileOperation::Write) != writes_) {
         fail(step.name + " succeeded after a sync had failed");
       }
-      // What changes nothing may still be answered, according to what was there before the sync that failed.
+      // An operation without effect may still succeed, judged by the state before the failed sync.
       if (step.kind == Step::Kind::Provider && healthy) done_.push_back(step);
     } else if (status.code() == StatusCode::Timeout && step.kind == Step::Kind::Provider) {
       if (machine_.provider().health()) fail(step.name + " is in doubt, and the engine goes on");
@@ -109,12 +110,12 @@ class Run {
     if (step.kind == Step::Kind::Restart) settle_doubt();
     if (env_.faults_hit() != hits && !is_silent(injection_)) {
       check_sync_is_final(step);
-      // With this effect readers see what was there before: that does not verify.
+      // With FailSyncOldData readers see old data, which does not verify.
       if (injection_.fault.effect != Effect::FailSyncOldData) compare("after the fault in " + step.name);
     }
   }
 
-  /// Some of the writes may fail, of which an index cannot be read.
+  /// Writes may fail singly if an index cannot be read.
   Status write(const Step& step) {
     const auto results = testing::apply(machine_.provider(), step.bucket, step.writes);
     std::vector<testing::OwnedWrite> ok;
@@ -130,14 +131,14 @@ class Run {
   void check_sync_is_final(const Step& step) {
     const bool of_sync = injection_.fault.operations.contains(FileOperation::Sync) &&
                          !injection_.fault.operations.contains(FileOperation::Read);
-    // What a background job met is known at the next step.
+    // The error of a background job is reported at the next step.
     if (of_sync && step.kind == Step::Kind::Maintain) static_cast<void>(machine_.run(maintain_step(1)));
     if (of_sync && step.kind != Step::Kind::Restart && machine_.provider().health()) {
       fail("a sync failed in " + step.name + ", and the engine goes on");
     }
   }
 
-  /// After a restart one can see whether what was in doubt happened.
+  /// After a restart the state shows whether the operation in doubt was applied.
   void settle_doubt() {
     if (!in_doubt_) return;
     const State state = observe(machine_.provider()).state;
@@ -145,7 +146,7 @@ class Run {
     in_doubt_.reset();
   }
 
-  /// The state after the operations that succeeded, but for one.
+  /// Returns the state after the operations that succeeded, except `without`.
   State model(std::optional<std::size_t> without = {}) const {
     const auto provider = make_memory_provider();
     for (std::size_t i = 0; i < done_.size(); ++i) {
@@ -163,8 +164,8 @@ class Run {
     fail(when + ": found" + to_string(found.state) + "\nexpected" + to_string(model()));
   }
 
-  /// I2 and I13: what is there was written, and what is missing is reported, unless it was at the end of the journal
-  /// when the engine was opened.
+  /// I2 and I13: all entries read were written, and missing entries are reported, unless they were at the end of the
+  /// journal when the engine was opened.
   void compare_after_silence(const std::string& when, const Observed& found) {
     check_all_was_written(when, found.state);
     if (found.damaged || injection_.fault.effect == Effect::MisdirectWrite || found.state == model()) return;
@@ -217,8 +218,8 @@ class Run {
   const Injection injection_;
   sim::SimEnv env_;
   Machine machine_;
-  std::vector<Step> done_;               ///< Those that succeeded, and the one that is in doubt.
-  std::optional<std::size_t> in_doubt_;  ///< Which of done_.
+  std::vector<Step> done_;               ///< Steps that succeeded, and the one in doubt.
+  std::optional<std::size_t> in_doubt_;  ///< Index in done_ of the step in doubt.
   std::uint64_t writes_ = 0;
   std::string failure_;
 };
@@ -230,7 +231,7 @@ std::string words(const Injection& injection) {
          (injection.lose_power ? ", power lost" : "");
 }
 
-/// Runs all traces with the fault at every operation that it can hit, or at one in `stride` of them.
+/// Runs all traces with the fault at every operation that it can hit, or at every `stride`-th.
 void sweep(Injection injection, std::uint64_t stride, std::uint64_t least) {
   const std::uint64_t traces = is_long_run() ? 250 : 50 / kThinning;
   std::uint64_t injections = 0;

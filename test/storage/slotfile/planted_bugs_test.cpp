@@ -9,12 +9,12 @@ namespace {
 
 using namespace slotfile_testing;  // NOLINT: its test
 
-/// What a broken engine would leave out.
+/// The operations that a broken engine leaves out.
 struct Omitted {
   std::string name;
-  std::string sync_of = {};  ///< Of files with this in their names.
+  std::string sync_of = {};  ///< Syncs of files with this in their names.
   bool sync_directory = false;
-  std::string rename_to = {};  ///< To names with this in them.
+  std::string rename_to = {};  ///< Renames to names with this in them.
 };
 
 bool concerns(const std::string& what, const std::string& path) {
@@ -45,7 +45,7 @@ class ForgetfulFile final : public RandomAccessFile {
   const bool forget_sync_;
 };
 
-/// Passes on everything but what is omitted, and says that it did that too.
+/// Passes on everything except the omitted operations, and reports success for these too.
 class ForgetfulEnv final : public Env {
  public:
   ForgetfulEnv(Env& env, Omitted omitted) : env_(env), omitted_(std::move(omitted)) {}
@@ -83,7 +83,7 @@ class ForgetfulEnv final : public Env {
   const Omitted omitted_;
 };
 
-/// A bit of everything, so short that a run takes milliseconds.
+/// A short trace with every kind of step; a run takes milliseconds.
 std::vector<Step> some_of_everything() {
   return {create_step(kWhole),
           put_step(kWhole, {testing::test_put(number_in(kWhole, 0), 10), testing::test_put(number_in(kWhole, 1), 11)}),

@@ -30,34 +30,35 @@ struct BucketState {
   friend bool operator==(const BucketState&, const BucketState&) = default;
 };
 
-/// Everything that can be read from a provider.
+/// All content that can be read from a provider.
 using State = std::map<BucketId, BucketState>;
 
 struct Observed {
   State state;
-  bool damaged = false;   ///< Some read answered Corruption, or take_damaged() named a bucket.
-  std::string complaint;  ///< Not empty: the ways to read contradict each other, or one failed for another reason.
+  bool damaged = false;   ///< A read returned Corruption, or take_damaged() returned a bucket.
+  std::string complaint;  ///< Not empty: the ways to read contradict each other, or a read failed with another error.
 };
-/// Reads all buckets in every way that there is.
+/// Reads all buckets in every possible way.
 Observed observe(spi::PersistenceProvider& provider);
-/// Without removed entries older than this, which an engine may have forgotten or not.
+/// Removes from `state` the remove entries older than `timestamp_us`, which an engine may or may not have dropped.
 State without_removes_before(State state, std::uint64_t timestamp_us);
-/// In words, for messages.
+/// Returns the state as text for messages.
 std::string to_string(const State& state);
 
-/// Something that is done to an engine. `on_provider` is done to a model too; what is null leaves no trace that a
-/// reader could see.
+/// An action on an engine. `on_provider` is also applied to a model; steps where it is null change nothing that a
+/// reader can see.
 struct Step {
   enum class Kind { Provider, Checkpoint, Compact, Maintain, Restart };
   std::string name;
   Kind kind = Kind::Provider;
   std::function<Status(spi::PersistenceProvider&)> on_provider = nullptr;
-  /// Once it returned OK, it and everything before it survives a loss of power whatever the engine's durability is.
+  /// True: once the step has returned OK, this and all earlier steps survive a power loss, whatever the engine's
+  /// durability.
   bool durable = false;
-  /// Of a put_step.
+  /// For a put_step.
   BucketId bucket = {};
   std::vector<testing::OwnedWrite> writes = {};
-  int count = 0;  ///< Of a maintain_step.
+  int count = 0;  ///< For a maintain_step.
 };
 
 Step provider_step(std::string name, std::function<Status(spi::PersistenceProvider&)> what);
@@ -65,17 +66,17 @@ Step create_step(BucketId bucket);
 Step put_step(BucketId bucket, std::vector<testing::OwnedWrite> writes,
               spi::Durability durability = spi::Durability::Process);
 Step checkpoint_step();
-/// Background work until nothing is left, with the least that may be dead in a slotfile.
+/// Runs background work until none is left, with the smallest limit of dead bytes in a slotfile.
 Step compact_step();
-/// Some steps of background work, which may leave a checkpoint or a rewrite half done.
+/// Runs `count` steps of background work, which may leave a checkpoint or a rewrite unfinished.
 Step maintain_step(int count);
-/// The engine is closed without a word and opened again.
+/// Drops the engine without closing steps and opens it again.
 Step restart_step();
 
-/// Any of them, about the buckets below; what it writes has timestamps from `timestamp_us` to a few more.
+/// Returns any of these steps, on the buckets below. Its writes have timestamps from `timestamp_us` to a few more.
 Step random_step(Random& random, std::uint64_t timestamp_us);
 
-/// An engine on somebody's disk.
+/// An engine on the disk of the caller.
 class Machine {
  public:
   Machine(Env& env, SlotfileOptions options) : env_(env), options_(std::move(options)) {}
@@ -93,24 +94,23 @@ class Machine {
   std::unique_ptr<SlotfileProvider> provider_;
 };
 
-/// maintain() until there is nothing left to do.
+/// Calls maintain() until no work is left.
 void settle(spi::PersistenceProvider& provider);
-/// FJORD_LONG is set in the environment: the tests leave nothing out, and take minutes.
+/// True if FJORD_LONG is set in the environment. The tests then leave out no case and take minutes.
 bool is_long_run();
-/// Under a sanitizer everything takes many times as long: tests that take one of many cases take one of so many of
-/// those.
+/// Under a sanitizer tests take many times as long, so they run only one of kThinning cases.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr std::uint64_t kThinning = 10;
 #else
 inline constexpr std::uint64_t kThinning = 1;
 #endif
 
-/// Two buckets' worth of documents: even numbers belong to kWhole, odd ones to the two halves of kParent.
+/// Documents of two buckets: even numbers belong to kWhole, odd numbers to the two halves of kParent.
 inline const BucketId kWhole(9, 0x012);
 inline const BucketId kParent(9, 0x112);
 inline const BucketId kHalf0(10, 0x112);  ///< number % 4 == 1
 inline const BucketId kHalf1(10, 0x312);  ///< number % 4 == 3
-/// A document that belongs to `bucket`; `n` tells several of them apart.
+/// Returns the number of a document that belongs to `bucket`; another one for each `n`.
 int number_in(BucketId bucket, int n);
 
 }  // namespace fjord::slotfile_testing

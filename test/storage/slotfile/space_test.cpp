@@ -6,7 +6,7 @@
 #include "fjord/testing/engine.h"
 #include "fjord/testing/test_documents.h"
 
-/// That removes give the space back, whatever else is going on.
+/// Checks that removes give space back under all circumstances.
 namespace fjord {
 namespace {
 
@@ -17,9 +17,9 @@ using testing::test_remove;
 constexpr std::uint64_t kCapacity = 64 << 20;
 const BucketId kBucket(8, 0x12);
 
-/// A bucket of documents with a mebibyte in all, in slotfiles, on a disk of which the test knows what is used.
+/// A bucket of documents with over a mebibyte in all, in slotfiles, on a disk whose use the test measures.
 struct Store {
-  /// `documents` of `bytes` each.
+  /// `documents` documents of `bytes` bytes each.
   Store(int documents, std::size_t bytes) : count(documents) {
     disk.set_capacity(kCapacity);
     REQUIRE(disk.create_directories("/").is_ok());
@@ -36,14 +36,14 @@ struct Store {
     REQUIRE(provider->checkpoint().is_ok());
   }
   std::uint64_t used() { return kCapacity - disk.space("/")->free_bytes; }
-  /// Four of five documents, which is not even a mebibyte of journal.
+  /// Removes four of five documents, with less than a mebibyte of journal.
   void remove_most() {
     for (int i = 0; i < count; ++i) {
       if (i % 5 != 0) REQUIRE(testing::apply(*provider, kBucket, test_remove(i, 2)).status.is_ok());
     }
   }
   void get(int number) { REQUIRE(provider->get(kBucket, test_put(number, 1).gid, spi::Parts::HeaderOnly)); }
-  /// Background work for `time`, with a read before each step.
+  /// Runs background work for `time`, with a read before each step.
   void run_while_read(Duration time) {
     for (const MonotonicTime end = now + time; now < end; now = now + milliseconds(10)) {
       get(0);
@@ -65,11 +65,11 @@ TEST_CASE("slotfile space: on a full disk removes give their space back while do
   const std::uint64_t full = store.used();
   store.remove_most();
   store.run_while_read(seconds(5));
-  // There is no hurry while there is space.
+  // Space is not urgent as long as the disk has some.
   CHECK(store.used() >= full);
   store.provider->set_short_of_space(true);
   store.run_while_read(seconds(5));
-  CHECK(store.used() + 155 * 20'000 < full);  // of 160 documents; the rest is for what tells that they were removed
+  CHECK(store.used() + 155 * 20'000 < full);  // Of 160 documents; the rest holds their remove entries.
   for (int i = 0; i < store.count; i += 5) store.get(i);
 }
 

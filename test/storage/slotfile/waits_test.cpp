@@ -6,7 +6,7 @@
 #include "fjord/testing/engine.h"
 #include "fjord/testing/test_documents.h"
 
-/// What the engine says of the time that operations wait for indexes, documents and the search for an entry.
+/// The engine's metrics of the times that operations wait for indexes, documents and the search for an entry.
 namespace fjord {
 namespace {
 
@@ -14,10 +14,10 @@ using testing::OwnedWrite;
 using testing::test_put;
 
 constexpr int kDocuments = 400;
-const BucketId kEven(9, 0x012);  // of even numbers, see test_id()
+const BucketId kEven(9, 0x012);  // Even numbers, see test_id().
 const BucketId kOdd(9, 0x112);
 
-/// Steps on by a microsecond whenever it is asked, and by what reads of the disk take.
+/// A clock that advances by a microsecond per call, and by the duration of disk reads.
 class DiskClock final : public Clock {
  public:
   MonotonicTime now() const override { return {++now_us_}; }
@@ -30,7 +30,7 @@ class DiskClock final : public Clock {
 
 constexpr std::int64_t kReadUs = 1000;
 
-/// A disk whose reads take a millisecond of the clock; files are mapped, and in memory or not as the test says.
+/// A disk whose reads take a millisecond of the clock. Files are mapped; the test decides whether they are in memory.
 class SlowDisk final : public Env {
  public:
   explicit SlowDisk(const DiskClock& clock) : clock_(clock) {}
@@ -93,7 +93,7 @@ class SlowDisk final : public Env {
   sim::SimEnv inner_;
 };
 
-/// Two buckets with some hundred documents each, all of them in slotfiles.
+/// Two buckets with a few hundred documents each, all in slotfiles.
 struct Store {
   explicit Store(bool has_clock = true, MetricRegistry* metrics = nullptr) {
     REQUIRE(disk.create_directories("/").is_ok());
@@ -117,7 +117,7 @@ struct Store {
     const GlobalId gid = test_put(number, 1).gid;
     REQUIRE(provider->get(bucket(gid), gid, spi::Parts::All));
   }
-  /// As if there were memory for one index only.
+  /// Limits memory to one index.
   void keep_one_index() {
     SlotfileLimits limits = provider->limits();
     limits.index_bytes_max = 1;
@@ -149,8 +149,8 @@ TEST_CASE("slotfile waits: an index that is in memory is a hit, one that has to 
   for (int i = 1; i < 100; ++i) store.get(i);
   const SlotfileStats after = store.provider->stats();
   const std::uint64_t misses = after.index_misses - stats.index_misses;
-  CHECK(misses == 99);  // each is of the other bucket
-  // Each is a read of the disk at least, and nothing else of a get takes time.
+  CHECK(misses == 99);  // Each get is for the other bucket.
+  // Each miss reads the disk at least once; the rest of a get takes no time.
   CHECK(after.index_wait_us - stats.index_wait_us >= misses * kReadUs);
   CHECK(after.index_wait_us - stats.index_wait_us < 3 * misses * kReadUs);
 }
@@ -168,15 +168,15 @@ TEST_CASE("slotfile waits: of every eighth batch the time is taken, by the size 
     CHECK(now.search_us <= now.us);
   }
   CHECK(puts == 20);
-  // Both slotfiles have some 200 entries.
+  // Both slotfiles have about 200 entries.
   const SampledPuts& small = stats.sampled_puts[0];
   const SampledPuts& before = store.begin.sampled_puts[0];
   CHECK(small.puts - before.puts == 20);
   CHECK((small.entries - before.entries) / 20 > 150);
   CHECK((small.entries - before.entries) / 20 < 250);
-  // Each had to load the index first, which is a search.
+  // Each put had to load the index first, which counts as search.
   CHECK(small.search_us - before.search_us >= 20 * kReadUs);
-  CHECK(before.search_us < kReadUs);  // while there was memory for both, there was none
+  CHECK(before.search_us < kReadUs);  // While memory sufficed for both indexes, searches took no time.
 }
 
 TEST_CASE("slotfile waits: classes of slotfiles quadruple, and the last one has no bound") {
@@ -197,7 +197,7 @@ TEST_CASE(
   for (int i = 0; i < 200; ++i) store.get(i);
   const SlotfileStats after = store.provider->stats();
   CHECK(after.document_reads - stats.document_reads == 200);
-  // The first of them may pass for those before it, which were not looked at.
+  // The first one may also count for earlier ones, which were not checked.
   CHECK(after.document_misses <= 200 + 32);
   CHECK(after.document_misses >= 200 - 32);
   CHECK(after.document_wait_us >= after.document_misses);
@@ -225,7 +225,7 @@ TEST_CASE("slotfile waits: the metrics say what the statistics say, and count wh
   CHECK(told() == of_first);
   Store second(true, &registry);
   static_cast<void>(second.provider->maintain({10'000'000}));
-  static_cast<void>(first.provider->maintain({20'000'000}));  // nothing is told twice
+  static_cast<void>(first.provider->maintain({20'000'000}));  // Nothing is counted twice.
   CHECK(told() == 2 * of_first);
   CHECK(registry.gauge("fjord_slotfile_index_lookups", "", {{"stripe", "0"}}).value() >= kDocuments);
 }

@@ -32,13 +32,13 @@ TEST_CASE("store model: behaves as machines do") {
   const Outcome base = outcome(ssd, settings);
   CHECK(outcome(disk, settings).operations_per_s < 0.3 * base.operations_per_s);
 
-  // Indexes that do not fit have to be read again and again.
+  // Indexes that do not fit into memory are read repeatedly.
   Settings few_indexes = settings;
   few_indexes.index_bytes_max = 64 << 20;
   CHECK(outcome(ssd, few_indexes).index_hit < 0.5);
   CHECK(outcome(ssd, few_indexes).operations_per_s < 0.7 * base.operations_per_s);
 
-  // Visitors take from the foreground what they read more.
+  // More visitors read more, at the cost of the foreground.
   Settings many_visitors = settings;
   many_visitors.visitors_max = 20;
   Settings one_visitor = settings;
@@ -46,12 +46,12 @@ TEST_CASE("store model: behaves as machines do") {
   CHECK(outcome(ssd, many_visitors).scan_bytes_per_s > outcome(ssd, one_visitor).scan_bytes_per_s);
   CHECK(outcome(ssd, many_visitors).p99_s > outcome(ssd, one_visitor).p99_s);
 
-  // More than there is in memory.
+  // More than the available memory.
   Settings greedy = settings;
   greedy.held_bytes_max = 8LL << 30;
   CHECK(outcome(ssd, greedy).operations_per_s < 0.5 * base.operations_per_s);
 
-  // More memory, more hits.
+  // More memory gives more hits.
   const double hits = base.page_hit;
   scenario.workload.memory_bytes *= 4;
   CHECK(outcome(ssd, settings).page_hit > hits);

@@ -11,24 +11,24 @@
 
 namespace fjord::testing {
 
-/// A storage engine on a disk of its own, for tests that every engine has to pass.
+/// A storage engine with its own disk, for the tests that every engine has to pass.
 class Engine {
  public:
   virtual ~Engine() = default;
   virtual spi::PersistenceProvider& provider() = 0;
-  /// As if the process had ended and started again; nothing happens for engines that keep nothing.
+  /// Closes and opens the engine, as if the process had restarted. No effect for engines without persistent data.
   virtual void reopen() = 0;
-  /// Brings what is only in memory and in a journal to its final place; nothing happens where there is no such thing.
+  /// Moves data from memory and journal to its final place. No effect for engines that have none.
   virtual void checkpoint() = 0;
-  /// Null for engines without one.
+  /// Returns null if the engine has no disk.
   virtual FaultyEnv* disk() = 0;
 };
 
 /// Limits so small that a few dozen documents enlarge, compact and split slotfiles.
 SlotfileOptions tiny_slotfile_options(const std::string& directory);
 
-/// What make_engine knows: "memory", "slotfile" (files of the operating system), "slotfile tiny" and "slotfile sync"
-/// (simulated disk), "leveldb" and "leveldb sync" (files of the operating system).
+/// Returns the names that make_engine accepts: "memory", "slotfile" (files of the operating system), "slotfile tiny"
+/// and "slotfile sync" (simulated disk), "leveldb" and "leveldb sync" (files of the operating system).
 std::vector<std::string> engine_names();
 std::unique_ptr<Engine> make_engine(const std::string& name);
 

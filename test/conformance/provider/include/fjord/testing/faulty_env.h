@@ -9,14 +9,14 @@
 
 namespace fjord::testing {
 
-/// The disk of an engine under test, which can be told to fail. Threading: like the Env that it passes everything to.
+/// The disk of an engine under test, with faults that a test switches on. Threading: as the inner Env.
 class FaultyEnv final : public Env {
  public:
   explicit FaultyEnv(std::unique_ptr<Env> inner) : inner_(std::move(inner)) {}
 
-  /// From now on every sync fails, or none does.
+  /// Switches on or off that every sync fails.
   void fail_syncs(bool fail) { faults_.syncs_fail = fail; }
-  /// From now on no file grows any more, or all may. What is written where a file has space already still works.
+  /// Switches on or off that no file can grow. Writes within a file's size still succeed.
   void set_full(bool full) { faults_.full = full; }
 
   Result<std::unique_ptr<RandomAccessFile>> open_random_access(const std::string& path) override {

@@ -10,7 +10,7 @@
 
 namespace fjord::testing {
 
-/// A put or remove with the bytes that spi::Write only points to.
+/// A put or remove that owns its bytes; spi::Write only points to them.
 struct OwnedWrite {
   GlobalId gid;
   Timestamp timestamp;
@@ -19,17 +19,17 @@ struct OwnedWrite {
   std::string header;
   std::string body;
 
-  /// Good as long as this is not moved.
+  /// Lifetime: until this object moves.
   spi::Write view() const;
 };
 
-/// One type, "item": title and size in the header, text in the body.
+/// Returns one type, "item": title and size in the header, text in the body.
 const std::shared_ptr<const DocumentTypeRepo>& test_types();
 DocumentId test_id(int number);
 OwnedWrite test_put(int number, std::uint64_t timestamp_us, const std::string& text = "text");
 OwnedWrite test_remove(int number, std::uint64_t timestamp_us);
 
-/// Applies one batch and gives its results.
+/// Applies one batch and returns its results.
 std::vector<spi::WriteResult> apply(spi::PersistenceProvider& provider, BucketId bucket,
                                     std::span<const OwnedWrite> writes);
 /// Applies one write.
@@ -47,7 +47,7 @@ struct OwnedEntry {
   friend auto operator<=>(const OwnedEntry&, const OwnedEntry&) = default;
 };
 std::vector<OwnedEntry> entries_of(const std::string& block);
-/// Everything that an iteration gives, in blocks of `max_bytes`, by rising gid. A failure ends the process.
+/// Returns all entries of an iteration, read in blocks of `max_bytes`, in ascending order of gid. Aborts on errors.
 std::vector<OwnedEntry> iterate_all(spi::PersistenceProvider& provider, BucketId bucket,
                                     const spi::IterateOptions& options, std::size_t max_bytes = 1 << 20);
 

@@ -9,50 +9,50 @@
 
 namespace fjord::sim {
 
-/// What clients did and were told, per document, and whether it can be true.
+/// Records the operations of clients with their answers, per document, and checks whether all answers can be true.
 ///
-/// A test-and-set is a put that the history knows to depend on `expected`, the value that was there ("": none).
+/// A test-and-set is a put that depends on `expected`, the value before it ("": no document).
 ///
-/// Each put writes a value that nobody else writes. The rules, per read that returned value v (or nothing):
-///  I2  somebody put v, and had begun before the read ended;
+/// Each put writes a value of its own. For each read that returned value v (or nothing):
+///  I2  a put of v began before the read ended;
 ///  I6  that put was not reported as "not applied";
 ///  I5  no two acknowledged test-and-sets expected the same value;
 ///  I1  no acknowledged write w lies wholly between the write of v and the read (w began after v's write had ended, and
 ///      ended before the read began). A write in doubt has no end.
-/// Nothing read counts as a remove before all time, or any remove. A remove that was missed is I4. Timestamps of one
-/// document tell versions apart (I2). The session rules and linearizability are asked for on their own.
+/// A read of nothing counts as a read of any remove, or of a remove before all time. A missed remove breaks I4. Equal
+/// timestamps of one document mean the same version (I2). check_sessions() and check_linearizable() check the rest.
 class History {
  public:
   enum class Kind { Put, Remove, Get, TestAndSet };
   struct Event {
     Kind kind = Kind::Get;
     std::string key;
-    std::string value;  ///< Put: what was written. Get: what was read, empty if nothing.
+    std::string value;  ///< Put: the value written. Get: the value read, empty if there was no document.
     MonotonicTime begin;
     MonotonicTime end;
     Outcome outcome = Outcome::InDoubt;
     bool finished = false;
-    std::string note;      ///< What the client was told, for people.
-    std::string expected;  ///< TestAndSet.
-    bool refused = false;  ///< TestAndSet: the document was another one, surely.
-    bool once = false;     ///< Has a token, so that a repetition cannot be applied once more.
+    std::string note;      ///< Status text that the client received, for reports.
+    std::string expected;  ///< TestAndSet: the value that must be there before.
+    bool refused = false;  ///< TestAndSet: certainly not applied, because the document had another value.
+    bool once = false;     ///< Has an idempotency key, so that a retry is not applied a second time.
     unsigned client = 0;
-    std::uint64_t timestamp_us = 0;  ///< Of what was written or read; 0: unknown.
+    std::uint64_t timestamp_us = 0;  ///< Timestamp of the version written or read; 0: unknown.
   };
 
-  /// Returns the number by which end() knows the event.
+  /// Returns the index of the event, for end().
   std::size_t begin(Kind kind, const std::string& key, const std::string& value, MonotonicTime now);
-  /// `value` is what a get read.
+  /// `value` is the value that a get read.
   void end(std::size_t event, Outcome outcome, const std::string& value, MonotonicTime now, std::string note = {});
 
-  /// Empty if everything can be true, else the first contradiction.
+  /// Returns an empty string if all answers can be true, else the first contradiction.
   std::string check() const;
 
-  /// I7: for each client, what it reads is not older than what it has written or read before. Empty if so.
+  /// I7: each client reads nothing older than it has written or read before. Returns an empty string if so.
   std::string check_sessions() const;
-  /// Whether there is an order of all operations on each document that explains every answer, each in the time between
-  /// its begin and end. Documents that have a write without a token are left out, because a repetition of such a write
-  /// may be applied again. Empty if so; `undecided` counts documents for which it would have taken too long.
+  /// Checks that, for each document, there is a linearization that explains every answer. Skips documents that have a
+  /// write without an idempotency key, because a retry of such a write may be applied again. Returns an empty string if
+  /// so; `undecided` counts documents for which the search would have taken too long.
   std::string check_linearizable(unsigned* undecided) const;
 
   Event& at(std::size_t event) { return events_[event]; }

@@ -16,46 +16,47 @@ struct ScenarioOptions {
   std::size_t keep_trace = 0;
   bool clock_skew = false;
 
-  // --- Of scenario chaos
+  // --- Scenario chaos only
 
-  /// What may be drawn; empty: everything.
+  /// Kinds of faults that may be drawn; empty: all.
   std::set<FaultKind> faults;
-  /// Of the faults that are drawn only these, by number. Absent: all.
+  /// Numbers of the drawn faults to carry out; absent: all.
   std::optional<std::set<unsigned>> only_faults;
-  Duration span{0};           ///< How long workloads and faults go on; zero: drawn.
-  unsigned workload = 0;      ///< 1 to 9: W1 to W9; 0: drawn.
-  bool strict_reads = false;  ///< Gets are of `Consistency::Session`, and have to be linearizable (I7).
+  Duration span{0};           ///< Duration of workloads and faults; zero: drawn.
+  unsigned workload = 0;      ///< Workload, 1 to 9 for W1 to W9; 0: drawn.
+  bool strict_reads = false;  ///< Gets use `Consistency::Session` and have to be linearizable (I7).
 };
 
 struct ScenarioResult {
-  std::string failure;  ///< Empty: every invariant held.
+  std::string failure;  ///< The first broken invariant; empty: every invariant held.
   std::uint64_t trace_hash = 0;
   std::uint64_t events = 0;
-  std::string summary;  ///< What the run did, in a line.
+  std::string summary;  ///< One line about what the run did.
   std::vector<std::string> trace;
 
-  // --- Of scenario chaos
+  // --- Scenario chaos only
 
-  std::vector<std::string> faults;  ///< Those that were made to happen, in words.
+  std::vector<std::string> faults;  ///< Descriptions of the faults that were carried out.
   std::set<unsigned> fault_numbers;
   Duration span{0};
   Coverage coverage;
 };
 
-/// Random puts, gets and removes against a model, with crashes and restarts of nodes and delayed, lost and doubled
-/// messages (I1, I2, I3, I6).
+/// Random puts, gets and removes against a model, while nodes crash and restart and messages are delayed, lost and
+/// duplicated (I1, I2, I3, I6).
 ScenarioResult run_operations(const ScenarioOptions& options);
-/// Counters, sets and lists that clients change by updates and by test-and-set, with tokens, under the same faults:
-/// each change happened exactly once, and what was refused did not (I1, I3, I5, I6).
+/// Counters, sets and lists that clients change by updates and test-and-sets with idempotency keys, under the same
+/// faults. Each acknowledged change is applied exactly once, and a refused change never (I1, I3, I5, I6).
 ScenarioResult run_updates(const ScenarioOptions& options);
-/// The same as operations while bits flip in the files of one storage node, which is killed and started again. The
-/// others have what it loses: nothing lost is missed, nothing damaged is served, and in the end nothing is damaged (I1,
-/// I2, I3, I13).
+/// Scenario operations while bits flip in the files of one storage node, which is killed and restarted. The other nodes
+/// hold intact replicas: no data is lost, no damaged data is served, and in the end nothing is damaged (I1, I2, I3,
+/// I13).
 ScenarioResult run_damage(const ScenarioOptions& options);
 /// A MapReduce job over documents that do not change, with crashes at random moments (I9).
 ScenarioResult run_job(const ScenarioOptions& options);
-/// A cluster, workloads and a schedule of faults that are all drawn from the seed: first faults and workloads (safety),
-/// then everything has to become well and to end (liveness). All invariants that can be seen from outside.
+/// A cluster, workloads and a schedule of faults, all drawn from the seed. Faults and workloads run first (safety);
+/// afterwards the cluster has to become steady and all operations have to end (liveness). Checks all invariants that
+/// can be seen from outside.
 ScenarioResult run_chaos(const ScenarioOptions& options);
 
 }  // namespace fjord::sim

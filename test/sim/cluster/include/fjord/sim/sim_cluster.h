@@ -19,7 +19,7 @@ class MemoryStateEnsemble;
 
 namespace fjord::sim {
 
-/// Bugs put in on purpose, to see that the checkers notice them.
+/// Bugs planted on purpose, to show that the checkers notice them.
 enum class Bug {
   None,
   SkipReplica,
@@ -50,7 +50,7 @@ enum class Bug {
 };
 std::string to_string(Bug bug);
 Result<Bug> bug_from_string(const std::string& name);
-/// All of them, for people.
+/// Returns the names of all bugs, for a help text.
 std::string bug_names();
 
 struct SimClusterOptions {
@@ -63,23 +63,24 @@ struct SimClusterOptions {
   unsigned stripes = 2;
   std::vector<std::string> schemas;
   Bug bug = Bug::None;
-  bool clock_skew = false;  ///< Wall clocks that are wrong by up to ten minutes.
+  bool clock_skew = false;  ///< Wall clocks are wrong by up to ten minutes.
 
-  std::string distribution;            ///< Empty: one group of all storage nodes.
-  bool sync = false;                   ///< Writes and changes of buckets are on the disk before they are acknowledged.
-  bool power_loss = false;             ///< Disks remember what was not synced, which lose_power() needs.
+  std::string distribution;            ///< Text of the distribution; empty: one group of all storage nodes.
+  bool sync = false;                   ///< Writes and changes of buckets are synced to the disk before they are
+                                       ///< acknowledged.
+  bool power_loss = false;             ///< Disks keep track of unsynced data, which lose_power() needs.
   std::int64_t task_memory_bytes = 0;  ///< mapreduce.task_memory_bytes; 0: the default.
   std::int64_t job_memory_bytes = 0;   ///< mapreduce.job_memory_bytes; 0: the default.
-  bool watch_space = false;            ///< Storage nodes look at the space that is left.
+  bool watch_space = false;            ///< Storage nodes watch their free disk space.
   Duration storage_timeout = milliseconds(800);
   Duration merge_timeout = seconds(5);
   Duration down_after = milliseconds(1800);
-  Duration attempt_timeout = seconds(2);  ///< Of clients.
+  Duration attempt_timeout = seconds(2);  ///< Timeout of one attempt of a client.
   rpc::Consistency reads = rpc::Consistency::Default;
 };
 
-/// A whole cluster on one thread and one virtual clock: fleet controller, distributors, storage nodes with the slotfile
-/// engine on simulated disks, and clients. The second composition root beside tools/fjordd.
+/// A whole cluster on one thread and one virtual clock: fleet controllers, distributors, storage nodes with the
+/// slotfile engine on simulated disks, and clients. The second composition root beside tools/fjordd.
 class SimCluster {
  public:
   explicit SimCluster(const SimClusterOptions& options);
@@ -90,15 +91,15 @@ class SimCluster {
   Random& random() { return random_; }
   const SimClusterOptions& options() const { return options_; }
 
-  /// SIGKILL; files stay as they are. Fine if it is down.
+  /// SIGKILL; the files stay as they are. No effect if the process is down.
   void crash_storage(unsigned index);
-  /// Starts the process again. Fine if it is up.
+  /// Starts the process again. No effect if it is up.
   void restart_storage(unsigned index);
   bool storage_alive(unsigned index) const;
-  /// A bit flips in a slotfile or in the journal of the node, which may be down, or a slotfile is cut off. False: no
-  /// file.
+  /// Flips a bit in a slotfile or in the journal of the node, or truncates a slotfile. The node may be down. Returns
+  /// false if there is no such file.
   bool damage_storage(unsigned index);
-  /// Damaged buckets that were made whole again, over all nodes and their lives.
+  /// Returns the number of damaged buckets that were repaired, over all nodes and incarnations.
   std::uint64_t repaired_buckets();
   void crash_distributor(unsigned index);
   void restart_distributor(unsigned index);
@@ -106,73 +107,75 @@ class SimCluster {
   void crash_controller(unsigned index = 0);
   void restart_controller(unsigned index = 0);
   bool controller_alive(unsigned index) const;
-  /// What the fleet controllers remember, and their election: sessions can be ended and cut off.
+  /// The simulated store of the fleet controllers: cluster states and election. Its sessions can be ended and cut off.
   fleetcontroller::MemoryStateEnsemble& controller_records() { return *controller_records_; }
   void restart_everything();
 
-  // --- The same and more for any process by its name: "storage.0", "distributor.1", "fleetcontroller.0".
+  // --- The same and more, for any process by its name: "storage.0", "distributor.1", "fleetcontroller.0"
 
   void crash(const std::string& name);
   void restart(const std::string& name);
   bool alive(const std::string& name);
-  /// As by SIGSTOP: nothing of it runs and its time goes on. A process that crashes is no longer paused.
+  /// As by SIGSTOP: the process runs no task while time goes on. A process that crashes is no longer paused.
   void pause(const std::string& name);
   void resume(const std::string& name);
-  /// Crashes, and loses what was not synced.
+  /// Crashes the process and loses its unsynced data.
   void lose_power(const std::string& name);
-  /// Crashes, and its disk is empty.
+  /// Crashes the process and empties its disk.
   void wipe(const std::string& name);
-  /// How far its wall clock is ahead of the true time, from now on and after restarts too.
+  /// Sets how far its wall clock is ahead of the true time, also after restarts.
   void set_clock_skew(const std::string& name, Duration skew);
-  /// Each operation on its disk takes so long, a sync ten times as long. `hits` counts them; null and zero end it.
+  /// Each operation on its disk takes `each`, a sync ten times as long. `hits` counts the operations; null and zero end
+  /// the slowness.
   void slow_disk(const std::string& name, Duration each, std::uint64_t* hits);
-  /// So much is left on its disk, whatever it holds.
+  /// Leaves `free_bytes` on its disk, whatever it holds.
   void limit_disk(const std::string& name, std::uint64_t free_bytes);
-  /// The disk is so small that what is on it takes so many percent; 1 to 100.
+  /// Shrinks the disk so that its files fill `used_percent` of it; 1 to 100.
   void shrink_disk(const std::string& name, unsigned used_percent);
   void free_disk(const std::string& name);
-  /// Writes that its disk had no space for, since it exists.
+  /// Returns the number of writes that failed for lack of disk space since the disk was made.
   std::uint64_t refused_for_space(const std::string& name);
 
   // --- Changes of membership
 
-  /// A process that no fleet controller knows yet, with the next index; it runs. Returns its name.
+  /// Starts a process that no fleet controller knows yet, with the next index. Returns its name.
   std::string add_storage_node();
   std::string add_distributor();
-  /// Its process ends and never starts again.
+  /// Ends the process for good.
   void retire(const std::string& name);
-  /// The name of the fleet controller that leads; the first one if none does.
+  /// Returns the name of the leading fleet controller; the first one if none leads.
   std::string leader() const;
-  /// How often the process has been started.
+  /// Returns the number of starts of the process.
   std::uint64_t life_of(const std::string& name);
-  /// Of a storage node. Errors: NotFound if it is down or has no such bucket.
+  /// Returns the entries of a storage node's bucket. Errors: NotFound if the node is down or has no such bucket.
   Result<std::vector<spi::EntryMeta>> entries_of(const std::string& name, BucketId bucket);
   Result<spi::Forgotten> forgotten_of(const std::string& name, BucketId bucket);
-  /// Replicas on processes that run which have dropped removed entries.
+  /// Returns the number of replicas on running processes that have dropped remove entries.
   std::size_t replicas_that_forgot();
-  /// All buckets of a storage node, none if it is down.
+  /// Returns all buckets of a storage node with their replica sets; empty if the node is down.
   std::vector<std::pair<BucketId, ReplicaSet>> sets_of(const std::string& name);
-  /// The client that start() uses, for an operator.
+  /// The client that start() uses; also for operators.
   AsyncClient& admin();
 
-  /// A client process of its own; lives as long as the cluster.
+  /// Adds a client process, which lives as long as the cluster.
   AsyncClient& add_client();
 
-  /// Deploys the schemas and waits until every distributor serves. Ends the process if that does not happen.
+  /// Deploys the schemas and waits until every distributor serves. Aborts if that does not happen.
   void start();
 
-  /// All nodes up in the same state, nothing out of sync, nothing known to be damaged: false if that does not come
-  /// about within `limit`.
+  /// Runs until all nodes are up in the same state, no replica is out of sync and no damage is known. Returns false if
+  /// that does not happen within `limit`.
   bool run_until_steady(Duration limit);
 
-  /// Every replica of every bucket on its ideal nodes, all equal. Call when steady. Empty if so, else what is wrong.
+  /// Checks that every bucket has equal replicas on all its ideal nodes. Call when steady. Returns an empty string if
+  /// so, else the first difference.
   std::string check_replicas();
 
-  /// Reads all that every replica holds, and something that none does. Empty if there is no damage, else what is wrong;
-  /// the nodes have met it then.
+  /// Reads all that every replica holds, and a document that none holds, so that the nodes detect any damage. Returns
+  /// an empty string if there is none, else the damage.
   std::string check_documents();
 
-  /// Runs until `done` or `limit`.
+  /// Runs until `done` returns true or `limit` has passed.
   bool run_until(const std::function<bool()>& done, Duration limit) { return scheduler_.run_until(done, limit); }
 
  private:
@@ -189,8 +192,8 @@ class SimCluster {
   std::vector<rpc::Address> controller_addresses() const;
 
   SimClusterOptions options_;
-  bool started_ = false;  ///< start() came to its end.
-  std::string unsteady_;  ///< Why run_until_steady() went on waiting the last time; empty: it did not.
+  bool started_ = false;  ///< True once start() has succeeded.
+  std::string unsteady_;  ///< Why run_until_steady() kept waiting the last time; empty: it did not.
   SimScheduler scheduler_;
   Random random_;
   SimNetwork network_;

@@ -13,19 +13,19 @@
 
 namespace fjord::sim {
 
-/// A disk at rest: the content of each file by its path.
+/// The files of a disk: content by path.
 using DiskImage = std::map<std::string, std::string>;
 
-/// A hash of everything in it, to tell images apart.
+/// Returns a hash of all files, to tell images apart.
 std::uint64_t hash_of(const DiskImage& image);
 
-/// A disk in memory that writes down every change, so that afterwards each state can be made in which a crash could
-/// have left it. Directories are always durable.
+/// A disk in memory that records every change, so that each state can be rebuilt that a crash could have left.
+/// Directories are always durable.
 ///
 /// Threading: one thread. Lifetime: outlives the files it opened.
 class RecordingEnv final : public Env {
  public:
-  /// What is in `durable` is there and on the device.
+  /// Starts with the files of `durable`, which are synced.
   explicit RecordingEnv(const DiskImage& durable = {});
   ~RecordingEnv() override;
 
@@ -40,20 +40,22 @@ class RecordingEnv final : public Env {
   Status sync_directory(const std::string& path) override;
   Result<SpaceInfo> space(const std::string& path) override;
 
-  /// How many changes (and syncs) there were so far.
+  /// Returns the number of changes and syncs so far.
   std::size_t changes() const { return changes_.size(); }
-  /// The process ends when there have been `changes`: from then on everything fails and nothing changes.
+  /// Ends the process after `changes` changes in all: every later operation fails and changes nothing.
   void end_process_after(std::size_t changes) { end_ = changes; }
-  /// The next process starts.
+  /// Lets operations succeed again, as for the next process.
   void start_process() { end_ = ~std::size_t{0}; }
 
-  /// Told an image, and in words which one it is.
+  /// Called with an image and a description of it.
   using Visitor = std::function<void(const DiskImage& image, const std::string& which)>;
-  /// What the next process finds if this one ended after `changes` changes: that, and parts of the write that was next.
+  /// Visits the disks that the next process may find if this one ended after `changes` changes: the state then, and
+  /// that state with parts of the next write.
   void visit_process_ends(std::size_t changes, const Visitor& visit) const;
-  /// What a loss of power after `changes` changes may leave. Of what was not synced: nothing, all, everything up to or
-  /// but for or nothing but one change, the last write of a file torn at multiples of 512 bytes, sizes without data and
-  /// data without sizes; of names each beginning of their changes and all but one of them. Each image once.
+  /// Visits the disks that a power loss after `changes` changes may leave, each image once. Unsynced data may survive
+  /// as: nothing; all; all up to one change; all but one change; one change alone; with the last write of a file torn
+  /// at multiples of 512 bytes; sizes without data; data without sizes. Unsynced changes of names survive up to any one
+  /// of them, or all but one.
   void visit_power_losses(std::size_t changes, const Visitor& visit) const;
 
  private:
@@ -73,7 +75,7 @@ class RecordingEnv final : public Env {
   using Names = std::map<std::string, std::shared_ptr<Node>>;
   using Contents = std::map<const Node*, std::string>;
 
-  /// The disk after some changes: what is on the device, and what is not yet.
+  /// The disk after some changes: its durable state, and the changes that are not durable yet.
   struct Pending {
     Names names;
     Contents contents;

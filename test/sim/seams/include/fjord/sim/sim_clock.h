@@ -5,11 +5,11 @@
 
 namespace fjord::sim {
 
-/// Virtual time: stands still until somebody moves it. The true time of a simulated world; what a machine in it
-/// believes is a SimNodeClock. Threading: one thread.
+/// Virtual time, the true time of a simulated world; it passes only by advance_to(). A process in that world reads a
+/// SimNodeClock. Threading: one thread.
 class SimClock final : public Clock {
  public:
-  /// 2024-01-01T00:00:00Z: far from zero, so that a forgotten initialisation shows.
+  /// 2024-01-01T00:00:00Z: far from zero, so that a missing initialisation shows.
   static constexpr WallTime kDefaultWallStart{1'704'067'200'000'000};
 
   explicit SimClock(WallTime wall_start = kDefaultWallStart) : wall_start_(wall_start) {}
@@ -17,7 +17,7 @@ class SimClock final : public Clock {
   MonotonicTime now() const override { return now_; }
   WallTime wall_now() const override { return {wall_start_.us + now_.us}; }
 
-  /// Never backwards.
+  /// Moves the time forward. Precondition: `time` is not before now().
   void advance_to(MonotonicTime time) {
     FJORD_CHECK(time >= now_);
     now_ = time;
@@ -28,8 +28,8 @@ class SimClock final : public Clock {
   MonotonicTime now_;
 };
 
-/// The clock of one simulated process: passes as the world's does, but its wall clock may be wrong and may jump, and
-/// its monotonic time starts somewhere else. Threading: one thread. Lifetime: `world` outlives it.
+/// The clock of one simulated process. It runs as fast as the world's, but its wall clock may be wrong and may jump,
+/// and its monotonic time starts at another value. Threading: one thread. Lifetime: `world` outlives it.
 class SimNodeClock final : public Clock {
  public:
   struct Options {
@@ -46,7 +46,7 @@ class SimNodeClock final : public Clock {
   /// How far the wall clock is ahead of the true time.
   void set_wall_skew(Duration skew) { options_.wall_skew = skew; }
   Duration wall_skew() const { return options_.wall_skew; }
-  /// Somebody sets the machine's clock; negative steps back.
+  /// Changes the wall clock by `step`; negative steps go back.
   void jump_wall(Duration step) { options_.wall_skew += step; }
 
  private:

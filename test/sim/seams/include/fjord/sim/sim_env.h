@@ -14,7 +14,7 @@
 
 namespace fjord::sim {
 
-/// The operations that can be counted and made to fail.
+/// The file operations that SimEnv counts and can make fail.
 enum class FileOperation {
   Open,
   Create,
@@ -47,16 +47,16 @@ class FileOperations {
 };
 constexpr FileOperations operator|(FileOperation a, FileOperation b) { return FileOperations(a) | FileOperations(b); }
 
-/// A fault that waits for its operations to come along.
+/// A fault that hits the next matching operations.
 struct FileFault {
   enum class Effect {
-    /// The operation returns `code`. A write has stored a prefix of its data by then, whose length the seed decides. A
-    /// failed sync marks the data as clean: later syncs succeed without writing it. Until the power fails, readers see
-    /// what was written.
+    /// The operation returns `code`. A write has stored a prefix of its data by then; the seed decides its length. A
+    /// failed sync marks the data as clean, so later syncs succeed without writing it. Readers see the written data
+    /// until a power loss.
     Fail,
-    /// A write stores all of its data and returns `code` nevertheless.
+    /// A write stores all of its data but returns `code`.
     FailAfterwards,
-    /// A sync that fails, after which readers see the old data as well. Needs SimEnvOptions::power_loss.
+    /// A sync fails, and readers see the data of the last sync from then on. Needs SimEnvOptions::power_loss.
     FailSyncOldData,
     /// A write reports success and stores nothing.
     LoseWrite,
@@ -64,17 +64,17 @@ struct FileFault {
     MisdirectWrite,
   };
 
-  std::string path_prefix = "/";  ///< of the whole path, with a leading '/'
+  std::string path_prefix = "/";  ///< Prefix of the whole path, with a leading '/'.
   FileOperations operations = FileOperation::Write;
   StatusCode code = StatusCode::IoError;
   Effect effect = Effect::Fail;
-  std::uint64_t skip = 0;   ///< so many matching operations are let through first
-  std::uint64_t count = 1;  ///< so many are hit; after that the fault is gone
+  std::uint64_t skip = 0;   ///< Number of matching operations that pass first.
+  std::uint64_t count = 1;  ///< Number of operations that are hit; the fault ends afterwards.
 };
 
 struct SimEnvOptions {
   std::uint64_t seed = 1;
-  /// Remembers what is not durable, which lose_power() needs. Without it nothing extra is stored.
+  /// Keeps track of unsynced data, which lose_power() needs. Otherwise no extra data is stored.
   bool power_loss = false;
   std::uint64_t capacity_bytes = std::uint64_t{1} << 40;
 };
@@ -83,8 +83,8 @@ class SimTree;
 
 /// The disk of one simulated machine, in memory.
 ///
-/// A process that dies leaves everything it wrote; lose_power() drops what was not synced. Relative paths start at the
-/// root; "." and empty components are skipped. Space is what the files' sizes add up to.
+/// Writes survive the end of a process; lose_power() drops what was not synced. Relative paths start at the root; "."
+/// and empty components are skipped. Used space is the sum of the files' sizes.
 ///
 /// Threading: one thread. Lifetime: outlives the files it opened, whose owners may be destroyed in any order.
 class SimEnv final : public Env {
@@ -103,36 +103,37 @@ class SimEnv final : public Env {
   Status sync_directory(const std::string& path) override;
   Result<SpaceInfo> space(const std::string& path) override;
 
-  /// The machine goes off. Of the unsynced writes to a file the seed keeps none, all, or some 512-byte sectors; its
-  /// size becomes the durable one, the last one or something between. Of the unsynced changes of names it keeps none or
-  /// those up to some moment. Files opened before answer IoError from now on. Needs SimEnvOptions::power_loss.
+  /// Cuts the power of the machine. Of the unsynced writes to a file the seed keeps none, all, or some 512-byte
+  /// sectors; the file's size becomes the durable one, the last one or one between. Of the unsynced changes of names it
+  /// keeps none or those up to some moment. Operations on files opened before return IoError. Needs
+  /// SimEnvOptions::power_loss.
   void lose_power();
-  /// As lose_power(), but nothing that was not synced survives.
+  /// As lose_power(), but no unsynced data survives.
   void lose_power_and_all_unsynced();
 
   void inject(FileFault fault);
   void clear_faults();
-  /// Injected faults that have not been used up.
+  /// Returns the number of injected faults that are not used up.
   std::size_t faults_pending() const { return faults_.size(); }
-  /// How often a fault was hit.
+  /// Returns the number of operations that a fault hit.
   std::uint64_t faults_hit() const { return faults_hit_; }
 
-  /// From now on; files that are larger already stay. What does not fit fails with NoSpace.
+  /// Sets the capacity from now on. Existing files stay even if they exceed it. Writes beyond it fail with NoSpace.
   void set_capacity(std::uint64_t bytes) { options_.capacity_bytes = bytes; }
   std::uint64_t used_bytes() const;
 
-  /// The medium decays: bit `bit` (0-7) of the byte at `offset` changes, in what readers see and in what survives.
-  /// Errors: NotFound; InvalidArgument if the file is shorter.
+  /// Flips bit `bit` (0-7) of the byte at `offset`, in the data that readers see and in the durable data, as a decaying
+  /// medium does. Errors: NotFound if there is no such file; InvalidArgument if the file is shorter.
   Status flip_bit(const std::string& path, std::uint64_t offset, int bit);
 
-  /// Told of each operation before it is done; empty: nobody.
+  /// `listener` is called before each operation; empty: no listener.
   void set_listener(std::function<void(FileOperation)> listener) { listener_ = std::move(listener); }
-  /// Writes and allocations that failed with NoSpace.
+  /// Returns the number of writes and allocations that failed with NoSpace.
   std::uint64_t refused_for_space() const { return refused_for_space_; }
 
-  /// Calls so far, failed ones included: the range of FileFault::skip for a sweep.
+  /// Returns the number of calls so far, failed ones included: the range of FileFault::skip for a sweep.
   std::uint64_t operations(FileOperation operation) const { return counts_[static_cast<std::size_t>(operation)]; }
-  /// All operations so far.
+  /// Returns the number of all operations so far.
   std::uint64_t operations() const;
 
  private:
@@ -140,12 +141,12 @@ class SimEnv final : public Env {
 
   struct Verdict {
     FileFault::Effect effect = FileFault::Effect::Fail;
-    Status status;  ///< what to report, unless the effect is to report nothing
+    Status status;  ///< The error to report; unused if the effect is to report success.
     bool hit = false;
   };
-  /// Counts the operation and finds the fault it hits, if any.
+  /// Counts the operation and returns the fault that hits it, if any.
   Verdict begin(FileOperation operation, const std::string& path);
-  /// begin() for operations that know no other effect than failing.
+  /// As begin(), for operations whose only effect is to fail.
   Status begin_simple(FileOperation operation, const std::string& path);
   void lose_power(bool keep_some);
   std::uint64_t free_bytes() const;

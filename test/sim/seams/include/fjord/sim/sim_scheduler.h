@@ -22,22 +22,22 @@ class SimNodeScheduler final : public Scheduler {
  public:
   ~SimNodeScheduler() override;
   std::unique_ptr<Executor> make_executor(const std::string& name) override;
-  /// As on a machine of a hundred processors that are all alike: nothing else comes of it.
+  /// Always succeeds, as on a machine of a hundred equal processors. Has no other effect.
   unsigned keep_processors_free(int percent) override { return static_cast<unsigned>(percent); }
 
-  /// The process ends at once, as by SIGKILL: everything queued on its executors is dropped, and whatever is posted to
-  /// them later as well, so that nothing of this incarnation runs again. A task that calls it about its own process
-  /// still returns normally. The objects of the process may be destroyed at any time afterwards.
+  /// Ends the process at once, as by SIGKILL. Tasks queued on its executors are dropped, and so are later posts: no
+  /// task of this incarnation runs again. A task of the process itself that calls kill() still returns normally. The
+  /// objects of the process may be destroyed at any time afterwards.
   void kill();
   bool alive() const { return alive_; }
-  /// As by SIGSTOP: nothing of the process runs until resume(), its timers go on and are due then. The order in which
-  /// things were due stays.
+  /// Suspends the process, as by SIGSTOP: none of its tasks runs until resume(). Its timers go on, and expired ones run
+  /// after resume(). The order of the tasks stays.
   void pause();
   void resume();
   const std::string& name() const { return name_; }
 
  private:
-  friend class SimScheduler;  // the two are one mechanism; only SimScheduler makes it
+  friend class SimScheduler;  // SimScheduler makes and drives this class
   SimNodeScheduler(SimScheduler& scheduler, std::string name) : scheduler_(scheduler), name_(std::move(name)) {}
 
   SimScheduler& scheduler_;
@@ -65,30 +65,32 @@ class SimScheduler {
 
   /// A new incarnation of a process; `node_name` shows in traces.
   std::unique_ptr<SimNodeScheduler> make_node_scheduler(std::string node_name);
-  /// For events of the world itself (deliveries, faults); never killed. May destroy and restart processes.
+  /// Executor for events of the world itself (deliveries, faults). It is never killed. Its tasks may destroy and
+  /// restart processes.
   Executor& outside() { return *outside_; }
 
-  /// Runs the next event; false if there is none.
+  /// Runs the next event. Returns false if there is none.
   bool run_one();
   /// Runs everything due within `duration` and moves the clock to its end.
   void run_for(Duration duration);
-  /// Runs events until `done()`, which is asked before the first and after each. False if `limit` passed or nothing was
-  /// left to run before that.
+  /// Runs events until `done()` returns true; calls it before the first event and after each. Returns false if `limit`
+  /// passes or no event is left before that.
   bool run_until(const std::function<bool()>& done, Duration limit);
 
-  /// What ran, when and on which executor, and every trace() line. Equal for equal seeds and programs.
+  /// Hash of every event (time, executor) and every trace() line. Equal for equal seeds and programs.
   std::uint64_t trace_hash() const { return trace_hash_; }
-  /// Mixes a line into the hash and keeps it for printing if keep_trace() asked for that.
+  /// Mixes a line into the hash, and keeps it for printing if keep_trace() asked for that.
   void trace(std::string_view event);
-  /// Keeps the last `lines` lines (0, the default: none).
+  /// Keeps the last `lines` trace lines; 0 (the default): none.
   void keep_trace(std::size_t lines);
-  /// "<virtual us> <process>/<executor>: <event>", oldest first.
+  /// Kept lines, oldest first: "<virtual us> <process>/<executor>: <event>".
   const std::deque<std::string>& kept_trace() const { return kept_trace_; }
 
   std::uint64_t events_run() const { return events_run_; }
-  /// The task that runs now took so long: its executor runs nothing else before. Nothing happens outside of a process.
+  /// Makes the running task take `duration`: its executor runs no other task before that time. No effect outside of a
+  /// process.
   void stall_running(Duration duration);
-  /// Draws of the world itself come from here, in the order of events.
+  /// The source of all draws of the world itself, in the order of events.
   Random& random() { return random_; }
 
  private:
@@ -100,7 +102,7 @@ class SimScheduler {
     std::uint64_t sequence;
     std::uint32_t tie;
     std::uint32_t executor;
-    std::uint32_t timer;  ///< index into timers_; kNoTimer: the oldest post of `executor`
+    std::uint32_t timer;  ///< Index into timers_; kNoTimer: the event is the oldest post of `executor`.
   };
   struct Later {
     bool operator()(const Event& a, const Event& b) const {
@@ -115,24 +117,24 @@ class SimScheduler {
     std::deque<Task> posts;
     bool paused = false;
     MonotonicTime busy_until{0};
-    std::vector<Event> held;  ///< While paused: what was due.
+    std::vector<Event> held;  ///< Events that became due while paused.
   };
   struct Timer {
     Task task;
-    std::uint64_t sequence = 0;  ///< of its event: tells the events of earlier users of this place apart
+    std::uint64_t sequence = 0;  ///< Sequence of its event; events of earlier users of this place have another.
     std::uint32_t executor = 0;
   };
 
   std::uint32_t add_executor(std::string name, bool alive);
-  /// Nothing runs on these any more. Their tasks are destroyed only when no state of ours is half-changed, because the
-  /// destructor of a capture may post, or end other executors.
+  /// Removes these executors: none of their tasks runs any more. The tasks are destroyed only when the state of this
+  /// class is consistent, because the destructor of a capture may post, or end other executors.
   void drop_executors(const std::vector<std::uint32_t>& ids);
   void post(std::uint32_t executor, Task task);
   void post_after(std::uint32_t executor, Duration delay, Task task);
   std::uint64_t push_event(std::uint32_t executor, MonotonicTime due, std::uint32_t timer);
-  /// Removes events from the front that nobody runs now: of dead, paused and busy executors. False if nothing is left.
+  /// Removes events of dead, paused and busy executors from the front of the heap. Returns false if no event is left.
   bool skip_idle();
-  /// Due at `due` instead, behind what was pushed before.
+  /// Schedules the event at `due` instead, behind earlier events of that time.
   void push_again(const Event& event, MonotonicTime due);
   void pause(std::uint32_t executor, bool paused);
   bool is_live(const Event& event) const;
@@ -142,12 +144,12 @@ class SimScheduler {
   Random random_;
   SimClock clock_;
   std::vector<Event> heap_;
-  std::deque<ExecutorState> executors_;  ///< by id; a place is never used again
+  std::deque<ExecutorState> executors_;  ///< By id; ids are never reused.
   std::vector<Timer> timers_;
   std::vector<std::uint32_t> free_timers_;
   std::uint64_t next_sequence_ = 1;
   std::uint64_t events_run_ = 0;
-  std::uint32_t running_;  ///< executor of the task that runs now
+  std::uint32_t running_;  ///< Executor of the running task.
   std::uint64_t trace_hash_ = 0;
   std::size_t trace_lines_ = 0;
   std::deque<std::string> kept_trace_;

@@ -1,0 +1,88 @@
+"""Rules of the house that a program can check, over all files under version control:
+
+- a comment of C++ begins with what it is about: not with "Of", "What of", "Which", "Who" and the like;
+- a function that a comment names as `name()` is there;
+- a link of a page leads to a file of the repository;
+- no file of code has more than 800 lines;
+- the papers are cited by the keys of docs/references.md;
+- nothing names a path of the machine that it was written on.
+
+Prints each violation as file:line, and ends with 1 if there is one.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+LINES_MAX = 800
+BAD_START = re.compile(r"(Of|What of|Which|Who|Whoever|Nobody|Somebody|Those of|That of)\b(?!:)")
+CALL = re.compile(r"(?<![\w.:>`-])(?:\w+::)*(~?[A-Za-z_]\w*)\(\)")
+LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
+MACHINE = re.compile(r"(?<![\w/.])/(?:work|root|home/\w+)/\w")
+SEED = re.compile(r"\bseeds? `?00\d\b", re.I)
+# Functions of the language, the system or of text that a user writes, which the sources do not define.
+KNOWN = {"main", "count", "avg", "min", "max", "sum", "distinct", "now", "size", "begin", "end"}
+
+
+def files():
+    listed = subprocess.run(["git", "-c", "safe.directory=*", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in listed.splitlines():
+        path = ROOT / name
+        if path.is_file() and not name.startswith("test/data/") and "/corpus/" not in name:
+            try:
+                yield name, path.read_text(encoding="utf-8")
+            except UnicodeDecodeError:
+                continue
+
+
+def comments(text):
+    """(line, text, whether it begins a comment) of C++ comments that stand in `//` lines."""
+    before = False
+    for number, line in enumerate(text.splitlines(), 1):
+        whole = re.match(r"\s*//+[<!]? ?(.*)", line)
+        trailing = None if whole else re.search(r"[;,{}()>\w] +///?<? (.*)", line)
+        found = whole or (trailing if trailing and line.count('"', 0, trailing.start()) % 2 == 0 else None)
+        if found:
+            yield number, found.group(1), not (before and whole)
+        before = bool(found)
+
+
+def main():
+    faults = []
+    sources = dict(files())
+    code = "\n".join(text for name, text in sources.items() if name.endswith((".h", ".cpp", ".thrift", ".py", ".lua", ".c")))
+    without_comments = re.sub(r"//[^\n]*", "", code)
+    words = set(re.findall(r"\w+", without_comments)) | KNOWN
+    for name, text in sources.items():
+        if name == "test/house/house_rules.py":
+            continue
+        lines = text.splitlines()
+        if name.endswith((".h", ".cpp")):
+            if len(lines) > LINES_MAX:
+                faults.append(f"{name}:1: {len(lines)} lines; the most is {LINES_MAX}")
+            for number, comment, begins in comments(text):
+                if begins and BAD_START.match(comment):
+                    faults.append(f"{name}:{number}: a comment begins with \"{comment.split()[0]}\"")
+                for called in CALL.findall(comment):
+                    if called.lstrip("~") not in words:
+                        faults.append(f"{name}:{number}: there is no {called}()")
+        for number, line in enumerate(lines, 1):
+            if MACHINE.search(line):
+                faults.append(f"{name}:{number}: a path of this machine")
+            if SEED.search(line):
+                faults.append(f"{name}:{number}: cites a seed; docs/references.md has the keys")
+            if name.endswith(".md"):
+                for link in LINK.findall(line):
+                    target = link.split("#")[0]
+                    if target and not re.match(r"\w+:", target) and not (ROOT / name).parent.joinpath(target).exists():
+                        faults.append(f"{name}:{number}: the link {link} leads nowhere")
+    for fault in faults:
+        print(fault)
+    print(f"{len(sources)} files, {len(faults)} violations")
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
