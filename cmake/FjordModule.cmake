@@ -123,7 +123,7 @@ endfunction()
 # fjord_test(NAME x_test SOURCES ... [DEPENDS ...] [ARGS ...] [LABELS ...] [ENVIRONMENT ...] [TIMEOUT seconds])
 #
 # Makes one Catch2 program and registers it as one test. main() and <catch2/catch.hpp> (precompiled) are shared by all of
-# them. Sources see test/ as an include folder (#include "support/...") and FJORD_SHARED_DIR as a string. `./run test`
+# them. Sources see test/ as an include folder (#include "support/...") and FJORD_TEST_DATA_DIR as a string. `./run test`
 # leaves out the label `long` unless asked. Without LABELS it is `unit` and `quick`: `./run test --quick` runs it, so it
 # takes a few seconds at most; a slower one says LABELS unit.
 function(fjord_test)
@@ -176,7 +176,7 @@ endfunction()
 function(_fjord_finish_test name arguments labels environment timeout)
   target_include_directories(${name} PRIVATE ${CMAKE_CURRENT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/test)
   target_compile_options(${name} PRIVATE ${FJORD_WARNING_OPTIONS})
-  target_compile_definitions(${name} PRIVATE FJORD_SHARED_DIR="${FJORD_SHARED_DIR}")
+  target_compile_definitions(${name} PRIVATE FJORD_TEST_DATA_DIR="${PROJECT_SOURCE_DIR}/test/data")
   _fjord_set_folder(${name})
   if(NOT timeout)
     set(timeout 120)

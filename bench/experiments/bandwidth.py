@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What puts cost the network: bytes counted between hosts in network namespaces against the seed's formula (seed 002, section 6.4
-and table 6.1). Needs the right to make network namespaces."""
+"""What puts cost the network: bytes counted between hosts in network namespaces against the formula [VDS 2007, 6.4
+and table 6.1]. Needs the right to make network namespaces."""
 
 import json
 import math

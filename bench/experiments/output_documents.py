@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Which size of the documents of a MapReduce job suits: tokens of 76 bytes put into one bucket, by the amount of data, the limit of
-a slotfile and the size of a document (seed 002, section 6.1)."""
+a slotfile and the size of a document [VDS 2007, 6.1]."""
 
 import json
 import random

@@ -262,7 +262,7 @@ class Experiment {
 }  // namespace fjord
 
 int main(int argc, char** argv) {
-  CLI::App app("Compares placement algorithms, as sections 7.1 of seed 003 and 2.3 of seed 002 did.",
+  CLI::App app("Compares placement algorithms, as [Tell 2016, 7.1] and [VDS 2007, 2.3] do.",
                "fjord-experiment-placement");
   std::string output = ".";
   bool quick = false;

@@ -33,7 +33,7 @@ def plot_keys(folder, rows):
     for row in rows:
         figures[int(row["tokens"])][row["scheme"]].append(int(row["keys"]))
     numbers = {1: "figure 7", 50: "figure 8"}
-    print("\nKeys on ten nodes (seed 003, figures 7 and 8), fullest and emptiest node over the mean:\n")
+    print("\nKeys on ten nodes [Tell 2016, figures 7 and 8], fullest and emptiest node over the mean:\n")
     print("| tokens a node | scheme | max/mean | min/mean |\n|---|---|---|---|")
     for tokens, schemes in figures.items():
         figure, axes = plt.subplots(1, len(schemes), figsize=(4 * len(schemes), 3.6), sharey=False)
@@ -43,7 +43,7 @@ def plot_keys(folder, rows):
             axis.set(title=scheme, xlabel="node", ylabel="thousand keys")
             most, least = unevenness(counts)
             print(f"| {tokens} | {scheme} | {most:.3f} | {least:.3f} |")
-        figure.suptitle(f"{tokens} tokens a node" + (f" (seed 003, {numbers[tokens]})" if tokens in numbers else ""))
+        figure.suptitle(f"{tokens} tokens a node" + (f" [Tell 2016, {numbers[tokens]}]" if tokens in numbers else ""))
         figure.tight_layout()
         figure.savefig(f"{folder}/keys-{tokens}-tokens.png", dpi=110)
         plt.close(figure)
@@ -80,7 +80,7 @@ def print_table_22(rows):
     add, remove, reweight = (by_algorithm(rows, change) for change in ("add", "remove", "reweight"))
     print("\nSeed 002, table 2.2, flat, three replicas: nanoseconds a mapping with 10, 100 and 1,000 nodes; moved replicas as "
           "a multiple of the least possible with 10 and 100 nodes:\n")
-    print("| algorithm | seed: speed | ns 10 | ns 100 | ns 1,000 | seed: additions | add 10 | add 100 | seed: removals | "
+    print("| algorithm | paper: speed | ns 10 | ns 100 | ns 1,000 | paper: additions | add 10 | add 100 | paper: removals | "
           "remove 10 | remove 100 | reweight 10 | reweight 100 |")
     print("|" + "---|" * 13)
     for algorithm, values in add.items():

@@ -90,8 +90,8 @@ def plot_samples(rows, folder):
 def print_tables(rows):
     for document, group in by_document(rows).items():
         print(f"\n{int(group[0]['documents']):,} documents of {document_text(document)}, 10 buckets:\n")
-        print("| slotfile size | put s | visit s | slowest batch ms | estimate | slotfiles | seed: estimate | "
-              "seed: slotfiles | rewritten MiB | index MiB | disk, times the documents |")
+        print("| slotfile size | put s | visit s | slowest batch ms | estimate | slotfiles | paper: estimate | "
+              "paper: slotfiles | rewritten MiB | index MiB | disk, times the documents |")
         print("|---|---|---|---|---|---|---|---|---|---|---|")
         for row in group:
             seed = SEED.get((int(document), int(row["file_bytes"])), ("", ""))

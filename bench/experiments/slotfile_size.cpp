@@ -231,7 +231,7 @@ int run(const std::string& directory, const std::string& output, bool quick) {
 }  // namespace fjord
 
 int main(int argc, char** argv) {
-  CLI::App app("Puts and visits documents with different maximum sizes of slotfiles, as section 5.3 of the seed did.",
+  CLI::App app("Puts and visits documents with different maximum sizes of slotfiles, as [VDS 2007, 5.3] does.",
                "fjord-experiment-slotfile-size");
   std::string directory = "/tmp";
   std::string output = ".";

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a bucket costs a visit: visits of clusters without documents, by the number of buckets (seed 002, section 5.4)."""
+"""What a bucket costs a visit: visits of clusters without documents, by the number of buckets [VDS 2007, 5.4]."""
 
 import experiment
 from experiment import harness

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""How many visitors a storage node should run at once: the seed's applications over 1,000 documents on one node, by the number of
-visitors (seed 002, section 6.3 and appendices B to D)."""
+"""How many visitors a storage node should run at once: the applications over 1,000 documents on one node, by the number of
+visitors [VDS 2007, 6.3 and appendices B to D]."""
 
 import json
 import os

@@ -248,7 +248,7 @@ TEST_CASE("placement kinds: buckets never move between releases", "[placement][g
   const std::string tree = "(root (rack_a (host_1 0 1 2) (host_2 3*2 4)) (rack_b*1.5 5 6 7*0.5 8) (rack_c 9 10))";
   struct Golden {
     std::string algorithm;
-    std::vector<NodeList> lists;  // Of the buckets 0, 1, 2, 100, 12345 and 65535.
+    std::vector<NodeList> lists;  // The buckets 0, 1, 2, 100, 12345 and 65535.
   };
   const std::vector<Golden> golden = {
       {"straw2", {{1, 10, 8}, {9, 8, 1}, {2, 10, 6}, {0, 6, 10}, {10, 4, 8}, {5, 2, 10}}},

@@ -1,23 +1,24 @@
-// Movement and balance of another system's hierarchical algorithms: ours are not worse. The exact lists of that system
-// (straw2_mappings.tsv) depend on its hash and are not compared; cluster/README.md counts what is left out.
+// Compares movement and balance with another system's hierarchical algorithms: Fjord's are not worse. The exact lists
+// of that system (straw2_mappings.tsv) depend on its hash and are not compared; cluster/README.md counts the rows left
+// out.
 
 #include "placement_tools.h"
-#include "support/shared_dir.h"
 #include "support/tsv.h"
+#include "support/vector_file.h"
 
 namespace fjord {
 namespace {
 
 using test::TsvRow;
 
-/// Devices in hosts of 10, these in racks of 10, as the rows' maps have them; a change is made on the list of items.
+/// Devices in hosts of 10, and hosts in racks of 10, as in the maps of the rows. Changes are made on the list of hosts.
 struct Topology {
   struct Host {
     std::string name;
-    std::vector<std::string> devices;  // "3" or "3*2"
+    std::vector<std::string> devices;  // "3" or "3*2".
     unsigned rack = 0;
   };
-  std::string kind;  // flat, host, rack
+  std::string kind;  // "flat", "host" or "rack".
   std::vector<Host> hosts;
 
   Topology(std::string topology, unsigned devices, bool has_heavy_devices) : kind(std::move(topology)) {
@@ -51,12 +52,12 @@ DistributionConfig config_of(const std::string& algorithm, const Topology& topol
   return test::config_of("redundancy:3 algorithm:" + algorithm + " " + topology.text());
 }
 
-/// Makes the change of a row; false if it is none that we can make in this way.
+/// Makes the change of a row. Returns false if this test cannot make it.
 bool change(const std::string& what, const std::string& algorithm, unsigned devices, Topology& topology,
             ClusterState& state) {
   const std::size_t last = devices - 1;
   const auto remove = [&](std::size_t number) {
-    // A tree keeps the place of what is removed.
+    // A tree keeps the place of a removed device.
     if (algorithm == "tree")
       topology.device(number) += "*0";
     else
@@ -92,11 +93,10 @@ bool change(const std::string& what, const std::string& algorithm, unsigned devi
 }  // namespace
 
 TEST_CASE("placement vectors: a change moves no more than in the other system", "[placement][vectors]") {
-  const auto path = test::shared_path("vectors/crush/movement.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("crush/movement.tsv");
   std::map<std::string, int> skipped;
   int passed = 0;
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  for (const TsvRow& row : test::read_tsv(path)) {
     const std::string& algorithm = row.at("alg");
     if (!placement_kind_of(algorithm)) {
       ++skipped[algorithm];
@@ -125,11 +125,10 @@ TEST_CASE("placement vectors: a change moves no more than in the other system", 
 }
 
 TEST_CASE("placement vectors: nodes are as evenly used as in the other system", "[placement][vectors]") {
-  const auto path = test::shared_path("vectors/crush/utilisation.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("crush/utilisation.tsv");
   std::map<std::string, int> skipped;
   int passed = 0;
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  for (const TsvRow& row : test::read_tsv(path)) {
     const std::string& algorithm = row.at("alg");
     if (!placement_kind_of(algorithm)) {
       ++skipped[algorithm];

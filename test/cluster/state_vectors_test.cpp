@@ -2,15 +2,15 @@
 #include <cctype>
 
 #include "fjord/cluster/cluster_state.h"
-#include "support/shared_dir.h"
 #include "support/tsv.h"
+#include "support/vector_file.h"
 
 namespace fjord {
 namespace {
 
 using test::TsvRow;
 
-/// Why a row is left out; empty if it is not. The same list stands in cluster/README.md.
+/// Returns the reason to skip a row; empty if the row is tested. cluster/README.md has the same list.
 std::string reason_to_skip(const std::string& input) {
   if (input.find(".r:8") != std::string::npos || input.find("\nr:5") != std::string::npos) return "reliability";
   for (const char* disk : {"storage:10 .1.d:4", "d.badkey", "d:4 d.1.s:d"}) {
@@ -41,7 +41,7 @@ NodeState state_named(const std::string& name) {
   return NodeState::Up;
 }
 
-/// "node: initializing, progress half of the listing limit"
+/// Parses a text such as "node: initializing, progress half of the listing limit".
 NodeStateInfo described_node(const std::string& text) {
   NodeStateInfo node;
   node.state = NodeState::Initializing;
@@ -85,10 +85,9 @@ std::string answer(const ClusterState& state, const std::string& question) {
 }  // namespace
 
 TEST_CASE("cluster state vectors: what is valid and its canonical form", "[cluster][vectors]") {
-  const auto path = test::shared_path("vectors/state/cluster_state.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("state/cluster_state.tsv");
   Counts counts;
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  for (const TsvRow& row : test::read_tsv(path)) {
     const std::string& input = row.at("input");
     if (const std::string reason = reason_to_skip(input); !reason.empty()) {
       ++counts.skipped[reason];
@@ -116,10 +115,9 @@ TEST_CASE("cluster state vectors: any white space separates tokens", "[cluster]"
 }
 
 TEST_CASE("cluster state vectors: what one parsed state answers", "[cluster][vectors]") {
-  const auto path = test::shared_path("vectors/state/detail.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("state/detail.tsv");
   int passed = 0;
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  for (const TsvRow& row : test::read_tsv(path)) {
     INFO(row.at("question"));
     CHECK(answer(parse_state(row.at("state")), row.at("question")) == row.at("answer"));
     ++passed;
@@ -128,10 +126,9 @@ TEST_CASE("cluster state vectors: what one parsed state answers", "[cluster][vec
 }
 
 TEST_CASE("cluster state vectors: node state strings", "[cluster][vectors]") {
-  const auto path = test::shared_path("vectors/state/node_state.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("state/node_state.tsv");
   Counts counts;
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  for (const TsvRow& row : test::read_tsv(path)) {
     const std::string& input = row.at("input");
     if (const std::string reason = reason_to_skip(input); !reason.empty()) {
       ++counts.skipped[reason];
@@ -154,9 +151,8 @@ TEST_CASE("cluster state vectors: node state strings", "[cluster][vectors]") {
 }
 
 TEST_CASE("cluster state vectors: node names", "[cluster][vectors]") {
-  const auto path = test::shared_path("vectors/state/node_name.tsv");
-  if (!path) return;
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  const auto path = test::vector_file("state/node_name.tsv");
+  for (const TsvRow& row : test::read_tsv(path)) {
     INFO(row.at("input"));
     const Result<NodeId> node = NodeId::parse(row.at("input"));
     REQUIRE(node.has_value() == (row.at("valid") == "yes"));
@@ -165,14 +161,13 @@ TEST_CASE("cluster state vectors: node names", "[cluster][vectors]") {
 }
 
 TEST_CASE("cluster state vectors: the order of states", "[cluster][vectors]") {
-  const auto path = test::shared_path("vectors/state/state_rank.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("state/state_rank.tsv");
   int passed = 0;
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  for (const TsvRow& row : test::read_tsv(path)) {
     const std::string& relation = row.at("relation");
     INFO(relation << " " << row.at("a") << " " << row.at("b"));
     if (relation == "legal_in_cluster_state") {
-      // There is no unknown state, and a distributor has no capacity: neither can be said.
+      // Such a row needs an unknown state or the capacity of a distributor, which do not exist here.
       continue;
     }
     const NodeState a = state_named(row.at("a"));
@@ -184,10 +179,9 @@ TEST_CASE("cluster state vectors: the order of states", "[cluster][vectors]") {
 }
 
 TEST_CASE("cluster state vectors: equal and similar states", "[cluster][vectors]") {
-  const auto path = test::shared_path("vectors/state/compare.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("state/compare.tsv");
   int cluster_down = 0;
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  for (const TsvRow& row : test::read_tsv(path)) {
     INFO(row.at("a") << " | " << row.at("b"));
     if (row.at("a").starts_with("node:")) {
       const NodeStateInfo a = described_node(row.at("a"));
@@ -209,7 +203,8 @@ TEST_CASE("cluster state vectors: equal and similar states", "[cluster][vectors]
     }
     check_relation(row.at("equal"), a == b);
     if (!a.is_cluster_up() && !b.is_cluster_up()) {
-      ++cluster_down;  // There they are always similar: cluster/README.md says why not here.
+      ++cluster_down;  // The other system always calls two states similar while both clusters are down;
+                       // cluster/README.md says why Fjord does not.
       CHECK(a.is_similar(b) == (a.to_string() == b.to_string()));
       continue;
     }
@@ -220,11 +215,10 @@ TEST_CASE("cluster state vectors: equal and similar states", "[cluster][vectors]
 }
 
 TEST_CASE("cluster state vectors: readable differences", "[cluster][vectors]") {
-  const auto path = test::shared_path("vectors/state/diff.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("state/diff.tsv");
   int passed = 0;
-  for (const TsvRow& row : test::read_tsv(*path)) {
-    if (row.at("a").starts_with("node:")) continue;  // a node alone prints no difference
+  for (const TsvRow& row : test::read_tsv(path)) {
+    if (row.at("a").starts_with("node:")) continue;  // A single node prints no difference.
     std::string text = row.at("a");
     const std::size_t extra = text.find(" (description of storage 2: Booting)");
     ClusterState a = parse_state(text.substr(0, extra));
@@ -249,7 +243,7 @@ void set_states(ClusterState& state, NodeType type, std::initializer_list<std::u
   for (const std::uint16_t node : nodes) state.set_node_state({type, node}, to);
 }
 
-/// Does what the operation's text says.
+/// Carries out the operation that the text describes.
 void apply_edit(ClusterState& state, const std::string& operation, std::string& printed) {
   const std::string_view start = "start from ";
   printed.clear();
@@ -273,7 +267,7 @@ void apply_edit(ClusterState& state, const std::string& operation, std::string& 
     state.set_node(NodeId::distributor(1), down);
     printed = state.to_string(ClusterState::Print::WithDescriptions);
   } else if (operation != "same, normal print") {
-    const std::vector<std::string> words = test::split(operation, ' ');  // "<type> <index> = <state>"
+    const std::vector<std::string> words = test::split(operation, ' ');  // "<type> <index> = <state>".
     REQUIRE(words.size() == 4);
     const auto id = NodeId::parse(words[0] + "." + words[1]);
     REQUIRE(id);
@@ -285,16 +279,15 @@ void apply_edit(ClusterState& state, const std::string& operation, std::string& 
 }  // namespace
 
 TEST_CASE("cluster state vectors: sequences of changes", "[cluster][vectors]") {
-  const auto path = test::shared_path("vectors/state/edits.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("state/edits.tsv");
   ClusterState state;
   std::string printed;
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  for (const TsvRow& row : test::read_tsv(path)) {
     const std::string& operation = row.at("operation");
     INFO(row.at("sequence") << " " << operation);
     apply_edit(state, operation, printed);
     if (row.at("sequence") == "version_and_bits") {
-      // The row prints the progress 1.0 of a node whose progress is not named; in the C++ suites it is 0.
+      // The row prints progress 1.0 for a node without a progress; in the C++ suites it is 0.
       if (row.at("step") == "0") continue;
       CHECK(printed == "version:5 cluster:d bits:12 distributor:2 .1.s:i .1.i:0 storage:2 .0.s:i .0.i:0.345");
       continue;

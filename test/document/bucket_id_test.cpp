@@ -3,15 +3,15 @@
 #include <unordered_set>
 
 #include "fjord/document/document_id.h"
-#include "support/shared_dir.h"
 #include "support/tsv.h"
+#include "support/vector_file.h"
 
 namespace fjord {
 namespace {
 
 BucketId bucket(const std::string& text) { return BucketId(std::stoull(text, nullptr, 16)); }
 
-/// The hash written as 0x and 24 hexadecimal digits.
+/// Returns the global id written as 0x and 24 hexadecimal digits.
 GlobalId gid_of(const std::string& text) {
   std::string bytes;
   for (std::size_t i = 2; i < text.size(); i += 2)
@@ -44,7 +44,7 @@ TEST_CASE("bucket id: a bucket contains itself and what it is split into") {
 
 TEST_CASE("bucket id: descendants directly follow their ancestor in the order of sort keys") {
   const BucketId parent(8, 0x12);
-  const BucketId next(8, 0x92);  // the bit-reversed neighbour
+  const BucketId next(8, 0x92);  // The bit-reversed neighbour.
   for (std::uint64_t high = 0; high < 4; ++high) {
     const BucketId child(10, 0x12 | high << 8);
     CHECK(parent.sort_key() < child.sort_key());
@@ -59,9 +59,8 @@ TEST_CASE("bucket id: the text form is the raw value in sixteen digits") {
 }
 
 TEST_CASE("bucket id: the algebra of the vectors") {
-  const auto path = test::shared_path("vectors/ids/bucket_algebra.tsv");
-  if (!path) return;
-  const auto rows = test::read_tsv(*path);
+  const auto path = test::vector_file("ids/bucket_algebra.tsv");
+  const auto rows = test::read_tsv(path);
   REQUIRE(rows.size() == 18);
   for (const auto& row : rows) {
     const std::string op = row.at("op");

@@ -1,7 +1,7 @@
 #include "fjord/document/document_id.h"
 
-#include "support/shared_dir.h"
 #include "support/tsv.h"
+#include "support/vector_file.h"
 
 namespace fjord {
 namespace {
@@ -110,12 +110,11 @@ TEST_CASE("document id: the bucket from the hash alone is the bucket of the id")
 }
 
 TEST_CASE("document id: hashes and buckets of the vectors") {
-  const auto path = test::shared_path("vectors/ids/bucket_of_document.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("ids/bucket_of_document.tsv");
   std::size_t checked = 0, left_out = 0;
-  for (const auto& row : test::read_tsv(*path)) {
+  for (const auto& row : test::read_tsv(path)) {
     INFO(row.at("id"));
-    if (row.at("id").starts_with("orderdoc")) {  // a scheme that Fjord leaves out, see document/README.md
+    if (row.at("id").starts_with("orderdoc")) {  // A scheme that Fjord leaves out; see document/README.md.
       ++left_out;
       continue;
     }
@@ -130,10 +129,9 @@ TEST_CASE("document id: hashes and buckets of the vectors") {
 }
 
 TEST_CASE("document id: valid and invalid ids of the vectors, with their parts") {
-  const auto path = test::shared_path("vectors/ids/document_ids.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("ids/document_ids.tsv");
   std::size_t checked = 0;
-  for (const auto& row : test::read_tsv(*path)) {
+  for (const auto& row : test::read_tsv(path)) {
     if (row.at("scheme") == "orderdoc") continue;
     INFO(row.at("suite") << " " << row.at("id"));
     const auto id = DocumentId::parse(row.at("id"));
@@ -155,9 +153,8 @@ TEST_CASE("document id: valid and invalid ids of the vectors, with their parts")
 }
 
 TEST_CASE("document id: the length limits of the vectors") {
-  const auto path = test::shared_path("vectors/ids/document_id_limits.tsv");
-  if (!path) return;
-  for (const auto& row : test::read_tsv(*path)) {
+  const auto path = test::vector_file("ids/document_id_limits.tsv");
+  for (const auto& row : test::read_tsv(path)) {
     std::string text = row.at("prefix");
     for (int i = 0; i < std::stoi(row.at("count")); ++i) text += row.at("unit");
     text += row.at("suffix");

@@ -3,15 +3,15 @@
 
 #include "fjord/document/selection.h"
 #include "selection_vectors.h"
-#include "support/shared_dir.h"
 #include "support/tsv.h"
+#include "support/vector_file.h"
 
 namespace fjord {
 namespace {
 
 using test::TsvRow;
 
-/// True if the selection's buckets are what the row says.
+/// True if the selection has the buckets of the row.
 bool has_buckets(const Selection& selection, const TsvRow& row) {
   const auto* buckets = selection.possible_buckets();
   if (row.at("bucket_count") == "0") return buckets == nullptr;
@@ -25,11 +25,10 @@ bool has_buckets(const Selection& selection, const TsvRow& row) {
 }  // namespace
 
 TEST_CASE("selection vectors: the buckets that a selection needs", "[selection][vectors]") {
-  const auto path = test::shared_path("vectors/selection/bucket_selection.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("selection/bucket_selection.tsv");
   const auto types = test::selection_types("cpp2026");
   test::LeftOut left_out_rows("bucket_selection.tsv");
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  for (const TsvRow& row : test::read_tsv(path)) {
     const std::string& text = row.at("expression");
     INFO(row.at("suite") << ": " << text);
     const auto selection = Selection::parse(text, *types);
@@ -39,7 +38,7 @@ TEST_CASE("selection vectors: the buckets that a selection needs", "[selection][
       continue;
     }
     REQUIRE(selection);
-    // 58 bits of the location alone: the document that is named is not in there.
+    // The row has 58 bits of the location alone, a bucket that does not contain the named document.
     const bool is_wrong = row.at("buckets") == "0xe80000000000007b";
     CHECK(is_wrong);
     const BucketId right = DocumentId::parse("id:ns:testdoc:n=123:foobar")->bucket(BucketId::kUsedBitsMax);
@@ -50,11 +49,10 @@ TEST_CASE("selection vectors: the buckets that a selection needs", "[selection][
 }
 
 TEST_CASE("selection vectors: what the name of a document says about a match", "[selection][vectors]") {
-  const auto path = test::shared_path("vectors/selection/gid_filter.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("selection/gid_filter.tsv");
   const auto types = test::selection_types("cpp2026");
   test::LeftOut left_out_rows("gid_filter.tsv");
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  for (const TsvRow& row : test::read_tsv(path)) {
     INFO(row.at("expression") << " on " << row.at("document_id"));
     const auto selection = Selection::parse(row.at("expression"), *types);
     const auto id = DocumentId::parse(row.at("document_id"));
@@ -63,18 +61,17 @@ TEST_CASE("selection vectors: what the name of a document says about a match", "
     const bool may_match = selection->may_match(id->gid());
     if (!may_match) CHECK_FALSE(selection->matches_id(id->str()));
     if (may_match == (row.at("might_match") == "yes")) continue;
-    CHECK_FALSE(may_match);  // no document may be missed, but we may know more
+    CHECK_FALSE(may_match);  // No match may be missed, but Fjord may exclude more.
     left_out_rows.add("selections that it does not look into");
   }
   left_out_rows.check();
 }
 
 TEST_CASE("selection vectors: selections with the time", "[selection][vectors]") {
-  const auto path = test::shared_path("vectors/selection/now_conversion.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("selection/now_conversion.tsv");
   const auto types = test::selection_types("java2026");
   test::LeftOut left_out_rows("now_conversion.tsv");
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  for (const TsvRow& row : test::read_tsv(path)) {
     const std::string& text = row.at("expression");
     INFO(text);
     const auto selection = Selection::parse(text, *types);
@@ -88,11 +85,10 @@ TEST_CASE("selection vectors: selections with the time", "[selection][vectors]")
 }
 
 TEST_CASE("selection vectors: where ordered visits start", "[selection][vectors]") {
-  const auto path = test::shared_path("vectors/selection/ordering.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("selection/ordering.tsv");
   const auto types = test::selection_types("cpp2016");
   test::LeftOut left_out_rows("ordering.tsv");
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  for (const TsvRow& row : test::read_tsv(path)) {
     INFO(row.at("expression"));
     CHECK_FALSE(Selection::parse(row.at("expression"), *types));
     left_out_rows.add("ordered ids");

@@ -10,15 +10,16 @@
 #include "selection_parser.h"
 #include "selection_pattern.h"
 #include "selection_vectors.h"
-#include "support/shared_dir.h"
 #include "support/tsv.h"
+#include "support/vector_file.h"
 
 namespace fjord {
 namespace {
 
 using test::TsvRow;
 
-/// The operator tree of a row, e.g. "(AND true (NOT (DOCTYPE user)))", in the explicit form of Printer.
+/// Reads the operator tree of a row, e.g. "(AND true (NOT (DOCTYPE user)))", and returns it in the explicit form of
+/// Printer.
 class TreeReader {
  public:
   explicit TreeReader(std::string_view text) : rest_(text) {}
@@ -39,7 +40,7 @@ class TreeReader {
 
  private:
   static std::string join(const std::string& head, const std::vector<std::string>& parts) {
-    if (parts.empty()) return head;  // a name in parentheses
+    if (parts.empty()) return head;  // A name in parentheses.
     if (head == "NOT") return "(not " + parts.at(0) + ")";
     if (head == "DOCTYPE" || head == "ID") return parts.at(0);
     if (head == "FIELD") return parts.at(0) + "." + parts.at(1);
@@ -69,7 +70,7 @@ std::string explicit_form(const std::string& text, const DocumentTypeRepo& types
   return printer.text;
 }
 
-/// What a row is about that does not pass; empty if it has to.
+/// Returns the feature of a row that need not pass; empty if the row has to pass.
 std::string left_out(const TsvRow& row) {
   const std::string& text = row.at("expression");
   const bool is_java = row.at("suite").starts_with("java");
@@ -87,7 +88,7 @@ bool passes(const TsvRow& row, const Result<Selection>& selection) {
   const std::string& canonical = row.at("canonical");
   if (!selection || canonical.empty()) return true;
   const std::string printed = selection->to_string();
-  // The suite of 2016 prints keywords as they were written.
+  // The suite of 2016 prints keywords in their original case.
   const bool ignores_case = row.at("suite") == "cpp2016";
   return std::equal(printed.begin(), printed.end(), canonical.begin(), canonical.end(),
                     [&](char a, char b) { return a == b || (ignores_case && std::tolower(a) == std::tolower(b)); });
@@ -99,7 +100,7 @@ std::string repeat(const std::string& unit, int count) {
   return text;
 }
 
-/// A condition that tells when it is asked.
+/// A condition that records when it is evaluated.
 class Leaf final : public selection::Condition {
  public:
   Leaf(bool value, std::size_t number, std::vector<std::size_t>& asked)
@@ -116,7 +117,7 @@ class Leaf final : public selection::Condition {
   std::vector<std::size_t>& asked_;
 };
 
-/// From "T&F|T", where & binds stronger.
+/// Parses a text such as "T&F|T", where & binds stronger.
 std::unique_ptr<selection::Condition> tree_of(const std::string& text, std::vector<std::size_t>& asked) {
   std::size_t number = 0;
   std::vector<std::unique_ptr<selection::Condition>> alternatives;
@@ -133,10 +134,9 @@ std::unique_ptr<selection::Condition> tree_of(const std::string& text, std::vect
 }  // namespace
 
 TEST_CASE("selection vectors: what parses, how it is understood and printed", "[selection][vectors]") {
-  const auto path = test::shared_path("vectors/selection/parse.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("selection/parse.tsv");
   test::LeftOut left_out_rows("parse.tsv");
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  for (const TsvRow& row : test::read_tsv(path)) {
     const std::string& suite = row.at("suite");
     const std::string& text = row.at("expression");
     const auto types = test::selection_types(suite);
@@ -157,11 +157,10 @@ TEST_CASE("selection vectors: what parses, how it is understood and printed", "[
 }
 
 TEST_CASE("selection vectors: number literals", "[selection][vectors]") {
-  const auto path = test::shared_path("vectors/selection/number_literals.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("selection/number_literals.tsv");
   const std::map<std::string, std::int64_t> integers = {
       {"0", 0}, {"INT64_MAX", std::numeric_limits<std::int64_t>::max()}, {"UINT32_MAX", 0xffffffff}};
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  for (const TsvRow& row : test::read_tsv(path)) {
     INFO(row.at("kind") << " " << row.at("text"));
     const bool ok = row.at("ok") == "true";
     if (row.at("kind") == "double") {
@@ -180,15 +179,14 @@ TEST_CASE("selection vectors: number literals", "[selection][vectors]") {
 }
 
 TEST_CASE("selection vectors: globs match what their regular expressions match", "[selection][vectors]") {
-  const auto path = test::shared_path("vectors/selection/glob.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("selection/glob.tsv");
   const std::map<std::string, std::pair<std::vector<std::string>, std::vector<std::string>>> examples = {
       {"foo$", {{"foo", "xfoo"}, {"foox", "", "fo"}}},
       {"", {{"", "a", "ab"}, {}}},
       {"foo", {{"foo", "xfoo", "foox", "xfooy"}, {"", "fo", "xfo"}}},
       {"foo.*bar", {{"foobar", "xfooybarz"}, {"barfoo", "foo", "fobar"}}},
       {"..*..*.", {{"abc", "abcd"}, {"", "a", "ab"}}}};
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  for (const TsvRow& row : test::read_tsv(path)) {
     const auto glob = selection::Pattern::glob(row.at("glob"));
     const auto regex = selection::Pattern::regex(row.at("regex"));
     REQUIRE(regex);
@@ -205,10 +203,9 @@ TEST_CASE("selection vectors: globs match what their regular expressions match",
 }
 
 TEST_CASE("selection vectors: arithmetic", "[selection][vectors]") {
-  const auto path = test::shared_path("vectors/selection/arithmetic.tsv");
-  if (!path) return;
+  const auto path = test::vector_file("selection/arithmetic.tsv");
   const auto types = test::selection_types("cpp2026");
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  for (const TsvRow& row : test::read_tsv(path)) {
     const bool is_invalid = row.at("result") == "Invalid";
     const std::string right = row.at("right") == "Invalid" ? "('x' * 1)" : row.at("right");
     const std::string text =
@@ -221,17 +218,16 @@ TEST_CASE("selection vectors: arithmetic", "[selection][vectors]") {
 }
 
 TEST_CASE("selection vectors: nesting and size are limited", "[selection][vectors]") {
-  const auto path = test::shared_path("vectors/selection/limits.tsv");
-  if (!path) return;
-  const auto suites = test::read_suites(path->parent_path() / "documents.jsonl");
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  const auto path = test::vector_file("selection/limits.tsv");
+  const auto suites = test::read_suites(path.parent_path() / "documents.jsonl");
+  for (const TsvRow& row : test::read_tsv(path)) {
     INFO(row.at("test"));
     const test::Suite& suite = suites.at(row.at("suite"));
     const std::string text = row.at("prefix") + repeat(row.at("unit"), std::stoi(row.at("count"))) + row.at("suffix");
     const auto selection = Selection::parse(text, *suite.types);
     if (row.at("outcome") == "parse error") {
       REQUIRE_FALSE(selection);
-      // A path ends where the types of fields do; all else has a limit: "more than", "deeper than".
+      // A path ends where its types do; other input runs into a limit: "more than", "deeper than".
       const bool is_path = row.at("test") == "recursion_depth_is_bounded_for_field_exprs";
       CHECK_THAT(selection.error().message(), Catch::Contains(is_path ? "has no member 'foo'" : "than"));
       continue;
@@ -245,9 +241,8 @@ TEST_CASE("selection vectors: nesting and size are limited", "[selection][vector
 }
 
 TEST_CASE("selection vectors: and, or ask their parts in order and no more than needed", "[selection][vectors]") {
-  const auto path = test::shared_path("vectors/selection/short_circuit.tsv");
-  if (!path) return;
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  const auto path = test::vector_file("selection/short_circuit.tsv");
+  for (const TsvRow& row : test::read_tsv(path)) {
     INFO(row.at("expression"));
     std::vector<std::size_t> asked;
     const auto root = tree_of(row.at("expression"), asked);

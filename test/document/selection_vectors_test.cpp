@@ -4,8 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "fjord/document/selection.h"
-#include "support/shared_dir.h"
 #include "support/tsv.h"
+#include "support/vector_file.h"
 
 namespace fjord {
 namespace {
@@ -22,7 +22,8 @@ bool has(const TsvRow& row, const std::string& construct) {
   return std::find(parts.begin(), parts.end(), construct) != parts.end();
 }
 
-/// What a row is about that does not pass; the table in SELECTION.md says why it need not. Empty if it has to.
+/// Returns the feature of a row that need not pass, with the reasons in the table of SELECTION.md; empty if the row has
+/// to pass.
 std::string left_out(const TsvRow& row, const Subject& subject) {
   const bool is_java = row.at("suite").starts_with("java");
   if (has(row, "imported-field")) return "imported fields";
@@ -33,7 +34,7 @@ std::string left_out(const TsvRow& row, const Subject& subject) {
   if (row.at("vespa_internal") == "hash-value") return "values of its hash function";
   if (row.at("expected") == "Error") return "errors while evaluating";
   if (is_java && row.at("expected") == "False" && !row.at("differs_in").empty()) return "False for what is Invalid";
-  // Java says so too where the C++ suites have no such row.
+  // In these rows, too, Java returns False; the C++ suites do not have them.
   if (is_java && row.at("expression") == "test.mymap == \"a\"") return "False for what is Invalid";
   if (is_java && row.at("expression") == "nonexisting.reallynonexisting") return "False for what is Invalid";
   const std::string& expression = row.at("expression");
@@ -44,7 +45,7 @@ std::string left_out(const TsvRow& row, const Subject& subject) {
   return {};
 }
 
-/// The rows that note a limitation also note what would be right.
+/// Returns the expected result; rows that note a limitation also note the right result.
 std::string expected_of(const TsvRow& row) {
   if (row.at("vespa_internal") != "known-limitation") return row.at("expected");
   const std::string marker = "the intended result would be ";
@@ -62,7 +63,7 @@ std::string evaluate(const Selection& selection, const TsvRow& row, const Suite&
   const auto view = DocumentView::open(*suite.types, subject.encoded->header, subject.encoded->body);
   REQUIRE(view);
   const Match match = selection.evaluate(*view);
-  // What the selection says about itself has to agree.
+  // The selection printed and parsed again has to agree.
   const auto again = Selection::parse(selection.to_string(), *suite.types);
   REQUIRE(again);
   CHECK(again->with_now(kNow).evaluate(*view) == match);
@@ -77,11 +78,10 @@ std::string evaluate(const Selection& selection, const TsvRow& row, const Suite&
 }  // namespace
 
 TEST_CASE("selection vectors: conditions on documents", "[selection][vectors]") {
-  const auto path = test::shared_path("vectors/selection/cases.tsv");
-  if (!path) return;
-  const auto suites = test::read_suites(path->parent_path() / "documents.jsonl");
+  const auto path = test::vector_file("selection/cases.tsv");
+  const auto suites = test::read_suites(path.parent_path() / "documents.jsonl");
   test::LeftOut left_out_rows("cases.tsv");
-  for (const TsvRow& row : test::read_tsv(*path)) {
+  for (const TsvRow& row : test::read_tsv(path)) {
     const Suite& suite = suites.at(row.at("suite"));
     const Subject& subject = suite.subjects.at(row.at("doc"));
     const auto selection = Selection::parse(row.at("expression"), *suite.types);

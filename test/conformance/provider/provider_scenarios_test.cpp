@@ -129,7 +129,7 @@ TEST_CASE(
 
 TEST_CASE("persistence: basics: testRemoveMerge: of several removes the newest counts, and hides what is older") {
   const auto engine = engine_with_bucket();
-  CHECK_FALSE(apply(engine->provider(), kBucket, test_remove(1, 10)).existed);  // Of an unknown document.
+  CHECK_FALSE(apply(engine->provider(), kBucket, test_remove(1, 10)).existed);  // The document is unknown.
   const spi::WriteResult newer = apply(engine->provider(), kBucket, test_remove(1, 12));
   CHECK(newer.status.is_ok());
   CHECK_FALSE(newer.existed);

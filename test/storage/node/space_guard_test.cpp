@@ -58,7 +58,7 @@ TEST_CASE("space: a value that moves to and fro around a limit changes the stage
 TEST_CASE("space: a reserve in bytes counts beside the percentages, with a hysteresis of its own") {
   SpaceGuard guard;
   SpaceLimits limits = kLimits;
-  limits.reserve_bytes = 100'000;  // Of 1'000'000.
+  limits.reserve_bytes = 100'000;  // The disk has 1'000'000.
   CHECK(after(guard, 79, limits) == SpaceStage::Normal);
   CHECK(after(guard, 81, limits) == SpaceStage::RefuseExternal);
   CHECK(guard.explain() == "81.0 % used, 190000 bytes free; storage_options.space_reserve_bytes is 100000");

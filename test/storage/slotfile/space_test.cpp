@@ -69,7 +69,7 @@ TEST_CASE("slotfile space: on a full disk removes give their space back while do
   CHECK(store.used() >= full);
   store.provider->set_short_of_space(true);
   store.run_while_read(seconds(5));
-  CHECK(store.used() + 155 * 20'000 < full);  // Of 160 documents; the rest holds their remove entries.
+  CHECK(store.used() + 155 * 20'000 < full);  // 160 documents were removed; their remove entries hold the rest.
   for (int i = 0; i < store.count; i += 5) store.get(i);
 }
 
