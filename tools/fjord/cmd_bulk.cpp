@@ -62,14 +62,6 @@ int run_bulk(const BulkArgs& args, const char* done, F change) {
   return kRefused;
 }
 
-/// Returns the changes: `argument` itself if it begins with a brace; else the content of that file, or of standard
-/// input for "-".
-Result<std::string> changes_of(const std::string& argument) {
-  if (argument.starts_with('{')) return argument;
-  FJORD_TRY_ASSIGN(const auto file, InputFile::open(argument));
-  return file->read_all(kChangesBytesMax);
-}
-
 /// Checks that the changes fit the document type. Returns OK for an unknown type.
 Status check_changes(Client& client, const std::string& type_name, const std::string& changes) {
   FJORD_TRY_ASSIGN(const auto types, client.types());
@@ -89,7 +81,7 @@ int run_bulk_remove(const BulkArgs& args) {
 }
 
 int run_bulk_update(const BulkArgs& args) {
-  const auto changes = changes_of(args.changes);
+  const auto changes = json_argument(args.changes, kChangesBytesMax);
   if (!changes) return report(changes.error());
   Client client = client_of(args.common);
   if (const Status status = ready(client, args.common); !status) return report(status);

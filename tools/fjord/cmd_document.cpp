@@ -203,12 +203,11 @@ int write_one(const DocumentArgs& args, const char* kind, std::string_view exist
               const std::function<Result<rpc::Operation>(const DocumentType&, const DocumentId&, std::string)>& make) {
   const auto id = id_of(args, args.id);
   if (!id) return report(id.error());
-  const auto file = InputFile::open(args.file);
-  if (!file) return report(file.error());
-  const auto text = (*file)->read_all(kFileBytesMax);
-  if (!text) return report(text.error().with_context((*file)->name()));
+  const auto text = json_argument(args.json, kFileBytesMax);
+  if (!text) return report(text.error());
+  const std::string source = args.json.starts_with('{') ? id->str() : args.json;
   auto fields = fields_of(*text, id->str(), kind);
-  if (!fields) return report_failure(fields.error().with_context((*file)->name()));
+  if (!fields) return report_failure(fields.error().with_context(source));
   auto connection = connect_to(args.common);
   if (!connection) return report(connection.error());
   SyncClient client = (*connection)->sync();
@@ -216,7 +215,7 @@ int write_one(const DocumentArgs& args, const char* kind, std::string_view exist
   const auto type = type_of(**connection, *id);
   if (!type) return report(type.error());
   auto operation = make(**type, *id, std::move(*fields));
-  if (!operation) return report_failure(operation.error().with_context((*file)->name()));
+  if (!operation) return report_failure(operation.error().with_context(source));
   add_options(args, *operation);
   const OperationOutcome outcome = client.execute(std::move(*operation));
   if (!outcome.is_ok()) {

@@ -63,9 +63,9 @@ struct DocumentArgs {
   std::vector<std::string> ids;  ///< For get, remove.
   std::string id;                ///< For put, update.
   std::string type;              ///< Type for ids without one; empty: each id names its type.
-  std::string file;
-  std::string condition;  ///< For put, update, remove.
-  bool create = false;    ///< For put, update.
+  std::string json;              ///< For put, update: fields or changes, or the file that has them, or "-".
+  std::string condition;         ///< For put, update, remove.
+  bool create = false;           ///< For put, update.
   std::string durability = "default";
   std::string token;
   std::string fields;  ///< For get.

@@ -65,4 +65,11 @@ double InputFile::part_read() const {
   return static_cast<double>(gzoffset(file_.get())) / static_cast<double>(size_);
 }
 
+Result<std::string> json_argument(const std::string& argument, std::size_t bytes_max) {
+  if (argument.starts_with('{')) return argument;
+  FJORD_TRY_ASSIGN(const auto file, InputFile::open(argument));
+  Result<std::string> text = file->read_all(bytes_max);
+  return text ? std::move(text) : Result<std::string>(text.error().with_context(file->name()));
+}
+
 }  // namespace fjord::cli

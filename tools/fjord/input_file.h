@@ -36,4 +36,8 @@ class InputFile {
   std::uint64_t size_;
 };
 
+/// Returns a JSON object that is given on the command line: `argument` itself if it begins with a brace, else the
+/// content of that file, or of standard input for "-". Errors: those of InputFile, with its name.
+Result<std::string> json_argument(const std::string& argument, std::size_t bytes_max);
+
 }  // namespace fjord::cli

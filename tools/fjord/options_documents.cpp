@@ -97,45 +97,45 @@ void add_feeds(CLI::App& app, FeedArgs& args, Action& action) {
   add_feed_options(*feed, args);
   feed->callback([&] { action = [&] { return run_feed(args); }; });
 
-  CLI::App* import = command(
+  CLI::App* rows = command(
       app, "import", "Stores the rows of a table, or what `fjord export` wrote: CSV with a header row, JSONL, Parquet",
       "fjord import --type car --id-field vin cars.csv\n  fjord import music.jsonl.gz");
-  import->add_option("FILE", args.files, "FILE.csv, FILE.jsonl or FILE.parquet, the first two also in gzip format")
+  rows->add_option("FILE", args.files, "FILE.csv, FILE.jsonl or FILE.parquet, the first two also in gzip format")
       ->required();
-  import->add_option("--type", args.type, "Document type of the rows; without, they are what `fjord export` wrote")
+  rows->add_option("--type", args.type, "Document type of the rows; without, they are what `fjord export` wrote")
       ->type_name("TYPE");
   CLI::Option* id_field =
-      import->add_option("--id-field", args.id_field, "Column whose value makes the id, id:NAMESPACE:TYPE::VALUE")
+      rows->add_option("--id-field", args.id_field, "Column whose value makes the id, id:NAMESPACE:TYPE::VALUE")
           ->type_name("FIELD");
-  CLI::Option* id_row = import->add_flag("--id-row", args.id_row, "Make the id of the number of the row, from 1");
+  CLI::Option* id_row = rows->add_flag("--id-row", args.id_row, "Make the id of the number of the row, from 1");
   id_row->excludes(id_field);
-  import->add_option("--resume", args.resume_file, "Keep in this file how far it is, and go on from it if it is there")
+  rows->add_option("--resume", args.resume_file, "Keep in this file how far it is, and go on from it if it is there")
       ->type_name("FILE");
-  import->add_option("--namespace", args.namespace_, "Namespace of the ids (default: the type)")->type_name("NAME");
-  add_feed_options(*import, args);
-  import->callback([&, id_field, id_row] {
+  rows->add_option("--namespace", args.namespace_, "Namespace of the ids (default: the type)")->type_name("NAME");
+  add_feed_options(*rows, args);
+  rows->callback([&, id_field, id_row] {
     const bool has_id = !id_field->empty() || !id_row->empty();
-  if (args.type.empty() && has_id) throw CLI::RequiredError("--type");
-  if (!args.type.empty() && !has_id) throw CLI::RequiredError("--id-field or --id-row");
-  action = [&] { return run_import(args); };
-});
-}  // namespace fjord::cli
+    if (args.type.empty() && has_id) throw CLI::RequiredError("--type");
+    if (!args.type.empty() && !has_id) throw CLI::RequiredError("--id-field or --id-row");
+    action = [&] { return run_import(args); };
+  });
+}
 
 void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& action) {
   CLI::App* put = command(app, "put", "Stores one document: a JSON object of its fields, or a line that `get` printed",
-                          "echo '{\"title\": \"Help!\"}' | fjord put id:shop:music::1 -");
+                          "fjord put id:shop:music::1 '{\"title\": \"Help!\"}'");
   put->add_option("ID", args.id, "Document id")->required();
-  put->add_option("FILE", args.file, "JSON file, or - for standard input")->required();
+  put->add_option("FIELDS", args.json, "JSON object of the fields, a file, or - for standard input")->required();
   add_type(*put, args, false);
   add_write_options(*put, args, true);
   add_common(*put, args.common);
   put->callback([&] { action = [&] { return run_put(args); }; });
-  CLI::App* update = command(
-      app, "update", "Changes fields of one document, or of all that match: a JSON object of paths and actions",
-      "echo '{\"plays\": {\"increment\": 1}}' | fjord update id:shop:music::1 - --condition 'music.year > 1965'\n"
-      "  fjord update --where 'music.year > 1965' --type music '{\"old\": {\"assign\": false}}' --yes");
+  CLI::App* update =
+      command(app, "update", "Changes fields of one document, or of all that match: a JSON object of paths and actions",
+              "fjord update id:shop:music::1 '{\"plays\": {\"increment\": 1}}' --condition 'music.year > 1965'\n"
+              "  fjord update --where 'music.year > 1965' --type music '{\"old\": {\"assign\": false}}' --yes");
   update->add_option("ID", args.id, "Document id; with --where: the changes, as JSON, a file, or -")->required();
-  update->add_option("FILE", args.file, "JSON file, or - for standard input");
+  update->add_option("CHANGES", args.json, "JSON object of the changes, a file, or - for standard input");
   add_type(*update, args, true);
   add_write_options(*update, args, true);
   add_bulk_options(*update, bulk);
@@ -143,12 +143,12 @@ void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& ac
   update->callback([&, update] {
     if (is_bulk(*update, args.type)) {
       bulk.type = args.type;
-      if (!args.file.empty()) throw CLI::ExcludesError("--where", "FILE");
+      if (!args.json.empty()) throw CLI::ExcludesError("--where", "CHANGES");
       bulk.changes = args.id;
       bulk.common = args.common;
       action = [&] { return run_bulk_update(bulk); };
     } else {
-      if (args.file.empty()) throw CLI::RequiredError("FILE");
+      if (args.json.empty()) throw CLI::RequiredError("CHANGES");
       action = [&] { return run_update(args); };
     }
   });
