@@ -125,7 +125,7 @@ void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& ac
   CLI::App* put = command(app, "put", "Stores one document: a JSON object of its fields, or a line that `get` printed",
                           "fjord put id:shop:music::1 '{\"title\": \"Help!\"}'");
   put->add_option("ID", args.id, "Document id")->required();
-  put->add_option("FIELDS", args.json, "JSON object of the fields, a file, or - for standard input")->required();
+  put->add_option("FILE", args.json, "JSON file, - for standard input, or the JSON object itself")->required();
   add_type(*put, args, false);
   add_write_options(*put, args, true);
   add_common(*put, args.common);
@@ -135,7 +135,7 @@ void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& ac
               "fjord update id:shop:music::1 '{\"plays\": {\"increment\": 1}}' --condition 'music.year > 1965'\n"
               "  fjord update --where 'music.year > 1965' --type music '{\"old\": {\"assign\": false}}' --yes");
   update->add_option("ID", args.id, "Document id; with --where: the changes, as JSON, a file, or -")->required();
-  update->add_option("CHANGES", args.json, "JSON object of the changes, a file, or - for standard input");
+  update->add_option("FILE", args.json, "JSON file, - for standard input, or the JSON object itself");
   add_type(*update, args, true);
   add_write_options(*update, args, true);
   add_bulk_options(*update, bulk);
@@ -143,12 +143,12 @@ void add_documents(CLI::App& app, DocumentArgs& args, BulkArgs& bulk, Action& ac
   update->callback([&, update] {
     if (is_bulk(*update, args.type)) {
       bulk.type = args.type;
-      if (!args.json.empty()) throw CLI::ExcludesError("--where", "CHANGES");
+      if (!args.json.empty()) throw CLI::ExcludesError("--where", "FILE");
       bulk.changes = args.id;
       bulk.common = args.common;
       action = [&] { return run_bulk_update(bulk); };
     } else {
-      if (args.json.empty()) throw CLI::RequiredError("CHANGES");
+      if (args.json.empty()) throw CLI::RequiredError("FILE");
       action = [&] { return run_update(args); };
     }
   });
