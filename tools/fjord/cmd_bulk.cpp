@@ -85,9 +85,10 @@ int run_bulk_update(const BulkArgs& args) {
   if (!changes) return report(changes.error());
   Client client = client_of(args.common);
   if (const Status status = ready(client, args.common); !status) return report(status);
-  if (const Status status = check_changes(client, args.type, *changes); !status) return report_failure(status);
-  return run_bulk(args, "updated",
-                  [&](BulkOptions options) { return client.update_where(args.where, *changes, std::move(options)); });
+  if (const Status status = check_changes(client, args.type, changes->text); !status) return report_failure(status);
+  return run_bulk(args, "updated", [&](BulkOptions options) {
+    return client.update_where(args.where, changes->text, std::move(options));
+  });
 }
 
 }  // namespace fjord::cli

@@ -203,11 +203,10 @@ int write_one(const DocumentArgs& args, const char* kind, std::string_view exist
               const std::function<Result<rpc::Operation>(const DocumentType&, const DocumentId&, std::string)>& make) {
   const auto id = id_of(args, args.id);
   if (!id) return report(id.error());
-  const auto text = json_argument(args.json, kFileBytesMax);
-  if (!text) return report(text.error());
-  const std::string source = args.json.starts_with('{') ? id->str() : args.json;
-  auto fields = fields_of(*text, id->str(), kind);
-  if (!fields) return report_failure(fields.error().with_context(source));
+  const auto json = json_argument(args.json, kFileBytesMax);
+  if (!json) return report(json.error());
+  auto fields = fields_of(json->text, id->str(), kind);
+  if (!fields) return report_failure(fields.error().with_context(json->source));
   auto connection = connect_to(args.common);
   if (!connection) return report(connection.error());
   SyncClient client = (*connection)->sync();
@@ -215,7 +214,7 @@ int write_one(const DocumentArgs& args, const char* kind, std::string_view exist
   const auto type = type_of(**connection, *id);
   if (!type) return report(type.error());
   auto operation = make(**type, *id, std::move(*fields));
-  if (!operation) return report_failure(operation.error().with_context(source));
+  if (!operation) return report_failure(operation.error().with_context(json->source));
   add_options(args, *operation);
   const OperationOutcome outcome = client.execute(std::move(*operation));
   if (!outcome.is_ok()) {

@@ -65,11 +65,12 @@ double InputFile::part_read() const {
   return static_cast<double>(gzoffset(file_.get())) / static_cast<double>(size_);
 }
 
-Result<std::string> json_argument(const std::string& argument, std::size_t bytes_max) {
-  if (argument.starts_with('{')) return argument;
+Result<JsonArgument> json_argument(const std::string& argument, std::size_t bytes_max) {
+  if (argument.starts_with('{')) return JsonArgument{argument, "command line"};
   FJORD_TRY_ASSIGN(const auto file, InputFile::open(argument));
-  Result<std::string> text = file->read_all(bytes_max);
-  return text ? std::move(text) : Result<std::string>(text.error().with_context(file->name()));
+  auto text = file->read_all(bytes_max);
+  if (!text) return text.error().with_context(file->name());
+  return JsonArgument{std::move(*text), file->name()};
 }
 
 }  // namespace fjord::cli
