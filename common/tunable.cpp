@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "fjord/common/log.h"
+#include "fjord/common/setting.h"
 
 namespace fjord {
 
@@ -18,6 +19,45 @@ Status Tunable::set(std::int64_t value) {
   }
   value_.store(value, std::memory_order_relaxed);
   return Status::ok();
+}
+
+namespace {
+
+Unit unit_of(SettingType type) {
+  switch (type) {
+    case SettingType::Bytes:
+      return Unit::Bytes;
+    case SettingType::Time:
+      return Unit::Milliseconds;
+    case SettingType::Ratio:
+      return Unit::Ratio;
+    case SettingType::Integer:
+    case SettingType::Boolean:
+      break;
+  }
+  return Unit::Count;
+}
+
+const SettingDeclaration& setting_named(std::string_view name) {
+  const SettingDeclaration* setting = find_setting(name);
+  FJORD_CHECK_MSG(setting != nullptr, std::string(name));
+  return *setting;
+}
+
+}  // namespace
+
+Tunable& TunableRegistry::declare(std::string_view setting) {
+  return declare(setting, setting_named(setting).default_value);
+}
+
+Tunable& TunableRegistry::declare(std::string_view setting, std::int64_t default_value) {
+  const SettingDeclaration& known = setting_named(setting);
+  return declare({.name = std::string(known.name),
+                  .unit = unit_of(known.type),
+                  .default_value = default_value,
+                  .min = known.min,
+                  .max = known.max,
+                  .help = std::string(known.meaning)});
 }
 
 Tunable& TunableRegistry::declare(const Tunable::Declaration& declaration) {

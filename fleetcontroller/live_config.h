@@ -8,35 +8,18 @@
 #include <vector>
 
 #include "fjord/common/result.h"
+#include "fjord/common/setting.h"
 #include "fjord/rpc/messages.h"
 
-/// The live configuration: settings that change for all nodes at once while the cluster runs. One table declares them.
-/// Values are stored and sent as integers in the base unit of their type, as tunables need them.
+/// The live configuration: settings that change for all nodes at once while the cluster runs. The table of setting.h
+/// declares them. Values are stored and sent as integers in the base unit of their type, as tunables need them.
 namespace fjord::fleetcontroller {
 
-/// The form of a setting's value. An operator types bytes as "64MiB", a duration as "1500ms", a ratio as "0.75", a
-/// boolean as "true". The integers are bytes, milliseconds, percent, 0 or 1, and the index of a choice.
-enum class SettingType { Integer, Bytes, Duration, Ratio, Boolean, Choice };
+/// Returns the setting with that name if `fjord config set` can change it; null otherwise.
+const SettingDeclaration* find_live_setting(std::string_view name);
 
-struct SettingDeclaration {
-  std::string_view name;
-  SettingType type = SettingType::Integer;
-  /// Default with its unit, in force without a live value and without a key in the configuration file. Empty: depends
-  /// on the machine.
-  std::string_view default_text;
-  std::int64_t min = 0;
-  std::int64_t max = 0;
-  std::string_view choices;  ///< With type Choice: "a|b|c".
-  std::string_view used_by;
-  std::string_view meaning;
-};
-
-/// Returns all settings, ordered by name.
-std::span<const SettingDeclaration> settings();
-/// Returns the setting with that name; null if there is none.
-const SettingDeclaration* find_setting(std::string_view name);
-
-/// Parses a value with its unit into the integer. Errors: InvalidArgument with the setting and valid values.
+/// Parses a value with its unit into the integer. An operator types bytes as "64MiB", a duration as "1500ms", a ratio
+/// as "0.75", a boolean as "true". Errors: InvalidArgument with the setting and valid values.
 Result<std::int64_t> parse_setting(const SettingDeclaration& setting, std::string_view text);
 /// Returns the integer as text, in the largest unit that is exact.
 std::string setting_text(const SettingDeclaration& setting, std::int64_t value);
@@ -50,11 +33,11 @@ Result<SettingValues> change_settings(const SettingValues& values, const rpc::Ch
 std::vector<std::string> differences(const SettingValues& before, const SettingValues& after);
 /// Returns the value of a setting, or `otherwise` if it is at its default.
 std::int64_t value_or(const SettingValues& values, std::string_view name, std::int64_t otherwise);
-/// Returns the value of a setting, or its declared default.
+/// Returns the value of a setting that has a default, or that default.
 std::int64_t value_or_default(const SettingValues& values, std::string_view name);
 /// Returns "name=value" of each setting, as sent to nodes.
 std::vector<std::string> as_list(const SettingValues& values);
-/// Returns the reference of all settings as a Markdown page.
+/// Returns the reference of all live settings as a Markdown table.
 std::string settings_page();
 
 }  // namespace fjord::fleetcontroller

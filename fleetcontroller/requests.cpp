@@ -376,14 +376,12 @@ rpc::GetConfigReply Controller::config() const {
   reply.config_version = record_.config_version();
   const std::vector<SettingUser> users = setting_users();
   for (const SettingDeclaration& setting : settings()) {
+    if (!setting.is_live) continue;
     rpc::Setting said;
     said.name = setting.name;
-    static constexpr const char* kTypes[] = {"integer", "bytes", "duration", "ratio", "bool", ""};
-    said.type = setting.type == SettingType::Choice ? std::string(setting.choices)
-                                                    : kTypes[static_cast<std::size_t>(setting.type)];
-    if (!setting.default_text.empty()) {  // Same form as the value in force: 1min for 60s.
-      said.default_value = setting_text(setting, parse_setting(setting, setting.default_text).value());
-    }
+    static constexpr const char* kTypes[] = {"integer", "bytes", "duration", "ratio", "bool"};
+    said.type = kTypes[static_cast<std::size_t>(setting.type)];
+    if (setting.has_default()) said.default_value = setting_text(setting, setting.default_value);
     said.min = setting_text(setting, setting.min);
     said.max = setting_text(setting, setting.max);
     if (record_.config().contains(said.name))
@@ -406,7 +404,7 @@ rpc::GetConfigReply Controller::config() const {
   for (const ConfigVersion& version : record_.configs) {
     reply.versions.push_back({version.version, version.unix_us, version.who, {}});
     for (const auto& [name, value] : version.values) {
-      const SettingDeclaration* setting = find_setting(name);
+      const SettingDeclaration* setting = find_live_setting(name);
       reply.versions.back().values.push_back(
           name + "=" + (setting == nullptr ? value : setting_text(*setting, value_or(version.values, name, 0))));
     }
@@ -437,8 +435,8 @@ std::vector<SettingUser> Controller::setting_users() const {
 BaseSettings Controller::own_settings() const {
   BaseSettings base;
   for (const SettingDeclaration& setting : settings()) {
-    const bool is_own = setting.used_by == "fleet controller" && !setting.default_text.empty();
-    if (is_own) base[std::string(setting.name)] = {parse_setting(setting, setting.default_text).value(), kFromProgram};
+    const bool is_own = setting.is_live && setting.used_by == settings_table::kController && setting.has_default();
+    if (is_own) base[std::string(setting.name)] = {setting.default_value, kFromProgram};
   }
   const auto source = [&](const char* name) {
     return options_.settings_from_file.contains(name) ? kFromFile : kFromProgram;

@@ -22,50 +22,34 @@ std::optional<std::int64_t> integer(std::string_view text) {
   return value;
 }
 
-std::optional<Value> live_value(const SettingValues& live, const std::string& name) {
-  const auto found = live.find(name);
+std::optional<Value> live_value(const SettingValues& live, std::string_view name) {
+  const auto found = live.find(std::string(name));
   if (found == live.end()) return std::nullopt;
   const auto value = integer(found->second);
   return value ? std::optional(Value{*value, kFromLive, false}) : std::nullopt;
 }
 
-bool refuses(const SettingUser& user, const std::string& name) {
+bool refuses(const SettingUser& user, std::string_view name) {
   return std::any_of(user.refused.begin(), user.refused.end(),
-                     [&](const std::string& error) { return error.starts_with(name + ":"); });
+                     [&](const std::string& error) { return error.starts_with(std::string(name) + ":"); });
 }
 
 /// Returns the value in force at the process. Empty: the process does not use the setting or has not reported it.
-std::optional<Value> value_at(const SettingUser& user, const SettingValues& live, const std::string& name) {
-  const auto base = user.base.find(name);
+std::optional<Value> value_at(const SettingUser& user, const SettingValues& live, std::string_view name) {
+  const auto base = user.base.find(std::string(name));
   if (base == user.base.end()) return std::nullopt;
   const auto set = live_value(live, name);
   if (set && user.has_live && !refuses(user, name)) return set;
   return Value{base->second.value, base->second.source, base->second.yields};
 }
 
-std::string text_of(const std::string& name, std::int64_t value) {
+std::string text_of(std::string_view name, std::int64_t value) {
   if (const SettingDeclaration* setting = find_setting(name)) return setting_text(*setting, value);
   return fmt::format("{}", value);
 }
 
-/// A rule between two settings: `lower` <= `upper`, or with `strict` `lower` < `upper`.
-struct Rule {
-  const char* lower;
-  const char* upper;
-  bool strict;
-  const char* why;
-};
-constexpr Rule kRules[] = {
-    {"controller.lease", "controller.down_after", true,
-     "a distributor must not read on its own word when others may already count it as down"},
-    {kPollInterval, "controller.down_after", true, "every node would count as down between two polls"},
-    {"maintenance.bytes_per_s_min", "maintenance.bytes_per_s", false, "the least would be more than the most"},
-    {"distributor.document_bytes_warn", "distributor.document_bytes_max", false,
-     "documents would be refused before anything is reported"},
-};
-
 /// Returns how the process breaks the rule. Empty: the rule holds, or the process does not have both settings.
-std::string broken_at(const Rule& rule, const SettingValues& live, const SettingUser& user) {
+std::string broken_at(const SettingRule& rule, const SettingValues& live, const SettingUser& user) {
   // A value that is about to be stored will be in force at every process that knows the setting.
   SettingUser all = user;
   all.has_live = true;
@@ -73,15 +57,15 @@ std::string broken_at(const Rule& rule, const SettingValues& live, const Setting
   const auto lower = value_at(all, live, rule.lower);
   const auto upper = value_at(all, live, rule.upper);
   if (!lower || !upper || lower->yields) return {};
-  if (rule.strict ? lower->value < upper->value : lower->value <= upper->value) return {};
+  if (rule.is_strict ? lower->value < upper->value : lower->value <= upper->value) return {};
   return fmt::format("{} ({}, {}) has to be {} {} ({}, {}), or {}", rule.lower, text_of(rule.lower, lower->value),
-                     lower->source, rule.strict ? "less than" : "at most", rule.upper,
+                     lower->source, rule.is_strict ? "less than" : "at most", rule.upper,
                      text_of(rule.upper, upper->value), upper->source, rule.why);
 }
 
-bool differs(const SettingValues& before, const SettingValues& after, const std::string& name) {
-  const auto old = before.find(name);
-  const auto now = after.find(name);
+bool differs(const SettingValues& before, const SettingValues& after, std::string_view name) {
+  const auto old = before.find(std::string(name));
+  const auto now = after.find(std::string(name));
   if (old == before.end() || now == after.end()) return (old == before.end()) != (now == after.end());
   return old->second != now->second;
 }
@@ -90,10 +74,8 @@ bool differs(const SettingValues& before, const SettingValues& after, const std:
 SettingUser declared_defaults() {
   SettingUser user{.name = "the defaults"};
   for (const SettingDeclaration& setting : settings()) {
-    if (setting.default_text.empty()) continue;
-    const Result<std::int64_t> value = parse_setting(setting, setting.default_text);
-    if (!value) continue;
-    user.base[std::string(setting.name)] = {*value, kFromProgram, setting.name == "controller.lease"};
+    if (!setting.has_default()) continue;
+    user.base[std::string(setting.name)] = {setting.default_value, kFromProgram, setting.name == "controller.lease"};
   }
   return user;
 }
@@ -136,8 +118,8 @@ void add_value_in_force(rpc::Setting& said, const SettingDeclaration& setting, c
                    [](const Group& a, const Group& b) { return a.nodes.size() > b.nodes.size(); });
   if (groups.empty()) {
     const auto set = live_value(live, name);
-    if (!set && setting.default_text.empty()) return;
-    said.in_force = set ? setting_text(setting, set->value) : std::string(setting.default_text);
+    if (!set && !setting.has_default()) return;
+    said.in_force = setting_text(setting, set ? set->value : setting.default_value);
     said.source = set ? kFromLive : kFromProgram;
     return;
   }
@@ -153,15 +135,16 @@ void add_value_in_force(rpc::Setting& said, const SettingDeclaration& setting, c
 
 Status check_rules(const SettingValues& before, const SettingValues& after, const std::vector<SettingUser>& users) {
   const SettingUser defaults = declared_defaults();
-  for (const Rule& rule : kRules) {
+  for (const SettingRule& rule : setting_rules()) {
     if (!differs(before, after, rule.lower) && !differs(before, after, rule.upper)) continue;
     bool is_known = false;
     for (const SettingUser& user : users) {
-      is_known = is_known || user.base.contains(rule.upper);
+      is_known = is_known || user.base.contains(std::string(rule.upper));
       const std::string broken = broken_at(rule, after, user);
       if (!broken.empty()) return {StatusCode::InvalidArgument, fmt::format("{}: {}", user.name, broken)};
     }
-    if (is_known) continue;
+    // The processes of a cluster do not report a setting that only the configuration file sets.
+    if (is_known || find_live_setting(rule.upper) == nullptr) continue;
     const std::string broken = broken_at(rule, after, defaults);
     if (!broken.empty()) return {StatusCode::InvalidArgument, broken};
   }
@@ -171,7 +154,7 @@ Status check_rules(const SettingValues& before, const SettingValues& after, cons
 std::vector<std::string> broken_rules(const SettingValues& live, const std::vector<SettingUser>& users) {
   std::vector<std::string> lines;
   for (const SettingUser& user : users) {
-    for (const Rule& rule : kRules) {
+    for (const SettingRule& rule : setting_rules()) {
       const std::string broken = broken_at(rule, live, user);
       if (!broken.empty()) lines.push_back(user.name + ": " + broken);
     }

@@ -59,31 +59,10 @@ JobService::Impl::Impl(const JobServiceOptions& options, Runtime& runtime, rpc::
       records_(records),
       random_(runtime.random.fork()),
       metrics_(runtime.metrics),
-      task_memory_(task_memory_tunable(runtime.tunables)),
-      job_memory_(runtime.tunables.declare(
-          {.name = "mapreduce.job_memory_bytes",
-           .unit = Unit::Bytes,
-           .default_value = std::int64_t{256} << 20,
-           .min = std::int64_t{4} << 10,
-           .max = std::int64_t{64} << 30,
-           .help = "The most that groups and results of one job take in the distributor process that runs it. A job "
-                   "that needs more goes through the store."})),
-      p99_target_(runtime.tunables.declare(
-          {.name = "mapreduce.foreground_p99_target_ms",
-           .unit = Unit::Milliseconds,
-           .default_value = 0,
-           .min = 0,
-           .max = 60'000,
-           .help =
-               "Jobs run fewer tasks while 99 % of the operations that somebody waits for, as this distributor sees "
-               "them, take longer than this; 0: they do not look at it."})),
-      results_retention_(
-          runtime.tunables.declare({.name = "mapreduce.results_retention",
-                                    .unit = Unit::Milliseconds,
-                                    .default_value = std::chrono::milliseconds(std::chrono::hours(24 * 7)).count(),
-                                    .min = 0,
-                                    .max = std::chrono::milliseconds(std::chrono::hours(24 * 3650)).count(),
-                                    .help = "Results of a job are removed so long after its end; 0: never."})),
+      task_memory_(runtime.tunables.declare("mapreduce.task_memory_bytes")),
+      job_memory_(runtime.tunables.declare("mapreduce.job_memory_bytes")),
+      p99_target_(runtime.tunables.declare("mapreduce.foreground_p99_target_ms")),
+      results_retention_(runtime.tunables.declare("mapreduce.results_retention")),
       foreground_(runtime.metrics.histogram("fjord_distributor_foreground_seconds",
                                             "From arrival to answer, of operations that are not in the background")),
       executor_(runtime.scheduler.make_interactive_executor("jobs")),

@@ -1,11 +1,11 @@
 #include "job_settings.h"
 
-#include <array>
 #include <charconv>
-#include <cmath>
 #include <fmt/core.h>
 #include <map>
 #include <optional>
+
+#include "fjord/common/byte_units.h"
 
 namespace fjord::mapreduce {
 namespace {
@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kDeadLettersLimit = 10'000;
 constexpr std::uint64_t kVisitorsLimit = 1024;
 constexpr std::uint64_t kWeightLimit = 1000;
-constexpr double kBytesLimit = 1e15;
+constexpr std::int64_t kBytesLimit = 1'000'000'000'000'000;
 
 Status wrong(const rpc::Parameter& setting, std::string_view what) {
   return Status(StatusCode::InvalidArgument, fmt::format("{}={}: {}", setting.name, setting.value, what));
@@ -27,9 +27,11 @@ std::optional<std::uint64_t> whole_number(std::string_view text) {
 }
 
 Status take_bytes(const rpc::Parameter& setting, std::uint64_t& into) {
-  const auto bytes = parse_byte_count(setting.value);
-  if (!bytes) return wrong(setting, bytes.error().message());
-  into = *bytes;
+  std::string_view text = setting.value;
+  if (text.ends_with("/s")) text.remove_suffix(2);
+  const auto bytes = parse_bytes(text);
+  if (!bytes || *bytes > kBytesLimit) return wrong(setting, "it is a number of bytes, as 64MiB, 10MB or 1500");
+  into = static_cast<std::uint64_t>(*bytes);
   return Status::ok();
 }
 
@@ -47,32 +49,6 @@ Status take_number(const rpc::Parameter& setting, std::uint64_t max, std::uint64
 }
 
 }  // namespace
-
-Result<std::uint64_t> parse_byte_count(std::string_view text) {
-  static constexpr std::array<std::pair<std::string_view, double>, 11> kUnits{{{"", 1},
-                                                                               {"B", 1},
-                                                                               {"k", 1e3},
-                                                                               {"kB", 1e3},
-                                                                               {"M", 1e6},
-                                                                               {"MB", 1e6},
-                                                                               {"G", 1e9},
-                                                                               {"GB", 1e9},
-                                                                               {"KiB", 1024},
-                                                                               {"MiB", 1024.0 * 1024},
-                                                                               {"GiB", 1024.0 * 1024 * 1024}}};
-  double number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  std::string_view unit = text.substr(static_cast<std::size_t>(end - text.data()));
-  if (unit.starts_with(' ')) unit.remove_prefix(1);
-  if (unit.ends_with("/s")) unit.remove_suffix(2);
-  for (const auto& [name, factor] : kUnits) {
-    if (error != std::errc() || unit != name) continue;
-    const double bytes = std::round(number * factor);
-    if (!(bytes >= 0) || bytes > kBytesLimit) break;
-    return static_cast<std::uint64_t>(bytes);
-  }
-  return Status(StatusCode::InvalidArgument, "it is a number of bytes, as 64MiB, 10MB or 1500");
-}
 
 Result<JobSettings> JobSettings::parse(const std::vector<rpc::Parameter>& settings) {
   JobSettings parsed;

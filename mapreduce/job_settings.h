@@ -38,8 +38,4 @@ struct JobSettings {
 std::vector<rpc::Parameter> merge_settings(const std::vector<rpc::Parameter>& settings,
                                            const std::vector<rpc::Parameter>& changes);
 
-/// Parses "64 MiB", "10MB", "1.5 GB" or "0" into bytes; kB, MB and GB are powers of 1000, KiB, MiB and GiB powers of
-/// 1024. Errors: InvalidArgument.
-Result<std::uint64_t> parse_byte_count(std::string_view text);
-
 }  // namespace fjord::mapreduce

@@ -148,51 +148,17 @@ Result<std::unique_ptr<visitors::Visitor>> make_map_visitor(std::shared_ptr<Task
       new MapVisitor(std::move(shared), context, std::move(spec), std::move(input), std::move(application)));
 }
 
-Tunable& task_memory_tunable(TunableRegistry& tunables) {
-  return tunables.declare({.name = "mapreduce.task_memory_bytes",
-                           .unit = Unit::Bytes,
-                           .default_value = std::int64_t{64} << 20,
-                           .min = std::int64_t{4} << 10,
-                           .max = std::int64_t{64} << 30,
-                           .help = "The most that the groups of one map or reduce task take in memory; what is beyond "
-                                   "goes to disk, or to the job's runner."});
-}
-
-namespace {
-
-Tunable& spill_tunable(TunableRegistry& tunables) {
-  return tunables.declare({.name = "mapreduce.task_spill_bytes",
-                           .unit = Unit::Bytes,
-                           .default_value = std::int64_t{16} << 30,
-                           .min = 0,
-                           .max = std::int64_t{1} << 50,
-                           .help =
-                               "The most that one map or reduce task writes to disk for groups that do not fit into "
-                               "mapreduce.task_memory_bytes; a task that needs more fails with TOO_LARGE."});
-}
-
-Tunable& partials_tunable(TunableRegistry& tunables) {
-  return tunables.declare({.name = "mapreduce.incremental_bytes",
-                           .unit = Unit::Bytes,
-                           .default_value = std::int64_t{256} << 20,
-                           .min = 0,
-                           .max = std::int64_t{1} << 50,
-                           .help = "Memory of a storage node for what incremental jobs keep for their next run."});
-}
-
-}  // namespace
-
 TaskContext::TaskContext(const ApplicationRegistry& known, DocumentSink& documents, TaskOptions chosen,
                          Runtime& runtime)
     : applications(known),
       sink(documents),
       options(std::move(chosen)),
       clock(runtime.clock),
-      memory(task_memory_tunable(runtime.tunables)),
-      spill_limit(spill_tunable(runtime.tunables)),
+      memory(runtime.tunables.declare("mapreduce.task_memory_bytes")),
+      spill_limit(runtime.tunables.declare("mapreduce.task_spill_bytes")),
       metrics(runtime.metrics),
       spills(runtime.env, options.spill_directory),
-      partials(partials_tunable(runtime.tunables), runtime.metrics),
+      partials(runtime.tunables.declare("mapreduce.incremental_bytes"), runtime.metrics),
       unit_seed(runtime.random.next()) {}
 
 void add_task_visitors(visitors::VisitorRegistry& registry, const ApplicationRegistry& applications, DocumentSink& sink,

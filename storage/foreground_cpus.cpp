@@ -4,13 +4,7 @@ namespace fjord::storage {
 
 ForegroundCpus::ForegroundCpus(Runtime& runtime)
     : scheduler_(runtime.scheduler),
-      percent_(runtime.tunables.declare(
-          {.name = "storage.foreground_cpu_percent",
-           .unit = Unit::Count,
-           .default_value = 25,
-           .min = 0,
-           .max = 100,
-           .help = "Processors, rounded up, that visitors and jobs keep off while users' operations come"})),
+      percent_(runtime.tunables.declare("storage.foreground_cpu_percent")),
       kept_free_(runtime.metrics.gauge("fjord_storage_foreground_cpus",
                                        "Processors that visitors and jobs keep off now, for users' operations")) {}
 

@@ -6,8 +6,6 @@
 namespace fjord::storage {
 namespace {
 
-constexpr std::int64_t kBytesMax = std::int64_t{1} << 40;
-
 Counter& moved_bytes(MetricRegistry& metrics, const char* direction) {
   return metrics.counter("fjord_storage_maintenance_bytes_total",
                          "Documents moved by merges, or read in search of garbage", {{"direction", direction}});
@@ -16,25 +14,9 @@ Counter& moved_bytes(MetricRegistry& metrics, const char* direction) {
 }  // namespace
 
 MaintenanceBudget::MaintenanceBudget(Runtime& runtime)
-    : ceiling_(runtime.tunables.declare({.name = "maintenance.bytes_per_s",
-                                         .unit = Unit::Bytes,
-                                         .default_value = std::int64_t{128} << 20,
-                                         .min = 1024,
-                                         .max = kBytesMax,
-                                         .help = "A storage node moves no more than that for maintenance"})),
-      floor_(runtime.tunables.declare({.name = "maintenance.bytes_per_s_min",
-                                       .unit = Unit::Bytes,
-                                       .default_value = std::int64_t{4} << 20,
-                                       .min = 1024,
-                                       .max = kBytesMax,
-                                       .help = "And no less, if there is so much to move, however long users wait"})),
-      moves_(runtime.tunables.declare(
-          {.name = "maintenance.moves_bytes_per_s",
-           .unit = Unit::Bytes,
-           .default_value = std::int64_t{16} << 20,
-           .min = 1024,
-           .max = kBytesMax,
-           .help = "And no more of data that only changes its place, while users' operations come"})),
+    : ceiling_(runtime.tunables.declare("maintenance.bytes_per_s")),
+      floor_(runtime.tunables.declare("maintenance.bytes_per_s_min")),
+      moves_(runtime.tunables.declare("maintenance.moves_bytes_per_s")),
       controller_(limits()),
       rate_(controller_.bytes_per_s()),
       in_(moved_bytes(runtime.metrics, "in")),

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "fjord/common/env.h"
+#include "fjord/common/setting.h"
 #include "fjord/common/status.h"
 
 namespace fjord::storage {
@@ -23,11 +24,11 @@ std::string_view to_string(SpaceStage stage);
 /// The thresholds of the stages, in percent of the disk that are used, and how far the use must fall for a stage to
 /// end.
 struct SpaceLimits {
-  std::int64_t warn_percent = 85;
-  std::int64_t throttle_percent = 92;
-  std::int64_t refuse_external_percent = 95;
-  std::int64_t refuse_all_percent = 98;
-  std::int64_t hysteresis_percent = 2;
+  std::int64_t warn_percent = setting_default("storage.space_warn_percent");
+  std::int64_t throttle_percent = setting_default("storage.space_throttle_percent");
+  std::int64_t refuse_external_percent = setting_default("storage.space_refuse_external_percent");
+  std::int64_t refuse_all_percent = setting_default("storage.space_refuse_all_percent");
+  std::int64_t hysteresis_percent = setting_default("storage.space_hysteresis_percent");
   /// With less than this free all writes are refused, whatever the percentages say; with less than twice this, external
   /// writes. To leave either stage, half of this more must be free.
   std::int64_t reserve_bytes = 0;

@@ -16,15 +16,6 @@ constexpr std::uint64_t kBytesOfByte = 4;
 /// Part of the reserve that the budget is never below. So the limit is really reached instead of only approached.
 constexpr std::int64_t kPartOfReserve = 16;
 
-const Tunable& percent(TunableRegistry& tunables, std::string name, std::int64_t default_value, std::string help) {
-  return tunables.declare({.name = std::move(name),
-                           .unit = Unit::Count,
-                           .default_value = default_value,
-                           .min = 0,
-                           .max = 101,
-                           .help = std::move(help)});
-}
-
 }  // namespace
 
 Status SpaceState::check_external(const std::string& node) const {
@@ -43,26 +34,12 @@ SpaceMonitor::SpaceMonitor(std::string directory, std::string node, Runtime& run
       node_(std::move(node)),
       env_(runtime.env),
       tell_(std::move(tell)),
-      warn_percent_(percent(runtime.tunables, "storage.space_warn_percent", SpaceLimits{}.warn_percent,
-                            "Used space at which a storage node warns")),
-      throttle_percent_(percent(runtime.tunables, "storage.space_throttle_percent", SpaceLimits{}.throttle_percent,
-                                "Used space from which a growing share of puts is answered BUSY")),
-      refuse_external_percent_(percent(runtime.tunables, "storage.space_refuse_external_percent",
-                                       SpaceLimits{}.refuse_external_percent,
-                                       "Used space at which puts are refused with NO_SPACE")),
-      refuse_all_percent_(percent(runtime.tunables, "storage.space_refuse_all_percent",
-                                  SpaceLimits{}.refuse_all_percent,
-                                  "Used space at which merges are refused too, and nothing but removes is written")),
-      hysteresis_percent_(percent(runtime.tunables, "storage.space_hysteresis_percent",
-                                  SpaceLimits{}.hysteresis_percent,
-                                  "How far below its beginning used space has to fall for a stage to end")),
-      reserve_bytes_(runtime.tunables.declare({.name = "storage.space_reserve_bytes",
-                                               .unit = Unit::Bytes,
-                                               .default_value = std::int64_t{256} << 20,
-                                               .min = 0,
-                                               .max = std::int64_t{1} << 50,
-                                               .help = "With less free all writes are refused, with less than twice "
-                                                       "this puts"})),
+      warn_percent_(runtime.tunables.declare("storage.space_warn_percent")),
+      throttle_percent_(runtime.tunables.declare("storage.space_throttle_percent")),
+      refuse_external_percent_(runtime.tunables.declare("storage.space_refuse_external_percent")),
+      refuse_all_percent_(runtime.tunables.declare("storage.space_refuse_all_percent")),
+      hysteresis_percent_(runtime.tunables.declare("storage.space_hysteresis_percent")),
+      reserve_bytes_(runtime.tunables.declare("storage.space_reserve_bytes")),
       stage_(runtime.metrics.gauge("fjord_storage_space_stage",
                                    "0 normal, 1 warn, 2 throttle, 3 refuse external writes, 4 refuse all writes")),
       used_bytes_(runtime.metrics.gauge("fjord_storage_space_used_bytes", "Used on the file system of the node")),

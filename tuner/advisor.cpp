@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <set>
 
+#include "fjord/common/byte_units.h"
 #include "fjord/common/check.h"
 #include "fjord/tuner/seed_formulas.h"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "fjord/common/byte_units.h"
+
 namespace fjord::tuner {
 namespace {
 

@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "fjord/common/byte_units.h"
 #include "yaml_values.h"
 
 namespace fjord::tuner {

@@ -93,22 +93,9 @@ class VisitorService::Impl {
         registry_(registry),
         metrics_(runtime.metrics),
         read_metrics_(runtime.metrics),
-        visitors_max_(runtime.tunables.declare(
-            {.name = "storage.visitors_max",
-             .unit = Unit::Count,
-             .default_value = std::max<std::int64_t>(1, (5 * std::int64_t{options.cpus} + 1) / 2),
-             .min = 1,
-             .max = 1024,
-             .help = "Threads of a storage node for visitors that somebody waits for, and as many for those in the "
-                     "background. About as many visitors of each run at once; others wait. Default: 2.5 a CPU, "
-                     "rounded up."})),
-        queued_max_(runtime.tunables.declare({.name = "storage.visitors_queued_max",
-                                              .unit = Unit::Count,
-                                              .default_value = 256,
-                                              .min = 1,
-                                              .max = 65536,
-                                              .help = "Visitors that wait on a storage node; more are refused with "
-                                                      "BUSY, those in the background from half of it on."})),
+        visitors_max_(runtime.tunables.declare("storage.visitors_max",
+                                               std::max<std::int64_t>(1, (5 * std::int64_t{options.cpus} + 1) / 2))),
+        queued_max_(runtime.tunables.declare("storage.visitors_queued_max")),
         executor_(runtime.scheduler.make_executor("visitors")),
         mailbox_(*executor_),
         changes_(access, snapshot, runtime.clock, mailbox_) {

@@ -17,18 +17,8 @@ constexpr Duration kDamagedRetryDelay = seconds(5);
 BucketMaintainer::BucketMaintainer(Context& context, TunableRegistry& tunables, Callbacks callbacks)
     : context_(context),
       callbacks_(std::move(callbacks)),
-      merges_max_(tunables.declare({.name = "distributor.merges_max",
-                                    .unit = Unit::Count,
-                                    .default_value = context.options.merges_max,
-                                    .min = 1,
-                                    .max = 1024,
-                                    .help = "Merges at once, over all buckets"})),
-      paused_(tunables.declare({.name = "maintenance.paused",
-                                .unit = Unit::Count,
-                                .default_value = 0,
-                                .min = 0,
-                                .max = 1,
-                                .help = "1: data is not moved; what is missing or damaged is still repaired"})),
+      merges_max_(tunables.declare("distributor.merges_max", context.options.merges_max)),
+      paused_(tunables.declare("maintenance.paused")),
       collector_(context),
       reshaper_(context, tunables,
                 {[this](BucketId bucket) { install({bucket}); },
@@ -696,8 +686,8 @@ void BucketMaintainer::on_compared(BucketId bucket, const std::map<std::uint16_t
   extend_set(entry);
 }
 
-/// Keeps the set while no member is intact. No replica becomes a member: one that was filled from damaged ones would say
-/// that there is nothing where something was lost. No replica is deleted, since it may hold what was lost.
+/// Keeps the set while no member is intact. No replica becomes a member: one that was filled from damaged ones would
+/// say that there is nothing where something was lost. No replica is deleted, since it may hold what was lost.
 void BucketMaintainer::keep_damaged_set(BucketEntry& entry) {
   if (entry.filling.empty() && entry.stale.empty() &&
       same_nodes(entry.set.nodes, wanted_members(entry, *context_.snapshot))) {

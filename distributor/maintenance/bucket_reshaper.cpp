@@ -17,18 +17,8 @@ constexpr std::uint64_t kJoinBelow = 4;
 BucketReshaper::BucketReshaper(Context& context, TunableRegistry& tunables, Hooks hooks)
     : context_(context),
       hooks_(std::move(hooks)),
-      entries_(tunables.declare({.name = "distributor.bucket_entries_max",
-                                 .unit = Unit::Count,
-                                 .default_value = context.options.bucket_entries_max,
-                                 .min = 1,
-                                 .max = std::int64_t{1} << 40,
-                                 .help = "A bucket with more documents and removes is split in two"})),
-      bytes_(tunables.declare({.name = "distributor.bucket_bytes_max",
-                               .unit = Unit::Bytes,
-                               .default_value = context.options.bucket_bytes_max,
-                               .min = 1,
-                               .max = std::int64_t{1} << 50,
-                               .help = "A bucket with more bytes of documents is split in two"})),
+      entries_(tunables.declare("distributor.bucket_entries_max", context.options.bucket_entries_max)),
+      bytes_(tunables.declare("distributor.bucket_bytes_max", context.options.bucket_bytes_max)),
       splits_(context.metrics.counter("fjord_distributor_bucket_splits_total", "Buckets split into halves")),
       joins_(context.metrics.counter("fjord_distributor_bucket_joins_total", "Halves joined to buckets")) {}
 

@@ -13,7 +13,6 @@ constexpr Duration kTick = seconds(1);
 constexpr Duration kFirstPass = seconds(60);
 constexpr std::size_t kBatch = 64;
 constexpr std::uint32_t kIdsAtOnce = 4096;
-constexpr std::int64_t kYearMs = std::int64_t{365} * 24 * 3'600'000;
 
 }  // namespace
 
@@ -21,13 +20,8 @@ GarbageCollector::GarbageCollector(Context& context, const BucketMaintainer& mai
                                    Execute execute)
     : context_(context),
       maintainer_(maintainer),
-      interval_ms_(tunables.declare(
-          {.name = "maintenance.gc_interval",
-           .unit = Unit::Milliseconds,
-           .default_value = std::chrono::duration_cast<milliseconds>(context.options.gc_interval).count(),
-           .min = 100,
-           .max = kYearMs,
-           .help = "How often each bucket is searched for garbage"})),
+      interval_ms_(tunables.declare("maintenance.gc_interval",
+                                    std::chrono::duration_cast<milliseconds>(context.options.gc_interval).count())),
       execute_(std::move(execute)),
       searched_(context.metrics.counter("fjord_distributor_garbage_searches_total", "Buckets searched for garbage")),
       scanned_(context.metrics.counter("fjord_distributor_garbage_scanned_total",

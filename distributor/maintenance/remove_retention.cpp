@@ -6,8 +6,6 @@ namespace fjord::distributor {
 namespace {
 
 constexpr std::size_t kAtOnce = 16;
-constexpr std::int64_t kDayMs = std::int64_t{24} * 3'600'000;
-constexpr std::int64_t kYearMs = 365 * kDayMs;
 // Entries are kept longer by the retention time divided by this, so that a bucket is not told all the time.
 constexpr std::uint64_t kGraceParts = 8;
 // A token is kept at least for this time, also in a bucket that has too many.
@@ -20,25 +18,9 @@ std::uint64_t before(std::uint64_t now_us, std::uint64_t age_us) { return now_us
 RemoveRetention::RemoveRetention(Context& context, TunableRegistry& tunables, Hooks hooks)
     : context_(context),
       hooks_(std::move(hooks)),
-      removes_ms_(tunables.declare({.name = "documents.remove_retention",
-                                    .unit = Unit::Milliseconds,
-                                    .default_value = 14 * kDayMs,
-                                    .min = 0,
-                                    .max = 10 * kYearMs,
-                                    .help = "How long it is remembered that a document was removed; 0: for good"})),
-      tokens_ms_(
-          tunables.declare({.name = "documents.token_retention",
-                            .unit = Unit::Milliseconds,
-                            .default_value = kDayMs,
-                            .min = 0,
-                            .max = 10 * kYearMs,
-                            .help = "How long an operation is recognised by its idempotency token; 0: for good"})),
-      tokens_max_(tunables.declare({.name = "documents.bucket_tokens_max",
-                                    .unit = Unit::Count,
-                                    .default_value = 100'000,
-                                    .min = 0,
-                                    .max = std::int64_t{1} << 30,
-                                    .help = "Idempotency tokens that a bucket keeps at most; 0: any number"})),
+      removes_ms_(tunables.declare("documents.remove_retention")),
+      tokens_ms_(tunables.declare("documents.token_retention")),
+      tokens_max_(tunables.declare("documents.bucket_tokens_max")),
       orders_(context.metrics.counter("fjord_distributor_forget_orders_total",
                                       "Times that the replicas of a bucket were told to drop old removed entries")),
       abandoned_(context.metrics.counter("fjord_distributor_forget_abandoned_total",

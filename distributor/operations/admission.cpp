@@ -21,18 +21,12 @@ constexpr std::int64_t kHintUnknownMs = 100;
 /// Weighted average: two thirds of the known value, one third of the new one.
 std::int64_t blend(std::int64_t known, std::int64_t fresh) { return known == 0 ? fresh : (2 * known + fresh) / 3; }
 
-Tunable& limit(TunableRegistry& tunables, const char* name, Unit unit, std::size_t value, std::int64_t max,
-               const char* help) {
-  return tunables.declare({name, unit, static_cast<std::int64_t>(value), 1, max, help});
-}
-
 }  // namespace
 
 Admission::Admission(TunableRegistry& tunables, MetricRegistry& metrics, Limits limits)
-    : operations_max_(limit(tunables, "distributor.pending_operations_max", Unit::Count, limits.operations_max,
-                            std::int64_t{1} << 30, "Operations under way; more are refused with BUSY.")),
-      bytes_max_(limit(tunables, "distributor.pending_bytes_max", Unit::Bytes, limits.bytes_max, std::int64_t{1} << 40,
-                       "Bytes of operations under way; more are refused with BUSY.")),
+    : operations_max_(
+          tunables.declare("distributor.pending_operations_max", static_cast<std::int64_t>(limits.operations_max))),
+      bytes_max_(tunables.declare("distributor.pending_bytes_max", static_cast<std::int64_t>(limits.bytes_max))),
       hints_(metrics.histogram("fjord_distributor_retry_hint_seconds",
                                "When clients that were refused with BUSY were told to come again")),
       bytes_gauge_(metrics.gauge("fjord_distributor_pending_bytes", "Bytes of operations under way")) {

@@ -13,33 +13,16 @@ LimitThreshold GuardRails::Pair::threshold() const {
   return {static_cast<std::uint64_t>(warn.value()), static_cast<std::uint64_t>(fail.value())};
 }
 
-GuardRails::Pair GuardRails::declare(TunableRegistry& tunables, const char* name, Unit unit,
-                                     const LimitThreshold& limit, std::uint64_t max, const char* what) {
-  const std::string prefix = std::string("distributor.") + name;
-  const auto most = static_cast<std::int64_t>(max);
-  return {tunables.declare({.name = prefix + "_warn",
-                            .unit = unit,
-                            .default_value = static_cast<std::int64_t>(limit.warn_above),
-                            .min = 0,
-                            .max = most,
-                            .help = std::string(what) + ": documents above it are counted and reported; 0: never"}),
-          tunables.declare({.name = prefix + "_max",
-                            .unit = unit,
-                            .default_value = static_cast<std::int64_t>(limit.fail_above),
-                            .min = 1,
-                            .max = most,
-                            .help = std::string(what) + ": documents above it are refused"})};
+GuardRails::Pair GuardRails::declare(TunableRegistry& tunables, const std::string& quantity) {
+  const std::string name = "distributor." + quantity;
+  return {tunables.declare(name + "_warn"), tunables.declare(name + "_max")};
 }
 
 GuardRails::GuardRails(TunableRegistry& tunables, MetricRegistry& metrics, Clock& clock)
-    : document_bytes_(declare(tunables, "document_bytes", Unit::Bytes, DocumentLimits{}.document_bytes,
-                              std::uint64_t{1} << 30, "Bytes of a document")),
-      id_bytes_(declare(tunables, "id_bytes", Unit::Bytes, DocumentLimits{}.id_bytes, DocumentId::kBytesMax,
-                        "Bytes of a document's id")),
-      depth_(declare(tunables, "depth", Unit::Count, DocumentLimits{}.depth, kValueDepthMax,
-                     "Collections and structs within one another")),
-      fields_(declare(tunables, "fields", Unit::Count, DocumentLimits{}.fields, std::uint64_t{1} << 30,
-                      "Fields and members of structs that are set in a document")),
+    : document_bytes_(declare(tunables, "document_bytes")),
+      id_bytes_(declare(tunables, "id_bytes")),
+      depth_(declare(tunables, "depth")),
+      fields_(declare(tunables, "fields")),
       metrics_(metrics),
       clock_(clock) {}
 

@@ -24,8 +24,7 @@ class GuardRails {
     const Tunable& fail;
     LimitThreshold threshold() const;
   };
-  static Pair declare(TunableRegistry& tunables, const char* name, Unit unit, const LimitThreshold& limit,
-                      std::uint64_t max, const char* what);
+  static Pair declare(TunableRegistry& tunables, const std::string& quantity);
   void report(std::string_view id, const LimitWarning& warning);
 
   Pair document_bytes_;

@@ -67,12 +67,7 @@ OperationEngine::OperationEngine(Context& context, BucketMaintainer& maintainer,
       guard_rails_(tunables, context.metrics, context.clock),
       admission_(tunables, context.metrics,
                  {context.options.pending_operations_max, context.options.pending_bytes_max}),
-      reads_when_down_(tunables.declare({.name = "distributor.reads_when_cluster_down",
-                                         .unit = Unit::Count,
-                                         .default_value = 1,
-                                         .min = 0,
-                                         .max = 1,
-                                         .help = "1: reads and visits go on while the cluster is down"})),
+      reads_when_down_(tunables.declare("distributor.reads_when_cluster_down")),
       unclaimed_(static_cast<std::uint64_t>(context.clock.wall_now().us)),
       next_message_(static_cast<std::uint64_t>(context.clock.wall_now().us)) {}
 

@@ -17,11 +17,17 @@ TEST_CASE("live config: every setting is declared well, by rising name, and its 
     CHECK(all[i].min <= all[i].max);
     CHECK_FALSE(all[i].meaning.empty());
     CHECK_FALSE(all[i].used_by.empty());
-    if (!all[i].default_text.empty()) CHECK(parse_setting(all[i], all[i].default_text));
+    if (all[i].has_default()) {
+      CHECK(all[i].min <= all[i].default_value);
+      CHECK(all[i].default_value <= all[i].max);
+    }
+    CHECK((all[i].is_live || !all[i].file_key.empty()));
     for (std::int64_t value : {all[i].min, all[i].max}) {
       CHECK(parse_setting(all[i], setting_text(all[i], value)).value() == value);
     }
-    CHECK(settings_page().find("`" + std::string(all[i].name) + "`") != std::string::npos);
+    const bool is_on_page = settings_page().find("| `" + std::string(all[i].name) + "`") != std::string::npos;
+    CHECK(is_on_page == all[i].is_live);
+    CHECK((find_live_setting(all[i].name) != nullptr) == all[i].is_live);
   }
 }
 
@@ -41,14 +47,16 @@ TEST_CASE("live config: values are written with their units and checked against 
   CHECK(value("storage.file_bytes_max", "64MiB") == 64 << 20);
   CHECK(value("storage.file_bytes_max", "8 KiB") == 8192);
   CHECK(value("storage.file_bytes_max", "8192B") == 8192);
-  CHECK(value("storage.file_bytes_max", "8192") == -1);  // The unit is missing.
-  CHECK(value("storage.file_bytes_max", "64MB") == -1);  // An unknown unit.
+  CHECK(value("storage.file_bytes_max", "8192") == 8192);
+  CHECK(value("storage.file_bytes_max", "64MB") == 64'000'000);
+  CHECK(value("storage.file_bytes_max", "64Mi") == -1);  // An unknown unit.
   CHECK(value("storage.file_bytes_max", "1B") == -1);    // Too small.
   CHECK(value("storage.file_bytes_max", "9999999999999TiB") == -1);
   CHECK(value("storage.space_reserve_bytes", "0") == 0);
   CHECK(value("controller.pending_max", "1500ms") == 1500);
   CHECK(value("controller.pending_max", "2min") == 120'000);
   CHECK(value("controller.pending_max", "-1s") == -1);
+  CHECK(value("controller.pending_max", "1500") == -1);  // The unit is missing.
   CHECK(value("storage.dead_percent_max", "0.25") == 25);
   CHECK(value("storage.dead_percent_max", "0.255") == -1);
   CHECK(value("storage.dead_percent_max", "1.5") == -1);
@@ -74,6 +82,10 @@ TEST_CASE("live config: a change is all or nothing, and settings that rule each 
   };
   CHECK_FALSE(change({"maintenance.paused=true", "cluster.redundancy=x"}));
   CHECK_FALSE(change({}, {"nonsense"}));
+  CHECK(change({"rpc.io_threads=2"}).error().message() ==
+        "rpc.io_threads is set in the configuration file and takes effect at the start of a process");
+  CHECK_FALSE(change({"storage.space_warn_percent=93"}));    // The next stage begins at 92 %.
+  CHECK(change({"distributor.document_bytes_max=128MiB"}));  // No process reports rpc.frame_bytes_max.
   CHECK_FALSE(change({"controller.lease=2s", "controller.down_after=2s"}));
   // The minimum is 4 MiB unless the same change sets it.
   CHECK_FALSE(change({"maintenance.bytes_per_s=1MiB"}));

@@ -68,7 +68,8 @@ TEST_CASE("settings in force: rules between settings hold wherever the values co
   CHECK(lease.code() == StatusCode::InvalidArgument);
   CHECK(lease.message() ==
         "controller: controller.lease (5min, live configuration) has to be less than controller.down_after (1800ms, "
-        "configuration file), or a distributor must not read on its own word when others may already count it as down");
+        "configuration file), or a distributor would read from one replica when others may already count the "
+        "distributor as down");
   CHECK(check_rules({}, {{"controller.lease", "1700"}}, all));
   // An unset lease follows down_after; a set one does not.
   CHECK(check_rules({}, {{"controller.down_after", "1000"}}, all));

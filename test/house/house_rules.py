@@ -5,7 +5,9 @@
 - a link of a page leads to a file of the repository;
 - no file of code has more than 800 lines;
 - the papers are cited by the keys of docs/references.md;
-- nothing names a path of the machine that it was written on.
+- nothing names a path of the machine that it was written on;
+- every setting is declared once, in the table of common/include/fjord/common/setting.h: no other code of the product
+  declares a tunable with bounds of its own, and each row of the table is used.
 
 Prints each violation as file:line, and ends with 1 if there is one.
 """
@@ -17,6 +19,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINES_MAX = 800
+SETTINGS = "common/include/fjord/common/setting.h"
 BAD_START = re.compile(r"(Of|What of|Which|Who|Whoever|Nobody|Somebody|Those of|That of)\b(?!:)")
 CALL = re.compile(r"(?<![\w.:>`-])(?:\w+::)*(~?[A-Za-z_]\w*)\(\)")
 LINK = re.compile(r"(?<!!)\[[^\]\n]*\]\(([^)\s]+)\)")
@@ -49,6 +52,30 @@ def comments(text):
         before = bool(found)
 
 
+def settings_declared_elsewhere(sources):
+    """Yields the violations of the rule about settings."""
+    rows = re.findall(r'^    \{"([\w.]+)", (?:Integer|Bytes|Time|Ratio|Boolean),', sources[SETTINGS], re.MULTILINE)
+    if len(rows) < 70:
+        yield f"{SETTINGS}:1: only {len(rows)} settings were found in the table"
+    for name in sorted({name for name in rows if rows.count(name) > 1}):
+        yield f"{SETTINGS}:1: {name} is declared twice"
+    product = {name: text for name, text in sources.items()
+               if name.endswith((".h", ".cpp")) and not name.startswith(("test/", "bench/")) and name != SETTINGS}
+    for name, text in product.items():
+        if name.startswith("common/"):
+            continue
+        for found in re.finditer(r"\bdeclare\(\s*\{\s*\.name|Tunable::Declaration", text):
+            line = text.count("\n", 0, found.start()) + 1
+            yield f"{name}:{line}: a setting with bounds of its own; declare it in {SETTINGS}"
+    code = "\n".join(product.values())
+    keys = dict(re.findall(r'^    \{"([\w.]+)", .*?"([\w.]*)",\s+k(?:Live|Start),', sources[SETTINGS], re.MULTILINE))
+    for name in rows:
+        words = [f'"{name}"', f'"{keys.get(name) or name}"', f'"{name.split(".")[1]}"', f'"{re.sub("_(warn|max)$", "", name.split(".")[1])}"',
+                 f'"{name.split("space_")[-1]}"']
+        if not any(word in code for word in words):
+            yield f"{SETTINGS}:1: nothing uses {name}"
+
+
 def main():
     faults = []
     sources = dict(files())
@@ -78,6 +105,7 @@ def main():
                     target = link.split("#")[0]
                     if target and not re.match(r"\w+:", target) and not (ROOT / name).parent.joinpath(target).exists():
                         faults.append(f"{name}:{number}: the link {link} leads nowhere")
+    faults += settings_declared_elsewhere(sources)
     for fault in faults:
         print(fault)
     print(f"{len(sources)} files, {len(faults)} violations")

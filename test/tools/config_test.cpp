@@ -72,6 +72,10 @@ TEST_CASE("config: an unknown key is named with its line and the nearest known o
 TEST_CASE("config: a bad value is named with its key, its line and what would fit", "[config]") {
   CHECK(error_of(with(kGood, "redundancy: 1", "redundancy: 17")) ==
         "/etc/c.yaml:2: cluster.redundancy: \"17\" is not an integer from 1 to 16");
+  CHECK_THAT(error_of(with(kGood, "redundancy: 1", "distribution_bits: 17")),
+             Catch::Contains("cluster.distribution_bits: \"17\" is more than 16, with which a cluster may begin"));
+  CHECK_THAT(error_of(kGood + "storage_options:\n  visitors_max: 1025\n"),
+             Catch::Contains("not an integer from 0 to 1024"));
   CHECK_THAT(error_of(with(kGood, "redundancy: 1", "redundancy: 1.5")), Catch::Contains("\"1.5\" is not an integer"));
   CHECK_THAT(error_of(with(kGood, "2.5", "-1")), Catch::Contains("storage[1].capacity: \"-1\" is not a number from 0"));
   CHECK_THAT(error_of(with(kGood, "127.0.0.1:3", "127.0.0.1:70000")),

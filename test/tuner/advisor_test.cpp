@@ -305,15 +305,15 @@ TEST_CASE("advisor: the names of the knobs are those of settings that exist, wit
     CAPTURE(std::string(knob.name));
     if (knob.place != KnobPlace::Live) continue;
     ++live;
-    const fleetcontroller::SettingDeclaration* setting = fleetcontroller::find_setting(knob.name);
+    const SettingDeclaration* setting = fleetcontroller::find_live_setting(knob.name);
     REQUIRE(setting != nullptr);
     CHECK(knob.min >= setting->min);
     CHECK(knob.max <= setting->max);
     const auto parsed = fleetcontroller::parse_setting(*setting, value_text(knob, Settings().*(knob.member)));
     REQUIRE(parsed.has_value());
     CHECK(*parsed == Settings().*(knob.member));
-    if (!setting->default_text.empty()) {
-      CHECK(fleetcontroller::parse_setting(*setting, setting->default_text).value() == Settings().*(knob.member));
+    if (setting->has_default()) {
+      CHECK(setting->default_value == Settings().*(knob.member));
     }
   }
   CHECK(live >= 12);

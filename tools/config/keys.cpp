@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <fmt/format.h>
 
+#include "fjord/common/setting.h"
+
 namespace fjord::config {
 namespace {
 
@@ -13,11 +15,6 @@ using Store = std::function<void(ClusterConfig&, std::size_t, const std::string&
 
 Store store_text(std::string ClusterConfig::*member) {
   return [member](ClusterConfig& config, std::size_t, const std::string& text) { config.*member = text; };
-}
-Store store_integer(std::int64_t ClusterConfig::*member) {
-  return [member](ClusterConfig& config, std::size_t, const std::string& text) {
-    config.*member = std::strtoll(text.c_str(), nullptr, 10);
-  };
 }
 Store store_list_text(std::vector<ProcessConfig> ClusterConfig::*list, std::string ProcessConfig::*member) {
   return
@@ -40,13 +37,23 @@ Key required(Key key) {
   key.required = true;
   return key;
 }
-Key integer_key(std::string path, std::string unit, std::int64_t default_value, std::int64_t min, std::int64_t max,
-                std::string help, std::int64_t ClusterConfig::*member) {
-  Key key = text_key(std::move(path), KeyType::Integer, std::to_string(default_value), std::move(help),
-                     store_integer(member));
-  key.unit = std::move(unit);
-  key.min = static_cast<double>(min);
-  key.max = static_cast<double>(max);
+/// Returns the key of a number. The table of settings (setting.h) has its unit, default, bounds and meaning.
+Key number_key(std::string path, std::int64_t ClusterConfig::*member) {
+  const SettingDeclaration* setting = find_setting_of_key(path);
+  FJORD_CHECK_MSG(setting != nullptr, path);
+  Key key;
+  key.path = std::move(path);
+  key.type = KeyType::Integer;
+  if (setting->type == SettingType::Time) key.unit = "ms";
+  if (setting->type == SettingType::Bytes) key.unit = "bytes";
+  key.default_value = std::to_string(setting->has_default() ? setting->default_value : 0);
+  key.min = static_cast<double>(setting->has_default() ? setting->min : 0);
+  key.max = static_cast<double>(setting->max);
+  key.help = setting->meaning;
+  key.number = member;
+  key.store = [member](ClusterConfig& config, std::size_t, const std::string& text) {
+    config.*member = std::strtoll(text.c_str(), nullptr, 10);
+  };
   return key;
 }
 Key choice_key(std::string path, std::vector<std::string> choices, std::string default_value, std::string help,
@@ -56,45 +63,34 @@ Key choice_key(std::string path, std::vector<std::string> choices, std::string d
   return key;
 }
 
-constexpr std::int64_t kKiB = 1024;
-constexpr std::int64_t kMiB = 1024 * kKiB;
-constexpr std::int64_t kGiB = 1024 * kMiB;
-
 void add_cluster_keys(std::vector<Key>& all) {
   all.push_back(
       text_key("allow_remote", KeyType::Boolean, "false",
-               "Processes may listen on addresses that other machines reach. Nothing is encrypted and nobody is "
-               "asked for a password, so this is for networks that you trust.",
+               "Processes may listen on addresses that other machines reach. Nothing is encrypted, and no password is "
+               "checked, so use it only in networks that you trust.",
                [](ClusterConfig& c, std::size_t, const std::string& text) { c.allow_remote = text == "true"; }));
-  all.push_back(integer_key("cluster.redundancy", "", 2, 1, 16, "Copies of each document, on different storage nodes.",
-                            &ClusterConfig::redundancy));
-  all.push_back(integer_key("cluster.distribution_bits", "", 8, 1, 16,
-                            "The cluster has 2 to the power of this many buckets, to begin with.",
-                            &ClusterConfig::distribution_bits));
+  all.push_back(number_key("cluster.redundancy", &ClusterConfig::redundancy));
+  all.push_back(number_key("cluster.distribution_bits", &ClusterConfig::distribution_bits));
   all.push_back(
       text_key("cluster.groups", KeyType::Text, "",
-               "Tree of the parts that can fail as a whole, e.g. `(root (rack_a 0 1) (rack_b 2 3))` with the "
-               "indexes of storage nodes; copies go to different parts. Empty: all storage nodes in one group.",
+               "Tree of the groups of nodes that can fail together, e.g. `(root (rack_a 0 1) (rack_b 2 3))` with the "
+               "indexes of storage nodes. Replicas go to different parts. Empty: all storage nodes in one group.",
                store_text(&ClusterConfig::groups)));
 }
 
 void add_fleetcontroller_keys(std::vector<Key>& all) {
-  all.push_back(required(text_key("fleetcontroller.address", KeyType::Address, "", "Where it listens for other nodes.",
-                                  store_controller_text(&ProcessConfig::address))));
+  all.push_back(
+      required(text_key("fleetcontroller.address", KeyType::Address, "", "Address on which it listens for other nodes.",
+                        store_controller_text(&ProcessConfig::address))));
   all.push_back(text_key("fleetcontroller.http", KeyType::OptionalAddress, "",
                          "For /metrics and /health; empty: no HTTP.", store_controller_text(&ProcessConfig::http)));
   all.push_back(required(text_key("fleetcontroller.directory", KeyType::Path, "",
                                   "Keeps the version of the cluster state and the schemas.",
                                   store_controller_text(&ProcessConfig::directory))));
-  all.push_back(integer_key("fleetcontroller.poll_interval_ms", "ms", 300, 10, 60'000, "How often it asks each node.",
-                            &ClusterConfig::poll_interval_ms));
-  all.push_back(integer_key("fleetcontroller.poll_timeout_ms", "ms", 1500, 10, 60'000,
-                            "How long a node may take to answer.", &ClusterConfig::poll_timeout_ms));
-  all.push_back(integer_key("fleetcontroller.down_after_ms", "ms", 1800, 50, 600'000,
-                            "A node that has not answered for so long counts as down.", &ClusterConfig::down_after_ms));
-  all.push_back(integer_key("fleetcontroller.start_grace_ms", "ms", 2500, 0, 600'000,
-                            "After its own start it waits so long for nodes that were up before it calls them down.",
-                            &ClusterConfig::start_grace_ms));
+  all.push_back(number_key("fleetcontroller.poll_interval_ms", &ClusterConfig::poll_interval_ms));
+  all.push_back(number_key("fleetcontroller.poll_timeout_ms", &ClusterConfig::poll_timeout_ms));
+  all.push_back(number_key("fleetcontroller.down_after_ms", &ClusterConfig::down_after_ms));
+  all.push_back(number_key("fleetcontroller.start_grace_ms", &ClusterConfig::start_grace_ms));
   all.push_back(text_key("fleetcontroller.zookeeper", KeyType::Text, "",
                          "Servers of a ZooKeeper ensemble, `host:port,host:port`, which keeps what fleet controllers "
                          "must not forget, and elects one of several. Empty: a store in the folder of the only one.",
@@ -102,12 +98,10 @@ void add_fleetcontroller_keys(std::vector<Key>& all) {
   all.push_back(text_key("fleetcontroller.zookeeper_root", KeyType::Text, "/fjord",
                          "Path in ZooKeeper below which this cluster's nodes are.",
                          store_text(&ClusterConfig::zookeeper_root)));
-  all.push_back(integer_key("fleetcontroller.session_timeout_ms", "ms", 6000, 100, 600'000,
-                            "ZooKeeper: a fleet controller that was not heard of for so long leads no more.",
-                            &ClusterConfig::session_timeout_ms));
-  all.push_back(
-      required(text_key("fleet_controllers[].address", KeyType::Address, "", "Where it listens for other nodes.",
-                        store_list_text(&ClusterConfig::fleet_controllers, &ProcessConfig::address))));
+  all.push_back(number_key("fleetcontroller.session_timeout_ms", &ClusterConfig::session_timeout_ms));
+  all.push_back(required(text_key("fleet_controllers[].address", KeyType::Address, "",
+                                  "Address on which it listens for other nodes.",
+                                  store_list_text(&ClusterConfig::fleet_controllers, &ProcessConfig::address))));
   all.push_back(text_key("fleet_controllers[].http", KeyType::OptionalAddress, "",
                          "For /metrics and /health; empty: no HTTP.",
                          store_list_text(&ClusterConfig::fleet_controllers, &ProcessConfig::http)));
@@ -116,15 +110,15 @@ void add_fleetcontroller_keys(std::vector<Key>& all) {
 }
 
 void add_list_keys(std::vector<Key>& all) {
-  all.push_back(
-      required(text_key("distributors[].address", KeyType::Address, "", "Where it listens for clients and nodes.",
-                        store_list_text(&ClusterConfig::distributors, &ProcessConfig::address))));
+  all.push_back(required(text_key("distributors[].address", KeyType::Address, "",
+                                  "Address on which it listens for clients and nodes.",
+                                  store_list_text(&ClusterConfig::distributors, &ProcessConfig::address))));
   all.push_back(text_key("distributors[].http", KeyType::OptionalAddress, "",
                          "For /metrics and /health; empty: no HTTP.",
                          store_list_text(&ClusterConfig::distributors, &ProcessConfig::http)));
-  all.push_back(
-      required(text_key("storage[].address", KeyType::Address, "", "Where it listens for distributors and visits.",
-                        store_list_text(&ClusterConfig::storage, &ProcessConfig::address))));
+  all.push_back(required(text_key("storage[].address", KeyType::Address, "",
+                                  "Address on which it listens for distributors and visits.",
+                                  store_list_text(&ClusterConfig::storage, &ProcessConfig::address))));
   all.push_back(text_key("storage[].http", KeyType::OptionalAddress, "", "For /metrics and /health; empty: no HTTP.",
                          store_list_text(&ClusterConfig::storage, &ProcessConfig::http)));
   all.push_back(required(text_key("storage[].directory", KeyType::Path, "", "Holds the documents of this node.",
@@ -154,25 +148,15 @@ void add_list_keys(std::vector<Key>& all) {
 }
 
 void add_space_keys(std::vector<Key>& all) {
-  const auto percent = [&](const char* name, std::int64_t value, const char* help,
-                           std::int64_t ClusterConfig::*member) {
-    all.push_back(integer_key(std::string("storage_options.space_") + name, "", value, 0, 101, help, member));
+  const auto add = [&](const char* name, std::int64_t ClusterConfig::*member) {
+    all.push_back(number_key(std::string("storage_options.space_") + name, member));
   };
-  percent("warn_percent", 85, "Used space of a node's file system, in percent, at which it warns.",
-          &ClusterConfig::space_warn_percent);
-  percent("throttle_percent", 92, "From here on a growing share of puts is answered BUSY, and tried again.",
-          &ClusterConfig::space_throttle_percent);
-  percent("refuse_external_percent", 95,
-          "From here on puts are refused with NO_SPACE; reads, removes and repair go on.",
-          &ClusterConfig::space_refuse_external_percent);
-  percent("refuse_all_percent", 98, "From here on nothing is written but removes.",
-          &ClusterConfig::space_refuse_all_percent);
-  percent("hysteresis_percent", 2, "How far below its beginning used space has to fall for a stage to end.",
-          &ClusterConfig::space_hysteresis_percent);
-  all.push_back(
-      integer_key("storage_options.space_reserve_bytes", "bytes", 256 * kMiB, 0, 1024 * kGiB,
-                  "With less free nothing is written but removes, with less than twice this puts are refused.",
-                  &ClusterConfig::space_reserve_bytes));
+  add("warn_percent", &ClusterConfig::space_warn_percent);
+  add("throttle_percent", &ClusterConfig::space_throttle_percent);
+  add("refuse_external_percent", &ClusterConfig::space_refuse_external_percent);
+  add("refuse_all_percent", &ClusterConfig::space_refuse_all_percent);
+  add("hysteresis_percent", &ClusterConfig::space_hysteresis_percent);
+  add("reserve_bytes", &ClusterConfig::space_reserve_bytes);
 }
 
 void add_storage_keys(std::vector<Key>& all) {
@@ -180,69 +164,37 @@ void add_storage_keys(std::vector<Key>& all) {
                            "What keeps the documents: files of Fjord's own, or LevelDB. A node may say something else "
                            "(`storage[].engine`). A folder stays with the engine that made it.",
                            store_text(&ClusterConfig::engine)));
-  all.push_back(
-      integer_key("storage_options.stripes", "", 0, 0, 64,
-                  "Threads that share the buckets, a power of two; 0: one, or two with two CPUs and more. May "
-                  "differ between starts.",
-                  &ClusterConfig::stripes));
-  all.push_back(integer_key("storage_options.slotfile_bytes_max", "bytes", 16 * kMiB, 64 * kKiB, kGiB,
-                            "Size of a slotfile at which its bucket's slotfiles are split in two.",
-                            &ClusterConfig::slotfile_bytes_max));
-  all.push_back(integer_key("storage_options.entries_max", "", 8192, 64, 1'000'000,
-                            "Entries of a slotfile at which its bucket's slotfiles are split in two.",
-                            &ClusterConfig::entries_max));
-  all.push_back(integer_key("storage_options.slotfiles_max", "", 64, 1, 64, "Slotfiles of a bucket, a power of two.",
-                            &ClusterConfig::slotfiles_max));
-  all.push_back(integer_key("storage_options.open_files_max", "", 1024, 16, 1'000'000,
-                            "Files that a stripe keeps open.", &ClusterConfig::open_files_max));
+  all.push_back(number_key("storage_options.stripes", &ClusterConfig::stripes));
+  all.push_back(number_key("storage_options.slotfile_bytes_max", &ClusterConfig::slotfile_bytes_max));
+  all.push_back(number_key("storage_options.entries_max", &ClusterConfig::entries_max));
+  all.push_back(number_key("storage_options.slotfiles_max", &ClusterConfig::slotfiles_max));
+  all.push_back(number_key("storage_options.open_files_max", &ClusterConfig::open_files_max));
   all.push_back(choice_key("storage_options.durability", {"process", "sync"}, "process",
                            "When a write is acknowledged whose client does not say: `process`, when it survives the "
                            "end of the process; `sync`, when it survives a loss of power.",
                            store_text(&ClusterConfig::durability)));
   add_space_keys(all);
-  all.push_back(integer_key("storage_options.visitors_max", "", 0, 0, 1024,
-                            "Visitors that run at once on a node; 0: 2.5 a CPU.", &ClusterConfig::visitors_max));
-  all.push_back(integer_key("storage_options.docblock_bytes", "bytes", kMiB, 4 * kKiB, 16 * kMiB,
-                            "Documents that are read and sent as one block.", &ClusterConfig::docblock_bytes));
-  all.push_back(integer_key("storage_options.visitor_idle_ms", "ms", 60'000, 1000, 3'600'000,
-                            "A visitor whose client has been silent for so long is ended.",
-                            &ClusterConfig::visitor_idle_ms));
+  all.push_back(number_key("storage_options.visitors_max", &ClusterConfig::visitors_max));
+  all.push_back(number_key("storage_options.docblock_bytes", &ClusterConfig::docblock_bytes));
+  all.push_back(number_key("storage_options.visitor_idle_ms", &ClusterConfig::visitor_idle_ms));
   all.push_back(
       text_key("storage_options.plugin_directory", KeyType::Text, "",
                "Every *.so in it is a library of visitors or applications (docs/operating/plugins.md); empty: none. "
                "Distributors look there for applications, too.",
                store_text(&ClusterConfig::plugin_directory)));
-  all.push_back(integer_key("storage_options.plugin_memory_bytes", "bytes", kGiB, 64 * kMiB, 1024 * kGiB,
-                            "Address space of the process in which a visitor or a task of a plugin runs.",
-                            &ClusterConfig::plugin_memory_bytes));
-  all.push_back(integer_key(
-      "storage_options.plugin_call_timeout_ms", "ms", 60'000, 10, 3'600'000,
-      "A visitor of a plugin that spends longer on a block of documents, or an application on a document, is "
-      "ended. On distributors 10 s at most.",
-      &ClusterConfig::plugin_call_timeout_ms));
+  all.push_back(number_key("storage_options.plugin_memory_bytes", &ClusterConfig::plugin_memory_bytes));
+  all.push_back(number_key("storage_options.plugin_call_timeout_ms", &ClusterConfig::plugin_call_timeout_ms));
 }
 
 void add_distributor_keys(std::vector<Key>& all) {
-  all.push_back(integer_key("distributor_options.merges_max", "", 8, 1, 1024,
-                            "Buckets whose copies are brought into sync at once.", &ClusterConfig::merges_max));
-  all.push_back(integer_key("distributor_options.pending_bytes_max", "bytes", 256 * kMiB, kMiB, 64 * kGiB,
-                            "Operations under way; more are refused with BUSY, and clients wait.",
-                            &ClusterConfig::pending_bytes_max));
-  all.push_back(integer_key("distributor_options.pending_operations_max", "", 16'384, 16, 1 << 24,
-                            "Operations under way; more are refused with BUSY, and clients wait.",
-                            &ClusterConfig::pending_operations_max));
-  all.push_back(integer_key("distributor_options.document_bytes_max", "bytes", 64 * kMiB, kKiB, kGiB,
-                            "Larger documents are refused.", &ClusterConfig::document_bytes_max));
-  all.push_back(integer_key("distributor_options.operation_timeout_ms", "ms", 30'000, 10, 3'600'000,
-                            "How long an operation may take if its client does not say.",
-                            &ClusterConfig::operation_timeout_ms));
-  all.push_back(integer_key("distributor_options.storage_timeout_ms", "ms", 10'000, 10, 3'600'000,
-                            "How long a storage node may take before it is asked again.",
-                            &ClusterConfig::storage_timeout_ms));
-  all.push_back(integer_key("rpc.io_threads", "", 1, 1, 64, "Threads that move bytes, for each direction of calls.",
-                            &ClusterConfig::io_threads));
-  all.push_back(integer_key("rpc.frame_bytes_max", "bytes", 64 * kMiB, 64 * kKiB, kGiB,
-                            "A connection that sends a longer frame is closed.", &ClusterConfig::frame_bytes_max));
+  all.push_back(number_key("distributor_options.merges_max", &ClusterConfig::merges_max));
+  all.push_back(number_key("distributor_options.pending_bytes_max", &ClusterConfig::pending_bytes_max));
+  all.push_back(number_key("distributor_options.pending_operations_max", &ClusterConfig::pending_operations_max));
+  all.push_back(number_key("distributor_options.document_bytes_max", &ClusterConfig::document_bytes_max));
+  all.push_back(number_key("distributor_options.operation_timeout_ms", &ClusterConfig::operation_timeout_ms));
+  all.push_back(number_key("distributor_options.storage_timeout_ms", &ClusterConfig::storage_timeout_ms));
+  all.push_back(number_key("rpc.io_threads", &ClusterConfig::io_threads));
+  all.push_back(number_key("rpc.frame_bytes_max", &ClusterConfig::frame_bytes_max));
   all.push_back(choice_key("log.level", {"debug", "info", "warning", "error", "off"}, "info",
                            "What is worth a line on standard error.", store_text(&ClusterConfig::log_level)));
 }
@@ -296,24 +248,8 @@ const std::vector<Key>& keys() {
 }
 
 std::string live_setting_of(const std::string& path) {
-  static constexpr std::pair<std::string_view, std::string_view> kPairs[] = {
-      {"cluster.redundancy", "cluster.redundancy"},
-      {"cluster.distribution_bits", "cluster.distribution_bits"},
-      {"fleetcontroller.down_after_ms", "controller.down_after"},
-      {"storage_options.slotfile_bytes_max", "storage.file_bytes_max"},
-      {"storage_options.entries_max", "storage.entries_max"},
-      {"storage_options.slotfiles_max", "storage.slotfiles_max"},
-      {"storage_options.space_reserve_bytes", "storage.space_reserve_bytes"},
-      {"storage_options.visitors_max", "storage.visitors_max"},
-      {"distributor_options.merges_max", "distributor.merges_max"},
-      {"distributor_options.pending_bytes_max", "distributor.pending_bytes_max"},
-      {"distributor_options.pending_operations_max", "distributor.pending_operations_max"},
-      {"distributor_options.document_bytes_max", "distributor.document_bytes_max"},
-  };
-  for (const auto& [key, setting] : kPairs) {
-    if (path == key) return std::string(setting);
-  }
-  return {};
+  const SettingDeclaration* setting = find_setting_of_key(path);
+  return setting != nullptr && setting->is_live ? std::string(setting->name) : std::string();
 }
 
 const std::vector<Section>& sections() {

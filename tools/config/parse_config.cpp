@@ -9,10 +9,14 @@
 #include <yaml-cpp/yaml.h>
 
 #include "fjord/cluster/distribution.h"
+#include "fjord/common/setting.h"
 #include "keys.h"
 
 namespace fjord::config {
 namespace {
+
+/// The buckets of a new cluster are made at once.
+constexpr std::int64_t kInitialBitsMax = 16;
 
 /// Returns the Levenshtein distance: the fewest changed, added or removed letters that turn `a` into `b`.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -237,39 +241,36 @@ Status check_processes(const ClusterConfig& config, const std::string& file) {
   return Status::ok();
 }
 
-/// Checks the rules between two values of the file. The rules between live settings are in the fleet controller's
-/// settings_in_force.cpp.
+/// Returns the integer key of a setting; null if the file has none for it.
+const Key* key_of_setting(std::string_view name) {
+  const SettingDeclaration* setting = find_setting(name);
+  if (setting == nullptr || setting->file_key.empty()) return nullptr;
+  for (const Key& key : keys()) {
+    if (key.path == setting->file_key && key.number != nullptr) return &key;
+  }
+  return nullptr;
+}
+
+/// Checks the rules between two settings that are both in the file. The fleet controller checks the others.
 Status check_values_together(const ClusterConfig& config, const std::string& file) {
-  struct Rule {
-    const char* lower;
-    std::int64_t lower_value;
-    const char* upper;
-    std::int64_t upper_value;
-    bool strict;
-    const char* why;
-  };
-  const Rule rules[] = {
-      {"fleetcontroller.poll_interval_ms", config.poll_interval_ms, "fleetcontroller.down_after_ms",
-       config.down_after_ms, true, "every node would count as down between two polls"},
-      {"storage_options.space_warn_percent", config.space_warn_percent, "storage_options.space_throttle_percent",
-       config.space_throttle_percent, false, "stages begin one after the other"},
-      {"storage_options.space_throttle_percent", config.space_throttle_percent,
-       "storage_options.space_refuse_external_percent", config.space_refuse_external_percent, false,
-       "stages begin one after the other"},
-      {"storage_options.space_refuse_external_percent", config.space_refuse_external_percent,
-       "storage_options.space_refuse_all_percent", config.space_refuse_all_percent, false,
-       "stages begin one after the other"},
-      {"distributor_options.document_bytes_max", config.document_bytes_max, "rpc.frame_bytes_max",
-       config.frame_bytes_max, false, "a document that large could not be sent"},
-  };
-  for (const Rule& rule : rules) {
-    const bool holds = rule.strict ? rule.lower_value < rule.upper_value : rule.lower_value <= rule.upper_value;
-    if (holds) continue;
-    const auto source = [&](const char* key) { return config.given.contains(key) ? "" : ", the default"; };
+  if (config.distribution_bits > kInitialBitsMax) {
     return Status(StatusCode::InvalidArgument,
-                  fmt::format("{}: {} ({}{}) has to be {} {} ({}{}), or {}", file, rule.lower, rule.lower_value,
-                              source(rule.lower), rule.strict ? "less than" : "at most", rule.upper, rule.upper_value,
-                              source(rule.upper), rule.why));
+                  fmt::format("{}: cluster.distribution_bits: \"{}\" is more than {}, with which a cluster may begin; "
+                              "`fjord config set cluster.distribution_bits=N` raises it later",
+                              file, config.distribution_bits, kInitialBitsMax));
+  }
+  for (const SettingRule& rule : setting_rules()) {
+    const Key* lower = key_of_setting(rule.lower);
+    const Key* upper = key_of_setting(rule.upper);
+    if (lower == nullptr || upper == nullptr) continue;
+    const std::int64_t lower_value = config.*lower->number;
+    const std::int64_t upper_value = config.*upper->number;
+    if (rule.is_strict ? lower_value < upper_value : lower_value <= upper_value) continue;
+    const auto source = [&](const Key* key) { return config.given.contains(key->path) ? "" : ", the default"; };
+    return Status(
+        StatusCode::InvalidArgument,
+        fmt::format("{}: {} ({}{}) has to be {} {} ({}{}), or {}", file, lower->path, lower_value, source(lower),
+                    rule.is_strict ? "less than" : "at most", upper->path, upper_value, source(upper), rule.why));
   }
   return Status::ok();
 }

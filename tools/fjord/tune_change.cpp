@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <map>
 
+#include "fjord/common/byte_units.h"
 #include "fjord/common/hash.h"
 #include "json_text.h"
 
@@ -116,9 +117,9 @@ std::string plan_text(const TunePlan& plan) {
                         change.new_text, change.effect.empty() ? "" : "   predicted " + change.effect);
     if (!change.may_be_applied) text += fmt::format("    not applied: {}\n", change.why_not);
   }
-  text += plan.moved_bytes > 0 ? fmt::format("moves {} on each node, {:.0f} s at least\n",
-                                             tuner::bytes_text(plan.moved_bytes), plan.seconds)
-                               : "moves nothing: files and buckets follow when they are next written to\n";
+  text += plan.moved_bytes > 0
+              ? fmt::format("moves {} on each node, {:.0f} s at least\n", bytes_text(plan.moved_bytes), plan.seconds)
+              : "moves nothing: files and buckets follow when they are next written to\n";
   return text;
 }
 

@@ -4,6 +4,7 @@
 
 #include "ask_cluster.h"
 #include "cli.h"
+#include "fjord/common/byte_units.h"
 #include "json_text.h"
 
 namespace fjord::cli {
@@ -41,7 +42,7 @@ void TuneLog::period(int number, const tuner::PeriodFigures& figures,
         "{}  period {}  {:.0f} reads/s, {:.0f} writes/s, {:.0f} failed/s, mean {:.2f} ms, p99 {:.2f} ms, visits {}/s, "
         "searches {:.0f} % of puts, waits for indexes {:.1f} % and documents {:.1f} %, {} nodes{}",
         time_text(SystemClock().wall_now().us), number, figures.reads_per_s, figures.writes_per_s, figures.failed_per_s,
-        1e3 * figures.mean_s.value_or(0), 1e3 * figures.p99_s.value_or(0), tuner::bytes_text(figures.scan_bytes_per_s),
+        1e3 * figures.mean_s.value_or(0), 1e3 * figures.p99_s.value_or(0), bytes_text(figures.scan_bytes_per_s),
         100 * figures.search_share(), 100 * figures.index_wait_share, 100 * figures.document_wait_share,
         figures.nodes_read, figures.nodes_silent == 0 ? "" : fmt::format(", {} silent", figures.nodes_silent)));
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "fjord/common/byte_units.h"
 #include "json_text.h"
 
 namespace fjord::cli {
@@ -82,8 +83,8 @@ std::string advice_text(const Advice& advice) {
 
 std::string prediction_text(const tuner::Prediction& p) {
   return fmt::format("{:.0f} operations/s, visits {}/s, p99 {:.1f} ms, {} of a node's memory; limit: {}",
-                     p.operations_per_s, tuner::bytes_text(p.scan_bytes_per_s), 1e3 * p.p99_s,
-                     tuner::bytes_text(p.node_memory_bytes), p.binding);
+                     p.operations_per_s, bytes_text(p.scan_bytes_per_s), 1e3 * p.p99_s, bytes_text(p.node_memory_bytes),
+                     p.binding);
 }
 
 void add_inputs(JsonText& json, const std::vector<Input>& inputs) {
@@ -132,7 +133,7 @@ void add_advice(JsonText& json, const Advice& advice) {
 
 std::string tune_report_text(const tuner::Workload& workload, const Report& report) {
   std::string text = fmt::format("{:.6g} documents of {} on {} nodes, {} copies\n", workload.documents,
-                                 tuner::bytes_text(workload.document_bytes), workload.nodes, workload.redundancy);
+                                 bytes_text(workload.document_bytes), workload.nodes, workload.redundancy);
   text += "under full load, as it is set: " + prediction_text(report.predicted_before) + "\n";
   text += "with this advice:              " + prediction_text(report.predicted_after) + "\n";
   text += "predicted effect on the objective: " + gain_text(report.effect) + "\n";

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "fjord/common/byte_units.h"
 #include "fjord/common/random.h"
 #include "fjord/tuner/advisor.h"
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "fjord/common/result.h"
@@ -42,6 +43,10 @@ class Tunable {
 /// Threading: every thread.
 class TunableRegistry {
  public:
+  /// Returns the tunable of a setting of the table (setting.h), with its unit, bounds and meaning. `default_value`
+  /// replaces the default of the table: an option of a component, or what the machine allows.
+  Tunable& declare(std::string_view setting);
+  Tunable& declare(std::string_view setting, std::int64_t default_value);
   /// Returns the tunable of that name; the first call creates it.
   Tunable& declare(const Tunable::Declaration& declaration);
   /// Sets a tunable by its name. Errors: InvalidArgument; NotFound if the name is not declared yet. In the latter case

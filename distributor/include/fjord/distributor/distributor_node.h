@@ -5,6 +5,7 @@
 #include <string>
 
 #include "fjord/common/runtime.h"
+#include "fjord/common/setting.h"
 #include "fjord/rpc/cluster_snapshot.h"
 #include "fjord/rpc/transport.h"
 
@@ -29,9 +30,9 @@ struct DistributorOptions {
   /// All controllers; the distributor finds the leader by asking them.
   std::vector<rpc::Address> fleet_controllers;
   /// Time limit of a client's batch that names none.
-  Duration default_timeout = seconds(30);
+  Duration default_timeout = milliseconds(setting_default("distributor_options.operation_timeout_ms"));
   /// Time after which a storage node without an answer to a batch is asked again.
-  Duration storage_timeout = seconds(10);
+  Duration storage_timeout = milliseconds(setting_default("distributor_options.storage_timeout_ms"));
   /// Time limit of a merge command; a repetition continues where the last one ended.
   Duration merge_timeout = seconds(60);
   /// Pause before a retry.
@@ -39,18 +40,18 @@ struct DistributorOptions {
   /// How often storage nodes are asked for their damaged buckets.
   Duration damage_poll_interval = seconds(1);
   /// Most merges at the same time, over all buckets.
-  unsigned merges_max = 8;
+  unsigned merges_max = setting_default("distributor.merges_max");
   /// A bucket above one of these two limits is split; as tunables they may change later.
-  std::int64_t bucket_entries_max = 200'000;
-  std::int64_t bucket_bytes_max = std::int64_t{64} << 20;
+  std::int64_t bucket_entries_max = setting_default("distributor.bucket_entries_max");
+  std::int64_t bucket_bytes_max = setting_default("distributor.bucket_bytes_max");
   /// How often the distributor looks for siblings that are small enough to be joined.
   Duration join_interval = seconds(30);
   /// How often each bucket is searched for garbage (DocumentType::keep_while); as a tunable it may change later.
-  Duration gc_interval = seconds(3600);
+  Duration gc_interval = milliseconds(setting_default("maintenance.gc_interval"));
   /// Limits of operations in flight and of their bytes; more are refused with BUSY. A lower priority may use a smaller
   /// part of them (docs/operating/overload.md). As tunables they may change later.
-  std::size_t pending_operations_max = 16'384;
-  std::size_t pending_bytes_max = std::size_t{256} << 20;
+  std::size_t pending_operations_max = setting_default("distributor.pending_operations_max");
+  std::size_t pending_bytes_max = setting_default("distributor.pending_bytes_max");
   /// Names of the settings that the configuration file sets.
   std::set<std::string> settings_from_file = {};
   Sabotage sabotage;

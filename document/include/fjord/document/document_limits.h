@@ -5,6 +5,7 @@
 #include <string_view>
 #include <vector>
 
+#include "fjord/common/setting.h"
 #include "fjord/common/status.h"
 #include "fjord/document/document_format.h"
 #include "fjord/document/document_id.h"
@@ -21,13 +22,14 @@ struct LimitThreshold {
 /// These limits keep a deployment well below them and can be changed while it runs.
 struct DocumentLimits {
   /// Bytes of both parts together. Each node that holds a replica needs memory and time in proportion.
-  LimitThreshold document_bytes{std::uint64_t{8} << 20, std::uint64_t{64} << 20};
+  LimitThreshold document_bytes{setting_default("distributor.document_bytes_warn"),
+                                setting_default("distributor.document_bytes_max")};
   /// Bytes of the id. Ids are kept in indexes and sent with every operation.
-  LimitThreshold id_bytes{1024, DocumentId::kBytesMax};
+  LimitThreshold id_bytes{setting_default("distributor.id_bytes_warn"), setting_default("distributor.id_bytes_max")};
   /// Nesting depth of collections and structs.
-  LimitThreshold depth{16, kValueDepthMax};
+  LimitThreshold depth{setting_default("distributor.depth_warn"), setting_default("distributor.depth_max")};
   /// Number of set fields plus the members of all structs within them.
-  LimitThreshold fields{10000, 1000000};
+  LimitThreshold fields{setting_default("distributor.fields_warn"), setting_default("distributor.fields_max")};
 };
 
 /// A value above its reporting threshold.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "fjord/common/runtime.h"
+#include "fjord/common/setting.h"
 #include "fjord/fleetcontroller/cluster_state_store.h"
 #include "fjord/rpc/transport.h"
 
@@ -20,26 +21,26 @@ struct FleetControllerOptions {
   std::vector<rpc::Address> distributors;  ///< Addresses by index.
   std::vector<rpc::Address> storage;       ///< Addresses by index.
   std::string distribution;                ///< Text of the DistributionConfig.
-  unsigned distribution_bits = 8;
+  unsigned distribution_bits = setting_default("cluster.distribution_bits");
   /// Names of the live settings that have a value in the configuration file.
   std::set<std::string> settings_from_file = {};
 
   // Defaults of the live settings with the same names (live_config.cpp).
-  Duration poll_interval = milliseconds(300);
-  Duration poll_timeout = milliseconds(1500);
+  Duration poll_interval = milliseconds(setting_default("fleetcontroller.poll_interval_ms"));
+  Duration poll_timeout = milliseconds(setting_default("fleetcontroller.poll_timeout_ms"));
   /// Time without an answer after which a node is down.
-  Duration down_after = milliseconds(1800);
+  Duration down_after = milliseconds(setting_default("controller.down_after"));
   /// Time of refused connections after which a node is down; 0: refusals count as silence.
-  Duration refused_after = milliseconds(400);
+  Duration refused_after = milliseconds(setting_default("controller.refused_after"));
   /// Time after a poll in which a distributor may read from a single replica; at most 5/6 of down_after.
-  Duration lease = milliseconds(1500);
-  Duration pending_max = seconds(20);
-  Duration transition_time = Duration(0);
-  unsigned crashes_max = 10;
-  Duration crash_period = seconds(600);
-  Duration stable_period = seconds(60);
+  Duration lease = milliseconds(setting_default("controller.lease"));
+  Duration pending_max = milliseconds(setting_default("controller.pending_max"));
+  Duration transition_time = milliseconds(setting_default("controller.transition_time"));
+  unsigned crashes_max = setting_default("controller.crashes_max");
+  Duration crash_period = milliseconds(setting_default("controller.crash_period"));
+  Duration stable_period = milliseconds(setting_default("controller.stable_period"));
   /// Time after the election, at least down_after, in which nodes that were up are not declared down for silence.
-  Duration start_grace = milliseconds(2500);
+  Duration start_grace = milliseconds(setting_default("fleetcontroller.start_grace_ms"));
 };
 
 /// Health of a fleet controller, for /health.

@@ -43,7 +43,4 @@ struct TaskOptions {
 void add_task_visitors(visitors::VisitorRegistry& registry, const ApplicationRegistry& applications, DocumentSink& sink,
                        Runtime& runtime, const TaskOptions& options);
 
-/// The tunable mapreduce.task_memory_bytes: the largest memory of the groups of one task.
-Tunable& task_memory_tunable(TunableRegistry& tunables);
-
 }  // namespace fjord::mapreduce

@@ -6,24 +6,26 @@
 #include <string>
 #include <string_view>
 
+#include "fjord/common/setting.h"
+
 namespace fjord::tuner {
 
 /// The values of all settings that the tuner knows. The defaults are those of the programs.
 struct Settings {
-  std::int64_t file_bytes_max = 16LL << 20;
-  std::int64_t entries_max = 8192;
-  std::int64_t slotfiles_max = 64;
-  std::int64_t held_bytes_max = 64LL << 20;
-  std::int64_t index_bytes_max = 1LL << 30;
-  std::int64_t journal_bytes_max = 256LL << 20;
-  std::int64_t scrub_bytes_per_second = 4LL << 20;
+  std::int64_t file_bytes_max = setting_default("storage.file_bytes_max");
+  std::int64_t entries_max = setting_default("storage.entries_max");
+  std::int64_t slotfiles_max = setting_default("storage.slotfiles_max");
+  std::int64_t held_bytes_max = setting_default("storage.held_bytes_max");
+  std::int64_t index_bytes_max = setting_default("storage.index_bytes_max");
+  std::int64_t journal_bytes_max = setting_default("storage.journal_bytes_max");
+  std::int64_t scrub_bytes_per_second = setting_default("storage.scrub_bytes_per_second");
   std::int64_t visitors_max = 5;  ///< 2.5 for each of two CPUs.
-  std::int64_t docblock_bytes = 1LL << 20;
-  std::int64_t bucket_bytes_max = 64LL << 20;
-  std::int64_t bucket_entries_max = 200'000;
-  std::int64_t distribution_bits = 8;
-  std::int64_t maintenance_bytes_per_s = 128LL << 20;
-  std::int64_t maintenance_bytes_per_s_min = 4LL << 20;
+  std::int64_t docblock_bytes = setting_default("storage_options.docblock_bytes");
+  std::int64_t bucket_bytes_max = setting_default("distributor.bucket_bytes_max");
+  std::int64_t bucket_entries_max = setting_default("distributor.bucket_entries_max");
+  std::int64_t distribution_bits = setting_default("cluster.distribution_bits");
+  std::int64_t maintenance_bytes_per_s = setting_default("maintenance.bytes_per_s");
+  std::int64_t maintenance_bytes_per_s_min = setting_default("maintenance.bytes_per_s_min");
   std::int64_t output_buckets = 0;     ///< 0: the system chooses.
   std::int64_t visitors_per_node = 0;  ///< Visitors of one job on a node; 0: the system chooses.
 
@@ -59,7 +61,5 @@ const Knob* find_knob(std::string_view name);
 std::string value_text(const Knob& knob, std::int64_t value);
 /// Parses the output of value_text() and of `fjord config`. Returns nullopt if the text is not such a value.
 std::optional<std::int64_t> parse_value(const Knob& knob, std::string_view text);
-/// Returns bytes for display: "1.5 GiB".
-std::string bytes_text(double bytes);
 
 }  // namespace fjord::tuner

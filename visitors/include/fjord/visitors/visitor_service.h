@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "fjord/common/runtime.h"
+#include "fjord/common/setting.h"
 #include "fjord/rpc/cluster_snapshot.h"
 #include "fjord/rpc/transport.h"
 #include "fjord/storage/spi/bucket_access.h"
@@ -15,11 +16,13 @@ struct VisitorServiceOptions {
   /// CPUs of this node. The default of the tunable storage.visitors_max is 2.5 a CPU. This keeps all CPUs busy while
   /// some visitors wait for reads and puts; more had no effect in measurements.
   unsigned cpus = 2;
-  std::uint32_t docblock_bytes = std::uint32_t{1} << 20;   ///< Default and maximum size of a block.
+  std::uint32_t docblock_bytes =
+      setting_default("storage_options.docblock_bytes");   ///< Default and maximum size of a block.
   unsigned docblocks_pending = 4;                          ///< Blocks that are read but not acknowledged, per visitor.
   std::uint32_t reply_bytes_max = std::uint32_t{8} << 20;  ///< Docblock bytes of one answer; at least one event.
   Duration poll_wait_max = seconds(5);
-  Duration idle_max = seconds(60);  ///< Time without a call of its client after which a visitor is destroyed.
+  Duration idle_max = milliseconds(setting_default(
+      "storage_options.visitor_idle_ms"));  ///< Time without a call of its client after which a visitor is destroyed.
 };
 
 /// The storage node's side of visits (createVisitor, visitorNext, destroyVisitor) and of subscriptions (readChanges).

@@ -10,6 +10,7 @@
 #include "fjord/common/env.h"
 #include "fjord/common/executor.h"
 #include "fjord/common/metrics.h"
+#include "fjord/common/setting.h"
 #include "fjord/common/tunable.h"
 #include "fjord/storage/spi/persistence_provider.h"
 
@@ -20,25 +21,25 @@ using spi::Durability;
 /// Limits that may be changed while the engine runs. A slotfile follows a change when it is next written to.
 struct SlotfileLimits {
   /// Bytes of the newest versions in a slotfile above which it is split in two.
-  std::uint64_t file_bytes_max = 16ULL << 20;
+  std::uint64_t file_bytes_max = setting_default("storage.file_bytes_max");
   /// Number of entries in a slotfile above which it is split in two. Lookups do not depend on it, because they use an
   /// index in memory, but the memory of an index and the time to load it do.
-  std::uint32_t entries_max = 8192;
+  std::uint32_t entries_max = setting_default("storage.entries_max");
   /// Maximum number of slotfiles of a bucket; a power of two, at most 64. When a bucket has this many, its files grow
   /// over their limits instead of being split; the cluster should split such a bucket.
-  std::uint32_t slotfiles_max = 64;
+  std::uint32_t slotfiles_max = setting_default("storage.slotfiles_max");
   /// Memory for writes that are in the journal and not yet in slotfiles. A larger value makes the runs in the files
   /// longer.
-  std::uint64_t held_bytes_max = 64ULL << 20;
+  std::uint64_t held_bytes_max = setting_default("storage.held_bytes_max");
   /// Memory for indexes. Above this limit, the least recently used indexes are dropped, and loaded again when they are
   /// needed. 10 million documents take about 600 MB.
-  std::uint64_t index_bytes_max = 1ULL << 30;
+  std::uint64_t index_bytes_max = setting_default("storage.index_bytes_max");
   /// Approximate maximum size of the journal that is replayed after a crash. A checkpoint begins at half of it.
-  std::uint64_t journal_bytes_max = 256ULL << 20;
+  std::uint64_t journal_bytes_max = setting_default("storage.journal_bytes_max");
   /// Percentage of a slotfile that replaced and removed documents may take before the file is rewritten.
-  std::uint32_t dead_percent_max = 30;
+  std::uint32_t dead_percent_max = setting_default("storage.dead_percent_max");
   /// Rate at which the scrub reads; 0 turns it off. The scrub verifies everything that is stored, again and again.
-  std::uint64_t scrub_bytes_per_second = 4ULL << 20;
+  std::uint64_t scrub_bytes_per_second = setting_default("storage.scrub_bytes_per_second");
 
   friend bool operator==(const SlotfileLimits&, const SlotfileLimits&) = default;
 };
@@ -74,7 +75,7 @@ struct SlotfileOptions {
   /// Size of a journal file; the space is reserved when the file is made.
   std::uint64_t journal_segment_bytes = 8ULL << 20;
   /// Maximum number of files that this engine keeps open. The least recently used one is closed first.
-  unsigned open_files_max = 1024;
+  unsigned open_files_max = setting_default("storage_options.open_files_max");
   /// Reads documents from mapped files. This is faster, but a medium error during a read ends the process instead of
   /// failing the read. The scrub reads without mapping, so it usually finds such places first.
   bool map_files = true;
