@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "fjord/common/log.h"
 #include "fjord/sim/sim_env.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
@@ -213,6 +215,38 @@ TEST_CASE("slotfile version 1: a bucket whose manifest is gone or damaged is fou
   CHECK(provider->replica_set(kFirst)->epoch == 0);
   CHECK(provider->bucket_info(kSecond)->entries == 3);
   CHECK(provider->take_damaged() == std::vector<BucketId>{kSecond, kAstray});
+}
+
+TEST_CASE("slotfile version 1: a bucket without a manifest is damaged if a document cannot be read") {
+  const Quiet quiet;
+  sim::SimEnv env;
+  load(env, "/store");
+  const std::string folder = "/store/" + kFolders[1];
+  REQUIRE(env.remove_file(folder + "/manifest").is_ok());
+  const std::string slotfile = folder + "/00000001-00.slot";
+  const std::size_t at = read_file(env, slotfile)->find("item 21");
+  REQUIRE(at != std::string::npos);
+  REQUIRE(env.flip_bit(slotfile, at, 0).is_ok());
+  const auto provider = SlotfileProvider::open(env, options("/store")).value();
+  CHECK(provider->take_damaged() == std::vector<BucketId>{kSecond, kAstray});
+  CHECK(provider->get(kSecond, located_id(2, 21).gid()).status().code() == StatusCode::Corruption);
+  CHECK(stored_document(*provider, kSecond, located_id(2, 22)) == located_document(2, 22, ""));
+}
+
+TEST_CASE("slotfile version 1: an empty bucket is taken over") {
+  const Quiet quiet;
+  sim::SimEnv env;
+  load(env, "/store");
+  // After the headers of a slotfile, zeros are unused entries.
+  const std::string slotfile = "/store/" + kFolders[1] + "/00000001-00.slot";
+  constexpr std::size_t kHeaderBytes = 4096;
+  std::string bytes = read_file(env, slotfile).value();
+  std::fill(bytes.begin() + kHeaderBytes, bytes.end(), '\0');
+  REQUIRE(write_file_atomically(env, slotfile, bytes, true).is_ok());
+  const auto provider = SlotfileProvider::open(env, options("/store")).value();
+  CHECK(provider->list_buckets() == std::vector<BucketId>{kFirst, kSecond, kAstray});
+  CHECK(provider->bucket_info(kSecond)->entries == 0);
+  CHECK(provider->take_damaged() == std::vector<BucketId>{kAstray});
 }
 
 }  // namespace fjord

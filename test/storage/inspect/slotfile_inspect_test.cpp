@@ -194,6 +194,19 @@ TEST_CASE("slotfile inspect: a split bucket shares its files, and what was of a 
   CHECK(count(entries, EntryState::Unused) >= 3);
 }
 
+TEST_CASE("slotfile inspect: the successors of a split bucket are forgotten once the journal no longer names it") {
+  sim::SimEnv env;
+  fill(env);
+  auto provider = open(env);
+  REQUIRE(provider->split_bucket(kBucket).is_ok());
+  const auto successors = [&] { return inspect_store(env, kDirectory).value().stripes.at(0).structure.heirs.size(); };
+  CHECK(successors() == 1);
+  REQUIRE(provider->checkpoint().is_ok());
+  // A checkpoint saves its catalog before it empties the journal, so only the next catalog is without them.
+  REQUIRE(provider->checkpoint().is_ok());
+  CHECK(successors() == 0);
+}
+
 TEST_CASE("slotfile inspect: a store of many slots and stripes that was written at length is sound") {
   sim::SimEnv env;
   std::vector<std::unique_ptr<SlotfileProvider>> stripes;
@@ -373,6 +386,12 @@ TEST_CASE("slotfile inspect: without any catalog what is there is looked at all 
   const StoreReport report = inspect_store(env, kDirectory).value();
   CHECK(report.problem_count() == 2);
   CHECK(entries_of(report).size() == 6);
+  for (const auto& [path, bytes] : files_of(env)) {
+    if (!path.ends_with(".slot")) REQUIRE(env.remove_file(path).is_ok());
+  }
+  const StoreReport only_slotfiles = inspect_store(env, kDirectory).value();
+  CHECK(only_slotfiles.problem_count() == 0);
+  CHECK(entries_of(only_slotfiles).size() == 6);
   CHECK(inspect_store(env, "/nowhere").status().code() == StatusCode::NotFound);
   REQUIRE(write_file_atomically(env, "/other", "something else", false).is_ok());
   CHECK(inspect_store_file(env, "/other").status().code() == StatusCode::InvalidArgument);

@@ -73,6 +73,24 @@ struct Machine {
     }
     return flipped;
   }
+  /// Closes the engine and flips a bit in the block of a table that has the metadata of this document.
+  void damage_metadata_of(const GlobalId& gid) {
+    provider.reset();
+    // The tables store only the part of a key that differs from the key before it.
+    constexpr std::size_t kPartOfKey = 6;
+    const std::string_view part = gid.view().substr(gid.view().size() - kPartOfKey);
+    const std::string folder = "/node/buckets/leveldb-0/";
+    const std::vector<std::string> names = env.list_directory(folder).value();
+    for (const std::string& name : names) {
+      if (!name.ends_with(".ldb")) continue;
+      const std::string bytes = read_file(env, folder + name).value();
+      const std::size_t at = bytes.find(part);  // Metadata comes before headers and bodies.
+      if (at == std::string::npos) continue;
+      REQUIRE(disk.flip_bit(folder + name, at, 3).is_ok());
+      return;
+    }
+    FAIL("no table has the document");
+  }
   /// Runs maintenance for some seconds of the engine's time.
   void pass_time() {
     for (int i = 0; i < 200; ++i) {
@@ -312,6 +330,35 @@ TEST_CASE("leveldb: flipped bits are never served: what cannot be read is missin
   CHECK_FALSE(*machine.provider->is_damaged(kBucket));
   for (int i = 0; i < 200; ++i) CHECK(machine.provider->get(kBucket, test_id(i).gid()).has_value());
   CHECK(machine.provider->get(kBucket, test_id(9999).gid()).status().code() == StatusCode::NotFound);
+}
+
+TEST_CASE("leveldb: a bucket with unreadable metadata is split with what is left, into damaged halves") {
+  constexpr std::size_t kDocuments = 400;  // Their metadata takes several blocks; the first has the catalog, too.
+  std::vector<DocumentId> ids;
+  for (std::size_t i = 0; i < kDocuments; ++i) ids.push_back(test_id(static_cast<int>(i)));
+  std::sort(ids.begin(), ids.end(), [](const auto& a, const auto& b) { return a.gid() < b.gid(); });
+  const DocumentId lost = ids[kDocuments / 2];
+  Machine machine;
+  machine.options.write_buffer_bytes = 4 << 20;  // One table, so that no compaction reads the damage.
+  machine.reopen();
+  REQUIRE(machine.provider->create_bucket(kBucket).is_ok());
+  for (std::size_t i = 0; i < kDocuments; ++i) {
+    REQUIRE(apply(*machine.provider, kBucket, test_put(static_cast<int>(i), 10)).status.is_ok());
+  }
+  machine.reopen();  // Everything is in a table.
+  machine.damage_metadata_of(lost.gid());
+  machine.reopen();
+  const std::size_t left = machine.provider->list_entries(kBucket)->size();
+  REQUIRE(left > 0);
+  REQUIRE(left < kDocuments);
+  REQUIRE(machine.provider->split_bucket(kBucket).is_ok());
+  std::size_t entries = 0;
+  for (const BucketId half : halves_of(kBucket)) {
+    CHECK(machine.provider->is_damaged(half).value());
+    entries += machine.provider->list_entries(half)->size();
+  }
+  CHECK(entries == left);
+  CHECK(machine.provider->get(lost.bucket(9), lost.gid()).status().code() == StatusCode::Corruption);
 }
 
 TEST_CASE("leveldb: a compaction that meets damage ends all writing, and the engine says so") {

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 #include <map>
+#include <set>
 
 #include "fjord/rpc/token_entry.h"
 #include "fjord/storage/slotfile/slotfile_provider.h"
@@ -164,6 +165,21 @@ TEST_CASE("repair: a late copy of the message that it is whole does not hide wha
   late.buckets = {{kBucket, set, true, world.report(0).info}};
   REQUIRE(world.nodes.ask(0, late).statuses.at(0));
   CHECK(world.report(0).damaged);
+}
+
+TEST_CASE("repair: a cluster state with more bits splits a damaged bucket into damaged halves") {
+  RepairWorld world;
+  world.damage(0);
+  REQUIRE(world.get(0, kLost) == StatusCode::Corruption);
+  world.nodes.give_state(kState + 1, 4);
+  std::set<BucketId> damaged;
+  for (const std::uint16_t distributor : {std::uint16_t{0}, std::uint16_t{1}}) {
+    for (const rpc::BucketReport& report : world.nodes.reports(0, kState + 1, distributor).reports) {
+      if (report.damaged) damaged.insert(report.bucket);
+    }
+  }
+  const auto halves = halves_of(kBucket);
+  CHECK(damaged == std::set<BucketId>(halves.begin(), halves.end()));
 }
 
 TEST_CASE("repair: a merge says which of its sources have lost something") {

@@ -166,6 +166,19 @@ TEST_CASE("retention: a merge of an older replica set is refused, and one whose 
   CHECK(nodes.merge(0, {1}).status.code() == StatusCode::WrongDistribution);
 }
 
+TEST_CASE("retention: a replica that does not decide loses nothing to a source of another replica set") {
+  RetentionWorld nodes;
+  nodes.fill(1, {{1, {10, "only here"}}});
+  REQUIRE(nodes.install(2, kState, kBucket, {kEpoch, {0, 1, 2}}));
+  nodes.forget({2}, 30);
+  REQUIRE(nodes.report(2).forgotten_removes_us == 30);
+  nodes.epoch_ = kEpoch;
+  REQUIRE(nodes.merge(1, {2}).status);
+  CHECK(nodes.content_of(1) == Content{{1, {10, "only here"}}});
+  CHECK(nodes.report(1).forgotten_removes_us == 0);
+  CHECK(nodes.metric("fjord_storage_merge_dropped_entries_total") == 0);
+}
+
 TEST_CASE("retention: tokens of an older time come back only to say that they do not count") {
   RetentionWorld nodes;
   const std::string id = id_in(1, 1);

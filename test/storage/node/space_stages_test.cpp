@@ -132,13 +132,18 @@ TEST_CASE("space: a node tells distributors how full it is") {
     question.distributor = world.nodes.owner(world.bucket);
     return world.nodes.ask(0, std::move(question));
   };
+  // Both nodes measure the same disk. The messages count stages from 1, because there 0 means unknown.
+  const auto metric = [&] { return world.nodes.metric("fjord_storage_space_stage") / 2; };
   CHECK(told(10).space_stage == 1);
+  CHECK(metric() == 0);
   const rpc::GetBucketInfoReply warned = told(86);
+  CHECK(metric() == 1);
   CHECK(warned.space_stage == 2);
   CHECK_THAT(warned.space_reason, Catch::Contains("storage_options.space_warn_percent is 85"));
   CHECK(told(93).space_stage == 3);
   CHECK(told(96).space_stage == 4);
   CHECK(told(98).space_stage == 5);
+  CHECK(metric() == 4);
 }
 
 TEST_CASE("space: a node that is nearly full answers a growing share of puts BUSY") {

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "fjord/sim/recording_env.h"
+#include "fjord/storage/slotfile/slotfile_inspect.h"
 #include "fjord/testing/engine.h"
 #include "slotfile_world.h"
 
@@ -429,6 +430,87 @@ TEST_CASE("slotfile: damage is told of again after what was lost before came bac
   CHECK(provider.take_damaged() == std::vector<BucketId>{kWhole});
   CHECK(*provider.is_damaged(kWhole));
   CHECK(provider.get(kWhole, test_put(number_in(kWhole, 2), 0).gid).has_value());
+}
+
+TEST_CASE("slotfile: unreadable metadata of a bucket that was repaired is not met again at the next start") {
+  constexpr int kDocuments = 30;
+  SlotfileOptions roomy = testing::tiny_slotfile_options("/buckets");
+  roomy.limits = {};
+  roomy.limits.dead_percent_max = 99;  // No slot is rewritten because of its dead bytes.
+  DiskImage files;
+  {
+    RecordingEnv env;
+    Machine machine(env, roomy);
+    REQUIRE(machine.open().is_ok());
+    REQUIRE(machine.provider().create_bucket(kWhole).is_ok());
+    for (int n = 0; n < kDocuments; ++n) {
+      REQUIRE(machine.run(put_step(kWhole, {test_put(number_in(kWhole, n), 10)})).is_ok());
+    }
+    REQUIRE(machine.run(checkpoint_step()).is_ok());
+    env.visit_process_ends(env.changes(), [&](const DiskImage& image, const std::string&) { files = image; });
+  }
+  const OwnedWrite lost = test_put(number_in(kWhole, 0), 10);
+  for (auto& [path, content] : files) {
+    if (!path.ends_with(".slot")) continue;
+    // The id occurs first in the document's metadata. Two bad bytes after it cannot be corrected.
+    const std::size_t at = content.find(lost.gid.view());
+    REQUIRE(at != std::string::npos);
+    for (const std::size_t byte : {at + 16, at + 25}) content[byte] = static_cast<char>(~content[byte]);
+  }
+  RecordingEnv env(files);
+  Machine machine(env, roomy);
+  REQUIRE(machine.open().is_ok());
+  REQUIRE(machine.provider().get(kWhole, lost.gid).status().code() == StatusCode::Corruption);
+  REQUIRE(machine.run(put_step(kWhole, {lost})).is_ok());
+  REQUIRE(machine.provider().mark_repaired(kWhole).is_ok());
+  REQUIRE(machine.run(checkpoint_step()).is_ok());
+  settle(machine.provider());
+  REQUIRE(machine.open().is_ok());
+  const Observed found = observe(machine.provider());
+  CHECK(found.complaint.empty());
+  CHECK_FALSE(found.damaged);
+  CHECK(found.state.at(kWhole).versions.size() == kDocuments);
+  CHECK_FALSE(machine.provider().is_damaged(kWhole).value());
+}
+
+TEST_CASE(
+    "slotfile: a damaged header of a journal segment loses no record, and does not hide that the first one is lost") {
+  SlotfileOptions roomy = testing::tiny_slotfile_options("/buckets");
+  roomy.limits = {};
+  const OwnedWrite first = test_put(number_in(kWhole, 0), 10);
+  const OwnedWrite second = test_put(number_in(kWhole, 1), 11);
+  DiskImage files;
+  std::string path;
+  RecordReport record;
+  {
+    RecordingEnv env;
+    Machine machine(env, roomy);
+    REQUIRE(machine.open().is_ok());
+    REQUIRE(machine.provider().create_bucket(kWhole).is_ok());
+    REQUIRE(machine.run(checkpoint_step()).is_ok());  // Begins a segment.
+    for (const OwnedWrite& write : {first, second}) REQUIRE(machine.run(put_step(kWhole, {write})).is_ok());
+    const StoreReport report = inspect_store(env, "/buckets").value();
+    for (const SegmentReport& segment : report.stripes.at(0).segments) {
+      if (!segment.needed) continue;
+      REQUIRE(segment.records.size() == 2);
+      path = segment.path;
+      record = segment.records[0];
+    }
+    env.visit_process_ends(env.changes(), [&](const DiskImage& image, const std::string&) { files = image; });
+  }
+  REQUIRE(files.contains(path));
+  files[path][0] = static_cast<char>(~files[path][0]);
+  const bool is_lost = GENERATE(false, true);
+  if (is_lost) files[path].replace(record.offset, record.bytes, record.bytes, '\0');
+  RecordingEnv env(files);
+  Machine machine(env, roomy);
+  REQUIRE(machine.open().is_ok());
+  CHECK(machine.provider().stats().lost_records == (is_lost ? 1 : 0));
+  CHECK(machine.provider().is_damaged(kWhole).value() == is_lost);
+  CHECK(machine.provider().take_damaged().size() == (is_lost ? 1 : 0));
+  CHECK(machine.provider().get(kWhole, first.gid).status().code() ==
+        (is_lost ? StatusCode::Corruption : StatusCode::Ok));
+  CHECK(machine.provider().get(kWhole, second.gid).has_value());
 }
 
 }  // namespace fjord

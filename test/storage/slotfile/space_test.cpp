@@ -6,7 +6,7 @@
 #include "fjord/testing/engine.h"
 #include "fjord/testing/test_documents.h"
 
-/// Checks that removes give space back under all circumstances.
+/// Checks that removes give space back under all circumstances, and how much memory a restart takes.
 namespace fjord {
 namespace {
 
@@ -99,6 +99,38 @@ TEST_CASE("slotfile space: a full disk without anything to give back is left alo
   const SlotfileStats after = store.provider->stats();
   CHECK(after.checkpoints == before.checkpoints);
   CHECK(after.rewrites == before.rewrites);
+}
+
+TEST_CASE("slotfile space: a restart holds the writes of the journal in memory as far as the limit allows") {
+  constexpr int kDocuments = 20;
+  constexpr std::uint64_t kLimit = 8 << 10;
+  sim::SimEnv disk;
+  REQUIRE(disk.create_directories("/").is_ok());
+  SlotfileOptions options;
+  options.directory = "/buckets";
+  auto provider = SlotfileProvider::open(disk, options).value();
+  REQUIRE(provider->create_bucket(kBucket).is_ok());
+  const std::string text(1000, 'x');
+  for (int i = 0; i < kDocuments; ++i) {
+    REQUIRE(testing::apply(*provider, kBucket, test_put(i, 1, text)).status.is_ok());
+  }
+  const std::uint64_t held = provider->stats().held_bytes;
+  REQUIRE(held > kLimit);
+  provider.reset();
+  SECTION("it writes no slotfiles if everything fits") {
+    provider = SlotfileProvider::open(disk, options).value();
+    CHECK(provider->stats().held_bytes == held);
+    CHECK(provider->stats().flushes == 0);
+  }
+  SECTION("it writes slotfiles when the limit is exceeded") {
+    options.limits.held_bytes_max = kLimit;
+    provider = SlotfileProvider::open(disk, options).value();
+    CHECK(provider->stats().held_bytes <= kLimit);
+    // A run has about as many documents as fit into memory.
+    CHECK(provider->stats().flushes > 0);
+    CHECK(provider->stats().flushes < kDocuments / 4);
+  }
+  for (int i = 0; i < kDocuments; ++i) CHECK(provider->get(kBucket, test_put(i, 1).gid, spi::Parts::All).has_value());
 }
 
 }  // namespace fjord
