@@ -5,6 +5,7 @@
 
 #include "backoff.h"
 #include "fjord/common/check.h"
+#include "fjord/common/retry.h"
 #include "fjord/rpc/deadline.h"
 
 namespace fjord {
@@ -20,40 +21,6 @@ constexpr Duration kBatchWaitMax = milliseconds(5);
 constexpr std::size_t kSlowBatchesMax = 64;
 /// Upper limit for the pause that a distributor can ask for.
 constexpr std::uint32_t kHintMaxMs = 10'000;
-
-/// The meaning of an answer for its operation.
-enum class Verdict {
-  Done,
-  Definite,         // not applied; a retry would give the same result
-  Transient,        // not applied; a retry can succeed
-  DoubtfulRetry,    // possibly applied; a retry with the same sequence tells
-  DoubtfulForGood,  // possibly applied; a retry is useless
-};
-
-Verdict verdict_of(StatusCode code) {
-  if (code == StatusCode::Ok) return Verdict::Done;
-  if (is_transient(code)) return Verdict::Transient;
-  switch (code) {
-    case StatusCode::Timeout:
-    case StatusCode::Unknown:  // an answer without a status
-      return Verdict::DoubtfulRetry;
-    case StatusCode::InvalidId:
-    case StatusCode::UnknownType:
-    case StatusCode::InvalidField:
-    case StatusCode::InvalidSelection:
-    case StatusCode::TooLarge:
-    case StatusCode::NoSpace:
-    case StatusCode::Unauthorized:
-    case StatusCode::InvalidArgument:
-    case StatusCode::TestAndSetFailed:
-    case StatusCode::NotFound:
-    case StatusCode::AlreadyExists:
-    case StatusCode::NotImplemented:
-      return Verdict::Definite;
-    default:  // a replica's disk failed, the answer was garbled, or a newer peer has another code
-      return Verdict::DoubtfulForGood;
-  }
-}
 
 /// Makes the request for a batch. A strict batch names the features that its receiver must obey.
 rpc::Request as_request(rpc::Execute batch, bool is_strict) {
@@ -451,25 +418,25 @@ void Dispatcher::ask_rest(Sent& sent, rpc::ExecuteReply& reply) {
 
 void Dispatcher::judge(const PendingPtr& operation, rpc::OperationResult result, bool newer_state) {
   const StatusCode code = result.status.code();
-  const Verdict verdict = verdict_of(code);
+  const RetryClass retry = retry_class(code);
   if (code == StatusCode::Busy) ++operation->busy_answers;
-  switch (verdict) {
-    case Verdict::Done:
+  switch (retry) {
+    case RetryClass::Done:
       operation->in_doubt = false;
       [[fallthrough]];
-    case Verdict::Definite: {
+    case RetryClass::Permanent: {
       Status status = std::move(result.status);
       return end(operation, std::move(status), std::move(result));
     }
-    case Verdict::DoubtfulForGood: {
+    case RetryClass::Broken: {
       operation->in_doubt = operation->is_write();
       Status status = std::move(result.status);
       return end(operation, std::move(status), {});
     }
-    case Verdict::DoubtfulRetry:
+    case RetryClass::InDoubt:
       operation->in_doubt = operation->is_write();
       break;
-    case Verdict::Transient:
+    case RetryClass::Transient:
       break;
   }
   operation->last = std::move(result.status);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fjord/common/log.h"
+#include "fjord/common/retry.h"
 
 namespace fjord::mapreduce {
 namespace {
@@ -116,7 +117,7 @@ void JobKeeper::write_rows(std::shared_ptr<RowsCall> call) {
   records_.write_rows(call->job, call->rows, mailbox_, [weak = weak_from_this(), call](const Status& status) {
     const auto self = weak.lock();
     if (self == nullptr || !self->callbacks_.current) return;  // another process owns the job
-    if (!may_go_away(status)) return call->written(status);
+    if (!may_succeed_later(status.code())) return call->written(status);
     if (call->failures == 0)
       log::warning("job", "{}: the results wait for the store: {}", call->job, status.to_string());
     self->again_later(call->failures++, [call](JobKeeper& keeper) { keeper.write_rows(call); });
@@ -131,7 +132,7 @@ void JobKeeper::read_rows(std::shared_ptr<RowsCall> call) {
   records_.read_rows(call->job, mailbox_, [weak = weak_from_this(), call](Result<JobRows> rows) {
     const auto self = weak.lock();
     if (self == nullptr || !self->callbacks_.current) return;
-    if (rows || !may_go_away(rows.error())) return call->read(std::move(rows));
+    if (rows || !may_succeed_later(rows.error().code())) return call->read(std::move(rows));
     self->again_later(call->failures++, [call](JobKeeper& keeper) { keeper.read_rows(call); });
   });
 }

@@ -10,11 +10,6 @@
 
 namespace fjord::mapreduce {
 
-/// True if an idempotent operation that failed so should be retried.
-inline bool may_go_away(const Status& status) {
-  return is_transient(status.code()) || status.code() == StatusCode::Timeout;
-}
-
 /// Keeps the record of a job that this process owns up to date. It writes one revision after the other, each on the
 /// condition that the stored revision is the one it knows. Another writer of the record either requests something (a
 /// pause, a cancel, settings), which on_wanted reports, or has taken the job over, which ends the keeper.

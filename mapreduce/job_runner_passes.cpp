@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "fjord/common/log.h"
+#include "fjord/common/retry.h"
 #include "fjord/document/docblock.h"
 #include "job_keeper.h"
 #include "job_runner.h"
@@ -251,7 +252,7 @@ void JobRunner::pump(std::function<Result<bool>(SinkOperation&)> next, unsigned 
   }
   const auto ended = [this, next, tries, then = std::move(then)](const Status& status) {
     const bool goes_on = outcome_ == rpc::JobPhase::Done && !begins_anew_;
-    if (goes_on && may_go_away(status) && tries < kPumpTriesMax) {
+    if (goes_on && may_succeed_later(status.code()) && tries < kPumpTriesMax) {
       if (puts_documents()) note_strays();
       environment_.executor.post_after(kPumpAgain,
                                        if_alive([this, next, tries, then] { pump(next, tries + 1, then); }));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "fjord/common/retry.h"
 #include "fjord/document/docblock.h"
 #include "visitor_session_impl.h"
 
@@ -17,25 +18,13 @@ constexpr unsigned kSilentCallsMax = 3;
 }  // namespace
 
 VisitorSession::Impl::Fault VisitorSession::Impl::classify(const Status& status) {
-  switch (status.code()) {
-    case StatusCode::Busy:
-    case StatusCode::WrongDistribution:
-    case StatusCode::Unavailable:
-    case StatusCode::NotReady:
-    case StatusCode::NotFound:
-      return Fault::NotHere;
-    case StatusCode::InvalidId:
-    case StatusCode::UnknownType:
-    case StatusCode::InvalidField:
-    case StatusCode::InvalidSelection:
-    case StatusCode::InvalidArgument:
-    case StatusCode::TooLarge:
-    case StatusCode::Unauthorized:
-    case StatusCode::NotImplemented:
-      return Fault::Permanent;
-    default:
-      return Fault::TryAgain;
-  }
+  const StatusCode code = status.code();
+  const RetryClass retry = retry_class(code);
+  if (retry == RetryClass::Transient || code == StatusCode::NotFound) return Fault::NotHere;
+  // A map task may write documents: there may be space again, and another writer may be done.
+  const bool is_of_write =
+      code == StatusCode::NoSpace || code == StatusCode::TestAndSetFailed || code == StatusCode::AlreadyExists;
+  return retry == RetryClass::Permanent && !is_of_write ? Fault::Permanent : Fault::TryAgain;
 }
 
 bool VisitorSession::Impl::node_up(std::uint16_t node) const {

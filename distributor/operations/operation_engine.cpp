@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "fjord/common/retry.h"
 #include "fjord/rpc/deadline.h"
 #include "fjord/rpc/refusal.h"
 
@@ -70,10 +71,6 @@ OperationEngine::OperationEngine(Context& context, BucketMaintainer& maintainer,
       reads_when_down_(tunables.declare("distributor.reads_when_cluster_down")),
       unclaimed_(static_cast<std::uint64_t>(context.clock.wall_now().us)),
       next_message_(static_cast<std::uint64_t>(context.clock.wall_now().us)) {}
-
-bool OperationEngine::is_retryable(const Status& status) {
-  return is_transient(status.code()) || status.code() == StatusCode::Timeout;
-}
 
 // --- dispatch --------------------------------------------------------------------------------------------------------
 
@@ -490,7 +487,7 @@ void OperationEngine::on_reply(std::uint16_t node, const std::vector<OpRef>& ref
     }
     if (rpc::is_lack_of_space(result.status.code()) && !refs[i].is_reading()) --refs[i].op().at_large;
     // A corrupt document may be whole on another replica.
-    if (is_retryable(result.status) || corrupt_read) {
+    if (may_succeed_later(result.status.code()) || corrupt_read) {
       refs[i].op().last_problem = result.status.with_context("storage." + std::to_string(node));
       again.push_back(refs[i]);
     } else if (refs[i].is_reading()) {

@@ -226,7 +226,6 @@ class OperationEngine {
   void shape_document(const OpRef& ref);
   /// Ends an operation that cannot be served now with `code`. A write that was sent is in doubt instead.
   void refuse(const OpRef& ref, StatusCode code, const std::string& why);
-  static bool is_retryable(const Status& status);
 
   Context& context_;
   BucketMaintainer& maintainer_;

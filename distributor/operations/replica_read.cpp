@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <limits>
 
+#include "fjord/common/retry.h"
 #include "operations/operation_engine.h"
 
 namespace fjord::distributor {
@@ -76,7 +77,7 @@ void OperationEngine::on_replica_result(const OpRef& ref, rpc::OperationResult r
   Op& op = ref.op();
   const std::uint16_t node = *ref.request().node;
   const BucketEntry* entry = context_.buckets.find(op.bucket);
-  if (is_retryable(result.status)) {
+  if (may_succeed_later(result.status.code())) {
     if (result.status.code() == StatusCode::NotReady && entry != nullptr && !entry->lists(node)) {
       settle(ref, Status(StatusCode::InvalidArgument,
                          fmt::format("storage.{} has no replica of {}; `fjord bucket show {}` tells which nodes have",

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "fjord/common/retry.h"
+
 namespace fjord {
 namespace {
 
@@ -61,4 +63,27 @@ TEST_CASE("status: context goes before the message and leaves the code and succe
 }
 
 }  // namespace
+TEST_CASE("retry: only errors that may pass are retried, and only those that say so are certainly not applied") {
+  CHECK(retry_class(StatusCode::Ok) == RetryClass::Done);
+  for (const StatusCode code :
+       {StatusCode::Busy, StatusCode::WrongDistribution, StatusCode::Unavailable, StatusCode::NotReady}) {
+    CHECK(retry_class(code) == RetryClass::Transient);
+    CHECK(may_succeed_later(code));
+  }
+  for (const StatusCode code : {StatusCode::Timeout, StatusCode::Unknown}) {
+    CHECK(retry_class(code) == RetryClass::InDoubt);
+    CHECK(may_succeed_later(code));
+  }
+  for (const StatusCode code : {StatusCode::InvalidId, StatusCode::TooLarge, StatusCode::NoSpace,
+                                StatusCode::TestAndSetFailed, StatusCode::NotFound, StatusCode::NotImplemented}) {
+    CHECK(retry_class(code) == RetryClass::Permanent);
+    CHECK_FALSE(may_succeed_later(code));
+  }
+  for (const StatusCode code :
+       {StatusCode::Corruption, StatusCode::IoError, StatusCode::Cancelled, static_cast<StatusCode>(999)}) {
+    CHECK(retry_class(code) == RetryClass::Broken);
+    CHECK_FALSE(may_succeed_later(code));
+  }
+}
+
 }  // namespace fjord
