@@ -491,4 +491,25 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("distributor: clients get only newer cluster information, and fleet controllers get all of it") {
+  DistributorWorld world(2);
+  world.give_state(3);
+  REQUIRE(world.poll([](rpc::Poll& poll) { poll.time_ceiling_us = 77; }).status);
+  const rpc::ClusterInfo first = world.ask(rpc::GetClusterInfo{}).info;
+  CHECK_FALSE(first.state.empty());
+  CHECK(first.schemas.size() == 1);
+  rpc::GetClusterInfo question{.known_state_version = 3, .known_schema_version = first.schema_version};
+  const rpc::GetClusterInfoReply nothing_new = world.ask(question);
+  REQUIRE(nothing_new.status);
+  CHECK(nothing_new.info.state_version == 3);
+  CHECK(nothing_new.info.state.empty());
+  CHECK(nothing_new.info.schemas.empty());
+  question.everything = true;
+  const rpc::GetClusterInfoReply everything = world.ask(question);
+  REQUIRE(everything.status);
+  CHECK(everything.info.state == first.state);
+  CHECK(everything.info.schemas == first.schemas);
+  CHECK(everything.time_ceiling_us == 77);
+}
+
 }  // namespace fjord::test

@@ -35,6 +35,19 @@ DistributorWorld::Hook no_merges() {
   };
 }
 
+/// Fails a write on all nodes, so that the bucket is merged and its replica set installed again.
+void disturb(DistributorWorld& world) {
+  world.hook = [](std::uint16_t, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (!std::holds_alternative<rpc::Apply>(request)) return std::nullopt;
+    return Result<rpc::Reply>(Status(StatusCode::Timeout, "lost"));
+  };
+  CHECK(execute(world, put_batch(kOther)).status.code() == StatusCode::Timeout);
+  world.hook = nullptr;
+  const std::uint64_t epoch = world.set_at(1, kBucket).epoch;
+  world.run(seconds(12));
+  REQUIRE(world.set_at(1, kBucket).epoch > epoch);
+}
+
 void fill(DistributorWorld& world) {
   world.give_state(1);
   REQUIRE(execute(world, put_batch(kId)).status);
@@ -105,6 +118,7 @@ TEST_CASE("damaged replicas: they are not whole while they hold something else t
   world.run(seconds(3));
   CHECK(is_damaged(world, 1));
   CHECK(world.counter("fjord_distributor_repaired_replicas_total") == 0);
+  CHECK(world.counter("fjord_distributor_merge_failures_total") > 0);
   CHECK(get_code(world, kId) == StatusCode::Ok);
 }
 
@@ -221,6 +235,71 @@ TEST_CASE("damaged replicas: they are known after a change of the cluster state,
   CHECK_FALSE(is_damaged(world, 0));
   CHECK(told == std::vector<std::uint16_t>{1, 0, 1, 0});
   CHECK(get_code(world, kId) == StatusCode::Ok);
+}
+
+TEST_CASE("damaged replicas: an operation that waits for the comparison goes on if no member turns out intact") {
+  DistributorWorld world(3);
+  fill(world);
+  const std::vector<std::uint16_t> members = world.ideal(kBucket);
+  damage(world, members[0]);
+  std::shared_ptr<std::optional<rpc::ExecuteReply>> waiting;
+  world.hook = [&](std::uint16_t, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    const auto* question = std::get_if<rpc::GetBucketInfo>(&request);
+    const bool merged = !world.transport.sent_of<rpc::MergeBucket>().empty();
+    if (question == nullptr || question->all || !merged || waiting != nullptr) return std::nullopt;
+    waiting = world.send(put_batch(kOther, 0, 1, "new"));  // The replicas are being compared.
+    return std::nullopt;
+  };
+  // The intact member goes down, and another node has to take its place.
+  std::string state;
+  for (std::uint16_t i = 0; i < 3; ++i) state += " ." + std::to_string(i) + (i == members[1] ? ".s:d" : ".v:1");
+  world.give_state(2, state);
+  REQUIRE(world.scheduler.run_until([&] { return waiting != nullptr; }, seconds(12)));
+  CHECK_FALSE(waiting->has_value());
+  world.run(seconds(1));
+  REQUIRE(waiting->has_value());
+  CHECK((*waiting)->results.at(0).status);
+}
+
+TEST_CASE("damaged replicas: a loss after the repair is not covered by that repair") {
+  DistributorWorld world(2);
+  fill(world);
+  damage(world, 1);
+  world.run(seconds(3));
+  REQUIRE_FALSE(is_damaged(world, 1));
+  // Both lose a later document, and hold exactly what they held at the time of the repair.
+  REQUIRE(execute(world, put_batch(kAbsent)).status);
+  for (std::uint16_t node = 0; node < 2; ++node) {
+    world.storage[node][kBucket.raw()].documents.erase(kAbsent);
+    world.storage[node][kBucket.raw()].damaged = true;
+  }
+  world.run(seconds(3));
+  disturb(world);
+  CHECK(is_damaged(world, 1));
+  world.restart();
+  world.give_state(2);
+  CHECK(get_code(world, kAbsent) == StatusCode::Corruption);
+}
+
+TEST_CASE("damaged replicas: a repair that a new cluster state interrupts is not completed under that state") {
+  DistributorWorld world(2);
+  fill(world);
+  damage(world, 1);
+  world.hook = [](std::uint16_t, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (!std::holds_alternative<rpc::SetReplicaSets>(request)) return std::nullopt;
+    return Result<rpc::Reply>(Status(StatusCode::Timeout, "lost"));
+  };
+  world.run(seconds(3));
+  REQUIRE(world.counter("fjord_distributor_repaired_replicas_total") == 1);
+  REQUIRE(is_damaged(world, 1));
+  // A state was skipped, in which another distributor may have put a document that both replicas have lost since.
+  world.storage[0][kBucket.raw()].damaged = true;
+  world.hook = nullptr;
+  world.give_state(3, " .0.v:1 .1.v:1");
+  world.run(seconds(12));
+  disturb(world);
+  CHECK(is_damaged(world, 1));
+  CHECK(get_code(world, kAbsent) == StatusCode::Corruption);
 }
 
 }  // namespace fjord::test

@@ -130,6 +130,7 @@ class DistributorWorld {
   std::uint64_t counter(const std::string& name, const Labels& labels = {}) {
     return metrics_.counter(name, "", labels).value();
   }
+  double gauge(const std::string& name) { return metrics_.gauge(name, "").value(); }
   /// Splits a replica without a request of the distributor.
   void split_at(std::uint16_t node, BucketId bucket) {
     rpc::SplitBucket request;

@@ -187,6 +187,43 @@ TEST_CASE("distributor: a split waits for the writes under way, and later ones w
   CHECK(execute(world, get_batch(world.ids[1])).json.find("later") != std::string::npos);
 }
 
+TEST_CASE("distributor: splits that are given up after failed writes make room for those that wait") {
+  constexpr unsigned kMoreBits = 3;
+  DistributorWorld world(2, 2, kMoreBits);
+  world.give_state(1);
+  std::vector<std::vector<std::string>> ids;
+  for (std::uint64_t i = 0; i < 5; ++i) ids.push_back(ids_of(BucketId(kMoreBits, i), 4));
+  const std::vector<std::string> last = ids.back();
+  ids.pop_back();
+  std::set<std::string> lost;
+  for (const auto& of_bucket : ids) {
+    for (const std::string& id : of_bucket) REQUIRE(execute(world, put_batch(id)).status);
+    lost.insert(of_bucket[0]);
+  }
+  world.hook = [&](std::uint16_t, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    const auto* apply = std::get_if<rpc::Apply>(&request);
+    const bool is_lost = apply != nullptr && std::any_of(apply->operations.begin(), apply->operations.end(),
+                                                         [&](const auto& one) { return lost.contains(one.id); });
+    if (!is_lost && !std::holds_alternative<rpc::MergeBucket>(request)) return std::nullopt;
+    return Result<rpc::Reply>(Status(StatusCode::Timeout, "lost"));
+  };
+  // As many splits as may be under way at once wait for writes that will fail.
+  for (const std::string& id : lost) {
+    rpc::Execute batch = put_batch(id);
+    batch.timeout_us = 10'000'000;
+    world.send(std::move(batch));
+  }
+  REQUIRE(world.tunables().set("distributor.bucket_entries_max", 3).is_ok());
+  world.run(seconds(3));
+  for (const std::string& id : last) REQUIRE(execute(world, put_batch(id)).status);
+  world.run(seconds(4));
+  CHECK(world.transport.sent_of<rpc::SplitBucket>().empty());
+  world.run(seconds(6));
+  CHECK_FALSE(world.holds(0, BucketId(kMoreBits, 4)));
+  for (std::uint64_t i = 0; i < 4; ++i) CHECK(world.holds(0, BucketId(kMoreBits, i)));
+  CHECK(world.counter("fjord_distributor_bucket_splits_total") == 1);
+}
+
 TEST_CASE("distributor: a split that reached one replica only is finished by whoever recovers the bucket") {
   ReshapeWorld world(1000);
   world.split_at(0, kBucket);

@@ -11,7 +11,7 @@ constexpr std::int64_t kRetentionMs = 10'000;
 /// Storage nodes that always report remove entries to drop.
 class RetentionWorld {
  public:
-  RetentionWorld() : world(3) {
+  explicit RetentionWorld(unsigned bits = 1) : world(3, 2, bits) {
     REQUIRE(world.tunables().set("documents.remove_retention", kRetentionMs).is_ok());
     REQUIRE(world.tunables().set("documents.token_retention", kRetentionMs / 2).is_ok());
     world.hook = [this](std::uint16_t node, rpc::Request& request) { return serve(node, request); };
@@ -146,6 +146,42 @@ TEST_CASE("retention: a bucket with too many tokens drops them earlier, but none
   for (const RetentionWorld::Order& order : retention.orders) {
     CHECK(order.set.forget_tokens_before_us + 60'000'000 <= retention.now_us());
   }
+}
+
+TEST_CASE("retention: storage nodes are asked for buckets with an eighth more tokens than the setting allows") {
+  RetentionWorld retention;
+  const auto asked_with = [&](std::int64_t tokens_max) {
+    REQUIRE(retention.world.tunables().set("documents.bucket_tokens_max", tokens_max).is_ok());
+    retention.world.run(seconds(2));
+    return retention.asked.tokens_max;
+  };
+  CHECK(asked_with(800) == 900);
+  CHECK(asked_with(1) == 1);
+  CHECK(asked_with(0) == 0);  // No limit.
+}
+
+TEST_CASE("retention: buckets that are put off because of failed writes leave room for others") {
+  constexpr unsigned kBits = 4;  // As many buckets as may be in this at once.
+  RetentionWorld retention(kBits);
+  std::map<std::uint64_t, std::string> ids;
+  for (int i = 0; ids.size() < (1U << kBits); ++i) {
+    const std::string id = "id:x:item::" + std::to_string(i);
+    ids.emplace(bucket_of_id(id, kBits).raw(), id);
+  }
+  for (const auto& [raw, id] : ids) REQUIRE(retention.put(id).results.at(0).status);
+  // All buckets are taken while a write to them is under way, which then fails.
+  retention.drop_merges = true;
+  retention.drop_writes = {0, 1, 2};
+  for (const auto& [raw, id] : ids) retention.world.send(put_batch(id));
+  retention.world.run(seconds(4));
+  REQUIRE(retention.world.counter("fjord_distributor_forget_abandoned_total") == ids.size());
+  retention.drop_merges = false;
+  retention.drop_writes.clear();
+  retention.orders.clear();
+  retention.world.run(seconds(10));
+  std::set<std::uint64_t> ordered;
+  for (const RetentionWorld::Order& order : retention.orders) ordered.insert(order.set.bucket.raw());
+  CHECK(ordered.size() == ids.size());
 }
 
 }  // namespace fjord::test

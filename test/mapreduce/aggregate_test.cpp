@@ -308,6 +308,34 @@ TEST_CASE("beyond what is exact, distinct and quantile say how good they are, an
   }
 }
 
+TEST_CASE("an estimate in a row is an object with the number and its error") {
+  static const auto types = test::sale_types();
+  constexpr int kValues = 2000;  // More than either sketch counts exactly.
+  std::vector<Encoded> sales;
+  for (int i = 1; i <= kValues; ++i) {
+    const Sale sale{.cents = i};
+    sales.push_back({encode(document_of(*types, i, sale)), sale});
+  }
+  const auto rows = rows_of(spec_of({}, {"distinct(cents)", "quantile(0.5,cents)"}), sales);
+  REQUIRE(rows.size() == 1);
+  INFO(rows.at("[]"));
+  rapidjson::Document row;
+  row.Parse(rows.at("[]").c_str());
+  REQUIRE_FALSE(row.HasParseError());
+  REQUIRE(row.IsArray());
+  REQUIRE(row.Size() == 2);
+  const auto check_cell = [&](const rapidjson::Value& cell, const char* error_name, double error, double exact) {
+    REQUIRE(cell.IsObject());
+    REQUIRE(cell.MemberCount() == 2);
+    REQUIRE(cell.HasMember("estimate"));
+    REQUIRE(cell.HasMember(error_name));
+    CHECK(cell[error_name].GetDouble() == error);
+    CHECK(std::fabs(cell["estimate"].GetDouble() - exact) <= 3 * error * exact);
+  };
+  check_cell(row[0], "standard_error", DistinctSketch::kError, kValues);
+  check_cell(row[1], "relative_error", QuantileSketch::kRelativeError, kValues / 2);
+}
+
 TEST_CASE("quantiles of negative and very large numbers keep their relative error") {
   QuantileSketch sketch;
   std::vector<double> values;

@@ -81,6 +81,27 @@ TEST_CASE("the range ends where that of doubles does, and not before") {
   CHECK(std::isnan(sum_of({std::nan(""), 1.0}).value()));
 }
 
+TEST_CASE("a sum beyond all finite numbers is the same after it was written and read") {
+  const double infinity = std::numeric_limits<double>::infinity();
+  for (const std::vector<double>& values :
+       {std::vector<double>{infinity, 1.0}, {-infinity, -1.0}, {infinity, -infinity}, {std::nan(""), 1.0}}) {
+    const ExactSum sum = sum_of(values);
+    std::string bytes;
+    sum.append_to(bytes);
+    ByteReader in(bytes);
+    ExactSum read;
+    REQUIRE(read.read(in));
+    CHECK(in.at_end());
+    CHECK(read == sum);
+    // NaN is not equal to itself.
+    if (std::isnan(sum.value())) {
+      CHECK(std::isnan(read.value()));
+    } else {
+      CHECK(read.value() == sum.value());
+    }
+  }
+}
+
 TEST_CASE("malformed sums are refused") {
   ExactSum sum;
   for (const std::string& bytes : {std::string("\0\0", 2), std::string("\0\x20\x10", 3), std::string("\0\0\1abc", 6)}) {

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "direct_reduce.h"
 #include "fjord/mapreduce/aggregate_spec.h"
 #include "mapreduce/aggregate_world.h"
 #include "mapreduce/job_world.h"
@@ -272,6 +273,80 @@ TEST_CASE("incremental: two runs of the same at once are both right") {
     const auto results = world.jobs.results(status);
     REQUIRE(results.has_value());
     CHECK(Rows(results->begin(), results->end()) == expected);
+  }
+}
+
+/// Reads all buckets of the world with one visitor, four at a time, and reduces what it sends as the job's owner does.
+Answer read_in_turns(IncrementalWorld& world, const rpc::JobSpec& job) {
+  auto& jobs = world.jobs;
+  mapreduce::TaskSpec task;
+  task.job = "turns";
+  task.application = job.application;
+  task.document_type = job.document_type;
+  task.parameters = job.parameters;
+  task.output_buckets = 1;  // Without effect on a direct job, but zero is refused.
+  task.direct = true;
+  if (job.incremental) task.incremental = "sale";
+  visitors::VisitorSessionOptions options;
+  options.library = mapreduce::kMapVisitor;
+  options.parameters = task.to_parameters();
+  options.selection = "sale";
+  options.visitors_per_node = 1;
+  options.buckets_per_visitor = 16;
+  options.buckets_at_once = 4;
+  options.deduplicate = false;
+
+  const auto application = jobs.applications.create(job.application, job.parameters,
+                                                    *jobs.world.types().find(job.document_type), &jobs.world.types());
+  REQUIRE(application);
+  const auto bulk = make_inline_bulk_executor();
+  mapreduce::DirectReduce reduce(**application, *bulk);
+  Status status;
+  const auto note = [&](const Status& one) {
+    if (status) status = one;
+  };
+  std::optional<Status> finished;
+  visitors::VisitorSessionCallbacks callbacks;
+  callbacks.on_docblock = [&](BucketId bucket, std::string chunk) { note(reduce.on_chunk(bucket, std::move(chunk))); };
+  callbacks.on_bucket_done = [&](BucketId bucket, const std::string& result) {
+    const auto report = mapreduce::TaskReport::decode(result);
+    note(report ? reduce.on_bucket(bucket, *report) : report.error());
+  };
+  callbacks.on_finished = [&](Status end) { finished = std::move(end); };
+  const int visitors = jobs.world.transport.calls("createVisitor");
+  visitors::VisitorSession session(std::move(options), std::move(callbacks), jobs.world.transport, jobs.world.snapshot,
+                                   jobs.world.scheduler.clock(), Random(3), *jobs.world.executor);
+  jobs.world.executor->post([&] { session.start(); });
+  REQUIRE(jobs.world.run_until([&] { return finished.has_value(); }));
+  INFO(*finished << "; " << status);
+  REQUIRE(finished->is_ok());
+  REQUIRE(status.is_ok());
+  REQUIRE(jobs.world.transport.calls("createVisitor") == visitors + 1);
+  CHECK(reduce.take_lost().empty());
+  CHECK(reduce.buckets() == 16);
+  Answer answer;
+  answer.status.documents_read = reduce.totals().documents;
+  answer.status.documents_reused = reduce.totals().reused;
+  const auto rows = reduce.finish(std::size_t{1} << 30);
+  REQUIRE(rows);
+  answer.rows = {rows->begin(), rows->end()};
+  return answer;
+}
+
+TEST_CASE("incremental: a visitor that reads its buckets a few at a time sends the groups of each once") {
+  IncrementalWorld world(10);
+  for (int i = 0; i < 400; ++i) world.put(i);
+  rpc::JobSpec whole = job_of(everything_by_city());
+  whole.incremental = false;
+  rpc::JobSpec job = whole;
+  job.incremental = GENERATE(true, false);
+  // The first visit reads all documents. If it is incremental, the second one reads only those that changed.
+  for (const int changes : {0, 5}) {
+    for (int i = 0; i < changes; ++i) world.put(i * 50);
+    const Answer answer = read_in_turns(world, job);
+    CHECK(answer.rows == world.run(whole).rows);
+    CHECK(answer.status.documents_read == 400);
+    if (changes > 0 && job.incremental) CHECK(read_now(answer) == static_cast<std::uint64_t>(changes));
   }
 }
 

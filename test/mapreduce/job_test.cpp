@@ -238,6 +238,50 @@ TEST_CASE("a job whose tuple documents are not all there fails instead of giving
   CHECK(jobs.world.stored("fjord_tuples").empty());
 }
 
+TEST_CASE("a job one of whose tuple documents lacks a field fails instead of leaving it out") {
+  const std::string missing = GENERATE("destination", "tuples");
+  JobWorld jobs(15, 2, kSchema);
+  put_places(jobs, 200);
+  bool tampered = false;
+  jobs.sink.on_put = [&](const std::string& id, const EncodedDocument&) {
+    if (id.find("fjord_tuples") == std::string::npos || tampered) return;
+    tampered = true;
+    Document document(*jobs.world.types().find("fjord_tuples"), *DocumentId::parse(id));
+    REQUIRE(document.set("job", "job").is_ok());
+    if (missing != "destination") REQUIRE(document.set("destination", 0).is_ok());
+    if (missing != "tuples") REQUIRE(document.set("tuples", RawValue{}).is_ok());
+    jobs.world.scheduler.outside().post([&jobs, document] { jobs.world.put(document); });
+  };
+  REQUIRE(jobs.submit("job", spec_of("citycount")).is_ok());
+  const auto status = jobs.finish("job");
+  REQUIRE(tampered);
+  CHECK(status.phase == rpc::JobPhase::Failed);
+  CHECK(status.error.code() == StatusCode::Corruption);
+  CHECK(status.error.message().find("no tuples in it") != std::string::npos);
+}
+
+TEST_CASE("results of which one lacks its key or its value are an error") {
+  const std::string missing = GENERATE("key", "value");
+  JobWorld jobs(16, 1, kSchema);
+  const auto expected = put_places(jobs, 50);
+  REQUIRE(jobs.submit("job", spec_of("citycount")).is_ok());
+  const auto status = jobs.finish("job");
+  REQUIRE(as_map(jobs.results(status)) == expected);
+  const auto results = jobs.world.stored("fjord_result");
+  const auto& [id, content] = *results.begin();
+  const auto whole = DocumentView::open(jobs.world.types(), content.first, content.second);
+  REQUIRE(whole);
+  Document damaged(*whole->type(), *DocumentId::parse(id));
+  for (const std::string field : {"job", "key", "value"}) {
+    if (field != missing) REQUIRE(damaged.set(field, std::string(whole->field(field)->as_string_view())).is_ok());
+  }
+  jobs.world.put(damaged);
+  const auto read = jobs.results(status);
+  REQUIRE_FALSE(read.has_value());
+  CHECK(read.error().code() == StatusCode::Corruption);
+  CHECK(read.error().message() == "malformed result documents");
+}
+
 TEST_CASE("a task that needs too much memory fails the job and names the setting") {
   JobWorld jobs(11, 1, kSchema);
   REQUIRE(jobs.world.nodes[0].runtime->tunables.set("mapreduce.task_memory_bytes", 64 << 10).is_ok());

@@ -105,6 +105,18 @@ TEST_CASE("a histogram's quantile of a period is that of what came in it") {
   CHECK_FALSE(period.end().has_value());
 }
 
+TEST_CASE("a quantile of a period lies between the bounds of its bucket, at its share of what is counted there") {
+  Histogram histogram;
+  HistogramPeriod period(histogram);
+  const double first = Histogram::upper_bound_seconds(0);
+  const double second = Histogram::upper_bound_seconds(1);
+  histogram.observe_many(Duration(0), 100);
+  CHECK(*period.end(0.25) == Approx(0.25 * first));
+  histogram.observe_many(Duration(0), 50);
+  histogram.observe_many(Duration(static_cast<std::int64_t>(second * 1e6)), 50);
+  CHECK(*period.end(0.75) == Approx((first + second) / 2));
+}
+
 TEST_CASE("the time that is left follows from the tasks that ended, with an error that shrinks") {
   JobProgress progress;
   progress.begin(10, at(100));

@@ -154,5 +154,22 @@ TEST_CASE(
   CHECK(next.found() == PartialReader::Found::Same);
 }
 
+TEST_CASE("partials: if a document is gone without a remove, the whole bucket is read again") {
+  Bucket bucket;
+  auto known = std::make_shared<BucketPartial>();
+  for (int n = 1; n <= 400; ++n) {
+    if (n != 7) bucket.write(meta_of(n, 10));
+    known->add(meta_of(n, 10), true, tuple("k"));
+  }
+  PartialReader reader(known, false);
+  const spi::IterateOptions options{.types = nullptr, .selection = nullptr};
+  DocBlockBuilder block;
+  const Result<bool> more = reader.next({*bucket.provider, {&bucket.id, 1}, PositionRange(), options}, block, 1 << 20);
+  REQUIRE(more);
+  REQUIRE_FALSE(*more);
+  CHECK(reader.found() == PartialReader::Found::All);
+  CHECK(block.count() == 399);
+}
+
 }  // namespace
 }  // namespace fjord::mapreduce

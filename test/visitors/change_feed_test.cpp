@@ -410,6 +410,24 @@ TEST_CASE("positions of split and joined buckets are what is known of their part
   CHECK_FALSE(token.knows_part_of(BucketId(4, 5)));
 }
 
+TEST_CASE("the position of a joined bucket replaces those of its parts") {
+  ChangeToken token(9);
+  const BucketId whole(4, 3);
+  const auto [low, high] = halves_of(whole);
+  token.set(low, {.after_us = 100, .epoch = 5, .checksum = 7, .until_us = 110});
+  token.set(high, {.after_us = 100, .epoch = 5, .checksum = 9, .until_us = 110});
+  token.set(BucketId(4, 2), {.after_us = 120, .epoch = 4, .checksum = 8, .until_us = 120});
+  token.set(whole, {.after_us = 150, .epoch = 6, .checksum = 16, .until_us = 160});
+  CHECK(token.size() == 2);
+  CHECK(token.at(whole) == ChangePosition{150, 6, 16, 160});
+  CHECK(token.at(low) == ChangePosition{150, 0, 0, 160});
+  CHECK(token.at(high) == ChangePosition{150, 0, 0, 160});
+  CHECK(token.at(BucketId(4, 2)) == ChangePosition{120, 4, 8, 120});
+  const auto parsed = ChangeToken::parse(token.to_text());
+  REQUIRE(parsed.has_value());
+  CHECK(*parsed == token);
+}
+
 TEST_CASE("a subscription token says the same after it was text, and any change of the text is noticed") {
   ChangeToken token(0xabcdef);
   Random random(4);

@@ -3,49 +3,19 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "visitors/visitor_world.h"
+#include "visitors/service_calls.h"
 
 namespace fjord {
 namespace {
 
+using test::ask;
+using test::city_id;
+using test::dump_of;
+using test::poll;
+using test::put_city;
 using test::VisitorWorld;
 
-constexpr const char* kSchema = "document city { field name type string { header } field text type string { body } }";
-
-std::string id_of(int location, int n) { return "id:t:city:n=" + std::to_string(location) + ":" + std::to_string(n); }
-
-void put_city(VisitorWorld& world, int location, int n, std::size_t bytes = 100) {
-  Document document(*world.types().find("city"), *DocumentId::parse(id_of(location, n)));
-  REQUIRE(document.set("name", "city " + std::to_string(n)).is_ok());
-  REQUIRE(document.set("text", std::string(bytes, 'x')).is_ok());
-  world.put(document);
-}
-
-template <typename R>
-typename R::Reply ask(VisitorWorld& world, R request, Duration limit = seconds(30)) {
-  std::optional<Result<typename R::Reply>> got;
-  rpc::call(world.transport, "storage0", std::move(request), limit, *world.executor,
-            [&](Result<typename R::Reply> reply) { got = std::move(reply); });
-  REQUIRE(world.run_until([&] { return got.has_value(); }));
-  REQUIRE(got->has_value());
-  return std::move(**got);
-}
-
-rpc::CreateVisitor dump_of(std::vector<BucketId> buckets) {
-  rpc::CreateVisitor create;
-  create.visitor_id = 7;
-  create.library = "dump";
-  create.buckets = std::move(buckets);
-  return create;
-}
-
-rpc::VisitorNextReply poll(VisitorWorld& world, std::uint64_t acknowledged, Duration wait = seconds(1)) {
-  rpc::VisitorNext next;
-  next.visitor_id = 7;
-  next.acknowledged = acknowledged;
-  next.wait_us = wait.count();
-  return ask(world, next);
-}
+constexpr const char* kSchema = test::kCitySchema;
 
 std::size_t documents_in(const std::vector<rpc::VisitorEvent>& events) {
   std::size_t count = 0;
@@ -99,7 +69,7 @@ TEST_CASE("a visitor is given the fields that are asked for") {
     CHECK(entry->header.empty() == !id);
     if (!id) return;
     const DocumentView view = *DocumentView::open(world.types(), entry->header, entry->body);
-    CHECK(view.id() == id_of(1, 1));
+    CHECK(view.id() == city_id(1, 1));
     CHECK(view.field("name").has_value() == name);
     CHECK(view.field("text").has_value() == text);
   };

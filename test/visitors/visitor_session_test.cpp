@@ -28,7 +28,9 @@ void put_cities(VisitorWorld& world, int count, std::size_t bytes = 100, const s
 
 /// A visit and its results.
 struct Visit {
-  explicit Visit(VisitorWorld& w, VisitorSessionOptions options = {}) : world(w) {
+  /// `snapshot`: the cluster information that the session begins with; null: that of the world.
+  explicit Visit(VisitorWorld& w, VisitorSessionOptions options = {}, rpc::SnapshotHolder* snapshot = nullptr)
+      : world(w) {
     visitors::VisitorSessionCallbacks callbacks;
     if (options.snapshot) {
       callbacks.on_bucket_dropped = [this](BucketId bucket) {
@@ -57,7 +59,8 @@ struct Visit {
     callbacks.on_finished = [this](Status s) { status = std::move(s); };
     callbacks.on_processor_time = [this] { heard_us = session->progress().processor_us; };
     session = std::make_unique<VisitorSession>(std::move(options), std::move(callbacks), world.transport,
-                                               world.snapshot, world.scheduler.clock(), Random(5), *world.executor);
+                                               snapshot == nullptr ? world.snapshot : *snapshot,
+                                               world.scheduler.clock(), Random(5), *world.executor);
     world.executor->post([this] { session->start(); });
   }
   ~Visit() { session.reset(); }
@@ -445,6 +448,42 @@ TEST_CASE("a session with an older cluster state gets the newer one and finishes
   CHECK(each_once(visit, 50));
 }
 
+TEST_CASE("a session without a cluster state asks a bootstrap address, and begins as soon as that answers") {
+  VisitorWorld world(10, 2, kSchema);
+  put_cities(world, 50);
+  rpc::SnapshotHolder snapshot;
+  VisitorSessionOptions options;
+  options.bootstrap = {"distributor"};
+  const MonotonicTime start = world.scheduler.clock().now();
+  Visit visit(world, options, &snapshot);
+  REQUIRE(visit.run());
+  CHECK(visit.status->is_ok());
+  CHECK(each_once(visit, 50));
+  // A dozen messages of 1 ms; the session looks by itself only every 500 ms.
+  CHECK(world.scheduler.clock().now() - start < milliseconds(100));
+}
+
+TEST_CASE("a visit that is given documents makes progress, however long a bucket takes") {
+  VisitorWorld world(10, 1, kSchema);
+  for (int i = 0; i < 100; ++i) {
+    const std::string id = "id:t:city:n=1:" + std::to_string(i);
+    Document document(*world.types().find("city"), *DocumentId::parse(id));
+    REQUIRE(document.set("text", std::string(2000, 'x')).is_ok());
+    world.put(document);
+  }
+  world.transport.slow_down("storage0", milliseconds(200));
+  VisitorSessionOptions options;
+  options.docblock_bytes = 4000;
+  options.no_progress_limit = seconds(1);
+  const MonotonicTime start = world.scheduler.clock().now();
+  Visit visit(world, options);
+  REQUIRE(visit.run());
+  CHECK(visit.status->is_ok());
+  CHECK(each_once(visit, 100));
+  CHECK(visit.done.size() == 1);
+  CHECK(world.scheduler.clock().now() - start > 2 * options.no_progress_limit);
+}
+
 TEST_CASE("a paused session is given nothing until it is resumed") {
   VisitorWorld world(11, 1, kSchema);
   put_cities(world, 800, 2000);
@@ -556,6 +595,7 @@ TEST_CASE("a token of another visit is refused") {
   Visit visit(world, options);
   REQUIRE(visit.run());
   CHECK(visit.status->code() == StatusCode::InvalidArgument);
+  CHECK(world.transport.calls("getBucketNodes") == 0);  // A refused visit asks for nothing.
 }
 
 TEST_CASE("a visit follows more distribution bits while it runs, and gives each document once") {
@@ -574,6 +614,33 @@ TEST_CASE("a visit follows more distribution bits while it runs, and gives each 
   REQUIRE(visit.run());
   CHECK(visit.status->is_ok());
   CHECK(each_once(visit, 400));
+  CHECK(visit.session->progress().buckets_done == visit.session->progress().buckets_total);
+}
+
+TEST_CASE("a part of a bucket that never held a document is done when a visit follows more distribution bits") {
+  VisitorWorld world(17, 2, kSchema);
+  for (int i = 0; i < 400; ++i) {
+    const std::string id = "id:t:city:n=" + std::to_string(i % 16) + ":" + std::to_string(i);
+    Document document(*world.types().find("city"), *DocumentId::parse(id));
+    REQUIRE(document.set("text", std::string(2000, 'x')).is_ok());
+    world.put(document);
+  }
+  // With 6 bits all documents are in buckets 0 to 15.
+  for (std::uint64_t i = 16; i < 64; ++i) world.hidden.insert(BucketId(6, i));
+  VisitorSessionOptions options;
+  options.docblock_bytes = 10'000;
+  options.visitors_per_node = 1;
+  options.buckets_per_visitor = 1;
+  options.follow_bits = true;
+  Visit visit(world, options);
+  int blocks = 0;
+  visit.on_block = [&] {
+    if (++blocks == 8) world.scheduler.outside().post([&] { world.change_bits(6); });
+  };
+  REQUIRE(visit.run());
+  CHECK(visit.status->is_ok());
+  CHECK(each_once(visit, 400));
+  CHECK(visit.session->progress().buckets_total > 16);  // Some buckets were cut.
   CHECK(visit.session->progress().buckets_done == visit.session->progress().buckets_total);
 }
 

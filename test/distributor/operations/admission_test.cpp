@@ -163,6 +163,23 @@ TEST_CASE("distributor: a copy of a write that was refused for lack of room stay
   CHECK(world.ask(put_batch("id:n:item::5", 7, 2)).results.at(0).status);
 }
 
+TEST_CASE("distributor: operations count as pending from their arrival until they are answered") {
+  BusyWorld world(20);
+  const auto pending = [&] { return world.gauge("fjord_distributor_pending_operations"); };
+  CHECK(pending() == 0);
+  const auto first = world.send(gets(3));
+  world.run(milliseconds(10));
+  CHECK(pending() == 3);
+  const auto second = world.send(gets(1));
+  world.run(milliseconds(10));
+  CHECK(pending() == 4);
+  world.go_on();
+  world.run(seconds(3));
+  REQUIRE(first->has_value());
+  REQUIRE(second->has_value());
+  CHECK(pending() == 0);
+}
+
 TEST_CASE("distributor: no work is begun on an operation whose time was over before it was its turn") {
   DistributorWorld world(2, 2);
   world.give_state(1);

@@ -196,4 +196,23 @@ TEST_CASE("show bucket: says which replica does not answer, and what is out of o
   CHECK(world.ask(wide).status.code() == StatusCode::InvalidId);
 }
 
+TEST_CASE("show bucket: a surplus replica is obsolete until it is merged and deleted") {
+  DistributorWorld world(3, 2);
+  world.give_state(1);
+  REQUIRE(put(world, "v").status);
+  const std::uint16_t surplus = without_replica(world);
+  world.storage[surplus][kBucket.raw()] = world.storage[world.ideal(kBucket)[0]][kBucket.raw()];
+  world.hook = [](std::uint16_t, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (!std::holds_alternative<rpc::MergeBucket>(request)) return std::nullopt;
+    return Result<rpc::Reply>(Status(StatusCode::Timeout, "merges never end here"));
+  };
+  world.restart();
+  world.give_state(2);
+  world.run(seconds(1));
+  CHECK(of_node(show(world), surplus).role == rpc::ReplicaRole::Obsolete);
+  world.hook = nullptr;
+  world.run(seconds(2));
+  CHECK_FALSE(world.holds(surplus, kBucket));
+}
+
 }  // namespace fjord::test
