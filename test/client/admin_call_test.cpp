@@ -112,6 +112,47 @@ TEST_CASE("a call to all distributors has one answer each, in their order", "[cl
   CHECK(got[1].second.status().code() == StatusCode::Timeout);
 }
 
+TEST_CASE("a call to any distributor reaches one that came up after the last cluster state", "[client]") {
+  ClientWorld world;
+  world.info = info_of_version(1, "distributor:1 storage:2");
+  world.client->wait_ready(seconds(1), [](Status) {});
+  world.run(seconds(1));
+  world.info = info_of_version(2, "distributor:2 .0.s:d storage:2");
+  world.on_other = [](const rpc::Address& to, rpc::Request& request) {
+    const Status status = to == "d1:1" ? Status::ok() : Status(StatusCode::NotReady, "no controller");
+    return reply(rpc::error_reply(request, status));
+  };
+  std::optional<Result<rpc::GetStatusReply>> got;
+  world.client->call_any(rpc::GetStatus{}, seconds(5), [&](auto answer) { got = std::move(answer); });
+  world.run();
+  REQUIRE(got);
+  REQUIRE(got->has_value());
+  CHECK((*got)->status == Status::ok());
+}
+
+TEST_CASE("a call to all asks for the cluster state when a distributor does not answer, and only then", "[client]") {
+  ClientWorld world;
+  world.client->wait_ready(seconds(1), [](Status) {});
+  world.run(seconds(1));
+  world.on_other = [](const rpc::Address&, rpc::Request& request) {
+    return reply(rpc::error_reply(request, Status::ok()));
+  };
+  const auto count_answers = [&] {
+    std::size_t answers = 0;
+    world.client->call_all(rpc::ListJobs{}, seconds(5), [&](auto got) { answers = got.value().size(); });
+    world.run();
+    return answers;
+  };
+  const std::size_t questions = world.questions();
+  CHECK(count_answers() == 2);
+  CHECK(world.questions() == questions);
+  world.dead = {{"d1:1", Status(StatusCode::NotReady, "refused")}};
+  world.info = info_of_version(2, "distributor:2 .1.s:d storage:2");
+  CHECK(count_answers() == 2);
+  CHECK(world.client->snapshot()->state_version() == 2);
+  CHECK(count_answers() == 1);
+}
+
 TEST_CASE("a call to all leaves out distributors that are down", "[client]") {
   ClientWorld world;
   world.info = info_of_version(1, "distributor:2 .0.s:d storage:2");

@@ -115,6 +115,26 @@ TEST_CASE("a BUSY answer's hint holds back everything for that distributor, not 
   CHECK(world.metrics().counter("fjord_client_busy_pauses_total", "").value() == 1);
 }
 
+TEST_CASE("what waits for the end of a BUSY pause is sent then, even if no other operation is retried") {
+  ClientOptions options;
+  options.retry_budget_burst = 0;
+  options.retry_budget_per_second = 0;
+  options.retry_budget_percent = 0;
+  ClientWorld world(options);
+  world.on_execute = busy(200);
+  world.put(id_of(1));
+  world.run(milliseconds(20));
+  REQUIRE(world.outcomes.size() == 1);
+  CHECK(world.outcomes[0].second.status.code() == StatusCode::Busy);
+  world.on_execute = ClientWorld().on_execute;
+  world.put(id_of(1));
+  world.run(milliseconds(150));
+  CHECK(operations_sent(world) == 1);
+  world.run(milliseconds(200));  // The pause takes at most one and a half times as long as the hint.
+  REQUIRE(world.outcomes.size() == 2);
+  CHECK(world.outcomes[1].second.is_ok());
+}
+
 TEST_CASE("an unlimited stream of operations against a cluster that is busy sends little, and ends with BUSY") {
   ClientOptions options;
   options.retry_budget_burst = 100;

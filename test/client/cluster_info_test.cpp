@@ -188,4 +188,35 @@ TEST_CASE("waiting for a schema version lasts until a distributor has it", "[cli
   CHECK_THAT(ended[1].message(), Catch::Contains("version 3, not 4"));
 }
 
+TEST_CASE("cluster information that comes with an answer ends a wait, while a distributor is silent", "[client]") {
+  ClientWorld world;
+  world.transport.set_delay(seconds(2));  // More than a distributor has for its answer.
+  std::optional<Status> ready;
+  world.client->wait_ready(milliseconds(500), [&](Status status) { ready = std::move(status); });
+  world.run(milliseconds(100));
+  REQUIRE_FALSE(ready);
+  world.client->take_cluster_info(info_of_version(1));
+  world.run(seconds(1));
+  REQUIRE(ready);
+  CHECK(*ready == Status::ok());
+}
+
+TEST_CASE("after a useful answer the pauses between questions begin with the shortest one", "[client]") {
+  ClientOptions options;
+  options.backoff_min = milliseconds(100);
+  ClientWorld world(options);
+  world.dead = {{"d0:1", dead("refused")}};
+  Status ready(StatusCode::Unknown, "");
+  world.client->wait_ready(seconds(20), [&](Status status) { ready = std::move(status); });
+  world.run(seconds(5));
+  world.dead.clear();
+  world.run(seconds(5));
+  REQUIRE(ready == Status::ok());
+  const std::size_t questions = world.questions();
+  world.client->wait_schema_version(2, seconds(5), [](Status) {});
+  // The first question is sent at once, and the second one at most 100 ms after the answer to the first.
+  world.run(milliseconds(103));
+  CHECK(world.questions() == questions + 2);
+}
+
 }  // namespace fjord::test

@@ -86,6 +86,41 @@ TEST_CASE("a refused submit is followed by word of room", "[feeder]") {
   CHECK(feeder.stats().ok == 50);
 }
 
+TEST_CASE("there is one word of room for a refused submit, however many operations end after it", "[feeder]") {
+  ClientWorld world;
+  int room = 0;
+  Feeder::Options options;
+  options.window_operations = 4;
+  options.on_room = [&] { ++room; };
+  Feeder feeder(*world.client, std::move(options));
+  for (int n = 0; n < 5; ++n) {
+    rpc::Operation operation = put_of(n);
+    CHECK(feeder.try_submit(operation) == (n < 4));
+  }
+  world.run();
+  CHECK(feeder.stats().ok == 4);
+  CHECK(room == 1);
+}
+
+TEST_CASE("operations of a feed have its priority unless they name one", "[feeder]") {
+  ClientWorld world;
+  Feeder::Options options;
+  options.priority = rpc::Priority::Background;
+  Feeder feeder(*world.client, std::move(options));
+  rpc::Operation unnamed = put_of(1);
+  rpc::Operation named = put_of(2);
+  named.priority = rpc::Priority::High;
+  REQUIRE(feeder.try_submit(unnamed));
+  REQUIRE(feeder.try_submit(named));
+  world.run();
+  std::map<std::string, rpc::Priority> sent;
+  for (const rpc::Execute& batch : world.batches()) {
+    for (const rpc::Operation& operation : batch.operations) sent[operation.id] = operation.priority;
+  }
+  CHECK(sent == std::map<std::string, rpc::Priority>{{"id:n:t::1", rpc::Priority::Background},
+                                                     {"id:n:t::2", rpc::Priority::High}});
+}
+
 TEST_CASE("the numbers of a feed add up by outcome", "[feeder]") {
   ClientWorld world;
   std::map<std::string, int> seen;

@@ -401,6 +401,25 @@ TEST_CASE("updates and conditions get a random token and keep it over retries, o
   CHECK(tokens[id_of(5)] == "mine");
 }
 
+TEST_CASE("gets have the client's consistency unless they name one", "[client]") {
+  ClientOptions options;
+  const bool is_session = GENERATE(false, true);
+  if (is_session) options.consistency = rpc::Consistency::Session;
+  ClientWorld world(options);
+  rpc::Operation named = get_operation(id_of(1));
+  named.consistency = rpc::Consistency::Session;
+  world.client->execute(named, seconds(30), world.keep(id_of(1)));
+  world.get(id_of(2));
+  world.run();
+  std::map<std::string, rpc::Consistency> sent;
+  for (const rpc::Execute& batch : world.batches()) {
+    for (const rpc::Operation& operation : batch.operations) sent[operation.id] = operation.consistency;
+  }
+  REQUIRE(sent.size() == 2);
+  CHECK(sent[id_of(1)] == rpc::Consistency::Session);
+  CHECK(sent[id_of(2)] == options.consistency);
+}
+
 TEST_CASE("a condition that fails is not applied and tells the version, but stays in doubt after a lost attempt",
           "[client]") {
   const bool lost = GENERATE(false, true);
@@ -499,6 +518,8 @@ TEST_CASE("every operation ends at its own deadline whatever it waits for", "[cl
   check("short, same batch", Outcome::InDoubt, StatusCode::Timeout, milliseconds(300));
   check("behind", Outcome::NotApplied, StatusCode::NotReady, milliseconds(500));
   check("queued", Outcome::NotApplied, StatusCode::NotReady, milliseconds(700));
+  CHECK_THAT(ended["behind"].first.status.message(), Catch::Contains("an earlier operation on the same id"));
+  CHECK_THAT(ended["queued"].first.status.message(), Catch::Contains("waiting for the same distributor"));
   // The next operation on the id can start.
   world.answer_batches({StatusCode::Ok});
   CHECK(world.put_and_run(ids[0]).is_ok());

@@ -1,5 +1,6 @@
 #include "fjord/client/sync_client.h"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <thread>
@@ -108,10 +109,16 @@ TEST_CASE("several threads may wait at once", "[sync_client]") {
 TEST_CASE("a feeder makes several producers wait for room", "[sync_client]") {
   ThreadWorld world;
   std::atomic<int> results{0};
+  std::atomic<std::size_t> pending_max{0};
+  Feeder* feeding = nullptr;
   Feeder::Options options;
   options.window_operations = 3;
-  options.on_result = [&](std::uint64_t, OperationOutcome) { ++results; };
+  options.on_result = [&](std::uint64_t, OperationOutcome) {
+    ++results;
+    pending_max = std::max(pending_max.load(), feeding->pending());  // Only the executor's thread writes it.
+  };
   Feeder feeder(*world.client, std::move(options));
+  feeding = &feeder;
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; ++t) {
     threads.emplace_back([&, t] {
@@ -126,6 +133,7 @@ TEST_CASE("a feeder makes several producers wait for room", "[sync_client]") {
   for (auto& thread : threads) thread.join();
   feeder.flush();
   CHECK(results == 600);
+  CHECK(pending_max <= 3);
   CHECK(feeder.stats().ok == 600);
   CHECK(feeder.pending() == 0);
 }
