@@ -6,7 +6,7 @@
 #include <rapidjson/stringbuffer.h>
 #include <rapidjson/writer.h>
 
-#include "json_value.h"
+#include "json/json_value.h"
 #include "text.h"
 #include "update_target.h"
 #include "wire.h"

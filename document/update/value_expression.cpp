@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "fjord/document/selection.h"
-#include "selection_lexer.h"
-#include "selection_node.h"
-#include "selection_parser.h"
+#include "selection/selection_lexer.h"
+#include "selection/selection_node.h"
+#include "selection/selection_parser.h"
 
 namespace fjord {
 

@@ -6,7 +6,7 @@
 
 #include "fjord/mapreduce/passes.h"
 #include "scalar.h"
-#include "task.h"
+#include "task/task.h"
 
 namespace fjord::mapreduce {
 namespace {

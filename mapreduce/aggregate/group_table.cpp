@@ -6,7 +6,7 @@
 
 #include "fjord/common/check.h"
 #include "fjord/common/hash.h"
-#include "task.h"
+#include "task/task.h"
 
 namespace fjord::mapreduce {
 namespace {

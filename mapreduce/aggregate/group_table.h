@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "accumulator.h"
 #include "aggregate_state.h"
+#include "task/accumulator.h"
 
 namespace fjord::mapreduce {
 

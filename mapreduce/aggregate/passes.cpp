@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "fjord/document/selection.h"
-#include "task.h"
+#include "task/task.h"
 
 namespace fjord::mapreduce {
 namespace {

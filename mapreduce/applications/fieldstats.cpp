@@ -6,8 +6,8 @@
 #include <rapidjson/writer.h>
 #include <string>
 
+#include "aggregate/exact_sum.h"
 #include "applications.h"
-#include "exact_sum.h"
 #include "fjord/common/coding.h"
 
 namespace fjord::mapreduce {

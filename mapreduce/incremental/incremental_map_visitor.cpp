@@ -6,7 +6,7 @@
 
 #include "fjord/common/hash.h"
 #include "partial_reader.h"
-#include "task_visitors.h"
+#include "task/task_visitors.h"
 
 namespace fjord::mapreduce {
 namespace {

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "accumulator.h"
 #include "fjord/common/bulk_executor.h"
-#include "task.h"
+#include "task/accumulator.h"
+#include "task/task.h"
 
 namespace fjord::mapreduce {
 

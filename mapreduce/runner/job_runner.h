@@ -17,8 +17,8 @@
 #include "job_progress.h"
 #include "job_settings.h"
 #include "job_throttle.h"
-#include "sink_pump.h"
-#include "task.h"
+#include "task/sink_pump.h"
+#include "task/task.h"
 
 namespace fjord::mapreduce {
 

@@ -10,7 +10,7 @@
 #include "fjord/document/docblock.h"
 #include "job_keeper.h"
 #include "job_runner.h"
-#include "rows.h"
+#include "task/rows.h"
 
 namespace fjord::mapreduce {
 namespace {

@@ -10,7 +10,7 @@
 #include "fjord/mapreduce/task_visitors.h"
 #include "fjord/rpc/codec.h"
 #include "fjord/visitors/visitor_session.h"
-#include "task.h"
+#include "task/task.h"
 
 namespace fjord::mapreduce {
 namespace {

@@ -6,7 +6,7 @@
 #include "fjord/document/docblock.h"
 #include "fjord/document/document.h"
 #include "fjord/visitors/visitor_session.h"
-#include "task.h"
+#include "task/task.h"
 
 namespace fjord::mapreduce {
 

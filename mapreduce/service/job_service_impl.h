@@ -14,8 +14,8 @@
 #include "fjord/mapreduce/job_service.h"
 #include "fjord/tuner/controllers.h"
 #include "fjord/visitors/mailbox.h"
-#include "job_keeper.h"
-#include "job_runner.h"
+#include "runner/job_keeper.h"
+#include "runner/job_runner.h"
 
 namespace fjord::mapreduce {
 

@@ -16,7 +16,7 @@
 #include "fjord/common/turn_pool.h"
 #include "fjord/mapreduce/task_visitors.h"
 #include "group_store.h"
-#include "partial_cache.h"
+#include "incremental/partial_cache.h"
 #include "rows.h"
 #include "sink_pump.h"
 #include "task.h"

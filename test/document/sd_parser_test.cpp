@@ -1,4 +1,4 @@
-#include "sd_parser.h"
+#include "schema/sd_parser.h"
 
 #include "fjord/document/document_type.h"
 #include "sample_schema.h"

@@ -5,10 +5,10 @@
 #include <limits>
 
 #include "fjord/document/selection.h"
-#include "selection_lexer.h"
-#include "selection_node.h"
-#include "selection_parser.h"
-#include "selection_pattern.h"
+#include "selection/selection_lexer.h"
+#include "selection/selection_node.h"
+#include "selection/selection_parser.h"
+#include "selection/selection_pattern.h"
 #include "selection_vectors.h"
 #include "support/tsv.h"
 #include "support/vector_file.h"

@@ -4,8 +4,8 @@
 #include <functional>
 #include <random>
 
-#include "selection_node.h"
-#include "selection_pattern.h"
+#include "selection/selection_node.h"
+#include "selection/selection_pattern.h"
 
 namespace fjord {
 namespace {

@@ -4,12 +4,12 @@
 #include <rapidjson/document.h>
 #include <set>
 
-#include "accumulator.h"
 #include "aggregate/aggregate_application.h"
+#include "aggregate/exact_sum.h"
 #include "aggregate/sketches.h"
-#include "exact_sum.h"
 #include "mapreduce/aggregate_world.h"
-#include "task.h"
+#include "task/accumulator.h"
+#include "task/task.h"
 
 namespace fjord::mapreduce {
 namespace {

@@ -1,4 +1,4 @@
-#include "direct_reduce.h"
+#include "runner/direct_reduce.h"
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>

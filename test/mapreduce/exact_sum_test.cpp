@@ -1,4 +1,4 @@
-#include "exact_sum.h"
+#include "aggregate/exact_sum.h"
 
 #include <bit>
 #include <catch2/catch.hpp>

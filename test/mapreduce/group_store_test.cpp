@@ -1,4 +1,4 @@
-#include "group_store.h"
+#include "task/group_store.h"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -7,9 +7,9 @@
 
 #include "fjord/common/check.h"
 #include "fjord/sim/sim_env.h"
+#include "incremental/partials.h"
 #include "mapreduce/aggregate_world.h"
-#include "partials.h"
-#include "task.h"
+#include "task/task.h"
 
 namespace fjord::mapreduce {
 namespace {

@@ -2,10 +2,10 @@
 #include <map>
 #include <set>
 
-#include "direct_reduce.h"
 #include "fjord/mapreduce/aggregate_spec.h"
 #include "mapreduce/aggregate_world.h"
 #include "mapreduce/job_world.h"
+#include "runner/direct_reduce.h"
 
 namespace fjord {
 namespace {

@@ -1,10 +1,10 @@
-#include "job_throttle.h"
+#include "runner/job_throttle.h"
 
 #include <catch2/catch.hpp>
 
 #include "fjord/tuner/seed_formulas.h"
-#include "job_progress.h"
-#include "job_settings.h"
+#include "runner/job_progress.h"
+#include "runner/job_settings.h"
 
 namespace fjord {
 namespace {

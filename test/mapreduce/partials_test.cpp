@@ -1,5 +1,5 @@
 // The partial results of a bucket in an incremental job after some of its documents have disappeared.
-#include "partials.h"
+#include "incremental/partials.h"
 
 #include <catch2/catch.hpp>
 #include <set>
@@ -8,7 +8,7 @@
 #include "fjord/document/docblock.h"
 #include "fjord/storage/memory/memory_provider.h"
 #include "fjord/visitors/bucket_space.h"
-#include "partial_reader.h"
+#include "incremental/partial_reader.h"
 
 namespace fjord::mapreduce {
 namespace {

@@ -1,16 +1,16 @@
-#include "task.h"
+#include "task/task.h"
 
 #include <catch2/catch.hpp>
 #include <map>
 #include <set>
 
-#include "accumulator.h"
 #include "fjord/common/bulk_executor.h"
 #include "fjord/common/env.h"
 #include "fjord/common/runtime.h"
-#include "output_spread.h"
-#include "task_visitors.h"
-#include "tuple_table.h"
+#include "runner/output_spread.h"
+#include "task/accumulator.h"
+#include "task/task_visitors.h"
+#include "task/tuple_table.h"
 
 namespace fjord::mapreduce {
 namespace {

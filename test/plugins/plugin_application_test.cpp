@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "accumulator.h"
 #include "fjord/common/log.h"
 #include "fjord/document/document_format.h"
 #include "fjord/document/json.h"
 #include "fjord/mapreduce/passes.h"
 #include "fjord/plugins/plugin_directory.h"
-#include "task.h"
+#include "task/accumulator.h"
+#include "task/task.h"
 
 namespace fjord::plugins {
 namespace {

@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "accumulator.h"
 #include "fjord/document/document_format.h"
 #include "fjord/document/json.h"
 #include "fjord/scripting/script_application.h"
 #include "fjord/sim/sim_env.h"
-#include "group_store.h"
-#include "task.h"
+#include "task/accumulator.h"
+#include "task/group_store.h"
+#include "task/task.h"
 
 namespace fjord::scripting {
 namespace {
