@@ -180,7 +180,8 @@ std::string settings_page() {
   std::string page = "| setting | default | bounds | used by | meaning |\n|---|---|---|---|---|\n";
   for (const SettingDeclaration& setting : settings()) {
     if (!setting.is_live) continue;
-    const std::string otherwise = setting.has_default() ? setting_text(setting, setting.default_value) : "of the machine";
+    const std::string otherwise =
+        setting.has_default() ? setting_text(setting, setting.default_value) : "of the machine";
     const std::string bounds = setting.type == Boolean ? "true, false"
                                                        : fmt::format("{} to {}", setting_text(setting, setting.min),
                                                                      setting_text(setting, setting.max));

@@ -5,11 +5,11 @@
 #include <fmt/ranges.h>
 #include <utility>
 
+#include "decode_entry.h"
 #include "fjord/document/document.h"
 #include "fjord/library/detail/client_core.h"
 #include "fjord/library/detail/document_query.h"
 #include "fjord/library/detail/given_documents.h"
-#include "decode_entry.h"
 #include "projection.h"
 #include "visit_stream.h"
 
