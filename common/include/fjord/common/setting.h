@@ -231,8 +231,8 @@ inline constexpr SettingDeclaration kSettings[] = {
     {"storage_options.plugin_memory_bytes", Bytes, kGiB, 64 * kMiB, kTiB, kTasks, "storage_options.plugin_memory_bytes", kStart,
      "Address space of the process in which a visitor or a task of a plugin runs."},
     {"storage_options.stripes", Integer, 0, 0, 64, kStorage, "storage_options.stripes", kStart,
-     "Threads that share the buckets, a power of two; 0: one, or two with two processors and more. It may differ between "
-     "starts."},
+     "Threads that share the buckets, a power of two; 0: one, or two with two processors and more. A folder keeps the number "
+     "that it was made with."},
     {"storage_options.visitor_idle_ms", Time, kMinute, kSecond, kHour, kStorage, "storage_options.visitor_idle_ms", kStart,
      "A visitor whose client has been silent for this time is ended."},
 };
