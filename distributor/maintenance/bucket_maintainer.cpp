@@ -309,12 +309,12 @@ void BucketMaintainer::send_install(std::uint16_t node, const std::vector<Bucket
   rpc::SetReplicaSets request;
   request.state_version = context_.snapshot->state_version();
   request.distributor = context_.options.index;
-  std::vector<BucketTicket> tickets;
+  std::vector<Told> told;
   for (BucketId bucket : buckets) {
     const BucketEntry& entry = *context_.buckets.find(bucket);
-    tickets.push_back(entry.ticket());
     bool filling = std::find(entry.filling.begin(), entry.filling.end(), node) != entry.filling.end();
     request.buckets.push_back({bucket, filling ? ReplicaSet{} : entry.set});
+    told.push_back({entry.ticket(), request.buckets.back().replica_set.epoch});
     retention_.add_times(request.buckets.back());
     const auto repair = repairs_.find(bucket.raw());
     if (repair == repairs_.end()) continue;
@@ -324,24 +324,28 @@ void BucketMaintainer::send_install(std::uint16_t node, const std::vector<Bucket
     request.buckets.back().intact = repair->second.intact;
   }
   rpc::call(context_.transport, context_.storage_address(node), std::move(request), context_.options.storage_timeout,
-            context_.executor, [this, node, tickets = std::move(tickets)](Result<rpc::SetReplicaSetsReply> reply) {
-              on_installed(node, tickets, std::move(reply));
+            context_.executor, [this, node, told = std::move(told)](Result<rpc::SetReplicaSetsReply> reply) {
+              on_installed(node, told, std::move(reply));
             });
 }
 
-void BucketMaintainer::on_installed(std::uint16_t node, const std::vector<BucketTicket>& tickets,
+/// An answer counts only for the set that was sent: the answer to an earlier set, or to "you are catching up", may
+/// arrive while the node is asked to confirm the present one.
+void BucketMaintainer::on_installed(std::uint16_t node, const std::vector<Told>& told,
                                     Result<rpc::SetReplicaSetsReply> reply) {
-  const bool answered = reply && reply->status && reply->statuses.size() == tickets.size();
-  const bool tells_contents = answered && reply->contents.size() == tickets.size();
+  const bool answered = reply && reply->status && reply->statuses.size() == told.size();
+  const bool tells_contents = answered && reply->contents.size() == told.size();
   std::vector<BucketTicket> again;
-  for (std::size_t i = 0; i < tickets.size(); ++i) {
-    BucketEntry* entry = context_.buckets.find(tickets[i]);
+  for (std::size_t i = 0; i < told.size(); ++i) {
+    BucketEntry* entry = context_.buckets.find(told[i].ticket);
     if (entry == nullptr) continue;
     const auto install = installs_.find(entry->bucket.raw());
-    const bool is_awaited = install != installs_.end() && install->second.missing.contains(node);
-    const bool is_filling = std::find(entry->filling.begin(), entry->filling.end(), node) != entry->filling.end();
+    const bool is_awaited =
+        install != installs_.end() && install->second.missing.contains(node) && told[i].epoch == entry->set.epoch;
+    const bool is_filling =
+        told[i].epoch == 0 && std::find(entry->filling.begin(), entry->filling.end(), node) != entry->filling.end();
     if (!answered || !reply->statuses[i]) {
-      if (is_awaited || is_filling) again.push_back(tickets[i]);
+      if (is_awaited || is_filling) again.push_back(told[i].ticket);
     } else if (is_awaited) {
       if (tells_contents) compare_content(*entry, node, reply->contents[i], install->second);
       install->second.missing.erase(node);

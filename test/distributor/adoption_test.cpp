@@ -365,6 +365,44 @@ TEST_CASE("distributor: a new member is told of its set when those that stay kno
   CHECK(world.set_at(joining, kBucket).nodes == world.ideal(kBucket));
 }
 
+TEST_CASE("distributor: a late answer to an earlier set does not count as the confirmation of the present one") {
+  DistributorWorld world(3);
+  world.give_state(1, " .0.v:1 .1.v:1 .2.v:1");
+  REQUIRE(execute(world, put_batch(kId)).status);
+  const std::vector<std::uint16_t> before = world.ideal(kBucket);
+  const std::uint16_t leaving = before[0];
+  const auto joining = static_cast<std::uint16_t>(3 - before[0] - before[1]);
+  const auto epoch_sent = [](const rpc::Request& request) -> std::optional<std::uint64_t> {
+    const auto* sets = std::get_if<rpc::SetReplicaSets>(&request);
+    if (sets == nullptr) return std::nullopt;
+    for (const rpc::BucketReplicaSet& entry : sets->buckets) {
+      if (entry.bucket == kBucket) return entry.replica_set.epoch;
+    }
+    return std::nullopt;
+  };
+  // The answer to "you are catching up" takes longer than the merge, and arrives while the node refuses its set.
+  world.transport.set_delay_of([&](const rpc::Address& to, const rpc::Request& request) -> Duration {
+    return to == std::to_string(joining) && epoch_sent(request) == 0 ? milliseconds(150) : milliseconds(1);
+  });
+  bool refuses = true;
+  int refused = 0;
+  world.hook = [&](std::uint16_t node, rpc::Request& request) -> std::optional<Result<rpc::Reply>> {
+    if (node != joining || !refuses || epoch_sent(request).value_or(0) == 0) return std::nullopt;
+    ++refused;
+    return Result<rpc::Reply>(Status(StatusCode::NotReady, "not now"));
+  };
+  world.give_state(2, " .0.v:1 .1.v:1 .2.v:1 ." + std::to_string(leaving) + ".s:r");
+  world.run(seconds(2));
+  CHECK(refused > 1);
+  CHECK(world.set_at(joining, kBucket).epoch == 0);
+  CHECK(world.holds(leaving, kBucket));  // It is deleted only when the new set is in force.
+  refuses = false;
+  world.run(seconds(5));
+  CHECK(world.set_at(joining, kBucket).nodes == world.ideal(kBucket));
+  CHECK_FALSE(world.holds(leaving, kBucket));
+  CHECK(execute(world, get_batch(kId)).status);
+}
+
 TEST_CASE("distributor: there are no more merges at once than the setting says") {
   DistributorWorld world(3, 2, 4);
   REQUIRE(world.tunables().set("distributor.merges_max", 2).is_ok());
