@@ -121,6 +121,50 @@ TEST_CASE("fleet controller: a leader renews no lease before the store has confi
   CHECK(fleet.world.scheduler.run_until([&] { return fleet.node("distributor.0").renewed; }, seconds(5)));
 }
 
+TEST_CASE("fleet controller: an elected one keeps its leadership while a slow store answers, and says that it loads") {
+  Fleet fleet;
+  for (const char* name : {"storage.0", "storage.1", "storage.2", "distributor.0"}) fleet.start_node(name);
+  fleet.store_faults.pause = milliseconds(500);
+  REQUIRE(fleet.start_controller());
+  fleet.world.scheduler.run_for(milliseconds(100));
+  CHECK(fleet.controller().health().phase == "loading");
+  CHECK(fleet.controller().health().trouble == "reads the record of the cluster");
+  const Status refused = fleet.caller.ask(kController, rpc::GetStatus{}).status;
+  CHECK(refused.code() == StatusCode::NotReady);
+  CHECK(refused.message() == "controller:1 leads, but not yet: reads the record of the cluster");
+  REQUIRE(fleet.run_until_all_know(1, seconds(10)));
+  CHECK(fleet.controller().health().phase == "leading");
+  CHECK(fleet.ensemble.leadership().term == 1);
+}
+
+TEST_CASE("fleet controller: a slow store gets one write of a record at a time") {
+  Fleet fleet;
+  fleet.start_all();
+  fleet.store_faults.pause = seconds(1);
+  const std::uint64_t granted = fleet.node("distributor.0").time_ceiling_us;
+  fleet.world.scheduler.run_for(seconds(20));
+  CHECK(fleet.node("distributor.0").time_ceiling_us > granted);  // The limit of granted times was written.
+  CHECK(fleet.store().most_writes_at_once() == 1);
+}
+
+TEST_CASE("memory state store: a single candidate that resigns leads in the next term at once") {
+  Fleet fleet;
+  const auto process = fleet.world.scheduler.make_node_scheduler("candidate");
+  const auto executor = process->make_executor("candidate");
+  MemoryStateStore store(fleet.ensemble);
+  std::vector<Leadership> heard;
+  store.campaign(kController, *executor, [&](const Leadership& now) { heard.push_back(now); });
+  fleet.world.scheduler.run_for(milliseconds(1));
+  executor->post([&] { store.resign(); });
+  fleet.world.scheduler.run_for(milliseconds(1));
+  REQUIRE(heard.size() == 2);
+  CHECK(heard[0].term == 1);
+  CHECK(heard[0].mine);
+  CHECK(heard[1].term == 2);
+  CHECK(heard[1].mine);
+  store.leave();
+}
+
 TEST_CASE("fleet controller: a state that could not be stored is told to nobody") {
   Fleet fleet;
   fleet.start_all();

@@ -598,6 +598,82 @@ TEST_CASE("fleet controller: a change of nodes that says what it has seen is lat
   CHECK(fleet.caller.ask(kController, change(rpc::NodeAction::Retire, "storage.0")).status);  // No change given.
 }
 
+TEST_CASE("fleet controller: every published state is counted once") {
+  Fleet fleet;
+  fleet.start_all();
+  CHECK(fleet.metric("fjord_fleetcontroller_states_total") == 1);
+  fleet.stop_node("storage.1");
+  REQUIRE(fleet.run_until_all_know(2, seconds(3)));
+  CHECK(fleet.metric("fjord_fleetcontroller_states_total") == 2);
+}
+
+TEST_CASE("fleet controller: a caller gets the state only if it is newer than the one that it knows") {
+  Fleet fleet;
+  fleet.start_all();
+  rpc::GetClusterInfo question;
+  question.known_state_version = 1;
+  rpc::ClusterInfo info = fleet.caller.ask(kController, question).info;
+  CHECK(info.state_version == 1);
+  CHECK(info.state.empty());
+  CHECK(info.storage_addresses.empty());
+  fleet.stop_node("storage.1");
+  REQUIRE(fleet.run_until_all_know(2, seconds(3)));
+  info = fleet.caller.ask(kController, question).info;
+  CHECK(info.state_version == 2);
+  CHECK_FALSE(info.state.empty());
+  CHECK(info.storage_addresses == fleet.options.storage);
+}
+
+TEST_CASE("fleet controller: the status names the group of each storage node") {
+  Fleet fleet;
+  fleet.options.distribution = "redundancy:2 (root (east 0 1) (west 2))";
+  fleet.start_all();
+  std::vector<std::string> groups;
+  const rpc::GetStatusReply status = fleet.caller.ask(kController, rpc::GetStatus{});
+  for (const rpc::NodeStatus& node : status.nodes) groups.push_back(node.node + ": " + node.group);
+  CHECK(groups == std::vector<std::string>{"distributor.0: ", "storage.0: east", "storage.1: east", "storage.2: west"});
+}
+
+TEST_CASE("fleet controller: schemas that two operators deploy at the same time are both there") {
+  Fleet fleet;
+  fleet.start_all();
+  fleet.store_faults.pause = milliseconds(500);  // Both requests arrive before the first write is answered.
+  const auto process = fleet.world.scheduler.make_node_scheduler("operators");
+  const auto executor = process->make_executor("operators");
+  const auto transport = fleet.world.network.transport_for("operators");
+  std::vector<rpc::DeploySchemasReply> replies;
+  for (const char* schema : {"document song { field title type string { } }", "document album { }"}) {
+    rpc::call(*transport, kController, rpc::DeploySchemas{.schemas = {schema}}, seconds(5), *executor,
+              [&](Result<rpc::DeploySchemasReply> reply) {
+                REQUIRE(reply);
+                replies.push_back(std::move(*reply));
+              });
+  }
+  REQUIRE(fleet.world.scheduler.run_until([&] { return replies.size() == 2; }, seconds(6)));
+  for (const rpc::DeploySchemasReply& reply : replies) CHECK(reply.status);
+  CHECK(replies[0].schema_version == 1);
+  CHECK(replies[1].schema_version == 2);
+  CHECK(fleet.caller.ask(kController, rpc::GetClusterInfo{}).info.schemas.size() == 2);
+}
+
+TEST_CASE("fleet controller: a node that restarts in maintenance gets the state with its first answer") {
+  Fleet fleet(seconds(600));
+  fleet.options.poll_interval = seconds(5);
+  fleet.options.down_after = seconds(60);
+  fleet.start_all();
+  fleet.world.scheduler.run_for(seconds(1));
+  REQUIRE(fleet.caller.ask(kController, change(rpc::NodeAction::Maintenance, "storage.1")).refusals.empty());
+  REQUIRE(fleet.run_until_all_know(2, seconds(1)));
+  fleet.stop_node("storage.1");
+  fleet.start_node("storage.1");
+  // The controller does not know of the restart, so its next poll has no state.
+  REQUIRE(fleet.world.scheduler.run_until([&] { return fleet.node("storage.1").polls == 1; }, seconds(6)));
+  CHECK(fleet.node("storage.1").version() == 0);
+  fleet.world.scheduler.run_for(milliseconds(500));  // Much less than the poll interval.
+  CHECK(fleet.node("storage.1").version() == 2);
+  CHECK(fleet.state().version() == 2);
+}
+
 TEST_CASE("fleet controller: does not start with an impossible distribution") {
   Fleet fleet;
   fleet.options.distribution = DistributionConfig::flat(4, 2).to_string();  // storage.3 does not exist.
@@ -626,6 +702,7 @@ TEST_CASE("fleet controller: a storage node that distributors find slow is marke
   CHECK(distributor.slow_storage == std::vector<std::uint16_t>{1});
   CHECK(slow_of("storage.1") == "reads take 45.0 ms (others 0.4 ms); 1 of 1 distributors");
   CHECK(slow_of("storage.0").empty());
+  CHECK(fleet.metric("fjord_fleetcontroller_slow_nodes") == 1);
   fleet.world.scheduler.run_for(seconds(1));
   const rpc::GetHistoryReply history = fleet.caller.ask(kController, rpc::GetHistory{});
   const auto about_storage_1 = [](const rpc::StateChange& change) { return change.what == "storage.1: slow"; };
@@ -638,6 +715,7 @@ TEST_CASE("fleet controller: a storage node that distributors find slow is marke
   CHECK_FALSE(distributor.slow_storage.empty());  // One good sign is not enough.
   REQUIRE(fleet.world.scheduler.run_until([&] { return distributor.slow_storage.empty(); }, seconds(5)));
   CHECK(slow_of("storage.1").empty());
+  CHECK(fleet.metric("fjord_fleetcontroller_slow_nodes") == 0);
 }
 
 }  // namespace fjord::fleetcontroller

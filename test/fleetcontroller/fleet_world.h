@@ -65,6 +65,7 @@ class PolledNode final : public rpc::Service {
     renewed = poll->renews_lease && poll->heard_incarnation == incarnation_ && poll->heard_us > 0;
     reply.buckets = buckets;
     reply.buckets_out_of_sync = out_of_sync;
+    reply.buckets_unavailable = unavailable;
     reply.node_state = node_state;
     reply.incarnation = incarnation_;
     reply.latencies = latencies;
@@ -89,6 +90,7 @@ class PolledNode final : public rpc::Service {
   std::int64_t clock_us = 0;
   std::uint64_t buckets = 1;
   std::uint64_t out_of_sync = 0;
+  std::uint64_t unavailable = 0;
   std::vector<rpc::NodeLatency> latencies;
   std::vector<std::uint16_t> slow_storage;  ///< Poll::slow_storage of the last poll.
   std::uint64_t time_ceiling_us = 0;        ///< The highest ceiling that was granted.
@@ -141,6 +143,16 @@ class Fleet {
     return Status::ok();
   }
   FleetController& controller() { return controller_->node(); }
+  const FaultyStore& store() const { return *store_; }
+  /// Returns the value of a counter or a gauge of the controller.
+  double metric(const std::string& name) {
+    for (const MetricRegistry::Entry& entry : controller_->runtime().metrics.entries()) {
+      if (entry.name != name) continue;
+      return entry.counter != nullptr ? static_cast<double>(entry.counter->value()) : entry.gauge->value();
+    }
+    FAIL(name);
+    return 0;
+  }
   sim::SimNodeScheduler& controller_scheduler() { return controller_->scheduler(); }
   void stop_controller() {
     controller_.reset();

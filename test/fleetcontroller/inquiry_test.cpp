@@ -60,6 +60,23 @@ TEST_CASE("fleet controller: the new process of a node that is replaced has to a
   CHECK(fleet.caller.ask(kController, request).refusals.empty());
 }
 
+TEST_CASE("fleet controller: a storage node is not replaced while buckets cannot be served, which it alone may have") {
+  Fleet fleet;
+  fleet.start_all();
+  fleet.start_node("storage.9");
+  fleet.stop_node("storage.2");
+  fleet.node("distributor.0").unavailable = 5;
+  REQUIRE(fleet.world.scheduler.run_until([&] { return !fleet.state().is_up(NodeId::storage(2)); }, seconds(5)));
+  fleet.world.scheduler.run_for(seconds(2));
+  rpc::ChangeNodes request = change(rpc::NodeAction::Replace, "storage.2");
+  request.address = "storage.9:1";
+  CHECK(only_refusal(fleet.caller.ask(kController, request)) ==
+        "distributor.0 has 5 buckets that cannot be served, which may be there only");
+  fleet.node("distributor.0").unavailable = 0;
+  fleet.world.scheduler.run_for(seconds(1));
+  CHECK(fleet.caller.ask(kController, request).refusals.empty());
+}
+
 TEST_CASE("fleet controller: distributors are asked what they could serve without a node") {
   Fleet fleet;
   fleet.start_all();

@@ -121,6 +121,16 @@ TEST_CASE("fleet controller: a lease that is longer than down_after of the confi
   CHECK(setting_of(fleet, "controller.lease").in_force == "1500ms");
 }
 
+TEST_CASE("fleet controller: its own settings from the configuration file are in force") {
+  Fleet fleet;
+  fleet.options.stable_period = seconds(90);
+  fleet.options.settings_from_file = {"controller.stable_period"};
+  fleet.start_all();
+  const rpc::Setting stable = setting_of(fleet, "controller.stable_period");
+  CHECK(stable.in_force == "90s");
+  CHECK(stable.source == "configuration file");
+}
+
 TEST_CASE("fleet controller: nodes say which settings they began with, once for each start") {
   Fleet fleet;
   fleet.start_all();

@@ -194,6 +194,23 @@ TEST_CASE("fleet controller: without records beside running nodes it publishes n
   CHECK(fleet.caller.ask(kController, rpc::GetHistory{}).changes.front().who == "ann");
 }
 
+TEST_CASE("fleet controller: a recovery asks also the nodes that only the first cluster state names") {
+  Fleet fleet;
+  fleet.start_all();
+  fleet.stop_controller();
+  fleet.ensemble.lose_records();
+  fleet.options.storage = {"storage.0:1"};
+  fleet.options.distribution = DistributionConfig::flat(1, 1).to_string();
+  REQUIRE(fleet.start_controller());
+  fleet.world.scheduler.run_for(seconds(2));
+  const rpc::RecoverStateReply reply = ask(fleet, true);
+  REQUIRE(reply.status);
+  CHECK(reply.state_version == 1);
+  CHECK(reply.found.size() == 4);
+  fleet.stop_node("storage.2");
+  CHECK_THAT(ask(fleet, true).refusals.at(0), Catch::StartsWith("storage.2 at storage.2:1 does not answer"));
+}
+
 TEST_CASE("fleet controller: older records than nodes know of, as from a copy, are lost records too") {
   Fleet fleet;
   fleet.start_all();
