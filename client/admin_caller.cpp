@@ -16,8 +16,6 @@ bool is_not_ready(const Result<rpc::Reply>& reply) {
   return (reply ? rpc::status_of(*reply).code() : reply.error().code()) == StatusCode::NotReady;
 }
 
-Status cancelled() { return Status(StatusCode::Cancelled, "the client was closed"); }
-
 }  // namespace
 
 AdminCaller::AdminCaller(std::shared_ptr<const ClientOptions> options, const Clock& clock, Random random,
@@ -33,7 +31,7 @@ AdminCaller::AdminCaller(std::shared_ptr<const ClientOptions> options, const Clo
 // --- One -------------------------------------------------------------------------------------------------------------
 
 void AdminCaller::call_any(rpc::Request request, MonotonicTime deadline, AnyDone done) {
-  if (closed_) return done(cancelled());
+  if (closed_) return done(client_closed());
   const std::uint64_t id = next_id_++;
   AnyCall& call = any_[id];
   call.request = std::move(request);
@@ -107,7 +105,7 @@ Status AdminCaller::failure(const AnyCall& call) {
 // --- All -------------------------------------------------------------------------------------------------------------
 
 void AdminCaller::call_all(rpc::Request request, MonotonicTime deadline, AllDone done) {
-  if (closed_) return done(cancelled());
+  if (closed_) return done(client_closed());
   const std::uint64_t id = next_id_++;
   all_[id].done = std::move(done);
   auto go_on = [weak = weak_from_this(), id, deadline, request = std::move(request)](Status ready) mutable {
@@ -163,8 +161,8 @@ void AdminCaller::finish_all(std::uint64_t id, Status error) {
 
 void AdminCaller::close() {
   closed_ = true;
-  while (!any_.empty()) finish_any(any_.begin()->first, cancelled());
-  while (!all_.empty()) finish_all(all_.begin()->first, cancelled());
+  while (!any_.empty()) finish_any(any_.begin()->first, client_closed());
+  while (!all_.empty()) finish_all(all_.begin()->first, client_closed());
 }
 
 }  // namespace fjord

@@ -36,8 +36,6 @@ rpc::Request as_request(rpc::Execute batch, bool is_strict) {
   return rpc::Request(std::move(strict));
 }
 
-Status cancelled() { return Status(StatusCode::Cancelled, "the client was closed"); }
-
 }  // namespace
 
 ClientMetrics::ClientMetrics(MetricRegistry& metrics)
@@ -146,7 +144,7 @@ void Dispatcher::admit(PendingPtr operation) {
   if (operation->operation.consistency == rpc::Consistency::Default) {
     operation->operation.consistency = options_->consistency;
   }
-  if (closed_) return end(operation, cancelled(), {});
+  if (closed_) return end(operation, client_closed(), {});
   // Only valid operations enter the order of their document.
   if (!operation->invalid) return end(operation, operation->invalid, {});
   arm_sweep(operation->deadline);
@@ -612,7 +610,7 @@ void Dispatcher::close() {
   const Batch all = live_;
   for (const PendingPtr& operation : all) {
     if (operation->place == Place::InFlight) operation->in_doubt = operation->is_write();
-    end(operation, cancelled(), {});
+    end(operation, client_closed(), {});
   }
   to_pause_.clear();
   drain();

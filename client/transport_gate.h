@@ -3,10 +3,14 @@
 #include <mutex>
 
 #include "fjord/common/executor.h"
+#include "fjord/common/status.h"
 #include "fjord/common/thread_annotations.h"
 #include "fjord/rpc/transport.h"
 
 namespace fjord {
+
+/// The error of everything that was still under way when its client was closed.
+inline Status client_closed() { return {StatusCode::Cancelled, "the client was closed"}; }
 
 /// Access to a transport that can be destroyed before the client's last task has run.
 /// Threading: every thread. Answers come on the executor given to the constructor.

@@ -3,6 +3,7 @@
 option(FJORD_WERROR "Treat warnings as errors" ON)
 option(FJORD_LINK_CHECKS "Build the link check of each module with `all` and run it as a test" OFF)
 option(FJORD_CCACHE "Compile through ccache where it is installed" ON)
+option(FJORD_UNITY "Compile the sources of a module in groups, which halves the time of a whole build" OFF)
 option(FJORD_PCH "Precompile the standard headers that most sources use" ON)
 option(FJORD_MOLD "Link with mold where it is installed" ON)
 set(FJORD_SANITIZE "" CACHE STRING "Sanitizers: `address,undefined`, `thread` or `fuzzer` (clang only; implies the first)")

@@ -10,7 +10,7 @@ namespace {
 /// Longest wait for the first answer. It is short, so that a wrong address does not look like a slow cluster.
 constexpr Duration kReadyTimeout = seconds(5);
 
-rpc::Priority wire(ClientPriority priority) {
+rpc::Priority wire_priority(ClientPriority priority) {
   switch (priority) {
     case ClientPriority::High:
       return rpc::Priority::High;
@@ -35,7 +35,7 @@ ClientCore::ClientCore(std::string_view addresses, const ClientSettings& setting
   ConnectOptions options;
   options.client.addresses = std::move(*parsed);
   options.client.default_timeout = settings.timeout;
-  options.client.priority = wire(settings.priority);
+  options.client.priority = wire_priority(settings.priority);
   if (settings.consistency == ReadConsistency::Linearizable) options.client.consistency = rpc::Consistency::Session;
   connection_ = std::make_unique<Connection>(std::move(options));
 }

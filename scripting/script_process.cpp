@@ -13,8 +13,6 @@ constexpr std::int64_t kMegabyte = 1 << 20;
 /// for calls that the host cannot end.
 constexpr std::chrono::milliseconds kGrace{1000};
 
-bool never() { return false; }
-
 }  // namespace
 
 Status ScriptProcess::start() {
@@ -35,7 +33,7 @@ Status ScriptProcess::start() {
   spent_ += Clock::now() - began;
   std::string script;
   put_string(script, script_);
-  const auto answer = call(Call::Load, script, never);
+  const auto answer = call(Call::Load, script, [] { return false; });
   if (!answer) {
     child_.reset();
     return answer.error();

@@ -10,8 +10,8 @@
 namespace fjord::visitors {
 namespace {
 
-constexpr std::string_view kPrefix = "fjord-changes-";
-constexpr std::string_view kVersion = "1";
+constexpr std::string_view kChangePrefix = "fjord-changes-";
+constexpr std::string_view kChangeVersion = "1";
 
 /// The position of a part of the bucket: without epoch and checksum.
 ChangePosition of_part(const ChangePosition& whole) {
@@ -22,7 +22,9 @@ ChangePosition of_part(const ChangePosition& whole) {
           .horizon_us = whole.horizon_us};
 }
 
-Status wrong(const char* what) { return {StatusCode::InvalidArgument, std::string("the subscription token ") + what}; }
+Status wrong_change_token(const char* what) {
+  return {StatusCode::InvalidArgument, std::string("the subscription token ") + what};
+}
 
 }  // namespace
 
@@ -93,7 +95,7 @@ void ChangeToken::set(BucketId bucket, const ChangePosition& position) {
 }
 
 std::string ChangeToken::to_text() const {
-  std::string text = fmt::format("{}{}:{:x}:", kPrefix, kVersion, question_);
+  std::string text = fmt::format("{}{}:{:x}:", kChangePrefix, kChangeVersion, question_);
   const char* separator = "";
   for (const auto& [first, part] : parts_) {
     fmt::format_to(std::back_inserter(text), "{}{:x}-{:x}@{:x}/{:x}/{:x}/{:x}", separator, first, part.last,
@@ -106,14 +108,15 @@ std::string ChangeToken::to_text() const {
 
 Result<ChangeToken> ChangeToken::parse(std::string_view text) {
   text = without_space(text);
-  if (!text.starts_with(kPrefix)) return wrong("is none: it does not begin with \"fjord-changes-\"");
-  std::string_view rest = text.substr(kPrefix.size());
-  if (cut(rest, ':') != kVersion) return wrong("is of another version than this program knows");
+  if (!text.starts_with(kChangePrefix)) return wrong_change_token("is none: it does not begin with \"fjord-changes-\"");
+  std::string_view rest = text.substr(kChangePrefix.size());
+  if (cut(rest, ':') != kChangeVersion) return wrong_change_token("is of another version than this program knows");
   const std::size_t last_colon = text.rfind(':');
   const auto checksum = parse_hex(text.substr(last_colon + 1));
-  if (!checksum || *checksum != hash64(text.substr(0, last_colon))) return wrong("is damaged: its checksum is wrong");
+  if (!checksum || *checksum != hash64(text.substr(0, last_colon)))
+    return wrong_change_token("is damaged: its checksum is wrong");
   const auto question = parse_hex(cut(rest, ':'));
-  if (!question) return wrong("is malformed");
+  if (!question) return wrong_change_token("is malformed");
   ChangeToken token(*question);
   std::string_view parts = cut(rest, ':');
   for (std::uint64_t next = 0; !parts.empty();) {
@@ -128,7 +131,7 @@ Result<ChangeToken> ChangeToken::parse(std::string_view text) {
     const auto horizon = part.empty() ? std::optional<std::uint64_t>(0) : parse_hex(part);
     if (!first || !last || !after || !epoch || !sum || !until || !horizon || *first < next || *last < *first ||
         *last > kLastPosition) {
-      return wrong("is malformed");
+      return wrong_change_token("is malformed");
     }
     token.parts_[*first] = {*last, {*after, *epoch, *sum, *until, *horizon}};
     next = *last + 1;

@@ -9,15 +9,17 @@
 namespace fjord::visitors {
 namespace {
 
-constexpr std::string_view kPrefix = "fjord-visit-";
-constexpr std::string_view kVersion = "1";
+constexpr std::string_view kVisitPrefix = "fjord-visit-";
+constexpr std::string_view kVisitVersion = "1";
 
-Status wrong(const char* what) { return {StatusCode::InvalidArgument, std::string("the progress token ") + what}; }
+Status wrong_visit_token(const char* what) {
+  return {StatusCode::InvalidArgument, std::string("the progress token ") + what};
+}
 
 }  // namespace
 
 std::string VisitToken::to_text() const {
-  std::string text = fmt::format("{}{}:{:x}:", kPrefix, kVersion, question);
+  std::string text = fmt::format("{}{}:{:x}:", kVisitPrefix, kVisitVersion, question);
   const char* separator = "";
   for (const PositionRange& range : done.ranges()) {
     fmt::format_to(std::back_inserter(text), "{}{:x}-{:x}", separator, range.first, range.last);
@@ -28,24 +30,25 @@ std::string VisitToken::to_text() const {
 
 Result<VisitToken> VisitToken::parse(std::string_view text) {
   text = without_space(text);
-  if (!text.starts_with(kPrefix)) return wrong("is none: it does not begin with \"fjord-visit-\"");
-  std::string_view rest = text.substr(kPrefix.size());
-  if (const std::string_view version = cut(rest, ':'); version != kVersion) {
-    return wrong("is of another version than this program knows");
+  if (!text.starts_with(kVisitPrefix)) return wrong_visit_token("is none: it does not begin with \"fjord-visit-\"");
+  std::string_view rest = text.substr(kVisitPrefix.size());
+  if (const std::string_view version = cut(rest, ':'); version != kVisitVersion) {
+    return wrong_visit_token("is of another version than this program knows");
   }
   const std::size_t last_colon = text.rfind(':');
   const auto checksum = parse_hex(text.substr(last_colon + 1));
-  if (!checksum || *checksum != hash64(text.substr(0, last_colon))) return wrong("is damaged: its checksum is wrong");
+  if (!checksum || *checksum != hash64(text.substr(0, last_colon)))
+    return wrong_visit_token("is damaged: its checksum is wrong");
   VisitToken token;
   const auto question = parse_hex(cut(rest, ':'));
-  if (!question) return wrong("is malformed");
+  if (!question) return wrong_visit_token("is malformed");
   token.question = *question;
   std::string_view ranges = cut(rest, ':');
   while (!ranges.empty()) {
     std::string_view range = cut(ranges, ',');
     const auto first = parse_hex(cut(range, '-'));
     const auto last = parse_hex(range);
-    if (!first || !last || *first > *last || *last > kLastPosition) return wrong("is malformed");
+    if (!first || !last || *first > *last || *last > kLastPosition) return wrong_visit_token("is malformed");
     token.done.add({*first, *last});
   }
   return token;

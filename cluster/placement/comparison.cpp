@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, 3> kChangeNames = {"add", "remove", "rewe
 constexpr std::uint64_t kBucketsMax = std::uint64_t{1} << 24;
 constexpr unsigned kNodesMax = 65000;
 
-Status invalid(std::string message) { return {StatusCode::InvalidArgument, std::move(message)}; }
+Status invalid_options(std::string message) { return {StatusCode::InvalidArgument, std::move(message)}; }
 
 /// The tree of groups of equal size; RUSH's batches are groups, too.
 DistributionGroup tree_of(const ComparisonOptions& options, PlacementKind kind) {
@@ -114,14 +114,15 @@ Result<ClusterChange> cluster_change_of(std::string_view name) {
   for (const ClusterChange change : {ClusterChange::Add, ClusterChange::Remove, ClusterChange::Reweight}) {
     if (to_string(change) == name) return change;
   }
-  return invalid(fmt::format("'{}' is none of add, remove, reweight", name));
+  return invalid_options(fmt::format("'{}' is none of add, remove, reweight", name));
 }
 
 Result<ComparisonResult> compare_placement(const PlacementSettings& settings, const ComparisonOptions& options,
                                            const Clock& clock) {
-  if (options.nodes < 2 || options.nodes > kNodesMax) return invalid(fmt::format("2 to {} nodes", kNodesMax));
-  if (options.groups < 1 || options.groups > options.nodes) return invalid("as many groups as nodes, at most");
-  if (options.buckets < 1 || options.buckets > kBucketsMax) return invalid(fmt::format("1 to {} buckets", kBucketsMax));
+  if (options.nodes < 2 || options.nodes > kNodesMax) return invalid_options(fmt::format("2 to {} nodes", kNodesMax));
+  if (options.groups < 1 || options.groups > options.nodes) return invalid_options("as many groups as nodes, at most");
+  if (options.buckets < 1 || options.buckets > kBucketsMax)
+    return invalid_options(fmt::format("1 to {} buckets", kBucketsMax));
 
   DistributionGroup tree = tree_of(options, settings.kind());
   FJORD_TRY_ASSIGN(DistributionConfig plain, DistributionConfig::make(options.redundancy, tree));

@@ -9,7 +9,7 @@
 namespace fjord {
 namespace {
 
-constexpr unsigned kBitsMax = 24;
+constexpr unsigned kPlanBitsMax = 24;
 /// Number of the emptiest nodes that are tried for one bucket.
 constexpr std::size_t kTargetsMax = 64;
 
@@ -260,7 +260,7 @@ class Planner {
 
 ExceptionPlan plan_exceptions(std::span<const std::uint64_t> bucket_bytes, const ClusterState& state,
                               const DistributionConfig& distribution, const ExceptionPlanOptions& options) {
-  FJORD_CHECK(state.bits() <= kBitsMax);
+  FJORD_CHECK(state.bits() <= kPlanBitsMax);
   FJORD_CHECK(bucket_bytes.size() == std::size_t{1} << state.bits());
   return Planner(bucket_bytes, state, distribution, options).plan();
 }

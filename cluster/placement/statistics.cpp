@@ -7,7 +7,7 @@
 namespace fjord {
 namespace {
 
-constexpr unsigned kBitsMax = 28;
+constexpr unsigned kStatisticsBitsMax = 28;
 
 template <typename T>
 std::shared_ptr<const T> copy_of(const T& value) {
@@ -132,7 +132,7 @@ class ShareDivider {
 }  // namespace
 
 std::vector<NodeList> place_all_buckets(const ClusterState& state, const DistributionConfig& distribution) {
-  FJORD_CHECK(state.bits() <= kBitsMax);
+  FJORD_CHECK(state.bits() <= kStatisticsBitsMax);
   const auto map = placement_algorithm().prepare(copy_of(state), copy_of(distribution));
   std::vector<NodeList> lists(std::size_t{1} << state.bits());
   for (std::size_t bucket = 0; bucket < lists.size(); ++bucket) {

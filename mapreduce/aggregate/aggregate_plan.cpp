@@ -11,6 +11,7 @@
 
 #include "fjord/document/selection.h"
 #include "fjord/mapreduce/aggregate_spec.h"
+#include "fjord/mapreduce/passes.h"
 #include "scalar.h"
 
 namespace fjord::mapreduce {
@@ -25,7 +26,6 @@ struct AggregatePlan::Having {
 
 namespace {
 
-constexpr const char* kRowType = "row";
 constexpr std::uint64_t kTopMax = 10'000;
 constexpr const char* kFunctions =
     "count(), count(E), sum(E), avg(E), min(E), max(E), distinct(E), quantile(P,E), histogram(E,WIDTH) or top(K,E)";

@@ -35,10 +35,11 @@ bool is_equal(std::string_view a, std::string_view b) {
 
 /// True if all aggregates are counts, sums, averages or extremes of numbers: adding to them cannot fail.
 bool can_wait(const AggregatePlan& plan) {
-  using F = AggregateFunction;
   return std::all_of(plan.aggregates().begin(), plan.aggregates().end(), [&](const AggregatePlan::Aggregate& one) {
-    if (one.function == F::Count || one.function == F::Sum || one.function == F::Avg) return true;
-    if (one.function != F::Min && one.function != F::Max) return false;
+    if (one.function == AggregateFunction::Count || one.function == AggregateFunction::Sum ||
+        one.function == AggregateFunction::Avg)
+      return true;
+    if (one.function != AggregateFunction::Min && one.function != AggregateFunction::Max) return false;
     const auto kind = plan.inputs()[static_cast<std::size_t>(one.input)].kind();
     return kind == ValueExpression::Kind::Integer || kind == ValueExpression::Kind::Number ||
            kind == ValueExpression::Kind::Bool;

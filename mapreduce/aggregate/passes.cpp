@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kDefaultNamespace = "results";
 
-Status invalid(std::string text) { return Status(StatusCode::InvalidArgument, std::move(text)); }
+Status invalid_passes(std::string text) { return Status(StatusCode::InvalidArgument, std::move(text)); }
 
 const char* schema_type(ColumnKind kind) {
   switch (kind) {
@@ -65,21 +65,22 @@ Status check_target(const PassPlan& plan, const DocumentTypeRepo& types, const s
   if (type == nullptr) {
     return Status(StatusCode::UnknownType, fmt::format("into: there is no document type \"{}\"", into.type));
   }
-  if (into.type.starts_with("fjord_")) return invalid("into: documents of type " + into.type + " are Fjord's own");
+  if (into.type.starts_with("fjord_"))
+    return invalid_passes("into: documents of type " + into.type + " are Fjord's own");
   for (const std::string* name : {&into.name_space, &into.name}) {
     if (!is_plain_name(*name)) {
-      return invalid(
+      return invalid_passes(
           fmt::format("into: namespace and name are 1 to 64 letters, digits, dots, minuses and underscores, "
                       "not \"{}\"",
                       *name));
     }
   }
   if (type->is_a(first_type)) {
-    return invalid(fmt::format("into {}: the job reads documents of type {}, so it would read what it puts", into.type,
-                               first_type));
+    return invalid_passes(fmt::format("into {}: the job reads documents of type {}, so it would read what it puts",
+                                      into.type, first_type));
   }
   if (plan.application->columns() == nullptr) {
-    return invalid(fmt::format("into: what {} computes are no rows with columns", plan.pass.application));
+    return invalid_passes(fmt::format("into: what {} computes are no rows with columns", plan.pass.application));
   }
   return check_row_target(*plan.application->columns(), *type);
 }
@@ -106,8 +107,8 @@ Result<PassPlan> plan_passes(const rpc::JobSpec& spec, const std::string& job_id
       }
       const std::string read = next.reads_rows ? kRowType : next.reads.type;
       if (!next.pass.document_type.empty() && next.pass.document_type != read) {
-        return in_pass(invalid(fmt::format("it reads what the pass before puts, which is of type {}, not {}", read,
-                                           next.pass.document_type)),
+        return in_pass(invalid_passes(fmt::format("it reads what the pass before puts, which is of type {}, not {}",
+                                                  read, next.pass.document_type)),
                        i, passes.size());
       }
       next.pass.document_type = read;
@@ -176,10 +177,10 @@ Status check_passes(const rpc::JobSpec& spec, const std::string& job_id, const A
   const bool is_said_twice =
       !spec.application.empty() || !spec.document_type.empty() || !spec.selection.empty() || !spec.parameters.empty();
   if (!spec.passes.empty() && is_said_twice) {
-    return invalid("a job with passes has applications, types, selections and parameters in these only");
+    return invalid_passes("a job with passes has applications, types, selections and parameters in these only");
   }
   const std::size_t count = passes_of(spec).size();
-  if (count > kPassesMax) return invalid(fmt::format("at most {} passes", kPassesMax));
+  if (count > kPassesMax) return invalid_passes(fmt::format("at most {} passes", kPassesMax));
   std::vector<rpc::RowTarget> targets;
   for (std::size_t i = 0; i < count; ++i) {
     FJORD_TRY_ASSIGN(const PassPlan plan, plan_passes(spec, job_id, i, applications, types));
@@ -189,15 +190,15 @@ Status check_passes(const rpc::JobSpec& spec, const std::string& job_id, const A
     if (!selection) return in_pass(selection.error(), i, count);
     // A pass that restarts, perhaps in another process, must select the same documents.
     if (count > 1 && selection->needs_now()) {
-      return in_pass(invalid("what a job of several passes selects cannot depend on now()"), i, count);
+      return in_pass(invalid_passes("what a job of several passes selects cannot depend on now()"), i, count);
     }
     const std::string first_type = passes_of(spec).front().document_type;
     if (const Status status = check_target(plan, *types, first_type); !status) return in_pass(status, i, count);
     const rpc::RowTarget& into = plan.pass.into;
     if (into.type.empty()) continue;
     if (std::find(targets.begin(), targets.end(), into) != targets.end()) {
-      return in_pass(invalid("into " + into.type + ": a pass before puts documents of the same type and name"), i,
-                     count);
+      return in_pass(invalid_passes("into " + into.type + ": a pass before puts documents of the same type and name"),
+                     i, count);
     }
     targets.push_back(into);
   }

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::size_t kBufferBytes = 64 << 10;
 
-std::string_view view(const leveldb::Slice& slice) { return {slice.data(), slice.size()}; }
 bool is_log(const std::string& path) { return path.ends_with(".log"); }
 
 class SequentialAdapter final : public leveldb::SequentialFile {
@@ -123,7 +122,7 @@ class EnvAdapter::AppendedFile final : public leveldb::WritableFile {
   }
 
   leveldb::Status Append(const leveldb::Slice& data) override {
-    buffer_.append(view(data));
+    buffer_.append(data.data(), data.size());
     return buffer_.size() < kBufferBytes ? leveldb::Status::OK() : Flush();
   }
 

@@ -15,8 +15,6 @@ namespace slotfile {
 
 namespace {
 
-Status no_bucket(BucketId bucket) { return Status(StatusCode::NotFound, bucket.to_string() + " is not here"); }
-
 Status check_limits(const SlotfileLimits& limits) {
   constexpr std::uint64_t kFileBytesLeast = 4096;
   constexpr std::uint64_t kFileBytesMost = 2ULL << 30;

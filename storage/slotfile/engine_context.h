@@ -117,4 +117,7 @@ struct EngineContext {
   std::deque<std::shared_ptr<BackgroundJob>> chores_;
 };
 
+/// The error of a call that names a bucket which the store does not have.
+inline Status no_bucket(BucketId bucket) { return {StatusCode::NotFound, bucket.to_string() + " is not here"}; }
+
 }  // namespace fjord::slotfile

@@ -253,8 +253,6 @@ Status no_bit_left(BucketId bucket) {
   return Status(StatusCode::InvalidArgument, bucket.to_string() + " uses all bits that there are");
 }
 
-Status no_bucket(BucketId bucket) { return Status(StatusCode::NotFound, bucket.to_string() + " is not here"); }
-
 }  // namespace
 
 Status Engine::split_bucket(BucketId bucket) {

@@ -13,7 +13,7 @@ namespace fjord::slotfile {
 namespace {
 
 /// Reading over a gap of this size costs less than another call.
-constexpr std::uint64_t kGapBytesMax = 64 << 10;
+constexpr std::uint64_t kScanGapBytesMax = 64 << 10;
 
 /// Bytes of mapped files that are requested in advance.
 constexpr std::uint64_t kAskBytes = 8 << 20;
@@ -236,7 +236,7 @@ void SlotfileIterator::ask_for_next_slot() {
         end = std::max<std::uint64_t>(end, entry.position(part) + stored_bytes(entry.length(part)));
         bytes += stored_bytes(entry.length(part));
       }
-      const bool dense = end > begin && end - begin <= 2 * bytes + kGapBytesMax;
+      const bool dense = end > begin && end - begin <= 2 * bytes + kScanGapBytesMax;
       if (dense) (*file)->will_need(begin, std::min(end - begin, kAskBytes));
     }
   }
@@ -407,8 +407,8 @@ std::uint64_t SlotfileIterator::read_ahead(const MetaEntry& entry, Part part) {
   const std::uint64_t length = stored_bytes(entry.length(part));
   if (part == Part::Body && filter_.has_selection() && !filter_.selects_on_body()) {
     Side& side = sides_[1];
-    const bool goes_on = begin >= side.window.end() && begin - side.window.end() <= kGapBytesMax;
-    side.ahead = goes_on ? std::min(side.ahead * 2, ReadWindow::kBytesMax) : kGapBytesMax / 4;
+    const bool goes_on = begin >= side.window.end() && begin - side.window.end() <= kScanGapBytesMax;
+    side.ahead = goes_on ? std::min(side.ahead * 2, ReadWindow::kBytesMax) : kScanGapBytesMax / 4;
     return std::min(begin + std::max(length, side.ahead), files_[entry.file]->size());
   }
   std::uint64_t end = begin + length;
@@ -416,7 +416,7 @@ std::uint64_t SlotfileIterator::read_ahead(const MetaEntry& entry, Part part) {
     const std::uint64_t size = stored_bytes(pending_[i].entry.length(part));
     const std::uint64_t offset = pending_[i].entry.position(part);
     if (size == 0) continue;
-    if (offset < end || offset - end > kGapBytesMax || offset + size - begin > ReadWindow::kBytesMax) break;
+    if (offset < end || offset - end > kScanGapBytesMax || offset + size - begin > ReadWindow::kBytesMax) break;
     end = offset + size;
   }
   return end;

@@ -311,7 +311,7 @@ def main():
         tests.append(SIMULATION)
     planted.copy_sources()
     HEADER.write_text(HEADER_TEXT % (len(mutants) + 1))
-    planted.run("cmake", "--preset", "release", f"-DFJORD_SHARED_DIR={ROOT.parent / 'shared'}", cwd=COPY, stdout=subprocess.DEVNULL)
+    planted.run("cmake", "--preset", "release", "-DFJORD_UNITY=OFF", f"-DFJORD_SHARED_DIR={ROOT.parent / 'shared'}", cwd=COPY, stdout=subprocess.DEVNULL)
     try:
         known = subprocess.run(["ninja", "-C", BUILD, "-t", "targets", "all"], capture_output=True, text=True).stdout
         tests = [test for test in tests if f"\n{test.split()[0]}: phony" in known]

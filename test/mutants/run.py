@@ -123,7 +123,7 @@ def main():
     if options.texts:
         check_texts(mutants)
     copy_sources()
-    run("cmake", "--preset", "release", f"-DFJORD_SHARED_DIR={ROOT.parent / 'shared'}", cwd=COPY, stdout=subprocess.DEVNULL)
+    run("cmake", "--preset", "release", "-DFJORD_UNITY=OFF", f"-DFJORD_SHARED_DIR={ROOT.parent / 'shared'}", cwd=COPY, stdout=subprocess.DEVNULL)
     if not options.unchecked:
         check_without_bugs(mutants, options.seconds)
     counts = {}
