@@ -88,6 +88,7 @@ class Run {
   void do_step(const Step& step) {
     const std::uint64_t hits = env_.faults_hit();
     const std::uint64_t syncs = env_.operations(FileOperation::Sync);
+    const std::uint64_t writes = env_.operations(FileOperation::Write);
     const bool healthy = machine_.provider().health().is_ok();
     const Status status = step.writes.empty() ? machine_.run(step) : write(step);
     if (!machine_.is_open()) open_twice();
@@ -96,8 +97,10 @@ class Run {
       if (!healthy && step.kind == Step::Kind::Provider && env_.operations(FileOperation::Write) != writes_) {
         fail(step.name + " succeeded after a sync had failed");
       }
-      // An operation without effect may still succeed, judged by the state before the failed sync.
-      if (step.kind == Step::Kind::Provider && healthy) done_.push_back(step);
+      // An operation without effect may still succeed, judged by the state before the failed sync. After a lost split,
+      // to create one of its halves has no effect either: it must not appear in the model without the split.
+      const bool had_effect = !is_silent(injection_) || env_.operations(FileOperation::Write) != writes;
+      if (step.kind == Step::Kind::Provider && healthy && had_effect) done_.push_back(step);
     } else if (status.code() == StatusCode::Timeout && step.kind == Step::Kind::Provider) {
       if (machine_.provider().health()) fail(step.name + " is in doubt, and the engine goes on");
       if (!in_doubt_) in_doubt_ = done_.size();
