@@ -120,7 +120,7 @@ Status export_lines(Connection& connection, const ExportArgs& args, const std::s
   end_signal.call([&run] { run.interrupt(Status(StatusCode::Cancelled, "interrupted")); });
   const auto start = SteadyClock::now();
   Status status = run.run();
-  end_signal.call(nullptr);
+  end_signal.work_is_done();
   if (!status) FJORD_TRY(file->save(run.tokens()));
   status = status ? file->finish() : status.with_context("the export can be continued with --resume");
   print_line(summary(*file, run, std::chrono::duration<double>(SteadyClock::now() - start).count()));
@@ -134,6 +134,7 @@ Status export_parquet(Connection& connection, const ExportArgs& args, EndSignal&
     return {StatusCode::AlreadyExists, args.file + " exists; --overwrite replaces it"};
   }
   FJORD_TRY(export_lines(connection, args, lines, false, end_signal));
+  end_signal.call(nullptr);  // The conversion takes long; a signal ends it at once.
   FJORD_TRY(jsonl_to_parquet(lines, args.file, *connection.client().snapshot()->types(), args.fields.empty()));
   ::unlink(lines.c_str());
   return Status::ok();

@@ -228,7 +228,7 @@ int visit(const VisitArgs& args, Connection& connection, VisitCursor before, End
   end_signal.call([&run] { run.interrupt(Status(StatusCode::Cancelled, "interrupted")); });
   const auto start = std::chrono::steady_clock::now();
   Status status = run.run();
-  end_signal.call(nullptr);
+  end_signal.work_is_done();
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return finish(args, run, printer, std::move(status), end_signal.name(), seconds);
 }

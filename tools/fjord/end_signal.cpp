@@ -38,7 +38,7 @@ EndSignal::EndSignal() : state_(std::make_shared<State>()) {
   }).detach();
 }
 
-EndSignal::~EndSignal() { call(nullptr); }
+EndSignal::~EndSignal() { work_is_done(); }
 
 void EndSignal::call(std::function<void()> on_signal) {
   const std::lock_guard lock(state_->mutex);

@@ -6,7 +6,8 @@
 namespace fjord::cli {
 
 /// Handles SIGINT and SIGTERM for a command with work to finish: the first signal calls a function, the second one ends
-/// the process at once. Without a function the first signal ends the process, too.
+/// the process at once. Without a function the first signal ends the process, too. After work_is_done() and after the
+/// destructor the first signal has no effect, as the command ends in a moment and its exit code is known.
 ///
 /// Threading: created and used on the main thread; created before any other thread starts. The function runs on a
 /// thread of this object.
@@ -19,6 +20,10 @@ class EndSignal {
 
   /// Replaces the function; null removes it. The previous function is not called after this call has returned.
   void call(std::function<void()> on_signal);
+  /// As call(), with a function that does nothing: results are only saved and printed from here on.
+  void work_is_done() {
+    call([] {});
+  }
   /// Returns the name of the received signal; null without one.
   const char* name() const;
 
