@@ -201,7 +201,7 @@ template <typename D, typename B>
 Status for_each_document(VisitStream& stream, D on_document, B on_bucket_end) {
   VisitItem item;
   while (stream.pop(item)) {
-    if (item.is_bucket_end) {
+    if (item.kind == VisitItem::Kind::BucketEnd) {
       FJORD_TRY(on_bucket_end(item.from.bucket));
       continue;
     }

@@ -9,6 +9,7 @@
 #include "fjord/library/detail/aggregate_run.h"
 #include "fjord/library/detail/bulk_run.h"
 #include "fjord/library/detail/client_core.h"
+#include "fjord/library/detail/transfers.h"
 #include "fjord/library/jobs.h"
 #include "fjord/library/subscription.h"
 #include "fjord/library/visit.h"
@@ -209,6 +210,14 @@ Result<DocumentUpdate> Client::new_update(std::string_view id) {
 }
 
 Visit Client::visit(VisitOptions options) { return Visit(*core_, std::move(options)); }
+ExportSummary Client::export_to(const std::string& path, const ExportOptions& options) {
+  return export_documents(*core_, path, options);
+}
+
+ImportSummary Client::import_from(const std::vector<std::string>& paths, const ImportOptions& options) {
+  return import_documents(*core_, paths, options);
+}
+
 Subscription Client::subscribe(SubscribeOptions options) { return Subscription(*core_, std::move(options)); }
 AggregateResult Client::aggregate(AggregateRequest request) { return run_aggregate(*core_, request); }
 BulkSummary Client::update_where(std::string selection, std::string changes, BulkOptions options) {

@@ -172,7 +172,7 @@ class Visit::Impl {
   /// Moves to the next block. Returns false at the end of the stream.
   bool next_block() {
     while (stream_->pop(item_)) {
-      if (!item_.is_bucket_end) {
+      if (item_.kind == VisitItem::Kind::Documents) {
         given_ = &open_buckets_[item_.from];
         reader_ = DocBlockReader(item_.docblock);
         return true;

@@ -5,8 +5,8 @@
 namespace fjord {
 
 VisitStream::VisitStream(ClientCore& core, std::vector<visitors::VisitorSessionOptions> sessions,
-                         std::size_t buffer_bytes)
-    : core_(core), buffer_bytes_(buffer_bytes), options_(std::move(sessions)) {}
+                         std::size_t buffer_bytes, Drops drops)
+    : core_(core), buffer_bytes_(buffer_bytes), drops_(drops), options_(std::move(sessions)) {}
 
 VisitStream::~VisitStream() {
   if (!core_.address_error()) return;
@@ -23,7 +23,8 @@ void VisitStream::open_sessions(std::vector<visitors::VisitorSessionOptions> opt
   Connection& connection = core_.connection();
   running_ = options.size();
   for (std::size_t slice = 0; slice < options.size(); ++slice) {
-    visitors::VisitorSessionCallbacks callbacks = callbacks_of(slice, options[slice].snapshot);
+    visitors::VisitorSessionCallbacks callbacks =
+        callbacks_of(slice, options[slice].snapshot && drops_ == Drops::Never);
     sessions_.push_back(std::make_unique<visitors::VisitorSession>(
         std::move(options[slice]), std::move(callbacks), connection.transport(), snapshots_, connection.runtime().clock,
         Random::from_system(), connection.executor()));
@@ -31,22 +32,27 @@ void VisitStream::open_sessions(std::vector<visitors::VisitorSessionOptions> opt
   for (auto& session : sessions_) session->start();
 }
 
-visitors::VisitorSessionCallbacks VisitStream::callbacks_of(std::size_t slice, bool snapshot) {
+visitors::VisitorSessionCallbacks VisitStream::callbacks_of(std::size_t slice, bool holds) {
+  using Kind = VisitItem::Kind;
   visitors::VisitorSessionCallbacks callbacks;
-  callbacks.on_docblock = [this, slice, snapshot](BucketId bucket, std::string block) {
-    if (snapshot) {
+  callbacks.on_docblock = [this, slice, holds](BucketId bucket, std::string block) {
+    if (holds) {
       held_[{slice, bucket}].push_back(std::move(block));
     } else {
-      push({{slice, bucket}, false, std::move(block)});
+      push({{slice, bucket}, Kind::Documents, std::move(block)});
     }
   };
   callbacks.on_bucket_done = [this, slice](BucketId bucket, const std::string&) {
     if (auto held = held_.extract({slice, bucket}); !held.empty()) {
-      for (std::string& block : held.mapped()) push({{slice, bucket}, false, std::move(block)});
+      for (std::string& block : held.mapped()) push({{slice, bucket}, Kind::Documents, std::move(block)});
     }
-    push({{slice, bucket}, true, {}});
+    push({{slice, bucket}, Kind::BucketEnd, {}});
   };
-  if (snapshot) callbacks.on_bucket_dropped = [this, slice](BucketId bucket) { held_.erase({slice, bucket}); };
+  if (holds) {
+    callbacks.on_bucket_dropped = [this, slice](BucketId bucket) { held_.erase({slice, bucket}); };
+  } else if (drops_ == Drops::Tell) {
+    callbacks.on_bucket_dropped = [this, slice](BucketId bucket) { push({{slice, bucket}, Kind::BucketDropped, {}}); };
+  }
   callbacks.on_finished = [this](const Status& status) {
     if (!status || --running_ == 0) finish(status);
   };

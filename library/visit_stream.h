@@ -11,21 +11,20 @@
 
 #include "fjord/common/thread_annotations.h"
 #include "fjord/library/detail/client_core.h"
+#include "fjord/library/detail/visited_bucket.h"
 #include "fjord/visitors/visitor_session.h"
 
 namespace fjord {
 
-/// A bucket as one slice sees it; adjacent slices share the bucket at their border.
-struct VisitedBucket {
-  std::size_t slice = 0;
-  BucketId bucket;
-  friend auto operator<=>(const VisitedBucket&, const VisitedBucket&) = default;
-};
-
-/// One item of a visit: a block of documents, or the end of a bucket.
+/// One item of a visit.
 struct VisitItem {
+  enum class Kind {
+    Documents,      ///< A block of documents.
+    BucketEnd,      ///< All documents of the bucket were given.
+    BucketDropped,  ///< The documents of the bucket are given again, perhaps as those of its halves.
+  };
   VisitedBucket from;
-  bool is_bucket_end = false;
+  Kind kind = Kind::Documents;
   std::string docblock;
 };
 
@@ -35,8 +34,15 @@ struct VisitItem {
 /// Threading: pop(), stop() and progress() on any thread; start() and close() on a thread that is not the executor.
 class VisitStream {
  public:
+  /// Whether a bucket can be taken back.
+  enum class Drops {
+    Never,  ///< The stream gives only missing documents again. It holds the buckets of a snapshot until they are
+            ///< complete.
+    Tell,   ///< The reader discards the documents of a bucket after BucketDropped.
+  };
   /// Opens one session for each element of `sessions`.
-  VisitStream(ClientCore& core, std::vector<visitors::VisitorSessionOptions> sessions, std::size_t buffer_bytes);
+  VisitStream(ClientCore& core, std::vector<visitors::VisitorSessionOptions> sessions, std::size_t buffer_bytes,
+              Drops drops = Drops::Never);
   ~VisitStream();
   VisitStream(const VisitStream&) = delete;
   VisitStream& operator=(const VisitStream&) = delete;
@@ -52,13 +58,14 @@ class VisitStream {
 
  private:
   void open_sessions(std::vector<visitors::VisitorSessionOptions> options);
-  visitors::VisitorSessionCallbacks callbacks_of(std::size_t slice, bool snapshot);
+  visitors::VisitorSessionCallbacks callbacks_of(std::size_t slice, bool holds);
   void push(VisitItem item);
   void note_progress();
   void finish(const Status& status);
 
   ClientCore& core_;
   const std::size_t buffer_bytes_;
+  const Drops drops_;
   rpc::SnapshotHolder snapshots_;
   std::vector<visitors::VisitorSessionOptions> options_;
   // Used on the executor only.

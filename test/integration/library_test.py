@@ -23,7 +23,7 @@ def run(*command):
 class LibraryTest(unittest.TestCase):
     def test_every_call_on_a_cluster(self):
         with harness.Cluster(storage=3, redundancy=2) as cluster:
-            checked = subprocess.run([harness.BIN / "fjord-library-check", cluster.address], capture_output=True, text=True,
+            checked = subprocess.run([harness.BIN / "fjord-library-check", cluster.address, cluster.folder], capture_output=True, text=True,
                                      timeout=300)
             self.assertEqual(checked.returncode, 0, checked.stdout + checked.stderr + cluster.logs())
 

@@ -1,12 +1,15 @@
-// Uses a running cluster through the library alone, and reports errors: fjord-library-check HOST:PORT
-// test/integration/library_test.py runs it.
+// Uses a running cluster through the library alone, and reports errors: fjord-library-check HOST:PORT FOLDER. Files go
+// into FOLDER. test/integration/library_test.py runs it.
 
 #include <coroutine>
 #include <cstdio>
 #include <exception>
+#include <filesystem>
 #include <fmt/format.h>
+#include <fstream>
 #include <map>
 #include <set>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -154,6 +157,79 @@ void check_visits(Client& client) {
   CHECK(ids == kDocuments);
 }
 
+std::vector<std::string> lines_of(const std::string& path) {
+  std::ifstream file(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) lines.push_back(std::move(line));
+  return lines;
+}
+
+/// Exports to a file, stops and resumes on the way, and imports it under another namespace.
+void check_files(Client& client, const std::string& folder) {
+  const std::string path = folder + "/items.jsonl";
+  ExportSummary exported;
+  int stops = 0;
+  for (ExportMode mode = ExportMode::New;; mode = ExportMode::Resume) {
+    std::stop_source stop;
+    exported = client.export_to(path, {.type = "item",
+                                       .mode = mode,
+                                       .on_progress =
+                                           [&](const ExportProgress& now) {
+                                             if (now.documents > 500U * (stops + 1)) stop.request_stop();
+                                           },
+                                       .stop = stop.get_token()});
+    if (exported.status.code() != StatusCode::Cancelled || ++stops > 20) break;
+  }
+  CHECK_OK(exported.status);
+  CHECK(stops > 1);
+  CHECK(exported.documents == kDocuments);
+  CHECK(exported.bytes == std::filesystem::file_size(path));
+  CHECK(exported.buckets_done_before > 0);
+  const std::vector<std::string> lines = lines_of(path);
+  CHECK(lines.size() == kDocuments);
+  CHECK(std::set<std::string>(lines.begin(), lines.end()).size() == kDocuments);
+  CHECK(client.export_to(path, {}).status.code() == StatusCode::AlreadyExists);
+  CHECK(client.export_to(path, {.mode = ExportMode::Resume}).status.code() == StatusCode::AlreadyExists);
+  CHECK(client.export_to(folder + "/items.txt", {}).status.code() == StatusCode::InvalidArgument);
+  CHECK(client.export_to(folder + "/items.csv", {}).status.code() == StatusCode::InvalidArgument);
+  CHECK_OK(client.import_from({path}, {}).status);  // The same documents again.
+
+  // Rows with two faults, read in two runs.
+  const std::string table = folder + "/copy.csv";
+  {
+    std::ofstream file(table);
+    file << "key,name,price,colour\n";
+    for (int n = 0; n < 5000; ++n) file << fmt::format("{},n{},{},red\n", n, n, n == 17 ? "dear" : "11");
+    file << "5000,too,many,cells,here\n";
+  }
+  std::vector<std::string> failures_seen;
+  std::vector<std::string> warnings;
+  std::stop_source stop;
+  ImportOptions options{.type = "item", .id_field = "key", .id_namespace = "copy", .progress_file = table + ".done"};
+  options.on_failure = [&](const ImportFailure& failure) { failures_seen.push_back(failure.to_string()); };
+  options.on_warning = [&](const std::string& warning) { warnings.push_back(warning); };
+  options.on_progress = [&](const ImportProgress&) { stop.request_stop(); };
+  options.stop = stop.get_token();
+  const ImportSummary half = client.import_from({table}, options);
+  CHECK(half.status.code() == StatusCode::Cancelled);
+  CHECK(half.stored > 0 && half.stored < 5000);
+  options.stop = {};
+  const ImportSummary rest = client.import_from({table}, options);
+  CHECK_OK(rest.status);
+  CHECK(!rest);
+  CHECK(half.stored + rest.stored == 4999);
+  CHECK(half.failed_total() + rest.failed_total() == 2);
+  CHECK(!std::filesystem::exists(options.progress_file));
+  CHECK(failures_seen.size() == 2 && failures_seen[0].starts_with(table + ":19: "));
+  CHECK(failures_seen.size() == 2 && failures_seen[1].starts_with(table + ":5002: "));
+  CHECK(!warnings.empty() && warnings[0].find("colour") != std::string::npos);
+  const ImportSummary missing = client.import_from({folder + "/none.jsonl"}, {});
+  CHECK(missing.status && missing.unreadable_files.size() == 1 && missing.failed.contains(StatusCode::NotFound));
+  CHECK(client.import_from({table, table}, options).status.code() == StatusCode::InvalidArgument);
+  const BulkSummary removed = client.remove_where("item.price == 11", {.type = "item"});
+  CHECK(removed && removed.applied == 4999);
+}
+
 void check_aggregation_and_jobs(Client& client) {
   const AggregateResult rows = client.aggregate({.type = "item",
                                                  .group_by = {"price"},
@@ -275,8 +351,8 @@ void check_administration(Client& client) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: fjord-library-check HOST:PORT\n");
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: fjord-library-check HOST:PORT FOLDER\n");
     return 2;
   }
   Client client = connect(argv[1]);
@@ -287,6 +363,7 @@ int main(int argc, char** argv) {
   check_documents(client);
   feed(client);
   check_visits(client);
+  check_files(client, argv[2]);
   check_aggregation_and_jobs(client);
   check_changes(client);
   check_administration(client);

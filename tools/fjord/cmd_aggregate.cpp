@@ -4,9 +4,9 @@
 #include <rapidjson/document.h>
 
 #include "commands.h"
-#include "csv_lines.h"
 #include "fjord/library/detail/aggregate_run.h"
-#include "input_file.h"
+#include "fjord/library/detail/csv_cell.h"
+#include "fjord/library/detail/input_file.h"
 #include "job_client.h"
 #include "json_text.h"
 #include "progress.h"

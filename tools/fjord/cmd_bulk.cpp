@@ -3,10 +3,10 @@
 #include "commands.h"
 #include "fjord/document/document_update.h"
 #include "fjord/library/bulk.h"
-#include "input_file.h"
+#include "fjord/library/detail/small_file.h"
+#include "json_argument.h"
 #include "json_text.h"
 #include "progress.h"
-#include "visit_run.h"
 
 namespace fjord::cli {
 namespace {

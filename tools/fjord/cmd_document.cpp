@@ -8,7 +8,7 @@
 #include "commands.h"
 #include "fjord/client/connect.h"
 #include "fjord/document/json.h"
-#include "input_file.h"
+#include "json_argument.h"
 #include "json_text.h"
 
 namespace fjord::cli {

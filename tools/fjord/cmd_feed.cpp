@@ -1,61 +1,70 @@
 #include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
-#include <functional>
+#include <memory>
+#include <utility>
 
 #include "commands.h"
-#include "feed_run.h"
-#include "feed_source.h"
-#include "fjord/client/connect.h"
-#include "import_source.h"
+#include "fjord/library/detail/file_format.h"
+#include "fjord/library/files.h"
+#include "json_text.h"
 #include "parquet.h"
+#include "progress.h"
 
 namespace fjord::cli {
 namespace {
 
-using Open = std::function<Result<std::unique_ptr<RecordSource>>(std::unique_ptr<InputFile>,
-                                                                 std::shared_ptr<const DocumentTypeRepo>)>;
+std::string to_json(const ImportSummary& summary) {
+  JsonText json;
+  json.begin_object().key("ok").number(summary.stored).key("failed").number(summary.failed_total());
+  json.key("failed_by_code").begin_object();
+  for (const auto& [code, count] : summary.failed) json.key(to_string(code)).number(count);
+  json.end_object().key("in_doubt").number(summary.in_doubt).key("retried").number(summary.retried);
+  json.key("bytes").number(summary.bytes).key("seconds").real(summary.seconds, 3);
+  json.key("docs_per_s").real(static_cast<double>(summary.stored) / std::max(summary.seconds, 1e-6), 1);
+  json.key("latency_ms").begin_object().key("p50").real(summary.latency_p50_seconds * 1e3, 2);
+  json.key("p99").real(summary.latency_p99_seconds * 1e3, 2);
+  return json.key("max").real(summary.latency_max_seconds * 1e3, 2).end_object().end_object().str();
+}
 
-int run_feeds(const FeedArgs& args, const Open& open) {
-  auto connection = connect_to(args.common);
-  if (!connection) return report(connection.error());
-  AsyncClient& client = (*connection)->client();
-  if (Status status = (*connection)->sync().refresh_schemas(); !status) return report(status);
-  const auto types = client.snapshot()->types();
+/// Returns 0 if all records are stored, 5 for a part of them, else 1, or the code of the error if no file could be
+/// opened and all for the same reason.
+int exit_code_of(const ImportSummary& summary) {
+  if (summary) return kOk;
+  if (summary.stored > 0) return kPartial;
+  const std::vector<Status>& unreadable = summary.unreadable_files;
+  if (unreadable.empty() || summary.failed_total() + summary.in_doubt != unreadable.size()) return kFailed;
+  const int code = failure_code(unreadable.front());
+  const bool is_same = std::all_of(unreadable.begin(), unreadable.end(),
+                                   [&](const Status& status) { return failure_code(status) == code; });
+  return is_same ? code : static_cast<int>(kFailed);
+}
 
-  FeedRunOptions options;
+/// Feeds or imports the files, prints failures while it runs, and the summary. Returns the exit code.
+int run_import_of(const FeedArgs& args, ImportOptions options) {
+  Client client = client_of(args.common);
+  if (const Status status = ready(client, args.common); !status) return report(status);
   options.timeout = args.common.timeout();
-  options.errors_shown = args.errors_shown;
-  options.window_operations = args.in_flight;
-  if (args.background) options.priority = rpc::Priority::Background;
-  options.progress = Progress::when(args.progress);
-  options.resume_file = args.resume_file;
-  FeedRun run(client, options);
-  if (!args.resume_file.empty()) {
-    if (Status status = run.load_progress(args.files.front()); !status) return report(status);
-  }
-  for (const std::string& path : args.files) {
-    auto file = InputFile::open(path);
-    if (!file) {
-      run.fail(file.error());
-      continue;
-    }
-    auto source = open(std::move(*file), types);
-    if (!source) {
-      run.fail(source.error());
-      continue;
-    }
-    run.feed(**source);
-  }
-  print_line(run.finish());
-  return run.exit_code();
+  options.in_flight = args.in_flight;
+  if (args.background) options.priority = ClientPriority::Background;
+  options.progress_file = args.resume_file;
+  Progress progress("feed", "docs", Progress::when(args.progress));
+  options.on_progress = [&](const ImportProgress& now) {
+    progress.update(now.fraction_done, now.stored, now.failed == 0 ? "" : fmt::format("{} failed", now.failed));
+  };
+  std::uint64_t errors = 0;
+  options.on_failure = [&](const ImportFailure& failure) {
+    if (++errors <= args.errors_shown) complain(failure.to_string());
+    if (errors == args.errors_shown + 1) complain("further errors are only counted, see --errors-shown");
+  };
+  options.on_warning = [](const std::string& warning) { complain("warning: " + warning); };
+  const ImportSummary summary = client.import_from(args.files, options);
+  if (!summary.status) return report(summary.status);
+  print_line(to_json(summary));
+  return exit_code_of(summary);
 }
 
-bool is_jsonl(const std::string& path) {
-  std::string_view name = path;
-  if (name.ends_with(".gz")) name.remove_suffix(3);
-  return name.ends_with(".jsonl") || name.ends_with(".json") || name.ends_with(".ndjson");
-}
+bool is_jsonl(const std::string& path) { return file_format(path) == FileFormat::Lines; }
 
 }  // namespace
 
@@ -64,9 +73,9 @@ int run_feed(const FeedArgs& args) {
     complain("a feed is JSON; `fjord import` reads Parquet");
     return kUsage;
   }
-  return run_feeds(args, [](std::unique_ptr<InputFile> file, std::shared_ptr<const DocumentTypeRepo> types) {
-    return Result<std::unique_ptr<RecordSource>>(std::make_unique<FeedSource>(std::move(file), std::move(types)));
-  });
+  ImportOptions options;
+  options.format = ImportFormat::Feed;
+  return run_import_of(args, std::move(options));
 }
 
 namespace {
@@ -117,20 +126,11 @@ int run_import(const FeedArgs& args) {
     complain("--id-row numbers the rows of one file; with several files their documents would have the same ids");
     return kUsage;
   }
-  const ImportOptions options{args.type, args.id_field, args.namespace_};
-  return run_feeds(args,
-                   [&](std::unique_ptr<InputFile> file,
-                       std::shared_ptr<const DocumentTypeRepo> types) -> Result<std::unique_ptr<RecordSource>> {
-                     if (is_jsonl(file->name())) {
-                       FJORD_TRY_ASSIGN(auto source, JsonImport::open(std::move(file), std::move(types), options));
-                       return std::unique_ptr<RecordSource>(std::move(source));
-                     }
-                     std::vector<std::string> warnings;
-                     auto source = CsvImport::open(std::move(file), std::move(types), options, warnings);
-                     for (const std::string& warning : warnings) complain("warning: " + warning);
-                     if (!source) return source.error();
-                     return std::unique_ptr<RecordSource>(std::move(*source));
-                   });
+  ImportOptions options;
+  options.type = args.type;
+  options.id_field = args.id_field;
+  options.id_namespace = args.namespace_;
+  return run_import_of(args, std::move(options));
 }
 
 }  // namespace fjord::cli

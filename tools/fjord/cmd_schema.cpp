@@ -3,7 +3,7 @@
 #include "commands.h"
 #include "fjord/client/connect.h"
 #include "fjord/document/garbage_rules.h"
-#include "input_file.h"
+#include "fjord/library/detail/input_file.h"
 #include "json_text.h"
 
 namespace fjord::cli {

@@ -6,12 +6,13 @@
 #include <unistd.h>
 
 #include "commands.h"
-#include "document_lines.h"
 #include "fjord/client/connect.h"
 #include "fjord/common/thread_annotations.h"
+#include "fjord/library/detail/document_lines.h"
+#include "fjord/library/detail/document_query.h"
+#include "fjord/library/detail/small_file.h"
 #include "fjord/visitors/change_feed.h"
 #include "json_text.h"
-#include "visit_run.h"
 
 namespace fjord::cli {
 namespace {

@@ -7,13 +7,16 @@
 #include <vector>
 
 #include "commands.h"
-#include "document_lines.h"
 #include "end_signal.h"
 #include "fjord/client/connect.h"
 #include "fjord/document/docblock.h"
+#include "fjord/library/detail/document_lines.h"
+#include "fjord/library/detail/document_query.h"
 #include "fjord/library/detail/given_documents.h"
+#include "fjord/library/detail/small_file.h"
 #include "progress.h"
 #include "visit_run.h"
+#include "visit_text.h"
 
 namespace fjord::cli {
 namespace {
@@ -45,7 +48,8 @@ Result<VisitRunOptions> visit_options(const VisitArgs& args, const DocumentQuery
     FJORD_TRY_ASSIGN(options.to, parse_time(args.to, now_us));
   }
   if (!args.slice.empty()) {
-    FJORD_TRY_ASSIGN(options.slice, parse_slice(args.slice));
+    FJORD_TRY_ASSIGN(const VisitSlice slice, parse_slice(args.slice));
+    options.slice = visitors::PositionRange::slice(slice.index, slice.count);
   }
   run.slices = args.slices;
   run.resume = resume;

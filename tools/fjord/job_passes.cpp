@@ -4,9 +4,9 @@
 #include <rapidjson/document.h>
 #include <utility>
 
+#include "fjord/library/detail/input_file.h"
 #include "fjord/mapreduce/aggregate_spec.h"
 #include "fjord/mapreduce/passes.h"
-#include "input_file.h"
 
 namespace fjord::cli {
 namespace {

@@ -1,18 +1,6 @@
 #include "visit_run.h"
 
-#include <algorithm>
-#include <charconv>
-#include <cstdio>
-#include <ctime>
-#include <fcntl.h>
-#include <fmt/format.h>
-#include <iterator>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <utility>
-
-#include "cli.h"
-#include "json_text.h"
 
 namespace fjord::cli {
 
@@ -133,89 +121,6 @@ std::vector<visitors::VisitToken> VisitRun::tokens() const {
   std::vector<visitors::VisitToken> tokens;
   for (const auto& session : sessions_) tokens.push_back(session->token());
   return tokens;
-}
-
-// --- files -----------------------------------------------------------------------------------------------------------
-
-Status replace_file(const std::string& path, const std::string& content) {
-  const std::string temporary = path + ".new";
-  const auto failed = [&](const char* what) {
-    return Status(StatusCode::IoError, fmt::format("{} cannot be {}", path, what));
-  };
-  std::FILE* file = std::fopen(temporary.c_str(), "wb");
-  if (file == nullptr) return failed("written");
-  bool ok = std::fwrite(content.data(), 1, content.size(), file) == content.size();
-  ok = std::fflush(file) == 0 && ::fdatasync(::fileno(file)) == 0 && ok;
-  ok = std::fclose(file) == 0 && ok;
-  if (!ok) return failed("written");
-  if (std::rename(temporary.c_str(), path.c_str()) != 0) return failed("replaced");
-  return Status::ok();
-}
-
-Result<std::string> read_small_file(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
-  if (file == nullptr) return Status(StatusCode::NotFound, path + " cannot be opened");
-  std::string content;
-  char buffer[65536];
-  for (std::size_t got; (got = std::fread(buffer, 1, sizeof buffer, file)) > 0;) content.append(buffer, got);
-  const bool ok = std::ferror(file) == 0;
-  std::fclose(file);
-  if (!ok) return Status(StatusCode::IoError, path + " cannot be read");
-  return content;
-}
-
-// --- options and reports ---------------------------------------------------------------------------------------------
-
-Result<Timestamp> parse_time(const std::string& text, std::int64_t now_us) {
-  const Status wrong(StatusCode::InvalidArgument,
-                     fmt::format("\"{}\" is no time: 2026-11-21T19:00:00Z, 15m, 2h, 3d, or seconds since 1970", text));
-  std::tm parts{};
-  if (const char* end = ::strptime(text.c_str(), "%Y-%m-%dT%H:%M:%SZ", &parts); end != nullptr && *end == 0) {
-    const std::int64_t seconds_since = ::timegm(&parts);
-    if (seconds_since < 0) return wrong;
-    return Timestamp{static_cast<std::uint64_t>(seconds_since) * 1'000'000};
-  }
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || number > std::uint64_t{1} << 62) return wrong;
-  const std::string unit(end, text.data() + text.size());
-  if (unit == "us") return Timestamp{number};
-  if (number > 100'000'000'000) return wrong;
-  if (unit.empty()) return Timestamp{number * 1'000'000};
-  const std::uint64_t each = unit == "s" ? 1 : unit == "m" ? 60 : unit == "h" ? 3600 : unit == "d" ? 86'400 : 0;
-  const auto now = static_cast<std::uint64_t>(now_us);
-  if (each == 0 || number * each > now / 1'000'000) return wrong;
-  return Timestamp{now - number * each * 1'000'000};
-}
-
-std::string explain_text(const visitors::VisitProgress& p, double seconds) {
-  std::string nodes;
-  for (const auto& [node, buckets] : p.buckets_by_node) {
-    nodes += fmt::format("{}storage.{} {}", nodes.empty() ? "" : ", ", node, buckets);
-  }
-  const double megabytes = static_cast<double>(p.docblock_bytes) / 1e6;
-  return fmt::format(
-      "buckets:   {} read{}, {} begun again\n"
-      "skipped:   {} in which the selection cannot hold, {} of other slices, {} done before\n"
-      "nodes:     {}\n"
-      "documents: {} read, {} matched\n"
-      "bytes:     {:.1f} MB in {:.2f} s, {:.0f} MB/s\n",
-      p.buckets_done, p.located ? " (named by the selection, not listed)" : "", p.buckets_repeated,
-      p.skipped_by_selection, p.skipped_by_slice, p.skipped_as_done, nodes.empty() ? "none" : nodes, p.documents_read,
-      p.documents_matched, megabytes, seconds, megabytes / std::max(seconds, 1e-6));
-}
-
-std::string explain_json(const visitors::VisitProgress& p, double seconds) {
-  JsonText json;
-  json.begin_object().key("buckets_read").number(p.buckets_done);
-  json.key("buckets_repeated").number(p.buckets_repeated).key("buckets_located").boolean(p.located);
-  json.key("buckets_skipped").begin_object().key("selection").number(p.skipped_by_selection);
-  json.key("slice").number(p.skipped_by_slice).key("done_before").number(p.skipped_as_done).end_object();
-  json.key("buckets_by_node").begin_object();
-  for (const auto& [node, buckets] : p.buckets_by_node) json.key(fmt::format("storage.{}", node)).number(buckets);
-  json.end_object().key("documents_read").number(p.documents_read);
-  json.key("documents_matched").number(p.documents_matched).key("bytes").number(p.docblock_bytes);
-  return json.key("seconds").real(seconds, 3).end_object().str();
 }
 
 }  // namespace fjord::cli

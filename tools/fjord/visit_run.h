@@ -11,16 +11,10 @@
 
 #include "fjord/client/connect.h"
 #include "fjord/common/thread_annotations.h"
+#include "fjord/library/detail/visited_bucket.h"
 #include "fjord/visitors/visitor_session.h"
 
 namespace fjord::cli {
-
-/// A bucket as one slice sees it; adjacent slices share the bucket at their border.
-struct VisitedBucket {
-  std::size_t slice = 0;
-  BucketId bucket;
-  friend auto operator<=>(const VisitedBucket&, const VisitedBucket&) = default;
-};
 
 struct VisitRunOptions {
   visitors::VisitorSessionOptions session;
@@ -82,18 +76,5 @@ class VisitRun {
   bool is_over_ FJORD_GUARDED_BY(mutex_) = false;
   bool settled_ FJORD_GUARDED_BY(mutex_) = false;
 };
-
-/// Replaces a file atomically: after a crash it has either the old or the new content. Errors: IoError with the path.
-Status replace_file(const std::string& path, const std::string& content);
-/// Reads a whole file. Errors: NotFound, IoError with the path.
-Result<std::string> read_small_file(const std::string& path);
-
-/// Parses the time of an option: "2026-11-21T19:00:00Z"; an age "15m", "2h" or "3d"; seconds since 1970; or
-/// microseconds since 1970 as "1763751600000000us". Errors: InvalidArgument.
-Result<Timestamp> parse_time(const std::string& text, std::int64_t now_us);
-/// Returns lines for people that say which buckets were read or skipped, and why.
-std::string explain_text(const visitors::VisitProgress& progress, double seconds);
-/// Returns the same as a JSON object.
-std::string explain_json(const visitors::VisitProgress& progress, double seconds);
 
 }  // namespace fjord::cli

@@ -7,6 +7,7 @@
 #include "fjord/library/bulk.h"
 #include "fjord/library/client.h"
 #include "fjord/library/documents.h"
+#include "fjord/library/files.h"
 #include "fjord/library/jobs.h"
 #include "fjord/library/pending.h"
 #include "fjord/library/subscription.h"

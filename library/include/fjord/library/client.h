@@ -21,6 +21,10 @@ struct AggregateResult;
 struct BulkOptions;
 struct BulkSummary;
 class ClientCore;
+struct ExportOptions;
+struct ExportSummary;
+struct ImportOptions;
+struct ImportSummary;
 class Jobs;
 struct SubscribeOptions;
 class Subscription;
@@ -100,6 +104,11 @@ class Client {
   /// Writes to all documents that a selection matches, while others write too. bulk.h
   BulkSummary update_where(std::string selection, std::string changes, BulkOptions options);
   BulkSummary remove_where(std::string selection, BulkOptions options);
+  /// Writes all documents that a selection matches to FILE.jsonl or FILE.csv, both also with .gz behind. After a crash
+  /// or a stop request, an export with ExportMode::Resume continues, and the file has each document once. files.h
+  ExportSummary export_to(const std::string& path, const ExportOptions& options);
+  /// Stores the documents of files, and carries out the updates and removes of feeds. files.h
+  ImportSummary import_from(const std::vector<std::string>& paths, const ImportOptions& options);
   /// Follows the changes of documents. subscription.h
   Subscription subscribe(SubscribeOptions options);
   /// MapReduce jobs. jobs.h

@@ -5,9 +5,9 @@
 #include <fstream>
 
 #include "fjord/common/random.h"
-#include "input_file.h"
+#include "fjord/library/detail/input_file.h"
 
-namespace fjord::cli {
+namespace fjord {
 namespace {
 
 using visitors::PositionRange;
@@ -113,17 +113,5 @@ TEST_CASE("what is there is not overwritten, and what does not fit is not resume
   CHECK(content(path).empty());
 }
 
-TEST_CASE("times of options are points in time or ages") {
-  constexpr std::int64_t kNow = 1'800'000'000'000'000;
-  CHECK(parse_time("2027-01-15T08:00:00Z", kNow)->us == 1'800'000'000'000'000);
-  CHECK(parse_time("15m", kNow)->us == 1'800'000'000'000'000 - 900'000'000);
-  CHECK(parse_time("2d", kNow)->us == 1'800'000'000'000'000 - 172'800'000'000);
-  CHECK(parse_time("1700000000", kNow)->us == 1'700'000'000'000'000);
-  CHECK(parse_time("17us", kNow)->us == 17);
-  for (const char* wrong : {"", "m", "3w", "-5m", "2027-01-15", "99999999999d", "1e9"}) {
-    CHECK_FALSE(parse_time(wrong, kNow).has_value());
-  }
-}
-
 }  // namespace
-}  // namespace fjord::cli
+}  // namespace fjord

@@ -11,7 +11,7 @@
 #include "fjord/common/result.h"
 #include "record_source.h"
 
-namespace fjord::cli {
+namespace fjord {
 
 /// One cell of a CSV record.
 struct CsvCell {
@@ -33,7 +33,7 @@ class CsvReader {
 
   /// Returns the next record, or none at the end. Errors: InvalidArgument with the line if a quote is never closed;
   /// TooLarge; those of the source. Every error ends the file: failed() is true then.
-  Result<std::optional<Record>> next();
+  Result<std::optional<FileRecord>> next();
   bool failed() const { return failed_; }
 
  private:
@@ -49,4 +49,4 @@ class CsvReader {
   bool failed_ = false;
 };
 
-}  // namespace fjord::cli
+}  // namespace fjord

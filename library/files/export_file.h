@@ -8,9 +8,10 @@
 #include <vector>
 
 #include "fjord/common/result.h"
-#include "visit_run.h"
+#include "fjord/library/detail/visited_bucket.h"
+#include "fjord/visitors/visit_token.h"
 
-namespace fjord::cli {
+namespace fjord {
 
 /// An export file and its progress file PATH.progress.
 ///
@@ -73,4 +74,4 @@ class ExportFile {
   std::map<VisitedBucket, Spool> spools_;
 };
 
-}  // namespace fjord::cli
+}  // namespace fjord

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-using fjord::cli::CsvReader;
-using fjord::cli::split_csv;
+using fjord::CsvReader;
+using fjord::split_csv;
 
 namespace {
 

@@ -7,12 +7,12 @@
 #include "csv_reader.h"
 #include "feed_source.h"
 #include "fjord/document/document_type.h"
-#include "input_file.h"
+#include "fjord/library/detail/input_file.h"
 #include "record_source.h"
 
-namespace fjord::cli {
+namespace fjord {
 
-struct ImportOptions {
+struct RowOptions {
   std::string type;
   std::string id_field;    ///< Field with the document's name; empty: the number of the record, from 1.
   std::string namespace_;  ///< Namespace of the ids; empty: the type's name.
@@ -26,23 +26,23 @@ class CsvImport final : public RecordSource {
   /// for unusable columns; InvalidArgument for an unusable header or a missing id column.
   static Result<std::unique_ptr<CsvImport>> open(std::unique_ptr<InputFile> file,
                                                  std::shared_ptr<const DocumentTypeRepo> types,
-                                                 const ImportOptions& options, std::vector<std::string>& warnings);
+                                                 const RowOptions& options, std::vector<std::string>& warnings);
 
   const std::string& name() const override { return file_->name(); }
-  Result<std::optional<Record>> next() override;
+  Result<std::optional<FileRecord>> next() override;
   bool failed() const override { return reader_.failed(); }
   double part_read() const override { return file_->part_read(); }
-  Result<rpc::Operation> parse(const Record& record) const override;
+  Result<rpc::Operation> parse(const FileRecord& record) const override;
 
  private:
   CsvImport(std::unique_ptr<InputFile> file, std::shared_ptr<const DocumentTypeRepo> types, const DocumentType& type,
-            const ImportOptions& options);
+            const RowOptions& options);
   Status read_header(std::vector<std::string>& warnings);
 
   std::unique_ptr<InputFile> file_;
   std::shared_ptr<const DocumentTypeRepo> types_;
   const DocumentType& type_;
-  const ImportOptions options_;
+  const RowOptions options_;
   CsvReader reader_;
   std::vector<std::string> columns_;
   std::vector<const Field*> fields_;  ///< Field of each column; null: the column is ignored.
@@ -57,17 +57,17 @@ class JsonImport final : public FeedSource {
   /// Errors: UnknownType; InvalidArgument without an id field.
   static Result<std::unique_ptr<JsonImport>> open(std::unique_ptr<InputFile> file,
                                                   std::shared_ptr<const DocumentTypeRepo> types,
-                                                  const ImportOptions& options);
-  Result<rpc::Operation> parse(const Record& record) const override;
+                                                  const RowOptions& options);
+  Result<rpc::Operation> parse(const FileRecord& record) const override;
 
  private:
   JsonImport(std::unique_ptr<InputFile> file, std::shared_ptr<const DocumentTypeRepo> types, const DocumentType& type,
-             const ImportOptions& options);
+             const RowOptions& options);
   const DocumentType& type_;
-  const ImportOptions options_;
+  const RowOptions options_;
 };
 
 /// Parses the text of a cell as a field value. Errors: InvalidField that names the text and the type.
 Result<FieldValue> value_from_text(const DataType& type, const std::string& text);
 
-}  // namespace fjord::cli
+}  // namespace fjord

@@ -8,10 +8,10 @@
 #include "fjord/common/result.h"
 #include "fjord/rpc/messages.h"
 
-namespace fjord::cli {
+namespace fjord {
 
 /// One unparsed record of an input file.
-struct Record {
+struct FileRecord {
   std::string_view text;  ///< Valid until the next call of next().
   std::uint64_t line = 0;
 };
@@ -25,12 +25,12 @@ class RecordSource {
   virtual const std::string& name() const = 0;
   /// Returns the next record, or none at the end. After an error the next call continues with the following record,
   /// unless failed().
-  virtual Result<std::optional<Record>> next() = 0;
+  virtual Result<std::optional<FileRecord>> next() = 0;
   /// Returns true if an error prevents reading the rest of the file.
   virtual bool failed() const = 0;
   /// Returns the fraction read, 0 to 1; negative if unknown.
   virtual double part_read() const = 0;
-  virtual Result<rpc::Operation> parse(const Record& record) const = 0;
+  virtual Result<rpc::Operation> parse(const FileRecord& record) const = 0;
 };
 
-}  // namespace fjord::cli
+}  // namespace fjord

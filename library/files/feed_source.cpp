@@ -2,20 +2,20 @@
 
 #include "fjord/document/json.h"
 
-namespace fjord::cli {
+namespace fjord {
 
 FeedSource::FeedSource(std::unique_ptr<InputFile> file, std::shared_ptr<const DocumentTypeRepo> types)
     : file_(std::move(file)),
       types_(std::move(types)),
       reader_([input = file_.get()](std::span<char> into) { return input->read(into); }) {}
 
-Result<std::optional<Record>> FeedSource::next() {
+Result<std::optional<FileRecord>> FeedSource::next() {
   FJORD_TRY_ASSIGN(const std::optional<FeedText> text, reader_.next());
-  if (!text) return std::optional<Record>();
-  return std::optional<Record>(Record{text->json, text->line});
+  if (!text) return std::optional<FileRecord>();
+  return std::optional<FileRecord>(FileRecord{text->json, text->line});
 }
 
-Result<rpc::Operation> FeedSource::parse(const Record& record) const {
+Result<rpc::Operation> FeedSource::parse(const FileRecord& record) const {
   FJORD_TRY_ASSIGN(FeedOperation parsed, parse_feed_operation(*types_, record.text));
   const auto operation_of = [&] {
     switch (parsed.kind) {
@@ -34,4 +34,4 @@ Result<rpc::Operation> FeedSource::parse(const Record& record) const {
   return operation;
 }
 
-}  // namespace fjord::cli
+}  // namespace fjord

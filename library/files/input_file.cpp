@@ -1,4 +1,4 @@
-#include "input_file.h"
+#include "fjord/library/detail/input_file.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -7,8 +7,11 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
-namespace fjord::cli {
+namespace fjord {
+
+void InputFile::Close::operator()(gzFile_s* file) const { gzclose(file); }
 
 Result<std::unique_ptr<InputFile>> InputFile::open(const std::string& path) {
   const bool standard = path == "-";
@@ -65,12 +68,4 @@ double InputFile::part_read() const {
   return static_cast<double>(gzoffset(file_.get())) / static_cast<double>(size_);
 }
 
-Result<JsonArgument> json_argument(const std::string& argument, std::size_t bytes_max) {
-  if (argument.starts_with('{')) return JsonArgument{argument, "command line"};
-  FJORD_TRY_ASSIGN(const auto file, InputFile::open(argument));
-  auto text = file->read_all(bytes_max);
-  if (!text) return text.error().with_context(file->name());
-  return JsonArgument{std::move(*text), file->name()};
-}
-
-}  // namespace fjord::cli
+}  // namespace fjord

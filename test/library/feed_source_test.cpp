@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 
-namespace fjord::cli {
+namespace fjord {
 namespace {
 
 /// Parses one record of the test, with a feed whose file stays empty.
@@ -49,4 +49,4 @@ TEST_CASE("feed: updates, conditions and create become what is sent", "[feed]") 
   CHECK(refused.code() == StatusCode::InvalidField);
 }
 
-}  // namespace fjord::cli
+}  // namespace fjord

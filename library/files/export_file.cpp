@@ -9,7 +9,9 @@
 #include <unistd.h>
 #include <zlib.h>
 
-namespace fjord::cli {
+#include "fjord/library/detail/small_file.h"
+
+namespace fjord {
 namespace {
 
 constexpr std::string_view kFilePrefix = "fjord-export-1 ";
@@ -78,10 +80,10 @@ Status ExportFile::load(Mode mode) {
   const bool begun = exists(progress_path_);
   if (mode == Mode::New && (begun || exists(path_))) {
     return {StatusCode::AlreadyExists,
-            begun ? fmt::format("{} was begun before: --resume goes on, --overwrite begins anew", path_)
+            begun ? fmt::format("{} holds an unfinished export: --resume continues it, --overwrite replaces it", path_)
                   : fmt::format("{} exists; --overwrite replaces it", path_)};
   }
-  if (mode == Mode::Overwrite && begun && ::unlink(progress_path_.c_str()) != 0) return failed("begun anew");
+  if (mode == Mode::Overwrite && begun && ::unlink(progress_path_.c_str()) != 0) return failed("replaced");
   if (mode != Mode::Resume) return Status::ok();
   if (!begun) {
     struct stat info {};
@@ -171,4 +173,4 @@ Status ExportFile::finish() {
   return Status::ok();
 }
 
-}  // namespace fjord::cli
+}  // namespace fjord

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-namespace fjord::cli {
+namespace fjord {
 
 Result<std::vector<CsvCell>> split_csv(std::string_view record) {
   std::vector<CsvCell> cells;
@@ -56,7 +56,7 @@ Status CsvReader::fill() {
   return Status::ok();
 }
 
-Result<std::optional<Record>> CsvReader::next() {
+Result<std::optional<FileRecord>> CsvReader::next() {
   if (!begun_) {
     begun_ = true;
     while (buffer_.size() < 3 && !ended_) {
@@ -82,10 +82,10 @@ Result<std::optional<Record>> CsvReader::next() {
         return fail(
             {StatusCode::InvalidArgument, fmt::format("line {}: a quote of this record is never closed", line_)});
       }
-      if (i == at_) return std::optional<Record>();
-      const Record record{std::string_view(buffer_).substr(at_, i - at_), line_};
+      if (i == at_) return std::optional<FileRecord>();
+      const FileRecord record{std::string_view(buffer_).substr(at_, i - at_), line_};
       at_ = i;
-      return std::optional<Record>(record);
+      return std::optional<FileRecord>(record);
     }
     const char c = buffer_[i];
     if (c == '\n') ++lines;
@@ -102,13 +102,13 @@ Result<std::optional<Record>> CsvReader::next() {
     if (c != '\n') continue;
     std::string_view text = std::string_view(buffer_).substr(at_, i - at_);
     if (text.ends_with('\r')) text.remove_suffix(1);
-    const Record record{text, line_};
+    const FileRecord record{text, line_};
     at_ = i + 1;
     line_ += lines;
     lines = 0;
     cell_begins = true;
-    if (!text.empty()) return std::optional<Record>(record);
+    if (!text.empty()) return std::optional<FileRecord>(record);
   }
 }
 
-}  // namespace fjord::cli
+}  // namespace fjord

@@ -3,7 +3,7 @@
 using fjord::DataType;
 using fjord::FieldValue;
 using fjord::TypeTag;
-using fjord::cli::value_from_text;
+using fjord::value_from_text;
 
 namespace {
 

@@ -6,7 +6,7 @@
 #include "fjord/document/docblock.h"
 #include "fjord/document/json.h"
 
-namespace fjord::cli {
+namespace fjord {
 namespace {
 
 constexpr const char* kSchemas[] = {R"(document thing {
@@ -88,4 +88,4 @@ TEST_CASE("csv export: fields in the order asked for, and what cannot be columns
 }
 
 }  // namespace
-}  // namespace fjord::cli
+}  // namespace fjord

@@ -1,17 +1,30 @@
-#include "document_lines.h"
+#include "fjord/library/detail/document_lines.h"
 
-#include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
 
 #include "fjord/document/document.h"
 #include "fjord/document/json.h"
-#include "json_text.h"
 
-namespace fjord::cli {
+namespace fjord {
 namespace {
 
-constexpr std::uint64_t kSlicesMax = 1'000'000;
+/// Appends {"remove": ID} and a line end.
+void append_remove(const EntryView& entry, bool with_timestamp, std::string& out) {
+  rapidjson::StringBuffer text;
+  rapidjson::Writer<rapidjson::StringBuffer> line(text);
+  line.StartObject();
+  line.Key("remove");
+  line.String(entry.id.data(), static_cast<rapidjson::SizeType>(entry.id.size()));
+  if (with_timestamp) {
+    line.Key("timestamp_us");
+    line.Uint64(entry.timestamp.us);
+  }
+  line.EndObject();
+  out.append(text.GetString(), text.GetSize());
+  out += '\n';
+}
 
 }  // namespace
 
@@ -25,10 +38,7 @@ Result<std::uint64_t> DocumentLines::append(const std::string& docblock, std::ui
     if (is_wanted && !is_wanted(*entry)) continue;
     ++count;
     if (entry->removed) {
-      JsonText line;
-      line.begin_object().key("remove").text(entry->id);
-      if (timestamps_) line.key("timestamp_us").number(entry->timestamp.us);
-      out += line.end_object().str() + '\n';
+      append_remove(*entry, timestamps_, out);
       continue;
     }
     if (entry->header.empty()) continue;  // The result of the field set [none].
@@ -58,18 +68,4 @@ std::span<const Field* const> DocumentLines::fields_of(const DocumentType& type)
   return at->second;
 }
 
-Result<visitors::PositionRange> parse_slice(const std::string& text) {
-  std::uint64_t index = 0;
-  std::uint64_t count = 0;
-  const char* const end = text.data() + text.size();
-  const auto first = std::from_chars(text.data(), end, index);
-  const bool has_slash = first.ec == std::errc() && first.ptr != end && *first.ptr == '/';
-  const auto second = has_slash ? std::from_chars(first.ptr + 1, end, count) : first;
-  if (!has_slash || second.ec != std::errc() || second.ptr != end || index == 0 || index > count ||
-      count > kSlicesMax) {
-    return Status(StatusCode::InvalidArgument, fmt::format("\"{}\" is no slice: 1/4 to 4/4, for example", text));
-  }
-  return visitors::PositionRange::slice(index - 1, count);
-}
-
-}  // namespace fjord::cli
+}  // namespace fjord

@@ -6,10 +6,10 @@
 #include "fjord/client/operations.h"
 #include "fjord/document/document_type.h"
 #include "fjord/document/feed_reader.h"
-#include "input_file.h"
+#include "fjord/library/detail/input_file.h"
 #include "record_source.h"
 
-namespace fjord::cli {
+namespace fjord {
 
 /// A feed: JSONL or a JSON array of puts, updates and removes (document/FEED.md).
 class FeedSource : public RecordSource {
@@ -17,10 +17,10 @@ class FeedSource : public RecordSource {
   FeedSource(std::unique_ptr<InputFile> file, std::shared_ptr<const DocumentTypeRepo> types);
 
   const std::string& name() const override { return file_->name(); }
-  Result<std::optional<Record>> next() override;
+  Result<std::optional<FileRecord>> next() override;
   bool failed() const override { return reader_.failed(); }
   double part_read() const override { return file_->part_read(); }
-  Result<rpc::Operation> parse(const Record& record) const override;
+  Result<rpc::Operation> parse(const FileRecord& record) const override;
 
  protected:
   const DocumentTypeRepo& types() const { return *types_; }
@@ -31,4 +31,4 @@ class FeedSource : public RecordSource {
   FeedReader reader_;
 };
 
-}  // namespace fjord::cli
+}  // namespace fjord

@@ -10,10 +10,7 @@
 #include "fjord/document/document.h"
 #include "fjord/document/document_type.h"
 
-namespace fjord::cli {
-
-/// Returns `text` as a cell of a CSV file (RFC 4180), quoted if necessary.
-std::string csv_cell(std::string_view text);
+namespace fjord {
 
 /// Converts docblocks to CSV rows: a column "_id", then a column for each field. Texts, numbers and bools are written
 /// as they are, raw values in base64, and arrays, weighted sets, maps and structs as JSON text. An unset field is an
@@ -39,4 +36,4 @@ class CsvLines {
   std::vector<std::string> columns_;  ///< Columns after "_id".
 };
 
-}  // namespace fjord::cli
+}  // namespace fjord

@@ -11,10 +11,8 @@
 #include "fjord/common/result.h"
 #include "fjord/document/docblock.h"
 #include "fjord/document/document_type.h"
-#include "fjord/library/detail/document_query.h"
-#include "fjord/visitors/bucket_space.h"
 
-namespace fjord::cli {
+namespace fjord {
 
 /// Converts docblocks to JSON lines, {"put": ID, "fields": {...}} and {"remove": ID}, which `fjord feed` reads.
 class DocumentLines {
@@ -38,7 +36,4 @@ class DocumentLines {
   std::map<const DocumentType*, std::vector<const Field*>> by_type_;
 };
 
-/// Parses "k/n" with 1 <= k <= n. Errors: InvalidArgument.
-Result<visitors::PositionRange> parse_slice(const std::string& text);
-
-}  // namespace fjord::cli
+}  // namespace fjord

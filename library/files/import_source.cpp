@@ -6,11 +6,12 @@
 #include <fmt/format.h>
 #include <rapidjson/document.h>
 #include <rapidjson/error/en.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
 
 #include "fjord/document/json.h"
-#include "json_text.h"
 
-namespace fjord::cli {
+namespace fjord {
 namespace {
 
 std::string lower(std::string_view text) {
@@ -54,13 +55,13 @@ Result<FieldValue> parse_bool(const std::string& text) {
   return Status(StatusCode::InvalidField, fmt::format("\"{}\" is neither true nor false", text));
 }
 
-std::string id_of(const ImportOptions& options, const std::string& user_part) {
+std::string id_of(const RowOptions& options, const std::string& user_part) {
   const std::string& name_space = options.namespace_.empty() ? options.type : options.namespace_;
   return fmt::format("id:{}:{}::{}", name_space, options.type, user_part);
 }
 
 /// Returns true if `text` is a complete id, as `fjord export` writes it into the column "_id".
-bool is_whole_id(const ImportOptions& options, const std::string& text) {
+bool is_whole_id(const RowOptions& options, const std::string& text) {
   return options.id_field == "_id" &&
          (text.starts_with("id:") || text.starts_with("doc:") || text.starts_with("userdoc:"));
 }
@@ -68,9 +69,8 @@ bool is_whole_id(const ImportOptions& options, const std::string& text) {
 /// Parses the JSON text of an array, a weighted set, a map or a struct. Errors: those of fields_from_json().
 Result<FieldValue> value_from_json(const DocumentTypeRepo& types, const DocumentType& type, const DocumentId& id,
                                    const Field& field, const std::string& text) {
-  JsonText object;
-  object.begin_object().key(field.name).raw(text).end_object();
-  FJORD_TRY_ASSIGN(const EncodedDocument encoded, fields_from_json(type, id, object.str()));
+  FJORD_TRY_ASSIGN(const EncodedDocument encoded,
+                   fields_from_json(type, id, fmt::format("{{\"{}\":{}}}", field.name, text)));
   FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(types, encoded.header, encoded.body));
   const std::optional<FieldSlice> slice = view.field(field.name);
   if (slice) return slice->value();
@@ -105,7 +105,7 @@ Result<FieldValue> value_from_text(const DataType& type, const std::string& text
 }
 
 CsvImport::CsvImport(std::unique_ptr<InputFile> file, std::shared_ptr<const DocumentTypeRepo> types,
-                     const DocumentType& type, const ImportOptions& options)
+                     const DocumentType& type, const RowOptions& options)
     : file_(std::move(file)),
       types_(std::move(types)),
       type_(type),
@@ -114,7 +114,7 @@ CsvImport::CsvImport(std::unique_ptr<InputFile> file, std::shared_ptr<const Docu
 
 Result<std::unique_ptr<CsvImport>> CsvImport::open(std::unique_ptr<InputFile> file,
                                                    std::shared_ptr<const DocumentTypeRepo> types,
-                                                   const ImportOptions& options, std::vector<std::string>& warnings) {
+                                                   const RowOptions& options, std::vector<std::string>& warnings) {
   FJORD_TRY_ASSIGN(const DocumentType* type, find_type(*types, options.type));
   std::unique_ptr<CsvImport> import(new CsvImport(std::move(file), std::move(types), *type, options));
   if (Status status = import->read_header(warnings); !status) return status.with_context(import->name());
@@ -122,7 +122,7 @@ Result<std::unique_ptr<CsvImport>> CsvImport::open(std::unique_ptr<InputFile> fi
 }
 
 Status CsvImport::read_header(std::vector<std::string>& warnings) {
-  FJORD_TRY_ASSIGN(const std::optional<Record> record, reader_.next());
+  FJORD_TRY_ASSIGN(const std::optional<FileRecord> record, reader_.next());
   if (!record) return Status(StatusCode::InvalidArgument, "the file is empty, a header row was expected");
   FJORD_TRY_ASSIGN(const std::vector<CsvCell> cells, split_csv(record->text));
   std::optional<std::size_t> id_column;
@@ -156,8 +156,8 @@ Status CsvImport::read_header(std::vector<std::string>& warnings) {
   return Status::ok();
 }
 
-Result<std::optional<Record>> CsvImport::next() {
-  FJORD_TRY_ASSIGN(std::optional<Record> record, reader_.next());
+Result<std::optional<FileRecord>> CsvImport::next() {
+  FJORD_TRY_ASSIGN(std::optional<FileRecord> record, reader_.next());
   if (!record || !options_.id_field.empty()) return record;
   // The text passes the row number to parse() in its first line.
   scratch_ = fmt::format("{}\n", ++rows_);
@@ -166,7 +166,7 @@ Result<std::optional<Record>> CsvImport::next() {
   return record;
 }
 
-Result<rpc::Operation> CsvImport::parse(const Record& record) const {
+Result<rpc::Operation> CsvImport::parse(const FileRecord& record) const {
   std::string_view text = record.text;
   std::string user_part;
   if (options_.id_field.empty()) {
@@ -209,12 +209,12 @@ Result<rpc::Operation> CsvImport::parse(const Record& record) const {
 }
 
 JsonImport::JsonImport(std::unique_ptr<InputFile> file, std::shared_ptr<const DocumentTypeRepo> types,
-                       const DocumentType& type, const ImportOptions& options)
+                       const DocumentType& type, const RowOptions& options)
     : FeedSource(std::move(file), std::move(types)), type_(type), options_(options) {}
 
 Result<std::unique_ptr<JsonImport>> JsonImport::open(std::unique_ptr<InputFile> file,
                                                      std::shared_ptr<const DocumentTypeRepo> types,
-                                                     const ImportOptions& options) {
+                                                     const RowOptions& options) {
   FJORD_TRY_ASSIGN(const DocumentType* type, find_type(*types, options.type));
   if (options.id_field.empty()) {
     return Status(StatusCode::InvalidArgument, file->name() + ": rows of JSONL are not numbered, give --id-field");
@@ -222,7 +222,7 @@ Result<std::unique_ptr<JsonImport>> JsonImport::open(std::unique_ptr<InputFile> 
   return std::unique_ptr<JsonImport>(new JsonImport(std::move(file), std::move(types), *type, options));
 }
 
-Result<rpc::Operation> JsonImport::parse(const Record& record) const {
+Result<rpc::Operation> JsonImport::parse(const FileRecord& record) const {
   rapidjson::Document json;
   json.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag>(record.text.data(),
                                                                                   record.text.size());
@@ -262,4 +262,4 @@ Result<rpc::Operation> JsonImport::parse(const Record& record) const {
   return put_operation(id.str(), std::move(encoded));
 }
 
-}  // namespace fjord::cli
+}  // namespace fjord

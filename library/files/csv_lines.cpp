@@ -6,8 +6,9 @@
 
 #include "fjord/document/docblock.h"
 #include "fjord/document/json.h"
+#include "fjord/library/detail/csv_cell.h"
 
-namespace fjord::cli {
+namespace fjord {
 namespace {
 
 template <typename T>
@@ -137,4 +138,4 @@ Result<std::uint64_t> CsvLines::append(const std::string& docblock, std::string&
   return count;
 }
 
-}  // namespace fjord::cli
+}  // namespace fjord

@@ -4,11 +4,12 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <zlib.h>
 
 #include "fjord/common/result.h"
 
-namespace fjord::cli {
+struct gzFile_s;  // of zlib
+
+namespace fjord {
 
 /// A file or standard input ("-"). Input in gzip format is decompressed.
 class InputFile {
@@ -27,23 +28,13 @@ class InputFile {
 
  private:
   struct Close {
-    void operator()(gzFile_s* file) const { gzclose(file); }
+    void operator()(gzFile_s* file) const;
   };
-  InputFile(std::string name, gzFile file, std::uint64_t size) : name_(std::move(name)), file_(file), size_(size) {}
+  InputFile(std::string name, gzFile_s* file, std::uint64_t size) : name_(std::move(name)), file_(file), size_(size) {}
 
   std::string name_;
   std::unique_ptr<gzFile_s, Close> file_;
   std::uint64_t size_;
 };
 
-/// A JSON object that is given on the command line.
-struct JsonArgument {
-  std::string text;
-  std::string source;  ///< Where the text is from, for messages: a path, "<stdin>" or "command line".
-};
-
-/// Reads `argument`: the text is `argument` itself if it begins with a brace, else the content of that file, or of
-/// standard input for "-". Errors: those of InputFile, with its name.
-Result<JsonArgument> json_argument(const std::string& argument, std::size_t bytes_max);
-
-}  // namespace fjord::cli
+}  // namespace fjord

@@ -1,0 +1,112 @@
+#include <fmt/format.h>
+#include <stop_token>
+#include <unistd.h>
+
+#include "commands.h"
+#include "end_signal.h"
+#include "fjord/library/detail/file_format.h"
+#include "fjord/library/files.h"
+#include "json_text.h"
+#include "parquet.h"
+#include "progress.h"
+#include "visit_text.h"
+
+namespace fjord::cli {
+namespace {
+
+/// Returns the options of the export, without the members for stopping and progress. Errors: InvalidArgument.
+Result<ExportOptions> options_of(const ExportArgs& args) {
+  ExportOptions options;
+  options.type = args.type;
+  options.selection = args.selection;
+  options.fields = args.fields;
+  options.mode = args.resume ? ExportMode::Resume : args.overwrite ? ExportMode::Replace : ExportMode::New;
+  options.snapshot = args.snapshot;
+  options.visitors_per_node = args.visitors_per_node;
+  options.buckets_per_visitor = args.buckets_per_visitor;
+  options.buckets_at_once = args.buckets_at_once;
+  options.no_progress_limit = args.common.timeout();
+  options.priority = args.priority == "high"     ? ClientPriority::High
+                     : args.priority == "normal" ? ClientPriority::Normal
+                                                 : ClientPriority::Background;
+  const std::int64_t now_us = SystemClock().wall_now().us;
+  if (!args.from.empty()) {
+    FJORD_TRY_ASSIGN(options.from, parse_time(args.from, now_us));
+  }
+  if (!args.to.empty()) {
+    FJORD_TRY_ASSIGN(options.to, parse_time(args.to, now_us));
+  }
+  if (!args.slice.empty()) {
+    FJORD_TRY_ASSIGN(options.slice, parse_slice(args.slice));
+  }
+  return options;
+}
+
+std::string to_json(const ExportSummary& summary) {
+  JsonText json;
+  json.begin_object().key("documents").number(summary.documents).key("bytes").number(summary.bytes);
+  json.key("buckets").number(summary.buckets_done).key("buckets_done_before").number(summary.buckets_done_before);
+  json.key("buckets_repeated").number(summary.buckets_repeated);
+  return json.key("seconds").real(summary.seconds, 3).end_object().str();
+}
+
+/// Writes lines of JSON or CSV to `path`. SIGINT and SIGTERM end the export so that --resume can continue it.
+Status export_lines(Client& client, const ExportArgs& args, const std::string& path, EndSignal& end_signal) {
+  FJORD_TRY_ASSIGN(ExportOptions options, options_of(args));
+  Progress progress("export", "docs", Progress::when(args.progress));
+  options.on_progress = [&](const ExportProgress& now) { progress.update(now.fraction_done, now.documents); };
+  std::stop_source stop;
+  options.stop = stop.get_token();
+  end_signal.call([stop]() mutable { stop.request_stop(); });
+  const ExportSummary summary = client.export_to(path, options);
+  end_signal.work_is_done();
+  if (summary.status || summary.bytes != 0) print_line(to_json(summary));
+  return summary.status;
+}
+
+/// Exports JSON lines to FILE.jsonl first and converts the complete file to Parquet.
+Status export_parquet(Client& client, const ExportArgs& args, EndSignal& end_signal) {
+  const std::string lines = args.file + ".jsonl";
+  if (!args.resume && !args.overwrite && ::access(args.file.c_str(), F_OK) == 0) {
+    return {StatusCode::AlreadyExists, args.file + " exists; --overwrite replaces it"};
+  }
+  FJORD_TRY(export_lines(client, args, lines, end_signal));
+  end_signal.call(nullptr);  // The conversion takes long; a signal ends it at once.
+  FJORD_TRY_ASSIGN(const auto types, client.types());
+  FJORD_TRY(jsonl_to_parquet(lines, args.file, *types, args.fields.empty()));
+  ::unlink(lines.c_str());
+  return Status::ok();
+}
+
+Status export_to(const ExportArgs& args, FileFormat format, EndSignal& end_signal) {
+  if (format == FileFormat::Parquet) FJORD_TRY(check_parquet());
+  Client client = client_of(args.common);
+  FJORD_TRY(ready(client, args.common));
+  if (format == FileFormat::Parquet) return export_parquet(client, args, end_signal);
+  return export_lines(client, args, args.file, end_signal);
+}
+
+}  // namespace
+
+int run_export(const ExportArgs& args) {
+  const FileFormat format = file_format(args.file);
+  if (format == FileFormat::Unknown) {
+    complain(args.file + ": the ending says the format; expected .jsonl, .csv (both also with .gz) or .parquet");
+    return kUsage;
+  }
+  if (format == FileFormat::Csv && args.type.empty()) {
+    complain(
+        "a CSV file needs --type: its columns are the fields of one document type; FILE.jsonl and FILE.parquet hold "
+        "documents of all types");
+    return kUsage;
+  }
+  EndSignal end_signal;  // Must be created before any other thread.
+  const Status status = export_to(args, format, end_signal);
+  if (status.code() == StatusCode::Cancelled && end_signal.name() != nullptr) {
+    complain(std::string(end_signal.name()) + ": the export can be continued with --resume");
+    return kPartial;
+  }
+  return status ? static_cast<int>(kOk) : report(status);
+}
+
+}  // namespace fjord::cli
