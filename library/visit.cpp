@@ -39,6 +39,10 @@ Result<visitors::VisitorSessionOptions> session_options(const VisitOptions& opti
   session.to = options.to;
   session.priority = wire(options.priority);
   session.visitors_per_node = options.visitors_per_node;
+  session.buckets_per_visitor = options.buckets_per_visitor;
+  session.buckets_at_once = options.buckets_at_once;
+  session.library = options.visitor;
+  for (const auto& [name, value] : options.parameters) session.parameters.push_back({name, value});
   session.no_progress_limit = options.no_progress_limit;
   if (!options.slice) return session;
   if (options.slices > 1) return Status(StatusCode::InvalidArgument, "slice and slices exclude each other");
@@ -80,13 +84,17 @@ class Visit::Impl {
           is_over_ = true;
         continue;
       }
-      if (before_.size() != 0 && before_.contains(entry->gid)) continue;
-      given_->push_back(entry->gid);
+      if (gives_documents_) {
+        if (before_.size() != 0 && before_.contains(entry->gid)) continue;
+        given_->push_back(entry->gid);
+      }
       version_ = entry->timestamp;
       return entry;
     }
     return std::nullopt;
   }
+
+  bool would_wait() const { return status_.is_ok() && !is_over_ && reader_.remaining() == 0 && stream_->is_empty(); }
 
   std::string cursor() const {
     VisitCursor cursor{tokens_, before_};
@@ -109,6 +117,7 @@ class Visit::Impl {
     result.buckets_skipped_by_selection = progress.skipped_by_selection;
     result.buckets_skipped_by_slice = progress.skipped_by_slice;
     result.buckets_skipped_as_done = progress.skipped_as_done;
+    result.is_located = progress.located;
     result.buckets_by_node = std::move(progress.buckets_by_node);
     return result;
   }
@@ -125,6 +134,7 @@ class Visit::Impl {
   Status open(const VisitOptions& options) {
     FJORD_TRY(core_.refresh());
     types_ = core_.types();
+    gives_documents_ = options.visitor == "dump";
     const std::string fields = fmt::format("{}", fmt::join(options.fields, ","));
     FJORD_TRY_ASSIGN(DocumentQuery query, DocumentQuery::make(options.type, options.selection, fields, *types_));
     FJORD_TRY_ASSIGN(const visitors::VisitorSessionOptions session, session_options(options, query));
@@ -152,7 +162,8 @@ class Visit::Impl {
     }
     for (std::size_t k = 0; k < sessions.size(); ++k) {
       if (cursor->tokens[k].question != tokens_[k].question) {
-        return {StatusCode::InvalidArgument, "resume: the cursor is of a visit with another question"};
+        return {StatusCode::InvalidArgument,
+                "resume: the cursor is of a visit with another selection, other fields or times"};
       }
       sessions[k].resume = cursor->tokens[k];
     }
@@ -197,6 +208,7 @@ class Visit::Impl {
   GivenDocuments before_;                     ///< Documents given before the resume.
   std::map<VisitedBucket, std::vector<GlobalId>> open_buckets_;  ///< Documents given of incomplete buckets.
   std::vector<GlobalId>* given_ = nullptr;                       ///< Element of open_buckets_ for the current block.
+  bool gives_documents_ = true;                                  ///< The visitor gives each document itself, once.
   std::size_t slices_ = 1;
   visitors::PositionRange whole_;
   std::unique_ptr<VisitStream> stream_;
@@ -215,6 +227,7 @@ Visit::~Visit() = default;
 
 const Document* Visit::next() { return impl_->next(); }
 std::optional<EntryView> Visit::next_entry() { return impl_->next_entry(); }
+bool Visit::would_wait() const { return impl_->would_wait(); }
 Timestamp Visit::version() const { return impl_->version(); }
 std::shared_ptr<const DocumentTypeRepo> Visit::types() const { return impl_->types(); }
 const Status& Visit::status() const { return impl_->status(); }

@@ -113,6 +113,11 @@ bool VisitStream::pop(VisitItem& item) {
   return true;
 }
 
+bool VisitStream::is_empty() const {
+  const std::lock_guard lock(mutex_);
+  return items_.empty() && !result_.has_value();
+}
+
 Status VisitStream::result() const {
   const std::lock_guard lock(mutex_);
   return result_.value_or(Status::ok());
@@ -120,7 +125,7 @@ Status VisitStream::result() const {
 
 void VisitStream::stop(Status why) {
   const std::lock_guard lock(mutex_);
-  if (!result_) result_ = std::move(why);
+  if (!result_ || !items_.empty()) result_ = std::move(why);  // All may have arrived, but not all was given.
   items_.clear();
   bytes_ = 0;
   changed_.notify_one();

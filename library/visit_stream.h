@@ -50,6 +50,8 @@ class VisitStream {
   Status start();
   /// Waits for the next item. Returns false at the end of the stream; result() says why it ended.
   bool pop(VisitItem& item);
+  /// Returns true if pop() would wait.
+  bool is_empty() const;
   /// Returns OK if all items were given.
   Status result() const;
   /// Ends the stream early; pop() returns false from then on.

@@ -28,34 +28,35 @@ void append_remove(const EntryView& entry, bool with_timestamp, std::string& out
 
 }  // namespace
 
-Result<std::uint64_t> DocumentLines::append(const std::string& docblock, std::uint64_t limit, std::string& out,
-                                            const Filter& is_wanted) {
+Result<std::uint64_t> DocumentLines::append(const std::string& docblock, std::string& out) {
   std::uint64_t count = 0;
   DocBlockReader reader(docblock);
-  while (count < limit) {
-    const auto entry = reader.next();
-    if (!entry) break;
-    if (is_wanted && !is_wanted(*entry)) continue;
+  while (const auto entry = reader.next()) {
+    FJORD_TRY(append_entry(*entry, out));
     ++count;
-    if (entry->removed) {
-      append_remove(*entry, timestamps_, out);
-      continue;
-    }
-    if (entry->header.empty()) continue;  // The result of the field set [none].
-    FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*types_, entry->header, entry->body));
-    if (view.type() == nullptr) {
-      return Status(StatusCode::UnknownType, fmt::format("the schema of {} is not known here", view.id()));
-    }
-    FJORD_TRY_ASSIGN(const std::string json, to_json_document(view, fields_of(*view.type())));
-    out += json;
-    if (timestamps_) {
-      out.pop_back();
-      out += fmt::format(",\"timestamp_us\":{}}}", entry->timestamp.us);
-    }
-    out += '\n';
   }
   if (!reader.ok()) return Status(StatusCode::Corruption, "a block of documents is malformed");
   return count;
+}
+
+Status DocumentLines::append_entry(const EntryView& entry, std::string& out) {
+  if (entry.removed) {
+    append_remove(entry, timestamps_, out);
+    return Status::ok();
+  }
+  if (entry.header.empty()) return Status::ok();
+  FJORD_TRY_ASSIGN(const DocumentView view, DocumentView::open(*types_, entry.header, entry.body));
+  if (view.type() == nullptr) {
+    return {StatusCode::UnknownType, fmt::format("the schema of {} is not known here", view.id())};
+  }
+  FJORD_TRY_ASSIGN(const std::string json, to_json_document(view, fields_of(*view.type())));
+  out += json;
+  if (timestamps_) {
+    out.pop_back();
+    out += fmt::format(",\"timestamp_us\":{}}}", entry.timestamp.us);
+  }
+  out += '\n';
+  return Status::ok();
 }
 
 std::span<const Field* const> DocumentLines::fields_of(const DocumentType& type) {

@@ -1,6 +1,5 @@
 #include <chrono>
 #include <fmt/format.h>
-#include <limits>
 #include <memory>
 #include <utility>
 
@@ -110,7 +109,7 @@ class Export {
       convert_ = [lines](const std::string& block, std::string& text) { return lines.append(block, text); };
     } else {
       convert_ = [lines = DocumentLines(types, query.names)](const std::string& block, std::string& text) mutable {
-        return lines.append(block, std::numeric_limits<std::uint64_t>::max(), text);
+        return lines.append(block, text);
       };
     }
     FJORD_TRY_ASSIGN(file_, ExportFile::open(path, file_mode(options_.mode)));

@@ -148,6 +148,18 @@ void check_visits(Client& client) {
   while (stopped.next() != nullptr) {
   }
   CHECK(stopped.status().code() == StatusCode::Cancelled);
+  // Stopped when everything has arrived and little was taken: the rest comes after a resume.
+  Visit early = client.visit({.type = "item"});
+  std::size_t taken = early.next() != nullptr ? 1 : 0;
+  while (early.statistics().fraction_done() < 1) std::this_thread::yield();
+  CHECK_OK(client.get(id_of(0)).wait().status);  // The end of the visit was handled before this answer.
+  early.stop();
+  while (early.next() != nullptr) ++taken;
+  CHECK(early.status().code() == StatusCode::Cancelled);
+  Visit late = client.visit({.type = "item", .resume = early.cursor()});
+  while (late.next() != nullptr) ++taken;
+  CHECK_OK(late.status());
+  CHECK(taken == kDocuments);
   Visit wrong = client.visit({.selection = "item.colour == 1"});
   CHECK(wrong.next() == nullptr && !wrong.status());
   Visit snapshot = client.visit({.type = "item", .ids_only = true, .snapshot = true});

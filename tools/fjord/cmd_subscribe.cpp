@@ -1,6 +1,5 @@
 #include <chrono>
 #include <condition_variable>
-#include <limits>
 #include <mutex>
 #include <optional>
 #include <unistd.h>
@@ -87,12 +86,12 @@ class Subscription {
 
   Status take(const std::string& block) {
     text_.clear();
-    auto count = lines_.append(block, std::numeric_limits<std::uint64_t>::max(), text_);
+    auto count = lines_.append(block, text_);
     if (!count && count.error().code() == StatusCode::UnknownType) {
       // The schema is newer than the one in lines_; the feed has fetched it by now.
       lines_ = DocumentLines(snapshots_.get()->types(), {}, true);
       text_.clear();
-      count = lines_.append(block, std::numeric_limits<std::uint64_t>::max(), text_);
+      count = lines_.append(block, text_);
     }
     if (!count) return count.error();
     print(text_);

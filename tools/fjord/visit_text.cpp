@@ -50,33 +50,38 @@ Result<VisitSlice> parse_slice(const std::string& text) {
   return VisitSlice{index - 1, count};
 }
 
-std::string explain_text(const visitors::VisitProgress& p, double seconds) {
+std::string explain_text(const VisitStatistics& p, double seconds) {
   std::string nodes;
   for (const auto& [node, buckets] : p.buckets_by_node) {
     nodes += fmt::format("{}storage.{} {}", nodes.empty() ? "" : ", ", node, buckets);
   }
-  const double megabytes = static_cast<double>(p.docblock_bytes) / 1e6;
+  const double megabytes = static_cast<double>(p.bytes) / 1e6;
   return fmt::format(
       "buckets:   {} read{}, {} begun again\n"
       "skipped:   {} in which the selection cannot hold, {} of other slices, {} done before\n"
       "nodes:     {}\n"
       "documents: {} read, {} matched\n"
       "bytes:     {:.1f} MB in {:.2f} s, {:.0f} MB/s\n",
-      p.buckets_done, p.located ? " (named by the selection, not listed)" : "", p.buckets_repeated,
-      p.skipped_by_selection, p.skipped_by_slice, p.skipped_as_done, nodes.empty() ? "none" : nodes, p.documents_read,
-      p.documents_matched, megabytes, seconds, megabytes / std::max(seconds, 1e-6));
+      p.buckets_done, p.is_located ? " (named by the selection, not listed)" : "", p.buckets_repeated,
+      p.buckets_skipped_by_selection, p.buckets_skipped_by_slice, p.buckets_skipped_as_done,
+      nodes.empty() ? "none" : nodes, p.documents_read, p.documents_matched, megabytes, seconds,
+      megabytes / std::max(seconds, 1e-6));
 }
 
-std::string explain_json(const visitors::VisitProgress& p, double seconds) {
+std::string explain_json(const VisitStatistics& p, double seconds) {
   JsonText json;
   json.begin_object().key("buckets_read").number(p.buckets_done);
-  json.key("buckets_repeated").number(p.buckets_repeated).key("buckets_located").boolean(p.located);
-  json.key("buckets_skipped").begin_object().key("selection").number(p.skipped_by_selection);
-  json.key("slice").number(p.skipped_by_slice).key("done_before").number(p.skipped_as_done).end_object();
+  json.key("buckets_repeated").number(p.buckets_repeated).key("buckets_located").boolean(p.is_located);
+  json.key("buckets_skipped").begin_object().key("selection").number(p.buckets_skipped_by_selection);
+  json.key("slice")
+      .number(p.buckets_skipped_by_slice)
+      .key("done_before")
+      .number(p.buckets_skipped_as_done)
+      .end_object();
   json.key("buckets_by_node").begin_object();
   for (const auto& [node, buckets] : p.buckets_by_node) json.key(fmt::format("storage.{}", node)).number(buckets);
   json.end_object().key("documents_read").number(p.documents_read);
-  json.key("documents_matched").number(p.documents_matched).key("bytes").number(p.docblock_bytes);
+  json.key("documents_matched").number(p.documents_matched).key("bytes").number(p.bytes);
   return json.key("seconds").real(seconds, 3).end_object().str();
 }
 

@@ -6,7 +6,6 @@
 #include "fjord/common/result.h"
 #include "fjord/document/timestamp.h"
 #include "fjord/library/visit.h"
-#include "fjord/visitors/visitor_session.h"
 
 namespace fjord::cli {
 
@@ -17,8 +16,8 @@ Result<Timestamp> parse_time(const std::string& text, std::int64_t now_us);
 Result<VisitSlice> parse_slice(const std::string& text);
 
 /// Returns lines for people that say which buckets were read or skipped, and why.
-std::string explain_text(const visitors::VisitProgress& progress, double seconds);
+std::string explain_text(const VisitStatistics& visit, double seconds);
 /// Returns the same as a JSON object.
-std::string explain_json(const visitors::VisitProgress& progress, double seconds);
+std::string explain_json(const VisitStatistics& visit, double seconds);
 
 }  // namespace fjord::cli

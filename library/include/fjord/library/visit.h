@@ -40,7 +40,13 @@ struct VisitOptions {
   ClientPriority priority = ClientPriority::Default;  ///< Default: Background.
   std::size_t buffer_bytes = std::size_t{16} << 20;   ///< Reading pauses while more bytes than this wait to be taken.
   std::uint32_t visitors_per_node = 4;
+  std::uint32_t buckets_per_visitor = 0;     ///< 0: the library chooses.
+  std::uint32_t buckets_at_once = 1;         ///< Buckets that one visitor reads at the same time.
   Duration no_progress_limit = seconds(60);  ///< The visit fails if nothing arrives for this long.
+  /// The visitor that runs in the storage nodes: "dump" gives each document that matches, another name is that of a
+  /// plugin. A resumed visit of a plugin gives the documents of an incomplete bucket again.
+  std::string visitor = "dump";
+  std::map<std::string, std::string> parameters = {};  ///< For the visitor.
 };
 
 struct VisitStatistics {
@@ -53,6 +59,7 @@ struct VisitStatistics {
   std::uint64_t buckets_skipped_by_selection = 0;
   std::uint64_t buckets_skipped_by_slice = 0;
   std::uint64_t buckets_skipped_as_done = 0;
+  bool is_located = false;  ///< The selection names the buckets, so that none had to be listed.
   std::map<std::uint16_t, std::uint64_t> buckets_by_node;  ///< Buckets read, by index of the storage node.
 
   /// Returns 0 to 1; a negative value if it is not known yet.
@@ -86,6 +93,8 @@ class Visit {
   /// Returns the next entry undecoded, a document or a remove entry; absent at the end. Faster than next(). Its views
   /// are valid until the next call. Decode it with types().
   std::optional<EntryView> next_entry();
+  /// Returns true if next() has to wait for the cluster, so that a program can flush what it has before.
+  bool would_wait() const;
   /// Returns the version of the document or entry given last.
   Timestamp version() const;
   /// Returns the document types for decoding this visit's entries.

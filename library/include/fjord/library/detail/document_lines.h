@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -20,12 +19,10 @@ class DocumentLines {
   DocumentLines(std::shared_ptr<const DocumentTypeRepo> types, std::vector<std::string> names, bool timestamps = false)
       : types_(std::move(types)), names_(std::move(names)), timestamps_(timestamps) {}
 
-  using Filter = std::function<bool(const EntryView&)>;
-
-  /// Appends up to `limit` documents for which `is_wanted` returns true (empty: all) to `out`. Does not call
-  /// `is_wanted` after the limit. Returns the number of documents. Errors: UnknownType, Corruption.
-  Result<std::uint64_t> append(const std::string& docblock, std::uint64_t limit, std::string& out,
-                               const Filter& is_wanted = {});
+  /// Appends all documents of the block to `out`. Returns their number. Errors: UnknownType, Corruption.
+  Result<std::uint64_t> append(const std::string& docblock, std::string& out);
+  /// Appends one document or removed entry; nothing for an entry of the field set [none]. Errors: as append().
+  Status append_entry(const EntryView& entry, std::string& out);
 
  private:
   std::span<const Field* const> fields_of(const DocumentType& type);
