@@ -2,16 +2,19 @@
 
 namespace fjord {
 
+Result<DocumentView> know_type(ClientCore& core, std::shared_ptr<const DocumentTypeRepo>& types,
+                               const EntryView& entry) {
+  auto view = DocumentView::open(*types, entry.header, entry.body);
+  if (!view || view->type() != nullptr) return view;
+  FJORD_TRY(core.refresh());
+  types = core.types();
+  return DocumentView::open(*types, entry.header, entry.body);
+}
+
 Result<Document> decode_entry(ClientCore& core, std::shared_ptr<const DocumentTypeRepo>& types,
                               const Projection& projection, const EntryView& entry) {
-  auto view = DocumentView::open(*types, entry.header, entry.body);
-  if (view && view->type() == nullptr) {
-    FJORD_TRY(core.refresh());
-    types = core.types();
-    view = DocumentView::open(*types, entry.header, entry.body);
-  }
-  if (!view) return view.error();
-  FJORD_TRY_ASSIGN(Document document, view->document());
+  FJORD_TRY_ASSIGN(const DocumentView view, know_type(core, types, entry));
+  FJORD_TRY_ASSIGN(Document document, view.document());
   projection.apply(document);
   document.keep(types);
   return document;

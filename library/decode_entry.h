@@ -8,6 +8,11 @@
 
 namespace fjord {
 
+/// Returns a view of the entry's document. Fetches the schemas and replaces `types` if `types` lacks the entry's type.
+/// Errors: Corruption; those of ClientCore::refresh().
+Result<DocumentView> know_type(ClientCore& core, std::shared_ptr<const DocumentTypeRepo>& types,
+                               const EntryView& entry);
+
 /// Returns the document of an entry with the fields of `projection`. Fetches the schemas and replaces `types` if
 /// `types` lacks the entry's type. Errors: Corruption; UnknownType; those of ClientCore::refresh().
 Result<Document> decode_entry(ClientCore& core, std::shared_ptr<const DocumentTypeRepo>& types,

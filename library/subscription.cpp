@@ -35,7 +35,7 @@ struct FeedItem {
 class Subscription::Impl {
  public:
   Impl(ClientCore& core, const SubscribeOptions& options)
-      : core_(core), buffer_bytes_(options.buffer_bytes), status_(open(options)) {}
+      : core_(core), buffer_bytes_(options.buffer_bytes), decodes_(options.decode), status_(open(options)) {}
 
   ~Impl() {
     if (core_.address_error()) run_on(core_.connection().executor(), [this] { feed_.reset(); });
@@ -61,7 +61,7 @@ class Subscription::Impl {
       }
       if (item_.token) token_ = std::move(*item_.token);
       if (!item_.is_told) continue;
-      change_ = Change{item_.kind, {}, nullptr, item_.horizon};
+      change_ = Change{item_.kind, {}, nullptr, std::nullopt, item_.horizon};
       if (item_.kind == Change::Kind::Resync) is_over_ = true;
       return &change_;
     }
@@ -77,6 +77,7 @@ class Subscription::Impl {
 
   bool is_over() const { return is_over_ || !status_; }
   const Status& status() const { return status_; }
+  const std::shared_ptr<const DocumentTypeRepo>& types() const { return types_; }
   std::string cursor() const { return token_.to_text(); }
 
  private:
@@ -177,20 +178,24 @@ class Subscription::Impl {
   bool give(const EntryView& entry) {
     change_ = Change{};
     change_.version = entry.timestamp;
+    change_.entry = entry;
     if (entry.removed) {
       change_.kind = Change::Kind::Remove;
       change_.id = std::string(entry.id);
       return true;
     }
-    Result<Document> document = decode_entry(core_, types_, projection_, entry);
-    if (!document) {
-      end(document.error());
+    if (const Status status = decodes_ ? decode(entry) : know_type(core_, types_, entry).status(); !status) {
+      end(status);
       return false;
     }
-    document_ = std::move(*document);
+    return true;
+  }
+
+  Status decode(const EntryView& entry) {
+    FJORD_TRY_ASSIGN(document_, decode_entry(core_, types_, projection_, entry));
     change_.id = document_->id().str();
     change_.document = &*document_;
-    return true;
+    return Status::ok();
   }
 
   void end(const Status& status) {
@@ -200,6 +205,7 @@ class Subscription::Impl {
 
   ClientCore& core_;
   const std::size_t buffer_bytes_;
+  const bool decodes_;
   std::shared_ptr<const DocumentTypeRepo> types_;
   Projection projection_;
   rpc::SnapshotHolder snapshots_;
@@ -230,6 +236,7 @@ Subscription::~Subscription() = default;
 const Change* Subscription::next() { return impl_->next(std::nullopt); }
 const Change* Subscription::next_within(Duration timeout) { return impl_->next(timeout); }
 bool Subscription::is_over() const { return impl_->is_over(); }
+std::shared_ptr<const DocumentTypeRepo> Subscription::types() const { return impl_->types(); }
 const Status& Subscription::status() const { return impl_->status(); }
 std::string Subscription::cursor() const { return impl_->cursor(); }
 void Subscription::stop() { impl_->stop(); }

@@ -1,16 +1,14 @@
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
-#include <optional>
+#include <cstdio>
+#include <string>
 #include <unistd.h>
+#include <utility>
 
 #include "commands.h"
-#include "fjord/client/connect.h"
-#include "fjord/common/thread_annotations.h"
 #include "fjord/library/detail/document_lines.h"
 #include "fjord/library/detail/document_query.h"
 #include "fjord/library/detail/small_file.h"
-#include "fjord/visitors/change_feed.h"
+#include "fjord/library/subscription.h"
 #include "json_text.h"
 
 namespace fjord::cli {
@@ -18,95 +16,80 @@ namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-/// A subscription that a command waits for.
-/// Threading: run() on the command's thread, all other members on the connection's executor.
-class Subscription {
+constexpr std::size_t kPrintBytes = 64 * 1024;
+
+/// Returns the options of the subscription. Errors: those of the token file.
+Result<SubscribeOptions> options_of(const SubscribeArgs& args) {
+  SubscribeOptions options;
+  options.type = args.type;
+  options.selection = args.selection;
+  if (!args.fields.empty()) options.fields = {args.fields};
+  options.from_now = args.from == "now";
+  options.poll_interval = Duration(static_cast<std::int64_t>(args.interval_s * 1e6));
+  options.decode = false;
+  if (args.token.empty() || ::access(args.token.c_str(), F_OK) != 0) return options;
+  FJORD_TRY_ASSIGN(options.resume, read_small_file(args.token));
+  return options;
+}
+
+/// Prints the changes of a subscription and keeps its token file.
+class ChangePrinter {
  public:
-  Subscription(Connection& connection, const SubscribeArgs& args, const DocumentQuery& query)
-      : connection_(connection), args_(args), lines_(connection.client().snapshot()->types(), query.names, true) {
-    options_.selection = query.selection;
-    options_.field_set = query.field_set;
-    options_.from_now = args.from == "now";
-    options_.poll_interval = Duration(static_cast<std::int64_t>(args.interval_s * 1e6));
-  }
+  ChangePrinter(const SubscribeArgs& args, Subscription& changes, std::vector<std::string> names)
+      : args_(args),
+        changes_(changes),
+        names_(std::move(names)),
+        types_(changes.types()),
+        lines_(types_, names_, true) {}
 
-  Status load_token() {
-    if (args_.token.empty() || ::access(args_.token.c_str(), F_OK) != 0) return Status::ok();
-    FJORD_TRY_ASSIGN(const std::string text, read_small_file(args_.token));
-    auto token = visitors::ChangeToken::parse(text);
-    if (!token) return token.error().with_context(args_.token);
-    options_.resume = std::move(*token);
-    return Status::ok();
-  }
-
+  /// Returns the exit code of the command.
   int run() {
-    const auto updated = snapshots_.update(connection_.client().snapshot()->info());
-    if (!updated) return report(updated.error());
-    connection_.executor().post([this] { start(); });
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return exit_.has_value(); });
-    const int exit = *exit_;
-    exit_.reset();
-    connection_.executor().post([this] {
-      feed_.reset();
-      end(kOk);
-    });
-    changed_.wait(lock, [&] { return exit_.has_value(); });
-    return exit;
+    while (const Change* change = next()) {
+      switch (change->kind) {
+        case Change::Kind::Put:
+        case Change::Kind::Remove:
+          if (const Status status = print_change(*change); !status) return report(status);
+          break;
+        case Change::Kind::CaughtUp:
+          if (const Status status = save(true); !status) return report(status);
+          if (args_.once) return kOk;
+          break;
+        case Change::Kind::Resync:
+          return tell_resync(change->version);
+      }
+    }
+    return report(save_status_ ? changes_.status() : save_status_);
   }
 
  private:
-  void start() {
-    visitors::ChangeFeedCallbacks callbacks;
-    callbacks.on_changes = [this](BucketId, const std::string& block, bool) {
-      if (Status status = take(block); !status) fail(status);
-    };
-    callbacks.on_caught_up = [this] {
-      if (Status status = save(true); !status) return fail(status);
-      if (args_.once) stop(kOk);
-    };
-    callbacks.on_resync = [this](Timestamp horizon) {
-      print_line(JsonText()
-                     .begin_object()
-                     .key("resync")
-                     .boolean(true)
-                     .key("horizon_us")
-                     .number(horizon.us)
-                     .end_object()
-                     .str());
-      complain("RESYNC: removes that were not given yet are forgotten; make the copy anew, without the token file");
-      end(kRefused);
-    };
-    callbacks.on_end = [this](const Status& status) { end(report(status)); };
-    feed_ = std::make_unique<visitors::ChangeFeed>(options_, std::move(callbacks), connection_.transport(), snapshots_,
-                                                   connection_.runtime().clock, Random::from_system(),
-                                                   connection_.executor());
-    feed_->start();
+  /// Returns the next change. Prints the lines so far before it waits. Returns null at the end.
+  const Change* next() {
+    const Change* change = changes_.next_within(Duration(0));
+    if (change != nullptr || changes_.is_over()) return change;
+    save_status_ = save(false);
+    return save_status_ ? changes_.next() : nullptr;
   }
 
-  Status take(const std::string& block) {
-    text_.clear();
-    auto count = lines_.append(block, text_);
-    if (!count && count.error().code() == StatusCode::UnknownType) {
-      // The schema is newer than the one in lines_; the feed has fetched it by now.
-      lines_ = DocumentLines(snapshots_.get()->types(), {}, true);
-      text_.clear();
-      count = lines_.append(block, text_);
+  Status print_change(const Change& change) {
+    if (changes_.types() != types_) {
+      types_ = changes_.types();
+      lines_ = DocumentLines(types_, names_, true);
     }
-    if (!count) return count.error();
+    FJORD_TRY(lines_.append_entry(*change.entry, text_));
+    return text_.size() < kPrintBytes ? Status::ok() : save(false);
+  }
+
+  /// Prints the lines so far and saves the position behind them, at most once a second unless `at_once`.
+  Status save(bool at_once) {
     print(text_);
+    text_.clear();
     // Detects a closed standard output before the token counts these documents as given.
     if (std::fflush(stdout) != 0) return {StatusCode::IoError, "standard output cannot be written"};
-    return save(false);
-  }
-
-  /// Saves the position after the printed changes. It does not include the current block.
-  Status save(bool at_once) {
     const auto now = SteadyClock::now();
     const bool is_wanted = args_.print_tokens || !args_.token.empty();
     if (!is_wanted || (!at_once && now < next_save_)) return Status::ok();
     next_save_ = now + std::chrono::seconds(1);
-    std::string text = feed_->token().to_text();
+    std::string text = changes_.cursor();
     if (text == saved_) return Status::ok();
     if (args_.print_tokens) print_line(JsonText().begin_object().key("token").text(text).end_object().str());
     if (!args_.token.empty()) FJORD_TRY(replace_file(args_.token, text + '\n'));
@@ -114,43 +97,40 @@ class Subscription {
     return Status::ok();
   }
 
-  void fail(const Status& status) { stop(report(status)); }
-  void stop(int exit) {
-    feed_->cancel();
-    end(exit);
-  }
-  void end(int exit) {
-    const std::lock_guard lock(mutex_);
-    exit_ = exit;
-    changed_.notify_one();
+  int tell_resync(Timestamp horizon) {
+    JsonText line;
+    line.begin_object().key("resync").boolean(true).key("horizon_us").number(horizon.us).end_object();
+    print(std::exchange(text_, {}));
+    print_line(line.str());
+    complain(
+        "RESYNC: the cluster has forgotten removes that were not printed yet; remove the token file and your data, "
+        "and subscribe again");
+    return kRefused;
   }
 
-  Connection& connection_;
   const SubscribeArgs& args_;
+  Subscription& changes_;
+  const std::vector<std::string> names_;
+  std::shared_ptr<const DocumentTypeRepo> types_;
   DocumentLines lines_;
-  visitors::ChangeFeedOptions options_;
-  rpc::SnapshotHolder snapshots_;
-  std::unique_ptr<visitors::ChangeFeed> feed_;
-  std::string text_;
-  std::string saved_;
+  std::string text_;   ///< Lines to print.
+  std::string saved_;  ///< Position saved last.
   SteadyClock::time_point next_save_{};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::optional<int> exit_ FJORD_GUARDED_BY(mutex_);
+  Status save_status_;
 };
 
 }  // namespace
 
 int run_subscribe(const SubscribeArgs& args) {
-  auto connection = connect_to(args.common);
-  if (!connection) return report(connection.error());
-  if (Status status = (*connection)->sync().refresh_schemas(); !status) return report(status);
-  const auto query =
-      DocumentQuery::make(args.type, args.selection, args.fields, *(*connection)->client().snapshot()->types());
+  auto options = options_of(args);
+  if (!options) return report(options.error());
+  Client client = client_of(args.common);
+  if (const Status status = ready(client, args.common); !status) return report(status);
+  Subscription changes = client.subscribe(std::move(*options));
+  if (!changes.status()) return report(changes.status());
+  auto query = DocumentQuery::make(args.type, args.selection, args.fields, *changes.types());
   if (!query) return report(query.error());
-  Subscription subscription(**connection, args, *query);
-  if (Status status = subscription.load_token(); !status) return report(status);
-  return subscription.run();
+  return ChangePrinter(args, changes, std::move(query->names)).run();
 }
 
 }  // namespace fjord::cli

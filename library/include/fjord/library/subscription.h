@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "fjord/common/result.h"
+#include "fjord/document/docblock.h"
+#include "fjord/document/document_type.h"
 #include "fjord/library/documents.h"
 #include "fjord/library/next_iterator.h"
 
@@ -23,6 +25,8 @@ struct SubscribeOptions {
   bool from_now = false;                 ///< Skip the documents that exist at the start. Without effect with `resume`.
   Duration poll_interval = milliseconds(500);
   std::size_t buffer_bytes = std::size_t{16} << 20;  ///< Reading pauses while more bytes than this wait to be taken.
+  bool decode =
+      true;  ///< False: Change::document is null, and Change::id empty for puts; Change::entry has all. Faster.
 };
 
 /// One event of a subscription.
@@ -36,6 +40,7 @@ struct Change {
   Kind kind = Kind::Put;
   std::string id;                      ///< Put and Remove.
   const Document* document = nullptr;  ///< Put. Valid until the next change is taken.
+  std::optional<EntryView> entry;      ///< Put and Remove, undecoded. Valid until the next change is taken.
   Timestamp version;  ///< Version of the document; Resync: remove entries before this time were dropped.
 };
 
@@ -59,6 +64,8 @@ class Subscription {
   /// Like next(), but also returns null if no change comes within `timeout`; is_over() is false then.
   const Change* next_within(Duration timeout);
   bool is_over() const;
+  /// Returns the document types for decoding Change::entry. They change when a document of a new type comes.
+  std::shared_ptr<const DocumentTypeRepo> types() const;
   const Status& status() const;
   /// Returns a text that identifies the changes taken so far. A subscription with this text in SubscribeOptions::resume
   /// continues after them.
