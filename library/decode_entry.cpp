@@ -6,7 +6,8 @@ Result<DocumentView> know_type(ClientCore& core, std::shared_ptr<const DocumentT
                                const EntryView& entry) {
   auto view = DocumentView::open(*types, entry.header, entry.body);
   if (!view || view->type() != nullptr) return view;
-  FJORD_TRY(core.refresh());
+  // A callback cannot wait; it uses the newest schemas that the client has.
+  if (!core.connection().executor().is_current()) FJORD_TRY(core.refresh());
   types = core.types();
   return DocumentView::open(*types, entry.header, entry.body);
 }

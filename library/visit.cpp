@@ -60,9 +60,14 @@ class Visit::Impl {
  public:
   Impl(ClientCore& core, const VisitOptions& options) : core_(core), status_(open(options)) {}
 
-  const Document* next() {
+  ~Impl() { stream_.reset(); }  // First: ready() may go on until then, and uses the other members.
+
+  /// What to do when nothing has arrived.
+  enum class Absent { Wait, Return };
+
+  const Document* next(Absent absent) {
     while (true) {
-      const std::optional<EntryView> entry = next_entry();
+      const std::optional<EntryView> entry = next_entry(absent);
       if (!entry) return nullptr;
       if (entry->removed || entry->header.empty()) continue;
       Result<Document> document = decode_entry(core_, types_, projection_, *entry);
@@ -74,14 +79,17 @@ class Visit::Impl {
     }
   }
 
-  std::optional<EntryView> next_entry() {
+  std::optional<EntryView> next_entry(Absent absent) {
     while (status_.is_ok() && !is_over_) {
       std::optional<EntryView> entry = reader_.next();
       if (!entry) {
-        if (!reader_.ok())
+        if (!reader_.ok()) {
           fail(Status(StatusCode::Corruption, "a block of documents is malformed"));
-        else if (!next_block())
+        } else if (absent == Absent::Return && stream_->is_empty()) {
+          break;
+        } else if (!next_item()) {
           is_over_ = true;
+        }
         continue;
       }
       if (gives_documents_) {
@@ -94,6 +102,13 @@ class Visit::Impl {
     return std::nullopt;
   }
 
+  bool is_over() const { return is_over_ || !status_; }
+  Pending<Status> ready() {
+    if (!is_over() && reader_.remaining() == 0) return stream_->ready();
+    const auto state = std::make_shared<detail::PendingState<Status>>(nullptr);
+    state->set(Status::ok());
+    return Pending<Status>(state);
+  }
   bool would_wait() const { return status_.is_ok() && !is_over_ && reader_.remaining() == 0 && stream_->is_empty(); }
 
   std::string cursor() const {
@@ -180,20 +195,21 @@ class Visit::Impl {
     return {std::max(bucket.first, slice.first), std::min(bucket.last, slice.last)};
   }
 
-  /// Moves to the next block. Returns false at the end of the stream.
-  bool next_block() {
-    while (stream_->pop(item_)) {
-      if (item_.kind == VisitItem::Kind::Documents) {
-        given_ = &open_buckets_[item_.from];
-        reader_ = DocBlockReader(item_.docblock);
-        return true;
-      }
-      open_buckets_.erase(item_.from);
-      if (before_.size() != 0) before_.complete(part_of(item_.from));
-      tokens_[item_.from.slice].done.add(visitors::PositionRange::of(item_.from.bucket));
+  /// Moves to the next item. Returns false at the end of the stream.
+  bool next_item() {
+    if (!stream_->pop(item_)) {
+      status_ = stream_->result();
+      return false;
     }
-    status_ = stream_->result();
-    return false;
+    if (item_.kind == VisitItem::Kind::Documents) {
+      given_ = &open_buckets_[item_.from];
+      reader_ = DocBlockReader(item_.docblock);
+      return true;
+    }
+    open_buckets_.erase(item_.from);
+    if (before_.size() != 0) before_.complete(part_of(item_.from));
+    tokens_[item_.from.slice].done.add(visitors::PositionRange::of(item_.from.bucket));
+    return true;
   }
 
   void fail(const Status& status) {
@@ -225,8 +241,12 @@ Visit::Visit(Visit&&) noexcept = default;
 Visit& Visit::operator=(Visit&&) noexcept = default;
 Visit::~Visit() = default;
 
-const Document* Visit::next() { return impl_->next(); }
-std::optional<EntryView> Visit::next_entry() { return impl_->next_entry(); }
+const Document* Visit::next() { return impl_->next(Impl::Absent::Wait); }
+std::optional<EntryView> Visit::next_entry() { return impl_->next_entry(Impl::Absent::Wait); }
+const Document* Visit::try_next() { return impl_->next(Impl::Absent::Return); }
+std::optional<EntryView> Visit::try_next_entry() { return impl_->next_entry(Impl::Absent::Return); }
+bool Visit::is_over() const { return impl_->is_over(); }
+Pending<Status> Visit::ready() { return impl_->ready(); }
 bool Visit::would_wait() const { return impl_->would_wait(); }
 Timestamp Visit::version() const { return impl_->version(); }
 std::shared_ptr<const DocumentTypeRepo> Visit::types() const { return impl_->types(); }

@@ -11,6 +11,7 @@ VisitStream::VisitStream(ClientCore& core, std::vector<visitors::VisitorSessionO
 VisitStream::~VisitStream() {
   if (!core_.address_error()) return;
   run_on(core_.connection().executor(), [this] { sessions_.clear(); });
+  if (waiter_ != nullptr) waiter_->set(Status(StatusCode::Cancelled, "the visit was destroyed"));
 }
 
 Status VisitStream::start() {
@@ -65,7 +66,7 @@ void VisitStream::push(VisitItem item) {
   if (result_) return;
   bytes_ += item.docblock.size();
   items_.push_back(std::move(item));
-  changed_.notify_one();
+  wake();
   if (bytes_ <= buffer_bytes_ || std::exchange(paused_, true)) return;
   for (auto& session : sessions_) session->pause();
 }
@@ -94,7 +95,25 @@ void VisitStream::finish(const Status& status) {
   note_progress();
   const std::lock_guard lock(mutex_);
   if (!result_) result_ = status;
+  wake();
+}
+
+/// Wakes the thread or the callback that waits.
+void VisitStream::wake() {
   changed_.notify_one();
+  if (waiter_ == nullptr) return;
+  core_.connection().executor().post([waiter = std::exchange(waiter_, nullptr)] { waiter->set(Status::ok()); });
+}
+
+Pending<Status> VisitStream::ready() {
+  const auto state = std::make_shared<detail::PendingState<Status>>(&core_.connection().executor());
+  const std::lock_guard lock(mutex_);
+  if (!items_.empty() || result_.has_value()) {
+    state->set(Status::ok());
+  } else {
+    waiter_ = state;
+  }
+  return Pending<Status>(state);
 }
 
 bool VisitStream::pop(VisitItem& item) {
@@ -128,7 +147,7 @@ void VisitStream::stop(Status why) {
   if (!result_ || !items_.empty()) result_ = std::move(why);  // All may have arrived, but not all was given.
   items_.clear();
   bytes_ = 0;
-  changed_.notify_one();
+  wake();
   core_.connection().executor().post([this] {
     for (auto& session : sessions_) session->pause();
   });

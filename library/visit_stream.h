@@ -12,6 +12,7 @@
 #include "fjord/common/thread_annotations.h"
 #include "fjord/library/detail/client_core.h"
 #include "fjord/library/detail/visited_bucket.h"
+#include "fjord/library/pending.h"
 #include "fjord/visitors/visitor_session.h"
 
 namespace fjord {
@@ -52,6 +53,8 @@ class VisitStream {
   bool pop(VisitItem& item);
   /// Returns true if pop() would wait.
   bool is_empty() const;
+  /// Ends as OK when pop() does not have to wait, and as Cancelled if the stream is destroyed before. One at a time.
+  Pending<Status> ready();
   /// Returns OK if all items were given.
   Status result() const;
   /// Ends the stream early; pop() returns false from then on.
@@ -64,6 +67,7 @@ class VisitStream {
   void push(VisitItem item);
   void note_progress();
   void finish(const Status& status);
+  void wake() FJORD_REQUIRES(mutex_);
 
   ClientCore& core_;
   const std::size_t buffer_bytes_;
@@ -82,6 +86,7 @@ class VisitStream {
   bool paused_ FJORD_GUARDED_BY(mutex_) = false;
   std::optional<Status> result_ FJORD_GUARDED_BY(mutex_);
   visitors::VisitProgress progress_ FJORD_GUARDED_BY(mutex_);
+  std::shared_ptr<detail::PendingState<Status>> waiter_ FJORD_GUARDED_BY(mutex_);  ///< Set by ready().
 };
 
 }  // namespace fjord

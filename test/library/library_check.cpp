@@ -57,6 +57,16 @@ Detached write_and_read(Client& client, std::string id, std::shared_ptr<detail::
   name->set(put && read ? std::string(*read->text("name")) : read.status.to_string());
 }
 
+/// Counts the documents of a visit in a coroutine. Reports the number, or the negated number if the visit failed.
+Detached count_visit(Visit& visit, std::shared_ptr<detail::PendingState<int>> result) {
+  int count = 0;
+  while (!visit.is_over()) {
+    while (visit.try_next() != nullptr) ++count;
+    if (const Status ready = co_await visit.ready(); !ready) break;
+  }
+  result->set(visit.status() ? count : -count);
+}
+
 void check_documents(Client& client) {
   auto item = client.new_document(id_of(0));
   CHECK_OK(item.status());
@@ -160,6 +170,25 @@ void check_visits(Client& client) {
   while (late.next() != nullptr) ++taken;
   CHECK_OK(late.status());
   CHECK(taken == kDocuments);
+
+  // Without waiting: several visits take turns on the client's thread, with little room each.
+  std::vector<Visit> several;
+  std::vector<std::shared_ptr<detail::PendingState<int>>> counts;
+  for (int n = 0; n < 4; ++n) {
+    several.push_back(client.visit({.type = "item", .snapshot = n % 2 == 1, .slices = 1U + n, .buffer_bytes = 2000}));
+    counts.push_back(std::make_shared<detail::PendingState<int>>(nullptr));
+  }
+  for (std::size_t n = 0; n < several.size(); ++n) count_visit(several[n], counts[n]);
+  for (auto& count : counts) CHECK(count->wait() == kDocuments);
+  const auto dropped = std::make_shared<detail::PendingState<Status>>(nullptr);
+  {
+    Visit never = client.visit({.selection = "item.price > 100"});
+    while (never.try_next() == nullptr && !never.is_over() && !never.would_wait()) {
+    }
+    never.ready().then([dropped](Status status) { dropped->set(std::move(status)); });
+  }
+  const Status ended = dropped->wait();
+  CHECK(ended || ended.code() == StatusCode::Cancelled);
   Visit wrong = client.visit({.selection = "item.colour == 1"});
   CHECK(wrong.next() == nullptr && !wrong.status());
   Visit snapshot = client.visit({.type = "item", .ids_only = true, .snapshot = true});

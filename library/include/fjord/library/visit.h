@@ -13,6 +13,7 @@
 #include "fjord/document/docblock.h"
 #include "fjord/library/documents.h"
 #include "fjord/library/next_iterator.h"
+#include "fjord/library/pending.h"
 
 namespace fjord {
 
@@ -95,6 +96,22 @@ class Visit {
   std::optional<EntryView> next_entry();
   /// Returns true if next() has to wait for the cluster, so that a program can flush what it has before.
   bool would_wait() const;
+
+  // The same without waiting, for programs that do not give a thread to each visit:
+  //
+  //     while (!visit.is_over()) {
+  //       while (const fjord::Document* document = visit.try_next()) use(*document);
+  //       co_await visit.ready();
+  //     }
+
+  /// Returns what next() and next_entry() return; null or absent also if they would wait.
+  const Document* try_next();
+  std::optional<EntryView> try_next_entry();
+  /// Returns true at the end and after an error.
+  bool is_over() const;
+  /// Ends when there may be more, or when the visit is over. Until then only stop() and statistics() may be called.
+  /// Ends as Cancelled if the visit is destroyed before.
+  Pending<Status> ready();
   /// Returns the version of the document or entry given last.
   Timestamp version() const;
   /// Returns the document types for decoding this visit's entries.
