@@ -25,7 +25,7 @@ constexpr std::uint64_t kBytesPerCheckpoint = 256 << 20;
 class BucketImport {
  public:
   BucketImport(Engine& engine, BucketId id, std::string directory)
-      : engine_(engine), env_(engine.context().env), id_(id), directory_(std::move(directory)) {}
+      : engine_(engine), env_(engine.table().context().env), id_(id), directory_(std::move(directory)) {}
 
   Status run() {
     FJORD_TRY_ASSIGN(const std::vector<std::string> names, env_.list_directory(directory_));
@@ -76,7 +76,7 @@ class BucketImport {
         found_ = true;
         return Status::ok();
       }
-      note(engine_.context().stats.bad_entries,
+      note(engine_.table().context().stats.bad_entries,
            manifest ? "the manifest is that of another bucket" : manifest.error().message());
     }
     return find_generation(names);
@@ -105,7 +105,7 @@ class BucketImport {
   }
 
   Status import_slotfile(unsigned slot) {
-    SlotfileStats& stats = engine_.context().stats;
+    SlotfileStats& stats = engine_.table().context().stats;
     const std::string name = v1::slotfile_name({.generation = manifest_.generation, .slot = slot});
     const auto file = env_.open_random_access(directory_ + "/" + name);
     if (!file && file.error().code() != StatusCode::NotFound) return file.error();
@@ -129,7 +129,7 @@ class BucketImport {
   }
 
   Status import_entry(const RandomAccessFile& file, const v1::FileHeader& header, const v1::Entry& entry) {
-    SlotfileStats& stats = engine_.context().stats;
+    SlotfileStats& stats = engine_.table().context().stats;
     if (bucket_of(entry.gid, id_.used_bits()) != id_) {
       note(stats.bad_entries, entry.gid.to_string() + " does not belong to the bucket");
       return Status::ok();
@@ -171,10 +171,10 @@ class BucketImport {
   }
 
   void mark_damaged() {
-    Bucket& bucket = *engine_.find(id_);
+    Bucket& bucket = *engine_.table().find(id_);
     bucket.damaged = true;  // Becomes durable together with the replica set.
     for (const auto& slot : bucket.slots) slot->set_lost_entries();
-    engine_.note_damage(bucket);
+    engine_.table().note_damage(bucket);
   }
 
   Engine& engine_;
@@ -192,7 +192,7 @@ class BucketImport {
 
 class Import {
  public:
-  explicit Import(Engine& engine) : engine_(engine), context_(engine.context()) {}
+  explicit Import(Engine& engine) : engine_(engine), context_(engine.table().context()) {}
 
   Status run() {
     FJORD_TRY_ASSIGN(const std::vector<std::string> names, context_.env.list_directory(context_.options.directory));

@@ -22,10 +22,10 @@ constexpr std::size_t kBuffersKept = 8;
 
 }  // namespace
 
-SlotfileIterator::SlotfileIterator(Engine& engine, std::uint64_t uid, BucketId bucket,
+SlotfileIterator::SlotfileIterator(BucketTable& table, std::uint64_t uid, BucketId bucket,
                                    const spi::IterateOptions& options, OnCorruption on_corruption)
-    : engine_(engine),
-      context_(engine.context()),
+    : table_(table),
+      context_(table.context()),
       uid_(uid),
       id_(bucket),
       filter_(options),
@@ -73,7 +73,7 @@ Result<SlotfileIterator::Given> SlotfileIterator::hand_over(const EntryView& ent
 
 Result<bool> SlotfileIterator::visit(const Sink& sink) {
   FJORD_TRY(failure_);
-  bucket_ = engine_.find(id_);
+  bucket_ = table_.find(id_);
   if (bucket_ != nullptr && bucket_->uid != uid_) bucket_ = nullptr;
   if (bucket_ == nullptr && !is_snapshot_) {
     return Status(StatusCode::NotFound, id_.to_string() + " was deleted, split or joined");
@@ -117,7 +117,7 @@ Result<bool> SlotfileIterator::advance(const Sink& sink, bool& given) {
 }
 
 Status SlotfileIterator::take_snapshot() {
-  bucket_ = engine_.find(id_);
+  bucket_ = table_.find(id_);
   while (next_cell_ < kCells) {
     FJORD_TRY(start_slot());
     copy_held();
@@ -155,7 +155,7 @@ bool SlotfileIterator::start_listed() {
 
 Status SlotfileIterator::start_slot() {
   Slot& slot = *bucket_->by_cell[next_cell_];
-  FJORD_TRY(engine_.load(slot));
+  FJORD_TRY(table_.load(slot));
   slot.sort_index();
   pending_.clear();
   at_ = 0;
@@ -220,7 +220,7 @@ void SlotfileIterator::ask_for_next_slot() {
   const std::uint64_t index_bytes = context_.stats.index_bytes + next.info().entries * kIndexBytesOfEntry;
   // Loading it would unload others.
   if (!next.is_loaded() && index_bytes > context_.options.limits.index_bytes_max) return;
-  if (!engine_.load(next)) return;  // Reported when it is its turn.
+  if (!table_.load(next)) return;  // Reported when it is its turn.
   for (std::uint16_t ordinal = 0; ordinal < next.files().size(); ++ordinal) {
     const Result<RandomAccessFile*> file = next.files()[ordinal]->file().get();
     if (!file) return;
@@ -265,7 +265,7 @@ Result<const MetaEntry*> SlotfileIterator::as_it_is_now() {
     const MetaEntry& now = slot.index().at(pending.number);
     return slot.is_visible(now) ? &now : nullptr;
   }
-  FJORD_TRY(engine_.load(slot));
+  FJORD_TRY(table_.load(slot));
   const std::uint32_t number = slot.find_visible(pending.entry.gid);
   return number == SlotIndex::kNone ? nullptr : &slot.index().at(number);
 }
@@ -392,12 +392,12 @@ void SlotfileIterator::report(const MetaEntry& entry) {
   ++context_.stats.corrupt_reads;
   if (bucket_ == nullptr) return;
   Slot& slot = bucket_->slot_for(entry.gid);
-  if (!engine_.load(slot)) return;
+  if (!table_.load(slot)) return;
   const std::uint32_t number = slot.index().find(entry.gid);
   if (number == SlotIndex::kNone || slot.index().at(number).timestamp_us != entry.timestamp_us) return;
   log::error("slotfile", "{}: {} does not verify and is put in quarantine", id_.to_string(), entry.gid.to_string());
   slot.quarantine_with_cut_off(number);
-  engine_.note_damage(*bucket_);
+  table_.note_damage(*bucket_);
 }
 
 /// Returns the offset at which the next read should end. Without a selection the list determines the wanted parts. With

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine.h"
+#include "bucket_table.h"
 #include "fjord/storage/spi/entry_filter.h"
 #include "read_window.h"
 
@@ -20,7 +20,7 @@ class SlotfileIterator final : public spi::DocumentIterator {
  public:
   enum class OnCorruption { Fail, Skip };
 
-  SlotfileIterator(Engine& engine, std::uint64_t uid, BucketId bucket, const spi::IterateOptions& options,
+  SlotfileIterator(BucketTable& table, std::uint64_t uid, BucketId bucket, const spi::IterateOptions& options,
                    OnCorruption on_corruption = OnCorruption::Fail);
   ~SlotfileIterator() override;
 
@@ -71,7 +71,7 @@ class SlotfileIterator final : public spi::DocumentIterator {
   std::uint64_t read_ahead(const MetaEntry& entry, Part part);
   void report(const MetaEntry& entry);
 
-  Engine& engine_;
+  BucketTable& table_;
   EngineContext& context_;
   const std::uint64_t uid_;
   const BucketId id_;

@@ -1,70 +1,19 @@
-#include <algorithm>
-#include <set>
-#include <utility>
+#include "structure_editor.h"
 
-#include "engine.h"
-#include "fjord/common/log.h"
+#include <algorithm>
+#include <utility>
 
 namespace fjord::slotfile {
 
-BucketRecord Engine::record_of(const Bucket& bucket) const {
-  BucketRecord record{.uid = bucket.uid,
-                      .id = bucket.id,
-                      .replicas = bucket.replicas,
-                      .forgotten = bucket.forgotten,
-                      .damaged = bucket.is_damaged(),
-                      .slots = {}};
-  for (const auto& slot : bucket.slots) record.slots.push_back(slot->record());
-  return record;
+namespace {
+
+Status no_bit_left(BucketId bucket) {
+  return Status(StatusCode::InvalidArgument, bucket.to_string() + " uses all bits that there are");
 }
 
-Edit Engine::edit_of(std::span<Bucket* const> buckets) const {
-  Edit edit{
-      .removed = {}, .buckets = {}, .heirs = {}, .file_sizes = {}, .next_uid = next_uid_, .next_file = next_file_};
-  for (const Bucket* bucket : buckets) {
-    edit.buckets.push_back(record_of(*bucket));
-    for (const auto& slot : bucket->slots) {
-      for (const auto& file : slot->files()) edit.file_sizes[file->number()] = file->synced_size();
-    }
-  }
-  return edit;
-}
+}  // namespace
 
-Status Engine::commit(Edit edit) {
-  FJORD_TRY(health());
-  return journal_.append(RecordType::Edit, encode_edit(edit), {}, context_.options.syncs_changes());
-}
-
-Bucket* Engine::adopt(std::unique_ptr<Bucket> bucket) {
-  Bucket* const raw = bucket.get();
-  by_uid_[raw->uid] = raw;
-  buckets_[raw->id] = std::move(bucket);
-  return raw;
-}
-
-/// Removes a bucket from memory and retires the files that only it referred to.
-void Engine::drop(Bucket& bucket) {
-  if (rewrite_ != nullptr && rewrite_uid_ == bucket.uid) abandon_rewrite();
-  std::vector<std::shared_ptr<SlotFile>> files;
-  for (const auto& slot : bucket.slots) {
-    for (const FileRef& ref : slot->files()) files.push_back(ref.file);
-  }
-  by_uid_.erase(bucket.uid);
-  buckets_.erase(bucket.id);
-  retire_files(files);
-}
-
-/// Retires the files that no slot refers to any more. They are removed once a catalog without them is saved.
-void Engine::retire_files(std::span<const std::shared_ptr<SlotFile>> files) {
-  std::set<std::uint32_t> seen;
-  for (const auto& file : files) {
-    if (file->users != 0 || !seen.insert(file->number()).second) continue;
-    retired_bytes_ += file->size();
-    retired_.push_back(file);
-  }
-}
-
-bool Engine::wants_split(const Bucket& bucket, const Slot& slot) const {
+bool StructureEditor::wants_split(const Bucket& bucket, const Slot& slot) const {
   const SlotfileLimits& limits = context_.options.limits;
   if (bucket.slots.size() >= limits.slotfiles_max || slot.depth() == kCellBits || slot.info().entries < 2) return false;
   if (slot.rewriting) return false;  // Tried again later.
@@ -78,20 +27,20 @@ bool Engine::wants_split(const Bucket& bucket, const Slot& slot) const {
 }
 
 /// Loads the indexes of the slots in these cells and pins them.
-Status Engine::prepare(Bucket& bucket, unsigned first_cell, unsigned end_cell) {
+Status StructureEditor::prepare(Bucket& bucket, unsigned first_cell, unsigned end_cell) {
   for (const auto& slot : bucket.slots) {
     if (slot->end_cell() <= first_cell || slot->first_cell() >= end_cell) continue;
-    if (slot->rewriting) abandon_rewrite();
-    FJORD_TRY(load(*slot));
+    if (slot->rewriting) rewrites_.abandon();
+    FJORD_TRY(table_.load(*slot));
     slot->pinned = true;
   }
   return Status::ok();
 }
 
 /// Makes a slot that refers to the files of the sources, with all entries, held ones included, that belong to it.
-std::unique_ptr<Slot> Engine::combine(std::span<Bucket* const> sources, BucketId id, unsigned first_cell,
-                                      unsigned depth, const spi::Forgotten& forgotten) {
-  auto made = std::make_unique<Slot>(context_, loaded_, id, first_cell, depth);
+std::unique_ptr<Slot> StructureEditor::combine(std::span<Bucket* const> sources, BucketId id, unsigned first_cell,
+                                               unsigned depth, const spi::Forgotten& forgotten) {
+  auto made = std::make_unique<Slot>(context_, table_.loaded(), id, first_cell, depth);
   made->set_forgotten(forgotten);
   const unsigned end_cell = first_cell + (kCells >> depth);
   std::uint64_t expected = 0;
@@ -115,15 +64,15 @@ std::unique_ptr<Slot> Engine::combine(std::span<Bucket* const> sources, BucketId
       made->inherit_damage(*slot);
     }
   }
-  if (phase_ == Phase::Flush) made->to_flush = made->held().staged.size();
+  if (table_.is_flushing) made->to_flush = made->held().staged.size();
   return made;
 }
 
-std::unique_ptr<Bucket> Engine::combine_all(std::span<Bucket* const> sources, BucketId id, unsigned depth,
-                                            const ReplicaSet& replicas) {
+std::unique_ptr<Bucket> StructureEditor::combine_all(std::span<Bucket* const> sources, BucketId id, unsigned depth,
+                                                     const ReplicaSet& replicas) {
   auto made = std::make_unique<Bucket>();
   made->id = id;
-  made->uid = next_uid_++;
+  made->uid = table_.take_uid();
   made->replicas = replicas;
   for (const Bucket* source : sources) {
     made->damaged = made->damaged || source->damaged;
@@ -147,7 +96,7 @@ std::unique_ptr<Bucket> Engine::combine_all(std::span<Bucket* const> sources, Bu
 }
 
 /// Replaces the slots in these cells by slots of the given depth.
-Status Engine::replace_slots(Bucket& bucket, unsigned first_cell, unsigned end_cell, unsigned depth) {
+Status StructureEditor::replace_slots(Bucket& bucket, unsigned first_cell, unsigned end_cell, unsigned depth) {
   FJORD_TRY(prepare(bucket, first_cell, end_cell));
   Bucket* const source = &bucket;
   std::vector<std::unique_ptr<Slot>> fresh;
@@ -165,17 +114,17 @@ Status Engine::replace_slots(Bucket& bucket, unsigned first_cell, unsigned end_c
   const auto at = bucket.slots.erase(begin, end);
   bucket.slots.insert(at, std::move_iterator(fresh.begin()), std::move_iterator(fresh.end()));
   bucket.index_cells();
-  const Status status = commit(edit_of(std::span(&source, 1)));
-  retire_files(files);
-  evict_indexes();
+  const Status status = table_.commit(table_.edit_of(std::span(&source, 1)));
+  table_.retired().add(files);
+  table_.evict_indexes();
   return status;
 }
 
 /// Splits a slot that a batch made too large, before it grows further: the time of a split rises with its size.
-bool Engine::split_some_slot() {
+bool StructureEditor::split_some_slot() {
   while (!overfull_.empty()) {
-    const auto found = by_uid_.find(*overfull_.begin());
-    if (found != by_uid_.end()) {
+    const auto found = table_.by_uid().find(*overfull_.begin());
+    if (found != table_.by_uid().end()) {
       Bucket& bucket = *found->second;
       const auto full = std::find_if(bucket.slots.begin(), bucket.slots.end(),
                                      [&](const auto& slot) { return wants_split(bucket, *slot); });
@@ -187,15 +136,23 @@ bool Engine::split_some_slot() {
 }
 
 /// Splits a slot in two. The next step splits it further if necessary.
-Status Engine::split_slot(Bucket& bucket, const Slot& slot) {
+Status StructureEditor::split_slot(Bucket& bucket, const Slot& slot) {
   ++context_.stats.splits;
   return replace_slots(bucket, slot.first_cell(), slot.end_cell(), slot.depth() + 1);
 }
 
+Result<bool> StructureEditor::split_slot_of(Bucket& bucket) {
+  const auto full = std::find_if(bucket.slots.begin(), bucket.slots.end(),
+                                 [&](const auto& slot) { return wants_split(bucket, *slot); });
+  if (full == bucket.slots.end()) return false;
+  FJORD_TRY(split_slot(bucket, **full));
+  return true;
+}
+
 /// Joins two neighbouring slots that have become small.
-bool Engine::join_some_slots() {
+bool StructureEditor::join_some_slots() {
   const SlotfileLimits& limits = context_.options.limits;
-  for (const auto& [uid, bucket] : by_uid_) {
+  for (const auto& [uid, bucket] : table_.by_uid()) {
     const bool too_many = bucket->slots.size() > limits.slotfiles_max;
     for (std::size_t i = 0; i + 1 < bucket->slots.size(); ++i) {
       const Slot& a = *bucket->slots[i];
@@ -214,7 +171,7 @@ bool Engine::join_some_slots() {
 
 /// Replaces the buckets `sources` by `targets`, which together contain all their entries. Atomic, because it is one
 /// edit.
-Status Engine::replace_buckets(std::span<Bucket* const> sources, std::span<const BucketId> targets) {
+Status StructureEditor::replace_buckets(std::span<Bucket* const> sources, std::span<const BucketId> targets) {
   unsigned depth = 0;
   for (Bucket* source : sources) {
     FJORD_TRY(prepare(*source, 0, kCells));
@@ -227,57 +184,55 @@ Status Engine::replace_buckets(std::span<Bucket* const> sources, std::span<const
   }
   std::vector<std::unique_ptr<Bucket>> made;
   for (const BucketId target : targets) {
-    const Bucket* before = find(target);
+    const Bucket* before = table_.find(target);
     made.push_back(combine_all(sources, target, depth, before == nullptr ? common : before->replicas));
   }
   std::vector<Bucket*> raw;
   for (const auto& bucket : made) raw.push_back(bucket.get());
-  Edit edit = edit_of(raw);
+  Edit edit = table_.edit_of(raw);
   for (const Bucket* source : sources) {
     edit.removed.push_back(source->uid);
-    Heirs& heirs = edit.heirs.emplace_back(Heirs{.uid = source->uid, .lsn = journal_.last_lsn() + 1, .buckets = {}});
+    Heirs& heirs =
+        edit.heirs.emplace_back(Heirs{.uid = source->uid, .lsn = table_.journal().last_lsn() + 1, .buckets = {}});
     for (const Bucket* bucket : raw) heirs.buckets.emplace_back(bucket->uid, bucket->id);
   }
   const std::vector<Heirs> heirs = edit.heirs;
-  FJORD_TRY(commit(std::move(edit)));
-  for (const Heirs& of : heirs) heirs_[of.uid] = of;
+  FJORD_TRY(table_.commit(std::move(edit)));
+  for (const Heirs& of : heirs) table_.add_heirs(of);
   for (Bucket* source : sources) drop(*source);
-  for (auto& bucket : made) adopt(std::move(bucket));
-  evict_indexes();
+  for (auto& bucket : made) table_.adopt(std::move(bucket));
+  table_.evict_indexes();
   return Status::ok();
 }
 
-namespace {
-
-Status no_bit_left(BucketId bucket) {
-  return Status(StatusCode::InvalidArgument, bucket.to_string() + " uses all bits that there are");
+void StructureEditor::drop(Bucket& bucket) {
+  rewrites_.abandon_of(bucket.uid);
+  table_.drop(bucket);
 }
 
-}  // namespace
-
-Status Engine::split_bucket(BucketId bucket) {
+Status StructureEditor::split_bucket(BucketId bucket) {
   if (bucket.used_bits() >= BucketId::kUsedBitsMax) return no_bit_left(bucket);
-  Bucket* const source = find(bucket);
+  Bucket* const source = table_.find(bucket);
   if (source == nullptr) return no_bucket(bucket);
   const std::array<BucketId, 2> halves = halves_of(bucket);
-  if (!is_ours(halves[0]) || !is_ours(halves[1])) {
+  if (!table_.is_ours(halves[0]) || !table_.is_ours(halves[1])) {
     return Status(StatusCode::InvalidArgument, bucket.to_string() + " has halves in different stripes");
   }
   std::vector<Bucket*> sources = {source};
   for (const BucketId half : halves) {
-    if (Bucket* there = find(half)) sources.push_back(there);
+    if (Bucket* there = table_.find(half)) sources.push_back(there);
   }
   return replace_buckets(sources, halves);
 }
 
-Status Engine::join_buckets(BucketId parent) {
+Status StructureEditor::join_buckets(BucketId parent) {
   if (parent.used_bits() >= BucketId::kUsedBitsMax) return no_bit_left(parent);
   std::vector<Bucket*> sources;
   for (const BucketId half : halves_of(parent)) {
-    if (Bucket* there = find(half)) sources.push_back(there);
+    if (Bucket* there = table_.find(half)) sources.push_back(there);
   }
   if (sources.empty()) return no_bucket(parent);
-  if (Bucket* there = find(parent)) sources.push_back(there);
+  if (Bucket* there = table_.find(parent)) sources.push_back(there);
   return replace_buckets(sources, std::span(&parent, 1));
 }
 

@@ -1,11 +1,10 @@
+#include "recovery.h"
+
 #include <algorithm>
 #include <fmt/format.h>
+#include <map>
 #include <set>
 #include <utility>
-
-#include "engine.h"
-#include "fjord/common/log.h"
-#include "import_v1.h"
 
 namespace fjord::slotfile {
 
@@ -19,7 +18,7 @@ std::string parent_of(const std::string& directory) {
 
 }  // namespace
 
-Status Engine::open_all() {
+Status Recovery::run() {
   FJORD_TRY(context_.env.create_directories(context_.options.directory));
   FJORD_TRY_ASSIGN(LoadedCatalog loaded, load_catalog(context_));
   if (loaded.found && loaded.stripes != context_.options.stripes) {
@@ -35,7 +34,7 @@ Status Engine::open_all() {
   // Two passes: the edits determine the buckets and slots, then each write finds its place in them.
   FJORD_TRY(replay_edits(loaded));
   FJORD_TRY(build(loaded.catalog));
-  FJORD_TRY(replay_writes(loaded.catalog.first_segment, loaded.catalog.heirs));
+  FJORD_TRY(replay_writes(loaded.catalog.first_segment));
   FJORD_TRY(journal_.rewrite_replayed());
   const Status started = journal_.start(std::max(journal_.last_lsn(), loaded.catalog.lsn) + 1);
   // A store on a full disk can be read. The journal begins with the first record for which there is space.
@@ -45,15 +44,15 @@ Status Engine::open_all() {
   FJORD_TRY(remove_leftovers());
   // The first catalog records the number of stripes. The first catalog of this version keeps earlier programs from
   // opening the store.
-  if (!loaded.found) FJORD_TRY(checkpoint());
+  if (!loaded.found) FJORD_TRY(checkpointer_.run());
   if (loaded.found && loaded.features != kFeatureForgotten) {
-    const Status saved = checkpoint();
+    const Status saved = checkpointer_.run();
     if (!saved && saved.code() != StatusCode::NoSpace) return saved;
   }
-  return import_version_1(*this);
+  return Status::ok();
 }
 
-Status Engine::replay_edits(LoadedCatalog& loaded) {
+Status Recovery::replay_edits(LoadedCatalog& loaded) {
   const std::uint64_t known = loaded.catalog.lsn;
   const auto visit = [&](const Journal::Record& record) -> Status {
     // Decoding the writes here already tells lost records from those that were never finished.
@@ -78,10 +77,8 @@ Status Engine::replay_edits(LoadedCatalog& loaded) {
   return Status::ok();
 }
 
-Status Engine::build(const Catalog& catalog) {
-  next_uid_ = catalog.next_uid;
-  next_file_ = catalog.next_file;
-  heirs_ = catalog.heirs;
+Status Recovery::build(const Catalog& catalog) {
+  table_.restore(catalog);
   std::map<std::uint32_t, std::shared_ptr<SlotFile>> files;
   for (const auto& [uid, record] : catalog.buckets) {
     auto bucket = std::make_unique<Bucket>();
@@ -91,7 +88,8 @@ Status Engine::build(const Catalog& catalog) {
     bucket->forgotten = record.forgotten;
     bucket->damaged = record.damaged || context_.stats.lost_records != 0;
     for (const SlotRecord& slot_record : record.slots) {
-      auto slot = std::make_unique<Slot>(context_, loaded_, record.id, slot_record.first_cell, slot_record.depth);
+      auto slot =
+          std::make_unique<Slot>(context_, table_.loaded(), record.id, slot_record.first_cell, slot_record.depth);
       slot->set_info(slot_record.info, slot_record.live_bytes);
       slot->set_forgotten(record.forgotten);
       slot->adopting_info = true;
@@ -109,55 +107,43 @@ Status Engine::build(const Catalog& catalog) {
     }
     bucket->index_cells();
     // The edit that removed the older bucket of the same id was lost.
-    const Bucket* const older = find(record.id);
-    if (older != nullptr) by_uid_.erase(older->uid);
-    if (bucket->damaged && older == nullptr) damaged_.push_back(bucket->id);
-    adopt(std::move(bucket));
+    const bool has_older = table_.find(record.id) != nullptr;
+    if (bucket->damaged && !has_older) table_.report_damaged(bucket->id);
+    table_.adopt(std::move(bucket));
   }
   return Status::ok();
 }
 
-Status Engine::replay_writes(std::uint64_t first_segment, const std::map<std::uint64_t, Heirs>& /*heirs*/) {
+Status Recovery::replay_writes(std::uint64_t first_segment) {
   const auto visit = [&](const Journal::Record& record) {
     return record.type == RecordType::Writes ? replay_write_record(record) : Status::ok();
   };
   FJORD_TRY(journal_.replay(first_segment, visit).status());
-  for (const auto& [uid, bucket] : by_uid_) {
+  for (const auto& [uid, bucket] : table_.by_uid()) {
     for (const auto& slot : bucket->slots) slot->adopting_info = false;
   }
   return Status::ok();
 }
 
-Status Engine::replay_write_record(const Journal::Record& record) {
+Status Recovery::replay_write_record(const Journal::Record& record) {
   FJORD_TRY_ASSIGN(const std::vector<JournalWrite> writes, decode_writes(record.meta, record.parts));
   for (const JournalWrite& write : writes) {
-    Bucket* bucket = find_heir(write.uid, write.entry.gid);
+    Bucket* bucket = table_.find_heir(write.uid, write.entry.gid);
     if (bucket == nullptr) continue;  // Deleted later.
     Slot& slot = bucket->slot_for(write.entry.gid);
-    FJORD_TRY(load(slot));
+    FJORD_TRY(table_.load(slot));
     slot.stage_stored(write.entry, write.header, write.body, bucket->damaged || slot.is_damaged());
     if (context_.stats.held_bytes <= context_.options.limits.held_bytes_max) continue;
-    const Status status = flush_slot(*bucket, slot);
+    const Status status = checkpointer_.flush_slot(*bucket, slot);
     if (!status && status.code() != StatusCode::NoSpace) return status;  // On a full disk the writes stay in memory.
   }
   return Status::ok();
 }
 
-/// Returns the bucket with this uid, or its successor that contains `gid`. Null if it was deleted.
-Bucket* Engine::find_heir(std::uint64_t uid, const GlobalId& gid) const {
-  if (const auto found = by_uid_.find(uid); found != by_uid_.end()) return found->second;
-  const auto heirs = heirs_.find(uid);
-  if (heirs == heirs_.end()) return nullptr;
-  for (const auto& [heir, id] : heirs->second.buckets) {
-    if (bucket_of(gid, id.used_bits()) == id) return find_heir(heir, gid);
-  }
-  return nullptr;
-}
-
 /// Removes slotfiles that nothing refers to: left by an interrupted change, or due to be removed.
-Status Engine::remove_leftovers() {
+Status Recovery::remove_leftovers() {
   std::set<std::uint32_t> known;
-  for (const auto& [uid, bucket] : by_uid_) {
+  for (const auto& [uid, bucket] : table_.by_uid()) {
     for (const auto& slot : bucket->slots) {
       for (const auto& file : slot->files()) known.insert(file->number());
     }

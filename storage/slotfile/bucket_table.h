@@ -1,0 +1,122 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "catalog.h"
+#include "engine_context.h"
+#include "journal.h"
+#include "retired_files.h"
+#include "slot.h"
+
+namespace fjord::slotfile {
+
+struct Bucket {
+  BucketId id;
+  std::uint64_t uid = 0;
+  ReplicaSet replicas;
+  spi::Forgotten forgotten;
+  bool damaged = false;                      ///< Damage known from an earlier process.
+  std::vector<std::unique_ptr<Slot>> slots;  ///< Sorted by first cell; together they cover all cells.
+  std::array<Slot*, kCells> by_cell{};
+
+  Slot& slot_for(const GlobalId& gid) const { return *by_cell[cell_of(gid)]; }
+  void index_cells();
+  BucketInfo info() const;
+  unsigned depth() const;
+  bool is_damaged() const;
+};
+
+/// The buckets of one stripe, and what its parts share: the journal, the loaded indexes, the numbers of uids and files,
+/// the files to be removed, and whether the stripe still writes.
+///
+/// Threading: confined to the engine's executor. Lifetime: the context and the journal outlive it.
+class BucketTable {
+ public:
+  BucketTable(EngineContext& context, Journal& journal) : context_(context), journal_(journal) {}
+
+  EngineContext& context() { return context_; }
+  Journal& journal() { return journal_; }
+  LoadedSlots& loaded() { return loaded_; }
+  RetiredFiles& retired() { return retired_; }
+  const RetiredFiles& retired() const { return retired_; }
+
+  // --- Buckets
+
+  Bucket* find(BucketId bucket) const;
+  const std::map<std::uint64_t, Bucket*>& by_uid() const { return by_uid_; }
+  /// Returns the ids of all buckets, sorted.
+  std::vector<BucketId> list() const;
+  bool is_ours(BucketId bucket) const {
+    return (bucket.raw() & (context_.options.stripes - 1)) == context_.options.stripe;
+  }
+  std::uint64_t take_uid() { return next_uid_++; }
+  /// Adds a bucket. A bucket of the same id is replaced.
+  Bucket* adopt(std::unique_ptr<Bucket> bucket);
+  /// Removes a bucket from memory and retires the files that only it referred to.
+  void drop(Bucket& bucket);
+
+  // --- Edits
+
+  /// Returns an edit that stores these buckets.
+  Edit edit_of(std::span<Bucket* const> buckets) const;
+  /// Appends the edit to the journal. Errors: those of health() and of the journal.
+  Status commit(Edit edit);
+  /// Returns everything as a catalog, without its positions in the journal.
+  Catalog catalog() const;
+  /// Takes over the numbers and successors of a catalog, but not its buckets.
+  void restore(const Catalog& catalog);
+
+  // --- Successors: writes in the journal name the bucket of their time
+
+  void add_heirs(const Heirs& heirs) { heirs_[heirs.uid] = heirs; }
+  /// Forgets the splits and joins before `lsn`, when the journal has no older writes.
+  void forget_heirs_before(std::uint64_t lsn) {
+    std::erase_if(heirs_, [&](const auto& heirs) { return heirs.second.lsn < lsn; });
+  }
+  /// Returns the bucket with this uid, or its successor that contains `gid`. Null if it was deleted.
+  Bucket* find_heir(std::uint64_t uid, const GlobalId& gid) const;
+
+  // --- Slots and files
+
+  /// Loads the slot's index, and unloads others if the indexes take too much memory. Errors: IoError.
+  Status load(Slot& slot);
+  /// Unloads the indexes used least recently until all take no more memory than they may.
+  void evict_indexes();
+  std::shared_ptr<SlotFile> new_file();
+
+  // --- Health
+
+  /// Notes that the bucket is damaged, so that take_damaged() returns it.
+  void note_damage(Bucket& bucket);
+  void report_damaged(BucketId bucket) { damaged_.push_back(bucket); }
+  std::vector<BucketId> take_damaged() { return std::exchange(damaged_, {}); }
+  /// Ends all writing until the next start, after a failed sync.
+  void fail(const Status& status);
+  Status health() const { return health_ ? journal_.health() : health_; }
+
+  /// True while a checkpoint flushes: slots made meanwhile take part in it.
+  bool is_flushing = false;
+
+ private:
+  BucketRecord record_of(const Bucket& bucket) const;
+
+  EngineContext& context_;
+  Journal& journal_;
+  LoadedSlots loaded_;
+  std::unordered_map<BucketId, std::unique_ptr<Bucket>> buckets_;
+  std::map<std::uint64_t, Bucket*> by_uid_;
+  std::map<std::uint64_t, Heirs> heirs_;
+  std::uint64_t next_uid_ = 1;
+  std::uint32_t next_file_ = 0;
+  RetiredFiles retired_;
+  std::vector<BucketId> damaged_;
+  Status health_;
+};
+
+}  // namespace fjord::slotfile

@@ -1,0 +1,97 @@
+#include "rewrite_scheduler.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace fjord::slotfile {
+
+namespace {
+
+/// Bytes that a step copies approximately, so that other work waits some milliseconds at most.
+constexpr std::uint64_t kRewriteStepBytes = 1 << 20;
+/// Fewer dead bytes in a file than these are ignored.
+constexpr std::uint64_t kDeadBytesLeast = kFileHeaderBytes + 8 * kRunFrameBytes;
+/// A slot is rewritten if more than one in this number of its entries is a dropped remove entry.
+constexpr std::uint64_t kForgottenPart = 4;
+constexpr std::uint64_t kForgottenPartIdle = 16;
+constexpr std::size_t kFilesOfSlotMax = 8;
+
+}  // namespace
+
+/// True if the slot is worth rewriting: if `idle`, by limits for times when nothing else is to be done.
+bool RewriteScheduler::needs_rewrite(const Slot& slot, bool idle) const {
+  if (slot.files().empty() || !slot.held().empty()) return false;
+  const std::uint64_t size = slot.files_bytes();
+  const std::uint64_t live = slot.live_bytes();
+  if (slot.files().size() > kFilesOfSlotMax || slot.wants_rewrite) return true;
+  const std::uint64_t entries = slot.info().entries + slot.forgotten_entries();
+  if (slot.forgotten_entries() * (idle ? kForgottenPartIdle : kForgottenPart) > entries) return true;
+  const bool shared = std::any_of(slot.files().begin(), slot.files().end(), [](const auto& f) { return f->users > 1; });
+  // The dead space of a shared file is in use by other slots: it costs reading time, not space.
+  if (shared) return idle ? size > live + live / 4 : size / 3 > live;
+  const std::uint64_t dead = size > live ? size - live : 0;
+  const std::uint64_t limit = context_.options.limits.dead_percent_max;
+  const std::uint64_t percent = idle ? (limit + 2) / 3 : limit;
+  return dead > std::max<std::uint64_t>(kDeadBytesLeast, size * percent / 100);
+}
+
+bool RewriteScheduler::pick(bool busy) {
+  if (rewrite_ != nullptr) return false;
+  for (const bool idle : {false, true}) {
+    if (idle && busy) break;
+    for (const auto& [uid, bucket] : table_.by_uid()) {
+      for (const auto& slot : bucket->slots) {
+        if (!needs_rewrite(*slot, idle) || !table_.load(*slot)) continue;
+        uid_ = uid;
+        rewrite_ = std::make_unique<SlotRewriter>(context_, *slot, table_.new_file());
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+Status RewriteScheduler::step() {
+  if (job_ != nullptr) return finish();
+  const Result<bool> written = rewrite_->step(kRewriteStepBytes);
+  if (!written) {
+    rewrite_.reset();
+    return written.error();
+  }
+  if (!*written) return Status::ok();
+  if (rewrite_->is_empty()) return finish();
+  FJORD_TRY_ASSIGN(auto handle, rewrite_->fresh().file().share());
+  job_ = BackgroundJob::start(
+      context_.options.background,
+      [handle = std::move(handle), &env = context_.env, directory = context_.options.directory]() -> Status {
+        FJORD_TRY(handle->sync());
+        return env.sync_directory(directory);
+      });
+  return Status::ok();
+}
+
+Status RewriteScheduler::finish() {
+  const Status synced = job_ == nullptr ? Status::ok() : std::exchange(job_, nullptr)->wait();
+  if (!synced) {
+    table_.fail(synced);
+    rewrite_.reset();
+    return synced;
+  }
+  Bucket* bucket = table_.by_uid().at(uid_);
+  rewrite_->fresh().set_synced_size(rewrite_->fresh().size());
+  const auto before = rewrite_->finish();
+  rewrite_->slot().wants_rewrite = false;
+  if (rewrite_->slot().is_damaged()) table_.note_damage(*bucket);
+  rewrite_.reset();
+  ++context_.stats.rewrites;
+  table_.retired().add(before);
+  return table_.commit(table_.edit_of(std::span(&bucket, 1)));
+}
+
+void RewriteScheduler::abandon() {
+  if (job_ != nullptr) job_->cancel();
+  job_.reset();
+  rewrite_.reset();
+}
+
+}  // namespace fjord::slotfile

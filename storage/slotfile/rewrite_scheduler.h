@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "background_job.h"
+#include "bucket_table.h"
+#include "slot_rewriter.h"
+
+namespace fjord::slotfile {
+
+/// Rewrites slots with much dead space, many files or dropped entries, one slot at a time.
+///
+/// Threading: confined to the engine's executor; the new file is synced on the background executor.
+class RewriteScheduler {
+ public:
+  explicit RewriteScheduler(BucketTable& table) : table_(table), context_(table.context()) {}
+  ~RewriteScheduler() { abandon(); }
+
+  /// Returns true if a slot is being rewritten.
+  bool is_active() const { return rewrite_ != nullptr; }
+  /// Returns true while the new file is being synced.
+  bool is_waiting() const { return job_ != nullptr && !job_->is_done(); }
+  /// Returns true if a slot with entries to flush is being rewritten.
+  bool blocks_flush() const { return rewrite_ != nullptr && rewrite_->slot().to_flush != 0; }
+  /// Begins to rewrite a slot that is worth it. If `busy`, only one that cannot wait. Returns false if there is none.
+  bool pick(bool busy);
+  /// Copies about 1 MiB, or finishes. Errors: IoError, NoSpace; after a failed sync the engine is closed.
+  Status step();
+  /// As step(), but waits for a sync that runs.
+  Status step_waiting() {
+    if (job_ != nullptr) job_->join();
+    return step();
+  }
+  /// Ends the rewrite; the slot stays as it is.
+  void abandon();
+  void abandon_of(std::uint64_t uid) {
+    if (rewrite_ != nullptr && uid_ == uid) abandon();
+  }
+
+ private:
+  bool needs_rewrite(const Slot& slot, bool idle) const;
+  Status finish();
+
+  BucketTable& table_;
+  EngineContext& context_;
+  std::unique_ptr<SlotRewriter> rewrite_;
+  std::uint64_t uid_ = 0;  ///< Uid of the bucket whose slot is rewritten.
+  std::shared_ptr<BackgroundJob> job_;
+};
+
+}  // namespace fjord::slotfile
