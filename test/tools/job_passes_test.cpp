@@ -1,4 +1,4 @@
-#include "job_passes.h"
+#include "commands/job_passes.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>

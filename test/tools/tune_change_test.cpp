@@ -1,4 +1,4 @@
-#include "tune_change.h"
+#include "tune/tune_change.h"
 
 #include <catch2/catch.hpp>
 

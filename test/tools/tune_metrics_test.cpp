@@ -1,4 +1,4 @@
-#include "tune_metrics.h"
+#include "tune/tune_metrics.h"
 
 #include <catch2/catch.hpp>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "tune_report.h"
+#include "tune/tune_report.h"
 
 #include <catch2/catch.hpp>
 

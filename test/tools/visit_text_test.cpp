@@ -1,4 +1,4 @@
-#include "visit_text.h"
+#include "output/visit_text.h"
 
 #include <catch2/catch.hpp>
 

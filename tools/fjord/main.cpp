@@ -5,8 +5,8 @@
 #include "fjord/common/fatal_signals.h"
 #include "fjord/common/log.h"
 #include "fjord/version/version.h"
-#include "options.h"
-#include "options_reference.h"
+#include "options/options.h"
+#include "options/options_reference.h"
 
 namespace fjord::cli {
 namespace {

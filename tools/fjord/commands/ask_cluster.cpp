@@ -1,4 +1,4 @@
-#include "ask_cluster.h"
+#include "commands/ask_cluster.h"
 
 #include <array>
 #include <ctime>

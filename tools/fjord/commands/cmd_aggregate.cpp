@@ -3,13 +3,13 @@
 #include <memory>
 #include <rapidjson/document.h>
 
-#include "commands.h"
+#include "commands/commands.h"
+#include "commands/job_client.h"
 #include "fjord/library/detail/aggregate_run.h"
 #include "fjord/library/detail/csv_cell.h"
 #include "fjord/library/detail/input_file.h"
-#include "job_client.h"
-#include "json_text.h"
-#include "progress.h"
+#include "output/json_text.h"
+#include "output/progress.h"
 
 namespace fjord::cli {
 namespace {

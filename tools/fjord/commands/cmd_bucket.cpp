@@ -6,10 +6,10 @@
 #include <set>
 #include <thread>
 
-#include "ask_cluster.h"
-#include "bucket_names.h"
-#include "commands.h"
-#include "json_text.h"
+#include "commands/ask_cluster.h"
+#include "commands/bucket_names.h"
+#include "commands/commands.h"
+#include "output/json_text.h"
 
 namespace fjord::cli {
 namespace {

@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "ask_cluster.h"
-#include "bucket_names.h"
-#include "commands.h"
+#include "commands/ask_cluster.h"
+#include "commands/bucket_names.h"
+#include "commands/commands.h"
 #include "fjord/document/document_id.h"
-#include "json_text.h"
+#include "output/json_text.h"
 
 namespace fjord::cli {
 namespace {

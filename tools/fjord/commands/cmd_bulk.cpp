@@ -1,12 +1,12 @@
 #include <fmt/format.h>
 
-#include "commands.h"
+#include "commands/commands.h"
+#include "commands/json_argument.h"
 #include "fjord/document/document_update.h"
 #include "fjord/library/bulk.h"
 #include "fjord/library/detail/small_file.h"
-#include "json_argument.h"
-#include "json_text.h"
-#include "progress.h"
+#include "output/json_text.h"
+#include "output/progress.h"
 
 namespace fjord::cli {
 namespace {

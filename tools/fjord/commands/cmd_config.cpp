@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <fmt/format.h>
 
-#include "ask_cluster.h"
-#include "commands.h"
-#include "json_text.h"
-#include "setting_names.h"
+#include "commands/ask_cluster.h"
+#include "commands/commands.h"
+#include "commands/setting_names.h"
+#include "output/json_text.h"
 
 namespace fjord::cli {
 namespace {

@@ -5,11 +5,11 @@
 #include <mutex>
 #include <rapidjson/document.h>
 
-#include "commands.h"
+#include "commands/commands.h"
+#include "commands/json_argument.h"
 #include "fjord/client/connect.h"
 #include "fjord/document/json.h"
-#include "json_argument.h"
-#include "json_text.h"
+#include "output/json_text.h"
 
 namespace fjord::cli {
 namespace {

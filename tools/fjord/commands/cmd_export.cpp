@@ -2,14 +2,14 @@
 #include <stop_token>
 #include <unistd.h>
 
-#include "commands.h"
-#include "end_signal.h"
+#include "commands/commands.h"
+#include "commands/end_signal.h"
 #include "fjord/library/detail/file_format.h"
 #include "fjord/library/files.h"
-#include "json_text.h"
-#include "parquet.h"
-#include "progress.h"
-#include "visit_text.h"
+#include "output/json_text.h"
+#include "output/parquet.h"
+#include "output/progress.h"
+#include "output/visit_text.h"
 
 namespace fjord::cli {
 namespace {

@@ -4,12 +4,12 @@
 #include <memory>
 #include <utility>
 
-#include "commands.h"
+#include "commands/commands.h"
 #include "fjord/library/detail/file_format.h"
 #include "fjord/library/files.h"
-#include "json_text.h"
-#include "parquet.h"
-#include "progress.h"
+#include "output/json_text.h"
+#include "output/parquet.h"
+#include "output/progress.h"
 
 namespace fjord::cli {
 namespace {

@@ -3,14 +3,14 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include "commands.h"
+#include "commands/commands.h"
+#include "commands/job_client.h"
+#include "commands/job_passes.h"
 #include "fjord/client/connect.h"
 #include "fjord/common/hash.h"
 #include "fjord/mapreduce/passes.h"
-#include "job_client.h"
-#include "job_passes.h"
-#include "json_text.h"
-#include "progress.h"
+#include "output/json_text.h"
+#include "output/progress.h"
 
 namespace fjord::cli {
 namespace {

@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <thread>
 
-#include "ask_cluster.h"
-#include "commands.h"
+#include "commands/ask_cluster.h"
+#include "commands/commands.h"
 #include "fjord/library/detail/cluster_health.h"
-#include "json_text.h"
+#include "output/json_text.h"
 
 namespace fjord::cli {
 namespace {

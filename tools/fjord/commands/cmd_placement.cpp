@@ -1,9 +1,9 @@
 #include <cstdio>
 #include <fmt/format.h>
 
-#include "commands.h"
+#include "commands/commands.h"
 #include "fjord/cluster/placement_comparison.h"
-#include "json_text.h"
+#include "output/json_text.h"
 
 namespace fjord::cli {
 namespace {

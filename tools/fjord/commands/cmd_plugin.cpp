@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "ask_cluster.h"
-#include "commands.h"
-#include "json_text.h"
+#include "commands/ask_cluster.h"
+#include "commands/commands.h"
+#include "output/json_text.h"
 
 namespace fjord::cli {
 namespace {

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include "commands.h"
+#include "commands/commands.h"
 #include "fjord/client/connect.h"
 #include "fjord/document/garbage_rules.h"
 #include "fjord/library/detail/input_file.h"
-#include "json_text.h"
+#include "output/json_text.h"
 
 namespace fjord::cli {
 namespace {

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
-#include "ask_cluster.h"
-#include "commands.h"
-#include "json_text.h"
+#include "commands/ask_cluster.h"
+#include "commands/commands.h"
+#include "output/json_text.h"
 
 namespace fjord::cli {
 namespace {

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include "commands.h"
+#include "commands/commands.h"
 #include "fjord/client/connect.h"
 #include "fjord/library/detail/cluster_health.h"
-#include "json_text.h"
+#include "output/json_text.h"
 
 namespace fjord::cli {
 namespace {

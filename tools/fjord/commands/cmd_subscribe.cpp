@@ -4,19 +4,19 @@
 #include <unistd.h>
 #include <utility>
 
-#include "commands.h"
+#include "commands/commands.h"
 #include "fjord/library/detail/document_lines.h"
 #include "fjord/library/detail/document_query.h"
 #include "fjord/library/detail/small_file.h"
 #include "fjord/library/subscription.h"
-#include "json_text.h"
+#include "output/json_text.h"
 
 namespace fjord::cli {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr std::size_t kPrintBytes = 64 * 1024;
+constexpr std::size_t kChangePrintBytes = 64 * 1024;
 
 /// Returns the options of the subscription. Errors: those of the token file.
 Result<SubscribeOptions> options_of(const SubscribeArgs& args) {
@@ -76,7 +76,7 @@ class ChangePrinter {
       lines_ = DocumentLines(types_, names_, true);
     }
     FJORD_TRY(lines_.append_entry(*change.entry, text_));
-    return text_.size() < kPrintBytes ? Status::ok() : save(false);
+    return text_.size() < kChangePrintBytes ? Status::ok() : save(false);
   }
 
   /// Prints the lines so far and saves the position behind them, at most once a second unless `at_once`.

@@ -4,21 +4,21 @@
 #include <string>
 #include <utility>
 
-#include "commands.h"
-#include "end_signal.h"
+#include "commands/commands.h"
+#include "commands/end_signal.h"
 #include "fjord/library/detail/document_lines.h"
 #include "fjord/library/detail/document_query.h"
 #include "fjord/library/detail/small_file.h"
 #include "fjord/library/visit.h"
-#include "progress.h"
-#include "visit_text.h"
+#include "output/progress.h"
+#include "output/visit_text.h"
 
 namespace fjord::cli {
 namespace {
 
 using SteadyClock = std::chrono::steady_clock;
 
-constexpr std::size_t kPrintBytes = 64 * 1024;
+constexpr std::size_t kVisitPrintBytes = 64 * 1024;
 
 /// Returns the options of the visit. Errors: InvalidArgument for malformed options; those of the progress file.
 Result<VisitOptions> options_of(const VisitArgs& args) {
@@ -73,7 +73,7 @@ class Printer {
       if (!entry) break;
       ++printed_;
       if (!args_.count) FJORD_TRY(lines_.append_entry(*entry, text_));
-      if (text_.size() >= kPrintBytes || visit_.would_wait()) FJORD_TRY(update());
+      if (text_.size() >= kVisitPrintBytes || visit_.would_wait()) FJORD_TRY(update());
     }
     return visit_.status();
   }

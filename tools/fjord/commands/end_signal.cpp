@@ -1,4 +1,4 @@
-#include "end_signal.h"
+#include "commands/end_signal.h"
 
 #include <csignal>
 #include <mutex>

@@ -1,4 +1,4 @@
-#include "job_client.h"
+#include "commands/job_client.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "job_passes.h"
+#include "commands/job_passes.h"
 
 #include <fmt/format.h>
 #include <rapidjson/document.h>

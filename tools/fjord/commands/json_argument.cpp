@@ -1,4 +1,4 @@
-#include "json_argument.h"
+#include "commands/json_argument.h"
 
 #include "fjord/library/detail/input_file.h"
 

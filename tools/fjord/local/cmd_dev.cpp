@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 #include <signal.h>
 
-#include "commands.h"
+#include "commands/commands.h"
 #include "fjord/common/log.h"
 #include "fjord/node/node.h"
-#include "local_cluster.h"
+#include "local/local_cluster.h"
 
 namespace fjord::cli {
 namespace {

@@ -7,11 +7,11 @@
 #include <sys/wait.h>
 #include <thread>
 
-#include "ask_cluster.h"
-#include "commands.h"
+#include "commands/ask_cluster.h"
+#include "commands/commands.h"
 #include "fjord/client/connect.h"
-#include "json_text.h"
-#include "local_cluster.h"
+#include "local/local_cluster.h"
+#include "output/json_text.h"
 
 namespace fjord::cli {
 namespace {

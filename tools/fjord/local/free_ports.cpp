@@ -1,4 +1,4 @@
-#include "free_ports.h"
+#include "local/free_ports.h"
 
 #include <arpa/inet.h>
 #include <fmt/format.h>

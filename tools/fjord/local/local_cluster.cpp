@@ -1,4 +1,4 @@
-#include "local_cluster.h"
+#include "local/local_cluster.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -16,7 +16,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "free_ports.h"
+#include "local/free_ports.h"
 
 namespace fjord::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "command_table.h"
+#include "options/command_table.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

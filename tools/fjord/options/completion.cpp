@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "command_table.h"
+#include "options/command_table.h"
 
 namespace fjord::cli {
 namespace {
@@ -14,7 +14,7 @@ std::string replaced(std::string text, const std::string& what, const std::strin
 }
 
 /// Quotes any text as one word for bash and zsh.
-std::string quoted(const std::string& text) { return "'" + replaced(text, "'", "'\\''") + "'"; }
+std::string shell_quoted(const std::string& text) { return "'" + replaced(text, "'", "'\\''") + "'"; }
 /// Quotes for fish, where a backslash is special inside quotes.
 std::string fish_quoted(const std::string& text) {
   return "'" + replaced(replaced(text, "\\", "\\\\"), "'", "\\'") + "'";
@@ -85,7 +85,7 @@ std::string bash_option_cases(const CommandInfo& command) {
   for (const ArgumentInfo& option : command.options) {
     if (option.value.empty()) continue;
     std::vector<std::string> patterns;
-    for (const std::string& name : option.names) patterns.push_back(quoted(path_text(command, " ") + " " + name));
+    for (const std::string& name : option.names) patterns.push_back(shell_quoted(path_text(command, " ") + " " + name));
     const std::string values = bash_values(option);
     text += fmt::format("    {}) {}return ;;\n", fmt::join(patterns, "|"), values.empty() ? "" : values + "; ");
   }
@@ -93,7 +93,7 @@ std::string bash_option_cases(const CommandInfo& command) {
 }
 
 std::string bash_command_case(const CommandInfo& command) {
-  std::string text = fmt::format("    {})\n", quoted(path_text(command, " ")));
+  std::string text = fmt::format("    {})\n", shell_quoted(path_text(command, " ")));
   text +=
       fmt::format("      if [[ $current == -* ]]; then _fjord_words '{}'\n", fmt::join(names_of(command.options), " "));
   std::string otherwise;
@@ -131,7 +131,7 @@ std::string zsh_option(const ArgumentInfo& option) {
   text += is_alone ? names.front() : fmt::format("{{{}}}", fmt::join(names, ","));
   std::string rest = "[" + zsh_text(option.meaning) + "]";
   if (!option.value.empty()) rest += ":" + zsh_text(option.value) + ":" + zsh_values(option);
-  return text + quoted(rest);
+  return text + shell_quoted(rest);
 }
 
 std::string zsh_function(const CommandInfo& command) { return "_" + replaced(path_text(command, "_"), "-", "_"); }
@@ -145,14 +145,14 @@ std::string zsh_definition(const CommandInfo& command) {
   if (command.commands.empty()) {
     for (const ArgumentInfo& argument : command.arguments) {
       const std::string begin = argument.is_repeated ? "*:" : ":";
-      text += " \\\n    " + quoted(begin + zsh_text(argument.names.front()) + ":" + zsh_values(argument));
+      text += " \\\n    " + shell_quoted(begin + zsh_text(argument.names.front()) + ":" + zsh_values(argument));
     }
     return text + "\n}\n\n";
   }
   text += " \\\n    '1:command:->command' \\\n    '*::argument:->argument'\n";
   text += "  case $state in\n    command)\n      local -a commands\n      commands=(\n";
   for (const CommandInfo& one : command.commands) {
-    text += "        " + quoted(zsh_text(one.path.back()) + ":" + one.meaning) + "\n";
+    text += "        " + shell_quoted(zsh_text(one.path.back()) + ":" + one.meaning) + "\n";
   }
   text += "      )\n      _describe command commands ;;\n    argument)\n      case $line[1] in\n";
   for (const CommandInfo& one : command.commands) {
@@ -185,7 +185,8 @@ std::string fish_values(const ArgumentInfo& argument) {
 }
 
 std::string fish_lines(const CommandInfo& command) {
-  const std::string begin = "complete -c fjord -n " + fish_quoted("__fjord_at " + quoted(path_text(command, " ")));
+  const std::string begin =
+      "complete -c fjord -n " + fish_quoted("__fjord_at " + shell_quoted(path_text(command, " ")));
   std::string text;
   for (const ArgumentInfo& option : command.options) {
     text += begin;
@@ -213,7 +214,7 @@ std::string bash_completion(const CommandInfo& root) {
   std::string options;
   std::string commands;
   for (const CommandInfo* command : all_commands(root)) {
-    if (command != &root) patterns += "      " + quoted(path_text(*command, " ")) + ") command=$word ;;\n";
+    if (command != &root) patterns += "      " + shell_quoted(path_text(*command, " ")) + ") command=$word ;;\n";
     options += bash_option_cases(*command);
     commands += bash_command_case(*command);
   }

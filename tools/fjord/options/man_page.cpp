@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "command_table.h"
 #include "fjord/version/version.h"
+#include "options/command_table.h"
 
 namespace fjord::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <string>
 
-#include "commands.h"
+#include "commands/commands.h"
 
 // The arguments of the commands; cmd_*.cpp executes the commands. In this folder only main.cpp and options*.cpp use
 // CLI11. Each add_...() adds its commands to `app`. Parsing fills `args` and sets `action`; all three must outlive the

@@ -1,4 +1,4 @@
-#include "options_reference.h"
+#include "options/options_reference.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "options.h"
+#include "options/options.h"
 
 namespace fjord::cli {
 namespace {

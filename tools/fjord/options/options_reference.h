@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "command_table.h"
+#include "options/command_table.h"
 
 namespace fjord::cli {
 

@@ -1,4 +1,4 @@
-#include "parquet.h"
+#include "output/parquet.h"
 
 #include <csignal>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <vector>
 
-#include "json_text.h"
+#include "output/json_text.h"
 
 extern char** environ;
 

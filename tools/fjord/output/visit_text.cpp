@@ -1,11 +1,11 @@
-#include "visit_text.h"
+#include "output/visit_text.h"
 
 #include <algorithm>
 #include <charconv>
 #include <ctime>
 #include <fmt/format.h>
 
-#include "json_text.h"
+#include "output/json_text.h"
 
 namespace fjord::cli {
 namespace {

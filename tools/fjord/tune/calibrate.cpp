@@ -1,4 +1,4 @@
-#include "calibrate.h"
+#include "tune/calibrate.h"
 
 #include <algorithm>
 #include <atomic>

@@ -6,21 +6,21 @@
 #include <thread>
 #include <unistd.h>
 
-#include "ask_cluster.h"
-#include "calibrate.h"
-#include "commands.h"
+#include "commands/ask_cluster.h"
+#include "commands/commands.h"
+#include "commands/setting_names.h"
 #include "fjord/common/hash.h"
 #include "fjord/library/detail/input_file.h"
 #include "fjord/tuner/advisor.h"
 #include "fjord/tuner/guard_rails.h"
-#include "json_text.h"
-#include "setting_names.h"
-#include "tune_change.h"
-#include "tune_cluster.h"
-#include "tune_config.h"
-#include "tune_metrics.h"
-#include "tune_report.h"
-#include "tune_watch.h"
+#include "output/json_text.h"
+#include "tune/calibrate.h"
+#include "tune/tune_change.h"
+#include "tune/tune_cluster.h"
+#include "tune/tune_config.h"
+#include "tune/tune_metrics.h"
+#include "tune/tune_report.h"
+#include "tune/tune_watch.h"
 
 namespace fjord::cli {
 namespace {

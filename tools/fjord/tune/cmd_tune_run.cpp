@@ -5,15 +5,15 @@
 #include <thread>
 #include <unistd.h>
 
-#include "ask_cluster.h"
-#include "commands.h"
+#include "commands/ask_cluster.h"
+#include "commands/commands.h"
 #include "fjord/tuner/pilot.h"
-#include "tune_change.h"
-#include "tune_cluster.h"
-#include "tune_config.h"
-#include "tune_log.h"
-#include "tune_metrics.h"
-#include "tune_watch.h"
+#include "tune/tune_change.h"
+#include "tune/tune_cluster.h"
+#include "tune/tune_config.h"
+#include "tune/tune_log.h"
+#include "tune/tune_metrics.h"
+#include "tune/tune_watch.h"
 
 namespace fjord::cli {
 namespace {

@@ -1,4 +1,4 @@
-#include "tune_change.h"
+#include "tune/tune_change.h"
 
 #include <algorithm>
 #include <fmt/format.h>
@@ -6,7 +6,7 @@
 
 #include "fjord/common/byte_units.h"
 #include "fjord/common/hash.h"
-#include "json_text.h"
+#include "output/json_text.h"
 
 namespace fjord::cli {
 namespace {

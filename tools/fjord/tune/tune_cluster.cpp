@@ -1,9 +1,9 @@
-#include "tune_cluster.h"
+#include "tune/tune_cluster.h"
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "ask_cluster.h"
+#include "commands/ask_cluster.h"
 #include "fjord/library/detail/cluster_health.h"
 
 namespace fjord::cli {

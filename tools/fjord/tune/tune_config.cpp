@@ -1,8 +1,8 @@
-#include "tune_config.h"
+#include "tune/tune_config.h"
 
 #include <algorithm>
 
-#include "ask_cluster.h"
+#include "commands/ask_cluster.h"
 
 namespace fjord::cli {
 namespace {

@@ -1,11 +1,11 @@
-#include "tune_log.h"
+#include "tune/tune_log.h"
 
 #include <fmt/format.h>
 
-#include "ask_cluster.h"
 #include "cli.h"
+#include "commands/ask_cluster.h"
 #include "fjord/common/byte_units.h"
-#include "json_text.h"
+#include "output/json_text.h"
 
 namespace fjord::cli {
 

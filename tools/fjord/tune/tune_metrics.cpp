@@ -1,4 +1,4 @@
-#include "tune_metrics.h"
+#include "tune/tune_metrics.h"
 
 #include <algorithm>
 #include <fmt/format.h>

@@ -1,9 +1,9 @@
-#include "tune_report.h"
+#include "tune/tune_report.h"
 
 #include <fmt/format.h>
 
 #include "fjord/common/byte_units.h"
-#include "json_text.h"
+#include "output/json_text.h"
 
 namespace fjord::cli {
 namespace {

@@ -1,17 +1,17 @@
-#include "tune_watch.h"
+#include "tune/tune_watch.h"
 
 #include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 #include <thread>
 
-#include "ask_cluster.h"
+#include "commands/ask_cluster.h"
 #include "fjord/tuner/watched_change.h"
-#include "tune_change.h"
-#include "tune_cluster.h"
-#include "tune_config.h"
-#include "tune_log.h"
-#include "tune_metrics.h"
+#include "tune/tune_change.h"
+#include "tune/tune_cluster.h"
+#include "tune/tune_config.h"
+#include "tune/tune_log.h"
+#include "tune/tune_metrics.h"
 
 namespace fjord::cli {
 namespace {

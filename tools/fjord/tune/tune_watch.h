@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "commands.h"
+#include "commands/commands.h"
 #include "fjord/client/connect.h"
 
 namespace fjord::cli {
