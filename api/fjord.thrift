@@ -73,7 +73,7 @@ struct ClusterInfo {
   6: optional i64 schema_version = 0
   /** Schemas, each the text of a .sd file. */
   7: optional list<string> schemas = []
-  /** Of the fleet controller; rises with every election. Nodes refuse what comes with a lower one than they have seen. */
+  /** Term of the fleet controller, which rises with every election. Nodes refuse messages of a lower term. */
   8: optional i64 term = 0
   /** A distributor that was polled within this time may believe its cluster state; 0: as you have it. */
   9: optional i64 lease_us = 0
@@ -83,14 +83,14 @@ struct ClusterInfo {
   /** Empty: as now. */
   12: optional list<string> pending_distributor_addresses = []
   13: optional list<string> pending_storage_addresses = []
-  /** Version of the live configuration in `config`, which then is complete; 0: as you have it. */
+  /** Version of the live configuration in `config`, which is complete then; 0: unchanged. */
   14: optional i64 config_version = 0
   /** "name=value": the settings that are not at their defaults. */
   15: optional list<string> config = []
 }
 
 struct GetClusterInfo {
-  /** State and addresses are left out of the answer if they are no newer than this. */
+  /** Version that the sender has: the answer has state and addresses only if they are newer. */
   1: optional i64 known_state_version = 0
   2: optional i64 known_schema_version = 0
   /** All that the receiver knows, with the pending state, the live configuration and the term. */
@@ -120,29 +120,29 @@ enum OperationKind {
 enum Durability {
   /** As the storage nodes are set. */
   DEFAULT = 0,
-  /** Survives the end of the process. */
+  /** The write survives a crash of the process. */
   PROCESS = 1,
-  /** Survives a loss of power. */
+  /** The write survives a loss of power. */
   SYNC = 2,
 }
 
-/** Which operations are refused first when there are too many. */
+/** An overloaded node refuses operations of low priority first. */
 enum Priority {
   /** Normal. */
   DEFAULT = 0,
   /** Refused last. */
   HIGH = 1,
-  /** Somebody waits for it. */
+  /** A user waits for the answer. */
   NORMAL = 2,
-  /** Nobody does: feeds in the background, output of jobs. */
+  /** No user waits: feeds in the background, output of jobs. */
   BACKGROUND = 3,
 }
 
 /** What a get may see. All see every write that was acknowledged before. */
 enum Consistency {
-  /** Also a write under way, of which nothing may be left after a crash. */
+  /** May also see a write in flight, which a crash can undo. */
   DEFAULT = 0,
-  /** Only what all replicas have: reads are linearizable. Waits for writes of the document under way. */
+  /** Sees only versions that all replicas have, so reads are linearizable. Waits for writes of the document in flight. */
   SESSION = 1,
 }
 
@@ -156,11 +156,11 @@ struct Operation {
   /** Put instead of header and body: the document's fields as a JSON object. Update instead of `update`: the changes, what
    *  stands in "fields" of a feed (document/FEED.md). */
   5: optional string json = ""
-  /** Rising number of the operation within its client, from 1; 0: duplicates are not recognised. */
+  /** Number of the operation within its client, rising from 1; 0: duplicates are not recognised. */
   6: optional i64 sequence = 0
   /** Get: answer with json instead of header and body. */
   7: optional bool want_json = false
-  /** Rising with every time the client sends it again: a late copy of an attempt that was refused stays refused. */
+  /** Number of the attempt, rising with each repetition: a late duplicate of a refused attempt stays refused. */
   8: optional i64 attempt = 0
   /** Update: the changes in wire form (document/FORMAT.md). */
   9: optional binary update = ""
@@ -172,7 +172,7 @@ struct Operation {
   /** Put, update, remove: at most 64 bytes, the same for every repetition. An operation whose token is known was applied
    *  and is answered as it was then. */
   12: optional binary token = ""
-  /** Get: which fields to answer with, e.g. "[all]", "[id]", "song:title,year"; empty: all. */
+  /** Get: fields of the answer, e.g. "[all]", "[id]", "song:title,year"; empty: all. */
   13: optional string field_set = ""
   14: optional Durability durability = Durability.DEFAULT
   15: optional Priority priority = Priority.DEFAULT
@@ -190,9 +190,9 @@ struct Operation {
 
 struct OperationResult {
   1: optional Status status
-  /** Of the version that was written or read: microseconds since 1970. */
+  /** Timestamp of the version that was written or read: microseconds since 1970. */
   2: optional i64 timestamp_us = 0
-  /** Put, update, remove: a document of that id was there before. */
+  /** Put, update, remove: the document existed before. */
   3: optional bool existed = false
   4: optional binary header = ""
   5: optional binary body = ""
@@ -203,29 +203,29 @@ struct OperationResult {
   /** Storage node, get with token_gid: id and timestamp of that entry. */
   8: optional string token_entry = ""
   9: optional i64 token_timestamp_us = 0
-  /** With BUSY: in so many milliseconds there should be room; 0: not known. */
+  /** With BUSY: milliseconds until a retry may succeed; 0: not known. */
   10: optional i64 retry_after_ms = 0
 }
 
 /** Operations on documents that one distributor owns; up to some hundred in one call is fast. */
 struct Execute {
-  /** The state version under which the distributor was chosen; 0: chosen without knowing. */
+  /** State version under which the client chose the distributor; 0: chosen without a state. */
   1: optional i64 state_version = 0
   /** Random number of the client; 0: anonymous. */
   2: optional i64 client_id = 0
-  /** Every operation of this client with a smaller sequence is settled; a late copy of one is refused. */
+  /** All operations of this client with a smaller sequence have ended; a late duplicate of one is refused. */
   3: optional i64 first_unsettled = 0
   /** 0: the server's default. */
   4: optional i64 timeout_us = 0
   5: optional list<Operation> operations = []
-  /** After this time the answer may have a part of the outcomes (ExecuteReply.rest). 0: all of them come at once. */
+  /** Microseconds after which the answer may have a part of the outcomes (ExecuteReply.rest). 0: one answer has all. */
   6: optional i64 part_after_us = 0
-  /** Asks for the rest of an answer that came in part; without operations. */
+  /** Asks for the rest of a partial answer; the message has no operations then. */
   7: optional i64 rest = 0
 }
 
 struct ExecuteReply {
-  /** Of the batch as a whole; OK even if single operations failed. */
+  /** Status of the batch as a whole; OK even if single operations failed. */
   1: optional Status status
   /** One an operation, in order. */
   2: optional list<OperationResult> results = []
@@ -253,7 +253,7 @@ struct ExecuteStrictReply {
   2: optional ExecuteReply batch
 }
 
-/** Which storage node to visit for each bucket. */
+/** Asks for a storage node to visit for each bucket. */
 struct GetBucketNodes {
   1: optional i64 state_version = 0
   /** Every bucket that this distributor owns and that holds something. */
@@ -261,7 +261,7 @@ struct GetBucketNodes {
   3: optional list<i64> buckets = []
   /** The answer names the buckets as they are now, with `epoch` and `stable_us`. */
   4: optional bool for_changes = false
-  /** Storage nodes that are named only for buckets that nobody else can be asked for. */
+  /** Storage nodes to be named only for buckets without another in-sync replica. */
   5: optional list<i32> avoid = []
 }
 
@@ -270,11 +270,11 @@ struct BucketNode {
   2: optional Status status
   /** Index of a storage node with an in-sync replica. */
   3: optional i32 node = 0
-  /** For changes: of the replica set. */
+  /** For changes: epoch of the replica set. */
   4: optional i64 epoch = 0
   /** For changes: all writes up to here have ended, and later ones have later timestamps. */
   5: optional i64 stable_us = 0
-  /** No replica is intact: what is left of the bucket may be read there. */
+  /** No replica is intact: the remaining documents may be read on this node. */
   6: optional bool even_damaged = false
 }
 
@@ -294,9 +294,9 @@ struct StorageOperation {
   4: optional string id = ""
   5: optional binary header = ""
   6: optional binary body = ""
-  /** Epoch of the replica set under which it is sent; refused if the replica knows a newer one. */
+  /** Epoch of the replica set that the sender uses; refused if the replica knows a newer one. */
   7: optional i64 epoch = 0
-  /** 12 bytes, of `id`. */
+  /** Global id of `id`, 12 bytes. */
   8: optional binary gid = ""
   /** Get: leave the body out. */
   9: optional bool header_only = false
@@ -305,12 +305,12 @@ struct StorageOperation {
   /** Put, remove: that entry's id. */
   11: optional string token_entry = ""
   12: optional Durability durability = Durability.DEFAULT
-  /** Put, remove: done only if the newest version is the one of `read_us` (0: none), else TEST_AND_SET_FAILED. */
+  /** Put, remove: applied only if the newest version is the one of `read_us` (0: none), else TEST_AND_SET_FAILED. */
   13: optional bool compare = false
   14: optional i64 read_us = 0
   /** Get: what verifies is given even if the bucket is damaged here; otherwise the answer is CORRUPTION then. */
   15: optional bool even_damaged = false
-  /** Put: another replica has taken it; refused for lack of space only where merges are refused, too. */
+  /** Put: another replica has applied it; refused for lack of space only where merges are refused, too. */
   16: optional bool is_elsewhere = false
 }
 
@@ -321,9 +321,9 @@ struct Apply {
   3: optional list<StorageOperation> operations = []
   /** From its arrival; after that the answer to a get may be BUSY. 0: for ever. */
   4: optional i64 timeout_us = 0
-  /** How many of the operations nobody waits for (priority BACKGROUND). */
+  /** Number of the operations with priority BACKGROUND. */
   5: optional i64 in_background = 0
-  /** Rises from message to message of a distributor, so that a copy of one is recognised. 0: not numbered. */
+  /** Number that rises with each message of a distributor, so that duplicates are recognised. 0: not numbered. */
   6: optional i64 number = 0
 }
 
@@ -334,7 +334,7 @@ struct ApplyReply {
   3: optional i64 state_version = 0
 }
 
-/** What a replica of a bucket holds. */
+/** Content of a replica of a bucket. */
 struct BucketInfo {
   1: optional i64 entries = 0
   2: optional i64 documents = 0
@@ -359,12 +359,12 @@ struct GetBucketInfo {
    *  more or fewer bits if need be. */
   3: optional bool all = false
   4: optional list<i64> buckets = []
-  /** Of all these, the damaged ones, and those above one of the limits below. */
+  /** Of these buckets, only damaged ones and those above one of the limits below. */
   5: optional bool only_damaged = false
   /** 0: no limit. */
   6: optional i64 entries_limit = 0
   7: optional i64 bytes_limit = 0
-  /** The fleet controller asks: all buckets, whoever owns them; nothing is taken over. */
+  /** Question of the fleet controller: all buckets of any owner; the replica sets stay as they are. */
   8: optional bool census = false
   /** With only_damaged: also buckets with removed entries that are older (0: none), or more tokens (0: any number). */
   9: optional i64 removes_before_us = 0
@@ -376,7 +376,7 @@ struct BucketReport {
   1: optional i64 bucket = 0
   2: optional BucketInfo info
   3: optional ReplicaSet replica_set
-  /** The replica has lost something, and nobody has made it good yet. */
+  /** The replica has lost documents and is not repaired yet. */
   4: optional bool damaged = false
   /** Removed entries, and tokens, before these times are dropped; 0: none are. */
   5: optional i64 forgotten_removes_us = 0
@@ -390,7 +390,7 @@ struct GetBucketInfoReply {
   1: optional Status status
   2: optional list<BucketReport> reports = []
   3: optional i64 state_version = 0
-  /** How full the disk is. 0: not said; 1: normal; 2: warn; 3: throttle; 4: no writes of clients; 5: only removes. */
+  /** Stage of the disk. 0: not reported; 1: normal; 2: warn; 3: throttle; 4: no writes of clients; 5: only removes. */
   4: optional i32 space_stage = 0
   /** What was measured, the limit, and the setting. */
   5: optional string space_reason = ""
@@ -401,7 +401,7 @@ struct GetBucketInfoReply {
 struct BucketReplicaSet {
   1: optional i64 bucket = 0
   2: optional ReplicaSet replica_set
-  /** The replica was merged from an intact one, which holds `intact`: if it holds the same, it is no longer damaged. */
+  /** The replica was merged from an intact one with the content `intact`: if its content is equal, it is repaired. */
   3: optional bool repaired = false
   4: optional BucketInfo intact
   /** All members hold the same, and from now on none of the removed entries (of the tokens) that are older. */
@@ -430,7 +430,7 @@ struct MergeBucket {
   2: optional i32 distributor = 0
   3: optional i64 bucket = 0
   4: optional list<i32> sources = []
-  /** Those of `sources` that are not members of the replica set. */
+  /** Members of `sources` that are not in the replica set. */
   5: optional list<i32> outsiders = []
   /** The receiver's content becomes what all members have: tokens of writes that lose are cancelled. */
   6: optional bool decides = false
@@ -438,7 +438,7 @@ struct MergeBucket {
   7: optional i64 time_limit_ms = 0
   /** Nothing is missing or differs: the bucket only gets other places. */
   8: optional bool only_moves = false
-  /** Of the replica set; 0: unknown. A receiver that has a newer one refuses. */
+  /** Epoch of the replica set; 0: unknown. A receiver with a newer one refuses. */
   9: optional i64 epoch = 0
 }
 
@@ -446,7 +446,7 @@ struct MergeBucketReply {
   1: optional Status status
   2: optional i64 entries_copied = 0
   3: optional i64 bytes_copied = 0
-  /** Of the receiver afterwards. */
+  /** Content of the receiver afterwards. */
   4: optional BucketInfo info
   5: optional i64 state_version = 0
   /** Sources whose replicas have lost something. */
@@ -466,23 +466,23 @@ struct DeleteBucketsReply {
   3: optional i64 state_version = 0
 }
 
-/** Replaces a bucket by its two halves, which take over its replica set; fine if that happened before. */
+/** Replaces a bucket by its two halves, which get its replica set; OK if that happened before. */
 struct SplitBucket {
   1: optional i64 state_version = 0
   2: optional i32 distributor = 0
   3: optional i64 bucket = 0
-  /** Of the replica set that the sender knows; refused if the replica knows a newer one. */
+  /** Epoch of the replica set that the sender knows; refused if the replica knows a newer one. */
   4: optional i64 epoch = 0
 }
 
 struct SplitBucketReply {
   1: optional Status status
-  /** Of the halves. */
+  /** Contents of the halves. */
   2: optional list<BucketReport> reports = []
   3: optional i64 state_version = 0
 }
 
-/** The reverse: replaces the two halves, which have the same replica set, by `parent`; fine if that happened before. */
+/** The reverse: replaces the two halves, which have the same replica set, by `parent`; OK if that happened before. */
 struct JoinBuckets {
   1: optional i64 state_version = 0
   2: optional i32 distributor = 0
@@ -496,7 +496,7 @@ struct JoinBucketsReply {
   3: optional i64 state_version = 0
 }
 
-/** Documents of a bucket that their types do not want to keep, by the receiver's clock. */
+/** Asks for the documents of a bucket that their types do not keep, by the receiver's clock. */
 struct FindGarbage {
   1: optional i64 state_version = 0
   2: optional i32 distributor = 0
@@ -507,7 +507,7 @@ struct FindGarbage {
 struct FindGarbageReply {
   1: optional Status status
   2: optional list<string> ids = []
-  /** Of the documents, in the order of `ids`. */
+  /** Timestamps of the documents, in the order of `ids`. */
   3: optional list<string> types = []
   /** There may be more than these. */
   4: optional bool more = false
@@ -550,7 +550,7 @@ struct ListEntriesReply {
   4: optional bool damaged = false
   /** They are as the request wanted them by group. */
   5: optional bool by_group = false
-  /** What the replica has dropped, and the epoch of its replica set. */
+  /** Entries that the replica has dropped, and the epoch of its replica set. */
   6: optional i64 forgotten_removes_us = 0
   7: optional i64 forgotten_tokens_us = 0
   8: optional i64 forgotten_checksum = 0
@@ -568,12 +568,12 @@ struct FetchEntries {
 
 struct FetchEntriesReply {
   1: optional Status status
-  /** How many of `gids` were dealt with; ask again for the rest. */
+  /** Number of `gids` that the answer covers; ask again for the rest. */
   2: optional i64 done = 0
   3: optional binary docblock = ""
   /** Some of `gids` may have been lost. */
   4: optional bool damaged = false
-  /** With BUSY: how long until this node may send data of merges again. */
+  /** With BUSY: time until this node may send data of merges again. */
   5: optional i64 wait_us = 0
 }
 
@@ -603,7 +603,7 @@ struct NodeLatency {
   1: optional i32 node = 0
   2: optional i64 read_us = 0
   3: optional i64 write_us = 0
-  /** Medians of the other storage nodes. */
+  /** Medians over the other storage nodes. */
   4: optional i64 peers_read_us = 0
   5: optional i64 peers_write_us = 0
   /** Much slower than its peers. */
@@ -625,7 +625,7 @@ struct PollReply {
   9: optional i64 buckets_out_of_sync = 0
   /** Distributor: buckets that cannot be served now. */
   10: optional i64 buckets_unavailable = 0
-  /** Buckets that have lost something here; distributor: on one of their replicas. */
+  /** Buckets that have lost documents on this node; distributor: on one of their replicas. */
   11: optional i64 buckets_damaged = 0
   /** The highest pending cluster state that the node is prepared for. */
   12: optional i64 pending_version = 0
@@ -638,7 +638,7 @@ struct PollReply {
   16: optional list<string> config_errors = []
   /** The node's monotonic clock when it answered. */
   17: optional i64 clock_us = 0
-  /** Distributor: of the storage nodes that it has asked something lately. */
+  /** Distributor: latencies of the storage nodes that it has sent requests lately. */
   18: optional list<NodeLatency> latencies = []
   /** What the process was started as, "storage.2"; also told with a refusal. */
   19: optional string node = ""
@@ -685,7 +685,7 @@ struct NodeStatus {
   5: optional PollReply last
   /** -1: never. */
   6: optional i64 answered_us_ago = -1
-  /** What an operator wants: "retired: reason (who)". */
+  /** State wanted by an operator: "retired: reason (who)". */
   7: optional string wanted = ""
   /** Storage nodes: in the distribution; empty: in none. */
   8: optional string group = ""
@@ -702,7 +702,7 @@ struct GetStatusReply {
   1: optional Status status
   2: optional ClusterInfo info
   3: optional list<NodeStatus> nodes = []
-  /** Of the newest line of the cluster's history; 0: there is none. */
+  /** Time of the newest line of the cluster's history; 0: there is none. */
   4: optional i64 changed_unix_us = 0
 }
 
@@ -726,7 +726,7 @@ enum NodeAction {
   CAPACITY = 8,
   /** Nothing but the question whether it could be stopped. */
   STOP = 9,
-  /** Of the whole cluster: single buckets are kept elsewhere, so that all nodes are equally full. */
+  /** Changes the whole cluster: single buckets are kept elsewhere, so that all nodes are equally full. */
   BALANCE = 10,
 }
 
@@ -740,14 +740,14 @@ struct MovementPlan {
   6: optional list<string> notes = []
 }
 
-/** A change of nodes by an operator. Any distributor takes it, the fleet controller decides. */
+/** A change of nodes by an operator. Any distributor accepts it; the fleet controller decides. */
 struct ChangeNodes {
   1: optional NodeAction action = NodeAction.UNKNOWN
   /** "storage.2"; to add one: "storage" or "distributor". */
   2: optional list<string> nodes = []
-  /** Of a node that is added, or of the one that replaces another. */
+  /** Address of a node that is added, or that replaces another. */
   3: optional string address = ""
-  /** Of a storage node that is added; empty: the only group. */
+  /** Group of a storage node that is added; empty: the only group. */
   4: optional string group = ""
   /** Relative weight in the placement; empty: 1. */
   5: optional string capacity = ""
@@ -758,7 +758,7 @@ struct ChangeNodes {
   9: optional bool force = false
   /** Balance: the largest max/mean of bytes, empty: 1.02; "off": no exceptions. */
   10: optional string balance_to = ""
-  /** Only if changed_unix_us of GetStatusReply is unchanged_since_us still; TEST_AND_SET_FAILED otherwise. */
+  /** Carried out only if changed_unix_us of GetStatusReply is still unchanged_since_us, else TEST_AND_SET_FAILED. */
   11: optional bool if_unchanged = false
   12: optional i64 unchanged_since_us = 0
 }
@@ -784,7 +784,7 @@ struct Setting {
   6: optional string value = ""
   7: optional string used_by = ""
   8: optional string meaning = ""
-  /** The value as most nodes that use it have it; empty: none of them has said. */
+  /** Value that most nodes of its users have; empty: no node has reported it. */
   9: optional string in_force = ""
   /** "live configuration", "configuration file" or "built in". */
   10: optional string source = ""
@@ -826,7 +826,7 @@ struct ChangeConfig {
   4: optional bool revert = false
   5: optional string who = ""
   6: optional bool dry_run = false
-  /** Only if the configuration is of `version` still; TEST_AND_SET_FAILED otherwise. */
+  /** Carried out only if the configuration still has `version`, else TEST_AND_SET_FAILED. */
   7: optional bool if_version = false
   8: optional i64 version = 0
 }
@@ -886,7 +886,7 @@ struct CreateVisitor {
   8: optional i64 buckets_at_once = 0
   /** The visitor needs at least this schema version. */
   9: optional i64 schema_version = 0
-  /** Which fields the visitor is given, as in Operation.field_set; empty: all. */
+  /** Fields that the visitor gets, as in Operation.field_set; empty: all. */
   10: optional string field_set = ""
   /** Only versions written at or after this time. */
   11: optional i64 from_us = 0
@@ -894,7 +894,7 @@ struct CreateVisitor {
   12: optional i64 to_us = 0
   /** Removed documents too, as entries without content. */
   13: optional bool include_removed = false
-  /** Which visitors begin first when there are too many. */
+  /** With too many visitors, those of higher priority begin first. */
   14: optional Priority priority = Priority.DEFAULT
   /** Only documents in this part of the bucket tree, both ends included; 0 and 0: all of it. */
   15: optional i64 first_position = 0
@@ -903,12 +903,12 @@ struct CreateVisitor {
   20: optional bool header_only = false
   /** Each bucket as it was when the visitor began with it. */
   21: optional bool snapshot = false
-  /** A bucket that has lost something on the node is refused (NOT_READY), but for those of even_damaged. */
+  /** Buckets that have lost documents on the node are refused (NOT_READY), except those of even_damaged. */
   22: optional bool refuses_damaged = false
   23: optional list<i64> even_damaged = []
-  /** Visitors of one visit or job have the same number, and share what it gets of the node's time. 0: it does not say. */
+  /** Number that all visitors of one visit or job have: they share its part of the node's time. 0: none. */
   24: optional i64 group = 0
-  /** Of the group: it gets time in proportion to this, beside other groups of its priority. 0: the default, 10. */
+  /** Weight of the group: its share of time beside other groups of its priority. 0: the default, 10. */
   25: optional i64 weight = 0
 }
 
@@ -925,7 +925,7 @@ struct VisitorEvent {
   /** The bucket was read to its end, or `status` says why not. */
   4: optional bool bucket_done = false
   5: optional Status status
-  /** With bucket_done: what the visitor says of the bucket. */
+  /** With bucket_done: result of the visitor for the bucket. */
   6: optional binary result = ""
   /** With bucket_done: documents there were in the bucket. */
   7: optional i64 documents_read = 0
@@ -985,11 +985,11 @@ struct BucketChanges {
   3: optional binary docblock = ""
   /** The new position. */
   4: optional i64 after_us = 0
-  /** Of all entries up to it. */
+  /** Checksum of all entries up to the position. */
   5: optional i64 checksum = 0
   /** There is more up to `until_us`. */
   6: optional bool more = false
-  /** Begins anew, as what was given before may have had gaps. */
+  /** The answer begins again from the start, as earlier answers may have had gaps. */
   7: optional bool again = false
   /** Removes that the subscriber has not been given are forgotten. */
   8: optional bool resync = false
@@ -1015,7 +1015,7 @@ struct ReadChangesReply {
 // ---------------------------------------------------------------------------------------------------------------------
 // Jobs
 
-/** How the tuples of map tasks get to where they are reduced. */
+/** Way of the tuples from map tasks to reduce tasks. */
 enum Shuffle {
   /** Chosen by the system. */
   AUTO = 0,
@@ -1035,10 +1035,10 @@ struct RowTarget {
   3: optional string name = ""
 }
 
-/** One MapReduce of a job that has several, or that puts documents. */
+/** One MapReduce of a job with several passes, or of a job that puts documents. */
 struct JobPass {
   1: optional string application = ""
-  /** Of the first pass; of others what follows from the pass before, or empty. */
+  /** Type of the first pass's documents; in later passes the type of the pass before, or empty. */
   2: optional string document_type = ""
   3: optional string selection = ""
   4: optional list<Parameter> parameters = []
@@ -1058,13 +1058,13 @@ struct JobSpec {
   8: optional Shuffle shuffle = Shuffle.AUTO
   /** How it runs, not what it computes: limits and throttle. What is not named is at its default. */
   9: optional list<Parameter> settings = []
-  /** Only what changed since the last job of the same is read, where that is still known. */
+  /** Reads only documents that changed since the last equal job, where that is still known. */
   10: optional bool incremental = false
   /** Each but the first reads what the one before put. If there are any, 1 to 4 are empty. */
   11: optional list<JobPass> passes = []
 }
 
-/** A document that the map function of a job failed on, and why. */
+/** A document on which the map function of a job failed, and the error. */
 struct DeadLetter {
   1: optional string document = ""
   2: optional string error = ""
@@ -1140,7 +1140,7 @@ struct JobStatus {
   23: optional i64 epoch = 0
   /** Said by the process that runs it, and not read from its record. */
   24: optional bool live = false
-  /** Documents that the map function failed on; part of documents_read. */
+  /** Documents on which the map function failed; part of documents_read. */
   25: optional i64 dead_letters = 0
   /** If they were asked for. */
   26: optional list<DeadLetter> dead_letter_list = []
@@ -1148,7 +1148,7 @@ struct JobStatus {
   27: optional list<Parameter> settings = []
   /** What it waits for most. */
   28: optional string bound_by = ""
-  /** Estimate of the time that is left, and by how much it may be wrong; 0: none. */
+  /** Estimate of the remaining time, and its error; 0: none. */
   29: optional i64 left_us = 0
   30: optional i64 left_error_us = 0
   /** Tuples that tasks put or sent, without repeated tasks. */
@@ -1158,7 +1158,7 @@ struct JobStatus {
   /** Times that another process has gone on with it. */
   34: optional i64 taken_over = 0
   // From here on for distributors that may have to go on with the job.
-  /** Of the record; rises with every change of it. */
+  /** Version of the record, which rises with every change. */
   35: optional i64 revision = 0
   36: optional i64 owner_id = 0
   37: optional i64 run = 0
@@ -1167,21 +1167,21 @@ struct JobStatus {
   40: optional bool cancel_wanted = false
   41: optional string resume = ""
   42: optional string expected = ""
-  /** Of documents_read, those that an earlier job had read and this one did not. */
+  /** Part of documents_read that an earlier job had read and this one did not. */
   43: optional i64 documents_reused = 0
-  /** Passes that are done. All numbers above but times, dead letters and busy_us are of the pass after them. */
+  /** Number of passes that are done. All numbers above except times, dead letters and busy_us belong to the next pass. */
   44: optional list<PassStatus> passes_done = []
-  /** Rows that became documents of the type that the pass names. */
+  /** Rows that became documents of the pass's type. */
   45: optional i64 documents_put = 0
-  /** Documents of that name that are no rows any more. */
+  /** Documents of that name without a row, which were removed. */
   46: optional i64 documents_removed = 0
   /** `run` when the pass began. */
   47: optional i64 pass_run = 0
-  /** Of an application of a plugin; all of its tasks have the same. */
+  /** Version of an application of a plugin; all tasks of the job have the same. */
   48: optional string application_version = ""
-  /** Of busy_us, processors worked for tasks; 0: the job has no cpu_max. */
+  /** Part of busy_us in which processors worked for tasks; 0: the job has no cpu_max. */
   49: optional i64 processor_us = 0
-  /** Of a job with several passes, in place of application_version: one for each pass. */
+  /** Job with several passes: one version for each pass, in place of application_version. */
   50: optional list<string> application_versions = []
   /** When the results are removed; 0: never, or there are none. */
   51: optional i64 results_until_unix_us = 0
@@ -1205,13 +1205,13 @@ struct ListJobs {
   1: optional string job_id = ""
   /** With an id: the answer comes when the job has ended, or after so long. */
   2: optional i64 wait_us = 0
-  /** With an id: results that the process holds, from this one on, at least one of them. */
+  /** With an id: number of the first result to return; at least one result is returned. */
   3: optional i64 results_from = 0
-  /** About so many bytes of results; 0: none. */
+  /** Approximate maximum bytes of results; 0: none. */
   4: optional i64 results_bytes_max = 0
-  /** Also what the store knows of jobs that this process does not run. */
+  /** Also returns the records of jobs that this process does not run. */
   5: optional bool records = false
-  /** With an id: with the list of documents that the map function failed on. */
+  /** With an id: returns the documents on which the map function failed, too. */
   6: optional bool dead_letters = false
 }
 
@@ -1237,7 +1237,7 @@ enum JobAction {
   RESUME = 2,
   CANCEL = 3,
   SET = 4,
-  /** The job has ended: its record, its results and what else there is of it are removed. */
+  /** For a job that has ended: removes its record, its results and all its other documents. */
   REMOVE = 5,
   /** The job has ended: its results are removed. */
   REMOVE_RESULTS = 6,
@@ -1262,7 +1262,7 @@ struct PluginFunction {
   2: optional string help = ""
   /** Else a visitor. */
   3: optional bool is_application = false
-  /** Of an application. */
+  /** Version of an application. */
   4: optional string version = ""
 }
 
@@ -1273,7 +1273,7 @@ struct PluginLibrary {
   3: optional list<PluginFunction> functions = []
 }
 
-/** What the libraries of this node's plugin directory offer. */
+/** Asks for the visitors and applications in the libraries of this node's plugin directory. */
 struct ListPlugins {
 }
 
@@ -1284,11 +1284,11 @@ struct ListPluginsReply {
 
 enum BucketTroubleKind {
   UNKNOWN = 0,
-  /** Too few replicas, or they are being made equal or moved. Goes away by itself. */
+  /** There are too few replicas, or they are being merged or moved. No action is needed. */
   OUT_OF_SYNC = 1,
-  /** A replica has lost something, and is made anew from an intact one. */
+  /** A replica has lost documents and is restored from an intact one. */
   DAMAGED = 2,
-  /** All replicas have lost something, and nobody knows what. */
+  /** All replicas have lost documents. */
   LOST = 3,
   /** Cannot be served: its newest documents may be on a node that is down. */
   UNAVAILABLE = 4,
@@ -1303,7 +1303,7 @@ struct BucketTrouble {
   6: optional list<i32> filling = []
 }
 
-/** The buckets of the receiver that are not as they should be. NOT_READY if it does not know them yet. */
+/** Asks for the unhealthy buckets of the receiver. NOT_READY if it does not know them yet. */
 struct ListTroubles {
   /** UNKNOWN: all. */
   1: optional BucketTroubleKind at_least = BucketTroubleKind.UNKNOWN
@@ -1329,7 +1329,7 @@ struct AcceptLoss {
 
 struct AcceptLossReply {
   1: optional Status status
-  /** Of each bucket: NOT_FOUND if the receiver does not own it, INVALID_ARGUMENT if an intact replica is there. */
+  /** One for each bucket: NOT_FOUND if the receiver does not own it, INVALID_ARGUMENT if there is an intact replica. */
   2: optional list<Status> statuses = []
 }
 
@@ -1346,7 +1346,7 @@ struct CheckWithoutReply {
   1: optional Status status
   2: optional i64 buckets = 0
   3: optional i64 unavailable = 0
-  /** Of some of them: "bucket: why". */
+  /** Some of them: "bucket: reason". */
   4: optional list<string> reasons = []
   5: optional i64 state_version = 0
 }
@@ -1369,7 +1369,7 @@ struct RecoverStateReply {
   5: optional string state = ""
   6: optional string distribution = ""
   7: optional i64 state_version = 0
-  /** Of the state that is published next: above all that any node may know. */
+  /** Version of the state that is published next: above all versions that any node may know. */
   8: optional i64 next_version = 0
   9: optional i64 term = 0
   10: optional i64 schema_version = 0
@@ -1394,17 +1394,17 @@ enum ReplicaRole {
 struct BucketReplica {
   1: optional i32 node = 0
   2: optional ReplicaRole role = ReplicaRole.UNKNOWN
-  /** Has lost something that nobody has made good yet. */
+  /** The replica has lost documents and is not repaired yet. */
   3: optional bool damaged = false
   /** Why the rest is not known: the node is not up, does not answer, or does not have the replica (NOT_FOUND). */
   4: optional Status status
   5: optional BucketInfo info
   /** As it is written down on the node. */
   6: optional ReplicaSet replica_set
-  /** With ShowBucket.id: of the document on this replica. NOT_FOUND: there is none; a timestamp says when it was removed. */
+  /** With ShowBucket.id: status of the document on this replica. NOT_FOUND: there is none; the timestamp is that of its removal. */
   7: optional Status document
   8: optional i64 timestamp_us = 0
-  /** Of the document's header and body part; equal content has an equal one. */
+  /** Checksum of the document's header and body part: equal for equal content. */
   9: optional i64 checksum = 0
   /** As it is on the node: now and then with more or fewer bits than BucketView.bucket. */
   10: optional i64 bucket = 0
@@ -1424,7 +1424,7 @@ struct BucketView {
  *  NOT_FOUND if nothing is known of it. */
 struct ShowBucket {
   1: optional i64 bucket = 0
-  /** Instead: the bucket of this document, and the document on each replica. */
+  /** Alternative to `bucket`: the bucket of this document, and the document on each replica. */
   2: optional string id = ""
 }
 
@@ -1483,7 +1483,7 @@ service StorageService {
   ListPluginsReply listPlugins(1: ListPlugins request)
 }
 
-/** Of every node, for the fleet controller. */
+/** Service of every node, for the fleet controller. */
 service NodeService {
   PollReply poll(1: Poll request)
 }
