@@ -29,16 +29,7 @@ Result<ExportOptions> options_of(const ExportArgs& args) {
   options.priority = args.priority == "high"     ? ClientPriority::High
                      : args.priority == "normal" ? ClientPriority::Normal
                                                  : ClientPriority::Background;
-  const std::int64_t now_us = SystemClock().wall_now().us;
-  if (!args.from.empty()) {
-    FJORD_TRY_ASSIGN(options.from, parse_time(args.from, now_us));
-  }
-  if (!args.to.empty()) {
-    FJORD_TRY_ASSIGN(options.to, parse_time(args.to, now_us));
-  }
-  if (!args.slice.empty()) {
-    FJORD_TRY_ASSIGN(options.slice, parse_slice(args.slice));
-  }
+  FJORD_TRY(parse_part(args, options));
   return options;
 }
 

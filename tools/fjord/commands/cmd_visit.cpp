@@ -40,16 +40,7 @@ Result<VisitOptions> options_of(const VisitArgs& args) {
   options.priority = args.priority == "high"                 ? ClientPriority::High
                      : args.priority == "normal" || is_short ? ClientPriority::Normal
                                                              : ClientPriority::Background;
-  const std::int64_t now_us = SystemClock().wall_now().us;
-  if (!args.from.empty()) {
-    FJORD_TRY_ASSIGN(options.from, parse_time(args.from, now_us));
-  }
-  if (!args.to.empty()) {
-    FJORD_TRY_ASSIGN(options.to, parse_time(args.to, now_us));
-  }
-  if (!args.slice.empty()) {
-    FJORD_TRY_ASSIGN(options.slice, parse_slice(args.slice));
-  }
+  FJORD_TRY(parse_part(args, options));
   if (!args.resume.empty()) {
     FJORD_TRY_ASSIGN(options.resume, read_small_file(args.resume));
   }

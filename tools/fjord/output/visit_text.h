@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "fjord/common/clock.h"
 #include "fjord/common/result.h"
 #include "fjord/document/timestamp.h"
 #include "fjord/library/visit.h"
@@ -14,6 +15,23 @@ namespace fjord::cli {
 Result<Timestamp> parse_time(const std::string& text, std::int64_t now_us);
 /// Parses "k/n" with 1 <= k <= n. Errors: InvalidArgument.
 Result<VisitSlice> parse_slice(const std::string& text);
+
+/// Sets `from`, `to` and `slice` of the options of a visit or an export from the arguments of the same names. Errors:
+/// those of parse_time() and parse_slice().
+template <typename Args, typename Options>
+Status parse_part(const Args& args, Options& options) {
+  const std::int64_t now_us = SystemClock().wall_now().us;
+  if (!args.from.empty()) {
+    FJORD_TRY_ASSIGN(options.from, parse_time(args.from, now_us));
+  }
+  if (!args.to.empty()) {
+    FJORD_TRY_ASSIGN(options.to, parse_time(args.to, now_us));
+  }
+  if (!args.slice.empty()) {
+    FJORD_TRY_ASSIGN(options.slice, parse_slice(args.slice));
+  }
+  return Status::ok();
+}
 
 /// Returns lines for people that say which buckets were read or skipped, and why.
 std::string explain_text(const VisitStatistics& visit, double seconds);
