@@ -55,7 +55,7 @@ class DistributorNode::Impl {
     if (controllers_.empty()) controllers_.push_back(options_.fleet_controller);
   }
 
-  ~Impl() { executor_.reset(); }
+  ~Impl() { end_executor(executor_); }
 
   const rpc::SnapshotHolder& snapshots() const { return snapshots_; }
 

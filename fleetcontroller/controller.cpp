@@ -36,7 +36,7 @@ Controller::Controller(const FleetControllerOptions& options, Runtime& runtime, 
 
 Controller::~Controller() {
   store_.leave();
-  executor_.reset();
+  end_executor(executor_);
 }
 
 void Controller::start() {

@@ -106,11 +106,11 @@ class VisitorService::Impl {
 
   ~Impl() {
     mailbox_.close();
-    executor_.reset();
+    end_executor(executor_);
     for (auto& [id, record] : records_) record.visitor->cancel();
     for (auto& [id, run] : runs_) {
       run.mailbox.close();
-      run.executor.reset();
+      end_executor(run.executor);
     }
     ended_.clear();
   }

@@ -117,7 +117,7 @@ class StoredJobRecords::Impl {
         sink_(client_, kTaskPutTimeout) {}
   ~Impl() {
     mailbox_.close();
-    executor_.reset();
+    end_executor(executor_);
     for (auto& [id, session] : sessions_) session->abandon();
   }
 

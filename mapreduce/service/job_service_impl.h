@@ -54,7 +54,7 @@ class JobService::Impl {
        const ApplicationRegistry& applications, JobRecords& records);
   ~Impl() {
     mailbox_.close();
-    executor_.reset();
+    end_executor(executor_);
     for (auto& [id, job] : jobs_) {
       if (job.runner != nullptr) job.runner->abandon();
     }

@@ -270,5 +270,31 @@ FJORD_EXECUTOR_CASE("destroying an executor drops what did not run, once, even i
   CHECK(ran <= 100);
 }
 
+/// Opens its gate when it is destroyed.
+class OpensWhenDestroyed {
+ public:
+  explicit OpensWhenDestroyed(std::atomic<bool>& destroyed) : destroyed_(destroyed) {}
+  ~OpensWhenDestroyed() { destroyed_ = true; }
+
+ private:
+  std::atomic<bool>& destroyed_;
+};
+
+TEST_CASE("a task can post through the owner's pointer while end_executor() waits for it") {
+  ThreadFixture fixture;
+  std::unique_ptr<Executor> executor = fixture.scheduler().make_executor("one");
+  Gate started;
+  std::atomic<bool> refused = false;
+  executor->post([&] {
+    started.open();
+    // An executor that is being destroyed drops what is posted, at once.
+    while (!refused) executor->post([held = std::make_unique<OpensWhenDestroyed>(refused)] {});
+  });
+  fixture.wait_for(started);
+  end_executor(executor);
+  CHECK(refused);
+  CHECK(executor == nullptr);
+}
+
 }  // namespace
 }  // namespace fjord

@@ -34,7 +34,7 @@ class Candidate {
   }
   ~Candidate() {
     store_->leave();
-    executor_.reset();
+    end_executor(executor_);
   }
 
   /// Waits until `wanted` holds for the last leadership report.

@@ -293,7 +293,7 @@ class SimCluster::ClientProcess final : public Process {
   }
   void end() override {
     client_.reset();
-    executor_.reset();
+    end_executor(executor_);
   }
 
  private:

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <memory>
+
 #include "fjord/common/clock.h"
 #include "fjord/common/unique_function.h"
 
@@ -20,5 +22,14 @@ class Executor {
   /// Returns true inside one of this executor's tasks.
   virtual bool is_current() const = 0;
 };
+
+/// Destroys `executor`, then makes it null.
+///
+/// A task that still runs meanwhile may post through `executor`. The reset() of a unique_ptr is wrong for that: it makes
+/// the pointer null before it waits for the task.
+inline void end_executor(std::unique_ptr<Executor>& executor) {
+  delete executor.get();
+  static_cast<void>(executor.release());
+}
 
 }  // namespace fjord
