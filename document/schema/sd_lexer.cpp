@@ -13,6 +13,8 @@ bool is_word_char(char c) {
 
 }  // namespace
 
+std::string SdPosition::to_string() const { return fmt::format("text {}, line {}, column {}", text, line, column); }
+
 std::string SdToken::to_string() const {
   switch (kind) {
     case Kind::End:

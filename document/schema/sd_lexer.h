@@ -1,11 +1,18 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
-#include "sd_parser.h"
-
 namespace fjord {
+
+struct SdPosition {
+  std::size_t text = 0;  ///< Number of the schema text, from 1.
+  std::size_t line = 1;
+  std::size_t column = 1;
+
+  std::string to_string() const;  ///< "text 1, line 2, column 3"
+};
 
 struct SdToken {
   enum class Kind { Word, String, Symbol, End, Bad };

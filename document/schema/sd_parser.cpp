@@ -4,11 +4,8 @@
 #include <fmt/format.h>
 
 #include "fjord/document/document_format.h"
-#include "sd_lexer.h"
 
 namespace fjord {
-
-std::string SdPosition::to_string() const { return fmt::format("text {}, line {}, column {}", text, line, column); }
 
 void SdWarnings::passed_over(std::string_view kind, const SdPosition& at) {
   const auto [known, added] = by_kind_.emplace(kind, lines_.size());

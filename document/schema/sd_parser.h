@@ -9,17 +9,10 @@
 
 #include "fjord/common/result.h"
 #include "fjord/document/document_type.h"
+#include "sd_lexer.h"
 
 /// Parses the syntax of schemas (.sd). DocumentTypeRepo::build() resolves names.
 namespace fjord {
-
-struct SdPosition {
-  std::size_t text = 0;  ///< Number of the schema text, from 1.
-  std::size_t line = 1;
-  std::size_t column = 1;
-
-  std::string to_string() const;  ///< "text 1, line 2, column 3"
-};
 
 struct SdType {
   std::string name;  ///< "array", "int", a struct's name
