@@ -55,6 +55,12 @@ struct Status {
   1: optional i32 code = 0
   /** For people: names the node, the value, the limit. */
   2: optional string message = ""
+  /** Node that reported the error or did not answer, "storage.2"; empty: not known. */
+  3: optional string node = ""
+  /** The limit that was exceeded, or the permitted values: "67108864", "1 to 256"; empty: none. */
+  4: optional string limit = ""
+  /** Setting that is wrong or that sets the limit, "mapreduce.task_memory_bytes"; empty: none. */
+  5: optional string setting = ""
 }
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -36,6 +36,16 @@ rpc::Request as_request(rpc::Execute batch, bool is_strict) {
   return rpc::Request(std::move(strict));
 }
 
+/// Adds to an error that a caller may repeat which distributor it is from, and to a write in doubt its key.
+Status with_what_is_known(Status status, const PendingOperation& operation) {
+  const RetryClass retry = retry_class(status.code());
+  if (retry == RetryClass::Done || retry == RetryClass::Permanent) return status;
+  ErrorDetails details;
+  if (operation.distributor) details.node = "distributor." + std::to_string(*operation.distributor);
+  if (operation.in_doubt) details.idempotency_key = operation.operation.token;
+  return status.with_details(std::move(details));
+}
+
 }  // namespace
 
 ClientMetrics::ClientMetrics(MetricRegistry& metrics)
@@ -98,10 +108,11 @@ void Dispatcher::submit(rpc::Operation operation, Duration timeout, AsyncClient:
   const bool is_too_much =
       before >= options_->pending_operations_max || bytes_before + pending->size > options_->pending_bytes_max;
   if (before > 0 && is_too_much && pending->invalid) {
-    pending->invalid =
-        Status(StatusCode::Busy, std::to_string(before) + " operations of " + std::to_string(bytes_before) +
-                                     " bytes are pending in this client (pending_operations_max, "
-                                     "pending_bytes_max)");
+    pending->invalid = Status(StatusCode::Busy,
+                              std::to_string(before) + " operations of " + std::to_string(bytes_before) +
+                                  " bytes are pending in this client (pending_operations_max, "
+                                  "pending_bytes_max)",
+                              {.limit = std::to_string(options_->pending_operations_max)});
     pending->operation.header = {};
     pending->operation.body = {};
     pending->operation.json = {};
@@ -178,6 +189,7 @@ void Dispatcher::route(const PendingPtr& operation) {
     retry_or_end(operation, false);
     return;
   }
+  operation->distributor = *owner;
   enqueue(channel_of(*snapshot, *owner, *operation), operation);
 }
 
@@ -531,7 +543,7 @@ void Dispatcher::end(const PendingPtr& ended, Status status, rpc::OperationResul
 
   OperationOutcome outcome;
   outcome.outcome = status.is_ok() ? Outcome::Applied : operation->in_doubt ? Outcome::InDoubt : Outcome::NotApplied;
-  outcome.status = std::move(status);
+  outcome.status = with_what_is_known(std::move(status), *operation);
   outcome.timestamp_us = result.timestamp_us;
   outcome.existed = result.existed;
   outcome.version_us = result.version_us;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "fjord/client/client.h"
 #include "fjord/common/clock.h"
@@ -31,6 +32,7 @@ struct PendingOperation {
   Place place = Place::Behind;
   bool in_doubt = false;  ///< An attempt was sent, and no answer since said whether it was applied.
   bool settled = false;
+  std::optional<std::uint16_t> distributor;  ///< The one that the last attempt went to.
   std::uint32_t attempts = 0;
   std::uint32_t busy_answers = 0;
   std::uint32_t failures = 0;              ///< Consecutive failures; determines the pause before the next attempt.

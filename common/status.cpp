@@ -64,6 +64,16 @@ bool is_transient(StatusCode code) {
   }
 }
 
+Status::Status(StatusCode code, std::string message, ErrorDetails details) : code_(code), message_(std::move(message)) {
+  if (code != StatusCode::Ok && details != ErrorDetails{})
+    details_ = std::make_shared<const ErrorDetails>(std::move(details));
+}
+
+const ErrorDetails& Status::details() const {
+  static const ErrorDetails none;
+  return details_ != nullptr ? *details_ : none;
+}
+
 std::string Status::to_string() const {
   std::string text(fjord::to_string(code_));
   if (!message_.empty()) text.append(": ").append(message_);
@@ -72,7 +82,19 @@ std::string Status::to_string() const {
 
 Status Status::with_context(std::string_view context) const {
   if (is_ok()) return *this;
-  return Status(code_, std::string(context).append(": ").append(message_));
+  Status status(code_, std::string(context).append(": ").append(message_));
+  status.details_ = details_;
+  return status;
+}
+
+Status Status::with_details(ErrorDetails more) const {
+  if (is_ok()) return *this;
+  const ErrorDetails& known = details();
+  if (!known.node.empty()) more.node = known.node;
+  if (!known.limit.empty()) more.limit = known.limit;
+  if (!known.setting.empty()) more.setting = known.setting;
+  if (!known.idempotency_key.empty()) more.idempotency_key = known.idempotency_key;
+  return Status(code_, message_, std::move(more));
 }
 
 }  // namespace fjord

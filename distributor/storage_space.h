@@ -47,7 +47,8 @@ class StorageSpace {
   Status check_put(const std::vector<std::uint16_t>& members) const {
     if (nodes_.empty()) return Status::ok();
     for (std::uint16_t node : members) {
-      if (stage(node) >= kRefuseExternal) return {StatusCode::NoSpace, describe(node)};
+      if (stage(node) < kRefuseExternal) continue;
+      return {StatusCode::NoSpace, describe(node), {.node = "storage." + std::to_string(node)}};
     }
     return Status::ok();
   }

@@ -46,8 +46,9 @@ void measure_part(std::string_view fields, Shape& shape) {
 void compare(std::string_view what, std::uint64_t value, const LimitThreshold& threshold, LimitCheck& check) {
   if (threshold.fail_above != 0 && value > threshold.fail_above) {
     if (check.status) {
-      check.status = Status(StatusCode::TooLarge,
-                            fmt::format("{}: {}; at most {} are allowed", what, value, threshold.fail_above));
+      check.status =
+          Status(StatusCode::TooLarge, fmt::format("{}: {}; at most {} are allowed", what, value, threshold.fail_above),
+                 {.limit = std::to_string(threshold.fail_above)});
     }
   } else if (threshold.warn_above != 0 && value > threshold.warn_above) {
     check.warnings.push_back({what, value, threshold.warn_above});

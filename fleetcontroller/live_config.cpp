@@ -90,10 +90,12 @@ Result<const SettingDeclaration*> known(std::string_view name) {
   if (const SettingDeclaration* setting = find_live_setting(name)) return setting;
   if (find_setting(name) != nullptr) {
     return Status(StatusCode::InvalidArgument,
-                  fmt::format("{} is set in the configuration file and takes effect at the start of a process", name));
+                  fmt::format("{} is set in the configuration file and takes effect at the start of a process", name),
+                  {.setting = std::string(name)});
   }
   return Status(StatusCode::InvalidArgument,
-                fmt::format("there is no setting \"{}\"; `fjord config list` shows all", name));
+                fmt::format("there is no setting \"{}\"; `fjord config list` shows all", name),
+                {.setting = std::string(name)});
 }
 
 }  // namespace
@@ -106,8 +108,8 @@ const SettingDeclaration* find_live_setting(std::string_view name) {
 Result<std::int64_t> parse_setting(const SettingDeclaration& setting, std::string_view text) {
   const Result<std::int64_t> value = parse_value(setting, text);
   if (value && *value >= setting.min && *value <= setting.max) return value;
-  return Status(StatusCode::InvalidArgument,
-                fmt::format("{}: \"{}\" is not {}", setting.name, text, expected(setting)));
+  return Status(StatusCode::InvalidArgument, fmt::format("{}: \"{}\" is not {}", setting.name, text, expected(setting)),
+                {.limit = expected(setting), .setting = std::string(setting.name)});
 }
 
 std::string setting_text(const SettingDeclaration& setting, std::int64_t value) {

@@ -246,10 +246,12 @@ void Controller::count_buckets(rpc::ChangeNodes request, rpc::Responder respond)
                 if (status) {
                   count->census.add(reply->reports);
                 } else {
-                  count->failure = Status(StatusCode::Unavailable, id.to_string() +
-                                                                       " does not tell how large its "
-                                                                       "buckets are: " +
-                                                                       status.to_string());
+                  count->failure = Status(StatusCode::Unavailable,
+                                          id.to_string() +
+                                              " does not tell how large its "
+                                              "buckets are: " +
+                                              status.to_string(),
+                                          {.node = id.to_string()});
                 }
                 done();
               });

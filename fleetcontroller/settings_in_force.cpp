@@ -141,12 +141,19 @@ Status check_rules(const SettingValues& before, const SettingValues& after, cons
     for (const SettingUser& user : users) {
       is_known = is_known || user.base.contains(std::string(rule.upper));
       const std::string broken = broken_at(rule, after, user);
-      if (!broken.empty()) return {StatusCode::InvalidArgument, fmt::format("{}: {}", user.name, broken)};
+      if (!broken.empty()) {
+        return {StatusCode::InvalidArgument,
+                fmt::format("{}: {}", user.name, broken),
+                {.node = user.name, .limit = std::string(rule.upper), .setting = std::string(rule.lower)}};
+      }
     }
     // The processes of a cluster do not report a setting that only the configuration file sets.
     if (is_known || find_live_setting(rule.upper) == nullptr) continue;
     const std::string broken = broken_at(rule, after, defaults);
-    if (!broken.empty()) return {StatusCode::InvalidArgument, broken};
+    if (!broken.empty()) {
+      return {
+          StatusCode::InvalidArgument, broken, {.limit = std::string(rule.upper), .setting = std::string(rule.lower)}};
+    }
   }
   return Status::ok();
 }

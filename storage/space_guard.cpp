@@ -114,10 +114,18 @@ std::uint64_t SpaceGuard::bytes_left() const {
 std::string SpaceGuard::explain() const {
   std::string text = fmt::format("{:.1f} % used, {} bytes free", percent_used(space_), space_.free_bytes);
   if (stage_ == SpaceStage::Normal) return text;
+  const ErrorDetails details = exceeded();
+  return text + fmt::format("; {} is {}", details.setting, details.limit);
+}
+
+ErrorDetails SpaceGuard::exceeded() const {
+  if (stage_ == SpaceStage::Normal) return {};
   const bool by_percent =
       percent_used(space_) >= static_cast<double>(percent_of(stage_, limits_) - limits_.hysteresis_percent);
-  if (by_percent) return text + fmt::format("; {} is {}", setting_of(stage_), percent_of(stage_, limits_));
-  return text + fmt::format("; storage_options.space_reserve_bytes is {}", limits_.reserve_bytes);
+  if (!by_percent) {
+    return {.limit = std::to_string(limits_.reserve_bytes), .setting = "storage_options.space_reserve_bytes"};
+  }
+  return {.limit = std::to_string(percent_of(stage_, limits_)), .setting = std::string(setting_of(stage_))};
 }
 
 }  // namespace fjord::storage

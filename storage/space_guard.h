@@ -53,6 +53,8 @@ class SpaceGuard {
   /// Returns the measured space and the setting that it exceeded, for example "97.3 % used, 1234567 bytes free;
   /// storage_options.space_refuse_all_percent is 97".
   std::string explain() const;
+  /// Returns this setting and its value.
+  ErrorDetails exceeded() const;
 
  private:
   SpaceStage stage_ = SpaceStage::Normal;

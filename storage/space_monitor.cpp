@@ -20,12 +20,14 @@ constexpr std::int64_t kPartOfReserve = 16;
 
 Status SpaceState::check_external(const std::string& node) const {
   if (stage < SpaceStage::RefuseExternal) return Status::ok();
-  return Status(StatusCode::NoSpace, node + " takes no writes but removes: " + reason);
+  return Status(StatusCode::NoSpace, node + " takes no writes but removes: " + reason,
+                {node, exceeded.limit, exceeded.setting});
 }
 
 Status SpaceState::check_merge(const std::string& node) const {
   if (stage < SpaceStage::RefuseAll) return Status::ok();
-  return Status(StatusCode::NoSpace, node + " takes no more from other replicas: " + reason);
+  return Status(StatusCode::NoSpace, node + " takes no more from other replicas: " + reason,
+                {node, exceeded.limit, exceeded.setting});
 }
 
 SpaceMonitor::SpaceMonitor(std::string directory, std::string node, Runtime& runtime,
@@ -74,7 +76,10 @@ void SpaceMonitor::measure() {
   used_bytes_.set(static_cast<double>(space->total_bytes - space->free_bytes));
   free_bytes_.set(static_cast<double>(space->free_bytes));
   if (changed) log_stage(before);
-  SpaceState state{.stage = guard_.stage(), .refused_percent = guard_.refused_percent(), .reason = guard_.explain()};
+  SpaceState state{.stage = guard_.stage(),
+                   .refused_percent = guard_.refused_percent(),
+                   .reason = guard_.explain(),
+                   .exceeded = guard_.exceeded()};
   if (space->total_bytes > 0) {
     state.budget_bytes = std::max(guard_.bytes_left() / kBytesOfByte,
                                   static_cast<std::uint64_t>(reserve_bytes_.value() / kPartOfReserve));

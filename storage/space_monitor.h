@@ -18,7 +18,8 @@ struct SpaceState {
   /// Bytes of puts that may be accepted until the next measurement. Without this bound a fast disk could pass a limit
   /// between two measurements.
   std::uint64_t budget_bytes = std::numeric_limits<std::uint64_t>::max();
-  std::string reason;  ///< The measured values and the setting that was exceeded.
+  std::string reason;     ///< The measured values and the setting that was exceeded.
+  ErrorDetails exceeded;  ///< This setting and its value.
 
   /// OK if writes from clients are accepted. Errors: NoSpace, naming the node.
   Status check_external(const std::string& node) const;

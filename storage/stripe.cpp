@@ -682,8 +682,9 @@ rpc::FetchEntriesReply StorageNode::Stripe::fetch_entries(const rpc::FetchEntrie
   rpc::FetchEntriesReply reply;
   const auto purpose = MaintenanceBudget::purpose_of(request.only_moves);
   if (const Duration wait = budget_.wait(clock_.now(), purpose); wait > Duration(0)) {
-    reply.status = Status(StatusCode::Busy, "storage." + std::to_string(options_.index) +
-                                                " moves as much as it may (maintenance.bytes_per_s)");
+    const std::string name = "storage." + std::to_string(options_.index);
+    reply.status = Status(StatusCode::Busy, name + " moves as much as it may (maintenance.bytes_per_s)",
+                          {.node = name, .setting = "maintenance.bytes_per_s"});
     reply.wait_us = static_cast<std::uint64_t>(wait.count());
     return reply;
   }

@@ -222,7 +222,8 @@ void ChangeFeed::Impl::read(std::uint16_t node, Wanted wanted) {
   const auto snapshot = snapshot_.get();
   const auto& addresses = snapshot->info().storage_addresses;
   if (node >= addresses.size()) {
-    note(Status(StatusCode::NotReady, "storage." + std::to_string(node) + " is not known here"));
+    const std::string name = "storage." + std::to_string(node);
+    note(Status(StatusCode::NotReady, name + " is not known here", {.node = name}));
     return one_done();
   }
   rpc::ReadChanges request;
@@ -240,7 +241,8 @@ void ChangeFeed::Impl::read(std::uint16_t node, Wanted wanted) {
 
 void ChangeFeed::Impl::on_read(std::uint16_t node, Wanted wanted, Result<rpc::ReadChangesReply> reply) {
   if (!reply || !reply->status) {
-    const Status problem = reply ? reply->status : reply.error();
+    const Status problem =
+        (reply ? reply->status : reply.error()).with_details({.node = "storage." + std::to_string(node)});
     if (reply && is_permanent(problem)) return end(problem);
     note(problem);
     return one_done();

@@ -253,7 +253,8 @@ void VisitorSession::Impl::on_bucket_node(const rpc::BucketNode& found) {
   if (found.status && !node_up(found.node)) {
     // The distributor has another cluster state; a bucket queued for this node would wait for ever.
     refresh_info();
-    again_later(found.bucket, Status(StatusCode::NotReady, "storage." + std::to_string(found.node) + " is not up"));
+    again_later(found.bucket, Status(StatusCode::NotReady, "storage." + std::to_string(found.node) + " is not up",
+                                     {.node = "storage." + std::to_string(found.node)}));
   } else if (found.status) {
     buckets_.at(found.bucket).even_damaged = found.even_damaged;
     nodes_[found.node].queue.push_back(found.bucket);

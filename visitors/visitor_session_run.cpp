@@ -283,7 +283,8 @@ void VisitorSession::Impl::drop_run(std::uint64_t run_id, const Status& reason) 
   runs_.erase(it);
   --nodes_.at(run.node).runs;
   destroy_visitor(run);
-  for (const BucketId bucket : run.unfinished) again_later(bucket, reason);
+  const Status named = reason.with_details({.node = "storage." + std::to_string(run.node)});
+  for (const BucketId bucket : run.unfinished) again_later(bucket, named);
   create_visitors();
 }
 

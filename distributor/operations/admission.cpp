@@ -114,12 +114,19 @@ std::uint32_t Admission::retry_after_ms() const {
   return static_cast<std::uint32_t>(std::clamp(half * 1000 / rate, kHintMinMs, kHintMaxMs));
 }
 
-std::string Admission::describe(Class its) const {
-  return fmt::format(
-      "{} operations of {} bytes are under way, of {} and {} for priority {} (distributor.pending_operations_max, "
-      "distributor.pending_bytes_max)",
-      operations(), bytes(), share(its, operations_max_), share(its, bytes_max_),
-      kClassNames[static_cast<std::size_t>(its)]);
+Status Admission::describe(Class its) const {
+  const std::size_t operations_limit = share(its, operations_max_);
+  const std::size_t bytes_limit = share(its, bytes_max_);
+  const bool by_bytes = static_cast<double>(bytes()) / static_cast<double>(bytes_limit) >
+                        static_cast<double>(operations()) / static_cast<double>(operations_limit);
+  return Status(
+      StatusCode::Busy,
+      fmt::format(
+          "{} operations of {} bytes are under way, of {} and {} for priority {} (distributor.pending_operations_max, "
+          "distributor.pending_bytes_max)",
+          operations(), bytes(), operations_limit, bytes_limit, kClassNames[static_cast<std::size_t>(its)]),
+      {.limit = std::to_string(by_bytes ? bytes_limit : operations_limit),
+       .setting = by_bytes ? "distributor.pending_bytes_max" : "distributor.pending_operations_max"});
 }
 
 std::uint32_t Admission::count_refusal(Class its, Refusal why, std::size_t operations) {

@@ -57,8 +57,9 @@ class Admission {
   std::size_t operations() const { return operations_.load(std::memory_order_relaxed); }
   std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   std::uint32_t retry_after_ms() const;
-  /// Explains a full budget to people: what is in flight, the limits, and their settings.
-  std::string describe(Class its) const;
+  /// Returns the error Busy that says what is in flight, the limits, and their settings; limit() and setting() are
+  /// those of the budget that is used more.
+  Status describe(Class its) const;
 
  private:
   std::size_t share(Class its, const Tunable& whole) const;

@@ -218,8 +218,9 @@ void OperationEngine::answer_rest(std::uint64_t number, std::uint64_t client, rp
   const std::shared_ptr<Batch> batch = unclaimed_.take(number, client);
   if (batch == nullptr) {
     rpc::ExecuteReply reply;
-    reply.status = Status(StatusCode::Timeout, "distributor." + std::to_string(context_.options.index) +
-                                                   " does not know the rest of this answer any more");
+    const std::string name = "distributor." + std::to_string(context_.options.index);
+    reply.status =
+        Status(StatusCode::Timeout, name + " does not know the rest of this answer any more", {.node = name});
     respond(std::move(reply));
     return;
   }

@@ -67,8 +67,8 @@ void OperationEngine::refuse_batch(rpc::Execute request, rpc::Responder respond,
     reply.retry_after_ms = admission_.count_refusal(its, *arrival.refused[static_cast<std::size_t>(its)], 1);
     refused.push_back({operation.kind, operation.sequence, operation.attempt});
   }
-  reply.status = Status(StatusCode::Busy, "distributor." + std::to_string(context_.options.index) + ": " +
-                                              admission_.describe(Admission::class_of(request.operations.front())));
+  reply.status = admission_.describe(Admission::class_of(request.operations.front()))
+                     .from_node("distributor." + std::to_string(context_.options.index));
   context_.executor.post([this, refused = std::move(refused), client = request.client_id,
                           first_unsettled = request.first_unsettled, at = arrival.at] {
     if (client != 0) windows_.advance(client, first_unsettled, at);
@@ -94,10 +94,12 @@ void OperationEngine::refuse_at_once(const OpRef& ref, Admission::Refusal why) {
   const Admission::Class its = Admission::class_of(ref.request());
   ref.op().result.retry_after_ms = admission_.count_refusal(its, why, 1);
   if (ref.is_write()) remember_refusal(ref.batch->request.client_id, ref.request().sequence, ref.request().attempt);
-  std::string text = "distributor." + std::to_string(context_.options.index) + ": ";
-  if (why == Admission::Refusal::Expired) text += "its time was over before it was its turn; ";
-  if (why == Admission::Refusal::SlowNode) text += "too much waits for a slow storage node that has a replica; ";
-  settle(ref, Status(StatusCode::Busy, text + admission_.describe(its)));
+  Status busy = admission_.describe(its);
+  if (why == Admission::Refusal::Expired) busy = busy.with_context("its time was over before it was its turn");
+  if (why == Admission::Refusal::SlowNode) {
+    busy = busy.with_context("too much waits for a slow storage node that has a replica");
+  }
+  settle(ref, busy.from_node("distributor." + std::to_string(context_.options.index)));
 }
 
 void OperationEngine::execute(rpc::Execute request, rpc::Responder respond, const Arrival& arrival) {

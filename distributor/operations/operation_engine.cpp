@@ -488,7 +488,7 @@ void OperationEngine::on_reply(std::uint16_t node, const std::vector<OpRef>& ref
     if (rpc::is_lack_of_space(result.status.code()) && !refs[i].is_reading()) --refs[i].op().at_large;
     // A corrupt document may be whole on another replica.
     if (may_succeed_later(result.status.code()) || corrupt_read) {
-      refs[i].op().last_problem = result.status.with_context("storage." + std::to_string(node));
+      refs[i].op().last_problem = result.status.from_node("storage." + std::to_string(node));
       again.push_back(refs[i]);
     } else if (refs[i].is_reading()) {
       on_read_result(refs[i], node, std::move(result));
@@ -530,7 +530,7 @@ void OperationEngine::on_write_result(const OpRef& ref, std::uint16_t node, rpc:
   } else {
     // Any other refusal replaces a lack of space, which passes by itself.
     if ((!op.partial && op.refused.empty()) || rpc::is_lack_of_space(op.last_problem.code()))
-      op.last_problem = result.status.with_context("storage." + std::to_string(node));
+      op.last_problem = result.status.from_node("storage." + std::to_string(node));
     if (result.status.code() == StatusCode::NoSpace && !op.completing) {
       op.refused.push_back(node);
     } else {
@@ -598,7 +598,8 @@ void OperationEngine::finish_write(const OpRef& ref) {
   } else {
     // Some replicas have it and some refused it: a merge will bring it to all that can take it.
     if (BucketEntry* entry = context_.buckets.find(op.bucket)) maintainer_.repair(*entry);
-    settle(ref, Status(StatusCode::Timeout, "not every replica took it: " + op.last_problem.to_string()));
+    settle(ref, Status(StatusCode::Timeout, "not every replica took it: " + op.last_problem.to_string(),
+                       op.last_problem.details()));
   }
 }
 
@@ -609,7 +610,7 @@ void OperationEngine::on_read_result(const OpRef& ref, std::uint16_t node, rpc::
   op.missing.erase(place);
   if (result.status.code() == StatusCode::Corruption) {
     op.corrupt = true;
-    op.last_problem = result.status.with_context("storage." + std::to_string(node));
+    op.last_problem = result.status.from_node("storage." + std::to_string(node));
   } else {
     bool newer = op.acknowledged == 0 || result.timestamp_us > op.result.timestamp_us;
     ++op.acknowledged;

@@ -38,7 +38,8 @@ void read_replica(Context& context, const ReplicaQuestion& question, UniqueFunct
               } else {
                 const Status why = !reply ? reply.error() : reply->status;
                 result.status = Status(StatusCode::Unavailable,
-                                       fmt::format("storage.{} does not answer: {}", node, why.to_string()));
+                                       fmt::format("storage.{} does not answer: {}", node, why.to_string()),
+                                       {.node = fmt::format("storage.{}", node)});
               }
               done(std::move(result));
             });

@@ -497,7 +497,8 @@ void JobRunner::on_direct(const Status& status) {
     fail(Status(StatusCode::TooLarge,
                 fmt::format("the groups of the job need more than {} bytes where it runs; the limit is the {}, and the "
                             "shuffle \"store\" needs no such memory",
-                            memory_limit(), memory_limit_name())));
+                            memory_limit(), memory_limit_name()),
+                memory_limit_details()));
   }
 }
 

@@ -127,6 +127,7 @@ class JobRunner {
   void reset_counts();
   std::uint64_t memory_limit() const;
   const char* memory_limit_name() const;
+  ErrorDetails memory_limit_details() const;
   void end_mapping();
   void take_dead_letters(const TaskReport& report);
   Status check_limits() const;

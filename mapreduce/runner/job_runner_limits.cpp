@@ -20,7 +20,8 @@ Status JobRunner::check_limits() const {
   }
   const auto check = [](const char* name, std::uint64_t used, std::uint64_t limit, const char* what) {
     if (limit == 0 || used <= limit) return Status::ok();
-    return Status(StatusCode::TooLarge, fmt::format("the job has {} {}; its limit is {}={}", what, used, name, limit));
+    return Status(StatusCode::TooLarge, fmt::format("the job has {} {}; its limit is {}={}", what, used, name, limit),
+                  {.limit = std::to_string(limit), .setting = name});
   };
   FJORD_TRY(check("disk_max", job_.spilled_bytes + in_passes_done(&rpc::PassStatus::spilled_bytes), settings_.disk_max,
                   "spilled so many bytes to disk:"));
@@ -68,6 +69,11 @@ std::uint64_t JobRunner::memory_limit() const {
 
 const char* JobRunner::memory_limit_name() const {
   return memory_limit() == settings_.memory_max ? "job's setting memory_max" : "setting mapreduce.job_memory_bytes";
+}
+
+ErrorDetails JobRunner::memory_limit_details() const {
+  const bool is_own = memory_limit() == settings_.memory_max;
+  return {.limit = std::to_string(memory_limit()), .setting = is_own ? "memory_max" : "mapreduce.job_memory_bytes"};
 }
 
 }  // namespace fjord::mapreduce

@@ -187,9 +187,11 @@ void JobRunner::take_rows_of(const std::string& docblock) {
     // Rows that are dropped now would also be dropped at the end.
     if (status && bytes_of(rows_) > memory_limit()) status = application_->arrange(rows_);
     if (status && bytes_of(rows_) > memory_limit()) {
-      status = Status(StatusCode::TooLarge, fmt::format("the rows that the limit leaves need more than {} bytes; the "
-                                                        "limit is the {}",
-                                                        memory_limit(), memory_limit_name()));
+      status = Status(StatusCode::TooLarge,
+                      fmt::format("the rows that the limit leaves need more than {} bytes; the "
+                                  "limit is the {}",
+                                  memory_limit(), memory_limit_name()),
+                      memory_limit_details());
     }
   }
   if (status && !reader.ok()) status = Status(StatusCode::Corruption, "malformed block of documents");

@@ -15,8 +15,10 @@ constexpr std::uint64_t kVisitorsLimit = 1024;
 constexpr std::uint64_t kWeightLimit = 1000;
 constexpr std::int64_t kBytesLimit = 1'000'000'000'000'000;
 
-Status wrong(const rpc::Parameter& setting, std::string_view what) {
-  return Status(StatusCode::InvalidArgument, fmt::format("{}={}: {}", setting.name, setting.value, what));
+/// `limit`: the permitted values, if they are a range.
+Status wrong(const rpc::Parameter& setting, std::string_view what, std::string limit = {}) {
+  return Status(StatusCode::InvalidArgument, fmt::format("{}={}: {}", setting.name, setting.value, what),
+                {.limit = std::move(limit), .setting = setting.name});
 }
 
 std::optional<std::uint64_t> whole_number(std::string_view text) {
@@ -43,7 +45,8 @@ Result<rpc::Priority> priority_of(const rpc::Parameter& setting) {
 
 Status take_number(const rpc::Parameter& setting, std::uint64_t max, std::uint64_t& into) {
   const auto number = whole_number(setting.value);
-  if (!number || *number > max) return wrong(setting, fmt::format("it is a whole number up to {}", max));
+  if (!number || *number > max)
+    return wrong(setting, fmt::format("it is a whole number up to {}", max), fmt::format("0 to {}", max));
   into = *number;
   return Status::ok();
 }
@@ -74,7 +77,10 @@ Result<JobSettings> JobSettings::parse(const std::vector<rpc::Parameter>& settin
       parsed.visitors_per_node = static_cast<std::uint32_t>(number);
     } else if (setting.name == "weight") {
       FJORD_TRY(take_number(setting, kWeightLimit, number));
-      if (number == 0) return wrong(setting, fmt::format("it is a whole number from 1 to {}", kWeightLimit));
+      if (number == 0) {
+        const std::string range = fmt::format("1 to {}", kWeightLimit);
+        return wrong(setting, "it is a whole number from " + range, range);
+      }
       parsed.weight = static_cast<std::uint32_t>(number);
     } else if (setting.name == "priority") {
       FJORD_TRY_ASSIGN(parsed.priority, priority_of(setting));

@@ -96,7 +96,7 @@ void JobService::Impl::submit(const rpc::SubmitJob& request, rpc::Responder resp
     const bool is_unknown = std::any_of(passes.begin(), passes.end(), [&](const rpc::JobPass& pass) {
       return applications_.find(pass.application) == nullptr;
     });
-    return answer(is_unknown && !options_.name.empty() ? status.with_context(options_.name) : std::move(status));
+    return answer(is_unknown && !options_.name.empty() ? status.from_node(options_.name) : std::move(status));
   }
   std::vector<std::string> versions;
   for (const rpc::JobPass& pass : passes) versions.push_back(applications_.find(pass.application)->version);

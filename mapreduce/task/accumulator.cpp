@@ -185,8 +185,10 @@ Status RowBudget::take(const Rows::value_type& row) {
   if (stop_.stop_requested()) return {StatusCode::Cancelled, "nobody waits for the rows any more"};
   const std::size_t bytes = row.first.size() + row.second.size() + sizeof(row);
   if (bytes_.fetch_add(bytes) + bytes <= bytes_max_) return Status::ok();
-  return Status(StatusCode::TooLarge, "the results need more than " + std::to_string(bytes_max_) +
-                                          " bytes; the limit is the setting mapreduce.job_memory_bytes");
+  return Status(StatusCode::TooLarge,
+                "the results need more than " + std::to_string(bytes_max_) +
+                    " bytes; the limit is the setting mapreduce.job_memory_bytes",
+                {.limit = std::to_string(bytes_max_), .setting = "mapreduce.job_memory_bytes"});
 }
 
 Result<MappedDocuments> Accumulator::map_many(std::span<const DocumentView>) {

@@ -199,9 +199,11 @@ GroupStore::~GroupStore() {
 Status GroupStore::keep_within_memory() {
   if (table_->bytes() <= options_.memory_bytes) return Status::ok();
   if (area_.is_there()) return spill();
-  return Status(StatusCode::TooLarge, "the tuples of one task need more than " + std::to_string(options_.memory_bytes) +
-                                          " bytes (" + std::to_string(table_->groups()) +
-                                          " keys so far); the limit is the setting mapreduce.task_memory_bytes");
+  return Status(StatusCode::TooLarge,
+                "the tuples of one task need more than " + std::to_string(options_.memory_bytes) + " bytes (" +
+                    std::to_string(table_->groups()) +
+                    " keys so far); the limit is the setting mapreduce.task_memory_bytes",
+                {.limit = std::to_string(options_.memory_bytes), .setting = "mapreduce.task_memory_bytes"});
 }
 
 Status GroupStore::spill() {
@@ -212,8 +214,10 @@ Status GroupStore::spill() {
   table_->clear();
   spilled_bytes_ += run->end;
   if (spilled_bytes_ > options_.spill_bytes) {
-    return Status(StatusCode::TooLarge, "the groups of one task need more than " + std::to_string(spilled_bytes_) +
-                                            " bytes on disk; the limit is the setting mapreduce.task_spill_bytes");
+    return Status(StatusCode::TooLarge,
+                  "the groups of one task need more than " + std::to_string(spilled_bytes_) +
+                      " bytes on disk; the limit is the setting mapreduce.task_spill_bytes",
+                  {.limit = std::to_string(options_.spill_bytes), .setting = "mapreduce.task_spill_bytes"});
   }
   if (!options_.lose_spills) runs_.push_back(std::move(run));
   return Status::ok();

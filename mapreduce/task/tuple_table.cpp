@@ -85,9 +85,11 @@ Status TupleTable::add(std::string_view key, std::string_view value) {
     }
   }
   if (bytes() > bytes_max_) {
-    return Status(StatusCode::TooLarge, "the tuples of one task need more than " + std::to_string(bytes_max_) +
-                                            " bytes (" + std::to_string(entries_.size()) +
-                                            " keys so far); the limit is the setting mapreduce.task_memory_bytes");
+    return Status(StatusCode::TooLarge,
+                  "the tuples of one task need more than " + std::to_string(bytes_max_) + " bytes (" +
+                      std::to_string(entries_.size()) +
+                      " keys so far); the limit is the setting mapreduce.task_memory_bytes",
+                  {.limit = std::to_string(bytes_max_), .setting = "mapreduce.task_memory_bytes"});
   }
   return Status::ok();
 }

@@ -129,7 +129,8 @@ class SizeEstimate {
     if constexpr (std::is_same_v<T, std::string>) {
       total_ += value.size();
     } else if constexpr (std::is_same_v<T, Status>) {
-      total_ += 2 * kFieldBytesMax + value.message().size();
+      total_ += 5 * kFieldBytesMax + value.message().size() + value.node().size() + value.limit().size() +
+                value.setting().size();
     } else if constexpr (kIsVector<T>) {
       for (const auto& element : value) (*this)(0, element);
     } else if constexpr (kIsMessage<T>) {
@@ -206,6 +207,11 @@ class Writer {
       if constexpr (std::is_same_v<T, Status>) {
         always(1, value.code());
         (*this)(2, value.message());
+        if (!value.is_ok()) {
+          (*this)(3, value.node());
+          (*this)(4, value.limit());
+          (*this)(5, value.setting());
+        }
       } else {
         fields(*this, value);
       }
@@ -344,11 +350,15 @@ class Reader {
   void read_status(Status& status) {
     StatusCode code = StatusCode::Unknown;
     std::string message;
+    ErrorDetails details;
     read_struct([&] {
       (*this)(1, code);
       (*this)(2, message);
+      (*this)(3, details.node);
+      (*this)(4, details.limit);
+      (*this)(5, details.setting);
     });
-    status = Status(code, std::move(message));
+    status = Status(code, std::move(message), std::move(details));
   }
 
   template <typename T>

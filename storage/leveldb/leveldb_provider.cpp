@@ -347,7 +347,8 @@ void Engine::stage(const spi::Write& write, spi::WriteResult& result, Batch& bat
     return;
   }
   if (too_large(write)) {
-    result.status = Status(StatusCode::TooLarge, "a document part may have 64 MiB at most");
+    result.status = Status(StatusCode::TooLarge, "a document part may have 64 MiB at most",
+                           {.limit = std::to_string(spi::kPartBytesMax)});
     return;
   }
   const std::uint64_t uid = bucket->catalog.uid;

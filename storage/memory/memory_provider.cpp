@@ -303,7 +303,8 @@ class MemoryProvider final : public spi::PersistenceProvider {
   static WriteResult apply_one(Bucket& bucket, const Write& write) {
     if (bucket_of(write.gid, write.bucket.used_bits()) != write.bucket) return {.status = spi::not_of_bucket(write)};
     if (write.header.size() > spi::kPartBytesMax || write.body.size() > spi::kPartBytesMax) {
-      return WriteResult{.status = Status(StatusCode::TooLarge, "a document part may have 64 MiB at most")};
+      return WriteResult{.status = Status(StatusCode::TooLarge, "a document part may have 64 MiB at most",
+                                          {.limit = std::to_string(spi::kPartBytesMax)})};
     }
     WriteResult result;
     const auto [at, made] = bucket.entries.try_emplace(write.gid);

@@ -96,7 +96,8 @@ void BatchWriter::stage_all(std::span<const spi::Write> writes, std::span<spi::W
       continue;
     }
     if (too_large(write)) {
-      results[i].status = Status(StatusCode::TooLarge, "a document part may have 64 MiB at most");
+      results[i].status = Status(StatusCode::TooLarge, "a document part may have 64 MiB at most",
+                                 {.limit = std::to_string(spi::kPartBytesMax)});
       continue;
     }
     Slot& slot = bucket->slot_for(write.gid);

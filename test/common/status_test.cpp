@@ -62,6 +62,21 @@ TEST_CASE("status: context goes before the message and leaves the code and succe
   CHECK(Status());
 }
 
+TEST_CASE("status: an error says which node, limit and setting it is about, and keeps that with its context") {
+  const Status full(StatusCode::Busy, "too much", {.limit = "64", .setting = "distributor.pending_operations_max"});
+  CHECK(full.node().empty());
+  const Status named = full.from_node("distributor.1").with_context("put");
+  CHECK(named.to_string() == "BUSY: put: distributor.1: too much");
+  CHECK(named.node() == "distributor.1");
+  CHECK(named.limit() == "64");
+  CHECK(named.setting() == "distributor.pending_operations_max");
+  CHECK(named.from_node("storage.2").node() == "distributor.1");
+  CHECK(named.with_details({.idempotency_key = "k"}).idempotency_key() == "k");
+  CHECK(full != Status(StatusCode::Busy, "too much"));
+  CHECK(full == Status(StatusCode::Busy, "too much", full.details()));
+  CHECK(Status::ok().with_details({.node = "storage.1"}).node().empty());
+}
+
 }  // namespace
 TEST_CASE("retry: only errors that may pass are retried, and only those that say so are certainly not applied") {
   CHECK(retry_class(StatusCode::Ok) == RetryClass::Done);

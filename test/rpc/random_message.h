@@ -20,7 +20,7 @@ class RandomFill {
     } else if constexpr (std::is_same_v<T, std::string>) {
       value = text();
     } else if constexpr (std::is_same_v<T, Status>) {
-      value = Status(static_cast<StatusCode>(random_.below(64)), text());
+      value = Status(static_cast<StatusCode>(random_.below(64)), text(), {text(), text(), text()});
     } else if constexpr (std::is_same_v<T, BucketId>) {
       value = BucketId(static_cast<unsigned>(random_.below(BucketId::kUsedBitsMax + 1)), random_.next());
     } else if constexpr (std::is_same_v<T, GlobalId>) {
@@ -64,7 +64,7 @@ class Dump {
     if constexpr (std::is_same_v<T, std::string>) {
       text_ += std::to_string(value.size()) + "'" + value + "'";
     } else if constexpr (std::is_same_v<T, Status>) {
-      text_ += value.to_string();
+      text_ += value.to_string() + "'" + value.node() + "'" + value.limit() + "'" + value.setting() + "'";
     } else if constexpr (std::is_same_v<T, BucketId>) {
       text_ += value.to_string();
     } else if constexpr (std::is_same_v<T, GlobalId>) {

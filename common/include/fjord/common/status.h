@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -48,11 +49,24 @@ StatusCode status_code_from_string(std::string_view name);
 /// Returns whether the operation was certainly not applied and a retry can succeed.
 bool is_transient(StatusCode code);
 
-/// Success, or a code with a message that names the input and its position.
+/// What an error is about. A member is empty if it is not known or does not apply.
+struct ErrorDetails {
+  std::string node = {};     ///< Node that reported the error or did not answer: "storage.2".
+  std::string limit = {};    ///< The limit that was exceeded, or the permitted values: "67108864", "1 to 256".
+  std::string setting = {};  ///< Setting that is wrong or that sets the limit: "mapreduce.task_memory_bytes".
+  /// Of a write in doubt: the key with which a repetition is applied at most once. Set by the client, never sent.
+  std::string idempotency_key = {};
+
+  friend bool operator==(const ErrorDetails&, const ErrorDetails&) = default;
+};
+
+/// Success, or a code with a message that names the input and its position, and what is known of the error as values.
 class [[nodiscard]] Status {
  public:
   Status() = default;
   Status(StatusCode code, std::string message) : code_(code), message_(std::move(message)) {}
+  /// OK has no details.
+  Status(StatusCode code, std::string message, ErrorDetails details);
 
   static Status ok() { return {}; }
 
@@ -60,17 +74,29 @@ class [[nodiscard]] Status {
   explicit operator bool() const { return is_ok(); }
   StatusCode code() const { return code_; }
   const std::string& message() const { return message_; }
+  const ErrorDetails& details() const;
+  const std::string& node() const { return details().node; }
+  const std::string& limit() const { return details().limit; }
+  const std::string& setting() const { return details().setting; }
+  const std::string& idempotency_key() const { return details().idempotency_key; }
 
   /// Returns "NOT_FOUND: no such file"; "OK" for success.
   std::string to_string() const;
-  /// Returns the same code with `context` and a colon before the message.
+  /// Returns the same error with `context` and a colon before the message.
   Status with_context(std::string_view context) const;
+  /// Returns the same error with those members of `more` that are not set yet.
+  Status with_details(ErrorDetails more) const;
+  /// Returns the error of a node: its name comes before the message, and is node() if no other node is.
+  Status from_node(std::string_view name) const { return with_context(name).with_details({.node = std::string(name)}); }
 
-  friend bool operator==(const Status&, const Status&) = default;
+  friend bool operator==(const Status& a, const Status& b) {
+    return a.code_ == b.code_ && a.message_ == b.message_ && a.details() == b.details();
+  }
 
  private:
   StatusCode code_ = StatusCode::Ok;
   std::string message_;
+  std::shared_ptr<const ErrorDetails> details_;  ///< Null: none is known, so that copies of most errors are cheap.
 };
 
 inline std::ostream& operator<<(std::ostream& out, const Status& status) { return out << status.to_string(); }
