@@ -7,7 +7,7 @@
 
 #include "commands/ask_cluster.h"
 #include "commands/commands.h"
-#include "fjord/tuner/pilot.h"
+#include "fjord/tuner/auto_tuner.h"
 #include "tune/tune_change.h"
 #include "tune/tune_cluster.h"
 #include "tune/tune_config.h"
@@ -22,7 +22,7 @@ using Modes = std::map<std::string, tuner::ControlMode, std::less<>>;
 
 Result<Modes> modes_of(const std::string& text) {
   Modes modes;
-  for (const std::string_view name : tuner::Pilot::loop_names()) {
+  for (const std::string_view name : tuner::AutoTuner::loop_names()) {
     modes[std::string(name)] = tuner::ControlMode::Advise;
   }
   for (std::size_t at = 0; at < text.size();) {
@@ -35,7 +35,7 @@ Result<Modes> modes_of(const std::string& text) {
     if (mode == modes.end() || (value != "off" && value != "advise" && value != "on")) {
       return Status(StatusCode::InvalidArgument,
                     fmt::format("--controllers: \"{}\": expected LOOP=off|advise|on with one of {}", one,
-                                fmt::join(tuner::Pilot::loop_names(), ", ")));
+                                fmt::join(tuner::AutoTuner::loop_names(), ", ")));
     }
     mode->second = value == "on"    ? tuner::ControlMode::On
                    : value == "off" ? tuner::ControlMode::Off
@@ -59,15 +59,15 @@ void end_on_signal() {
   }).detach();
 }
 
-/// In each period, reads the metrics, asks the pilot and carries out its orders.
+/// In each period, reads the metrics, asks the auto-tuner and carries out its orders.
 class Driver {
  public:
-  Driver(const TuneArgs& args, std::vector<std::string> addresses, const tuner::PilotOptions& options)
+  Driver(const TuneArgs& args, std::vector<std::string> addresses, const tuner::AutoTunerOptions& options)
       : args_(args),
         addresses_(std::move(addresses)),
         target_s_(options.target_s),
         log_(args.common.json(), args.show_periods),
-        pilot_(options, clock_) {}
+        tuner_(options, clock_) {}
 
   int run(const Modes& modes) {
     std::string text;
@@ -98,7 +98,7 @@ class Driver {
   }
 
   void end_of_period(int number, const ClusterReading& before, const ClusterReading& after) {
-    tuner::PilotInput input;
+    tuner::AutoTunerInput input;
     input.figures = figures_between(before, after);
     log_.period(number, input.figures, tuner::objective_of(input.figures, target_s_));
     const Result<LiveCluster> live = ask();
@@ -108,11 +108,11 @@ class Driver {
     }
     complaint_.clear();
     fill(*live, after, input);
-    const tuner::PilotStep step = pilot_.step(input);
-    for (const tuner::PilotNote& note : step.notes) {
+    const tuner::AutoTunerStep step = tuner_.step(input);
+    for (const tuner::AutoTunerNote& note : step.notes) {
       log_.say({.event = tuner::to_string(note.kind),
                 .loop = note.loop,
-                .knob = note.kind == tuner::PilotNote::Kind::Idle ? nullptr : note.knob,
+                .knob = note.kind == tuner::AutoTunerNote::Kind::Idle ? nullptr : note.knob,
                 .old_value = note.old_value,
                 .new_value = note.new_value,
                 .text = note.text});
@@ -120,7 +120,7 @@ class Driver {
     if (!step.order) return;
     const Status done = carry_out(*step.order, live->config);
     if (done) return;
-    pilot_.failed(*step.order);
+    tuner_.failed(*step.order);
     say(*step.order, "failed", "", 0, done.message());
   }
 
@@ -131,7 +131,7 @@ class Driver {
     return ask_live(*connection_, args_.common.timeout());
   }
 
-  void fill(const LiveCluster& live, const ClusterReading& reading, tuner::PilotInput& input) {
+  void fill(const LiveCluster& live, const ClusterReading& reading, tuner::AutoTunerInput& input) {
     input.condition = condition_of(live);
     input.condition.fullest_used_share = input.figures.fullest_used_share;
     input.condition.memory_left_bytes = input.figures.memory_available_bytes;
@@ -146,12 +146,12 @@ class Driver {
         input.values[setting.name] = *value;
       }
     }
-    if (!is_replayed_) replay(live.config.versions, clock_, pilot_.rails());
+    if (!is_replayed_) replay(live.config.versions, clock_, tuner_.rails());
     is_replayed_ = true;
     clock_.set(SystemClock().wall_now().us);
   }
 
-  Status carry_out(const tuner::PilotOrder& order, const rpc::GetConfigReply& config) {
+  Status carry_out(const tuner::SettingChange& order, const rpc::GetConfigReply& config) {
     const std::string setting(order.knob->name);
     rpc::ChangeConfig request;
     request.set = {fmt::format("{}={}", setting, tuner::value_text(*order.knob, order.new_value))};
@@ -165,12 +165,12 @@ class Driver {
     }
     FJORD_TRY_ASSIGN(const std::uint64_t version, change_if_unchanged(*connection_, args_.common.timeout(),
                                                                       std::move(request), config.config_version));
-    pilot_.made(order, id);
+    tuner_.made(order, id);
     say(order, order.reverts.empty() ? "changed" : "taken back", id, version, order.reason);
     return Status::ok();
   }
 
-  void say(const tuner::PilotOrder& order, std::string_view event, const std::string& id, std::uint64_t version,
+  void say(const tuner::SettingChange& order, std::string_view event, const std::string& id, std::uint64_t version,
            const std::string& text) {
     log_.say({.event = event,
               .loop = order.loop,
@@ -193,7 +193,7 @@ class Driver {
   const double target_s_;
   const TuneLog log_;
   HistoryClock clock_;
-  tuner::Pilot pilot_;
+  tuner::AutoTuner tuner_;
   std::unique_ptr<Connection> connection_;
   bool is_replayed_ = false;
   std::string complaint_;
@@ -212,7 +212,7 @@ int run_tune_run(const TuneArgs& args) {
   const auto objective = tune_objective(args);
   if (!objective) return report(objective.error());
   end_on_signal();
-  tuner::PilotOptions options;
+  tuner::AutoTunerOptions options;
   options.modes = *modes;
   options.target_s = objective->target_s;
   options.watch.scan_share = objective->scan_share;

@@ -21,16 +21,16 @@ NodePuts puts_of(std::uint64_t node, double entries, double search_share, double
   return {node, {{.puts = puts, .entries = entries, .put_s = kPut, .search_s = search_share * kPut}}};
 }
 
-PilotInput with_puts(std::vector<NodePuts> puts, std::int64_t entries_max) {
-  PilotInput input = busy(0.005);
+AutoTunerInput with_puts(std::vector<NodePuts> puts, std::int64_t entries_max) {
+  AutoTunerInput input = busy(0.005);
   input.figures.puts = std::move(puts);
   input.values[kEntriesMax] = entries_max;
   return input;
 }
 
 /// Returns input with the shares of time spent waiting for indexes and documents, on nodes with 16 GiB for both.
-PilotInput with_waits(double index, double document, std::int64_t index_bytes_max) {
-  PilotInput input = busy(0.005);
+AutoTunerInput with_waits(double index, double document, std::int64_t index_bytes_max) {
+  AutoTunerInput input = busy(0.005);
   input.figures.index_wait_share = index;
   input.figures.document_wait_share = document;
   input.figures.index_bytes_all = 8 * kGiB;
@@ -45,13 +45,13 @@ constexpr std::int64_t kOneGiB = 1 << 30;
 
 }  // namespace
 
-TEST_CASE("pilot entries: lowered to where the search takes its share, when as many nodes as the quorum agree") {
+TEST_CASE("auto-tuner entries: lowered to where the search takes its share, when as many nodes as the quorum agree") {
   Flight flight{only("entries", ControlMode::On)};
   // The search takes nine tenths of the time with 9000 entries; it would take half of it with a ninth of them.
-  const PilotInput one = with_puts({puts_of(0, 9000, 0.9), puts_of(1, 9000, 0.2), puts_of(2, 9000, 0.2)}, 16384);
+  const AutoTunerInput one = with_puts({puts_of(0, 9000, 0.9), puts_of(1, 9000, 0.2), puts_of(2, 9000, 0.2)}, 16384);
   flight.steps(20, one);
   CHECK(flight.orders.empty());
-  const PilotInput two = with_puts({puts_of(0, 9000, 0.9), puts_of(1, 9000, 0.8), puts_of(2, 9000, 0.2)}, 16384);
+  const AutoTunerInput two = with_puts({puts_of(0, 9000, 0.9), puts_of(1, 9000, 0.8), puts_of(2, 9000, 0.2)}, 16384);
   flight.steps(2, two);
   CHECK(flight.orders.empty());  // For too short a time.
   flight.steps(1, two);
@@ -59,10 +59,10 @@ TEST_CASE("pilot entries: lowered to where the search takes its share, when as m
   // The second node can take a quarter of 9000, the first one a ninth; two nodes cannot take more than 2250.
   CHECK(flight.orders[0].new_value == 2048);
   CHECK(flight.orders[0].reason.find("2 nodes found puts bound") != std::string::npos);
-  CHECK(flight.pilot.is_watching());
+  CHECK(flight.tuner.is_watching());
 }
 
-TEST_CASE("pilot entries: nothing for few puts, for a period or two, or where the search is no matter") {
+TEST_CASE("auto-tuner entries: nothing for few puts, for a period or two, or where the search is no matter") {
   Flight flight{only("entries", ControlMode::On)};
   for (int i = 0; i < 30; ++i) {
     const bool bound = i % 3 != 2;
@@ -75,7 +75,7 @@ TEST_CASE("pilot entries: nothing for few puts, for a period or two, or where th
   CHECK(flight.notes.empty());
 }
 
-TEST_CASE("pilot entries: a cluster of one node is its own quorum, and the least size that is bound counts") {
+TEST_CASE("auto-tuner entries: a cluster of one node is its own quorum, and the least size that is bound counts") {
   Flight flight{only("entries", ControlMode::On)};
   NodePuts node = puts_of(0, 100'000, 0.95);
   node.costs.push_back({.puts = 100, .entries = 8000, .put_s = 100e-6, .search_s = 80e-6});
@@ -85,41 +85,42 @@ TEST_CASE("pilot entries: a cluster of one node is its own quorum, and the least
   CHECK(flight.orders[0].new_value == 1024);  // 2000, rounded to the nearest power of two.
 }
 
-TEST_CASE("pilot entries: the rails hold a second change within their pause, and one that is too small to gain") {
+TEST_CASE("auto-tuner entries: the rails hold a second change within their pause, and one that is too small to gain") {
   Flight flight{only("entries", ControlMode::On)};
   flight.steps(4, with_puts({puts_of(0, 9000, 0.9), puts_of(1, 9000, 0.9)}, 65536));
   REQUIRE(flight.orders.size() == 1);
   CHECK(flight.values[kEntriesMax] == 512);
   flight.steps(20, with_puts({puts_of(0, 480, 0.6), puts_of(1, 480, 0.6)}, 512));
   CHECK(flight.orders.size() == 1);
-  CHECK(flight.noted(PilotNote::Kind::Held, "too recent"));
+  CHECK(flight.noted(AutoTunerNote::Kind::Held, "too recent"));
 
   // Half as many entries are less than three times off, and would save 20 us of a put.
   const auto small = [](double mean_s) {
-    PilotInput input = with_puts({puts_of(0, 8000, 0.6), puts_of(1, 8000, 0.6)}, 8192);
+    AutoTunerInput input = with_puts({puts_of(0, 8000, 0.6), puts_of(1, 8000, 0.6)}, 8192);
     input.figures.mean_s = mean_s;
     return input;
   };
   Flight slow{only("entries", ControlMode::On)};
   slow.steps(10, small(0.002));  // An operation takes two thousand us.
   CHECK(slow.orders.empty());
-  CHECK(slow.noted(PilotNote::Kind::Held, "3.0 times off"));
+  CHECK(slow.noted(AutoTunerNote::Kind::Held, "3.0 times off"));
   Flight fast{only("entries", ControlMode::On)};
   fast.steps(10, small(0.0001));
   REQUIRE(fast.orders.size() == 1);
   CHECK(fast.orders[0].new_value == 4096);
 }
 
-TEST_CASE("pilot entries: somebody who sets it begins anew, and what was taken back is not tried again") {
-  PilotOptions options = only("entries", ControlMode::On);
+TEST_CASE("auto-tuner entries: somebody who sets it begins anew, and what was taken back is not tried again") {
+  AutoTunerOptions options = only("entries", ControlMode::On);
   options.hold_periods = 5;
   Flight flight{options};
-  const PilotInput bound = with_puts({puts_of(0, 9000, 0.9), puts_of(1, 9000, 0.9)}, 65536);
+  const AutoTunerInput bound = with_puts({puts_of(0, 9000, 0.9), puts_of(1, 9000, 0.9)}, 65536);
   flight.steps(4, bound);
   REQUIRE(flight.values[kEntriesMax] == 512);
   flight.values[kEntriesMax] = 1 << 24;
   flight.steps(100, with_puts({puts_of(0, 9000, 0.9), puts_of(1, 9000, 0.2)}, 0));
-  CHECK_FALSE(flight.noted(PilotNote::Kind::Held, "too recent"));  // Earlier reports of the other node do not count.
+  CHECK_FALSE(
+      flight.noted(AutoTunerNote::Kind::Held, "too recent"));  // Earlier reports of the other node do not count.
   flight.steps(3000, with_puts({puts_of(0, 9000, 0.2), puts_of(1, 9000, 0.2)}, 0));
   flight.steps(10, with_puts({puts_of(0, 9000, 0.2), puts_of(1, 9000, 0.9)}, 0));
   CHECK(flight.orders.size() == 1);  // The report of the first node is too old.
@@ -127,7 +128,7 @@ TEST_CASE("pilot entries: somebody who sets it begins anew, and what was taken b
   REQUIRE(flight.orders.size() == 2);
   CHECK(flight.orders[1].old_value == 1 << 24);
   // The change is worse: it is rolled back, and 512 is not tried again.
-  PilotInput worse = bound;
+  AutoTunerInput worse = bound;
   worse.figures.mean_s = 0.004;
   flight.steps(3, worse);
   REQUIRE(flight.orders.size() == 3);
@@ -157,7 +158,7 @@ class SearchingNodes {
       node.entries = entries;
     }
   }
-  PilotInput period(std::int64_t entries_max) {
+  AutoTunerInput period(std::int64_t entries_max) {
     std::vector<NodePuts> puts;
     double mean = 0;
     for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -171,7 +172,7 @@ class SearchingNodes {
       puts.push_back({i, {{.puts = 200, .entries = node.entries, .put_s = search + node.rest_s, .search_s = search}}});
       mean += (search + node.rest_s) / static_cast<double>(nodes_.size());
     }
-    PilotInput input = with_puts(std::move(puts), entries_max);
+    AutoTunerInput input = with_puts(std::move(puts), entries_max);
     input.figures.mean_s = 0.0005 + mean;
     input.figures.p99_s = 5 * *input.figures.mean_s;
     return input;
@@ -205,7 +206,7 @@ class SearchingNodes {
 
 }  // namespace
 
-TEST_CASE("pilot entries: finds the limit of the slowest node but one, on nodes that differ and change") {
+TEST_CASE("auto-tuner entries: finds the limit of the slowest node but one, on nodes that differ and change") {
   int judged = 0;
   int close = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
@@ -241,7 +242,7 @@ TEST_CASE("pilot entries: finds the limit of the slowest node but one, on nodes 
   CHECK(10 * close >= 8 * judged);
 }
 
-TEST_CASE("pilot cache: memory goes to indexes while waits for them cost more, and back, in whole MiB") {
+TEST_CASE("auto-tuner cache: memory goes to indexes while waits for them cost more, and back, in whole MiB") {
   Flight flight{only("cache", ControlMode::On)};
   flight.steps(8, with_waits(0.3, 0.05, kOneGiB));
   REQUIRE(flight.orders.size() == 1);
@@ -253,30 +254,31 @@ TEST_CASE("pilot cache: memory goes to indexes while waits for them cost more, a
   flight.steps(30, with_waits(0.05, 0.3, kOneGiB));
   REQUIRE(flight.orders.size() >= 2);
   CHECK(flight.orders[1].new_value == kOneGiB);
-  for (const PilotOrder& order : flight.orders) CHECK(order.new_value % (1 << 20) == 0);
+  for (const SettingChange& order : flight.orders) CHECK(order.new_value % (1 << 20) == 0);
 }
 
-TEST_CASE("pilot cache: nothing for waits that are no matter, without known memory, or beyond what a node has left") {
+TEST_CASE(
+    "auto-tuner cache: nothing for waits that are no matter, without known memory, or beyond what a node has left") {
   Flight flight{only("cache", ControlMode::On)};
   flight.steps(20, with_waits(0.008, 0, kOneGiB));
-  PilotInput unknown = with_waits(0.3, 0, kOneGiB);
+  AutoTunerInput unknown = with_waits(0.3, 0, kOneGiB);
   unknown.figures.cache_bytes = 0;
   flight.steps(20, unknown);
   CHECK(flight.orders.empty());
   CHECK(flight.notes.empty());
-  PilotInput full = with_waits(0.3, 0, kOneGiB);
+  AutoTunerInput full = with_waits(0.3, 0, kOneGiB);
   full.condition.memory_left_bytes = 0.9 * kGiB;
   flight.steps(20, full);
   CHECK(flight.orders.empty());
-  CHECK(flight.noted(PilotNote::Kind::Held, "more memory"));
+  CHECK(flight.noted(AutoTunerNote::Kind::Held, "more memory"));
   flight.steps(20, with_waits(0.3, 0, kOneGiB));
   CHECK_FALSE(flight.orders.empty());
 }
 
-TEST_CASE("pilot cache: advice is said once although the memory that is left swings") {
+TEST_CASE("auto-tuner cache: advice is said once although the memory that is left swings") {
   Flight flight{only("cache", ControlMode::Advise)};
   for (int i = 0; i < 100; ++i) {
-    PilotInput input = with_waits(0.3, 0.02, kOneGiB);
+    AutoTunerInput input = with_waits(0.3, 0.02, kOneGiB);
     input.figures.cache_bytes *= i % 2 == 0 ? 0.95 : 1.05;
     flight.steps(1, input);
   }
@@ -306,12 +308,12 @@ class CachingNodes {
       node.indexes *= indexes;
     }
   }
-  PilotInput period(std::int64_t index_bytes_max) {
+  AutoTunerInput period(std::int64_t index_bytes_max) {
     for (Node& node : nodes_) {
       node.hot *= 1 + 0.01 * (random_.uniform() - 0.5);
       node.indexes *= 1.00001;
     }
-    PilotInput input = busy(0.005);
+    AutoTunerInput input = busy(0.005);
     PeriodFigures& figures = input.figures;
     const auto [index, document] = waits(static_cast<double>(index_bytes_max));
     figures.index_wait_share = index * (1 + 0.1 * (random_.uniform() - 0.5));
@@ -370,7 +372,7 @@ class CachingNodes {
 
 }  // namespace
 
-TEST_CASE("pilot cache: comes near the best division, on nodes that differ and change, and does not swing") {
+TEST_CASE("auto-tuner cache: comes near the best division, on nodes that differ and change, and does not swing") {
   double log_sum = 0;
   double worst = 0;
   double began = 0;

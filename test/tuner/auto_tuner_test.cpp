@@ -1,4 +1,4 @@
-#include "fjord/tuner/pilot.h"
+#include "fjord/tuner/auto_tuner.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -10,8 +10,8 @@
 
 namespace fjord::tuner {
 
-TEST_CASE("pilot: what is off says nothing, what advises says it once and changes nothing") {
-  Flight off{PilotOptions()};
+TEST_CASE("auto-tuner: what is off says nothing, what advises says it once and changes nothing") {
+  Flight off{AutoTunerOptions()};
   off.steps(20, busy(1));
   CHECK(off.notes.empty());
   CHECK(off.orders.empty());
@@ -19,14 +19,14 @@ TEST_CASE("pilot: what is off says nothing, what advises says it once and change
   advises.steps(20, busy(1));
   CHECK(advises.orders.empty());
   REQUIRE(advises.notes.size() == 1);
-  CHECK(advises.notes[0].kind == PilotNote::Kind::Advice);
+  CHECK(advises.notes[0].kind == AutoTunerNote::Kind::Advice);
   CHECK(advises.notes[0].knob->name == kVisitorsMax);
   CHECK(advises.notes[0].old_value == 8);
   CHECK(advises.notes[0].new_value == 1);
   CHECK(advises.notes[0].text.find("p99") != std::string::npos);
 }
 
-TEST_CASE("pilot: visitors are fewer while the target is broken, and more while it is kept and some wait") {
+TEST_CASE("auto-tuner: visitors are fewer while the target is broken, and more while it is kept and some wait") {
   Flight flight{only("visitors", ControlMode::On)};
   flight.steps(3, busy(0.005));
   CHECK(flight.orders.empty() == false);
@@ -35,30 +35,30 @@ TEST_CASE("pilot: visitors are fewer while the target is broken, and more while 
   CHECK(flight.values[kVisitorsMax] == 1);
   flight.steps(60, busy(0.005));
   CHECK(flight.values[kVisitorsMax] > 4);
-  PilotInput nobody_waits = busy(0.005);
+  AutoTunerInput nobody_waits = busy(0.005);
   nobody_waits.figures.visitors_queued = 0;
   const std::int64_t before = flight.values[kVisitorsMax];
   flight.steps(20, nobody_waits);
   CHECK(flight.values[kVisitorsMax] == before);
 }
 
-TEST_CASE("pilot: nothing while the cluster is degraded or under maintenance, and it says so once") {
+TEST_CASE("auto-tuner: nothing while the cluster is degraded or under maintenance, and it says so once") {
   for (const bool degraded : {true, false}) {
-    PilotInput input = busy(1);
+    AutoTunerInput input = busy(1);
     input.condition.is_degraded = degraded;
     input.condition.is_under_maintenance = !degraded;
     Flight flight{only("visitors", ControlMode::On)};
     flight.steps(20, input);
     CHECK(flight.orders.empty());
-    CHECK(flight.noted(PilotNote::Kind::Held, degraded ? "degraded" : "maintenance"));
+    CHECK(flight.noted(AutoTunerNote::Kind::Held, degraded ? "degraded" : "maintenance"));
     CHECK(flight.notes.size() <= 2);
     flight.steps(1, busy(1));
     CHECK(flight.orders.size() == 1);
   }
 }
 
-TEST_CASE("pilot: what somebody else sets is taken over and left alone for a time") {
-  PilotOptions options = only("visitors", ControlMode::On);
+TEST_CASE("auto-tuner: what somebody else sets is taken over and left alone for a time") {
+  AutoTunerOptions options = only("visitors", ControlMode::On);
   options.hold_periods = 10;
   Flight flight{options};
   flight.steps(4, busy(1));
@@ -68,23 +68,24 @@ TEST_CASE("pilot: what somebody else sets is taken over and left alone for a tim
   flight.steps(10, busy(1));
   CHECK(flight.values[kVisitorsMax] == 20);
   CHECK(flight.orders.size() == orders);
-  CHECK(flight.noted(PilotNote::Kind::Adopted, "somebody else"));
-  CHECK_FALSE(flight.pilot.is_watching());
+  CHECK(flight.noted(AutoTunerNote::Kind::Adopted, "somebody else"));
+  CHECK_FALSE(flight.tuner.is_watching());
   flight.steps(1, busy(1));
   REQUIRE(flight.orders.size() == orders + 1);
   CHECK(flight.orders.back().old_value == 20);  // From the value of the operator, not from its own.
 }
 
-TEST_CASE("pilot: a change of bucket sizes that is bad is taken back, with the id of the change, and not made again") {
-  PilotOptions options = only("split", ControlMode::On);
+TEST_CASE(
+    "auto-tuner: a change of bucket sizes that is bad is taken back, with the id of the change, and not made again") {
+  AutoTunerOptions options = only("split", ControlMode::On);
   Flight flight{options};
-  PilotInput input = busy(0.005);
+  AutoTunerInput input = busy(0.005);
   input.size = {1e12, 10, 2};  // 1,500 buckets of at most 952 MB.
   flight.steps(5, input);
   REQUIRE(flight.orders.size() == 1);
   CHECK(flight.values[kSplitLimit] == 1LL << 30);
-  CHECK(flight.pilot.is_watching());
-  PilotInput worse = input;
+  CHECK(flight.tuner.is_watching());
+  AutoTunerInput worse = input;
   worse.figures.mean_s = 0.003;
   flight.steps(2, worse);
   CHECK(flight.orders.size() == 1);
@@ -97,9 +98,9 @@ TEST_CASE("pilot: a change of bucket sizes that is bad is taken back, with the i
   CHECK(flight.orders.size() == 2);
 }
 
-TEST_CASE("pilot: a change that is taken back is not, if somebody has set the knob meanwhile") {
+TEST_CASE("auto-tuner: a change that is taken back is not, if somebody has set the knob meanwhile") {
   Flight flight{only("split", ControlMode::On)};
-  PilotInput input = busy(0.005);
+  AutoTunerInput input = busy(0.005);
   input.size = {1e12, 10, 2};
   flight.steps(5, input);
   REQUIRE(flight.orders.size() == 1);
@@ -109,34 +110,34 @@ TEST_CASE("pilot: a change that is taken back is not, if somebody has set the kn
   CHECK(flight.values[kSplitLimit] == 512 << 20);
 }
 
-TEST_CASE("pilot: a roll-back that failed is ordered again, until somebody else has set the knob") {
+TEST_CASE("auto-tuner: a roll-back that failed is ordered again, until somebody else has set the knob") {
   HandClock clock;
-  Pilot pilot(only("split", ControlMode::On), clock);
-  PilotInput input = busy(0.005);
+  AutoTuner tuner(only("split", ControlMode::On), clock);
+  AutoTunerInput input = busy(0.005);
   input.size = {1e12, 10, 2};
-  std::optional<PilotOrder> order;
-  for (int i = 0; i < 5 && !order; ++i) order = pilot.step(input).order;
+  std::optional<SettingChange> order;
+  for (int i = 0; i < 5 && !order; ++i) order = tuner.step(input).order;
   REQUIRE(order);
-  pilot.made(*order, "tune-1");
+  tuner.made(*order, "tune-1");
   input.values[kSplitLimit] = order->new_value;
   input.figures.mean_s = 0.01;
-  for (int i = 0; i < 2; ++i) CHECK_FALSE(pilot.step(input).order);
+  for (int i = 0; i < 2; ++i) CHECK_FALSE(tuner.step(input).order);
   for (int i = 0; i < 5; ++i) {
-    const PilotStep step = pilot.step(input);
+    const AutoTunerStep step = tuner.step(input);
     REQUIRE(step.order);
     CHECK(step.order->new_value == 64 << 20);
-    pilot.failed(*step.order);
+    tuner.failed(*step.order);
   }
   input.values[kSplitLimit] = 32 << 20;
-  for (int i = 0; i < 5; ++i) CHECK_FALSE(pilot.step(input).order);
+  for (int i = 0; i < 5; ++i) CHECK_FALSE(tuner.step(input).order);
 }
 
-TEST_CASE("pilot: one change at a time, but visitors give way even while another change is being watched") {
-  PilotOptions options;
+TEST_CASE("auto-tuner: one change at a time, but visitors give way even while another change is being watched") {
+  AutoTunerOptions options;
   options.modes = {{"visitors", ControlMode::On}, {"split", ControlMode::On}};
   options.periods_before = 1;
   Flight flight{options};
-  PilotInput input = busy(0.005);
+  AutoTunerInput input = busy(0.005);
   input.figures.visitors_queued = 0;
   input.size = {1e12, 10, 2};
   flight.steps(4, input);
@@ -145,8 +146,8 @@ TEST_CASE("pilot: one change at a time, but visitors give way even while another
   input.figures.visitors_queued = 1;
   flight.steps(2, input);
   CHECK(flight.orders.size() == 1);
-  CHECK(flight.noted(PilotNote::Kind::Held, "another change is being watched"));
-  PilotInput breach = input;
+  CHECK(flight.noted(AutoTunerNote::Kind::Held, "another change is being watched"));
+  AutoTunerInput breach = input;
   breach.figures.p99_s = 0.05;
   flight.steps(3, breach);
   CHECK(flight.orders[1].loop == "visitors");
@@ -156,22 +157,22 @@ TEST_CASE("pilot: one change at a time, but visitors give way even while another
   CHECK(flight.orders.back().reverts.size() == 1);
 }
 
-TEST_CASE("pilot: maintenance keeps to the minimum that is set") {
+TEST_CASE("auto-tuner: maintenance keeps to the minimum that is set") {
   Flight flight{only("maintenance", ControlMode::On)};
-  PilotInput input = busy(1);
+  AutoTunerInput input = busy(1);
   input.values["maintenance.bytes_per_s_min"] = 50 << 20;
   flight.steps(20, input);
   CHECK(flight.values["maintenance.bytes_per_s"] == 50 << 20);
 }
 
-TEST_CASE("pilot: a knob that nobody knows the value of is not turned, and that is said once") {
+TEST_CASE("auto-tuner: a knob that nobody knows the value of is not turned, and that is said once") {
   Flight flight{only("visitors", ControlMode::On)};
-  PilotInput input = busy(1);
+  AutoTunerInput input = busy(1);
   input.values.erase(kVisitorsMax);
   flight.steps(10, input);
   CHECK(flight.orders.empty());
   CHECK(flight.notes.size() == 1);
-  CHECK(flight.noted(PilotNote::Kind::Idle));
+  CHECK(flight.noted(AutoTunerNote::Kind::Idle));
 }
 
 namespace {
@@ -192,13 +193,13 @@ class SimulatedCluster {
     double failed_share = 0;
   };
 
-  PilotInput period(const Harm& harm, std::int64_t visitors) {
+  AutoTunerInput period(const Harm& harm, std::int64_t visitors) {
     if (random_.uniform() < 0.08 * unrest_) {
       Node& changed = nodes_[random_.below(nodes_.size())];
       changed.speed = 0.8 + 0.4 * random_.uniform();
     }
     demand_ = std::clamp(demand_ * (1 + 0.04 * unrest_ * (random_.uniform() - 0.5)), 0.25, 0.5);
-    PilotInput input = busy(0, 0);
+    AutoTunerInput input = busy(0, 0);
     double mean = 0;
     for (Node& node : nodes_) {
       node.plant.set_speed(node.speed * harm.speed);
@@ -256,29 +257,29 @@ class SimulatedCluster {
   double demand_ = 0.35;
 };
 
-bool takes_back_injected(const std::optional<PilotOrder>& order) {
+bool takes_back_injected(const std::optional<SettingChange>& order) {
   return order && order->reverts == std::vector<std::string>{"tune-injected"};
 }
 
-/// Runs a pilot whose visitors loop is on.
+/// Runs an auto-tuner whose visitors loop is on.
 struct SimulatedFlight {
   explicit SimulatedFlight(std::uint64_t seed, double unrest = 1)
       : cluster(seed, unrest), flight(only("visitors", ControlMode::On)) {}
-  std::optional<PilotOrder> period(const SimulatedCluster::Harm& harm) {
+  std::optional<SettingChange> period(const SimulatedCluster::Harm& harm) {
     const std::int64_t visitors = flight.values.contains(kVisitorsMax) ? flight.values[kVisitorsMax] : 8;
     return flight.step(cluster.period(harm, visitors)).order;
   }
   /// Runs until a change can be judged.
   void settle() {
-    for (int i = 0; i < 40 || flight.pilot.is_watching() || flight.pilot.watch().periods_before() < 3; ++i) {
+    for (int i = 0; i < 40 || flight.tuner.is_watching() || flight.tuner.watch().periods_before() < 3; ++i) {
       CHECK_FALSE(takes_back_injected(period({})));
     }
   }
-  /// Injects a change that the pilot has to watch, as if it had been ordered.
+  /// Injects a change that the auto-tuner has to watch, as if it had been ordered.
   void inject() {
     const std::int64_t old = std::exchange(cluster.bad_value, 1 << 20);
     flight.values.erase(std::string(SimulatedCluster::bad_knob().name));
-    flight.pilot.made({"", &SimulatedCluster::bad_knob(), old, cluster.bad_value, "injected", {}}, "tune-injected");
+    flight.tuner.made({"", &SimulatedCluster::bad_knob(), old, cluster.bad_value, "injected", {}}, "tune-injected");
   }
 
   SimulatedCluster cluster;
@@ -287,7 +288,7 @@ struct SimulatedFlight {
 
 }  // namespace
 
-TEST_CASE("pilot: bad advice is taken back within three periods, every time, on nodes that differ and change") {
+TEST_CASE("auto-tuner: bad advice is taken back within three periods, every time, on nodes that differ and change") {
   int trials = 0;
   for (std::uint64_t seed = 1; seed <= 100; ++seed) {
     CAPTURE(seed);
@@ -324,7 +325,7 @@ int taken_back_of(int trials, double unrest) {
 
 }  // namespace
 
-TEST_CASE("pilot: what changes nothing is seldom taken back") {
+TEST_CASE("auto-tuner: what changes nothing is seldom taken back") {
   const int little = taken_back_of(200, 0.1);
   const int much = taken_back_of(200, 1);
   INFO(little << " and " << much << " of 200");

@@ -35,7 +35,7 @@ struct CacheLoopOptions {
   double budget_dead_band = 0.25;
 };
 
-struct PilotOptions {
+struct AutoTunerOptions {
   /// Mode of each loop, by its name (loop_names()). Loops that are not named are off.
   std::map<std::string, ControlMode, std::less<>> modes;
   double target_s = 0.02;  ///< p99 of reads and writes.
@@ -53,7 +53,7 @@ struct PilotOptions {
 };
 
 /// Observations at the end of a period.
-struct PilotInput {
+struct AutoTunerInput {
   PeriodFigures figures;
   ClusterCondition condition;
   ClusterSize size;
@@ -62,7 +62,7 @@ struct PilotInput {
 };
 
 /// An order to change one setting.
-struct PilotOrder {
+struct SettingChange {
   std::string loop;
   const Knob* knob = nullptr;
   std::int64_t old_value = 0;
@@ -73,7 +73,7 @@ struct PilotOrder {
 };
 
 /// An entry for the log.
-struct PilotNote {
+struct AutoTunerNote {
   enum class Kind {
     Advice,   ///< The change that a loop in mode Advise would make; not repeated while it stays the same.
     Held,     ///< A wanted change that is not allowed now; not repeated while it stays the same.
@@ -89,12 +89,12 @@ struct PilotNote {
   std::int64_t old_value = 0;
   std::int64_t new_value = 0;
 };
-std::string_view to_string(PilotNote::Kind kind);
+std::string_view to_string(AutoTunerNote::Kind kind);
 
-struct PilotStep {
-  std::vector<PilotNote> notes;
+struct AutoTunerStep {
+  std::vector<AutoTunerNote> notes;
   /// At most one order per period. The caller answers with made() or failed().
-  std::optional<PilotOrder> order;
+  std::optional<SettingChange> order;
 };
 
 /// Drives the controllers of one cluster: at the end of each period it returns at most one change, watches each change,
@@ -103,20 +103,20 @@ struct PilotStep {
 /// because the loop itself sees its effect. Pure, except for the clock of the guard rails.
 ///
 /// Threading: confined to its owner. Lifetime: the clock outlives it.
-class Pilot {
+class AutoTuner {
  public:
-  Pilot(const PilotOptions& options, const Clock& clock);
-  ~Pilot();
+  AutoTuner(const AutoTunerOptions& options, const Clock& clock);
+  ~AutoTuner();
 
   static std::vector<std::string_view> loop_names();
 
-  PilotStep step(const PilotInput& input);
+  AutoTunerStep step(const AutoTunerInput& input);
   /// Records that the order of the last step was carried out. Also accepts a change by another party that should be
   /// watched; its `loop` is then unknown.
-  void made(const PilotOrder& order, const std::string& id);
+  void made(const SettingChange& order, const std::string& id);
   /// Records that the order was not carried out: the loop goes on from the value in force. A roll-back is ordered again
   /// in the next period, unless another party has changed the knob by then.
-  void failed(const PilotOrder& order);
+  void failed(const SettingChange& order);
 
   GuardRails& rails() { return rails_; }
   bool is_watching() const { return watch_.is_watching(); }
@@ -136,19 +136,19 @@ class Pilot {
   };
 
   Loop* find(std::string_view name);
-  void adopt(const PilotInput& input, PilotStep& step);
-  void judge(const PilotInput& input, PilotStep& step);
-  void decide(Loop& loop, const PilotInput& input, PilotStep& step);
-  std::string why_not(const Loop& loop, const Decision& decision, const PilotInput& input) const;
+  void adopt(const AutoTunerInput& input, AutoTunerStep& step);
+  void judge(const AutoTunerInput& input, AutoTunerStep& step);
+  void decide(Loop& loop, const AutoTunerInput& input, AutoTunerStep& step);
+  std::string why_not(const Loop& loop, const Decision& decision, const AutoTunerInput& input) const;
   bool is_urgent(const Loop& loop, const Decision& decision) const;
-  bool goes_on(const PilotOrder& order) const;
-  void note(PilotStep& step, Loop& loop, PilotNote::Kind kind, const Decision& decision, std::string text);
+  bool goes_on(const SettingChange& order) const;
+  void note(AutoTunerStep& step, Loop& loop, AutoTunerNote::Kind kind, const Decision& decision, std::string text);
 
-  PilotOptions options_;
+  AutoTunerOptions options_;
   GuardRails rails_;
   WatchedChange watch_;
   std::optional<Watched> watched_;
-  std::optional<PilotOrder> owed_;  ///< A roll-back that failed and is ordered again.
+  std::optional<SettingChange> owed_;  ///< A roll-back that failed and is ordered again.
   std::vector<std::unique_ptr<Loop>> loops_;
   std::size_t first_ = 0;  ///< Index of the loop that is asked first; advances each period.
   int periods_ = 0;

@@ -1,4 +1,4 @@
-#include "fjord/tuner/pilot.h"
+#include "fjord/tuner/auto_tuner.h"
 
 #include <algorithm>
 #include <bit>
@@ -19,20 +19,20 @@ constexpr std::string_view kCache = "cache";
 
 }  // namespace
 
-/// A controller, its knob and the state that the pilot keeps for it. The controllers run in mode Advise: their value
-/// changes when the change was carried out.
-class Pilot::Loop {
+/// A controller, its knob and the state that the auto-tuner keeps for it. The controllers run in mode Advise: their
+/// value changes when the change was carried out.
+class AutoTuner::Loop {
  public:
   Loop(std::string_view called, const Knob& turned, ControlMode chosen) : name(called), knob(turned), mode(chosen) {}
   virtual ~Loop() = default;
 
-  virtual Decision step(const PilotInput& input) = 0;
+  virtual Decision step(const AutoTunerInput& input) = 0;
   /// Takes the value in force, set by this loop (`is_own`) or by another party.
   virtual void set(std::int64_t new_value, bool is_own) = 0;
   virtual void was_taken_back(std::int64_t /*value*/) {}
   virtual Yardstick yardstick() const { return Yardstick::Total; }
   /// The change as the guard rails see it.
-  virtual Change change_of(const Decision& decision, const PilotInput& /*input*/) const {
+  virtual Change change_of(const Decision& decision, const AutoTunerInput& /*input*/) const {
     return {&knob, decision.old_value, decision.new_value, 1, 0, 0};
   }
   /// Returns whether a lower value of the knob protects users' operations.
@@ -47,14 +47,14 @@ class Pilot::Loop {
 };
 
 /// Controls storage.visitors_max or maintenance.bytes_per_s.
-class Pilot::YieldLoop final : public Loop {
+class AutoTuner::YieldLoop final : public Loop {
  public:
   using WantsMore = bool (*)(const PeriodFigures&);
   YieldLoop(std::string_view called, const Knob& turned, ControlMode chosen, const YieldOptions& options,
             WantsMore wants_more)
       : Loop(called, turned, chosen), options_(options), wants_more_(wants_more) {}
 
-  Decision step(const PilotInput& input) override {
+  Decision step(const AutoTunerInput& input) override {
     follow_floor(input);
     return controller_->step(input.figures.p99_s, wants_more_(input.figures));
   }
@@ -81,7 +81,7 @@ class Pilot::YieldLoop final : public Loop {
   }
 
   /// Takes the floor from maintenance.bytes_per_s_min: a maximum below that setting is refused.
-  void follow_floor(const PilotInput& input) {
+  void follow_floor(const AutoTunerInput& input) {
     if (name != kMaintenance) return;
     const auto floor = input.values.find("maintenance.bytes_per_s_min");
     if (floor == input.values.end() || floor->second == options_.floor || floor->second > options_.ceiling) return;
@@ -94,12 +94,12 @@ class Pilot::YieldLoop final : public Loop {
   std::optional<YieldController> controller_;
 };
 
-class Pilot::SplitLoop final : public Loop {
+class AutoTuner::SplitLoop final : public Loop {
  public:
   SplitLoop(const Knob& turned, ControlMode chosen, const SplitLimitOptions& options, GuardRails& rails)
       : Loop(kSplit, turned, chosen), controller_(options, ControlMode::Advise, 0, rails) {}
 
-  Decision step(const PilotInput& input) override {
+  Decision step(const AutoTunerInput& input) override {
     if (input.size.bytes <= 0) return {};
     return controller_.step(input.size, input.condition);
   }
@@ -115,12 +115,12 @@ class Pilot::SplitLoop final : public Loop {
 /// Controls storage.entries_max [VDS 2007, 5.3.3]. A node reports after several periods in which it found its puts
 /// bound by the search. It reports the number of entries at which the search, which grows with them, would take only
 /// its allowed share. So the limit is reached in few changes; each change splits many files.
-class Pilot::EntriesLoop final : public Loop {
+class AutoTuner::EntriesLoop final : public Loop {
  public:
   EntriesLoop(const Knob& turned, ControlMode chosen, const EntriesLoopOptions& options)
       : Loop(kEntries, turned, chosen), options_(options), controller_(options.controller, ControlMode::Advise) {}
 
-  Decision step(const PilotInput& input) override {
+  Decision step(const AutoTunerInput& input) override {
     const std::uint64_t nodes = std::max<std::uint64_t>(1, input.figures.puts.size());
     controller_.set_quorum(std::min(options_.controller.quorum, nodes));
     Decision decision;
@@ -148,7 +148,7 @@ class Pilot::EntriesLoop final : public Loop {
     if (value && too_few < *value) controller_.set_floor(std::min(*value, 2 * too_few));
   }
   /// Predicts the gain from the search time that puts would save, relative to the time of all operations.
-  Change change_of(const Decision& decision, const PilotInput& input) const override {
+  Change change_of(const Decision& decision, const AutoTunerInput& input) const override {
     double saved = 0;
     double puts = 0;
     for (const NodePuts& node : input.figures.puts) {
@@ -211,12 +211,12 @@ class Pilot::EntriesLoop final : public Loop {
 };
 
 /// Controls storage.index_bytes_max: memory for indexes against memory for the page cache.
-class Pilot::CacheLoop final : public Loop {
+class AutoTuner::CacheLoop final : public Loop {
  public:
   CacheLoop(const Knob& turned, ControlMode chosen, const CacheLoopOptions& options)
       : Loop(kCache, turned, chosen), options_(options), controller_(options.controller, ControlMode::Advise, 0) {}
 
-  Decision step(const PilotInput& input) override {
+  Decision step(const AutoTunerInput& input) override {
     const PeriodFigures& figures = input.figures;
     if (figures.cache_bytes <= 0) return {};
     if (std::abs(figures.cache_bytes - budget_) > options_.budget_dead_band * budget_) budget_ = figures.cache_bytes;
@@ -251,7 +251,7 @@ class Pilot::CacheLoop final : public Loop {
   void was_taken_back(std::int64_t tried) override {
     if (value) blocked_ = Blocked{tried > *value, std::nullopt, 0};
   }
-  Change change_of(const Decision& decision, const PilotInput& /*input*/) const override {
+  Change change_of(const Decision& decision, const AutoTunerInput& /*input*/) const override {
     const double more = static_cast<double>(decision.new_value - decision.old_value);
     return {&knob, decision.old_value, decision.new_value, 1, 0, std::max(0.0, more)};
   }
@@ -282,25 +282,25 @@ class Pilot::CacheLoop final : public Loop {
   std::optional<Blocked> blocked_;
 };
 
-std::string_view to_string(PilotNote::Kind kind) {
+std::string_view to_string(AutoTunerNote::Kind kind) {
   switch (kind) {
-    case PilotNote::Kind::Advice:
+    case AutoTunerNote::Kind::Advice:
       return "advice";
-    case PilotNote::Kind::Held:
+    case AutoTunerNote::Kind::Held:
       return "held";
-    case PilotNote::Kind::Adopted:
+    case AutoTunerNote::Kind::Adopted:
       return "adopted";
-    case PilotNote::Kind::Kept:
+    case AutoTunerNote::Kind::Kept:
       return "kept";
-    case PilotNote::Kind::Unknown:
+    case AutoTunerNote::Kind::Unknown:
       return "unknown";
-    case PilotNote::Kind::Idle:
+    case AutoTunerNote::Kind::Idle:
       return "idle";
   }
   return "";
 }
 
-Pilot::Pilot(const PilotOptions& options, const Clock& clock)
+AutoTuner::AutoTuner(const AutoTunerOptions& options, const Clock& clock)
     : options_(options), rails_(options.guards, clock), watch_(options.watch) {
   const auto mode_of = [&](std::string_view name) {
     const auto found = options_.modes.find(name);
@@ -328,33 +328,34 @@ Pilot::Pilot(const PilotOptions& options, const Clock& clock)
   loops_.push_back(std::make_unique<CacheLoop>(*find_knob("storage.index_bytes_max"), mode_of(kCache), options_.cache));
 }
 
-Pilot::~Pilot() = default;
+AutoTuner::~AutoTuner() = default;
 
-std::vector<std::string_view> Pilot::loop_names() { return {kVisitors, kMaintenance, kSplit, kEntries, kCache}; }
+std::vector<std::string_view> AutoTuner::loop_names() { return {kVisitors, kMaintenance, kSplit, kEntries, kCache}; }
 
-Pilot::Loop* Pilot::find(std::string_view name) {
+AutoTuner::Loop* AutoTuner::find(std::string_view name) {
   for (const auto& loop : loops_) {
     if (loop->name == name) return loop.get();
   }
   return nullptr;
 }
 
-void Pilot::note(PilotStep& step, Loop& loop, PilotNote::Kind kind, const Decision& decision, std::string text) {
+void AutoTuner::note(AutoTunerStep& step, Loop& loop, AutoTunerNote::Kind kind, const Decision& decision,
+                     std::string text) {
   const std::string said = fmt::format("{} {} {} {}", to_string(kind), decision.old_value, decision.new_value,
-                                       kind == PilotNote::Kind::Held ? text : "");
+                                       kind == AutoTunerNote::Kind::Held ? text : "");
   if (said == loop.said) return;
   loop.said = said;
   step.notes.push_back(
       {kind, std::string(loop.name), std::move(text), &loop.knob, decision.old_value, decision.new_value});
 }
 
-void Pilot::adopt(const PilotInput& input, PilotStep& step) {
+void AutoTuner::adopt(const AutoTunerInput& input, AutoTunerStep& step) {
   for (const auto& loop : loops_) {
     if (loop->mode == ControlMode::Off) continue;
     const auto found = input.values.find(loop->knob.name);
     if (found == input.values.end()) {
       if (!loop->value) {
-        note(step, *loop, PilotNote::Kind::Idle, {}, fmt::format("nobody says what {} is set to", loop->knob.name));
+        note(step, *loop, AutoTunerNote::Kind::Idle, {}, fmt::format("nobody says what {} is set to", loop->knob.name));
       }
       continue;
     }
@@ -364,7 +365,7 @@ void Pilot::adopt(const PilotInput& input, PilotStep& step) {
     if (!before) continue;
     loop->hold = options_.hold_periods;
     loop->said.clear();
-    step.notes.push_back({PilotNote::Kind::Adopted, std::string(loop->name),
+    step.notes.push_back({AutoTunerNote::Kind::Adopted, std::string(loop->name),
                           fmt::format("somebody else has set it; it stays for {} periods at least", loop->hold),
                           &loop->knob, *before, found->second});
   }
@@ -375,7 +376,7 @@ void Pilot::adopt(const PilotInput& input, PilotStep& step) {
   watched_.reset();
 }
 
-void Pilot::judge(const PilotInput& input, PilotStep& step) {
+void AutoTuner::judge(const AutoTunerInput& input, AutoTunerStep& step) {
   // The effects of maintenance would be taken for effects of the change.
   if (input.condition.is_under_maintenance) return;
   const WatchedChange::Verdict verdict = watch_.observe(objective_of(input.figures, options_.target_s));
@@ -383,34 +384,34 @@ void Pilot::judge(const PilotInput& input, PilotStep& step) {
   const Watched watched = *watched_;
   watched_.reset();
   if (verdict == WatchedChange::Verdict::RollBack) {
-    step.order = PilotOrder{watched.loop,
-                            watched.knob,
-                            watched.last,
-                            watched.before,
-                            fmt::format("the objective is {} of what it was before, in {} periods",
-                                        watch_.ratios_text(), options_.watch.watch.worse_periods),
-                            watch_.ids()};
+    step.order = SettingChange{watched.loop,
+                               watched.knob,
+                               watched.last,
+                               watched.before,
+                               fmt::format("the objective is {} of what it was before, in {} periods",
+                                           watch_.ratios_text(), options_.watch.watch.worse_periods),
+                               watch_.ids()};
     return;
   }
   const bool is_kept = verdict == WatchedChange::Verdict::Keep;
   step.notes.push_back(
-      {is_kept ? PilotNote::Kind::Kept : PilotNote::Kind::Unknown, watched.loop,
+      {is_kept ? AutoTunerNote::Kind::Kept : AutoTunerNote::Kind::Unknown, watched.loop,
        is_kept ? fmt::format("{} has proved itself: the objective is {:.2f} of what it was before", watch_.ids().back(),
                              watch_.ratio())
                : fmt::format("{} cannot be judged: too little was asked before or after it", watch_.ids().back()),
        watched.knob, watched.before, watched.last});
 }
 
-bool Pilot::is_urgent(const Loop& loop, const Decision& decision) const {
+bool AutoTuner::is_urgent(const Loop& loop, const Decision& decision) const {
   return loop.lowers_in_need() && decision.new_value < decision.old_value;
 }
 
-bool Pilot::goes_on(const PilotOrder& order) const {
+bool AutoTuner::goes_on(const SettingChange& order) const {
   return watch_.is_watching() && watched_ && watched_->knob == order.knob &&
          (order.new_value > order.old_value) == (watched_->last > watched_->before);
 }
 
-std::string Pilot::why_not(const Loop& loop, const Decision& decision, const PilotInput& input) const {
+std::string AutoTuner::why_not(const Loop& loop, const Decision& decision, const AutoTunerInput& input) const {
   if (loop.hold > 0) return "it was set by somebody else, or taken back, a short time ago";
   if (periods_ < options_.periods_before) return "there is too little to compare with yet";
   const Change change = loop.change_of(decision, input);
@@ -429,22 +430,22 @@ std::string Pilot::why_not(const Loop& loop, const Decision& decision, const Pil
   return {};
 }
 
-void Pilot::decide(Loop& loop, const PilotInput& input, PilotStep& step) {
+void AutoTuner::decide(Loop& loop, const AutoTunerInput& input, AutoTunerStep& step) {
   const Decision decision = loop.step(input);
   if (!decision.is_change) return;
   if (loop.mode == ControlMode::Advise) {
-    return note(step, loop, PilotNote::Kind::Advice, decision, decision.reason);
+    return note(step, loop, AutoTunerNote::Kind::Advice, decision, decision.reason);
   }
   if (const std::string why = why_not(loop, decision, input); !why.empty()) {
-    return note(step, loop, PilotNote::Kind::Held, decision, fmt::format("{}; not now: {}", decision.reason, why));
+    return note(step, loop, AutoTunerNote::Kind::Held, decision, fmt::format("{}; not now: {}", decision.reason, why));
   }
   loop.said.clear();
   step.order =
-      PilotOrder{std::string(loop.name), &loop.knob, decision.old_value, decision.new_value, decision.reason, {}};
+      SettingChange{std::string(loop.name), &loop.knob, decision.old_value, decision.new_value, decision.reason, {}};
 }
 
-PilotStep Pilot::step(const PilotInput& input) {
-  PilotStep step;
+AutoTunerStep AutoTuner::step(const AutoTunerInput& input) {
+  AutoTunerStep step;
   adopt(input, step);
   if (owed_) {
     const auto found = input.values.find(owed_->knob->name);
@@ -463,7 +464,7 @@ PilotStep Pilot::step(const PilotInput& input) {
   return step;
 }
 
-void Pilot::made(const PilotOrder& order, const std::string& id) {
+void AutoTuner::made(const SettingChange& order, const std::string& id) {
   Loop* loop = find(order.loop);
   if (loop != nullptr) loop->set(order.new_value, true);
   if (!order.reverts.empty()) {
@@ -492,7 +493,7 @@ void Pilot::made(const PilotOrder& order, const std::string& id) {
   watch_.changed(id, loop == nullptr ? Yardstick::Total : loop->yardstick());
 }
 
-void Pilot::failed(const PilotOrder& order) {
+void AutoTuner::failed(const SettingChange& order) {
   // The roll-back is ordered again in the next period.
   if (!order.reverts.empty()) owed_ = order;
 }
