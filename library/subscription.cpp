@@ -39,8 +39,10 @@ class Subscription::Impl {
 
   ~Impl() {
     if (core_.address_error()) run_on(core_.connection().executor(), [this] { feed_.reset(); });
+    if (waiter_ != nullptr) waiter_->set(Status(StatusCode::Cancelled, "the subscription was destroyed"));
   }
 
+  /// Waits for at most `timeout`; without a limit if it is absent.
   const Change* next(std::optional<Duration> timeout) {
     while (status_.is_ok() && !is_over_) {
       if (const std::optional<EntryView> entry = reader_.next()) {
@@ -72,7 +74,19 @@ class Subscription::Impl {
     const std::lock_guard lock(mutex_);
     if (!end_) end_ = Status(StatusCode::Cancelled, "the subscription was stopped");
     items_.clear();
-    changed_.notify_one();
+    wake();
+  }
+
+  Pending<Status> ready() {
+    const auto state = std::make_shared<detail::PendingState<Status>>(
+        core_.address_error() ? &core_.connection().executor() : nullptr);
+    const std::lock_guard lock(mutex_);
+    if (is_over() || reader_.remaining() != 0 || !items_.empty() || end_.has_value()) {
+      state->set(Status::ok());
+    } else {
+      waiter_ = state;
+    }
+    return Pending<Status>(state);
   }
 
   bool is_over() const { return is_over_ || !status_; }
@@ -138,14 +152,21 @@ class Subscription::Impl {
     if (end_) return;
     bytes_ += item.docblock.size();
     items_.push_back(std::move(item));
-    changed_.notify_one();
+    wake();
     if (bytes_ > buffer_bytes_ && !std::exchange(paused_, true)) feed_->pause();
   }
 
   void finish(const Status& status) {
     const std::lock_guard lock(mutex_);
     if (!end_) end_ = status;
+    wake();
+  }
+
+  /// Wakes the thread or the callback that waits.
+  void wake() FJORD_REQUIRES(mutex_) {
     changed_.notify_one();
+    if (waiter_ == nullptr) return;
+    core_.connection().executor().post([waiter = std::exchange(waiter_, nullptr)] { waiter->set(Status::ok()); });
   }
 
   /// Takes the next item. Returns false after the timeout and at the end of the feed.
@@ -225,6 +246,7 @@ class Subscription::Impl {
   std::size_t bytes_ FJORD_GUARDED_BY(mutex_) = 0;
   bool paused_ FJORD_GUARDED_BY(mutex_) = false;
   std::optional<Status> end_ FJORD_GUARDED_BY(mutex_);
+  std::shared_ptr<detail::PendingState<Status>> waiter_ FJORD_GUARDED_BY(mutex_);  ///< Set by ready().
   Status status_;  ///< Last member: its initialiser open() sets the other members.
 };
 
@@ -235,6 +257,8 @@ Subscription::~Subscription() = default;
 
 const Change* Subscription::next() { return impl_->next(std::nullopt); }
 const Change* Subscription::next_within(Duration timeout) { return impl_->next(timeout); }
+const Change* Subscription::try_next() { return impl_->next(Duration(0)); }
+Pending<Status> Subscription::ready() { return impl_->ready(); }
 bool Subscription::is_over() const { return impl_->is_over(); }
 std::shared_ptr<const DocumentTypeRepo> Subscription::types() const { return impl_->types(); }
 const Status& Subscription::status() const { return impl_->status(); }

@@ -12,6 +12,7 @@
 #include "fjord/document/document_type.h"
 #include "fjord/library/documents.h"
 #include "fjord/library/next_iterator.h"
+#include "fjord/library/pending.h"
 
 namespace fjord {
 
@@ -63,7 +64,21 @@ class Subscription {
   const Change* next();
   /// Like next(), but also returns null if no change comes within `timeout`; is_over() is false then.
   const Change* next_within(Duration timeout);
+
+  // The same without waiting, for programs that do not give a thread to each subscription:
+  //
+  //     while (!changes.is_over()) {
+  //       while (const fjord::Change* change = changes.try_next()) apply(*change);
+  //       co_await changes.ready();
+  //     }
+
+  /// Returns what next() returns; null also if it would wait.
+  const Change* try_next();
+  /// Returns true after Resync was given, after stop() and after an error.
   bool is_over() const;
+  /// Ends when there may be a change, or when the subscription is over. Until then only stop() may be called. Ends as
+  /// Cancelled if the subscription is destroyed before.
+  Pending<Status> ready();
   /// Returns the document types for decoding Change::entry. They change when a document of a new type comes.
   std::shared_ptr<const DocumentTypeRepo> types() const;
   const Status& status() const;
